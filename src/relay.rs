@@ -161,21 +161,30 @@ impl Pipe {
         }
         // An idle connection owns no buffer.
         (self.rest, self.taken) = (Vec::new(), 0);
-        match source.read(chunk) {
-            Ok(0) => {
-                sink.shutdown();
-                self.stream = Stream::Ended;
-                Ok(Step::Ended)
+        let mut moved = 0;
+        // Again, while there is room for it: the end of a stream is often right behind its last byte, and can leave with it.
+        while moved < chunk.len() {
+            let room = &mut chunk[moved..];
+            match source.read(room) {
+                Ok(0) => {
+                    sink.shutdown();
+                    self.stream = Stream::Ended;
+                    return Ok(Step::Ended);
+                }
+                Ok(len) => {
+                    let taken = write(sink, &room[..len])?;
+                    self.carried += taken as u64;
+                    moved += len;
+                    if taken < len {
+                        self.rest = room[taken..len].to_vec();
+                        return Ok(Step::Blocked);
+                    }
+                }
+                Err(Stop::Later) => return Ok(Step::Waiting),
+                Err(Stop::Failed) => return Err(Fault::Source),
             }
-            Ok(len) => {
-                let taken = write(sink, &chunk[..len])?;
-                self.carried += taken as u64;
-                self.rest = chunk[taken..len].to_vec();
-                Ok(if taken == len { Step::Read } else { Step::Blocked })
-            }
-            Err(Stop::Later) => Ok(Step::Waiting),
-            Err(Stop::Failed) => Err(Fault::Source),
         }
+        Ok(Step::Read)
     }
 }
 

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -20,9 +20,8 @@ use crate::prefix::Prefix;
 mod address;
 
 mod ioctl {
-    use nix::{ioctl_read_bad, ioctl_write_int, ioctl_write_ptr_bad};
+    use nix::{ioctl_read_bad, ioctl_write_ptr_bad};
 
-    ioctl_write_int!(tun_set_offload, b'T', 208);
     ioctl_read_bad!(get_flags, libc::SIOCGIFFLAGS, libc::ifreq);
     ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
     ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
@@ -49,13 +48,6 @@ struct In6RtMsg {
 /// Brings the loopback interface of the calling thread's namespace up.
 pub(crate) fn loopback_up() -> io::Result<()> {
     Interface::by_name("lo")?.up()
-}
-
-/// No checksum, segmentation or other offload: what crosses the device is what crosses a wire.
-pub(crate) fn no_offloads(tun: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: TUNSETOFFLOAD takes its flags by value; no memory is passed.
-    unsafe { ioctl::tun_set_offload(tun.as_raw_fd(), 0) }?;
-    Ok(())
 }
 
 /// The counters of the interfaces of a network namespace.

@@ -82,6 +82,8 @@ pub mod lateness;
 #[cfg(feature = "devices")]
 pub mod netns;
 #[cfg(feature = "devices")]
+pub mod offload;
+#[cfg(feature = "devices")]
 pub mod program;
 #[cfg(feature = "devices")]
 pub mod reactor;

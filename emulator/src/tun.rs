@@ -1,17 +1,21 @@
 //! TUN devices: whole IP packets in and out of a kernel, in any network namespace.
 
-#![expect(unsafe_code, reason = "a device lends its descriptor")]
+#[expect(unsafe_code, reason = "a device is opened by ioctl, and lends its descriptor")]
+mod device;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-use tun_tap::{Iface, Mode};
+use device::Device;
 
 pub use crate::interface::new_devices_have_ipv6;
 use crate::interface::{self, Counters, Interface};
 use crate::netns::{self, NamespaceError};
+use crate::offload::{Batch, Header, Pieces};
 use crate::prefix::Prefix;
 
 /// How a device is made.
@@ -31,6 +35,8 @@ pub struct TunConfig {
     pub mtu: u16,
     /// Packets that the kernel keeps for us while we are not reading. What does not fit it drops.
     pub queue_len: u32,
+    /// The kernel cuts what is written, and hands over what it has not cut: see [`offload`](crate::offload).
+    pub offload: bool,
 }
 
 impl Default for TunConfig {
@@ -44,6 +50,7 @@ impl Default for TunConfig {
             routes: Vec::new(),
             mtu: 1500,
             queue_len: 10_000,
+            offload: false,
         }
     }
 }
@@ -152,7 +159,7 @@ pub const IPV6_MTU: u16 = 1280;
 /// An open device. It goes away when this value is dropped.
 #[derive(Debug)]
 pub struct Tun {
-    iface: Iface,
+    device: Device,
     counters: Counters,
 }
 
@@ -168,30 +175,41 @@ impl Tun {
 
     /// Interface name, as chosen by the kernel if it was asked to.
     pub fn name(&self) -> &str {
-        self.iface.name()
+        self.device.name()
     }
 
     /// The next packet that the kernel sends; `None` if there is none now.
-    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        loop {
-            match self.iface.recv(buffer) {
-                Ok(len) => return Ok(Some(len)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+    ///
+    /// # Panics
+    /// If the device was opened with offload: then [`Self::fill`] reads it.
+    pub fn recv(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
+        assert!(!self.device.offloads(), "a device with offload hands over more than packets");
+        Ok(unless_none(|| self.device.read(packet))?.map(|(_, len)| len))
     }
 
     /// Hands the kernel a packet. When this returns, the kernel has processed it, up to the socket that it is for.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
-        loop {
-            match self.iface.send(packet) {
-                Ok(_) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        unless_interrupted(|| self.device.write(Header::Whole, packet))
+    }
+
+    /// Reads the next packet, or segments in one, that the kernel sends; `false` if there is nothing now.
+    pub fn fill(&self, pieces: &mut Pieces) -> io::Result<bool> {
+        let read = unless_none(|| self.device.read(pieces.room()))?;
+        if let Some((header, len)) = read {
+            pieces.filled(len, header);
         }
+        Ok(read.is_some())
+    }
+
+    /// Collects packets for [`Self::send_batch`]: one at a time, if the device was opened without offload.
+    pub fn batch(&self) -> Batch {
+        if self.device.offloads() { Batch::joining() } else { Batch::single() }
+    }
+
+    /// Hands the kernel all that is in the batch, like [`Self::send`]; the batch keeps it.
+    pub fn send_batch(&self, batch: &mut Batch) -> io::Result<()> {
+        let (header, packet) = batch.written();
+        unless_interrupted(|| self.device.write(header, packet))
     }
 
     /// Packets that the kernel had for us and dropped because its queue was full.
@@ -204,14 +222,14 @@ impl Tun {
         if !is_interface_name(&config.name) {
             return Err(DeviceError::BadName { name: config.name.clone() });
         }
-        let iface = Iface::without_packet_info(&config.name, Mode::Tun)
-            .map_err(|source| open_error(&config.name, source))?;
+        let device =
+            Device::open(&config.name, config.offload).map_err(|source| open_error(&config.name, source))?;
         let counters = Counters::open().map_err(|source| DeviceError::Configure {
             name: config.name.clone(),
             what: "find the counters".to_owned(),
             source,
         })?;
-        let tun = Self { iface, counters };
+        let tun = Self { device, counters };
         tun.configure(config)?;
         Ok(tun)
     }
@@ -221,10 +239,7 @@ impl Tun {
             let what = what.to_owned();
             move |source: io::Error| self.configure_error(what, source)
         };
-        self.iface.set_non_blocking().map_err(step("set the mode"))?;
-        // Offloads belong to the device and outlive whoever switched them on: a persistent one may still have them,
-        // and then hands us packets larger than its MTU.
-        interface::no_offloads(self.as_fd()).map_err(step("switch off the offloads"))?;
+        self.device.set_offload().map_err(step("set the offloads"))?;
         let interface = Interface::by_name(self.name()).map_err(step("find the index"))?;
         interface.set_mtu(config.mtu).map_err(step(&format!("set the MTU {}", config.mtu)))?;
         match interface.set_queue_len(config.queue_len) {
@@ -279,8 +294,25 @@ impl Tun {
 
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the descriptor is open as long as `iface`, which the returned lifetime borrows.
-        unsafe { BorrowedFd::borrow_raw(self.iface.as_raw_fd()) }
+        self.device.as_fd()
+    }
+}
+
+/// Again, where a signal came between.
+fn unless_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// `None`, where it would have to wait.
+fn unless_none<T>(call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+    match unless_interrupted(call) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -293,7 +325,7 @@ fn is_interface_name(name: &str) -> bool {
         && plain != ".."
 }
 
-/// `tun-tap` opens the node and makes the device in one call; which of the two failed shows in the code.
+/// The node is opened and the device made in one call; which of the two failed shows in the code.
 fn open_error(name: &str, source: io::Error) -> DeviceError {
     let name = name.to_owned();
     match source.raw_os_error() {
@@ -303,162 +335,5 @@ fn open_error(name: &str, source: io::Error) -> DeviceError {
         Some(libc::EBUSY) => DeviceError::Busy { name },
         Some(libc::EINVAL) => DeviceError::NotATun { name },
         _ => DeviceError::Open { name, source },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::UdpSocket;
-
-    use super::*;
-    use crate::interface::enable_ipv6;
-    use crate::netns::Namespace;
-
-    fn namespace() -> Namespace {
-        Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
-    }
-
-    fn config(namespace: &Namespace) -> TunConfig {
-        TunConfig {
-            namespace: Some(namespace.name().into()),
-            addrs: vec!["10.7.0.1/24".parse().unwrap(), "fd07::1/64".parse().unwrap()],
-            routes: vec!["10.8.0.0/16".parse().unwrap(), "fd08::/32".parse().unwrap()],
-            ..TunConfig::default()
-        }
-    }
-
-    /// The UDP packets that are waiting, as (IP version, length).
-    fn udp(tun: &Tun) -> Vec<(u8, usize)> {
-        let mut buffer = [0; 2000];
-        let mut packets = Vec::new();
-        while let Some(len) = tun.recv(&mut buffer).unwrap() {
-            let version = buffer[0] >> 4;
-            let protocol = if version == 4 { buffer[9] } else { buffer[6] };
-            if protocol == 17 {
-                packets.push((version, len));
-            }
-        }
-        packets
-    }
-
-    #[test]
-    fn addresses_and_routes_of_both_families_lead_into_the_device() {
-        let namespace = namespace();
-        let tun = Tun::open(&config(&namespace)).unwrap();
-        assert!(tun.name().starts_with("airtcp"));
-        namespace
-            .enter(|| {
-                for (from, to) in [("10.7.0.1:0", "10.7.0.9:9"), ("10.7.0.1:0", "10.8.1.2:9")] {
-                    UdpSocket::bind(from).unwrap().send_to(b"four", to).unwrap();
-                }
-                for (from, to) in [("[fd07::1]:0", "[fd07::9]:9"), ("[fd07::1]:0", "[fd08:0:1::2]:9")] {
-                    UdpSocket::bind(from).unwrap().send_to(b"six", to).unwrap();
-                }
-            })
-            .unwrap();
-        assert_eq!(udp(&tun), [(4, 32), (4, 32), (6, 51), (6, 51)]);
-        assert_eq!(tun.kernel_drops().unwrap(), 0);
-    }
-
-    #[test]
-    fn an_idle_device_is_silent() {
-        let namespace = namespace();
-        let tun = Tun::open(&config(&namespace)).unwrap();
-        let mut reactor = crate::reactor::Reactor::new(crate::reactor::Clock::start()).unwrap();
-        let second = airwire::time::Instant::from_secs(1);
-        while reactor.wait(Some(second)).unwrap().is_empty() {}
-        let mut buffer = [0; 2000];
-        let chatter = std::iter::from_fn(|| tun.recv(&mut buffer).unwrap().map(|len| buffer[..len].to_vec()));
-        assert_eq!(chatter.collect::<Vec<_>>(), Vec::<Vec<u8>>::new());
-    }
-
-    #[test]
-    fn every_address_of_a_device_is_its_own() {
-        let namespace = namespace();
-        let addrs = ["10.7.0.1/24", "10.7.0.2/24", "192.0.2.1/32", "10.9.0.1/16", "fd07::1/64", "fd07::2/64"];
-        let addrs = addrs.map(|addr| addr.parse().unwrap()).to_vec();
-        let _tun = Tun::open(&TunConfig { addrs: addrs.clone(), ..config(&namespace) }).unwrap();
-        for prefix in addrs {
-            let bound = namespace.enter(|| UdpSocket::bind((prefix.addr(), 0))).unwrap();
-            assert!(bound.is_ok(), "{prefix}: {bound:?}");
-        }
-    }
-
-    #[test]
-    fn where_ipv6_is_disabled_an_address_of_it_is_an_error_that_says_so_and_one_of_ipv4_is_none() {
-        let namespace = namespace();
-        for devices in ["all", "default"] {
-            namespace.sysctl(&format!("net.ipv6.conf.{devices}.disable_ipv6"), "1").unwrap();
-        }
-        assert!(!namespace.enter(new_devices_have_ipv6).unwrap());
-        let error = Tun::open(&config(&namespace)).unwrap_err();
-        assert!(error.to_string().contains("IPv6 is disabled here"), "{error}");
-        let v4 = |prefixes: Vec<Prefix>| prefixes.into_iter().filter(|one| one.addr().is_ipv4()).collect();
-        let TunConfig { addrs, routes, .. } = config(&namespace);
-        drop(Tun::open(&TunConfig { addrs: v4(addrs), routes: v4(routes), ..config(&namespace) }).unwrap());
-
-        namespace.enter(enable_ipv6).unwrap();
-        let _tun = Tun::open(&TunConfig { routes: Vec::new(), ..config(&namespace) }).unwrap();
-        let small = Tun::open(&TunConfig { mtu: 1000, ..config(&namespace) }).unwrap_err();
-        assert!(small.to_string().contains("1280"), "{small}");
-    }
-
-    #[test]
-    fn drops_of_a_full_queue_are_counted() {
-        let namespace = namespace();
-        let tun = Tun::open(&TunConfig { queue_len: 3, ..config(&namespace) }).unwrap();
-        namespace
-            .enter(|| {
-                let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
-                for _ in 0..8 {
-                    socket.send_to(b"four", "10.7.0.9:9").unwrap();
-                }
-            })
-            .unwrap();
-        let kept = udp(&tun).len() as u64;
-        assert!((3..8).contains(&kept), "{kept} were kept");
-        assert_eq!(tun.kernel_drops().unwrap(), 8 - kept);
-    }
-
-    #[test]
-    fn a_packet_for_the_kernel_reaches_its_socket_before_send_returns() {
-        let namespace = namespace();
-        let tun = Tun::open(&config(&namespace)).unwrap();
-        let socket = namespace.enter(|| UdpSocket::bind("10.7.0.1:5678").unwrap()).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        // UDP 10.7.0.2:1234 > 10.7.0.1:5678 without a UDP checksum.
-        let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 7, 0, 2, 10, 7, 0, 1];
-        let sum: u32 = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-        packet[10..12].copy_from_slice(&sum.to_be_bytes());
-        packet.extend([0x04, 0xd2, 0x16, 0x2e, 0, 12, 0, 0, 1, 2, 3, 4]);
-        tun.send(&packet).unwrap();
-        let mut buffer = [0; 16];
-        let (len, from) = socket.recv_from(&mut buffer).unwrap();
-        assert_eq!((&buffer[..len], from), (&[1, 2, 3, 4][..], "10.7.0.2:1234".parse().unwrap()));
-    }
-
-    #[test]
-    fn errors_say_what_to_do() {
-        let namespace = namespace();
-        let tun = Tun::open(&config(&namespace)).unwrap();
-        let open =
-            |name: &str| Tun::open(&TunConfig { name: name.to_owned(), ..config(&namespace) }).unwrap_err();
-        assert!(matches!(open(tun.name()), DeviceError::Busy { .. }));
-        assert!(matches!(open("lo"), DeviceError::NotATun { .. }));
-        for name in ["", "a/b", "a b", "a-name-too-long-by-one", "%d%d", "%s", ".."] {
-            assert!(matches!(open(name), DeviceError::BadName { .. }), "{name}");
-        }
-        let missing = TunConfig { namespace: Some("no-such-namespace".into()), ..TunConfig::default() };
-        assert!(Tun::open(&missing).unwrap_err().to_string().contains("ip netns add"));
-        let mtu = Tun::open(&TunConfig { mtu: 10, ..config(&namespace) }).unwrap_err();
-        assert!(mtu.to_string().contains("MTU 10"), "{mtu}");
-        assert!(open_error("x", io::Error::from_raw_os_error(libc::ENOENT)).to_string().contains("modprobe"));
-        assert!(
-            open_error("x", io::Error::from_raw_os_error(libc::EACCES)).to_string().contains("chmod 666")
-        );
-        assert!(
-            open_error("x", io::Error::from_raw_os_error(libc::EPERM)).to_string().contains("CAP_NET_ADMIN")
-        );
     }
 }

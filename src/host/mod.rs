@@ -160,6 +160,9 @@ pub struct Host {
     next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
+    /// Segments that the first of them may send before it is the next one's turn, and has sent.
+    turn: usize,
+    sent_in_turn: usize,
     /// At most one entry per connection. An early one does no harm: the connection is asked again.
     deadlines: BTreeSet<(Instant, u32)>,
     replies: VecDeque<Vec<u8>>,
@@ -190,6 +193,8 @@ impl Host {
             listeners: BTreeMap::new(),
             next_listener: 0,
             ready: VecDeque::new(),
+            turn: 1,
+            sent_in_turn: 0,
             deadlines: BTreeSet::new(),
             replies: VecDeque::new(),
             gate: Gate::default(),
@@ -536,6 +541,12 @@ impl Host {
         self.events.get_or_insert_default();
     }
 
+    /// So many segments of a connection leave one after another, before others have their turn: for a device that takes
+    /// them all at once. Without this call it is one.
+    pub fn take_turns_of(&mut self, segments: usize) {
+        self.turn = segments.max(1);
+    }
+
     // ----- out -----
 
     /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
@@ -551,12 +562,14 @@ impl Host {
             {
                 self.counters.packets_out += 1;
                 self.gather(now, index);
-                // One segment a turn: connections share the device fairly.
-                if self.ready.len() > 1 {
+                self.sent_in_turn += 1;
+                if self.sent_in_turn >= self.turn {
+                    self.sent_in_turn = 0;
                     self.ready.rotate_left(1);
                 }
                 return true;
             }
+            self.sent_in_turn = 0;
             self.ready.pop_front();
             self.gather(now, index);
             self.settle(now, index);

@@ -184,6 +184,16 @@ fn a_turn_carries_one_chunk_each_way_whatever_there_is() {
     assert_eq!((world.radio.taken.len(), world.target.taken.len()), (BOUND, BOUND));
 }
 
+#[test]
+fn an_end_right_behind_the_last_octet_is_passed_on_with_it() {
+    let mut world = World::new(usize::MAX);
+    (world.radio.room, world.target.room) = (100, 100);
+    world.target.send(b"short");
+    world.target.arrived_end = true;
+    world.turn();
+    assert_eq!((world.radio.taken.as_slice(), world.radio.shut), (&b"short"[..], 1));
+}
+
 #[derive(Clone, Debug)]
 enum Happening {
     Arrival(Leg, usize),

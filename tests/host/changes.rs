@@ -7,14 +7,14 @@ use airwire::time::Instant;
 
 const NOW: Instant = Instant::ZERO;
 
-struct Pair {
-    client: Host,
-    server: Host,
+pub(crate) struct Pair {
+    pub(crate) client: Host,
+    pub(crate) server: Host,
     listener: ListenId,
 }
 
 impl Pair {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let host = |addr: &str| {
             Host::new(HostConfig {
                 addrs: vec![addr.parse().unwrap()],
@@ -48,7 +48,7 @@ impl Pair {
         }
     }
 
-    fn connect(&mut self) -> ConnId {
+    pub(crate) fn connect(&mut self) -> ConnId {
         let options = SocketOptions::of(self.client.profile());
         let id = self.client.connect(NOW, None, "10.0.0.2:80".parse().unwrap(), options).unwrap();
         self.settle();

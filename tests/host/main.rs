@@ -7,3 +7,4 @@ mod hostile;
 mod patience;
 mod timers;
 mod transfer;
+mod turns;

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// So many octets may wait to be written. What comes then is left out, line by line, and counted.
 const ROOM: usize = 1 << 20;
+/// After a write so long is waited for more: a line that comes alone is written at once, and many lines are one write.
+const BREATH: Duration = Duration::from_millis(10);
 /// A disk that was full is tried again so often.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -29,7 +31,10 @@ pub struct Words {
 
 struct Shared {
     state: Mutex<State>,
-    changed: Condvar,
+    /// The thread waits for it.
+    more: Condvar,
+    /// Who finishes waits for it.
+    less: Condvar,
 }
 
 #[derive(Default)]
@@ -39,7 +44,17 @@ struct State {
     octets: usize,
     /// Lines, in all.
     left_out: u64,
+    thread: Thread,
     end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Thread {
+    /// It waits to be woken.
+    Idle,
+    /// It looks for itself, soon.
+    #[default]
+    Awake,
 }
 
 enum Waiting {
@@ -53,6 +68,8 @@ enum End {
     /// More may come.
     #[default]
     Open,
+    /// Somebody waits for the last of it.
+    Finishing,
     /// Whoever read it has gone.
     Unread,
 }
@@ -63,7 +80,7 @@ impl Apart {
     /// # Errors
     /// If there can be no thread.
     pub fn start(name: &str, to: impl Write + Send + 'static, words: Words) -> io::Result<Self> {
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(Shared { state: Mutex::default(), more: Condvar::new(), less: Condvar::new() });
         let writers = shared.clone();
         thread::Builder::new().name(name.to_owned()).spawn(move || writers.write_on(to, &words))?;
         Ok(Self(shared))
@@ -86,7 +103,9 @@ impl Apart {
         }
         state.octets += lines.len();
         state.waiting.push_back(Waiting::Lines(lines.to_vec()));
-        self.0.changed.notify_all();
+        if std::mem::replace(&mut state.thread, Thread::Awake) == Thread::Idle {
+            self.0.more.notify_one();
+        }
     }
 
     /// Lines that were left out. What nobody reads any more is not counted.
@@ -98,9 +117,13 @@ impl Apart {
     pub fn finish(&self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         let mut state = self.0.lock();
-        while !state.is_written() && state.end == End::Open {
+        if state.end == End::Open {
+            state.end = End::Finishing;
+            self.0.more.notify_one();
+        }
+        while !state.is_written() && state.end == End::Finishing {
             let Some(left) = until.checked_duration_since(Instant::now()) else { return false };
-            let waited = self.0.changed.wait_timeout(state, left);
+            let waited = self.0.less.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.is_written() || state.end == End::Unread
@@ -128,9 +151,20 @@ impl Shared {
     fn next(&self) -> VecDeque<Waiting> {
         let mut state = self.lock();
         while state.waiting.is_empty() {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.thread = Thread::Idle;
+            state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        state.thread = Thread::Awake;
         std::mem::take(&mut state.waiting)
+    }
+
+    fn breathe(&self) {
+        let until = Instant::now() + BREATH;
+        let mut state = self.lock();
+        while state.end == End::Open {
+            let Some(left) = until.checked_duration_since(Instant::now()) else { return };
+            state = self.more.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     fn write_on(&self, mut to: impl Write, words: &Words) {
@@ -153,10 +187,12 @@ impl Shared {
             if written.is_err() {
                 *state = State { end: End::Unread, left_out: state.left_out, ..State::default() };
             }
-            self.changed.notify_all();
+            drop(state);
+            self.less.notify_all();
             if written.is_err() {
                 return;
             }
+            self.breathe();
         }
     }
 }

@@ -5,8 +5,11 @@
 //! whole program: `cargo run -p airtcp-tun --example fetch`, as root.
 //!
 //! The kernel answers inside our `write`: an ACK can be read as soon as the segment has been written. So at most a
-//! batch of segments leaves before the device is read again, and after every packet that was read, what the host has
-//! to say leaves at once.
+//! batch of segments leaves before the device is read again, and after all that was read at once, what the host has to
+//! say leaves at once.
+//!
+//! Where the device has offload ([`airlink::offload`]), segments that follow each other leave in one write, and what the
+//! kernel has not cut is one read. The host knows nothing of it: it sends and gets segments of the wire.
 
 mod descriptors;
 pub mod log;
@@ -18,6 +21,7 @@ use std::sync::Arc;
 use airlink::capture::{Capture, Tap};
 pub use airlink::driver::DriverError;
 use airlink::driver::{MAX_PACKET, is_refusal};
+use airlink::offload::{Batch, Pieces};
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
@@ -96,6 +100,10 @@ const WAKER: Token = Token(1);
 const DESCRIPTORS: Token = Token(2);
 /// Segments written before ACKs are read.
 const SEND_BATCH: usize = 32;
+/// The same where many of them are one write.
+const SEND_BATCH_WITH_OFFLOAD: usize = 2 * SEGMENTS_IN_ONE;
+/// As many of 1500 octets as one IP packet has room for.
+const SEGMENTS_IN_ONE: usize = 45;
 /// Segments written between two looks at the clock: a few microseconds each, so that a sending time is right
 /// within some ten of them. With a capture every packet has its own time.
 const CLOCK_BATCH: usize = 8;
@@ -115,6 +123,13 @@ enum Sent {
     Blocked,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Everything,
+    /// The device is full.
+    Blocked,
+}
+
 /// A host on its device. Between runs the host may be used directly.
 pub struct Driver {
     /// It is handed the driver's clock: pass [`Clock::now`] of [`Driver::clock`] to it.
@@ -127,11 +142,13 @@ pub struct Driver {
     capture: Option<Capture>,
     /// `None`: nobody wants to read it.
     log: Option<Log>,
-    /// The packet being written.
+    /// What the host said last, and whether it has yet to join what leaves.
     packet: Vec<u8>,
-    /// It was not taken: it goes first when the device is writable again.
+    pending: bool,
+    leaving: Batch,
+    /// The device did not take it: it goes first when the device is writable again.
     held: bool,
-    buffer: Vec<u8>,
+    arriving: Pieces,
     traffic: Traffic,
 }
 
@@ -165,7 +182,11 @@ impl Driver {
         if log.is_some() {
             host.note_events();
         }
-        let (packet, buffer) = (Vec::new(), vec![0; MAX_PACKET]);
+        // With a capture or a log every packet leaves by itself, at its own time.
+        let leaving = if capture.is_some() || log.is_some() { Batch::single() } else { tun.batch() };
+        if leaving.joins() {
+            host.take_turns_of(SEGMENTS_IN_ONE);
+        }
         Ok(Self {
             host,
             tun,
@@ -175,9 +196,11 @@ impl Driver {
             descriptors: None,
             capture,
             log,
-            packet,
+            packet: Vec::new(),
+            pending: false,
+            leaving,
             held: false,
-            buffer,
+            arriving: Pieces::new(MAX_PACKET),
             traffic: Traffic::default(),
         })
     }
@@ -265,65 +288,99 @@ impl Driver {
     }
 
     fn send(&mut self) -> Result<Sent, DriverError> {
+        if self.held && self.write(self.clock.now())? == Written::Blocked {
+            return Ok(Sent::Blocked);
+        }
+        let joins = self.leaving.joins();
+        let most = if joins { SEND_BATCH_WITH_OFFLOAD } else { SEND_BATCH };
         let mut now = self.clock.now();
-        for count in 0..SEND_BATCH {
+        for count in 0..most {
             if count > 0 && (count % CLOCK_BATCH == 0 || self.capture.is_some() || self.log.is_some()) {
                 now = self.clock.now();
             }
-            let has_packet = self.held || self.host.poll_packet(now, &mut self.packet);
+            self.pending = self.pending || self.host.poll_packet(now, &mut self.packet);
             if let Some(log) = &mut self.log {
                 log.tell(&mut self.host);
             }
-            if !has_packet {
-                return Ok(Sent::Everything);
+            if !self.pending {
+                return Ok(if self.write(now)? == Written::Blocked {
+                    Sent::Blocked
+                } else {
+                    Sent::Everything
+                });
             }
-            match self.tun.send(&self.packet) {
-                Ok(()) => {
-                    self.capture.packet(now, &self.packet);
-                    if let Some(log) = &mut self.log {
-                        log.packet(now, Way::Out, &self.packet);
-                    }
-                    self.traffic.packets_out += 1;
-                    self.traffic.bytes_out += self.packet.len() as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if !self.held {
-                        self.held = true;
-                        self.traffic.waits += 1;
-                        self.reactor.modify(&self.tun, DEVICE, Interest::Both)?;
-                    }
+            if !self.leaving.join(&mut self.packet) {
+                if self.write(now)? == Written::Blocked {
                     return Ok(Sent::Blocked);
                 }
-                Err(error) if is_refusal(&error) => self.traffic.refused += 1,
-                Err(source) => return Err(DriverError::device(self.tun.name(), source)),
+                self.leaving.join(&mut self.packet);
             }
-            if std::mem::take(&mut self.held) {
-                self.reactor.modify(&self.tun, DEVICE, Interest::Read)?;
+            self.pending = false;
+            if !joins && self.write(now)? == Written::Blocked {
+                return Ok(Sent::Blocked);
             }
         }
-        Ok(Sent::Batch)
+        Ok(if self.write(now)? == Written::Blocked { Sent::Blocked } else { Sent::Batch })
+    }
+
+    /// Hands the kernel what leaves.
+    fn write(&mut self, now: Instant) -> Result<Written, DriverError> {
+        let (count, octets) = (self.leaving.count() as u64, self.leaving.octets() as u64);
+        if count == 0 {
+            return Ok(Written::Everything);
+        }
+        match self.tun.send_batch(&mut self.leaving) {
+            Ok(()) => {
+                if let Some(packet) = self.leaving.only() {
+                    self.capture.packet(now, packet);
+                    if let Some(log) = &mut self.log {
+                        log.packet(now, Way::Out, packet);
+                    }
+                }
+                self.traffic.packets_out += count;
+                self.traffic.bytes_out += octets;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if !self.held {
+                    self.held = true;
+                    self.traffic.waits += 1;
+                    self.reactor.modify(&self.tun, DEVICE, Interest::Both)?;
+                }
+                return Ok(Written::Blocked);
+            }
+            Err(error) if is_refusal(&error) => self.traffic.refused += count,
+            Err(source) => return Err(DriverError::device(self.tun.name(), source)),
+        }
+        self.leaving.clear();
+        if std::mem::take(&mut self.held) {
+            self.reactor.modify(&self.tun, DEVICE, Interest::Read)?;
+        }
+        Ok(Written::Everything)
     }
 
     /// Returns how many packets came in.
     fn receive(&mut self, application: &mut impl Application) -> Result<usize, DriverError> {
-        for received in 0..RECEIVE_BATCH {
-            let read = self.tun.recv(&mut self.buffer);
-            let Some(len) = read.map_err(|source| DriverError::device(self.tun.name(), source))? else {
-                return Ok(received);
-            };
-            let now = self.clock.now();
-            let packet = &self.buffer[..len];
-            self.traffic.packets_in += 1;
-            self.traffic.bytes_in += len as u64;
-            self.capture.packet(now, packet);
-            if let Some(log) = &mut self.log {
-                log.packet(now, Way::In, packet);
+        let mut received = 0;
+        while received < RECEIVE_BATCH {
+            let filled = self.tun.fill(&mut self.arriving);
+            if !filled.map_err(|source| DriverError::device(self.tun.name(), source))? {
+                break;
             }
-            self.host.handle_packet(now, packet);
-            application.observe(now, &self.host);
+            let now = self.clock.now();
+            while let Some(packet) = self.arriving.next_packet() {
+                received += 1;
+                self.traffic.packets_in += 1;
+                self.traffic.bytes_in += packet.len() as u64;
+                self.capture.packet(now, packet);
+                if let Some(log) = &mut self.log {
+                    log.packet(now, Way::In, packet);
+                }
+                self.host.handle_packet(now, packet);
+                application.observe(now, &self.host);
+            }
             self.send()?;
         }
-        Ok(RECEIVE_BATCH)
+        Ok(received)
     }
 
     fn wait(

@@ -55,6 +55,12 @@ pub fn verify_transport(src: IpAddr, dst: IpAddr, protocol: u8, segment: &[u8]) 
     fold(pseudo_header(src, dst, protocol, segment.len()) + u32::from(sum(segment))) == 0xffff
 }
 
+/// The sum over the pseudo-header alone, not inverted: what the checksum field holds before a device, or the kernel, has
+/// added the segment's `len` octets.
+pub fn partial(src: IpAddr, dst: IpAddr, protocol: u8, len: usize) -> u16 {
+    fold(pseudo_header(src, dst, protocol, len))
+}
+
 /// The checksum of an ICMPv4 message whose checksum field is zero.
 pub fn plain(data: &[u8]) -> u16 {
     !sum(data)

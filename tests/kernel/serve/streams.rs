@@ -351,6 +351,42 @@ fn five_hundred_connections_leave_nothing_behind() {
     assert_eq!(serving.stop()["totals"]["done"], 500);
 }
 
+/// What the kernel counts at our device: octets in a packet, on average, from us and to us.
+fn octets_in_a_packet(namespace: &Namespace) -> [u64; 2] {
+    let devices = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
+    let ours = devices.lines().find_map(|line| line.trim_start().strip_prefix("airtcp0:")).unwrap();
+    let counters: Vec<u64> = ours.split_whitespace().map(|count| count.parse().unwrap()).collect();
+    [counters[0] / counters[1], counters[8] / counters[9]]
+}
+
+#[test]
+fn segments_cross_the_device_in_large_pieces_unless_that_is_switched_off() {
+    const SIZE: usize = 20_000_000;
+    for (more, large) in [(&[][..], true), (&["--offload=off"], false)] {
+        let namespace = namespace();
+        let server = listener(&namespace, 8080);
+        let serving = Serving::start(&namespace, &[TARGET], more);
+        let client = connect(&namespace);
+        let (peer, _) = server.accept().unwrap();
+        for (seed, mut from, mut to) in [(1, &client, &peer), (2, &peer, &client)] {
+            let data = bytes(seed, SIZE);
+            let mut came = vec![0; SIZE];
+            thread::scope(|scope| {
+                scope.spawn(|| from.write_all(&data).unwrap());
+                to.read_exact(&mut came).unwrap();
+            });
+            assert!(came == data);
+        }
+        drop((client, peer));
+        let octets = octets_in_a_packet(&namespace);
+        // Half of the packets each way are ACKs.
+        assert!(octets.iter().all(|octets| (*octets > 1500) == large), "{more:?}: {octets:?}");
+        let end = serving.stop();
+        let segments = end["device"]["packets_out"].as_u64().unwrap();
+        assert!(segments > SIZE as u64 / 1500, "the host's own count is of segments: {segments}");
+    }
+}
+
 #[test]
 fn decisions_and_packets_are_written_with_the_number_of_their_connection() {
     let namespace = namespace();

@@ -29,7 +29,7 @@ use crate::shared::decisions::DecisionLog;
 use crate::shared::failure::{self, Failure};
 use crate::shared::reporter::{self, Channel, Reporting};
 use crate::shared::say;
-use crate::shared::station::{Families, Station};
+use crate::shared::station::{Families, Offload, Station};
 
 /// Put our TCP in front of an ordinary server, as the sender towards the radio side.
 ///
@@ -176,7 +176,8 @@ fn memory_size(text: &str) -> Result<usize, String> {
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         self.station.check_profile()?;
-        let station = self.listen.iter().fold(self.station.clone(), |station, listen| match listen {
+        let station = self.station.clone().offload_or(Offload::On);
+        let station = self.listen.iter().fold(station, |station, listen| match listen {
             Listen::At(addr) => station.with_addr(addr.ip()),
             Listen::Everywhere(_) => station,
         });

@@ -82,9 +82,19 @@ pub(crate) struct Station {
     /// Largest packet in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..), help_heading = "Device")]
     mtu: u16,
+    /// Segments that follow each other cross the device in one piece, and the kernel cuts them: tcpdump at the device
+    /// shows the pieces, everywhere behind it packets as on any wire [default: on for serve, off for send and recv]
+    #[arg(long, value_name = "WHETHER", value_enum, help_heading = "Device")]
+    offload: Option<Offload>,
     /// Write every packet to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Device")]
     pcap: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Offload {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -162,6 +172,7 @@ impl Station {
             behind: addresses.addrs.clone(),
             routes: addresses.routes,
             mtu: self.mtu,
+            offload: self.offload == Some(Offload::On),
             ..TunConfig::default()
         })?;
         let capture = self.pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
@@ -198,6 +209,12 @@ impl Station {
         if !self.addr.contains(&addr) {
             self.addr.push(addr);
         }
+        self
+    }
+
+    /// The same station with this offload, if the command line says nothing about it.
+    pub(crate) fn offload_or(mut self, usual: Offload) -> Self {
+        self.offload = self.offload.or(Some(usual));
         self
     }
 

@@ -1,0 +1,117 @@
+//! Many segments of a connection in one packet, with the header of linux/virtio_net.h in front that says how it is cut:
+//! what a device with offload takes and hands over. On the wire behind the kernel, and for a host, there are only the
+//! segments.
+
+mod batch;
+mod header;
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+pub use batch::Batch;
+pub use header::{BadHeader, Header};
+pub use pieces::Pieces;
+
+/// What is the same for both: where things are in a packet of TCP without IPv6 extensions.
+mod tcp {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    use airwire::checksum;
+
+    pub(super) const FIN: u8 = 0x01;
+    pub(super) const SYN: u8 = 0x02;
+    pub(super) const RST: u8 = 0x04;
+    pub(super) const PSH: u8 = 0x08;
+    pub(super) const URG: u8 = 0x20;
+    pub(super) const CWR: u8 = 0x80;
+
+    /// The lengths of the headers of a TCP segment.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(super) struct Headers {
+        pub(super) ip: usize,
+        pub(super) tcp: usize,
+    }
+
+    impl Headers {
+        /// `None`: not TCP directly behind an IP header, a fragment, or shorter than it says.
+        pub(super) fn of(packet: &[u8]) -> Option<Self> {
+            let ip = match packet.first()? >> 4 {
+                4 => {
+                    let fragment = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff;
+                    let plain = packet.get(9) == Some(&6) && fragment == 0;
+                    plain.then_some(4 * usize::from(packet[0] & 0x0f))?
+                }
+                6 => (packet.get(6) == Some(&6)).then_some(40)?,
+                _ => return None,
+            };
+            let tcp = 4 * usize::from(packet.get(ip + 12)? >> 4);
+            (ip >= 20 && tcp >= 20 && packet.len() >= ip + tcp).then_some(Self { ip, tcp })
+        }
+
+        pub(super) const fn all(self) -> usize {
+            self.ip + self.tcp
+        }
+
+        pub(super) const fn is_v4(self, packet: &[u8]) -> bool {
+            packet[0] >> 4 == 4
+        }
+
+        pub(super) fn seq(self, packet: &[u8]) -> u32 {
+            be32(packet, self.ip + 4)
+        }
+
+        pub(super) fn flags(self, packet: &[u8]) -> u8 {
+            packet[self.ip + 13]
+        }
+
+        pub(super) fn addresses(self, packet: &[u8]) -> (IpAddr, IpAddr) {
+            if self.is_v4(packet) {
+                let at = |from| Ipv4Addr::from_bits(be32(packet, from)).into();
+                (at(12), at(16))
+            } else {
+                let at = |from| {
+                    let octets: [u8; 16] = packet[from..from + 16].try_into().expect("sixteen octets");
+                    Ipv6Addr::from(octets).into()
+                };
+                (at(8), at(24))
+            }
+        }
+
+        /// Writes the packet's length into its IP header, with the checksum of IPv4.
+        pub(super) fn set_length(self, packet: &mut [u8]) {
+            let len = packet.len();
+            if self.is_v4(packet) {
+                packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+                packet[10..12].fill(0);
+                let sum = checksum::plain(&packet[..self.ip]);
+                packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            } else {
+                packet[4..6].copy_from_slice(&((len - self.ip) as u16).to_be_bytes());
+            }
+        }
+
+        /// Writes the checksum of the segment.
+        pub(super) fn set_checksum(self, packet: &mut [u8]) {
+            let (src, dst) = self.addresses(packet);
+            let segment = &mut packet[self.ip..];
+            segment[16..18].fill(0);
+            let sum = checksum::transport(src, dst, 6, segment);
+            segment[16..18].copy_from_slice(&sum.to_be_bytes());
+        }
+
+        /// Writes the sum of the pseudo-header, to which the kernel adds the rest.
+        pub(super) fn set_partial_checksum(self, packet: &mut [u8]) {
+            let (src, dst) = self.addresses(packet);
+            let sum = checksum::partial(src, dst, 6, packet.len() - self.ip);
+            packet[self.ip + 16..self.ip + 18].copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+
+    pub(super) fn be32(packet: &[u8], at: usize) -> u32 {
+        u32::from_be_bytes([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]])
+    }
+
+    pub(super) fn be16(packet: &[u8], at: usize) -> u16 {
+        u16::from_be_bytes([packet[at], packet[at + 1]])
+    }
+}

@@ -1,0 +1,115 @@
+//! The open file behind a device: of the crate `tun-tap`, or, with offload, of our own.
+
+use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use tun_tap::{Iface, Mode};
+
+use crate::offload::Header;
+
+/// With offload each packet has a [`Header`] in front.
+#[derive(Debug)]
+pub(super) enum Device {
+    Plain(Iface),
+    /// `tun-tap` opens no device with IFF_VNET_HDR, and the kernel takes that flag with the name only.
+    Offload {
+        file: File,
+        name: String,
+    },
+}
+
+mod ioctl {
+    use nix::{ioctl_write_int, ioctl_write_ptr_bad, request_code_write};
+
+    ioctl_write_int!(tun_set_offload, b'T', 208);
+    // linux/if_tun.h calls its argument an int; it is a `struct ifreq`, which the name is written into.
+    ioctl_write_ptr_bad!(tun_set_iff, request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
+}
+
+impl Device {
+    /// Nothing waits at it.
+    pub(super) fn open(name: &str, offload: bool) -> io::Result<Self> {
+        if !offload {
+            let iface = Iface::without_packet_info(name, Mode::Tun)?;
+            iface.set_non_blocking()?;
+            return Ok(Self::Plain(iface));
+        }
+        let mut file = OpenOptions::new();
+        let file = file.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+        // SAFETY: all-zero octets are a valid `ifreq`.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // The last octet stays zero: the name is shorter (`is_interface_name`).
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+        // SAFETY: the kernel reads and writes `request`, which outlives the call.
+        unsafe { ioctl::tun_set_iff(file.as_raw_fd(), &raw const request) }?;
+        // SAFETY: the kernel has written a name that ends with a zero.
+        let name = unsafe { CStr::from_ptr(request.ifr_name.as_ptr()) }.to_string_lossy().into_owned();
+        Ok(Self::Offload { file, name })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Plain(iface) => iface.name(),
+            Self::Offload { name, .. } => name,
+        }
+    }
+
+    pub(super) fn offloads(&self) -> bool {
+        matches!(self, Self::Offload { .. })
+    }
+
+    /// Says what the kernel may leave to us. A persistent device remembers what it was told before: then it would hand
+    /// packets larger than its MTU to who does not expect them.
+    pub(super) fn set_offload(&self) -> io::Result<()> {
+        let wanted = match self {
+            Self::Plain(_) => 0,
+            Self::Offload { .. } => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
+        };
+        // SAFETY: TUNSETOFFLOAD takes its flags by value; no memory is passed.
+        unsafe { ioctl::tun_set_offload(self.as_fd().as_raw_fd(), u64::from(wanted)) }?;
+        Ok(())
+    }
+
+    /// Without offload a packet has no header, and is whole.
+    pub(super) fn read(&self, packet: &mut [u8]) -> io::Result<(Header, usize)> {
+        match self {
+            Self::Plain(iface) => Ok((Header::Whole, iface.recv(packet)?)),
+            Self::Offload { file, .. } => {
+                let mut header = [0; Header::LEN];
+                let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(packet)];
+                let len = (&*file).read_vectored(&mut parts)?;
+                let header = Header::from_bytes(header).map_err(io::Error::other)?;
+                Ok((header, len.saturating_sub(Header::LEN)))
+            }
+        }
+    }
+
+    pub(super) fn write(&self, header: Header, packet: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(iface) if header == Header::Whole => iface.send(packet).map(drop),
+            Self::Plain(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "several packets in one, for a device that was opened without offload",
+            )),
+            Self::Offload { file, .. } => {
+                (&*file).write_vectored(&[IoSlice::new(&header.to_bytes()), IoSlice::new(packet)]).map(drop)
+            }
+        }
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            // SAFETY: the descriptor is open as long as `iface`, which the returned lifetime borrows.
+            Self::Plain(iface) => unsafe { BorrowedFd::borrow_raw(iface.as_raw_fd()) },
+            Self::Offload { file, .. } => file.as_fd(),
+        }
+    }
+}
