@@ -37,6 +37,8 @@ pub struct MemoryUse {
     pub refused_segments: u64,
     /// SYNs that were not answered.
     pub refused_connections: u64,
+    /// None is answered now.
+    pub full: bool,
 }
 
 /// The budget of a host. Its connections count in it what they hold: each has a [`Charge`].
@@ -144,6 +146,7 @@ impl Budget {
             pruned: self.pruned.load(Relaxed),
             refused_segments: self.refused_segments.load(Relaxed),
             refused_connections: self.refused_connections.load(Relaxed),
+            full: self.is_limited() && self.is_full(),
         }
     }
 }

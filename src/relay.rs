@@ -1,6 +1,6 @@
 //! A relay: it joins two connections that know nothing of each other, and carries the stream of each to the other.
 //!
-//! It reads from one leg only when the other has taken everything. So a slow reader slows its writer down, and no
+//! It reads from one leg only when the other has taken everything and has room. So a slow reader slows its writer down, and no
 //! more than one chunk per direction waits here. The end of a stream is passed on after its last byte, and a reset at
 //! once, as TCP would have done without a relay. Nothing here waits or knows the time: whoever drives it takes a turn
 //! when something may have changed.
@@ -21,6 +21,10 @@ pub trait Endpoint {
 
     /// Takes at least one byte, or says why not.
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop>;
+
+    /// Octets that it would take now, as far as it knows: no more are read for it, and so none wait in the relay but
+    /// those that it did not take after all.
+    fn room(&self) -> usize;
 
     /// Nothing more will be written.
     fn shutdown(&mut self);
@@ -164,7 +168,11 @@ impl Pipe {
         let mut moved = 0;
         // Again, while there is room for it: the end of a stream is often right behind its last byte, and can leave with it.
         while moved < chunk.len() {
-            let room = &mut chunk[moved..];
+            let most = sink.room().min(chunk.len() - moved);
+            if most == 0 {
+                return Ok(Step::Blocked);
+            }
+            let room = &mut chunk[moved..moved + most];
             match source.read(room) {
                 Ok(0) => {
                     sink.shutdown();

@@ -11,8 +11,9 @@ struct Scripted {
     arriving: VecDeque<u8>,
     arrived_end: bool,
     failed: bool,
-    /// How much it still takes.
+    /// How much it still takes, and whether it knows before.
     room: usize,
+    tells: bool,
     /// At most so much is read or taken at once.
     piece: usize,
     taken: Vec<u8>,
@@ -62,6 +63,10 @@ impl Endpoint for Scripted {
                 Ok(count)
             }
         }
+    }
+
+    fn room(&self) -> usize {
+        if self.tells { self.room } else { usize::MAX }
     }
 
     fn shutdown(&mut self) {
@@ -141,6 +146,16 @@ fn a_side_that_takes_nothing_is_not_read_for() {
     world.radio.room = 1;
     assert_eq!(world.until_it_waits(), Turn::Waiting);
     assert_eq!(world.target.given, 2 * BOUND);
+}
+
+#[test]
+fn for_a_side_that_knows_its_room_no_more_is_read_than_it_takes() {
+    let mut world = World::new(usize::MAX);
+    world.radio.tells = true;
+    world.target.send(&[1; 1000]);
+    assert_eq!((world.until_it_waits(), world.target.given), (Turn::Waiting, 0));
+    world.radio.room = 5;
+    assert_eq!((world.until_it_waits(), world.target.given, world.radio.taken.len()), (Turn::Waiting, 5, 5));
 }
 
 #[test]

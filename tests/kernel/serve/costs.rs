@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -246,4 +246,81 @@ fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
     seen("a client takes back what it SACKed, ACK by ACK", "the others do not wait for it", text);
+}
+
+/// Clients that ask for all that there is and read nothing: the window of each closes.
+fn crowd(namespace: &Namespace, most: usize) -> Vec<TcpStream> {
+    let soon = Duration::from_millis(300);
+    let connect = || TcpStream::connect_timeout(&SERVED.parse().unwrap(), soon);
+    let connected = (0..most).map_while(|_| namespace.enter(connect).unwrap().ok());
+    let crowd: Vec<TcpStream> = connected.collect();
+    for mut stream in &crowd {
+        stream.write_all(b"much").unwrap();
+    }
+    // Until all that has room for something is full.
+    thread::sleep(Duration::from_secs(1));
+    crowd
+}
+
+#[test]
+fn a_crowd_that_reads_nothing_keeps_nobody_waiting() {
+    const CROWD: usize = 200;
+    let namespace = namespace();
+    pages(listener(&namespace, 8080));
+    let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack"]);
+    let alone = fetches(&namespace);
+    let before = serving.memory("VmRSS");
+    let crowd = crowd(&namespace, CROWD);
+    assert_eq!(crowd.len(), CROWD);
+    let beside = fetches(&namespace);
+    let growth = serving.memory("VmRSS").saturating_sub(before);
+    // Each is still served: what it reads makes room for more.
+    for mut stream in crowd {
+        let mut much = vec![0; 5_000_000];
+        stream.read_exact(&mut much).unwrap();
+        assert!(much.iter().all(|octet| *octet == 7));
+    }
+    let text = format!(
+        "the slowest of 20 pages takes {:.1?} alone, {:.1?} beside them; {growth} kB more",
+        alone[19], beside[19]
+    );
+    assert!(beside[19] < Duration::from_secs(2), "{text}");
+    // Of each the 64 KiB that wait to leave, in a buffer of twice that, and what a connection is.
+    assert!(growth < 150 * CROWD as u64, "{text}");
+    serving.stop();
+    seen("200 clients with closed windows", "the others do not wait; at most 150 kB for each", text);
+}
+
+#[test]
+fn a_crowd_that_has_taken_all_memory_gives_way() {
+    const MEMORY: u64 = 4 << 10;
+    let namespace = namespace();
+    pages(listener(&namespace, 8080));
+    let more = ["--recipe=sack", "--memory=4Mi", "--give-way=500ms"];
+    let serving = Serving::start(&namespace, &[TARGET], &more);
+    let before = serving.memory("VmRSS");
+    let mut crowds = vec![];
+    while crowds.iter().map(Vec::len).sum::<usize>() < 200 {
+        crowds.push(crowd(&namespace, 20));
+        if crowds.last().unwrap().len() < 20 {
+            break;
+        }
+    }
+    let came: usize = crowds.iter().map(Vec::len).sum();
+    assert!(came < 200, "there was memory for all of them");
+    let growth = serving.memory("VmRSS").saturating_sub(before);
+    let begin = Instant::now();
+    assert_eq!(fetches(&namespace).len(), 20);
+    let text = format!("with {came} of them: {growth} kB more, then 20 pages in {:.1?}", begin.elapsed());
+    println!("{text}");
+    assert!(growth < MEMORY + 20 * came as u64, "{text}");
+    assert!(serving.outcome("gave-way")["reason"].as_str().unwrap().contains("others wait"));
+    serving.signal(nix::sys::signal::Signal::SIGTERM);
+    serving.signal(nix::sys::signal::Signal::SIGTERM);
+    serving.end();
+    seen(
+        "closed windows take all of --memory=4Mi",
+        "no more than that; the idlest gives way to a newcomer",
+        text,
+    );
 }

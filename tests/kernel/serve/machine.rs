@@ -1,16 +1,19 @@
 //! What the machine does to a server: its device goes down and comes up, its MTU changes, it stands still for a while.
 
+use std::fs;
 use std::io::{Read, Write};
-use std::process::Command;
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airtcp_testkit::machine::{bytes, digest, namespace};
+use airtcp_testkit::machine::{airtcp, bytes, digest, namespace};
 use airtcp_testkit::promises::seen;
+use airwire::rng::Stream;
 use nix::sys::signal::Signal;
 
-use super::stand::{Serving, connect, listener, read_to_end};
+use super::stand::{SERVED, Serving, connect, listener, read_to_end};
 
 const TARGET: &str = "127.0.0.1:8080";
 
@@ -89,4 +92,48 @@ fn it_is_stopped_and_goes_on() {
             thread::sleep(Duration::from_millis(60));
         }
     });
+}
+
+/// Killed while it starts, while it listens and in the midst of transfers: what comes after it finds nothing of it.
+#[test]
+fn it_is_killed_at_any_moment_and_the_next_one_starts() {
+    const KILLS: u64 = 12;
+    let namespace = namespace();
+    let server = listener(&namespace, 8080);
+    thread::spawn(move || {
+        while let Ok((mut peer, _)) = server.accept() {
+            thread::spawn(move || while peer.write_all(&[7; 100_000]).is_ok() {});
+        }
+    });
+    let mut moments = Stream::new(1, "moments");
+    let mut midst = 0;
+    for _ in 0..KILLS {
+        let after = Duration::from_millis(moments.below(300));
+        let mut command = airtcp(&["serve", "--listen=80", "--forward", TARGET]);
+        let mut child = namespace.spawn(command.stdout(Stdio::null()).stderr(Stdio::null())).unwrap();
+        let begin = Instant::now();
+        let mut streams = vec![];
+        while begin.elapsed() < after {
+            streams.extend(
+                namespace.enter(|| TcpStream::connect_timeout(&SERVED.parse().unwrap(), after)).unwrap(),
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        midst += u32::from(!streams.is_empty());
+        let devices = namespace.enter(|| fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
+        assert!(!devices.contains("airtcp"), "after {after:?}: {devices}");
+    }
+    let serving = Serving::start(&namespace, &[TARGET], &[]);
+    let mut much = vec![0; 5_000_000];
+    connect(&namespace).read_exact(&mut much).unwrap();
+    assert!(much.iter().all(|octet| *octet == 7));
+    serving.event("closed", |_| true);
+    serving.stop();
+    seen(
+        "it is killed at any moment, a dozen times",
+        "nothing of it stays, and the next one serves",
+        format_args!("no device left; {midst} were in the midst of transfers"),
+    );
 }

@@ -74,6 +74,10 @@ impl Endpoint for Kernel {
         attempt(&mut self.writable, || self.stream.get().write(bytes))
     }
 
+    fn room(&self) -> usize {
+        if self.writable { usize::MAX } else { 0 }
+    }
+
     fn shutdown(&mut self) {
         // A connection that is gone is found by the next read.
         let _ = self.stream.get().shutdown(Shutdown::Write);
@@ -141,6 +145,22 @@ impl Endpoint for Radio<'_> {
         };
         self.tail_waits = count < bytes.len();
         self.host.write(self.now, self.conn, &bytes[..count]).map_err(stop)
+    }
+
+    fn room(&self) -> usize {
+        let Some(connection) = self.host.connection(self.conn) else { return usize::MAX };
+        let (unsent, segment) = (connection.unsent(), connection.info().snd_mss as usize);
+        // A connection that is over is found by the write.
+        if connection.ended().is_some() {
+            return usize::MAX;
+        }
+        // Few large reads, not many small ones.
+        let ahead = if unsent <= AHEAD / 2 { AHEAD - unsent } else { 0 };
+        let room = ahead.min(connection.writable());
+        match room - room.min((unsent + room) % segment) {
+            0 => room,
+            whole => whole,
+        }
     }
 
     fn shutdown(&mut self) {

@@ -55,8 +55,8 @@ pub(crate) struct Serve {
     /// Connections at once of one source, which is an IPv4 address or an IPv6 network of 64 bits [default: no limit]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_per_source: Option<u32>,
-    /// When all --max-connections are taken, the one over which nothing has moved for longest gives way to a newcomer,
-    /// if that is this time or more
+    /// When all --max-connections or all --memory are taken, the one over which nothing has moved for longest gives way to
+    /// a newcomer, if that is this time or more
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     give_way: Duration,
     /// Memory for the data of all connections together: received and not taken, out of order, sent and not acknowledged
@@ -87,11 +87,11 @@ pub(crate) struct Serve {
 }
 
 const EXAMPLES: &str = "\
-What is read from one side waits here, at most 64 KiB in each direction, until the other side takes it; so a slow
-reader slows down its own server connection and no other. Each connection uses at most --send-buffer and --receive-buffer
+What is read from one side waits here, at most 64 KiB for a server, until the other side takes it; so a slow reader
+slows down its own server connection and no other. Each connection uses at most --send-buffer and --receive-buffer
 of memory, and no more than the peer's window asks for. All together use --memory: when three quarters of it are in use,
-data out of order is dropped, windows and buffers get smaller, and when all is, new connections are not taken; none that is
-open is ended.
+data out of order is dropped, windows and buffers get smaller, and when nearly all is, new connections are not taken before
+one that holds data and over which nothing has moved for --give-way has given way; no other is ended.
 
 Strangers can take what the limits above give them, and little besides: SYNs that find no room are answered with
 cookies (RFC 4987), of which nothing is kept; resets, and ACKs to what may be forged, are at most 1000 a second each; at

@@ -28,6 +28,10 @@ pub(super) struct Server {
     targets: Targets,
     most: usize,
     crowd: Crowd,
+    /// Of those that hold data.
+    holders: Crowd,
+    /// Newcomers that had been turned away when there was memory last.
+    turned_away: u64,
     /// Who was made to give way last, and when somebody may be next.
     giving_way: Option<u64>,
     room_at: Option<Instant>,
@@ -52,6 +56,18 @@ enum Service {
     Stopping {
         until: Instant,
     },
+}
+
+/// What there is not enough of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    Places,
+    Memory,
+}
+
+/// Its end would free memory.
+fn holds_data(host: &Host, conn: ConnId) -> bool {
+    host.connection(conn).is_some_and(|connection| connection.unacknowledged() + connection.readable() > 0)
 }
 
 struct Entry {
@@ -80,6 +96,8 @@ impl Server {
             targets,
             most: limits.connections,
             crowd: Crowd::new(limits.spared),
+            holders: Crowd::new(limits.spared),
+            turned_away: 0,
             giving_way: None,
             room_at: None,
             grace: limits.grace,
@@ -166,18 +184,21 @@ impl Server {
         }
     }
 
-    /// Somebody waits, and every place is taken.
+    /// Somebody waits for a place, or for memory: the one that has been idle for longest gives way.
     fn make_room(&mut self, now: Instant, host: &mut Host) {
         self.room_at = None;
         // One at a time: whoever was asked to go has gone when its reset has left.
         let is_going = self.giving_way.is_some_and(|number| self.sessions.contains_key(&number));
-        if is_going || !self.is_crowded(host) {
-            return;
-        }
-        let moved = self.sessions.iter().map(|(number, entry)| (*number, entry.session.moved_at()));
-        self.giving_way = self.crowd.idlest(now, moved);
+        let (Some(lack), false) = (self.lack(host), is_going) else { return };
+        let crowd = match lack {
+            Lack::Places => &mut self.crowd,
+            Lack::Memory => &mut self.holders,
+        };
+        let helps = |session: &&Session| lack == Lack::Places || holds_data(host, session.conn());
+        let sessions = self.sessions.values().map(|entry| &entry.session).filter(helps);
+        self.giving_way = crowd.idlest(now, sessions.map(|session| (session.number(), session.moved_at())));
         let Some(number) = self.giving_way else {
-            self.room_at = Some(self.crowd.next_deadline());
+            self.room_at = Some(crowd.next_deadline());
             return;
         };
         if let Some(entry) = self.sessions.get_mut(&number) {
@@ -186,8 +207,17 @@ impl Server {
         self.enqueue(number);
     }
 
-    fn is_crowded(&self, host: &Host) -> bool {
-        self.sessions.len() >= self.most && self.listeners.iter().any(|listener| host.waiting(*listener) > 0)
+    /// What newcomers wait for.
+    fn lack(&mut self, host: &Host) -> Option<Lack> {
+        let waits = || self.listeners.iter().any(|listener| host.waiting(*listener) > 0);
+        if self.sessions.len() >= self.most && waits() {
+            return Some(Lack::Places);
+        }
+        let memory = host.memory();
+        if !memory.full {
+            self.turned_away = memory.refused_connections;
+        }
+        (memory.refused_connections > self.turned_away).then_some(Lack::Memory)
     }
 
     fn give_up_what_is_due(&mut self, now: Instant, host: &mut Host) {

@@ -114,6 +114,10 @@ impl Session {
         session
     }
 
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(super) fn conn(&self) -> ConnId {
         self.conn
     }
