@@ -15,6 +15,8 @@ pub enum Problem {
     Garbage,
     /// A frame has an earlier time than the one before it.
     ClockBackwards,
+    /// A frame has a time that neither the one before it nor the one behind it can have; it is taken to have come between.
+    ClockJumped,
     /// A frame has more octets than the capture says it keeps of one.
     AboveSnapLength,
     /// A frame of a link type that [`LinkType`](crate::link_layer::LinkType) does not know.
@@ -45,6 +47,9 @@ impl fmt::Display for Problem {
             Self::Damaged => "the capture is damaged or ends early: nothing behind it was read",
             Self::Garbage => "garbage between blocks, stepped over",
             Self::ClockBackwards => "frames with an earlier time than the one before",
+            Self::ClockJumped => {
+                "frames with a time far from those before and behind, taken to have come between"
+            }
             Self::AboveSnapLength => "frames longer than the capture's own snap length",
             Self::UnknownLink => "frames of a link type that is not known here",
             Self::Malformed => "IP or TCP headers that cannot be",

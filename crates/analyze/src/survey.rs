@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::capture::{Capture, Frame, Next};
 use super::connections::{Connections, Finished, Limits, Traces};
 use super::ip::Found;
-use super::packet::Timestamp;
+use super::packet::{Packet, Timestamp};
 use super::problem::{Problem, Problems};
 
 /// What there is to say about a capture beside its connections.
@@ -33,10 +33,21 @@ pub struct Survey {
     totals: Totals,
     earliest: Timestamp,
     latest: Timestamp,
-    /// The time of the frame before.
+    /// The last frame waits until the next one shows whether its time can be.
+    held: Option<Held>,
+    /// The time of the frame before that.
     last: Timestamp,
     largest_step_back: f64,
 }
+
+struct Held {
+    number: u64,
+    at: Timestamp,
+    packet: Option<Packet>,
+}
+
+/// Nanoseconds: a time that is further than this from those of both neighbours is a mistake.
+const JUMP: i64 = 1_000_000_000;
 
 impl Survey {
     /// Keeps the traces of those connections, and follows no more than the limits allow.
@@ -46,45 +57,90 @@ impl Survey {
             totals: Totals::default(),
             earliest: Timestamp::default(),
             latest: Timestamp::default(),
+            held: None,
             last: Timestamp::default(),
             largest_step_back: 0.0,
         }
     }
 
     fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
-        self.look_at_clock(frame);
         self.totals.frames += 1;
         let problems = &mut self.totals.problems;
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
             problems.note(Problem::AboveSnapLength, frame.number);
         }
         let packet = match frame.packet() {
-            Found::Tcp(packet) => packet,
+            Found::Tcp(packet) => Some(packet),
             Found::Flawed(packet, problem) => {
                 problems.note(problem, frame.number);
-                packet
+                Some(packet)
             }
-            Found::Nothing(problem) => return problems.note(problem, frame.number),
-            Found::Other => return self.totals.other_frames += 1,
+            Found::Nothing(problem) => {
+                problems.note(problem, frame.number);
+                None
+            }
+            Found::Other => {
+                self.totals.other_frames += 1;
+                None
+            }
         };
-        self.totals.tcp_packets += 1;
-        self.connections.take(&packet, problems, finished);
+        self.totals.tcp_packets += u64::from(packet.is_some());
+        let held = self.held.replace(Held { number: frame.number, at: frame.at, packet });
+        if let Some(held) = held {
+            self.let_go(held, Some(frame.at), finished);
+        }
     }
 
-    fn look_at_clock(&mut self, frame: &Frame<'_>) {
-        if self.totals.begin_unix_ns.is_none() {
-            self.totals.begin_unix_ns = Some(frame.at.0);
-            (self.earliest, self.latest, self.last) = (frame.at, frame.at, frame.at);
+    /// `next` is the time of the frame behind it, if there is one.
+    fn let_go(&mut self, held: Held, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
+        let at = self.time_of(&held, next);
+        self.look_at_clock(at, held.number);
+        if let Some(packet) = held.packet {
+            self.connections.take(&Packet { at, ..packet }, &mut self.totals.problems, finished);
         }
-        let step_back = self.last.since(frame.at);
+    }
+
+    /// The frame's own time, unless its neighbours show that it cannot be.
+    fn time_of(&mut self, held: &Held, next: Option<Timestamp>) -> Timestamp {
+        let Some(next) = next else { return held.at };
+        let after = |later: Timestamp, earlier: Timestamp| later.0.saturating_sub(earlier.0);
+        let before = self.totals.begin_unix_ns.map(|_| self.last);
+        let stands_out = match before {
+            None => after(held.at, next) > JUMP,
+            Some(before) if held.at > before => {
+                after(held.at, before) > JUMP && after(held.at, next) > JUMP && after(before, next) <= JUMP
+            }
+            Some(before) => after(before, held.at) > JUMP && after(next, before) >= 0,
+        };
+        if !stands_out {
+            return held.at;
+        }
+        let detail = format!("to {} s since 1970", held.at.0 / 1_000_000_000);
+        self.totals.problems.note_detail(Problem::ClockJumped, held.number, detail);
+        before.unwrap_or(next)
+    }
+
+    fn look_at_clock(&mut self, at: Timestamp, frame: u64) {
+        if self.totals.begin_unix_ns.is_none() {
+            self.totals.begin_unix_ns = Some(at.0);
+            (self.earliest, self.latest, self.last) = (at, at, at);
+        }
+        let step_back = self.last.since(at);
         if step_back > 0.0 {
             self.largest_step_back = self.largest_step_back.max(step_back);
             let detail = format!("by {:.9} s at most", self.largest_step_back);
-            self.totals.problems.note_detail(Problem::ClockBackwards, frame.number, detail);
+            self.totals.problems.note_detail(Problem::ClockBackwards, frame, detail);
         }
-        self.earliest = self.earliest.min(frame.at);
-        self.latest = self.latest.max(frame.at);
-        self.last = frame.at;
+        self.earliest = self.earliest.min(at);
+        self.latest = self.latest.max(at);
+        self.last = at;
+    }
+
+    /// Nothing comes behind the last frame for now.
+    fn flush(&mut self, finished: &mut dyn FnMut(Finished)) {
+        if let Some(held) = self.held.take() {
+            self.let_go(held, None, finished);
+        }
     }
 
     /// Takes in what [`Capture::read`] returns, and calls `finished` with each connection that is over.
@@ -96,7 +152,10 @@ impl Survey {
                 return Progress::More;
             }
             Next::LeftOut => return Progress::More,
-            Next::Nothing => return Progress::Nothing,
+            Next::Nothing => {
+                self.flush(finished);
+                return Progress::Nothing;
+            }
             Next::Flaw { problem, frame, detail } => problems.note_detail(problem, frame, detail),
             Next::Damaged { frame, detail } => {
                 problems.note_detail(Problem::Damaged, frame, detail);
@@ -120,6 +179,7 @@ impl Survey {
 
     /// Calls `finished` with all connections that are left.
     pub fn finish(mut self, finished: &mut dyn FnMut(Finished)) -> Totals {
+        self.flush(finished);
         self.totals.connections = self.connections.count();
         self.totals.seconds = self.latest.since(self.earliest);
         self.connections.finish(finished);
@@ -144,4 +204,69 @@ pub fn read(capture: &mut Capture, traces: Traces, finished: &mut dyn FnMut(Fini
     let mut survey = Survey::new(traces, Limits::default());
     while survey.feed(capture.read(), finished) != Progress::End {}
     survey.finish(finished)
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::options::Options;
+    use airwire::segment::{Ecn, Flags};
+    use airwire::seq::Seq;
+
+    use super::*;
+
+    /// Frames of two connections, each with one time of its own.
+    fn surveyed(times: &[i64]) -> (Totals, Vec<f64>) {
+        let mut world = Survey::new(Traces::None, Limits::default());
+        let mut seconds = Vec::new();
+        let mut finished = |done: Finished| seconds.push(done.ended.findings.seconds);
+        for (number, at) in times.iter().enumerate() {
+            let at = Timestamp(*at * 1_000_000_000);
+            let packet = Packet { number: number as u64 + 1, at, ..data(number as u32) };
+            let held = world.held.replace(Held { number: packet.number, at, packet: Some(packet) });
+            if let Some(held) = held {
+                world.let_go(held, Some(at), &mut finished);
+            }
+        }
+        let totals = world.finish(&mut finished);
+        (totals, seconds)
+    }
+
+    fn data(number: u32) -> Packet {
+        Packet {
+            number: 0,
+            at: Timestamp(0),
+            src: "10.0.0.1:1000".parse().unwrap(),
+            dst: "10.0.0.2:80".parse().unwrap(),
+            seq: Seq(1 + 1000 * number),
+            ack: Some(Seq(1)),
+            flags: Flags::ACK,
+            window: 1000,
+            ecn: Ecn::NotEct,
+            len: 1000,
+            ip_id: None,
+            options: Options::default(),
+            options_cut: false,
+        }
+    }
+
+    #[test]
+    fn a_time_that_neither_neighbour_can_have_is_a_mistake_of_its_frame() {
+        const FUTURE: i64 = 9_000_000_000;
+        for (times, jumped, back, seconds) in [
+            // In the midst, at the beginning, from the past.
+            (&[100, 101, FUTURE, 102, 103][..], 1, 0, 3.0),
+            (&[FUTURE, 100, 101, 102], 1, 0, 2.0),
+            (&[100, 101, 0, 102, 103], 1, 0, 3.0),
+            (&[100, FUTURE, 101, FUTURE, 102], 2, 0, 2.0),
+            // A clock that is set is no mistake of a frame; nor is a pause, or the last frame of all.
+            (&[100, 101, 50, 51, 52], 0, 1, 3.0),
+            (&[100, 101, 5000, 5001], 0, 0, 4901.0),
+            (&[100, 101, 5000], 0, 0, 4900.0),
+        ] {
+            let (totals, found) = surveyed(times);
+            let problems =
+                [Problem::ClockJumped, Problem::ClockBackwards].map(|it| totals.problems.count(it));
+            assert_eq!((problems, found), ([jumped, back], vec![seconds]), "{times:?}");
+        }
+    }
 }

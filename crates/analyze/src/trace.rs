@@ -6,6 +6,8 @@
 use airwire::Cause;
 use serde::{Serialize, Serializer};
 
+use crate::connection::findings::RttOf;
+
 /// The data that one end sent, and what came back for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Trace {
@@ -19,6 +21,8 @@ pub struct Trace {
     pub acks: Vec<AckSeen>,
     /// In the order of the ACKs that brought them.
     pub rtt: Vec<RttSample>,
+    /// What these measure.
+    pub rtt_of: RttOf,
     /// One point for each change.
     pub windows: Vec<WindowPoint>,
     /// Silence that ended with a timeout.

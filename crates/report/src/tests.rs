@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use airtcp_analyze::connection::findings::RttOf;
 use airtcp_analyze::trace::{
     AckSeen, DecisionSeen, Fate, Loss, Offset, RttSample, Sending, SentSegment, WindowPoint,
 };
@@ -45,6 +46,7 @@ fn trace() -> Trace {
         ],
         acks: vec![ack(50_000_000, 0, vec![(1000, 2000)]), ack(1_250_000_000, 2000, Vec::new())],
         rtt: vec![RttSample { at: 50_000_000, seconds: 0.045, timestamps: true }],
+        rtt_of: RttOf::RoundTrip,
         windows: vec![WindowPoint { at: 0, in_flight: 1000, estimated: 1000, cwnd: None, ssthresh: None }],
         idle: Vec::new(),
         episodes: Vec::new(),

@@ -6,6 +6,7 @@ use airwire::marks;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
+use super::anomalies::Unseen;
 use super::compact::CompactOption;
 use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
@@ -17,7 +18,7 @@ use crate::trace::{AckSeen, Proof, RttSample};
 
 /// Octets above what was seen that an ACK may cover, since the capture may have missed them. An ACK for more is not of
 /// this stream.
-const UNSEEN: u64 = 1 << 26;
+pub(super) const UNSEEN: u64 = 1 << 26;
 /// E-TCP's two bits (docs/wire-extensions.md).
 const OB: Flags = Flags(marks::OB);
 const DB: Flags = Flags(marks::DB);
@@ -31,7 +32,19 @@ struct Covered {
     held_back: bool,
     /// When the transmission left whose timestamp is echoed.
     echoed: Option<i64>,
-    octets: u64,
+    /// One past the last octet that was looked at.
+    next: u64,
+    /// What the capture does not have.
+    holes: Vec<Range<u64>>,
+}
+
+impl Covered {
+    fn reach(&mut self, range: Range<u64>) {
+        if range.start > self.next {
+            self.holes.push(self.next..range.start);
+        }
+        self.next = self.next.max(range.end);
+    }
 }
 
 /// Finds out when the newest copy left of all that an ACK says has arrived.
@@ -214,16 +227,16 @@ impl Direction {
     fn advance(&mut self, now: &Moment, packet: &Packet, ack: u64, una: u64) -> u64 {
         let echo = packet.options.timestamps.map(|timestamps| timestamps.ecr);
         let syn = self.numbering.syn_range();
-        let mut covered = Covered::default();
+        let mut covered = Covered { next: una.max(syn.end.min(ack)), ..Covered::default() };
         let mut newest = Newest::new(now, packet, self.rtt.min());
-        self.flight.acknowledge(ack, |sent| {
+        let part = self.flight.acknowledge(ack, |sent| {
+            covered.reach(sent.start..sent.end);
             if sent.end > syn.start && sent.start < syn.end {
                 return;
             }
             if !sent.sacked {
                 newest.take(sent);
             }
-            covered.octets += sent.end - sent.start;
             covered.held_back |= sent.times > 1 || sent.sacked;
             if let (Some(echo), None) = (echo, covered.echoed) {
                 covered.echoed = match (sent.first_tsval == echo, sent.last_tsval == echo) {
@@ -237,12 +250,16 @@ impl Direction {
             covered.first.get_or_insert(*sent);
             covered.last = Some(*sent);
         });
+        covered.reach(part);
         self.note_arrival(now, &newest);
         self.measure(now, ack, &covered);
         if let (Some(first), Some(echo)) = (&covered.first, echo) {
             self.compare_timestamps(first, echo);
         }
-        let data = self.count_acked(now, ack, una, covered.octets);
+        for range in covered.holes {
+            self.anomalies.get_or_default().miss(Unseen { range, at: now.at, echo });
+        }
+        let data = self.count_acked(now, ack, una);
         self.dupacks = 0;
         self.sent_on_dupacks = false;
         self.ack_times.advance(now.at);
@@ -262,18 +279,13 @@ impl Direction {
         data
     }
 
-    /// Returns the octets of data among what is acknowledged for the first time; `seen` of them are in the capture.
-    fn count_acked(&mut self, now: &Moment, ack: u64, una: u64, seen: u64) -> u64 {
+    /// Returns the octets of data among what is acknowledged for the first time.
+    fn count_acked(&mut self, now: &Moment, ack: u64, una: u64) -> u64 {
         let syn = self.numbering.syn_range();
         let syns = syn.end.min(ack).saturating_sub(syn.start.max(una));
         let fins = u64::from(self.numbering.fin.as_offset().is_some_and(|fin| una < fin && fin <= ack));
         self.numbering.fin_acked |= fins > 0;
         let octets = (ack - una).saturating_sub(syns);
-        let partly = self.flight.newest().is_some();
-        // A segment that is acknowledged in part was seen, but is not among `seen`.
-        if !partly && octets > seen {
-            self.anomalies.get_or_default().acked_unseen += octets - seen;
-        }
         let data = octets - fins.min(octets);
         if data > 0 {
             self.beginning.over = true;

@@ -31,6 +31,18 @@ pub(super) enum Begins {
 /// Retransmissions that are kept in mind: the proof that one was a mistake comes within a round trip or two.
 const REMEMBERED: usize = 128;
 
+/// Octets that were acknowledged before the capture had them.
+#[derive(Clone, Debug)]
+pub(super) struct Unseen {
+    pub(super) range: Range<u64>,
+    /// When, and which timestamp the ACK echoed.
+    pub(super) at: i64,
+    pub(super) echo: Option<u32>,
+}
+
+/// Such holes that are kept in mind: what fills one comes at once.
+const HOLES: usize = 16;
+
 #[derive(Debug, Default)]
 pub(super) struct Anomalies {
     pub(super) retransmissions: Retransmissions,
@@ -48,6 +60,8 @@ pub(super) struct Anomalies {
     /// All but `packets`, which is counted for every connection.
     pub(super) acks: AckFindings,
     pub(super) acked_unseen: u64,
+    /// The last of them, the newest at the end.
+    pub(super) unseen: VecDeque<Unseen>,
     pub(super) zero_windows: u64,
     pub(super) shrunk: u64,
 }
@@ -58,6 +72,34 @@ impl Anomalies {
             self.recent.pop_front();
         }
         self.recent.push_back(retransmission);
+    }
+
+    /// The capture has not had these octets, and an ACK has come for them.
+    pub(super) fn miss(&mut self, unseen: Unseen) {
+        self.acked_unseen += unseen.range.end - unseen.range.start;
+        if self.unseen.len() == HOLES {
+            self.unseen.pop_front();
+        }
+        self.unseen.push_back(unseen);
+    }
+
+    /// The last ACK for all of `range`, of which nothing had been seen.
+    pub(super) fn missed(&self, range: &Range<u64>) -> Option<&Unseen> {
+        let holds = |hole: &&Unseen| hole.range.start <= range.start && range.end <= hole.range.end;
+        self.unseen.iter().rev().find(holds)
+    }
+
+    /// They have come after all.
+    pub(super) fn find(&mut self, range: &Range<u64>) {
+        let holds = |hole: &Unseen| hole.range.start <= range.start && range.end <= hole.range.end;
+        let Some(at) = self.unseen.iter().rposition(holds) else { return };
+        let Some(hole) = self.unseen.remove(at) else { return };
+        self.acked_unseen -= range.end - range.start;
+        for rest in [hole.range.start..range.start, range.end..hole.range.end] {
+            if !rest.is_empty() {
+                self.unseen.push_back(Unseen { range: rest, ..hole });
+            }
+        }
     }
 
     /// Notes that `recent[at]` was a mistake. Returns its index in the trace, unless that was known before.
@@ -83,6 +125,9 @@ impl Anomalies {
 
     /// Octets of heap, itself included.
     pub(super) fn heap(&self) -> usize {
-        size_of::<Self>() + ALLOCATOR_OVERHEAD + heap_of_vec::<Retransmission>(self.recent.capacity())
+        size_of::<Self>()
+            + ALLOCATOR_OVERHEAD
+            + heap_of_vec::<Retransmission>(self.recent.capacity())
+            + heap_of_vec::<Unseen>(self.unseen.capacity())
     }
 }

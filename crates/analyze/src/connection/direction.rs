@@ -300,6 +300,12 @@ impl Direction {
 
     // ----- findings -----
 
+    /// At the end of the capture data were outstanding, or the receiver's window was closed, or there is no ACK that tells.
+    fn is_left_undone(&self) -> bool {
+        let end = self.numbering.fin.as_offset().map_or(self.flight.max, |fin| fin - 1);
+        self.counts.acks == 0 || self.una() < end.min(self.flight.max) || self.window.is_closed()
+    }
+
     pub(super) fn findings(
         mut self,
         ends: [std::net::SocketAddr; 2],
@@ -313,6 +319,9 @@ impl Direction {
             CaptureAt::Between { .. } => RttOf::PartOfRoundTrip,
             CaptureAt::Unknown => RttOf::Unknown,
         };
+        if let Some(trace) = &mut self.trace {
+            trace.rtt_of = rtt_of;
+        }
         if let (RttOf::ReceiverDelay, Some(trace)) = (rtt_of, &mut self.trace) {
             // What comes past a capture at the receiver has arrived.
             for segment in trace.segments.iter_mut().filter(|segment| segment.fate == Fate::Unknown) {
@@ -325,6 +334,10 @@ impl Direction {
             self.time_spent.total()
         };
         let seconds = total as f64 / 1e9;
+        let mean_flight = self.time_spent.mean_flight();
+        if self.is_left_undone() {
+            self.time_spent.commit();
+        }
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let anomalies = self.anomalies.into_inner();
         // A capture at the receiver sees only what the receiver has not answered yet.
@@ -333,7 +346,7 @@ impl Direction {
         let is_told = flight_is_known || self.counts.data_packets == 0;
         let windows = WindowFindings {
             max_flight_bytes: is_told.then_some(u64::from(self.max_flight)),
-            mean_flight_bytes: is_told.then(|| self.time_spent.mean_flight()),
+            mean_flight_bytes: is_told.then_some(mean_flight),
             max_estimated_cwnd_bytes: is_told.then_some(estimated),
             max_receiver_window_bytes: u64::from(self.window.most()),
             min_receiver_window_bytes: self.window.least().map(u64::from),
@@ -358,7 +371,7 @@ impl Direction {
             rtt: self.rtt.findings(),
             rtt_of,
             window: windows,
-            time: self.time_spent.findings(),
+            time: self.time_spent.findings(is_told),
             arrivals: anomalies.arrivals,
             acks: AckFindings { packets: self.counts.acks, ..anomalies.acks },
             marks: self.marks.into_inner(),

@@ -27,6 +27,9 @@ pub struct ConnectionFindings {
     pub handshake: Handshake,
     /// Where the capture was made.
     pub capture_at: CaptureAt,
+    /// How soon each end answers, seen from the capture: the least time from a packet to what answers it. Where the capture was
+    /// made follows from these.
+    pub answers_after_seconds: [Option<f64>; 2],
     /// How the connection ended.
     pub close: Close,
     /// The timestamps option (RFC 7323): both SYNs have it, or, if the capture lacks a SYN, it is in use.
@@ -231,7 +234,7 @@ pub struct RttFindings {
 }
 
 /// What round-trip times of a direction measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttOf {
     /// The whole round trip: the capture is at the sender.
@@ -241,7 +244,19 @@ pub enum RttOf {
     /// How long the receiver takes to acknowledge: the capture is there.
     ReceiverDelay,
     /// Where the capture was made is not known.
+    #[default]
     Unknown,
+}
+
+impl RttOf {
+    /// What the axis of a picture is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RoundTrip | Self::Unknown => "round-trip time",
+            Self::PartOfRoundTrip => "part of the round trip",
+            Self::ReceiverDelay => "receiver answers after",
+        }
+    }
 }
 
 /// What was in flight, and what the windows allowed. What depends on the flight is `None` where a capture at the receiver,
@@ -266,7 +281,9 @@ pub struct WindowFindings {
     pub shrunk: u64,
 }
 
-/// What the time from the first data to the last ACK for new data was spent on. The parts add up to it.
+/// What the time of a transfer was spent on: from the first data to the last ACK for new data, or to the last packet, if
+/// data were outstanding then or the window was closed. The parts add up to it. What is `None` the capture does not tell:
+/// at the receiver nobody sees what is on its way, and so the network looks like a sender with nothing to send.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TimeFindings {
     /// The sum of the parts.
@@ -278,9 +295,11 @@ pub struct TimeFindings {
     /// Less than a segment more fits into the receiver's window.
     pub window_limited_seconds: f64,
     /// Nothing is outstanding, or the newest segment was not full and no loss is being repaired.
-    pub application_limited_seconds: f64,
+    pub application_limited_seconds: Option<f64>,
     /// All the rest: the sender's window and the network decide.
-    pub network_limited_seconds: f64,
+    pub network_limited_seconds: Option<f64>,
+    /// One of these two, and at the receiver also a timer of which nothing was seen.
+    pub untold_seconds: f64,
     /// The longest single silence of `waiting_for_timeout_seconds`.
     pub longest_wait_for_timeout_seconds: f64,
 }

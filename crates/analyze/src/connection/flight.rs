@@ -89,6 +89,17 @@ impl Flight {
         self.segments.get(first).filter(|sent| sent.start < range.end).copied()
     }
 
+    /// The lowest octet that matters.
+    pub(super) fn lowest(&self) -> u64 {
+        self.una().or_else(|| Some(self.segments.front()?.start)).unwrap_or(0)
+    }
+
+    /// Everything below `end` has been sent.
+    pub(super) fn reach(&mut self, end: u64) {
+        self.max = self.max.max(end);
+        self.pass_next = self.pass_next.max(end);
+    }
+
     pub(super) fn oldest(&self) -> Option<&Sent> {
         self.segments.front()
     }
@@ -129,8 +140,10 @@ impl Flight {
         self.pass_next = to;
     }
 
-    /// Everything below `ack` has arrived. Calls `gone` with each segment that lies below it as a whole.
-    pub(super) fn acknowledge(&mut self, ack: u64, mut gone: impl FnMut(&Sent)) {
+    /// Everything below `ack` has arrived. Calls `gone` with each segment that lies below it as a whole. Returns which part of
+    /// another one does.
+    pub(super) fn acknowledge(&mut self, ack: u64, mut gone: impl FnMut(&Sent)) -> Range<u64> {
+        let mut part = ack..ack;
         self.una = CompactOption::offset(ack);
         self.max = self.max.max(ack);
         self.pass_next = self.pass_next.max(ack);
@@ -139,6 +152,7 @@ impl Flight {
                 gone(front);
                 self.segments.pop_front();
             } else {
+                part.start = front.start.min(ack);
                 front.start = front.start.max(ack);
                 break;
             }
@@ -154,6 +168,7 @@ impl Flight {
         if self.segments.is_empty() && self.segments.capacity() > 0 {
             self.segments = VecDeque::new();
         }
+        part
     }
 
     /// Returns whether `block` says anything new. Calls `arrived` with each segment that is SACKed for the first time.

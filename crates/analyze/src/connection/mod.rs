@@ -63,9 +63,11 @@ pub(crate) struct Connection {
     begin: Timestamp,
     /// Nanoseconds since `begin`; never goes back.
     now: i64,
+    /// By how much the clock was set back, in all.
+    set_back: i64,
     packets: u64,
-    copied: u64,
-    clock_went_back: u64,
+    copied: u32,
+    clock_went_back: u32,
     copies: [Copies; 2],
     reply_delays: [ReplyDelay; 2],
     directions: [Direction; 2],
@@ -102,6 +104,9 @@ impl Syn {
 /// Nine years in nanoseconds. A clock that jumps further is taken to jump so far, so that sums of times do not overflow.
 const LONGEST: i64 = 1 << 58;
 
+/// Nanoseconds: a clock that goes back by more was set.
+const SET_BACK: i64 = 1_000_000_000;
+
 impl Connection {
     /// `first` is the first packet seen; `take` has still to be called with it.
     pub(crate) fn new(first: &Packet, keep: Keep) -> Self {
@@ -120,6 +125,7 @@ impl Connection {
             first_packet: first.number,
             begin: first.at,
             now: 0,
+            set_back: 0,
             packets: 0,
             copied: 0,
             clock_went_back: 0,
@@ -137,12 +143,19 @@ impl Connection {
 
     /// Takes in a packet, in the order of the capture.
     pub(crate) fn take(&mut self, packet: &Packet) {
-        let at = packet.at.0.saturating_sub(self.begin.0).min(LONGEST);
-        self.clock_went_back += u64::from(at < self.now);
+        let at = packet.at.0.saturating_sub(self.begin.0).saturating_add(self.set_back).min(LONGEST);
+        self.clock_went_back += u32::from(at < self.now);
+        // Packets a little out of order are no reason to go by another clock.
+        if self.now.saturating_sub(at) > SET_BACK {
+            self.set_back = self.set_back.saturating_add(self.now.saturating_sub(at));
+        }
         let silence = at.max(self.now) - self.now;
         self.now = at.max(self.now);
         self.packets += 1;
         let from = usize::from(packet.src != self.ends.first());
+        if self.is_of_an_earlier_one(packet, from) {
+            return;
+        }
         if self.copies[from].is_copy(self.now, packet) {
             self.copied += 1;
             return;
@@ -192,7 +205,8 @@ impl Connection {
     }
 
     pub(crate) fn finish(self) -> Ended {
-        let capture_at = vantage::capture_at([self.reply_delays[0].least(), self.reply_delays[1].least()]);
+        let answers_after = [self.reply_delays[0].least(), self.reply_delays[1].least()];
+        let capture_at = vantage::capture_at(answers_after);
         let handshake = self.handshake();
         let timestamps = Syn::agreed(self.syns, |syn| syn.timestamps).unwrap_or(self.timestamps);
         let sack = Syn::agreed(self.syns, |syn| syn.sack).unwrap_or(self.sacks);
@@ -207,10 +221,11 @@ impl Connection {
             begin_unix_ns: self.begin.0,
             seconds: self.now as f64 / 1e9,
             packets: self.packets,
-            copies: self.copied,
-            clock_went_back: self.clock_went_back,
+            copies: self.copied.into(),
+            clock_went_back: self.clock_went_back.into(),
             handshake,
             capture_at,
+            answers_after_seconds: answers_after.map(|ns| ns.map(|ns| ns as f64 / 1e9)),
             close: self.close,
             timestamps,
             sack,
@@ -231,6 +246,19 @@ impl Connection {
         }
     }
 
+    /// While a SYN waits for its answer, the other end may still have a connection that was there before: what it says of that
+    /// acknowledges something else than the SYN (RFC 9293 §3.10.7.3, RFC 5961 §4).
+    fn is_of_an_earlier_one(&self, packet: &Packet, from: usize) -> bool {
+        let is_waited_for = self.syns[1 - from].is_some() && self.syns[from].is_none();
+        if !is_waited_for || packet.flags.contains(Flags::SYN) {
+            return false;
+        }
+        let other = &self.directions[1 - from];
+        let syn = other.numbering.syn_range();
+        let acked = packet.ack.and_then(|ack| other.offset(ack));
+        acked.is_none_or(|acked| acked < syn.end || acked > other.flight.max + ack::UNSEEN)
+    }
+
     fn take_handshake(&mut self, packet: &Packet, from: usize) {
         if !packet.flags.contains(Flags::SYN) {
             let answered = self.syns[1].filter(|syn| self.opening[1].as_time().is_none() && syn.times == 1);
@@ -239,6 +267,10 @@ impl Connection {
                 self.reply_delays[0].add(self.now - syn.at);
             }
             return;
+        }
+        // What was refused is tried again.
+        if matches!(self.close, Close::Reset { .. }) {
+            self.close = Close::Open;
         }
         let options = &packet.options;
         let times = self.syns[from].map_or(0, |syn| syn.times).saturating_add(1);
@@ -298,7 +330,7 @@ impl Connection {
     fn may_reset(&self, seq: Seq, from: usize) -> bool {
         let direction = &self.directions[from];
         let Some(offset) = direction.offset(seq) else { return true };
-        let edge = direction.window.edge().unwrap_or(u64::MAX).max(direction.flight.max);
+        let edge = direction.window.edge().unwrap_or(0).max(direction.flight.max + send::AROUND);
         !direction.numbering.syn_seen || (direction.una().saturating_sub(1)..=edge).contains(&offset)
     }
 

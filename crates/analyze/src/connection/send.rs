@@ -19,6 +19,16 @@ const STRAYS: u8 = 8;
 /// Nanoseconds within which a machine or a capture may reorder packets; Wireshark takes the same.
 const REORDERED_WITHIN: i64 = 3_000_000;
 
+/// Octets beside the known window in which a packet may lie.
+pub(super) const AROUND: u64 = 1 << 20;
+/// Clock ticks: a delayed ACK echoes the timestamp of the first of two segments.
+const DELAYED_ACK: i32 = 50;
+/// Nanoseconds for which the network may hold a copy back. A sender whose packets all have one identification may have sent
+/// again what comes later.
+const LATE_COPY: i64 = 500_000_000;
+/// Nanoseconds: no timer that probes a closed window is shorter.
+const PROBE_AFTER: i64 = 100_000_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PacketKind {
     New,
@@ -47,7 +57,8 @@ impl Direction {
         let syn = packet.flags.contains(Flags::SYN);
         if syn {
             self.syn(packet.seq, packet.options.mss);
-        } else {
+        } else if !packet.flags.contains(Flags::RST) {
+            // The number of a reset is that of another packet's ACK.
             self.begin(packet.seq);
         }
         let Some(start) = self.offset(packet.seq).filter(|start| self.is_plausible(*start, packet)) else {
@@ -56,6 +67,7 @@ impl Direction {
         let range = start..start + packet.seq_len();
         if range.is_empty() {
             self.probed_without_data(packet, start);
+            self.note_unseen(packet, start);
             return Shows::Nothing;
         }
         if packet.len > 0 {
@@ -91,7 +103,11 @@ impl Direction {
                 self.sent_again(packet, &range, first, why.expect("it was explained above"), index);
             }
             PacketKind::New => self.sent_new(now, packet, &range),
-            PacketKind::Late => self.anomalies.get_or_default().arrivals.out_of_order += 1,
+            PacketKind::Late => {
+                let anomalies = self.anomalies.get_or_default();
+                anomalies.arrivals.out_of_order += 1;
+                anomalies.find(&range);
+            }
             PacketKind::Copy => self.anomalies.get_or_default().arrivals.duplicate += 1,
             PacketKind::WindowProbe => self.anomalies.get_or_default().retransmissions.window_probes += 1,
             PacketKind::KeepAlive => self.anomalies.get_or_default().retransmissions.keep_alives += 1,
@@ -107,9 +123,12 @@ impl Direction {
     /// must not move the window.
     fn is_plausible(&mut self, start: u64, packet: &Packet) -> bool {
         let within = match (self.room(), self.window.edge()) {
-            (Some(_), Some(edge)) => start <= edge.max(self.flight.max) + (1 << 20),
+            (Some(_), Some(edge)) => start <= edge.max(self.flight.max) + AROUND,
             _ => true,
         };
+        // Nothing is sent again that was acknowledged a window ago.
+        let oldest = self.flight.lowest().saturating_sub(AROUND.max(u64::from(self.window.most())));
+        let within = within && start + packet.seq_len() >= oldest;
         let strays = &mut self.numbering.strays;
         *strays = if within { 0 } else { *strays + 1 };
         if *strays == STRAYS {
@@ -142,6 +161,26 @@ impl Direction {
         }
     }
 
+    /// The sender has sent up to here, whatever the capture has of it.
+    fn note_unseen(&mut self, packet: &Packet, start: u64) {
+        if !packet.flags.contains(Flags::RST) && start > self.flight.max && start <= self.flight.max + AROUND
+        {
+            self.flight.reach(start);
+        }
+    }
+
+    /// Whether the packet left before the ACK for it, which came past earlier: captures of two directions are not always in
+    /// order.
+    fn follows_its_ack(&self, now: &Moment, packet: &Packet, range: &Range<u64>) -> bool {
+        let Some(missed) = self.anomalies.get().and_then(|anomalies| anomalies.missed(range)) else {
+            return false;
+        };
+        let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
+        let later = tsval.zip(missed.echo).map(|(tsval, echo)| tsval.wrapping_sub(echo) as i32);
+        let at_once = now.at - missed.at <= REORDERED_WITHIN;
+        later.is_some_and(|later| later <= 0) || at_once && later.is_none_or(|later| later <= DELAYED_ACK)
+    }
+
     fn kind(&mut self, now: &Moment, packet: &Packet, range: &Range<u64>) -> PacketKind {
         let una = self.una();
         let closed = self.window.is_closed();
@@ -149,15 +188,17 @@ impl Direction {
         if asks && range.end == una && una == self.flight.max {
             return if closed { PacketKind::WindowProbe } else { PacketKind::KeepAlive };
         }
-        if closed
-            && packet.len > 0
-            && self.window.edge().is_some_and(|edge| edge <= range.start)
-            && range.end > una
-        {
+        // One segment beyond the edge, when a timer has run out (RFC 9293 §3.8.6.1): what follows an ACK or another segment
+        // at once is data of a sender that does not heed the window, or had not heard of it.
+        let by_timer = packet.len == 1 || now.silence >= PROBE_AFTER;
+        if closed && packet.len > 0 && by_timer && range.start == una && self.window.edge() == Some(una) {
             return PacketKind::WindowProbe;
         }
         if range.start >= self.flight.max {
             return PacketKind::New;
+        }
+        if range.end <= una && self.follows_its_ack(now, packet, range) {
+            return PacketKind::Late;
         }
         let tsval = packet.options.timestamps.map_or(0, |timestamps| timestamps.val);
         let (mut any, mut seen, mut copy) = (false, false, false);
@@ -165,6 +206,7 @@ impl Direction {
             any = true;
             seen |= !sent.probe;
             copy |= packet.ip_id.is_some_and(|id| id != 0)
+                && now.at - sent.last_at <= LATE_COPY
                 && sent.ip_id == packet.ip_id
                 && sent.last_tsval == tsval
                 && (sent.start, sent.end) == (range.start, range.end);
@@ -201,6 +243,10 @@ impl Direction {
         }
         let above = self.flight.first_overlapping(&(range.end..u64::MAX));
         let since = now.at - above.unwrap_or(*newest).first_at;
+        let asked_for = range.start <= self.una() && self.dupacks >= 3;
+        if asked_for && since >= now.sender_replies {
+            return false;
+        }
         since < now.round_trip.unwrap_or(0).max(REORDERED_WITHIN)
     }
 

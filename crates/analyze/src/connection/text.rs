@@ -25,6 +25,13 @@ impl fmt::Display for ConnectionFindings {
             }
             (CaptureAt::Unknown, _) => write!(f, "  where it was captured cannot be told")?,
         }
+        if let (true, [Some(first), Some(second)]) =
+            (self.capture_at != CaptureAt::Unknown, self.answers_after_seconds)
+        {
+            let after =
+                |end: usize| format!(":{} within {}", self.ends[end].port(), Seconds([first, second][end]));
+            write!(f, " (answers come from {}, from {})", after(0), after(1))?;
+        }
         match (self.handshake.seen, self.handshake.rtt_seconds) {
             (HandshakeSeen::None, _) => writeln!(f, "; it began before the capture")?,
             (_, Some(rtt)) => writeln!(f, "; handshake {}", Seconds(rtt))?,
@@ -190,8 +197,9 @@ impl DirectionFindings {
             return Ok(());
         }
         let parts = [
-            (time.network_limited_seconds, "network"),
-            (time.application_limited_seconds, "nothing to send"),
+            (time.network_limited_seconds.unwrap_or(0.0), "network"),
+            (time.application_limited_seconds.unwrap_or(0.0), "nothing to send"),
+            (time.untold_seconds, "network or nothing to send, which this place does not show"),
             (time.window_limited_seconds, "receiver's window"),
             (time.zero_window_seconds, "window closed"),
             (time.waiting_for_timeout_seconds, "waiting for timeouts"),

@@ -78,7 +78,7 @@ impl Sums {
     }
 }
 
-/// Begins with the first data. What comes after the last ACK for new data does not count.
+/// Begins with the first data. What comes after the last ACK for new data counts only if something was left to be done.
 #[derive(Debug, Default)]
 pub(super) struct TimeSpent {
     /// Once there has been data.
@@ -89,7 +89,9 @@ pub(super) struct TimeSpent {
     /// What has passed since the last ACK for new data, and may not count.
     pending: Sums,
     pending_flown: f64,
-    longest_wait: i64,
+    /// In microseconds, which a connection has room for.
+    longest_wait: u32,
+    pending_wait: u32,
 }
 
 /// Since the last event.
@@ -114,7 +116,7 @@ impl TimeSpent {
         self.pending.add(state, passed);
         self.pending_flown += f64::from(running.flight) * passed as f64;
         if waited {
-            self.longest_wait = self.longest_wait.max(passed);
+            self.pending_wait = self.pending_wait.max(u32::try_from(passed / 1000).unwrap_or(u32::MAX));
         }
         (state, passed)
     }
@@ -126,8 +128,9 @@ impl TimeSpent {
         }
     }
 
-    /// New data have been acknowledged.
+    /// New data have been acknowledged, or never will be.
     pub(super) fn commit(&mut self) {
+        self.longest_wait = self.longest_wait.max(std::mem::take(&mut self.pending_wait));
         self.sums.take_from(&mut self.pending);
         self.flown += std::mem::take(&mut self.pending_flown);
     }
@@ -150,16 +153,20 @@ impl TimeSpent {
         if self.total() > 0 { self.flown / self.total() as f64 } else { 0.0 }
     }
 
-    pub(super) fn findings(&self) -> TimeFindings {
+    /// `flight_is_known`: the capture sees what is on its way, and so what the sender waits for.
+    pub(super) fn findings(&self, flight_is_known: bool) -> TimeFindings {
         let seconds = |spent: SpentOn| self.sums.of(spent) as f64 / 1e9;
+        let told = |spent: SpentOn| flight_is_known.then(|| seconds(spent));
+        let untold = seconds(SpentOn::ApplicationLimited) + seconds(SpentOn::Network);
         TimeFindings {
             total_seconds: self.total() as f64 / 1e9,
             zero_window_seconds: seconds(SpentOn::ZeroWindow),
             waiting_for_timeout_seconds: seconds(SpentOn::WaitingForTimeout),
             window_limited_seconds: seconds(SpentOn::WindowLimited),
-            application_limited_seconds: seconds(SpentOn::ApplicationLimited),
-            network_limited_seconds: seconds(SpentOn::Network),
-            longest_wait_for_timeout_seconds: self.longest_wait as f64 / 1e9,
+            application_limited_seconds: told(SpentOn::ApplicationLimited),
+            network_limited_seconds: told(SpentOn::Network),
+            untold_seconds: if flight_is_known { 0.0 } else { untold },
+            longest_wait_for_timeout_seconds: f64::from(self.longest_wait) / 1e6,
         }
     }
 }

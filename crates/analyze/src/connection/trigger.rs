@@ -57,7 +57,9 @@ impl Direction {
         let advanced = self.ack_times.advanced[usize::from(range.end <= una)];
         let ran = now.at - advanced.max(first.map_or(i64::MIN, |sent| sent.last_at));
         let expired = ran >= self.rtt.timeout() + now.sender_replies;
-        let again_in_pass = first.is_some_and(|sent| sent.times > 1 && sent.pass == self.flight.pass);
+        // What the present pass has not come to yet may be the rest of a segment that is cut anew.
+        let again_in_pass = range.start < self.flight.pass_next
+            && first.is_some_and(|sent| sent.times > 1 && sent.pass == self.flight.pass);
         let shown = self.flight.sacked_above(range.start);
         let asked_for = shown || at_una && self.dupacks > 0;
         let overtaken = first.is_some_and(|sent| {

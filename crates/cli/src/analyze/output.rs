@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings};
+use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, RttOf};
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_analyze::survey::Totals;
 use airtcp_numbers::units::{show_bytes, show_rate};
@@ -259,7 +259,8 @@ const HEAD: [&str; 13] = [
 
 fn row(number: u64, direction: &DirectionFindings) -> [String; 13] {
     let resent = &direction.retransmissions;
-    let rtt = match direction.rtt.median_seconds {
+    // How long a receiver takes to answer is no round trip.
+    let rtt = match direction.rtt.median_seconds.filter(|_| direction.rtt_of != RttOf::ReceiverDelay) {
         Some(seconds) if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
         Some(seconds) => format!("{:.1} ms", seconds * 1e3),
         None => "-".to_owned(),

@@ -202,8 +202,18 @@ impl Run {
     /// What `page/data.js` decodes.
     fn data(&self) -> serde_json::Value {
         let Self { name, facts, trace } = self;
-        let Trace { name: connection, origin, segments, acks, rtt, windows, idle, decisions, episodes } =
-            trace;
+        let Trace {
+            name: connection,
+            origin,
+            segments,
+            acks,
+            rtt,
+            rtt_of,
+            windows,
+            idle,
+            decisions,
+            episodes,
+        } = trace;
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         // The page looks things up by their time; a capture's clock may have gone backwards.
         let (segments, acks) = (in_time(segments, |it| it.at), in_time(acks, |it| it.at));
@@ -220,6 +230,7 @@ impl Run {
             "facts": facts,
             "connection": connection,
             "origin": origin,
+            "measures": rtt_of.name(),
             "segments": {
                 "at": column(segments.iter().map(|it| micros(it.at))),
                 "number": column(segments.iter().map(|it| number(it.number))),

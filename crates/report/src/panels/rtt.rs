@@ -16,7 +16,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let (by_timestamps, by_segments) = (samples(true), samples(false));
     let all = || by_timestamps.iter().chain(&by_segments).map(|(_, seconds)| *seconds);
     all().next()?;
-    let y = Axis::from_zero("round-trip time", Unit::Seconds, all());
+    let y = Axis::from_zero(trace.rtt_of.name(), Unit::Seconds, all());
     let series = vec![looks::RTT_KARN.marks(by_segments), looks::RTT_TIMESTAMPS.marks(by_timestamps)];
     Some(Panel { y, height, series, notes: Vec::new() })
 }

@@ -236,8 +236,9 @@ fn any_packets_at_all_are_taken() {
             let parts = time.zero_window_seconds
                 + time.waiting_for_timeout_seconds
                 + time.window_limited_seconds
-                + time.application_limited_seconds
-                + time.network_limited_seconds;
+                + time.application_limited_seconds.unwrap_or(0.0)
+                + time.network_limited_seconds.unwrap_or(0.0)
+                + time.untold_seconds;
             assert!((parts - time.total_seconds).abs() < 1e-6);
         }
     }

@@ -57,7 +57,7 @@ fn time_is_split_among_what_held_the_sender_back() {
         d.findings().time;
     near(total_seconds, 1.1);
     near(window_limited_seconds, 0.1);
-    near(application_limited_seconds, 0.9);
+    near(application_limited_seconds.unwrap(), 0.9);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod hard;
 mod measures;
 mod presets;
 mod truth;
+mod wild;
 
 use std::net::SocketAddr;
 use std::ops::Range;

@@ -73,7 +73,7 @@ const runs = new Map();
 function loadRun(id) {
   if (runs.has(id)) return runs.get(id);
   const json = JSON.parse(document.getElementById(`run-${id}`).textContent);
-  const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts, states: json.states };
+  const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts, states: json.states, measures: json.measures };
   for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions', 'episodes']) run[part] = columns(json[part]);
   const { segments, acks, windows, decisions } = run;
   const last = (values) => (values.length ? values[values.length - 1] : 0);

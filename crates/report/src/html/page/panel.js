@@ -74,7 +74,7 @@ class Panel {
       if (!isNaN(windows.ssthresh[window])) parts.push(`ssthresh ${octets(windows.ssthresh[window])}`);
       if (!run.logged) parts.push(`window, estimated ${octets(windows.estimated[window])}`);
     }
-    if (sample >= 0) parts.push(`RTT ${duration(rtt.micros[sample])}`);
+    if (sample >= 0) parts.push(`${run.measures} ${duration(rtt.micros[sample])}`);
     this.values.textContent = parts.join(' · ');
   }
 

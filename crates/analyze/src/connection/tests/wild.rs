@@ -1,0 +1,308 @@
+//! What captures from the wild have that nobody thinks of.
+
+use super::*;
+
+// ----- time -----
+
+/// The sender waits for its timer twice, and only the sender's side shows it: the second copies come as new data.
+fn two_silences(at_receiver: bool) -> DirectionFindings {
+    let late = if at_receiver { 0.1 } else { 0.0 };
+    let mut d = Diagram::cut();
+    d.syn(-0.2 + late, Some(1460));
+    d.syn_ack(if at_receiver { -0.1 } else { -0.1 }, Some(1460));
+    d.ack_of_a(-0.1 + late, 1);
+    let mut start = 1;
+    for round in 0..5 {
+        let at = f64::from(round) * 1.1;
+        // The first copy is lost on the way.
+        if !at_receiver {
+            d.data(at, start..start + 1000);
+        }
+        d.data(at + 1.0 + late, start..start + 1000);
+        d.ack(at + 1.1, start + 1000);
+        start += 1000;
+    }
+    d.findings()
+}
+
+#[test]
+fn a_capture_at_the_receiver_does_not_tell_waiting_from_having_nothing_to_send() {
+    let sender = two_silences(false);
+    assert_eq!(sender.rtt_of, RttOf::RoundTrip);
+    assert!(sender.time.waiting_for_timeout_seconds > 4.0, "{:?}", sender.time);
+    assert_eq!(sender.time.untold_seconds, 0.0);
+    let receiver = two_silences(true);
+    assert_eq!(receiver.rtt_of, RttOf::ReceiverDelay);
+    let TimeFindings { application_limited_seconds, network_limited_seconds, untold_seconds, .. } =
+        receiver.time;
+    assert_eq!((application_limited_seconds, network_limited_seconds), (None, None));
+    assert!(untold_seconds > 4.0, "{:?}", receiver.time);
+}
+
+#[test]
+fn a_connection_that_dies_has_waited_for_its_timers() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..3001);
+    d.ack(0.1, 2001);
+    for at in [0.6, 1.5, 3.0, 5.2, 9.3] {
+        d.data(at, 2001..3001);
+    }
+    let found = d.findings();
+    assert_eq!(found.retransmissions.timeouts, 5);
+    let TimeFindings { total_seconds, waiting_for_timeout_seconds, longest_wait_for_timeout_seconds, .. } =
+        found.time;
+    assert!((total_seconds - 9.3).abs() < 1e-6, "{total_seconds}");
+    assert!((waiting_for_timeout_seconds - 9.2).abs() < 1e-6, "{waiting_for_timeout_seconds}");
+    assert!((longest_wait_for_timeout_seconds - 4.1).abs() < 1e-6);
+    assert!((found.transfer_seconds - 0.1).abs() < 1e-6, "goodput is that of what arrived");
+}
+
+#[test]
+fn a_window_that_is_closed_at_the_end_is_said_to_be() {
+    let mut d = Diagram::with_window(2000);
+    d.burst(0.0, 1..2001);
+    d.ack(0.1, 2001).window = 0;
+    for at in [0.5, 1.2, 2.5] {
+        d.data(at, 2001..2002);
+        d.ack(at + 0.1, 2001).window = 0;
+    }
+    let time = d.findings().time;
+    assert!((time.zero_window_seconds - 2.5).abs() < 1e-6, "{time:?}");
+}
+
+#[test]
+fn what_follows_the_last_ack_for_everything_is_no_time_of_the_transfer() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..2001);
+    d.ack(0.1, 2001);
+    d.fin(60.0, 2001);
+    d.fin(61.0, 2001);
+    let time = d.findings().time;
+    assert!((time.total_seconds - 0.1).abs() < 1e-6, "{time:?}");
+}
+
+#[test]
+fn after_the_clock_was_set_back_times_are_right_again() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..2001);
+    d.ack(0.1, 2001);
+    for round in 1..5 {
+        let at = f64::from(round) - 1000.0;
+        let start = 1 + round as u64 * 2000;
+        d.burst(at, start..start + 2000);
+        d.ack(at + 0.1, start + 2000);
+    }
+    let ended = d.ended().findings;
+    assert_eq!(ended.clock_went_back, 1);
+    let rtt = &ended.directions[0].rtt;
+    assert_eq!((rtt.samples, rtt.min_seconds), (5, Some(0.1)));
+}
+
+// ----- handshakes -----
+
+/// The other side still has an old connection, says so, is reset, and takes the same SYN when it comes again (RFC 5961 §4).
+#[test]
+fn a_syn_that_met_an_old_connection_begins_one_connection() {
+    let mut d = Diagram::cut();
+    d.syn(0.0, Some(1460));
+    d.packet(0.1, 1, 3_000_000_000, 2_500_000_000, 0);
+    let reset = d.packet(0.1, 0, 2_500_000_000, 0, 0);
+    (reset.flags, reset.ack) = (Flags::RST, None);
+    d.syn(1.0, Some(1460));
+    d.syn_ack(1.1, Some(1460));
+    d.ack_of_a(1.1, 1);
+    d.burst(1.1, 1..3001);
+    d.ack(1.2, 3001);
+    let mut connection = Connection::new(&d.packets[0], Keep::Findings);
+    for packet in &d.packets {
+        assert!(!connection.begins_anew(packet), "frame {}", packet.number);
+        connection.take(packet);
+    }
+    let ended = connection.finish().findings;
+    assert_eq!((ended.close, ended.handshake.seen), (Close::Open, HandshakeSeen::Whole));
+    let found = &ended.directions[0];
+    assert!(!found.window.unscaled);
+    assert_eq!((found.acked_bytes, found.acked_unseen_bytes), (3000, 0));
+    assert_eq!(ended.directions[1].retransmissions, Retransmissions::default());
+}
+
+#[test]
+fn a_syn_that_was_refused_first_and_then_taken_is_one_connection() {
+    let mut d = Diagram::cut();
+    d.syn(0.0, Some(1460));
+    d.packet(0.1, 1, 3_000_000_000, 1, 0).flags = Flags::RST.with(Flags::ACK);
+    d.syn(1.0, Some(1460));
+    d.syn_ack(1.1, Some(1460));
+    d.ack_of_a(1.1, 1);
+    d.burst(1.1, 1..3001);
+    d.ack(1.2, 3001);
+    let ended = d.ended().findings;
+    assert_eq!((ended.close, ended.handshake.seen), (Close::Open, HandshakeSeen::Whole));
+    let found = &ended.directions[0];
+    assert!(!found.window.unscaled);
+    assert_eq!((found.acked_bytes, found.acked_unseen_bytes, found.retransmissions.packets), (3000, 0, 0));
+}
+
+/// Half of all numbers are "ahead": a number that was made up resets nothing.
+#[test]
+fn a_reset_with_any_number_ahead_does_not_end_a_handshake() {
+    for seq in [5_000_000_u64, 1 << 30, (1 << 31) - 9] {
+        let mut d = Diagram::cut();
+        d.syn(0.0, Some(1460));
+        d.packet(0.1, 0, seq, 1, 0).flags = Flags::RST;
+        assert_eq!(d.ended().findings.close, Close::Open, "{seq}");
+    }
+}
+
+// ----- order -----
+
+#[test]
+fn data_captured_just_after_its_ack_was_not_sent_again() {
+    for timestamps in [false, true] {
+        let mut d = if timestamps { Diagram::with_timestamps() } else { Diagram::new() };
+        let mut start = 1;
+        for round in 0..25 {
+            let at = f64::from(round) * 0.2;
+            d.data(at, start..start + 1000);
+            let tsval = (at * 1000.0) as u32 + 10_000;
+            let ack = d.ack(at + 0.1, start + 2000);
+            if let Some(timestamps) = &mut ack.options.timestamps {
+                timestamps.ecr = tsval;
+            }
+            let late = d.data(at + 0.1005, start + 1000..start + 2000);
+            if let Some(timestamps) = &mut late.options.timestamps {
+                timestamps.val = tsval;
+            }
+            start += 2000;
+        }
+        let found = d.findings();
+        assert_eq!((found.retransmissions.packets, found.arrivals.out_of_order), (0, 25));
+        assert_eq!((found.acked_bytes, found.acked_unseen_bytes), (50_000, 0));
+    }
+}
+
+/// The capture missed the first copy; the second left after the ACK's echo.
+#[test]
+fn data_sent_again_after_its_ack_is_told_by_its_timestamp() {
+    let mut d = Diagram::with_timestamps();
+    d.data(0.0, 1..1001);
+    d.ack(0.1, 2001);
+    d.data(0.101, 1001..2001);
+    let found = d.findings();
+    assert_eq!((found.retransmissions.packets, found.arrivals.out_of_order), (1, 0));
+    assert_eq!(found.acked_unseen_bytes, 1000);
+}
+
+#[test]
+fn a_repair_within_three_milliseconds_that_three_duplicate_acks_asked_for_is_one() {
+    // Captured at the receiver, a millisecond from the sender.
+    let mut d = Diagram::cut();
+    d.syn(-0.001, Some(1460));
+    d.syn_ack(-0.001, Some(1460));
+    d.ack_of_a(0.0, 1);
+    d.data(0.0, 1..1001);
+    d.ack(0.0, 1001);
+    d.burst(0.001, 2001..6001);
+    for i in 0..4 {
+        d.ack(0.001 + f64::from(i) * 1e-5, 1001);
+    }
+    for packet in &mut d.packets {
+        packet.ip_id = None;
+    }
+    d.data(0.0021, 1001..2001).ip_id = None;
+    d.ack(0.0021, 6001);
+    let found = d.findings();
+    assert_eq!((found.retransmissions.fast, found.arrivals.out_of_order), (1, 0));
+}
+
+#[test]
+fn the_same_identification_a_second_later_is_a_retransmission() {
+    for (later, expected) in [(0.02, (0, 1)), (1.0, (1, 0))] {
+        let mut d = Diagram::new();
+        let id = d.data(0.0, 1..1001).ip_id;
+        // Another window field, so that it is not the same packet to the octet.
+        let again = d.data(later, 1..1001);
+        (again.ip_id, again.window) = (id, 59_999);
+        let found = d.findings();
+        let once = (found.retransmissions.packets, found.arrivals.duplicate - found.retransmissions.packets);
+        assert_eq!(once, expected, "{later}");
+    }
+}
+
+// ----- why it was sent again -----
+
+#[test]
+fn what_is_cut_anew_after_a_timeout_goes_on_with_the_timeout() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..5001);
+    d.dupacks(0.1, 1, 1);
+    // Pieces of 400 octets of segments that had 1000.
+    d.data(1.0, 1..401);
+    d.data(1.0, 401..801);
+    d.data(1.0, 801..1201);
+    d.ack(1.1, 1201);
+    d.data(1.1, 1201..1601);
+    d.data(1.1, 1601..2001);
+    d.ack(1.2, 5001);
+    let Retransmissions { packets, fast, timeout, timeouts, .. } = d.findings().retransmissions;
+    assert_eq!((packets, fast, timeout, timeouts), (5, 0, 5, 1));
+}
+
+#[test]
+fn full_segments_back_to_back_into_a_closed_window_are_no_probes() {
+    let mut d = Diagram::with_window(2000);
+    d.burst(0.0, 1..2001);
+    d.ack(0.1, 2001).window = 0;
+    d.burst(0.1001, 2001..5001);
+    assert_eq!(d.findings().retransmissions.window_probes, 0);
+    // One that comes after a while is one, whatever its size.
+    let mut d = Diagram::with_window(2000);
+    d.burst(0.0, 1..2001);
+    d.ack(0.1, 2001).window = 0;
+    d.data(0.5, 2001..3001);
+    assert_eq!(d.findings().retransmissions.window_probes, 1);
+}
+
+// ----- holes -----
+
+#[test]
+fn every_octet_that_was_acknowledged_unseen_is_counted() {
+    let mut d = Diagram::new();
+    d.data(0.0, 1..1001);
+    d.data(0.0, 3001..4001);
+    d.data(0.0, 6001..7001);
+    // One segment is acknowledged in part, and something is outstanding each time.
+    d.ack(0.1, 3501);
+    d.ack(0.2, 6501);
+    d.ack(0.3, 7001);
+    let found = d.findings();
+    assert_eq!((found.acked_bytes, found.acked_unseen_bytes), (7000, 4000));
+}
+
+#[test]
+fn a_pure_acks_own_number_shows_what_the_capture_missed() {
+    let mut d = Diagram::new();
+    d.data(0.0, 1..1001);
+    d.packet(0.01, 0, 3001, 1, 0);
+    // One of the two comes late.
+    d.data(0.011, 1001..2001);
+    d.ack(0.1, 3001);
+    let found = d.findings();
+    assert_eq!((found.acked_bytes, found.acked_unseen_bytes), (3000, 1000));
+    assert_eq!((found.arrivals.out_of_order, found.retransmissions.packets), (1, 0));
+}
+
+/// Of three gigabytes, which are more than half of the number space.
+#[test]
+fn a_hole_of_gigabytes_is_no_timeout() {
+    for hole in [1_200_000_000, 3_000_000_000_u64] {
+        let mut d = Diagram::cut();
+        d.burst(0.0, 1..20_001);
+        for round in 0..20 {
+            let start = hole + round * 5000;
+            d.burst(5.0 + round as f64, start..start + 5000);
+        }
+        let found = d.findings();
+        assert_eq!(found.retransmissions.packets, 0, "{hole}");
+    }
+}
