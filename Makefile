@@ -99,13 +99,14 @@ deny:
 	@sh interop/cargo-deny.sh target/tools
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) deny --locked --workspace check bans licenses sources
 
-## Whole programs against each other, then what a segment, a simulated world (beside ns-2), a captured packet
-## (beside tcptrace and tshark), a packet and a PDU cost.
+## Whole programs against each other (`airtcp serve` beside nginx and HAProxy), then what a segment, a simulated world (beside
+## ns-2), a captured packet (beside tcptrace and tshark), a packet and a PDU cost.
 bench:
 	@sh interop/setup.sh bench
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
 	$(SUDO) $(TARGET)/release/airtcp-throughput
+	$(SUDO) $(TARGET)/release/airtcp-proxies
 	$(CARGO) bench --locked -p airtcp-benches
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)

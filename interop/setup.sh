@@ -39,6 +39,10 @@ if [ "$want" = bench ]; then
     need ns ns2
     need tcptrace tcptrace
     need tshark tshark
+    # Not on the PATH of everybody.
+    [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
+    [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing="$missing libnginx-mod-stream"
+    [ -x /usr/sbin/haproxy ] || missing="$missing haproxy"
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then

@@ -1,0 +1,146 @@
+//! The clients, the same for all programs. They run in the namespace of the thread that calls.
+
+#![expect(clippy::disallowed_methods, reason = "time is what is measured")]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, socket};
+
+use crate::exchange::{Buffers, PATIENCE, Request, is_right};
+
+/// Octets of a small answer.
+pub(crate) const ANSWER: u64 = 100;
+
+/// Short connections that are open at once, and the threads that share them.
+const AT_ONCE: usize = 50;
+const THREADS: usize = 2;
+
+/// How long so many streams at once take for this request each.
+pub(crate) fn streams(to: SocketAddrV4, request: Request, streams: u64) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..streams).map(|_| scope.spawn(|| stream(to, request))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("a client returns its errors"))
+    })?;
+    Ok(start.elapsed())
+}
+
+fn stream(to: SocketAddrV4, request: Request) -> anyhow::Result<()> {
+    let mut buffers = Buffers::new();
+    let mut stream = TcpStream::connect(to).context("cannot connect")?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(&request.octets()).context("cannot send")?;
+    buffers.send(&stream, request.up).context("cannot send")?;
+    buffers.receive(&stream, request.down).context("a stream failed")?;
+    let more = stream.read(&mut [0]).context("a stream did not end well")?;
+    ensure!(more == 0, "a stream brought more than the {} octets that were sent", request.down);
+    Ok(())
+}
+
+/// How long so many connections take, each for a small request and a small answer.
+pub(crate) fn connections(to: SocketAddrV4, count: u64) -> anyhow::Result<Duration> {
+    let (begun, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| share(to, count, &begun, &done))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("a client returns its errors"))
+    })?;
+    let (elapsed, done) = (start.elapsed(), done.into_inner());
+    ensure!(done == count, "{done} of {count} connections were answered");
+    Ok(elapsed)
+}
+
+/// One thread's connections: as soon as one has ended, the next one begins in its place.
+fn share(to: SocketAddrV4, count: u64, begun: &AtomicU64, done: &AtomicU64) -> anyhow::Result<()> {
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+    let begin = |place: usize| {
+        let more = begun.fetch_add(1, Ordering::Relaxed) < count;
+        more.then(|| Short::begin(to, &epoll, place)).transpose()
+    };
+    let mut places = (0..AT_ONCE / THREADS).map(begin).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut events = [EpollEvent::empty(); AT_ONCE];
+    let patience = EpollTimeout::try_from(PATIENCE)?;
+    while places.iter().any(Option::is_some) {
+        let ready = match epoll.wait(&mut events, patience) {
+            Ok(0) => bail!("no connection has moved for {} s", PATIENCE.as_secs()),
+            Ok(ready) => ready,
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        for event in &events[..ready] {
+            let place = event.data() as usize;
+            let Some(short) = &mut places[place] else { continue };
+            if short.go_on(&epoll, place).context("a short connection failed")? {
+                done.fetch_add(1, Ordering::Relaxed);
+                places[place] = begin(place)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Short {
+    stream: TcpStream,
+    state: State,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Connecting,
+    /// With what has come of the answer.
+    Asked(u64),
+}
+
+impl Short {
+    fn begin(to: SocketAddrV4, epoll: &Epoll, place: usize) -> anyhow::Result<Self> {
+        // The standard library waits in connect(2).
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+        match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(errno) => return Err(errno).context("cannot connect"),
+        }
+        epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLOUT, place as u64))?;
+        Ok(Self { stream: TcpStream::from(socket), state: State::Connecting })
+    }
+
+    /// True when the answer is complete and the connection has ended.
+    fn go_on(&mut self, epoll: &Epoll, place: usize) -> anyhow::Result<bool> {
+        let State::Asked(mut received) = self.state else {
+            if let Some(error) = self.stream.take_error()? {
+                return Err(error).context("cannot connect");
+            }
+            // It fits into an empty buffer.
+            self.stream.write_all(&Request { up: 0, down: ANSWER }.octets())?;
+            epoll.modify(&self.stream, &mut EpollEvent::new(EpollFlags::EPOLLIN, place as u64))?;
+            self.state = State::Asked(0);
+            return Ok(false);
+        };
+        let mut buffer = [0; 2 * ANSWER as usize];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => {
+                    ensure!(received == ANSWER, "it ended after {received} of {ANSWER} octets");
+                    return Ok(true);
+                }
+                Ok(size) => {
+                    ensure!(is_right(&buffer[..size], received), "it brought octets that were not sent");
+                    received += size as u64;
+                    self.state = State::Asked(received);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context(format!("it had {received} of {ANSWER} octets")),
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What this program's client and server say to each other, and the server.
+//!
+//! A request says how many octets follow it upwards and how many are to come down. Then the server closes. Which octets
+//! they are is known by their place, so that an end that gets others, too few or too many says so.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use airlink::netns::Namespace;
+use nix::sys::socket::{Shutdown, shutdown};
+
+/// Nothing that is measured here stands still for so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8000);
+
+/// More than there are streams at once.
+const THREADS: usize = 24;
+const CHUNK: usize = 256 << 10;
+/// A prime, so that neighbouring blocks of no program's buffer are alike.
+const PERIOD: usize = 251;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) up: u64,
+    pub(crate) down: u64,
+}
+
+impl Request {
+    pub(crate) const LEN: usize = 16;
+
+    pub(crate) fn octets(self) -> [u8; Self::LEN] {
+        (u128::from(self.up) << 64 | u128::from(self.down)).to_be_bytes()
+    }
+
+    fn read(octets: [u8; Self::LEN]) -> Self {
+        let both = u128::from_be_bytes(octets);
+        Self { up: (both >> 64) as u64, down: both as u64 }
+    }
+}
+
+/// The octet at this place of either direction.
+fn octet(at: u64) -> u8 {
+    (at % PERIOD as u64) as u8
+}
+
+/// Whether these can be what begins at this place, by the first and the last of them: a look at each octet would be a
+/// part of what is measured.
+pub(crate) fn is_right(octets: &[u8], at: u64) -> bool {
+    let ends = [0, octets.len().saturating_sub(1)];
+    ends.iter().all(|end| octets.get(*end).is_none_or(|found| *found == octet(at + *end as u64)))
+}
+
+/// What one thread sends from and reads into.
+pub(crate) struct Buffers {
+    out: Vec<u8>,
+    into: Vec<u8>,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Self {
+        Self { out: (0..(CHUNK + PERIOD) as u64).map(octet).collect(), into: vec![0; CHUNK] }
+    }
+
+    pub(crate) fn send(&self, mut stream: &TcpStream, len: u64) -> io::Result<()> {
+        let mut at = 0;
+        while at < len {
+            let begin = (at % PERIOD as u64) as usize;
+            let size = (len - at).min(CHUNK as u64);
+            stream.write_all(&self.out[begin..begin + size as usize])?;
+            at += size;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn receive(&mut self, mut stream: &TcpStream, len: u64) -> io::Result<()> {
+        let mut at = 0;
+        while at < len {
+            let room = (len - at).min(CHUNK as u64) as usize;
+            match stream.read(&mut self.into[..room]) {
+                Ok(0) => return Err(wrong(format!("ended after {at} of {len} octets"))),
+                Ok(size) if is_right(&self.into[..size], at) => at += size as u64,
+                Ok(_) => return Err(wrong(format!("brought octets that were not sent, near number {at}"))),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(wrong(format!("ended after {at} of {len} octets: {error}"))),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wrong(what: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
+/// A few threads that answer one connection each. Dropping it ends them: the programs in front of it must have ended
+/// before, or they are waited for.
+pub(crate) struct Server {
+    listener: Arc<TcpListener>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    pub(crate) fn start(namespace: &Namespace) -> anyhow::Result<Self> {
+        let listener = Arc::new(namespace.enter(|| TcpListener::bind(SERVER))??);
+        let mut server = Self { listener, threads: Vec::new() };
+        for _ in 0..THREADS {
+            let listener = Arc::clone(&server.listener);
+            server.threads.push(thread::Builder::new().name("server".to_owned()).spawn(move || {
+                let mut buffers = Buffers::new();
+                while let Ok((stream, _)) = listener.accept() {
+                    // The client finds that something is missing, and can say for whom.
+                    let _ = answer(&stream, &mut buffers);
+                }
+            })?);
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Wakes who is in accept(2).
+        let _ = shutdown(self.listener.as_raw_fd(), Shutdown::Both);
+        for thread in self.threads.drain(..) {
+            // One that panicked has been reported on stderr.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn answer(mut stream: &TcpStream, buffers: &mut Buffers) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = [0; Request::LEN];
+    stream.read_exact(&mut request)?;
+    let request = Request::read(request);
+    buffers.receive(stream, request.up)?;
+    buffers.send(stream, request.down)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_elsewhere_are_noticed() {
+        let buffers = Buffers::new();
+        assert!(is_right(&buffers.out[7..700], 7 + 3 * PERIOD as u64));
+        assert!(!is_right(&buffers.out[7..700], 8));
+        assert!(is_right(&[], 5));
+        let request = Request { up: 1 << 40, down: 9 };
+        let read = Request::read(request.octets());
+        assert_eq!((read.up, read.down), (request.up, request.down));
+    }
+}

@@ -1,0 +1,286 @@
+//! What is measured, and where: a namespace with the server and the programs in front of it.
+
+#![expect(clippy::disallowed_methods, reason = "programs are given time to start and to end")]
+
+use std::fs::{self, DirBuilder, File};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use airlink::netns::Namespace;
+use anyhow::{Context, bail, ensure};
+use clap::ValueEnum;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::Serialize;
+
+use crate::client;
+use crate::exchange::{Request, SERVER, Server};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Program {
+    /// nginx, its module `stream`, one worker
+    Nginx,
+    /// HAProxy, `mode tcp`, one thread
+    Haproxy,
+    /// `airtcp serve` with its default options
+    Serve,
+}
+
+/// Debian's place for it.
+const STREAM_MODULE: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
+
+impl Program {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+            Self::Serve => "serve",
+        }
+    }
+
+    /// Where clients find it.
+    pub(crate) fn addr(self) -> SocketAddrV4 {
+        match self {
+            Self::Nginx => SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8001),
+            Self::Haproxy => SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8002),
+            // Its host's own address, behind its device.
+            Self::Serve => SocketAddrV4::new(Ipv4Addr::new(10, 83, 0, 2), 8003),
+        }
+    }
+
+    fn command(self, airtcp: Option<&Path>, directory: &Path) -> anyhow::Result<Command> {
+        let here = directory.display();
+        let addr = self.addr();
+        match self {
+            Self::Nginx => {
+                let nginx = installed("nginx", "nginx-light libnginx-mod-stream")?;
+                if !Path::new(STREAM_MODULE).exists() {
+                    return Err(Missing(format!(
+                        "nginx has no module `stream` ({STREAM_MODULE}): apt-get install libnginx-mod-stream"
+                    ))
+                    .into());
+                }
+                let config = directory.join("nginx.conf");
+                // Root stays root: the worker's user may not be there, and is nothing that takes time.
+                fs::write(
+                    &config,
+                    format!(
+                        "load_module {STREAM_MODULE};\n\
+                         daemon off; worker_processes 1; user root; pid {here}/nginx.pid; error_log stderr;\n\
+                         events {{ worker_connections 1024; }}\n\
+                         stream {{ server {{ listen {addr}; proxy_pass {SERVER}; }} }}\n"
+                    ),
+                )?;
+                let mut command = Command::new(nginx);
+                command.arg("-p").arg(directory).arg("-c").arg(config).args(["-e", "stderr"]);
+                Ok(command)
+            }
+            Self::Haproxy => {
+                let haproxy = installed("haproxy", "haproxy")?;
+                let config = directory.join("haproxy.cfg");
+                fs::write(
+                    &config,
+                    format!(
+                        "global\n  nbthread 1\n  maxconn 1000\n\
+                         defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1m\n  timeout server 1m\n\
+                         listen bench\n  bind {addr}\n  server server {SERVER}\n"
+                    ),
+                )?;
+                let mut command = Command::new(haproxy);
+                command.arg("-db").arg("-f").arg(config);
+                Ok(command)
+            }
+            Self::Serve => {
+                let mut command = Command::new(ours(airtcp)?);
+                command.args(["serve", "--listen", &addr.to_string(), "--forward", &SERVER.to_string()]);
+                Ok(command)
+            }
+        }
+    }
+}
+
+/// A program that is not there. It says what to do.
+#[derive(Debug)]
+pub(crate) struct Missing(String);
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// On the PATH, or where Debian has what only root needs, which is not on the PATH of everybody.
+fn installed(name: &str, packages: &str) -> Result<PathBuf, Missing> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    places
+        .map(|place| place.join(name))
+        .find(|program| program.is_file())
+        .ok_or_else(|| Missing(format!("there is no {name} here: apt-get install {packages}")))
+}
+
+/// The one that was named, or that in AIRTCP_PROGRAMS, or that beside this program, which cargo builds there.
+fn ours(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let program = match (named, std::env::var_os("AIRTCP_PROGRAMS")) {
+        (Some(named), _) => named.to_owned(),
+        (None, Some(directory)) => Path::new(&directory).join("airtcp"),
+        (None, None) => std::env::current_exe()?.with_file_name("airtcp"),
+    };
+    if program.is_file() {
+        return Ok(program);
+    }
+    Err(Missing(format!(
+        "there is no {}: cargo build --release -p airtcp-cli, or say with --program where it is",
+        program.display()
+    ))
+    .into())
+}
+
+/// Everything that runs. Dropping it ends and removes it, in this order.
+pub(crate) struct Stand {
+    running: Vec<Running>,
+    _server: Server,
+    namespace: Namespace,
+    _directory: Directory,
+}
+
+impl Stand {
+    pub(crate) fn start(
+        programs: &[Program],
+        airtcp: Option<&Path>,
+        loopback_mtu: Option<u32>,
+    ) -> anyhow::Result<Self> {
+        let directory = Directory::create()?;
+        let commands = programs
+            .iter()
+            .map(|program| Ok((*program, program.command(airtcp, &directory.0)?)))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let namespace = Namespace::create()?;
+        if let Some(mtu) = loopback_mtu {
+            let mut ip = Command::new("ip");
+            ip.args(["link", "set", "lo", "mtu", &mtu.to_string()]);
+            ensure!(namespace.spawn(&mut ip)?.wait()?.success(), "`ip link set lo mtu {mtu}` failed");
+        }
+        let server = Server::start(&namespace)?;
+        let mut stand = Self { running: Vec::new(), _server: server, namespace, _directory: directory };
+        for (program, command) in commands {
+            let running = Running::start(program, command, &stand.namespace, &stand._directory.0)?;
+            stand.running.push(running);
+        }
+        for running in &mut stand.running {
+            running.wait(&stand.namespace)?;
+        }
+        Ok(stand)
+    }
+
+    /// What `client` finds out of this program. A failure has what the program said last.
+    pub(crate) fn measure(
+        &self,
+        program: Program,
+        client: impl FnOnce(SocketAddrV4) -> anyhow::Result<Duration> + Send,
+    ) -> anyhow::Result<Duration> {
+        self.namespace.enter(|| client(program.addr()))?.with_context(|| {
+            let running = self.running.iter().find(|running| running.program == program);
+            format!("{}{}", program.name(), running.map(Running::said).unwrap_or_default())
+        })
+    }
+}
+
+struct Running {
+    program: Program,
+    child: Child,
+    stderr: PathBuf,
+}
+
+impl Running {
+    fn start(
+        program: Program,
+        mut command: Command,
+        namespace: &Namespace,
+        directory: &Path,
+    ) -> anyhow::Result<Self> {
+        let stderr = directory.join(format!("{}.stderr", program.name()));
+        let stdout = directory.join(format!("{}.stdout", program.name()));
+        command.stdin(Stdio::null()).stdout(File::create(stdout)?).stderr(File::create(&stderr)?);
+        Ok(Self { program, child: namespace.spawn(&mut command)?, stderr })
+    }
+
+    /// Until it carries a small answer.
+    fn wait(&mut self, namespace: &Namespace) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let small = Request { up: 0, down: client::ANSWER };
+        loop {
+            let answer = namespace.enter(|| client::streams(self.program.addr(), small, 1))?;
+            let Err(failure) = answer else { return Ok(()) };
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} has ended ({status}){}", self.program.name(), self.said());
+            }
+            if start.elapsed() > Duration::from_secs(10) {
+                return Err(failure).context(format!(
+                    "{} does not serve{}",
+                    self.program.name(),
+                    self.said()
+                ));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it has to say, to put behind its name.
+    fn said(&self) -> String {
+        let text = fs::read_to_string(&self.stderr).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        match &lines[lines.len().saturating_sub(3)..] {
+            [] => String::new(),
+            last => format!(", which says `{}`", last.join(" / ")),
+        }
+    }
+
+    fn end(&mut self) -> std::io::Result<ExitStatus> {
+        // nginx ends its worker then.
+        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
+        for _ in 0..100 {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.child.kill()?;
+        self.child.wait()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            eprintln!("airtcp-proxies: {} did not end: {error}", self.program.name());
+        }
+    }
+}
+
+/// Configurations and what the programs print.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn create() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("airtcp-proxies-{}", std::process::id()));
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("airtcp-proxies: {} is left behind: {error}", self.0.display());
+        }
+    }
+}
