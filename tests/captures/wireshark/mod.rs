@@ -1,6 +1,7 @@
 //! Wireshark as a witness: what its plug-in says of marks and reports, and the comments beside packets.
 
 mod comments;
+mod streams;
 
 use std::fs;
 use std::path::Path;
