@@ -164,6 +164,7 @@ fn why_sent(segment: &SentSegment) -> Option<String> {
         Fate::Unneeded { proof: Proof::Timestamp } => Some("spurious proof=timestamp".to_owned()),
         Fate::Unneeded { proof: Proof::Dsack } => Some("spurious proof=dsack".to_owned()),
         Fate::Unneeded { proof: Proof::Arrival } => Some("spurious proof=arrival".to_owned()),
+        Fate::Unneeded { proof: Proof::Acked } => Some("spurious proof=acked".to_owned()),
     };
     let parts: Vec<_> = [sending, fate].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(" "))

@@ -139,6 +139,8 @@ pub enum Proof {
     Dsack,
     /// Both copies are in the capture of the receiver's end.
     Arrival,
+    /// The ACK for it had come past before.
+    Acked,
 }
 
 /// A packet that acknowledges data of this direction.

@@ -113,6 +113,7 @@ impl Anomalies {
         match proof {
             Proof::Timestamp => spurious.by_timestamp += 1,
             Proof::Dsack => spurious.by_dsack += 1,
+            Proof::Acked => spurious.by_ack += 1,
             Proof::Arrival => {}
         }
         match retransmission.begins {

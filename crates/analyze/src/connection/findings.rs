@@ -203,6 +203,8 @@ pub struct Spurious {
     pub by_timestamp: u64,
     /// The receiver reported a duplicate (RFC 2883, RFC 3708).
     pub by_dsack: u64,
+    /// The ACK for all of it had come past the capture before it left.
+    pub by_ack: u64,
     /// Timeouts of which the first retransmission was a mistake.
     pub timeouts: u64,
     /// Fast retransmits of which the first retransmission was a mistake.

@@ -12,7 +12,7 @@ use super::series::Counted;
 use super::time_spent::Shows;
 use super::trigger::{Explanation, Trigger};
 use crate::packet::Packet;
-use crate::trace::{Fate, Idle, Sending, SentSegment};
+use crate::trace::{Fate, Idle, Proof, Sending, SentSegment};
 
 /// So many packets in a row outside the known window mean that it is the window that is wrong.
 const STRAYS: u8 = 8;
@@ -308,6 +308,11 @@ impl Direction {
             proven: false,
             index,
         });
+        if range.end <= self.una()
+            && let Some(last) = self.anomalies.get_or_default().recent.len().checked_sub(1)
+        {
+            self.prove(last, Proof::Acked);
+        }
     }
 
     /// Notes what the retransmission tells about the sender. To be called before it changes the state.

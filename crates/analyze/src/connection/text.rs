@@ -144,7 +144,11 @@ impl DirectionFindings {
         }
         let spurious = &again.spurious;
         if spurious.packets > 0 {
-            let proofs = list(&[(spurious.by_timestamp, "by timestamp"), (spurious.by_dsack, "by D-SACK")]);
+            let proofs = list(&[
+                (spurious.by_timestamp, "by timestamp"),
+                (spurious.by_dsack, "by D-SACK"),
+                (spurious.by_ack, "acknowledged before"),
+            ]);
             let begun = list(&[
                 (spurious.timeouts, "of the timeouts"),
                 (spurious.fast_retransmits, "of the losses found without one"),

@@ -55,6 +55,7 @@ pub(super) fn table(resent: &[Resent]) -> String {
             Fate::Unneeded { proof: Proof::Timestamp } => "  a mistake, by timestamp".to_owned(),
             Fate::Unneeded { proof: Proof::Dsack } => "  a mistake, by D-SACK".to_owned(),
             Fate::Unneeded { proof: Proof::Arrival } => "  a mistake, by arrival".to_owned(),
+            Fate::Unneeded { proof: Proof::Acked } => "  a mistake, acknowledged before".to_owned(),
         };
         text += &format!(
             "{frame:>9}  {seconds:>12.6}  {start:>12}  {why:<11}  {dupacks:>14}  {in_flight:>18}{fate}\n"

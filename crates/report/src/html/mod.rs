@@ -300,7 +300,7 @@ const SENDINGS: [(Sending, &str); 6] = [
 ];
 
 /// The values of the column `fate` are indices in this list, the names constants of the script.
-const FATES: [&str; 8] = [
+const FATES: [&str; 9] = [
     "UNKNOWN",
     "ARRIVED",
     "LOST_BETWEEN",
@@ -309,6 +309,7 @@ const FATES: [&str; 8] = [
     "UNNEEDED_TIMESTAMP",
     "UNNEEDED_DSACK",
     "UNNEEDED_ARRIVAL",
+    "UNNEEDED_ACKED",
 ];
 
 /// The index of a variant that is in the list.
@@ -330,6 +331,7 @@ fn fate_code(fate: Fate) -> i64 {
         Fate::Unneeded { proof: Proof::Timestamp } => "UNNEEDED_TIMESTAMP",
         Fate::Unneeded { proof: Proof::Dsack } => "UNNEEDED_DSACK",
         Fate::Unneeded { proof: Proof::Arrival } => "UNNEEDED_ARRIVAL",
+        Fate::Unneeded { proof: Proof::Acked } => "UNNEEDED_ACKED",
     };
     code(FATES.iter().position(|known| *known == name))
 }

@@ -235,17 +235,14 @@ fn the_same_identification_a_second_later_is_a_retransmission() {
 fn what_is_cut_anew_after_a_timeout_goes_on_with_the_timeout() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
-    d.dupacks(0.1, 1, 1);
-    // Pieces of 400 octets of segments that had 1000.
-    d.data(1.0, 1..401);
-    d.data(1.0, 401..801);
-    d.data(1.0, 801..1201);
-    d.ack(1.1, 1201);
-    d.data(1.1, 1201..1601);
-    d.data(1.1, 1601..2001);
-    d.ack(1.2, 5001);
+    d.sack(0.1, 1, &[4001..5001]);
+    // Pieces of 400 octets of segments that had 1000, without an ACK between them.
+    for start in (1..4001).step_by(400) {
+        d.data(1.0, start..start + 400);
+    }
+    d.ack(1.1, 5001);
     let Retransmissions { packets, fast, timeout, timeouts, .. } = d.findings().retransmissions;
-    assert_eq!((packets, fast, timeout, timeouts), (5, 0, 5, 1));
+    assert_eq!((packets, fast, timeout, timeouts), (10, 0, 10, 1));
 }
 
 #[test]
@@ -261,6 +258,19 @@ fn full_segments_back_to_back_into_a_closed_window_are_no_probes() {
     d.ack(0.1, 2001).window = 0;
     d.data(0.5, 2001..3001);
     assert_eq!(d.findings().retransmissions.window_probes, 1);
+}
+
+#[test]
+fn what_had_been_acknowledged_when_it_was_sent_again_was_a_mistake() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..4001);
+    d.ack(0.1, 4001);
+    d.data(0.3, 1..1001);
+    d.data(0.3, 3001..4001);
+    let Retransmissions { packets, spurious, .. } = d.findings().retransmissions;
+    assert_eq!((packets, spurious.packets, spurious.by_ack), (2, 2, 2));
+    let [a, _] = d.ended().traces.unwrap();
+    assert_eq!(a.segments.last().unwrap().fate, Fate::Unneeded { proof: Proof::Acked });
 }
 
 // ----- holes -----

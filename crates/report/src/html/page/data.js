@@ -19,6 +19,7 @@ const FATE = {
   [UNNEEDED_TIMESTAMP]: () => 'was not needed (the ACK echoes an older timestamp)',
   [UNNEEDED_DSACK]: () => 'was not needed (the receiver says so: D-SACK)',
   [UNNEEDED_ARRIVAL]: () => 'was not needed (the other capture has both)',
+  [UNNEEDED_ACKED]: () => 'was not needed (it had been acknowledged)',
 };
 
 // What a sender does about losses; otherwise it is `open`, and nothing is drawn.
@@ -114,7 +115,7 @@ function counts({ segments, acks, sack, idle, states, texts }) {
 }
 
 function isLost(fate) { return fate === LOST_BETWEEN || fate === LOST_CONGESTION || fate === LOST_RADIO; }
-function isUnneeded(fate) { return fate === UNNEEDED_TIMESTAMP || fate === UNNEEDED_DSACK || fate === UNNEEDED_ARRIVAL; }
+function isUnneeded(fate) { return fate === UNNEEDED_TIMESTAMP || fate === UNNEEDED_DSACK || fate === UNNEEDED_ARRIVAL || fate === UNNEEDED_ACKED; }
 
 // Steps of `bin` microseconds, each with the bits per second that were acknowledged in it.
 function goodput(run, view, bin) {
