@@ -18,20 +18,7 @@ impl fmt::Display for ConnectionFindings {
             Close::Closed => writeln!(f, ", closed")?,
             Close::Reset { by } => writeln!(f, ", reset by {}", self.ends[by])?,
         }
-        match (self.capture_at, self.handshake.seen) {
-            (CaptureAt::End { end }, _) => write!(f, "  captured at {}", self.ends[end])?,
-            (CaptureAt::Between { share }, _) => {
-                write!(f, "  captured on the way, {:.0} % of the round trip from {first}", share * 100.0)?;
-            }
-            (CaptureAt::Unknown, _) => write!(f, "  where it was captured cannot be told")?,
-        }
-        if let (true, [Some(first), Some(second)]) =
-            (self.capture_at != CaptureAt::Unknown, self.answers_after_seconds)
-        {
-            let after =
-                |end: usize| format!(":{} within {}", self.ends[end].port(), Seconds([first, second][end]));
-            write!(f, " (answers come from {}, from {})", after(0), after(1))?;
-        }
+        self.write_place(f)?;
         match (self.handshake.seen, self.handshake.rtt_seconds) {
             (HandshakeSeen::None, _) => writeln!(f, "; it began before the capture")?,
             (_, Some(rtt)) => writeln!(f, "; handshake {}", Seconds(rtt))?,
@@ -49,6 +36,31 @@ impl fmt::Display for ConnectionFindings {
             write!(f, "{direction}")?;
         }
         Ok(())
+    }
+}
+
+impl ConnectionFindings {
+    /// Where the capture was made, and by what that is told.
+    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let after = |end: usize| Seconds(self.answers_after_seconds[end].unwrap_or_default());
+        match self.capture_at {
+            CaptureAt::End { end } => write!(
+                f,
+                "  captured at {}, which answers within {}; the other end takes {}",
+                self.ends[end],
+                after(end),
+                after(1 - end)
+            ),
+            CaptureAt::Between { share } => write!(
+                f,
+                "  captured on the way, {:.0} % of the round trip from {}, which answers within {}; the other end takes {}",
+                share * 100.0,
+                self.ends[0],
+                after(0),
+                after(1)
+            ),
+            CaptureAt::Unknown => write!(f, "  where it was captured cannot be told"),
+        }
     }
 }
 
