@@ -6,7 +6,8 @@ MATRIX ?= target/matrix
 CARGO ?= cargo
 # Of each target, in `make fuzz`.
 FUZZ_SECONDS ?= 600
-FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/seeds/*)))
+# What is in the environment counts, an empty list too.
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/seeds/*)))
 # Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 ifneq ($(SUDO),)
