@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use airwire::segment::Flags;
 
+use super::ack::UNSEEN;
 use super::anomalies::{Begins, Retransmission};
 use super::compact::CompactOption;
 use super::direction::{Direction, Moment, Repairing};
@@ -126,8 +127,8 @@ impl Direction {
             (Some(_), Some(edge)) => start <= edge.max(self.flight.max) + AROUND,
             _ => true,
         };
-        // Nothing is sent again that was acknowledged a window ago.
-        let oldest = self.flight.lowest().saturating_sub(AROUND.max(u64::from(self.window.most())));
+        // Nothing is sent again that is further behind than any window in use.
+        let oldest = self.flight.lowest().saturating_sub(UNSEEN.max(u64::from(self.window.most())));
         let within = within && start + packet.seq_len() >= oldest;
         let strays = &mut self.numbering.strays;
         *strays = if within { 0 } else { *strays + 1 };
