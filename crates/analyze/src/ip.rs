@@ -9,6 +9,8 @@ use airwire::options::Options;
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
 
+use super::encapsulation::{End, Layer, Next, Octets, Piece, Skipped, Walk, may_have_tcp};
+use super::other::Other;
 use super::packet::{Packet, Timestamp};
 use super::problem::Problem;
 
@@ -21,8 +23,10 @@ pub enum Found {
     Flawed(Packet, Problem),
     /// Nothing that can be used, and why.
     Nothing(Problem),
+    /// A part of a packet that is kept until the others come.
+    Fragment,
     /// UDP, ICMP …
-    Other,
+    Other(Other),
 }
 
 /// What the frame says about the packet inside it.
@@ -32,58 +36,57 @@ pub struct Context {
     pub number: u64,
     /// When the frame was captured.
     pub at: Timestamp,
-    /// Octets behind the link header on the wire, padding included.
+    /// Octets from the IP header on, on the wire, padding included.
     pub on_wire: usize,
 }
 
-const TCP: u8 = 6;
+/// The number of TCP in an IP header.
+pub(crate) const TCP: u8 = 6;
 
-/// What the IP header says, and what is behind it.
-struct Ip<'a> {
-    src: IpAddr,
-    dst: IpAddr,
-    ecn: Ecn,
-    ident: Option<u16>,
-    fragment: bool,
-    /// As much of it as was kept.
-    payload: &'a [u8],
-    /// Its whole length.
-    len: usize,
+/// What the IP header around a packet says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ip {
+    pub(crate) src: IpAddr,
+    pub(crate) dst: IpAddr,
+    pub(crate) ecn: Ecn,
+    /// Of IPv4.
+    pub(crate) ident: Option<u16>,
 }
 
-/// Why there is no TCP packet.
-enum NoTcp {
-    Problem(Problem),
-    Other,
-}
-
-const MALFORMED: NoTcp = NoTcp::Problem(Problem::Malformed);
-const CUT: NoTcp = NoTcp::Problem(Problem::HeadersCut);
-
-/// Reads the headers of the IP packet, of which the capture may have kept only the beginning.
+/// Reads the headers of the IP packet, of which the capture may have kept only the beginning. A fragment is a problem:
+/// [`Fragments`](crate::fragments::Fragments) puts them together.
 pub fn parse(context: Context, packet: &[u8]) -> Found {
-    let ip = match packet.first().map(|octet| octet >> 4) {
-        Some(4) => parse_v4(context, packet),
-        Some(6) => parse_v6(context, packet),
-        Some(_) => Err(MALFORMED),
-        None => Err(CUT),
-    };
-    match ip.and_then(|ip| parse_tcp(context, &ip)) {
-        Ok((packet, None)) => Found::Tcp(packet),
-        Ok((packet, Some(problem))) => Found::Flawed(packet, problem),
-        Err(NoTcp::Problem(problem)) => Found::Nothing(problem),
-        Err(NoTcp::Other) => Found::Other,
+    alone(context, Layer::Ip, Octets::new(packet, context.on_wire))
+}
+
+/// Reads a frame without a memory for fragments.
+pub(crate) fn alone(context: Context, layer: Layer, octets: Octets<'_>) -> Found {
+    let mut walk = Walk::default();
+    let end = walk.to_end(layer, octets);
+    match found(context, &walk, end) {
+        Ok(found) => found,
+        Err(_) => Found::Nothing(Problem::Fragment),
     }
 }
 
-/// `packet` from `from` to `len`, or as much of that as was kept.
-fn kept(packet: &[u8], from: usize, len: usize) -> &[u8] {
-    packet.get(from..packet.len().min(len)).unwrap_or_default()
-}
-
-/// Why octets are missing: the capture did not keep them, or there never were any.
-fn missing(kept: usize, whole: usize) -> NoTcp {
-    if kept < whole { CUT } else { MALFORMED }
+/// What is at the end of all headers, or the fragment that is there.
+pub(crate) fn found<'a>(
+    context: Context,
+    walk: &Walk,
+    end: Result<End<'a>, Skipped>,
+) -> Result<Found, Piece<'a>> {
+    let tcp = match end {
+        Ok(End::Tcp(ip, octets)) => parse_tcp(context, &ip, octets),
+        Ok(End::Fragment(piece)) => return Err(piece),
+        Err(skipped) => Err(skipped),
+    };
+    Ok(match tcp {
+        Ok((packet, _)) if walk.is_beyond => Found::Flawed(packet, Problem::BeyondFrame),
+        Ok((packet, Some(problem))) => Found::Flawed(packet, problem),
+        Ok((packet, None)) => Found::Tcp(packet),
+        Err(Skipped::Problem(problem)) => Found::Nothing(problem),
+        Err(Skipped::Other(other)) => Found::Other(other),
+    })
 }
 
 fn word(octets: &[u8], at: usize) -> u16 {
@@ -94,127 +97,105 @@ fn long(octets: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
 }
 
-fn parse_v4<'a>(context: Context, packet: &'a [u8]) -> Result<Ip<'a>, NoTcp> {
-    let Some(fixed) = packet.first_chunk::<20>() else {
-        return Err(missing(packet.len(), context.on_wire));
-    };
+/// Takes an IP header off.
+pub(crate) fn header<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let [first] = *octets.first()?;
+    match first >> 4 {
+        4 => header_v4(octets, walk),
+        6 => header_v6(octets, walk),
+        _ => Err(Problem::Malformed.into()),
+    }
+}
+
+fn header_v4<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let fixed = octets.first::<20>()?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
     let total = match usize::from(word(fixed, 2)) {
         // The device will split the packet, which is longer than the field can say.
-        0 => context.on_wire,
+        0 => octets.len(),
         total => total,
     };
     if header < 20 || total < header {
-        return Err(MALFORMED);
-    }
-    if fixed[9] != TCP {
-        return Err(NoTcp::Other);
-    }
-    let fragment = word(fixed, 6);
-    if fragment & 0x1fff != 0 {
-        return Err(NoTcp::Problem(Problem::Fragment));
+        return Err(Problem::Malformed.into());
     }
     let addr = |at: usize| IpAddr::V4(Ipv4Addr::from(long(fixed, at)));
-    Ok(Ip {
-        src: addr(12),
-        dst: addr(16),
-        ecn: Ecn::from_bits(fixed[1]),
-        ident: Some(word(fixed, 4)),
-        // More fragments.
-        fragment: fragment & 0x2000 != 0,
-        payload: kept(packet, header, total),
-        len: total - header,
-    })
+    let (ident, protocol, fragment) = (word(fixed, 4), fixed[9], word(fixed, 6));
+    let ip = Ip { src: addr(12), dst: addr(16), ecn: Ecn::from_bits(fixed[1]), ident: Some(ident) };
+    let octets = walk.promised(octets, total).from(header)?;
+    let (offset, is_last) = (usize::from(fragment & 0x1fff) * 8, fragment & 0x2000 == 0);
+    if offset == 0 && is_last {
+        return Ok(Next::Layer(Layer::Transport(protocol, ip), octets));
+    }
+    piece(Piece { ip, ident: ident.into(), protocol, offset, is_last, octets })
 }
 
-fn parse_v6<'a>(context: Context, packet: &'a [u8]) -> Result<Ip<'a>, NoTcp> {
-    let Some(fixed) = packet.first_chunk::<40>() else {
-        return Err(missing(packet.len(), context.on_wire));
-    };
+fn header_v6<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let fixed = octets.first::<40>()?;
     let total = match usize::from(word(fixed, 4)) {
         // A jumbogram (RFC 2675), or a packet that the device will split.
-        0 => context.on_wire,
+        0 => octets.len(),
         len => 40 + len,
     };
-    let headers = extension_headers(kept(packet, 0, total), total, fixed[6])?;
-    if headers.end > total {
-        return Err(MALFORMED);
-    }
     let addr = |at: usize| {
         let octets: [u8; 16] = std::array::from_fn(|i| fixed[at + i]);
         IpAddr::V6(Ipv6Addr::from(octets))
     };
-    Ok(Ip {
-        src: addr(8),
-        dst: addr(24),
-        // The traffic class is shifted by four bits.
-        ecn: Ecn::from_bits(fixed[1] >> 4),
-        ident: None,
-        fragment: headers.fragment,
-        payload: kept(packet, headers.end, total),
-        len: total - headers.end,
-    })
+    // The traffic class is shifted by four bits.
+    let ip = Ip { src: addr(8), dst: addr(24), ecn: Ecn::from_bits(fixed[1] >> 4), ident: None };
+    let octets = walk.promised(octets, total).from(40)?;
+    Ok(Next::Layer(Layer::Transport(fixed[6], ip), octets))
 }
 
-struct Headers {
-    end: usize,
-    fragment: bool,
-}
-
-/// RFC 8200 §4, up to the TCP header.
-fn extension_headers(packet: &[u8], total: usize, first: u8) -> Result<Headers, NoTcp> {
-    let (mut protocol, mut at, mut fragment) = (first, 40, false);
-    loop {
-        let unit = match protocol {
-            TCP => return Ok(Headers { end: at, fragment }),
-            // Hop-by-hop, routing, destination options; mobility, HIP, shim6.
-            0 | 43 | 60 | 135 | 139 | 140 => 8,
-            // The length of an authentication header is in other units, and two less (RFC 4302 §2.2).
-            51 => 4,
-            44 => 0,
-            _ => return Err(NoTcp::Other),
-        };
-        let Some(header) = packet.get(at..at + 8) else { return Err(missing(packet.len(), total)) };
-        at += match unit {
-            0 => {
-                let offset = word(header, 2);
-                if offset >> 3 != 0 {
-                    // Only the first fragment shows whether the packet is TCP. By this one's header it is or may be.
-                    return Err(match header[0] {
-                        TCP | 0 | 43 | 60 => NoTcp::Problem(Problem::Fragment),
-                        _ => NoTcp::Other,
-                    });
-                }
-                fragment = offset & 1 != 0;
-                8
+/// Takes an extension header off (RFC 8200 §4): hop-by-hop, routing, destination options, mobility, HIP, shim6; an
+/// authentication header also from IPv4.
+pub(crate) fn extension(protocol: u8, ip: Ip, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    let header = octets.first::<8>()?;
+    let next = header[0];
+    let len = match protocol {
+        44 => {
+            let place = word(header, 2);
+            let (offset, is_last) = (usize::from(place >> 3) * 8, place & 1 == 0);
+            if offset > 0 || !is_last {
+                let octets = octets.from(8)?;
+                return piece(Piece { ip, ident: long(header, 4), protocol: next, offset, is_last, octets });
             }
-            4 => 4 * (usize::from(header[1]) + 2),
-            unit => unit * (usize::from(header[1]) + 1),
-        };
-        protocol = header[0];
-    }
+            8
+        }
+        // Its length is in other units, and two less (RFC 4302 §2.2).
+        51 => 4 * (usize::from(header[1]) + 2),
+        _ => 8 * (usize::from(header[1]) + 1),
+    };
+    Ok(Next::Layer(Layer::Transport(next, ip), octets.from(len)?))
 }
 
-fn parse_tcp(context: Context, ip: &Ip<'_>) -> Result<(Packet, Option<Problem>), NoTcp> {
+/// By their number most protocols are told at once.
+fn piece(piece: Piece<'_>) -> Result<Next<'_>, Skipped> {
+    if may_have_tcp(piece.protocol) {
+        return Ok(Next::End(End::Fragment(piece)));
+    }
+    Ok(Next::Layer(Layer::Transport(piece.protocol, piece.ip), piece.octets))
+}
+
+fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, Option<Problem>), Skipped> {
     // Up to the window: checksum, urgent pointer and options may be cut.
-    let Some(fixed) = ip.payload.first_chunk::<16>() else {
-        return Err(if ip.len < 20 { MALFORMED } else { CUT });
+    let (kept, len) = (octets.kept(), octets.len());
+    let fixed = match kept.first_chunk::<16>() {
+        Some(fixed) => fixed,
+        None => return Err(octets.missing(20)),
     };
     let header = usize::from(fixed[12] >> 4) * 4;
-    if header < 20 || header > ip.len {
-        return Err(MALFORMED);
+    if header < 20 || header > len {
+        return Err(Problem::Malformed.into());
     }
-    let (options, flaw) = match ip.payload.get(20.min(header)..header) {
+    let (options, flaw) = match kept.get(20.min(header)..header) {
         Some(octets) => match Options::parse(octets) {
             Some(options) => (options, None),
             None => (Options::default(), Some(Problem::MalformedOptions)),
         },
         None if header == 20 => (Options::default(), Some(Problem::PayloadCut)),
-        None => (kept_options(ip.payload.get(20..).unwrap_or_default()), Some(Problem::OptionsCut)),
+        None => (kept_options(kept.get(20..).unwrap_or_default()), Some(Problem::OptionsCut)),
     };
-    let flaw = flaw
-        .or_else(|| ip.fragment.then_some(Problem::Fragment))
-        .or_else(|| (ip.payload.len() < ip.len).then_some(Problem::PayloadCut));
+    let flaw = flaw.or_else(|| (kept.len() < len).then_some(Problem::PayloadCut));
     let flags = Flags(u16::from(fixed[12] & 0x0f) << 8 | u16::from(fixed[13]));
     let packet = Packet {
         number: context.number,
@@ -226,7 +207,7 @@ fn parse_tcp(context: Context, ip: &Ip<'_>) -> Result<(Packet, Option<Problem>),
         flags,
         window: word(fixed, 14),
         ecn: ip.ecn,
-        len: (ip.len - header) as u32,
+        len: (len - header) as u32,
         ip_id: ip.ident,
         options,
         options_cut: flaw == Some(Problem::OptionsCut),

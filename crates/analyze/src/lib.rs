@@ -29,8 +29,8 @@
 //!   pictures.
 //! - [`comments`] writes why each packet was sent into a copy of the capture; [`decisions`] reads what the sender itself
 //!   logged, and [`airlink_events`] what the emulator logged.
-//! - Below that, [`capture`] reads frames, [`link_layer`] finds the IP packet in a frame, [`ip`] reads its headers, and
-//!   [`connections`] sorts packets by connection.
+//! - Below that, [`capture`] reads frames, [`link_layer`] knows where their first header begins, [`ip`] reads the last
+//!   two of a TCP packet, [`fragments`] puts together what IP has split, and [`connections`] sorts packets by connection.
 
 #![warn(missing_docs)]
 #![cfg_attr(
@@ -44,9 +44,12 @@ pub mod comments;
 pub mod connection;
 pub mod connections;
 pub mod decisions;
+mod encapsulation;
 mod endpoints;
+pub mod fragments;
 pub mod ip;
 pub mod link_layer;
+pub mod other;
 pub mod packet;
 pub mod path;
 pub mod problem;

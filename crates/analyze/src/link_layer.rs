@@ -1,20 +1,13 @@
-//! Finds the IP packet inside a frame of the link layer.
+//! The link types of captures, and where the first header in a frame begins.
+
+use super::encapsulation::{Layer, Next, Octets, Skipped, ppi, radiotap};
+use super::other::Other;
+use super::problem::Problem;
 
 /// A data link type as libpcap numbers it on this machine (DLT). The numbers in files are those of
 /// <https://www.tcpdump.org/linktypes.html>, of which few differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub i32);
-
-/// What is inside a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inside<'a> {
-    /// An IP packet up to the end of what was captured: an Ethernet frame's padding is still behind it.
-    Ip(&'a [u8]),
-    /// ARP, LLC, IPX …; also the frames of an unknown link type.
-    Other,
-    /// The capture kept less than the link layer's headers.
-    Cut,
-}
 
 /// What a link type's frames look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +19,23 @@ enum Framing {
     Ip,
     /// BSD loopback: an address family in the capturing machine's byte order or in network order.
     Family,
+    /// OpenBSD's decrypted packets of IPsec: a family, and eight octets more.
+    Enc,
+    /// OpenBSD's packet filter: the header says its length, and the family.
+    Pflog,
     Ppp,
+    /// One octet for the direction comes first.
+    PppWithDirection,
     PppOverEthernet,
+    /// Cisco's HDLC: an address, a zero, an EtherType.
+    Hdlc,
+    Llc,
+    Wlan,
+    Radiotap,
+    Ppi,
+    Nflog,
+    Infiniband,
 }
-
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const PPPOE_SESSION: u16 = 0x8864;
-/// Tags of 802.1Q, of 802.1ad and of what was in use before it.
-const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 
 impl LinkType {
     /// Ethernet II or 802.3.
@@ -48,9 +49,20 @@ impl LinkType {
             1 => Some(Framing::Ethernet),
             9 | 50 => Some(Framing::Ppp),
             51 => Some(Framing::PppOverEthernet),
+            // RFC 1483, and of Linux.
+            11 | 100 => Some(Framing::Llc),
             // DLT_RAW is 12, on OpenBSD 14.
             12 | 14 | 101 | 228 | 229 => Some(Framing::Ip),
+            104 => Some(Framing::Hdlc),
+            105 => Some(Framing::Wlan),
+            109 => Some(Framing::Enc),
             113 => Some(Framing::Cooked),
+            117 => Some(Framing::Pflog),
+            127 => Some(Framing::Radiotap),
+            192 => Some(Framing::Ppi),
+            204 => Some(Framing::PppWithDirection),
+            239 => Some(Framing::Nflog),
+            242 => Some(Framing::Infiniband),
             276 => Some(Framing::Cooked2),
             _ => None,
         }
@@ -59,6 +71,7 @@ impl LinkType {
     /// The number that files have for it.
     pub fn in_files(self) -> u16 {
         match self.0 {
+            11 => 100,
             12 | 14 => Self::RAW.0 as u16,
             other => other as u16,
         }
@@ -69,125 +82,105 @@ impl LinkType {
         self.framing().is_some()
     }
 
-    /// Takes the link layer's headers off.
-    pub fn inside(self, frame: &[u8]) -> Inside<'_> {
-        let inside = match self.framing() {
-            None => Some(Inside::Other),
-            Some(Framing::Ip) => Some(Inside::Ip(frame)),
-            Some(Framing::Ethernet) => behind_ethertype(frame, 12, 14),
-            Some(Framing::Cooked) => behind_ethertype(frame, 14, 16),
-            Some(Framing::Cooked2) => behind_ethertype(frame, 0, 20),
-            Some(Framing::Family) => behind_family(frame),
-            Some(Framing::Ppp) => behind_ppp(frame),
-            Some(Framing::PppOverEthernet) => frame.get(6..).and_then(behind_ppp),
+    /// Takes the link type's own header off.
+    pub(crate) fn begin(self, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+        let (layer, octets) = match self.framing().ok_or(Problem::UnknownLink)? {
+            Framing::Ethernet => (Layer::Ethernet, octets),
+            Framing::Ip => (Layer::Ip, octets),
+            Framing::Cooked => (cooked(octets.word(2)?, octets.word(14)?)?, octets.from(16)?),
+            Framing::Cooked2 => (cooked(octets.word(8)?, octets.word(0)?)?, octets.from(20)?),
+            Framing::Family => (family(*octets.first()?)?, octets.from(4)?),
+            Framing::Enc => (family(*octets.first()?)?, octets.from(12)?),
+            Framing::Pflog => {
+                let [length, family_of] = *octets.first()?;
+                (family([0, 0, 0, family_of])?, octets.from(usize::from(length).next_multiple_of(4))?)
+            }
+            Framing::Ppp => return serial(octets),
+            Framing::PppWithDirection => (Layer::Ppp, octets.from(1)?),
+            Framing::PppOverEthernet => (Layer::EtherType(0x8864), octets),
+            Framing::Hdlc => (Layer::EtherType(octets.word(2)?), octets.from(4)?),
+            Framing::Llc => (Layer::Llc, octets),
+            Framing::Wlan => (Layer::Wlan, octets),
+            Framing::Radiotap => return radiotap(octets),
+            Framing::Ppi => return ppi(octets),
+            Framing::Nflog => return nflog(octets),
+            Framing::Infiniband => return infiniband(octets),
         };
-        inside.unwrap_or(Inside::Cut)
+        Ok(Next::Layer(layer, octets))
     }
 }
 
-fn word(frame: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]))
-}
-
-fn behind_ethertype(frame: &[u8], at: usize, end: usize) -> Option<Inside<'_>> {
-    let mut ethertype = word(frame, at)?;
-    let mut payload = frame.get(end..)?;
-    while TAGS.contains(&ethertype) {
-        ethertype = word(payload, 2)?;
-        payload = payload.get(4..)?;
-    }
-    match ethertype {
-        IPV4 | IPV6 => Some(Inside::Ip(payload)),
-        PPPOE_SESSION => behind_ppp(payload.get(6..)?),
-        _ => Some(Inside::Other),
+/// Linux: the kind of device says what the protocol's number means.
+fn cooked(device: u16, protocol: u16) -> Result<Layer, Skipped> {
+    const NETLINK: u16 = 824;
+    match (device, protocol) {
+        (NETLINK, _) => Err(Other::Family.into()),
+        // As in <linux/if_ether.h>: any frame, 802.2.
+        (_, 3) => Ok(Layer::Ethernet),
+        (_, 4) => Ok(Layer::Llc),
+        (_, 0..=1500) => Err(Other::Family.into()),
+        (_, kind) => Ok(Layer::EtherType(kind)),
     }
 }
 
-fn behind_family(frame: &[u8]) -> Option<Inside<'_>> {
-    let family = u32::from_be_bytes(frame.get(..4)?.try_into().ok()?);
+fn family(octets: [u8; 4]) -> Result<Layer, Skipped> {
+    let family = u32::from_be_bytes(octets);
     // Families are small numbers, which gives the other byte order away.
     let family = if family > 0xffff { family.swap_bytes() } else { family };
     match family {
         // AF_INET everywhere; AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS.
-        2 | 10 | 24 | 28 | 30 => Some(Inside::Ip(&frame[4..])),
-        _ => Some(Inside::Other),
+        2 | 10 | 24 | 28 | 30 => Ok(Layer::Ip),
+        _ => Err(Other::Family.into()),
     }
 }
 
-/// RFC 1662 §2: address and control field may be left out, and the protocol may be compressed to an octet.
-fn behind_ppp(frame: &[u8]) -> Option<Inside<'_>> {
-    let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
-    match frame {
-        [0x21 | 0x57, packet @ ..] | [0, 0x21 | 0x57, packet @ ..] => Some(Inside::Ip(packet)),
-        [] | [0] | [0xff] => None,
-        _ => Some(Inside::Other),
+/// PPP, or Cisco's HDLC, whose addresses are 0x0f and 0x8f.
+fn serial(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    match *octets.first()? {
+        [0x0f | 0x8f, 0] => Ok(Next::Layer(Layer::EtherType(octets.word(2)?), octets.from(4)?)),
+        _ => Ok(Next::Layer(Layer::Ppp, octets)),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PACKET: [u8; 3] = [0x45, 1, 2];
-
-    fn framed(header: &[u8]) -> Vec<u8> {
-        [header, &PACKET].concat()
+/// Linux's netfilter: a family, then attributes, in the byte order of the machine that wrote them.
+fn nflog(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    const PAYLOAD: u16 = 9;
+    let [family_of, _, _, _] = *octets.first()?;
+    let mut rest = octets.from(4)?;
+    while !rest.kept().is_empty() {
+        let [a, b, c, d] = *rest.first()?;
+        let little = [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
+        // Types are small numbers.
+        let [len, kind] = if little[1] < 0x100 { little } else { little.map(u16::swap_bytes) };
+        let len = usize::from(len);
+        if len < 4 {
+            return Err(Problem::Malformed.into());
+        }
+        if kind == PAYLOAD {
+            // A bridge's packets (7) begin with the IP header as well.
+            let layer = if family_of == 7 { Layer::Ip } else { family([0, 0, 0, family_of])? };
+            let kept = rest.from(4)?.to(len - 4).kept();
+            // The kernel may have cut it, and no field says so: the length that counts is the IP header's.
+            return Ok(Next::Layer(layer, Octets::new(kept, kept.len().max(0xffff))));
+        }
+        rest = rest.from(len.next_multiple_of(4))?;
     }
+    Err(Other::Family.into())
+}
 
-    #[test]
-    fn the_packet_is_found_behind_every_header() {
-        let mut ethernet = vec![0; 12];
-        ethernet.extend([0x08, 0]);
-        let mut tagged = vec![0; 12];
-        tagged.extend([0x88, 0xa8, 0, 7, 0x81, 0, 0, 8, 0x86, 0xdd]);
-        let mut pppoe = vec![0; 12];
-        pppoe.extend([0x88, 0x64, 0x11, 0, 0, 1, 0, 5, 0, 0x21]);
-        let mut cooked = vec![0; 14];
-        cooked.extend([0x08, 0]);
-        let mut cooked2 = vec![0; 20];
-        cooked2[..2].copy_from_slice(&[0x86, 0xdd]);
-        for (link, header) in [
-            (1, ethernet),
-            (1, tagged),
-            (1, pppoe),
-            (113, cooked),
-            (276, cooked2),
-            (12, vec![]),
-            (14, vec![]),
-            (101, vec![]),
-            (228, vec![]),
-            (229, vec![]),
-            (0, vec![2, 0, 0, 0]),
-            (0, vec![0, 0, 0, 2]),
-            (0, vec![30, 0, 0, 0]),
-            (108, vec![0, 0, 0, 24]),
-            (9, vec![0xff, 3, 0, 0x21]),
-            (9, vec![0x57]),
-            (50, vec![0xff, 3, 0, 0x57]),
-            (51, vec![0x11, 0, 0, 1, 0, 5, 0, 0x21]),
-        ] {
-            let link = LinkType(link);
-            let frame = framed(&header);
-            assert!(link.is_known());
-            assert_eq!(link.inside(&frame), Inside::Ip(&PACKET), "{link:?}, {header:?}");
-            for kept in 0..header.len() {
-                assert_eq!(link.inside(&header[..kept]), Inside::Cut, "{link:?}, {kept} of {header:?}");
-            }
+/// RFC 4391 §6: an EtherType and two octets of zero. Before it may be the receiver's address, as on Linux, or the global
+/// route header.
+fn infiniband(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    const ADDRESS: usize = 20;
+    const ROUTE: usize = 40;
+    for at in [0, ADDRESS, ROUTE] {
+        if octets.len() < at + 4 {
+            break;
+        }
+        let [kind, reserved] = [octets.word(at)?, octets.word(at + 2)?];
+        if matches!(kind, 0x0800 | 0x0806 | 0x86dd) && reserved == 0 {
+            return Ok(Next::Layer(Layer::EtherType(kind), octets.from(at + 4)?));
         }
     }
-
-    #[test]
-    fn what_is_not_ip_is_left_alone() {
-        let mut arp = vec![0; 12];
-        arp.extend([0x08, 0x06, 0, 0]);
-        // A length, as 802.3 has it, before LLC.
-        let mut llc = vec![0; 12];
-        llc.extend([0, 38, 0x42, 0x42, 3]);
-        for (link, frame) in
-            [(1, arp), (1, llc), (0, vec![0, 0, 0, 7, 1]), (9, vec![0xc0, 0x21]), (105, vec![0; 60])]
-        {
-            assert_eq!(LinkType(link).inside(&frame), Inside::Other, "{frame:?}");
-        }
-        assert!(!LinkType(105).is_known());
-    }
+    Err(Other::Family.into())
 }

@@ -25,8 +25,13 @@ pub enum Problem {
     Malformed,
     /// TCP options that cannot be; the rest of the packet counts.
     MalformedOptions,
-    /// A fragment. Only the first one of a packet has the TCP header; it counts with its own length.
+    /// A header that says that more is behind it than there was on the wire. What was there counts: a receiver drops the
+    /// packet.
+    BeyondFrame,
+    /// An IP fragment whose others are missing.
     Fragment,
+    /// IP fragments that overlap, or whose lengths cannot be. Receivers drop all of the packet (RFC 5722).
+    FragmentOverlap,
     /// The capture kept too little of a frame to read the headers.
     HeadersCut,
     /// The capture kept only some of the options: the others count as absent.
@@ -54,7 +59,11 @@ impl fmt::Display for Problem {
             Self::UnknownLink => "frames of a link type that is not known here",
             Self::Malformed => "IP or TCP headers that cannot be",
             Self::MalformedOptions => "TCP options that cannot be, taken as absent",
-            Self::Fragment => "IP fragments: the first one counts with its own length, the others not at all",
+            Self::BeyondFrame => {
+                "packets that claim to be longer than their frames: only what is there counts"
+            }
+            Self::Fragment => "IP fragments whose others are missing",
+            Self::FragmentOverlap => "IP fragments that overlap or cannot be",
             Self::HeadersCut => {
                 "packets too short for their headers: a larger snap length is needed (tcpdump -s)"
             }
@@ -103,7 +112,9 @@ impl Problems {
     /// Notes a problem `count` times.
     pub(crate) fn add(&mut self, problem: Problem, frame: u64, count: u64) {
         if count > 0 {
-            self.entry(problem, frame).count += count;
+            let entry = self.entry(problem, frame);
+            entry.count += count;
+            entry.first_frame = entry.first_frame.min(frame);
         }
     }
 

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::capture::{Capture, Frame, Next};
 use super::connections::{Connections, Finished, Limits, Traces};
+use super::fragments::Fragments;
 use super::ip::Found;
+use super::other::Others;
 use super::packet::{Packet, Timestamp};
 use super::problem::{Problem, Problems};
 
@@ -17,6 +19,10 @@ pub struct Totals {
     pub tcp_packets: u64,
     /// Frames with something else than TCP.
     pub other_frames: u64,
+    /// What that was.
+    pub others: Others,
+    /// Frames with a part of a packet that a later frame completed.
+    pub fragments: u64,
     /// Connections that were followed.
     pub connections: u64,
     /// The time of the first frame in nanoseconds since 1970; `None` if there is no frame.
@@ -30,6 +36,7 @@ pub struct Totals {
 /// Takes in the frames of a capture one by one. [`read`] does so for a whole file.
 pub struct Survey {
     connections: Connections,
+    fragments: Fragments,
     totals: Totals,
     earliest: Timestamp,
     latest: Timestamp,
@@ -54,6 +61,7 @@ impl Survey {
     pub fn new(traces: Traces, limits: Limits) -> Self {
         Self {
             connections: Connections::new(traces, limits),
+            fragments: Fragments::default(),
             totals: Totals::default(),
             earliest: Timestamp::default(),
             latest: Timestamp::default(),
@@ -69,7 +77,7 @@ impl Survey {
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
             problems.note(Problem::AboveSnapLength, frame.number);
         }
-        let packet = match frame.packet() {
+        let packet = match self.fragments.packet(frame, problems) {
             Found::Tcp(packet) => Some(packet),
             Found::Flawed(packet, problem) => {
                 problems.note(problem, frame.number);
@@ -79,7 +87,12 @@ impl Survey {
                 problems.note(problem, frame.number);
                 None
             }
-            Found::Other => {
+            Found::Fragment => {
+                self.totals.fragments += 1;
+                None
+            }
+            Found::Other(other) => {
+                self.totals.others.note(other);
                 self.totals.other_frames += 1;
                 None
             }
@@ -180,6 +193,10 @@ impl Survey {
     /// Calls `finished` with all connections that are left.
     pub fn finish(mut self, finished: &mut dyn FnMut(Finished)) -> Totals {
         self.flush(finished);
+        self.fragments.finish(&mut self.totals.problems);
+        // Those that were no part of a whole packet are among the problems.
+        let lost = [Problem::Fragment, Problem::FragmentOverlap].map(|lost| self.totals.problems.count(lost));
+        self.totals.fragments = self.totals.fragments.saturating_sub(lost.iter().sum());
         self.totals.connections = self.connections.count();
         self.totals.seconds = self.latest.since(self.earliest);
         self.connections.finish(finished);

@@ -1,5 +1,6 @@
 //! Captures made by hand: packets, frames around them, and files of frames.
 
+pub mod around;
 pub mod bulk;
 
 use std::net::SocketAddr;

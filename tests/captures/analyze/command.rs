@@ -38,9 +38,9 @@ fn what_cannot_be_analyzed_is_one_line() {
         let stderr = complaint(&["analyze", octets.path()], 1);
         assert!(stderr.contains("not a capture that can be read here"), "{stderr}");
     }
-    let wireless = file(&Pcap::new(105).file);
-    let stderr = complaint(&["analyze", wireless.path()], 1);
-    assert!(stderr.contains("link type IEEE802_11 is not known here"), "{stderr}");
+    let usb = file(&Pcap::new(189).file);
+    let stderr = complaint(&["analyze", usb.path()], 1);
+    assert!(stderr.contains("link type USB_LINUX is not known here"), "{stderr}");
     let capture = file(&ethernet_of(&plain()));
     let path = capture.path();
     let stderr = complaint(&["analyze", path, "-f", "prot 80"], 2);

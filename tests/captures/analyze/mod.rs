@@ -2,7 +2,9 @@
 //! connections, where it reads the file at all.
 
 mod command;
+mod compressed;
 mod crowd;
+mod frames;
 mod problems;
 
 use std::io::{BufWriter, Write};

@@ -12,8 +12,7 @@ use airlink::capture::Capture;
 use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
 use airtcp_analyze::capture::{self, Next};
-use airtcp_analyze::ip::{self, Context, Found};
-use airtcp_analyze::link_layer::Inside;
+use airtcp_analyze::ip::Found;
 use airtcp_analyze::packet::Packet;
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, ethernet, v4, v6};
@@ -87,9 +86,7 @@ fn packets(file: &str) -> Vec<Packet> {
             Next::End => return packets,
             next => panic!("{next:?}"),
         };
-        let Inside::Ip(packet) = frame.link.inside(frame.data) else { panic!("{frame:?}") };
-        let context = Context { number: frame.number, at: frame.at, on_wire: packet.len() };
-        match ip::parse(context, packet) {
+        match frame.packet() {
             Found::Tcp(packet) | Found::Flawed(packet, _) => packets.push(packet),
             other => panic!("{other:?}"),
         }

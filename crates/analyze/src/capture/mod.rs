@@ -1,10 +1,11 @@
 //! Reads frames from files, standard input and interfaces.
 //!
-//! libpcap is used for interfaces, filters, and variants of pcap that nobody writes any more. It could read the usual
+//! A file may be compressed with gzip or zstd. libpcap is used for interfaces, filters, and variants of pcap that nobody writes any more. It could read the usual
 //! files as well, but takes twice the time, refuses pcapng files whose interfaces differ in link type or snap length (as
 //! they do in a capture of several interfaces), and ends at the first damaged block.
 
 mod buffer;
+mod compressed;
 mod pcapng;
 mod savefile;
 
@@ -15,8 +16,11 @@ use std::path::{Path, PathBuf};
 
 use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
+use compressed::Compression;
+
+use super::encapsulation::{Layer, Octets};
 use super::ip::{self, Context, Found};
-use super::link_layer::{Inside, LinkType};
+use super::link_layer::LinkType;
 use super::packet::Timestamp;
 use super::problem::Problem;
 
@@ -38,16 +42,15 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Reads the headers inside.
+    /// Reads the headers inside. A fragment is a problem here: [`Fragments`](crate::fragments::Fragments) puts them
+    /// together.
     pub fn packet(&self) -> Found {
-        let octets = match self.link.inside(self.data) {
-            Inside::Ip(octets) => octets,
-            Inside::Other if self.link.is_known() => return Found::Other,
-            Inside::Other => return Found::Nothing(Problem::UnknownLink),
-            Inside::Cut => return Found::Nothing(Problem::HeadersCut),
-        };
-        let on_wire = (self.length as usize).saturating_sub(self.data.len() - octets.len());
-        ip::parse(Context { number: self.number, at: self.at, on_wire }, octets)
+        let octets = Octets::new(self.data, self.length as usize);
+        ip::alone(self.context(), Layer::Link(self.link), octets)
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        Context { number: self.number, at: self.at, on_wire: self.length as usize }
     }
 }
 
@@ -103,7 +106,7 @@ pub enum CaptureError {
     },
     /// The headers of its frames cannot be read.
     #[error(
-        "{name}: link type {link} is not known here: Ethernet, Linux cooked, raw IP, BSD loopback and PPP are"
+        "{name}: link type {link} is not known here: Ethernet, Linux cooked and NFLOG, raw IP, BSD loopback, PPP, 802.11 (radiotap, PPI) and IP over InfiniBand are"
     )]
     LinkType {
         /// As a person typed it.
@@ -165,15 +168,19 @@ enum Source {
 }
 
 impl Capture {
-    /// Opens a file, or standard input for `-`. The filter is in tcpdump's language.
+    /// Opens a file, or standard input for `-`; either may be compressed with gzip or zstd. The filter is in tcpdump's language.
     pub fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
         let unreadable = |error| CaptureError::File { path: path.to_owned(), error };
         let is_stdin = path == Path::new(STANDARD_INPUT);
         let mut input: Box<dyn Read> =
             if is_stdin { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(unreadable)?) };
-        let mut begin = Vec::new();
-        input.by_ref().take(savefile::HEADER as u64).read_to_end(&mut begin).map_err(unreadable)?;
+        let mut begin = beginning(&mut input).map_err(unreadable)?;
+        let compression = Compression::of(&begin);
+        if let Some(compression) = compression {
+            input = compression.decompress(Box::new(Cursor::new(begin).chain(input)));
+            begin = beginning(&mut input).map_err(unreadable)?;
+        }
         // The interfaces of a pcapng file come later; a filter that is wrong for Ethernet is wrong for all of them.
         let (source, link) = if begin.starts_with(&pcapng::MAGIC) {
             let whole = Box::new(Cursor::new(begin).chain(input));
@@ -181,7 +188,7 @@ impl Capture {
         } else if let Some(header) = savefile::Header::parse(&begin) {
             let link = known(&name, Linktype(header.link.0))?;
             (Source::Pcap(savefile::Reader::new(input, header)), link)
-        } else if is_stdin {
+        } else if is_stdin || compression.is_some() {
             let error = if begin.is_empty() { "it is empty" } else { "unknown file format" }.to_owned();
             return Err(CaptureError::NotACapture { name, error });
         } else {
@@ -263,6 +270,13 @@ impl Capture {
             next => next,
         }
     }
+}
+
+/// As much of a file as tells what it is.
+fn beginning(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    input.take(savefile::HEADER as u64).read_to_end(&mut begin)?;
+    Ok(begin)
 }
 
 /// Octets of a frame that are captured: enough for all headers of IP and TCP.

@@ -153,26 +153,38 @@ fn ip_options_and_extension_headers_are_stepped_over() {
 }
 
 #[test]
-fn of_fragments_the_first_counts() {
-    let first = set(packet(false), 6, &[0x20, 0]);
-    assert!(
-        matches!(whole(&first), Found::Flawed(packet, Problem::Fragment) if packet.len as usize == PAYLOAD)
-    );
-    let second = set(packet(false), 6, &[0, 10]);
-    assert_eq!(whole(&second), Found::Nothing(Problem::Fragment));
-    // Of UDP.
-    assert_eq!(whole(&set(second, 9, &[17])), Found::Other);
-
+fn a_fragment_alone_is_a_problem_unless_it_is_told_what_it_is() {
+    for place in [[0x20, 0], [0, 10]] {
+        let fragment = set(packet(false), 6, &place);
+        assert_eq!(whole(&fragment), Found::Nothing(Problem::Fragment));
+        assert_eq!(whole(&set(fragment, 9, &[1])), Found::Other(Other::Icmp));
+    }
     let plain = packet(true);
-    for (offset, is_first) in [(1, true), (8, false)] {
+    // The last header is for a packet in one piece (RFC 6946).
+    for (place, expected) in [(1, Err(())), (8, Err(())), (0, Ok(PAYLOAD))] {
         let mut v6 = set(plain[..40].to_vec(), 6, &[44]);
         v6[5] += 8;
-        v6.extend([6, 0, 0, offset, 0, 0, 0, 9]);
+        v6.extend([6, 0, 0, place, 0, 0, 0, 9]);
         v6.extend(&plain[40..]);
         match whole(&v6) {
-            Found::Flawed(packet, Problem::Fragment) => assert!(is_first && packet.len as usize == PAYLOAD),
-            found => assert!(!is_first && found == Found::Nothing(Problem::Fragment), "{found:?}"),
+            Found::Tcp(packet) => assert_eq!(Ok(packet.len as usize), expected),
+            found => assert_eq!((found, expected), (Found::Nothing(Problem::Fragment), Err(()))),
         }
+    }
+}
+
+/// The header says 152 octets; 60 were there. What never was on the wire is not taken for payload.
+#[test]
+fn a_packet_is_no_longer_than_what_carries_it() {
+    for (v6, headers) in [(false, 52), (true, 72)] {
+        let packet = packet(v6);
+        let there = headers + 8;
+        let Found::Flawed(found, Problem::BeyondFrame) = parse_as(there, &packet[..there]) else {
+            panic!("{v6}: not bounded")
+        };
+        assert_eq!(found.len, 8, "{v6}");
+        // Without room for TCP's header there is nothing.
+        assert_eq!(parse_as(headers - 20, &packet[..headers - 20]), Found::Nothing(Problem::Malformed));
     }
 }
 

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use crate::capture::{Capture, CaptureError, Frame, Next};
+use crate::fragments::Fragments;
 use crate::ip::Found;
 use crate::packet::{Packet, Timestamp};
 use crate::problem::{Problem, Problems};
 
 pub(super) struct Reader {
     capture: Capture,
+    fragments: Fragments,
     /// Nanoseconds by which its clock is ahead.
     pub(super) ahead: i64,
     next: Option<Packet>,
@@ -22,8 +24,9 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
         let capture = Capture::open(path, filter)?;
-        let problems = Problems::default();
-        Ok(Self { capture, ahead: 0, next: None, has_ended: false, packets: 0, latest: i64::MIN, problems })
+        let (fragments, problems) = (Fragments::default(), Problems::default());
+        let latest = i64::MIN;
+        Ok(Self { capture, fragments, ahead: 0, next: None, has_ended: false, packets: 0, latest, problems })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -52,13 +55,17 @@ impl Reader {
             Next::Flaw { problem, frame, detail } => return problems.note_detail(problem, frame, detail),
             Next::Damaged { frame, detail } => {
                 problems.note_detail(Problem::Damaged, frame, detail);
+                self.fragments.finish(problems);
                 return self.has_ended = true;
             }
-            Next::End => return self.has_ended = true,
+            Next::End => {
+                self.fragments.finish(problems);
+                return self.has_ended = true;
+            }
         };
         // Times must not go back, since the other captures were read up to here.
         let at = frame.at.0.saturating_sub(self.ahead).max(self.latest);
-        let packet = match (Frame { at: Timestamp(at), ..frame }).packet() {
+        let packet = match self.fragments.packet(&Frame { at: Timestamp(at), ..frame }, problems) {
             Found::Tcp(packet) => packet,
             Found::Flawed(packet, problem) => {
                 if problem != Problem::PayloadCut {
@@ -67,7 +74,7 @@ impl Reader {
                 packet
             }
             Found::Nothing(problem) => return problems.note(problem, frame.number),
-            Found::Other => return,
+            Found::Fragment | Found::Other(_) => return,
         };
         self.latest = at;
         self.next = Some(packet);

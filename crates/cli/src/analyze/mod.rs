@@ -28,7 +28,7 @@ use crate::shared::say;
 
 /// What captures say about the TCP connections in them, whoever made them.
 ///
-/// Reads pcap and pcapng files, or listens to an interface.
+/// Reads pcap and pcapng files, also compressed with gzip or zstd, or listens to an interface.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Analyze {

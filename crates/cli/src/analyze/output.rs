@@ -333,12 +333,17 @@ fn plural(count: u64, what: &str) -> String {
 
 fn summary(totals: &Totals) -> String {
     let mut text = format!(
-        "\n{} in {:.3} s: {} of {}, {} with something else\n",
+        "\n{} in {:.3} s: {} of {}, {} with something else{}{}\n",
         plural(totals.frames, "frame"),
         totals.seconds,
         plural(totals.tcp_packets, "TCP packet"),
         plural(totals.connections, "connection"),
         totals.other_frames,
+        others(totals),
+        match totals.fragments {
+            0 => String::new(),
+            count => format!(", {} put together", plural(count, "fragment")),
+        },
     );
     for (problem, found) in totals.problems.iter() {
         let detail = found.detail.as_ref().map(|detail| format!(", {detail}")).unwrap_or_default();
@@ -346,6 +351,17 @@ fn summary(totals: &Totals) -> String {
         text += &format!("  {} × {problem} ({first} frame {}{detail})\n", found.count, found.first_frame);
     }
     text
+}
+
+/// Most frequent first, and no more than a line has room for.
+fn others(totals: &Totals) -> String {
+    const MOST: usize = 6;
+    let all: Vec<_> = totals.others.iter().collect();
+    let named = all.iter().take(MOST).map(|(other, count)| format!("{count} {other}"));
+    let more = all.iter().skip(MOST).map(|(_, count)| count).sum::<u64>();
+    let more = (more > 0).then(|| format!("{more} more"));
+    let named: Vec<_> = named.chain(more).collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
 /// For a person who watches.

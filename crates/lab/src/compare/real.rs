@@ -55,7 +55,7 @@ fn packets(directory: &Path, name: &str) -> Result<Packets, LabError> {
         match capture.read() {
             Next::Frame(frame) => match frame.packet() {
                 Found::Tcp(packet) | Found::Flawed(packet, _) => packets.tcp.push(packet),
-                Found::Nothing(_) | Found::Other => packets.others += 1,
+                Found::Nothing(_) | Found::Fragment | Found::Other(_) => packets.others += 1,
             },
             Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
             Next::Damaged { detail, .. } => {

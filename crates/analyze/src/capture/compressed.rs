@@ -1,0 +1,147 @@
+//! Captures that were compressed with gzip (RFC 1952) or zstd (RFC 8878), read as they are decompressed.
+//!
+//! By flate2 with zlib-rs and by ruzstd: both are kept well and are Rust alone, so that no C compiler is needed. The crate
+//! zstd is faster, and brings C.
+
+use std::cell::Cell;
+use std::io::{self, BufRead, BufReader, Read};
+use std::rc::Rc;
+
+use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// How many times longer than the file its content may be; a capture of zeros alone comes to 300 or so.
+const MOST_GROWTH: u64 = 500;
+/// For short files, which may grow more.
+const ALLOWANCE: u64 = 256 << 20;
+/// The memory that a zstd frame may ask for: what `zstd` itself allows without `--long`.
+const MOST_WINDOW: u64 = 128 << 20;
+
+/// How a file was compressed, by its first octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    pub(super) fn of(begin: &[u8]) -> Option<Self> {
+        match begin {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            // A frame, or one to skip, with which parallel compressors begin.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// What is in the file. It never needs more memory than a window, and ends with an error if it grows too much.
+    pub(super) fn decompress(self, input: Box<dyn Read>) -> Box<dyn Read> {
+        let taken = Rc::new(Cell::new(0));
+        let input = BufReader::with_capacity(1 << 16, Counted { input, taken: Rc::clone(&taken) });
+        let tool = match self {
+            Self::Gzip => "gzip -d",
+            Self::Zstd => "zstd -d",
+        };
+        match self {
+            Self::Gzip => Box::new(Bounded { output: MultiGzDecoder::new(input), taken, given: 0, tool }),
+            Self::Zstd => Box::new(Bounded { output: Zstd::new(input), taken, given: 0, tool }),
+        }
+    }
+}
+
+struct Counted<R> {
+    input: R,
+    taken: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let octets = self.input.read(buffer)?;
+        self.taken.set(self.taken.get() + octets as u64);
+        Ok(octets)
+    }
+}
+
+struct Bounded<R> {
+    output: R,
+    /// Octets of the file.
+    taken: Rc<Cell<u64>>,
+    /// Octets that it has become.
+    given: u64,
+    tool: &'static str,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Self { output, taken, given, tool } = self;
+        let octets = output.read(buffer).map_err(|error| {
+            io::Error::new(error.kind(), format!("{error}; `{tool}` may say more, or read what this cannot"))
+        })?;
+        *given += octets as u64;
+        if *given > ALLOWANCE + taken.get().saturating_mul(MOST_GROWTH) {
+            return Err(io::Error::other(format!(
+                "it becomes more than {MOST_GROWTH} times as long as it is compressed; if it is to be read all the \
+                 same, decompress it first (`{tool}`)"
+            )));
+        }
+        Ok(octets)
+    }
+}
+
+/// All frames of a file, one after the other.
+struct Zstd<R> {
+    input: R,
+    frame: FrameDecoder,
+}
+
+impl<R: BufRead> Zstd<R> {
+    fn new(input: R) -> Self {
+        let mut frame = FrameDecoder::new();
+        frame.set_max_window_size(MOST_WINDOW);
+        Self { input, frame }
+    }
+
+    /// Returns false if there is no other frame.
+    fn begin_frame(&mut self) -> io::Result<bool> {
+        if self.input.fill_buf()?.is_empty() {
+            return Ok(false);
+        }
+        match self.frame.reset(&mut self.input) {
+            Ok(()) => Ok(true),
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length, ..
+            })) => {
+                io::copy(&mut self.input.by_ref().take(length.into()), &mut io::sink())?;
+                Ok(true)
+            }
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn check_sum(&self) -> io::Result<()> {
+        match self.frame.get_checksum_from_data() {
+            Some(sum) if self.frame.get_calculated_checksum() != Some(sum) => {
+                Err(io::Error::other("a zstd frame has another checksum than it says"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.frame.can_collect() == 0 {
+            if self.frame.is_finished() {
+                self.check_sum()?;
+                if !self.begin_frame()? {
+                    return Ok(0);
+                }
+            } else {
+                let step = BlockDecodingStrategy::UptoBlocks(1);
+                self.frame.decode_blocks(&mut self.input, step).map_err(io::Error::other)?;
+            }
+        }
+        self.frame.read(buffer)
+    }
+}

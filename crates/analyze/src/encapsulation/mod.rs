@@ -1,0 +1,158 @@
+//! Takes off the headers around a TCP packet, one after the other: link layers, tags and tunnels in any order.
+//!
+//! Written by hand: etherparse, which is well kept, has none of the tunnels and of these link layers only Ethernet and
+//! Linux cooked, and what is left of it costs more lines than it saves; pnet_packet has been quiet since 2024.
+
+mod ethernet;
+mod octets;
+mod tunnel;
+mod wireless;
+
+pub(crate) use octets::Octets;
+pub(crate) use wireless::{ppi, radiotap};
+
+use super::ip::{self, Ip};
+use super::link_layer::LinkType;
+use super::other::Other;
+use super::problem::Problem;
+
+/// What comes next in a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Layer {
+    Link(LinkType),
+    Ethernet,
+    /// What is behind an EtherType, or behind 802.3's length in its place.
+    EtherType(u16),
+    Llc,
+    Ppp,
+    Mpls,
+    Wlan,
+    Ip,
+    /// What is behind an IP header, by its protocol.
+    Transport(u8, Ip),
+}
+
+/// What a header leads to.
+pub(crate) enum Next<'a> {
+    Layer(Layer, Octets<'a>),
+    End(End<'a>),
+}
+
+/// Where headers end.
+pub(crate) enum End<'a> {
+    Tcp(Ip, Octets<'a>),
+    Fragment(Piece<'a>),
+}
+
+/// A part of an IP packet.
+pub(crate) struct Piece<'a> {
+    pub(crate) ip: Ip,
+    pub(crate) ident: u32,
+    pub(crate) protocol: u8,
+    pub(crate) offset: usize,
+    pub(crate) is_last: bool,
+    pub(crate) octets: Octets<'a>,
+}
+
+/// Why there is no TCP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skipped {
+    Other(Other),
+    Problem(Problem),
+}
+
+impl From<Other> for Skipped {
+    fn from(other: Other) -> Self {
+        Self::Other(other)
+    }
+}
+
+impl From<Problem> for Skipped {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+/// Headers around each other. Nobody needs half as many; what is made to have more costs no time.
+const DEEPEST: u8 = 32;
+
+/// The way through the headers of one frame.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    headers: u8,
+    /// A header says that more is behind it than there was on the wire.
+    pub(crate) is_beyond: bool,
+    /// A UDP port says that it is a tunnel, which it need not be.
+    is_guess: bool,
+}
+
+impl Walk {
+    pub(crate) fn to_end<'a>(
+        &mut self,
+        mut layer: Layer,
+        mut octets: Octets<'a>,
+    ) -> Result<End<'a>, Skipped> {
+        while self.headers < DEEPEST {
+            self.headers += 1;
+            (layer, octets) = match self.step(layer, octets) {
+                Ok(Next::Layer(layer, octets)) => (layer, octets),
+                Ok(Next::End(end)) => return Ok(end),
+                Err(Skipped::Problem(Problem::Malformed)) if self.is_guess => return Err(Other::Udp.into()),
+                Err(skipped) => return Err(skipped),
+            };
+        }
+        Err(Other::TooDeep.into())
+    }
+
+    fn step<'a>(&mut self, layer: Layer, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
+        match layer {
+            Layer::Ethernet => ethernet::frame(octets),
+            Layer::EtherType(kind) => ethernet::behind(kind, octets, self),
+            Layer::Ip => ip::header(octets, self),
+            Layer::Transport(ip::TCP, ip) => Ok(Next::End(End::Tcp(ip, octets))),
+            Layer::Transport(protocol, ip) => self.transport(protocol, ip, octets),
+            Layer::Link(link) => link.begin(octets),
+            Layer::Llc => ethernet::llc(octets),
+            Layer::Ppp => ethernet::ppp(octets),
+            Layer::Mpls => ethernet::mpls(octets),
+            Layer::Wlan => wireless::frame(octets),
+        }
+    }
+
+    fn transport<'a>(&mut self, protocol: u8, ip: Ip, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
+        match protocol {
+            // IP in IP (RFC 2003), and as amateurs began it; IPv6 in either (RFC 4213, RFC 2473).
+            4 | 41 | 94 => Ok(Next::Layer(Layer::Ip, octets)),
+            17 => tunnel::udp(octets, self),
+            47 => tunnel::gre(octets, self),
+            // RFC 3378, RFC 4023, RFC 8986 §4.9.
+            97 => Ok(Next::Layer(Layer::Ethernet, octets.from(2)?)),
+            137 => Ok(Next::Layer(Layer::Mpls, octets)),
+            143 => Ok(Next::Layer(Layer::Ethernet, octets)),
+            51 => ip::extension(protocol, ip, octets),
+            0 | 43 | 44 | 60 | 135 | 139 | 140 if ip.src.is_ipv6() => ip::extension(protocol, ip, octets),
+            1 => Err(Other::Icmp.into()),
+            2 => Err(Other::Igmp.into()),
+            50 => Err(Other::Esp.into()),
+            58 => Err(Other::Icmpv6.into()),
+            89 => Err(Other::Ospf.into()),
+            115 => Err(Other::L2tp.into()),
+            132 => Err(Other::Sctp.into()),
+            other => Err(Other::Protocol(other).into()),
+        }
+    }
+
+    /// What a header says is behind it, as far as that was on the wire.
+    pub(crate) fn promised<'a>(&mut self, octets: Octets<'a>, len: usize) -> Octets<'a> {
+        self.is_beyond |= len > octets.len();
+        octets.to(len)
+    }
+}
+
+/// Of a packet that came in pieces: whether there can be TCP in it. If not, it is named at once.
+pub(crate) fn may_have_tcp(protocol: u8) -> bool {
+    matches!(protocol, 0 | 4 | 6 | 17 | 41 | 43 | 47 | 51 | 60 | 94 | 97 | 135 | 137 | 139 | 140 | 143)
+}
+
+#[cfg(test)]
+mod tests;

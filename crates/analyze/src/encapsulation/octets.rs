@@ -1,0 +1,58 @@
+//! Octets of a frame, of which the capture may have kept only the first.
+
+use super::Skipped;
+use crate::problem::Problem;
+
+/// As much of something as was kept, and its length on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Octets<'a> {
+    kept: &'a [u8],
+    /// At least as much as was kept.
+    len: usize,
+}
+
+impl<'a> Octets<'a> {
+    pub(crate) fn new(kept: &'a [u8], len: usize) -> Self {
+        Self { kept, len: len.max(kept.len()) }
+    }
+
+    pub(crate) fn kept(&self) -> &'a [u8] {
+        self.kept
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Why octets are missing: the capture did not keep them, or there never were so many.
+    pub(crate) fn missing(&self, octets: usize) -> Skipped {
+        if octets <= self.len { Problem::HeadersCut.into() } else { Problem::Malformed.into() }
+    }
+
+    /// The first ones.
+    pub(crate) fn first<const N: usize>(&self) -> Result<&'a [u8; N], Skipped> {
+        self.kept.first_chunk().ok_or_else(|| self.missing(N))
+    }
+
+    /// Those at a place.
+    pub(crate) fn at<const N: usize>(&self, place: usize) -> Result<&'a [u8; N], Skipped> {
+        let rest = self.kept.get(place..).unwrap_or_default();
+        rest.first_chunk().ok_or_else(|| self.missing(place + N))
+    }
+
+    /// In network order.
+    pub(crate) fn word(&self, place: usize) -> Result<u16, Skipped> {
+        self.at(place).map(|octets| u16::from_be_bytes(*octets))
+    }
+
+    /// All but the first ones.
+    pub(crate) fn from(self, first: usize) -> Result<Self, Skipped> {
+        let len = self.len.checked_sub(first).ok_or(Problem::Malformed)?;
+        Ok(Self { kept: self.kept.get(first..).unwrap_or_default(), len })
+    }
+
+    /// At most so many.
+    pub(crate) fn to(self, len: usize) -> Self {
+        Self { kept: &self.kept[..self.kept.len().min(len)], len: self.len.min(len) }
+    }
+}

@@ -1,0 +1,210 @@
+use airtcp_testkit::frames::around::{self, v4, v6};
+use airtcp_testkit::frames::{ACK, Tcp, ethernet, v4 as v4_at, v6 as v6_at};
+
+use super::*;
+use crate::capture::Frame;
+use crate::ip::Found;
+use crate::packet::Timestamp;
+
+const PAYLOAD: usize = 33;
+
+fn packet(is_v6: bool) -> Vec<u8> {
+    let (src, dst) = if is_v6 { (v6_at(1, 4000), v6_at(2, 80)) } else { (v4_at(1, 4000), v4_at(2, 80)) };
+    Tcp::new(src, dst, ACK, 7, 8, PAYLOAD).packet()
+}
+
+fn found(link: i32, data: &[u8], length: usize) -> Found {
+    let link = LinkType(link);
+    Frame { number: 1, at: Timestamp(0), link, data, length: length as u32, snap_length: None }.packet()
+}
+
+fn whole(link: i32, frame: &[u8]) -> Found {
+    found(link, frame, frame.len())
+}
+
+fn bounds_nothing(name: &str) -> bool {
+    name == "NFLOG"
+}
+
+#[test]
+fn the_packet_is_found_behind_all_headers() {
+    for around in around::ALL {
+        for is_v6 in [false, true] {
+            let packet = packet(is_v6);
+            let frame = (around.wrap)(&packet);
+            let link = around.link_type as i32;
+            let Found::Tcp(read) = whole(link, &frame) else {
+                panic!("{}, v6 {is_v6}: {:?}", around.name, whole(link, &frame))
+            };
+            assert_eq!((read.len as usize, read.src.is_ipv6()), (PAYLOAD, is_v6), "{}", around.name);
+            assert_eq!((read.src.port(), read.dst.port()), (4000, 80), "{}", around.name);
+            // Padding is no payload.
+            let mut padded = frame.clone();
+            padded.extend([0xbb; 9]);
+            let Found::Tcp(read) = whole(link, &padded) else { panic!("{}, padded", around.name) };
+            assert_eq!(read.len as usize, PAYLOAD, "{}, padded", around.name);
+        }
+    }
+}
+
+/// Lengths are the headers' then, and which octets are missing decides what is said.
+#[test]
+fn a_frame_of_which_little_was_kept_is_cut_and_not_broken() {
+    for around in around::ALL.iter().filter(|around| !bounds_nothing(around.name)) {
+        let packet = packet(false);
+        let frame = (around.wrap)(&packet);
+        let headers = frame.len() - PAYLOAD;
+        // A header may end before the packet does: with MACsec's checksum behind.
+        let behind = if around.name.starts_with("MACsec") { 16 } else { 0 };
+        for kept in 0..frame.len() - behind {
+            let read = found(around.link_type as i32, &frame[..kept], frame.len());
+            match read {
+                Found::Nothing(Problem::HeadersCut) => {}
+                Found::Flawed(packet, Problem::PayloadCut) => {
+                    assert!(kept + 4 >= headers - behind, "{}: {kept}", around.name);
+                    assert_eq!(packet.len as usize, PAYLOAD, "{}: {kept}", around.name);
+                }
+                other => panic!("{}: {other:?} with {kept} octets", around.name),
+            }
+        }
+    }
+}
+
+/// The IP header inside says 73 octets, and whoever carries it has room for less.
+#[test]
+fn a_packet_is_no_longer_than_any_header_around_it_allows() {
+    let long = {
+        let mut packet = packet(false);
+        packet[2..4].copy_from_slice(&[0, 200]);
+        packet
+    };
+    for around in around::ALL.iter().filter(|around| !bounds_nothing(around.name)) {
+        let frame = (around.wrap)(&long);
+        let Found::Flawed(read, Problem::BeyondFrame) = whole(around.link_type as i32, &frame) else {
+            panic!("{}: {:?}", around.name, whole(around.link_type as i32, &frame))
+        };
+        assert_eq!(read.len as usize, PAYLOAD, "{}", around.name);
+    }
+    // PPPoE's length bounds what Ethernet's padding would allow.
+    let pppoe = around::ALL.iter().find(|around| around.name == "PPPoE").unwrap();
+    let mut frame = (pppoe.wrap)(&long);
+    frame.extend([0; 300]);
+    assert!(
+        matches!(whole(1, &frame), Found::Flawed(read, Problem::BeyondFrame) if read.len as usize == PAYLOAD)
+    );
+}
+
+#[test]
+fn a_packet_that_the_device_will_split_is_as_long_as_what_carries_it() {
+    for name in ["Ethernet", "802.1Q", "VXLAN", "GRE"] {
+        let around = around::ALL.iter().find(|around| around.name == name).unwrap();
+        let mut packet = packet(false);
+        packet[2..4].copy_from_slice(&[0, 0]);
+        let read = whole(around.link_type as i32, &(around.wrap)(&packet));
+        assert!(matches!(&read, Found::Tcp(read) if read.len as usize == PAYLOAD), "{name}: {read:?}");
+    }
+}
+
+#[test]
+fn what_is_not_tcp_has_a_name() {
+    let kind = |kind: [u8; 2], rest: &[u8]| [&[0; 12], &kind[..], rest, &[0; 46]].concat();
+    let wlan = |control: [u8; 2]| [&control[..], &[0; 40]].concat();
+    let udp = |port: u16, payload: &[u8]| v4(17, &around::udp([5000, port], payload));
+    let mut many = Vec::new();
+    for _ in 0..200 {
+        many.extend([0, 7, 0x81, 0]);
+    }
+    for (link, frame, expected) in [
+        (1, kind([8, 6], &[]), Other::Arp),
+        (1, kind([0x88, 0xcc], &[]), Other::Lldp),
+        (1, kind([0x88, 0x63], &[]), Other::PppoeDiscovery),
+        (1, kind([0x89, 0x4f], &[]), Other::EtherType(0x894f)),
+        (1, kind([0, 38], &[0x42, 0x42, 3]), Other::Stp),
+        (1, kind([0, 38], &[0xfe, 0xfe, 3]), Other::Llc),
+        (1, kind([0x88, 0x47], &[0, 1, 1, 9, 0x50]), Other::Mpls),
+        (1, kind([0x88, 0xe5], &[0x0c, 0, 0, 0, 0, 1]), Other::Macsec),
+        (1, kind([0x88, 0x64], &[0x11, 0, 0, 1, 0, 10, 0xc0, 0x21]), Other::PppControl),
+        (1, kind([0x81, 0], &many), Other::TooDeep),
+        (9, vec![0xff, 3, 0, 0x2d, 1], Other::PppCompressed),
+        (0, vec![7, 0, 0, 0, 1], Other::Family),
+        (105, wlan([0x80, 0]), Other::WlanManagement),
+        (105, wlan([0xd4, 0]), Other::WlanControl),
+        (105, wlan([0x48, 1]), Other::WlanNull),
+        (105, wlan([0x88, 0x41]), Other::WlanEncrypted),
+        (105, wlan([0x08, 5]), Other::WlanFragment),
+        (127, [&[0, 0, 9, 0, 2, 0, 0, 0, 0x50][..], &wlan([8, 1])].concat(), Other::WlanDamaged),
+        (101, v4(1, &[8; 20]), Other::Icmp),
+        (101, v6(58, &[8; 20]), Other::Icmpv6),
+        (101, v4(50, &[8; 20]), Other::Esp),
+        (101, v4(88, &[8; 20]), Other::Protocol(88)),
+        (101, v4(47, &[0; 20]), Other::Gre),
+        (101, udp(53, &[0; 30]), Other::Udp),
+        (101, udp(1701, &[0xc8, 2, 0, 12]), Other::L2tp),
+        (101, udp(2152, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0]), Other::GtpSignalling),
+        // Tunnels by their ports, and nothing else.
+        (101, udp(4789, &[8; 30]), Other::EtherType(0x0808)),
+        (101, udp(4789, &[0; 30]), Other::Udp),
+        (101, udp(6081, &[0x2f; 30]), Other::Udp),
+        (101, udp(2152, &[0x30, 255, 0, 0]), Other::Udp),
+        (101, udp(3544, &[0x40; 30]), Other::Udp),
+        (101, v4(17, &around::udp([5000, 2152], &[0x30, 255, 0, 40, 0, 0, 0, 1, 0x45])), Other::Udp),
+    ] {
+        let read = whole(link, &frame);
+        assert_eq!(read, Found::Other(expected), "link type {link}, {frame:02x?}");
+    }
+    assert_eq!(whole(147, &[0; 60]), Found::Nothing(Problem::UnknownLink));
+}
+
+/// An A-MSDU of one packet, and of two.
+#[test]
+fn a_wireless_aggregate_of_one_packet_is_read() {
+    let around = around::ALL.iter().find(|around| around.name == "802.11 with QoS").unwrap();
+    let plain = (around.wrap)(&packet(false));
+    let (header, llc) = plain.split_at(26);
+    let mut header = header.to_vec();
+    header[24] |= 0x80;
+    let subframe = [&[2; 12], &(llc.len() as u16).to_be_bytes()[..], llc].concat();
+    let one = [&header, &subframe[..]].concat();
+    assert!(matches!(whole(105, &one), Found::Tcp(read) if read.len as usize == PAYLOAD));
+    let mut two = one;
+    two.resize(two.len().next_multiple_of(4) + 2, 0);
+    two.extend(subframe);
+    assert_eq!(whole(105, &two), Found::Other(Other::WlanAggregate));
+}
+
+#[test]
+fn an_attribute_of_another_machine_is_in_its_byte_order() {
+    let around = around::ALL.iter().find(|around| around.name == "NFLOG").unwrap();
+    let packet = packet(true);
+    let mut frame = (around.wrap)(&packet);
+    for at in [4, 6, 12, 14] {
+        frame.swap(at, at + 1);
+    }
+    assert!(matches!(whole(239, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD));
+    // The kernel cuts what it hands out, and the frame's length is what it has left.
+    let kept = &frame[..frame.len() - 20];
+    let mut cut = kept.to_vec();
+    cut[12..14].copy_from_slice(&(packet.len() as u16 - 16).to_be_bytes());
+    assert!(
+        matches!(whole(239, &cut), Found::Flawed(read, Problem::PayloadCut) if read.len as usize == PAYLOAD)
+    );
+    // A length of nothing goes nowhere.
+    assert_eq!(whole(239, &[2, 0, 0, 0, 0, 0, 9, 0]), Found::Nothing(Problem::Malformed));
+}
+
+#[test]
+fn infiniband_may_have_an_address_in_front() {
+    for front in [0, 20, 40] {
+        let frame = [&vec![1; front][..], &[8, 0, 0, 0], &packet(false)].concat();
+        assert!(matches!(whole(242, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD), "{front}");
+    }
+    assert_eq!(whole(242, &[1; 60]), Found::Other(Other::Family));
+}
+
+#[test]
+fn ethernet_is_padded() {
+    let short = Tcp::new(v4_at(1, 1), v4_at(2, 2), ACK, 0, 0, 0).packet();
+    let frame = ethernet(&short);
+    assert_eq!(frame.len(), 60);
+    assert!(matches!(whole(1, &frame), Found::Tcp(read) if read.len == 0));
+}

@@ -1,0 +1,178 @@
+//! Tunnels: GRE, and those over UDP.
+
+use super::ethernet;
+use super::{Layer, Next, Octets, Skipped, Walk};
+use crate::other::Other;
+
+/// RFC 2784 and RFC 2890; version 1 is PPTP's (RFC 2637 §4.1).
+pub(super) fn gre<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let [flags, version, ..] = *octets.first::<4>()?;
+    let protocol = octets.word(2)?;
+    let fields = |bits: &[u8]| bits.iter().filter(|bit| flags & **bit != 0).count() * 4;
+    let (checksum, routing, key, sequence) = (0x80, 0x40, 0x20, 0x10);
+    match version & 7 {
+        0 if flags & routing != 0 => Err(Other::Gre.into()),
+        0 => {
+            let behind = octets.from(4 + fields(&[checksum, key, sequence]))?;
+            behind_gre(protocol, behind, flags & sequence != 0)
+        }
+        1 if protocol == 0x880b => {
+            let payload = octets.word(4)?;
+            let acknowledgment = if version & 0x80 == 0 { 0 } else { 4 };
+            let behind = octets.from(4 + fields(&[key, sequence]) + acknowledgment)?;
+            // Without a payload it is an acknowledgment alone.
+            match payload {
+                0 => Err(Other::PppControl.into()),
+                payload => Ok(Next::Layer(Layer::Ppp, walk.promised(behind, payload.into()))),
+            }
+        }
+        _ => Err(Other::Gre.into()),
+    }
+}
+
+fn behind_gre(protocol: u16, octets: Octets<'_>, is_numbered: bool) -> Result<Next<'_>, Skipped> {
+    let (layer, octets) = match protocol {
+        // Mirrored frames: ERSPAN of types I, II and III (draft-foschiano-erspan §4).
+        0x88be if is_numbered => (Layer::Ethernet, octets.from(8)?),
+        0x88be => (Layer::Ethernet, octets),
+        0x22eb => {
+            let [.., options] = *octets.first::<12>()?;
+            (Layer::Ethernet, octets.from(if options & 1 == 0 { 12 } else { 20 })?)
+        }
+        // WCCP: version 2 has a header of its own, which does not begin like IPv4.
+        0x883e => {
+            let [first] = *octets.first()?;
+            (Layer::Ip, octets.from(if first >> 4 == 4 { 0 } else { 4 })?)
+        }
+        // A keep-alive.
+        0 => return Err(Other::Gre.into()),
+        other => (Layer::EtherType(other), octets),
+    };
+    Ok(Next::Layer(layer, octets))
+}
+
+pub(super) fn udp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let [a, b, c, d, e, f, ..] = *octets.first::<8>()?;
+    let [from, to, len] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
+    let payload = octets.from(8)?;
+    // Sessions of GTP, Teredo and L2TP have the same port on both ends, or on one of them.
+    let is_either = |port| from == port || to == port;
+    let tunnel: for<'b> fn(Octets<'b>, &mut Walk) -> Result<Next<'b>, Skipped> = match to {
+        // As assigned, and as Linux began.
+        4789 | 8472 => vxlan,
+        4790 => vxlan_gpe,
+        6081 => geneve,
+        // RFC 7510, RFC 8086.
+        6635 => |octets, _| Ok(Next::Layer(Layer::Mpls, octets)),
+        4754 => gre,
+        _ if is_either(2152) => gtp,
+        _ if is_either(3544) => teredo,
+        _ if is_either(1701) => l2tp,
+        _ => return Err(Other::Udp.into()),
+    };
+    walk.is_guess = true;
+    // 0: longer than the field can say (RFC 2675 §4).
+    let payload = match usize::from(len) {
+        0 => payload,
+        len => walk.promised(payload, len.saturating_sub(8)),
+    };
+    tunnel(payload, walk)
+}
+
+/// RFC 7348 §5.
+fn vxlan<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let [flags, ..] = *octets.first::<8>()?;
+    match flags & 8 {
+        0 => Err(Other::Udp.into()),
+        _ => Ok(Next::Layer(Layer::Ethernet, octets.from(8)?)),
+    }
+}
+
+/// RFC 9512's relative with a protocol (draft-ietf-nvo3-vxlan-gpe §3.1).
+fn vxlan_gpe<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let [_, _, _, protocol, ..] = *octets.first::<8>()?;
+    let layer = match protocol {
+        1 | 2 => Layer::Ip,
+        3 => Layer::Ethernet,
+        5 => Layer::Mpls,
+        _ => return Err(Other::Udp.into()),
+    };
+    Ok(Next::Layer(layer, octets.from(8)?))
+}
+
+/// RFC 8926 §3.4.
+fn geneve<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let [first, ..] = *octets.first::<8>()?;
+    if first >> 6 != 0 {
+        return Err(Other::Udp.into());
+    }
+    let behind = octets.from(8 + 4 * usize::from(first & 0x3f))?;
+    Ok(Next::Layer(Layer::EtherType(octets.word(2)?), behind))
+}
+
+/// 3GPP TS 29.281 §5.
+fn gtp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+    const G_PDU: u8 = 255;
+    let [flags, kind, high, low, ..] = *octets.first::<8>()?;
+    // Version 1, and not GTP'.
+    if flags & 0xf0 != 0x30 {
+        return Err(Other::Udp.into());
+    }
+    if kind != G_PDU {
+        return Err(Other::GtpSignalling.into());
+    }
+    let mut octets = walk.promised(octets.from(8)?, u16::from_be_bytes([high, low]).into());
+    // One of E, S and PN brings all three fields.
+    if flags & 7 != 0 {
+        let [_, _, _, mut next] = *octets.first()?;
+        octets = octets.from(4)?;
+        while flags & 4 != 0 && next != 0 {
+            // Units of four octets; the last octet is the next one's type. None has no length.
+            let [units] = *octets.first()?;
+            let len = usize::from(units.max(1)) * 4;
+            [next] = *octets.at(len - 1)?;
+            octets = octets.from(len)?;
+        }
+    }
+    let [first] = *octets.first()?;
+    match first >> 4 {
+        4 | 6 => Ok(Next::Layer(Layer::Ip, octets)),
+        // A PDU session of 5G may be Ethernet's.
+        _ if ethernet::looks_like_frame(&octets)? => Ok(Next::Layer(Layer::Ethernet, octets)),
+        _ => Err(Other::Udp.into()),
+    }
+}
+
+/// RFC 4380 §5.1.1: IPv6, behind two headers that may be there.
+fn teredo<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let mut octets = octets;
+    if *octets.first()? == [0, 1] {
+        let [_, _, identifier, value] = *octets.first()?;
+        octets = octets.from(4 + usize::from(identifier) + usize::from(value) + 9)?;
+    }
+    if *octets.first()? == [0, 0] {
+        octets = octets.from(8)?;
+    }
+    let [first] = *octets.first()?;
+    if first >> 4 == 6 { Ok(Next::Layer(Layer::Ip, octets)) } else { Err(Other::Udp.into()) }
+}
+
+/// RFC 2661 §3.1.
+fn l2tp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+    let [flags, version] = *octets.first()?;
+    if flags & 0x80 != 0 || version & 0x0f != 2 {
+        return Err(Other::L2tp.into());
+    }
+    let mut octets = octets;
+    let mut header = 2;
+    if flags & 0x40 != 0 {
+        octets = walk.promised(octets, octets.word(2)?.into());
+        header += 2;
+    }
+    // Tunnel and session, then the numbers.
+    header += if flags & 8 == 0 { 4 } else { 8 };
+    if flags & 2 != 0 {
+        header += 2 + usize::from(octets.word(header)?);
+    }
+    Ok(Next::Layer(Layer::Ppp, octets.from(header)?))
+}

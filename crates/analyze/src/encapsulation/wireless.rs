@@ -1,0 +1,92 @@
+//! 802.11, and the headers that capturing machines put in front of it.
+
+use super::{Layer, Next, Octets, Skipped};
+use crate::link_layer::LinkType;
+use crate::other::Other;
+
+/// IEEE 802.11 §9.2.
+pub(super) fn frame(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    const MORE: u8 = 0x04;
+    const PROTECTED: u8 = 0x40;
+    const ORDER: u8 = 0x80;
+    let [control, flags] = *octets.first()?;
+    match (control >> 2) & 3 {
+        0 => return Err(Other::WlanManagement.into()),
+        2 => {}
+        _ => return Err(Other::WlanControl.into()),
+    }
+    let (is_null, is_qos) = (control & 0x40 != 0, control & 0x80 != 0);
+    if is_null {
+        return Err(Other::WlanNull.into());
+    }
+    if flags & PROTECTED != 0 {
+        return Err(Other::WlanEncrypted.into());
+    }
+    let fragment = octets.at::<1>(22)?[0] & 0x0f;
+    if flags & MORE != 0 || fragment != 0 {
+        return Err(Other::WlanFragment.into());
+    }
+    // Between two access points there is a fourth address.
+    let mut header = if flags & 3 == 3 { 30 } else { 24 };
+    if is_qos {
+        let [qos, _] = *octets.at(header)?;
+        header += if flags & ORDER == 0 { 2 } else { 6 };
+        if qos & 0x80 != 0 {
+            return aggregate(octets.from(header)?);
+        }
+    }
+    Ok(Next::Layer(Layer::Llc, octets.from(header)?))
+}
+
+/// §9.3.2.2: a frame of one packet can be told like any other.
+fn aggregate(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    let len = usize::from(octets.word(12)?);
+    let behind = octets.from(14)?;
+    // Padding and checksum may follow, another packet has at least 14 octets of header.
+    if behind.len() < len.next_multiple_of(4) + 14 {
+        return Ok(Next::Layer(Layer::Llc, behind.to(len)));
+    }
+    Err(Other::WlanAggregate.into())
+}
+
+/// <https://www.radiotap.org>: fields in the order of their bits, each aligned to its size, little-endian.
+pub(crate) fn radiotap(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    const PADDED: u8 = 0x20;
+    const DAMAGED: u8 = 0x40;
+    let [_, _, low, high, present, ..] = *octets.first::<8>()?;
+    let header = usize::from(u16::from_le_bytes([low, high]));
+    let mut fields = 8;
+    while octets.at::<1>(fields - 1)?[0] & 0x80 != 0 {
+        fields += 4;
+    }
+    let has_time = present & 1 != 0;
+    let flags = match (present & 2 != 0, has_time) {
+        (false, _) => 0,
+        (true, false) => octets.at::<1>(fields)?[0],
+        (true, true) => octets.at::<1>(fields.next_multiple_of(8) + 8)?[0],
+    };
+    if flags & DAMAGED != 0 {
+        return Err(Other::WlanDamaged.into());
+    }
+    let frame = octets.from(header)?;
+    if flags & PADDED != 0 {
+        return padded(frame);
+    }
+    Ok(Next::Layer(Layer::Wlan, frame))
+}
+
+/// Some devices pad the header to four octets, which matters behind one with QoS alone.
+fn padded(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    let next = frame(octets)?;
+    let Next::Layer(layer, behind) = next else { return Ok(next) };
+    let header = octets.len() - behind.len();
+    Ok(Next::Layer(layer, behind.from(header.next_multiple_of(4) - header)?))
+}
+
+/// Per-Packet Information: a header that says the link type of what is behind it.
+pub(crate) fn ppi(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+    let [_, _, low, high, a, b, c, d] = *octets.first()?;
+    let header = usize::from(u16::from_le_bytes([low, high]));
+    let link = i32::from_le_bytes([a, b, c, d]);
+    Ok(Next::Layer(Layer::Link(LinkType(link)), octets.from(header.max(8))?))
+}

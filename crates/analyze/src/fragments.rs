@@ -1,0 +1,281 @@
+//! Puts together what IP has split, in memory that is bounded: so many packets at a time, of each the first octets, and none
+//! for longer than receivers wait.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use airwire::segment::Ecn;
+
+use super::capture::Frame;
+use super::encapsulation::{Layer, Octets, Piece, Walk};
+use super::ip::{self, Context, Found, Ip};
+use super::packet::Timestamp;
+use super::problem::{Problem, Problems};
+
+/// Packets of which fragments are kept.
+const MOST: usize = 1024;
+/// Octets that are kept of each: all headers, however deep in tunnels.
+const HEAD: usize = 2048;
+/// Fragments of a packet. 64 KiB in frames of 576 octets are 120.
+const MOST_PIECES: usize = 256;
+/// The longest packet (RFC 791, RFC 8200).
+const LONGEST: usize = 65_535;
+/// Nanoseconds between a packet's first fragment and its last (RFC 8200 §4.5).
+const WAIT: i64 = 60_000_000_000;
+
+/// The fragments whose others have not come yet.
+#[derive(Debug, Default)]
+pub struct Fragments {
+    waiting: BTreeMap<Key, Waiting>,
+}
+
+/// What fragments of one packet have in common (RFC 791, RFC 8200 §4.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    src: IpAddr,
+    dst: IpAddr,
+    /// Of IPv4 only.
+    protocol: Option<u8>,
+    ident: u32,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    first_frame: u64,
+    since: Timestamp,
+    frames: u64,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Growing(Growing),
+    /// Its fragments overlap: what is still to come counts with them.
+    Broken,
+}
+
+#[derive(Debug)]
+struct Growing {
+    ip: Ip,
+    protocol: u8,
+    /// Where they begin and end, in order of their beginnings; none overlap.
+    pieces: Vec<(usize, usize)>,
+    /// Octets in all pieces.
+    octets: usize,
+    /// The packet's length, once the last piece is there.
+    total: Option<usize>,
+    /// The packet's first octets.
+    head: Vec<u8>,
+    /// How many of them are known, as far as the capture has cut none.
+    uncut: usize,
+}
+
+/// A packet in one piece again.
+struct Whole {
+    ip: Ip,
+    protocol: u8,
+    head: Vec<u8>,
+    total: usize,
+    was_cut: bool,
+}
+
+impl Fragments {
+    /// Reads the headers inside a frame. A packet that was split has the number and the time of the frame that completes
+    /// it.
+    pub fn packet(&mut self, frame: &Frame<'_>, problems: &mut Problems) -> Found {
+        let octets = Octets::new(frame.data, frame.length as usize);
+        self.inside(frame.context(), &mut Walk::default(), Layer::Link(frame.link), octets, problems)
+    }
+
+    /// The walk through the headers bounds how deep this goes.
+    fn inside(
+        &mut self,
+        context: Context,
+        walk: &mut Walk,
+        layer: Layer,
+        octets: Octets<'_>,
+        problems: &mut Problems,
+    ) -> Found {
+        let end = walk.to_end(layer, octets);
+        let piece = match ip::found(context, walk, end) {
+            Ok(found) => return found,
+            Err(piece) => piece,
+        };
+        let Some(whole) = self.take(context, &piece, problems) else { return Found::Fragment };
+        let octets = Octets::new(&whole.head, whole.total);
+        let layer = Layer::Transport(whole.protocol, whole.ip);
+        match self.inside(context, walk, layer, octets, problems) {
+            // Only its head is here.
+            Found::Flawed(packet, Problem::PayloadCut) if !whole.was_cut => Found::Tcp(packet),
+            found => found,
+        }
+    }
+
+    fn take(&mut self, context: Context, piece: &Piece<'_>, problems: &mut Problems) -> Option<Whole> {
+        let Ip { src, dst, ident, .. } = piece.ip;
+        let protocol = ident.map(|_| piece.protocol);
+        let key = Key { src, dst, protocol, ident: piece.ident };
+        if let Some(waiting) = self.waiting.get(&key).filter(|it| it.is_old(context.at)) {
+            waiting.tell(problems);
+            self.waiting.remove(&key);
+        }
+        if !self.waiting.contains_key(&key) {
+            self.make_room(context.at, problems);
+        }
+        let waiting = self.waiting.entry(key).or_insert_with(|| Waiting {
+            first_frame: context.number,
+            since: context.at,
+            frames: 0,
+            state: State::Growing(Growing::new(piece)),
+        });
+        waiting.frames += 1;
+        let State::Growing(growing) = &mut waiting.state else { return None };
+        match growing.add(piece) {
+            Ok(()) if growing.is_whole() => {}
+            Ok(()) => return None,
+            Err(Overlap) => {
+                waiting.state = State::Broken;
+                return None;
+            }
+        }
+        match self.waiting.remove(&key)?.state {
+            State::Growing(growing) => Some(growing.whole()),
+            State::Broken => None,
+        }
+    }
+
+    /// The old ones go first, then the one that has waited for longest.
+    fn make_room(&mut self, now: Timestamp, problems: &mut Problems) {
+        if self.waiting.len() < MOST {
+            return;
+        }
+        self.waiting.retain(|_, waiting| {
+            let is_old = waiting.is_old(now);
+            if is_old {
+                waiting.tell(problems);
+            }
+            !is_old
+        });
+        if self.waiting.len() < MOST {
+            return;
+        }
+        let longest = self.waiting.iter().min_by_key(|(_, waiting)| waiting.first_frame).map(|(key, _)| *key);
+        if let Some(waiting) = longest.and_then(|key| self.waiting.remove(&key)) {
+            waiting.tell(problems);
+        }
+    }
+
+    /// Notes those whose others never came.
+    pub fn finish(&mut self, problems: &mut Problems) {
+        for waiting in std::mem::take(&mut self.waiting).values() {
+            waiting.tell(problems);
+        }
+    }
+}
+
+impl Waiting {
+    fn is_old(&self, now: Timestamp) -> bool {
+        // The clock may go backwards.
+        now.0.saturating_sub(self.since.0).saturating_abs() > WAIT
+    }
+
+    fn tell(&self, problems: &mut Problems) {
+        let problem = match self.state {
+            State::Growing(_) => Problem::Fragment,
+            State::Broken => Problem::FragmentOverlap,
+        };
+        problems.add(problem, self.first_frame, self.frames);
+    }
+}
+
+/// The fragments do not fit together.
+struct Overlap;
+
+impl Growing {
+    fn new(piece: &Piece<'_>) -> Self {
+        Self {
+            ip: piece.ip,
+            protocol: piece.protocol,
+            pieces: Vec::new(),
+            octets: 0,
+            total: None,
+            head: Vec::new(),
+            uncut: HEAD,
+        }
+    }
+
+    fn add(&mut self, piece: &Piece<'_>) -> Result<(), Overlap> {
+        let (begin, end) = (piece.offset, piece.offset + piece.octets.len());
+        let at = match self.pieces.binary_search(&(begin, end)) {
+            // Captured twice, or the path has made a copy.
+            Ok(_) => return Ok(()),
+            Err(at) => at,
+        };
+        let before = at.checked_sub(1).map_or(0, |before| self.pieces[before].1);
+        let behind = self.pieces.get(at).map_or(usize::MAX, |(begin, _)| *begin);
+        let is_empty = begin == end;
+        let is_uneven = !piece.is_last && !(end - begin).is_multiple_of(8);
+        let total = if piece.is_last { Some(end) } else { self.total };
+        let is_beyond = total.is_some_and(|total| total < end || total < self.end());
+        let is_second_end = piece.is_last && self.total.is_some_and(|total| total != end);
+        let is_too_many = self.pieces.len() == MOST_PIECES || end > LONGEST;
+        if is_empty
+            || is_uneven
+            || before > begin
+            || behind < end
+            || is_beyond
+            || is_second_end
+            || is_too_many
+        {
+            return Err(Overlap);
+        }
+        if begin == 0 {
+            // The first one's header is the packet's.
+            let ecn = self.ip.ecn;
+            (self.ip, self.protocol) = (piece.ip, piece.protocol);
+            self.mark(ecn);
+        }
+        self.mark(piece.ip.ecn);
+        self.pieces.insert(at, (begin, end));
+        self.octets += end - begin;
+        self.total = total;
+        self.keep(piece);
+        Ok(())
+    }
+
+    /// RFC 3168 §5.3: a mark on one fragment is the packet's.
+    fn mark(&mut self, ecn: Ecn) {
+        if ecn == Ecn::Ce {
+            self.ip.ecn = Ecn::Ce;
+        }
+    }
+
+    fn keep(&mut self, piece: &Piece<'_>) {
+        let kept = piece.octets.kept();
+        if kept.len() < piece.octets.len() {
+            self.uncut = self.uncut.min(piece.offset + kept.len());
+        }
+        let end = (piece.offset + kept.len()).min(HEAD);
+        if let Some(len @ 1..) = end.checked_sub(piece.offset) {
+            self.head.resize(self.head.len().max(end), 0);
+            self.head[piece.offset..end].copy_from_slice(&kept[..len]);
+        }
+    }
+
+    fn end(&self) -> usize {
+        self.pieces.last().map_or(0, |(_, end)| *end)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.total == Some(self.octets)
+    }
+
+    fn whole(mut self) -> Whole {
+        let was_cut = self.uncut < HEAD.min(self.octets);
+        self.head.truncate(self.uncut);
+        Whole { ip: self.ip, protocol: self.protocol, head: self.head, total: self.octets, was_cut }
+    }
+}
+
+#[cfg(test)]
+mod tests;

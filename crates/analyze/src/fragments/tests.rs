@@ -1,0 +1,224 @@
+use airtcp_testkit::frames::around::{self, udp, v4};
+use airtcp_testkit::frames::{ACK, Tcp, v4 as v4_at, v6 as v6_at};
+
+use super::*;
+use crate::link_layer::LinkType;
+use crate::packet::Packet;
+
+const PAYLOAD: usize = 4000;
+
+/// What a capture of raw IP says of its frames, all 1 ms after each other.
+#[derive(Default)]
+struct Reading {
+    fragments: Fragments,
+    problems: Problems,
+    number: u64,
+}
+
+impl Reading {
+    fn at(&mut self, ms: i64, data: &[u8], length: usize) -> Found {
+        self.number += 1;
+        let (number, at) = (self.number, Timestamp(ms * 1_000_000));
+        let frame = Frame { number, at, link: LinkType::RAW, data, length: length as u32, snap_length: None };
+        self.fragments.packet(&frame, &mut self.problems)
+    }
+
+    fn take(&mut self, data: &[u8]) -> Found {
+        let ms = self.number as i64;
+        self.at(ms, data, data.len())
+    }
+
+    /// All of them; only the last one may be a packet.
+    fn all(&mut self, frames: &[Vec<u8>]) -> Packet {
+        let (last, others) = frames.split_last().unwrap();
+        for frame in others {
+            assert_eq!(self.take(frame), Found::Fragment);
+        }
+        tcp(self.take(last))
+    }
+
+    fn missing(mut self) -> [u64; 2] {
+        self.fragments.finish(&mut self.problems);
+        [Problem::Fragment, Problem::FragmentOverlap].map(|problem| self.problems.count(problem))
+    }
+}
+
+fn tcp(found: Found) -> Packet {
+    let Found::Tcp(packet) = found else { panic!("{found:?}") };
+    packet
+}
+
+fn packet(is_v6: bool) -> Vec<u8> {
+    let (src, dst) = if is_v6 { (v6_at(1, 4000), v6_at(2, 80)) } else { (v4_at(1, 4000), v4_at(2, 80)) };
+    let mut tcp = Tcp::new(src, dst, ACK, 7, 8, PAYLOAD);
+    tcp.ident = 99;
+    tcp.packet()
+}
+
+/// Splits a packet into fragments with so many octets.
+fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
+    let is_v6 = packet[0] >> 4 == 6;
+    let header = if is_v6 { 40 } else { 20 };
+    let (header, payload) = packet.split_at(header);
+    let pieces: Vec<_> = payload.chunks(octets).collect();
+    let mut frames = Vec::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        let more = index + 1 < pieces.len();
+        let mut header = header.to_vec();
+        if is_v6 {
+            let place = ((index * octets) as u16 | u16::from(more)).to_be_bytes();
+            let len = (piece.len() as u16 + 8).to_be_bytes();
+            header[4..6].copy_from_slice(&len);
+            let next = std::mem::replace(&mut header[6], 44);
+            header.extend([next, 0, place[0], place[1], 0, 0, 0, 99]);
+        } else {
+            let place = ((index * octets / 8) as u16 | u16::from(more) << 13).to_be_bytes();
+            let len = (piece.len() as u16 + 20).to_be_bytes();
+            header[2..4].copy_from_slice(&len);
+            header[6..8].copy_from_slice(&place);
+        }
+        frames.push([&header, *piece].concat());
+    }
+    frames
+}
+
+#[test]
+fn fragments_are_a_packet_again_in_whatever_order_they_come() {
+    for is_v6 in [false, true] {
+        for octets in [8, 16, 1480, 4016] {
+            let mut frames = split(&packet(is_v6), octets);
+            // As many as are kept of a packet.
+            if frames.len() > MOST_PIECES {
+                continue;
+            }
+            for order in 0..3 {
+                match order {
+                    1 => frames.reverse(),
+                    2 => frames.rotate_left(1),
+                    _ => {}
+                }
+                let mut reading = Reading::default();
+                let read = reading.all(&frames);
+                assert_eq!((read.len as usize, read.seq.0, read.dst.port()), (PAYLOAD, 7, 80));
+                assert_eq!((read.number, read.ip_id), (frames.len() as u64, (!is_v6).then_some(99)));
+                assert_eq!(reading.missing(), [0, 0]);
+            }
+        }
+    }
+}
+
+/// A short capture, of which the first fragment has all headers.
+#[test]
+fn lengths_are_right_however_little_was_kept() {
+    for is_v6 in [false, true] {
+        let frames = split(&packet(is_v6), 1480);
+        let mut reading = Reading::default();
+        let found: Vec<_> = frames.iter().map(|frame| reading.at(0, &frame[..72], frame.len())).collect();
+        let Some(Found::Flawed(read, Problem::PayloadCut)) = found.last() else { panic!("{found:?}") };
+        assert_eq!(read.len as usize, PAYLOAD);
+        // With less, the headers are cut and not broken.
+        let kept = if is_v6 { 60 } else { 32 };
+        let mut reading = Reading::default();
+        let found: Vec<_> = frames.iter().map(|frame| reading.at(0, &frame[..kept], frame.len())).collect();
+        assert_eq!(found.last(), Some(&Found::Nothing(Problem::HeadersCut)));
+    }
+}
+
+#[test]
+fn copies_are_no_overlaps_and_overlaps_are_given_up() {
+    let frames = split(&packet(false), 1480);
+    let mut reading = Reading::default();
+    let twice =
+        [frames[0].clone(), frames[0].clone(), frames[1].clone(), frames[1].clone(), frames[2].clone()];
+    assert_eq!(reading.all(&twice).len as usize, PAYLOAD);
+    // The second begins eight octets early, or says that it is the last; nothing of the packet counts then.
+    for octets in [[0x20, 184], [0, 185]] {
+        let mut reading = Reading::default();
+        let mut second = frames[1].clone();
+        second[6..8].copy_from_slice(&octets);
+        for frame in [&frames[0], &frames[2], &second, &frames[1]] {
+            assert_eq!(reading.take(frame), Found::Fragment, "{octets:?}");
+        }
+        assert_eq!(reading.missing(), [0, 4], "{octets:?}");
+    }
+    // Lengths that only a last fragment may have, and an end beyond all packets.
+    for (place, len) in [([0x20, 0], 1479_u16), ([0x1f, 0xff], 1480)] {
+        let mut reading = Reading::default();
+        let mut frame = frames[0].clone();
+        frame[2..4].copy_from_slice(&(len + 20).to_be_bytes());
+        frame[6..8].copy_from_slice(&place);
+        assert_eq!(reading.take(&frame), Found::Fragment);
+        assert_eq!(reading.missing(), [0, 1]);
+    }
+}
+
+#[test]
+fn holes_are_told() {
+    let frames = split(&packet(true), 1448);
+    let mut reading = Reading::default();
+    reading.take(&frames[2]);
+    reading.take(&frames[0]);
+    assert_eq!(reading.missing(), [2, 0]);
+}
+
+/// The identification comes again after a while: it is another packet then.
+#[test]
+fn fragments_wait_for_a_minute() {
+    let frames = split(&packet(false), 1480);
+    for (pause, is_one) in [(59_000, true), (-59_000, true), (61_000, false), (-61_000, false)] {
+        let mut reading = Reading::default();
+        reading.at(100_000, &frames[0], frames[0].len());
+        reading.at(100_000, &frames[1], frames[1].len());
+        let found = reading.at(100_000 + pause, &frames[2], frames[2].len());
+        assert_eq!(matches!(found, Found::Tcp(_)), is_one, "{pause}");
+        assert_eq!(reading.missing(), [if is_one { 0 } else { 3 }, 0]);
+    }
+}
+
+#[test]
+fn memory_is_bounded() {
+    let first = &split(&packet(false), 1480)[0];
+    let mut reading = Reading::default();
+    for ident in 0..3000_u16 {
+        let mut frame = first.clone();
+        frame[4..6].copy_from_slice(&ident.to_be_bytes());
+        assert_eq!(reading.take(&frame), Found::Fragment);
+        assert!(reading.fragments.waiting.len() <= MOST);
+    }
+    assert_eq!(reading.problems.count(Problem::Fragment), 3000 - MOST as u64);
+    // More fragments than a packet may have.
+    let mut reading = Reading::default();
+    let mut all = split(&v4(6, &[0; 8 * 600]), 8);
+    all.reverse();
+    for frame in &all {
+        assert_eq!(reading.take(frame), Found::Fragment);
+    }
+    assert_eq!(reading.missing(), [0, 600]);
+}
+
+/// What a tunnel's own packet was split into, and what was split before it went into the tunnel.
+#[test]
+fn fragments_may_be_outside_a_tunnel_or_inside() {
+    let vxlan = around::ALL.iter().find(|around| around.name == "VXLAN").unwrap();
+    let whole = (vxlan.wrap)(&packet(true));
+    assert_eq!(Reading::default().all(&split(&whole, 1480)).len as usize, PAYLOAD);
+    let inside: Vec<_> = split(&packet(false), 1480).iter().map(|piece| (vxlan.wrap)(piece)).collect();
+    assert_eq!(Reading::default().all(&inside).len as usize, PAYLOAD);
+    // Both.
+    let both: Vec<_> = inside.iter().flat_map(|frame| split(frame, 800)).collect();
+    let mut reading = Reading::default();
+    // The tunnel's packets have the same identification here, and each is whole before the next one comes.
+    assert_eq!(reading.all(&both).len as usize, PAYLOAD);
+    // What is no TCP in the end has its name.
+    let frames = split(&v4(17, &udp([53, 53], &[0; 2000])), 1480);
+    let mut reading = Reading::default();
+    assert_eq!(reading.take(&frames[0]), Found::Fragment);
+    assert_eq!(reading.take(&frames[1]), Found::Other(crate::other::Other::Udp));
+}
+
+#[test]
+fn a_mark_on_one_fragment_is_the_packets() {
+    let mut frames = split(&packet(false), 1480);
+    frames[1][1] |= 3;
+    assert_eq!(Reading::default().all(&frames).ecn, Ecn::Ce);
+}

@@ -1,0 +1,181 @@
+//! Frames of every link type: packets in tunnels in tunnels, in fragments, with octets changed and cut off, and frames of any
+//! octets.
+//!
+//! Whatever is in them, a packet is no longer than what was on the wire; a shorter capture of the same frames has packets of
+//! the same lengths, if it has them; and every frame is counted once.
+
+#![cfg_attr(fuzzing, no_main)]
+
+mod draw;
+mod target;
+
+use std::net::SocketAddr;
+
+use airtcp_analyze::capture::Frame;
+use airtcp_analyze::fragments::Fragments;
+use airtcp_analyze::ip::Found;
+use airtcp_analyze::link_layer::LinkType;
+use airtcp_analyze::packet::{Packet, Timestamp};
+use airtcp_analyze::problem::{Problem, Problems};
+use airtcp_testkit::frames::around::{self, Around};
+use airtcp_testkit::frames::{ACK, SYN, Tcp, v4, v6};
+use airtcp_testkit::hostile::Draw;
+use airwire::seq::Seq;
+use arbitrary::Unstructured;
+
+target::run!(run);
+
+const LINKS: [i32; 24] = [
+    0, 1, 9, 11, 12, 14, 50, 51, 100, 101, 104, 105, 108, 109, 113, 117, 127, 192, 204, 228, 229, 239, 242,
+    276,
+];
+/// Its lengths are the IP header's alone: nothing else says them.
+const NFLOG: i32 = 239;
+const RAW: u32 = 101;
+
+struct Made {
+    link: i32,
+    octets: Vec<u8>,
+}
+
+fn run(data: &[u8]) {
+    let mut draw = draw::Input(Unstructured::new(data));
+    let (mut whole, mut cut) = (Reading::default(), Reading::default());
+    let kept = draw.pick(&[34, 64, 96, 128, 256, 65_535]);
+    let (mut frames, mut on_wire, mut at) = (0, 0, 0);
+    while !draw.0.is_empty() && frames < 200 {
+        at += draw.pick(&[0, 1_000_000, 40_000_000_000, -1_000_000_000]);
+        for made in make(&mut draw) {
+            frames += 1;
+            // What is said of a frame may be more than there is.
+            let length = made.octets.len() + draw.pick(&[0, 0, 0, 4, 1000]);
+            on_wire += length;
+            let most = if made.link == NFLOG { usize::MAX } else { on_wire };
+            let found = whole.take(frames, at, made.link, &made.octets, length);
+            if let Found::Tcp(packet) | Found::Flawed(packet, _) = &found {
+                assert!(packet.len as usize <= most, "{packet:?} of {most} octets");
+            }
+            let shorter = &made.octets[..made.octets.len().min(kept)];
+            cut.take(frames, at, made.link, shorter, length);
+            let alone =
+                [&made.octets, shorter].map(|data| frame(frames, at, made.link, data, length).packet());
+            if let [Some(packet), Some(short)] = alone.each_ref().map(identity) {
+                assert!(made.link == NFLOG || packet == short, "{alone:?}");
+            }
+        }
+    }
+    whole.finish(frames);
+    cut.finish(frames);
+}
+
+fn frame(number: u64, at: i64, link: i32, data: &[u8], length: usize) -> Frame<'_> {
+    let (at, link, length) = (Timestamp(at), LinkType(link), length as u32);
+    Frame { number, at, link, data, length, snap_length: None }
+}
+
+fn identity(found: &Found) -> Option<(SocketAddr, Seq, u32)> {
+    match found {
+        Found::Tcp(packet) | Found::Flawed(packet, _) => Some((packet.src, packet.seq, packet.len)),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    fragments: Fragments,
+    problems: Problems,
+    packets: Vec<Packet>,
+    others: u64,
+    pending: u64,
+}
+
+impl Reading {
+    fn take(&mut self, number: u64, at: i64, link: i32, data: &[u8], length: usize) -> Found {
+        let frame = frame(number, at, link, data, length);
+        let found = self.fragments.packet(&frame, &mut self.problems);
+        // Without a memory it is the same, but for fragments.
+        let alone = frame.packet();
+        match &found {
+            Found::Tcp(packet) | Found::Flawed(packet, _) => {
+                assert!(alone == found || alone == Found::Nothing(Problem::Fragment), "{alone:?}, {found:?}");
+                self.packets.push(packet.clone());
+            }
+            Found::Nothing(_) | Found::Other(_) => self.others += 1,
+            Found::Fragment => {
+                assert_eq!(alone, Found::Nothing(Problem::Fragment));
+                self.pending += 1;
+            }
+        }
+        found
+    }
+
+    fn finish(mut self, frames: u64) -> Vec<Packet> {
+        self.fragments.finish(&mut self.problems);
+        assert_eq!(self.packets.len() as u64 + self.others + self.pending, frames);
+        let lost = [Problem::Fragment, Problem::FragmentOverlap].map(|problem| self.problems.count(problem));
+        assert!(lost.iter().sum::<u64>() <= self.pending, "{lost:?} of {}", self.pending);
+        self.packets
+    }
+}
+
+/// One frame, or one for each fragment.
+fn make(draw: &mut draw::Input<'_>) -> Vec<Made> {
+    if draw.one_in(4) {
+        let link = draw.pick(&LINKS);
+        let len = draw.below(200) as usize;
+        return vec![Made { link, octets: (0..len).map(|_| draw.below(256) as u8).collect() }];
+    }
+    let (src, dst) = if draw.one_in(2) { (v6(1, 4000), v6(2, 80)) } else { (v4(1, 4000), v4(2, 80)) };
+    let mut tcp = Tcp::new(src, dst, draw.pick(&[ACK, SYN]), 7, 8, draw.below(600) as usize);
+    tcp.ident = draw.below(4) as u16;
+    if draw.one_in(2) {
+        tcp = tcp.stamped(1, 2);
+    }
+    let mut packets = vec![tcp.packet()];
+    let inner: Vec<_> = around::ALL.iter().filter(|around| around.link_type == RAW).collect();
+    for _ in 0..draw.below(4) {
+        if draw.one_in(3) {
+            let octets = 8 * (1 + draw.below(40) as usize);
+            packets = packets.iter().flat_map(|packet| split(packet, octets)).collect();
+        }
+        let around = inner[draw.below(inner.len() as u64) as usize];
+        // The lengths in headers have 16 bits.
+        packets = packets.iter().filter(|packet| packet.len() < 60_000).map(|it| (around.wrap)(it)).collect();
+    }
+    let around: &Around = &around::ALL[draw.below(around::ALL.len() as u64) as usize];
+    packets.truncate(150);
+    if draw.one_in(4) {
+        packets.reverse();
+    }
+    let mut frames: Vec<_> = packets.iter().map(|packet| (around.wrap)(packet)).collect();
+    for frame in &mut frames {
+        for _ in 0..draw.below(3) {
+            let at = draw.below(frame.len() as u64) as usize;
+            frame[at] = draw.below(256) as u8;
+        }
+    }
+    let link = around.link_type as i32;
+    frames.into_iter().map(|octets| Made { link, octets }).collect()
+}
+
+/// What IP has split.
+fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
+    let is_v6 = packet[0] >> 4 == 6;
+    let (header, payload) = packet.split_at(if is_v6 { 40 } else { 20 });
+    let last = payload.len().div_ceil(octets).saturating_sub(1);
+    let piece = |(index, piece): (usize, &[u8])| {
+        let (mut header, is_more) = (header.to_vec(), u16::from(index < last));
+        let place = (index * octets) as u16;
+        if is_v6 {
+            let next = std::mem::replace(&mut header[6], 44);
+            header[4..6].copy_from_slice(&(piece.len() as u16 + 8).to_be_bytes());
+            let place = (place | is_more).to_be_bytes();
+            header.extend([next, 0, place[0], place[1], 0, 0, 0, 9]);
+        } else {
+            header[2..4].copy_from_slice(&(piece.len() as u16 + 20).to_be_bytes());
+            header[6..8].copy_from_slice(&(place / 8 | is_more << 13).to_be_bytes());
+        }
+        [&header, piece].concat()
+    };
+    payload.chunks(octets).enumerate().map(piece).collect()
+}

@@ -1,0 +1,125 @@
+//! Captures that were compressed.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use airtcp_testkit::frames::{Pcapng, v4};
+use airtcp_testkit::machine::{airtcp, run};
+use serde_json::Value;
+
+use super::{acked, analyze, counts, ethernet_of, file, no_problems, plain, problem, transfer};
+
+/// By the tool itself.
+fn compress(tool: &[&str], octets: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(tool[0])
+        .args(&tool[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{tool:?}: {error}: apt-get install gzip zstd"));
+    let mut input = child.stdin.take().unwrap();
+    let octets = octets.to_vec();
+    let writer = std::thread::spawn(move || input.write_all(&octets).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+const TOOLS: [&[&str]; 4] =
+    [&["gzip"], &["zstd"], &["zstd", "--no-check", "--fast"], &["zstd", "-19", "--long=27"]];
+
+fn captures() -> [Vec<u8>; 2] {
+    let mut pcapng = Pcapng::new(true);
+    pcapng.interface(1, 0);
+    for tcp in plain() {
+        pcapng.frame(0, 0.0, &tcp.ethernet());
+    }
+    [ethernet_of(&plain()), pcapng.file]
+}
+
+#[test]
+fn a_compressed_capture_is_read_from_a_file_and_from_standard_input() {
+    for octets in captures() {
+        let here = analyze(&octets);
+        for tool in TOOLS {
+            let compressed = compress(tool, &octets);
+            let capture = analyze(&compressed);
+            assert_eq!(capture["connections"], here["connections"], "{tool:?}");
+            no_problems(&capture);
+            let mut child = airtcp(&["analyze", "-", "--json"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(&compressed).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(document["captures"][0]["connections"], here["connections"], "{tool:?}");
+        }
+    }
+}
+
+/// As rotating captures are put together, or parallel compressors write.
+#[test]
+fn a_compressed_file_may_have_several_parts() {
+    let octets = ethernet_of(&plain());
+    for tool in TOOLS {
+        let (first, second) = octets.split_at(500);
+        let mut parts = compress(tool, first);
+        if tool[0] == "zstd" {
+            // A frame to be skipped.
+            parts.splice(0..0, [0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
+        }
+        parts.extend(compress(tool, second));
+        let capture = analyze(&parts);
+        assert_eq!((counts(&capture), acked(&capture, 0)), ((10, 1), [2000, 0]), "{tool:?}");
+        no_problems(&capture);
+    }
+}
+
+#[test]
+fn a_compressed_file_that_is_damaged_is_read_as_far_as_it_goes() {
+    // Several windows of zstd, the last of which is not handed out before the file's end.
+    let packets: Vec<_> = (0..2000).flat_map(|port| transfer(v4(1, 4000 + port), v4(2, 80), 77)).collect();
+    let octets = ethernet_of(&packets);
+    for tool in &TOOLS[..2] {
+        let whole = compress(tool, &octets);
+        // It ends early; its checksum is another one.
+        let mut other = whole.clone();
+        let at = if tool[0] == "gzip" { whole.len() - 8 } else { whole.len() - 4 };
+        other[at] ^= 1;
+        for broken in [&whole[..whole.len() - 9], &other] {
+            let capture = analyze(broken);
+            let damage = problem(&capture, "damaged").expect("it is damaged");
+            assert!(damage.0 == 1 && counts(&capture).0 > 300, "{tool:?}: {damage:?}");
+            let text = run(&["analyze", file(broken).path()]).stdout;
+            assert!(text.contains(&format!("`{} -d` may say more", tool[0])), "{text}");
+        }
+    }
+    // No capture is inside, or nothing at all.
+    for (tool, name) in [(TOOLS[0], "gzip"), (TOOLS[1], "zstd")] {
+        for inside in [&b"these are words and no capture at all"[..], b""] {
+            let ended = run(&["analyze", file(&compress(tool, inside)).path()]);
+            assert_eq!(ended.code, 1, "{name}");
+            assert!(ended.stderr.contains("not a capture"), "{}", ended.stderr);
+        }
+    }
+}
+
+/// 512 MiB of zeros behind a capture are half a megabyte by gzip, and less by zstd.
+#[test]
+fn a_bomb_ends_with_an_error_that_says_what_to_do() {
+    for (tool, name) in [(&["gzip"][..], "gzip -d"), (&["zstd"], "zstd -d")] {
+        let mut bomb = compress(tool, &ethernet_of(&plain()));
+        let zeros = compress(tool, &vec![0; 64 << 20]);
+        for _ in 0..8 {
+            bomb.extend(&zeros);
+        }
+        assert!(bomb.len() < 1 << 20, "{} octets", bomb.len());
+        let capture = analyze(&bomb);
+        assert_eq!(counts(&capture), (10, 1));
+        let problems = capture["totals"]["problems"].to_string();
+        assert!(problems.contains(&format!("decompress it first (`{name}`)")), "{problems}");
+    }
+}

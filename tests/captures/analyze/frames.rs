@@ -1,0 +1,128 @@
+//! Whatever is around the packets: headers of every kind, fragments, lengths that are wrong. tshark is asked as well.
+
+use airtcp_testkit::frames::around::{self, udp, v4 as ipv4};
+use airtcp_testkit::frames::{ETHERNET, Pcap, Tcp, ethernet, v4, v6};
+use airtcp_testkit::machine::run;
+
+use super::{acked, analyze, counts, file, no_problems, pcap_of, plain, problem, transfer, tshark};
+
+/// tshark 4.0 does not look into these by itself.
+const UNLIKE_TSHARK: [&str; 2] = ["Ethernet in MPLS", "Ethernet in MPLS without a control word"];
+
+#[test]
+fn every_header_around_packets_leads_to_the_same_connection() {
+    let mut unlike = Vec::new();
+    for around in around::ALL {
+        for packets in [plain(), transfer(v6(1, 4000), v6(2, 80), u32::MAX - 700)] {
+            let is_v6 = packets[0].src.is_ipv6();
+            let file = pcap_of(around.link_type, packets.iter().map(|tcp| (around.wrap)(&tcp.packet())));
+            let capture = analyze(&file);
+            assert_eq!(counts(&capture), (10, 1), "{}, v6 {is_v6}", around.name);
+            assert_eq!(acked(&capture, 0), [2000, 0], "{}, v6 {is_v6}", around.name);
+            no_problems(&capture);
+            if tshark(&file) != (10, 1) {
+                unlike.push(around.name);
+            }
+        }
+    }
+    unlike.dedup();
+    assert_eq!(unlike, UNLIKE_TSHARK);
+}
+
+/// 26 octets of IP's 1040 are in the frame, as a broken machine writes it: the rest is not payload, and what comes then was
+/// not sent again.
+#[test]
+fn what_a_length_claims_beyond_the_frame_is_no_payload() {
+    let pppoe = around::ALL.iter().find(|around| around.name == "PPPoE").unwrap();
+    for wrap in [|packet: &[u8]| ethernet(packet), pppoe.wrap] {
+        let frames = plain().into_iter().map(|tcp| {
+            let is_first_data = tcp.len > 0 && tcp.seq == 78;
+            let tcp = Tcp { len: if is_first_data { 500 } else { tcp.len }, ..tcp };
+            let mut packet = tcp.packet();
+            if is_first_data {
+                // Twice as long as it is.
+                packet[2..4].copy_from_slice(&1540_u16.to_be_bytes());
+            }
+            wrap(&packet)
+        });
+        let mut frames: Vec<_> = frames.collect();
+        // The other half of the first thousand.
+        let [client, server] = [v4(1, 4000), v4(2, 80)];
+        let half = Tcp::new(client, server, airtcp_testkit::frames::ACK, 578, 501, 500);
+        frames.insert(4, wrap(&half.packet()));
+        let capture = analyze(&pcap_of(ETHERNET, frames));
+        assert_eq!((counts(&capture), acked(&capture, 0)), ((11, 1), [2000, 0]));
+        assert_eq!(problem(&capture, "beyond-frame"), Some((1, 4)));
+        let sender = &capture["connections"][0]["directions"][0];
+        assert_eq!(sender["sent_bytes"], 2000, "{sender}");
+        assert_eq!(sender["retransmissions"]["packets"], 0, "{sender}");
+    }
+}
+
+/// What IPv4 has split, in eights of an octet.
+fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
+    let (header, payload) = packet.split_at(20);
+    let last = payload.len().div_ceil(octets) - 1;
+    let piece = |(index, piece): (usize, &[u8])| {
+        let mut header = header.to_vec();
+        let place = (index * octets / 8) as u16 | u16::from(index < last) << 13;
+        header[2..4].copy_from_slice(&(piece.len() as u16 + 20).to_be_bytes());
+        header[6..8].copy_from_slice(&place.to_be_bytes());
+        [&header, piece].concat()
+    };
+    payload.chunks(octets).enumerate().map(piece).collect()
+}
+
+#[test]
+fn fragments_are_packets_again_and_what_is_missing_is_told() {
+    let mut frames = Vec::new();
+    for (ident, mut tcp) in plain().into_iter().enumerate() {
+        tcp.ident = ident as u16 + 1;
+        let mut pieces = split(&tcp.packet(), 400);
+        // Each overtakes the others.
+        pieces.reverse();
+        frames.extend(pieces);
+    }
+    // The first two parts of a packet, and something else in three.
+    let lonely = Tcp { ident: 99, ..plain()[3].clone() };
+    frames.extend(split(&lonely.packet(), 400).into_iter().take(2));
+    frames.extend(split(&ipv4(17, &udp([53, 53], &[0; 1000])), 400));
+    let frames: Vec<_> = frames.iter().map(|packet| ethernet(packet)).collect();
+    let count = frames.len() as u64;
+    let octets = pcap_of(ETHERNET, frames);
+    let capture = analyze(&octets);
+    assert_eq!((counts(&capture), acked(&capture, 0)), ((10, 1), [2000, 0]));
+    assert_eq!(problem(&capture, "fragment"), Some((2, 15)));
+    let totals = &capture["totals"];
+    assert_eq!((&totals["fragments"], &totals["other_frames"]), (&6.into(), &1.into()));
+    assert_eq!(totals["others"], serde_json::json!([{ "what": "UDP", "count": 1 }]));
+    assert_eq!(totals["frames"], count);
+    let text = run(&["analyze", file(&octets).path()]).stdout;
+    assert!(text.contains("1 with something else (1 UDP), 6 fragments put together"), "{text}");
+    assert!(text.contains("2 × IP fragments whose others are missing (first at frame 15)"), "{text}");
+}
+
+#[test]
+fn what_is_skipped_has_a_name() {
+    let mut pcap = Pcap::new(ETHERNET);
+    for (at, tcp) in plain().iter().enumerate() {
+        pcap.frame(at as f64, &tcp.ethernet());
+    }
+    let arp = [&[0xff; 12], &[8, 6][..], &[0; 46]].concat();
+    for frame in [arp.clone(), arp, ethernet(&ipv4(1, &[8; 20]))] {
+        pcap.frame(20.0, &frame);
+    }
+    let capture = analyze(&pcap.file);
+    assert_eq!(capture["totals"]["other_frames"], 3);
+    let expected = serde_json::json!([{ "what": "ARP", "count": 2 }, { "what": "ICMP", "count": 1 }]);
+    assert_eq!(capture["totals"]["others"], expected);
+    let text = run(&["analyze", file(&pcap.file).path()]).stdout;
+    assert!(text.contains("3 with something else (2 ARP, 1 ICMP)"), "{text}");
+    // A home's wireless network, listened to from outside.
+    let mut beacon = vec![0x80, 0];
+    beacon.resize(80, 0);
+    let mut data = vec![0x88, 0x41];
+    data.resize(80, 0);
+    let text = run(&["analyze", file(&pcap_of(105, [beacon, data])).path()]).stdout;
+    assert!(text.contains("(1 802.11 management, 1 encrypted 802.11)"), "{text}");
+}
