@@ -173,7 +173,7 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
             header.extend([next, 0, place[0], place[1], 0, 0, 0, 9]);
         } else {
             header[2..4].copy_from_slice(&(piece.len() as u16 + 20).to_be_bytes());
-            header[6..8].copy_from_slice(&(place / 8 | is_more << 13).to_be_bytes());
+            header[6..8].copy_from_slice(&((place / 8) | (is_more << 13)).to_be_bytes());
         }
         [&header, piece].concat()
     };

@@ -96,7 +96,7 @@ impl Fragments {
         octets: Octets<'_>,
         problems: &mut Problems,
     ) -> Found {
-        let end = walk.to_end(layer, octets);
+        let end = walk.follow(layer, octets);
         let piece = match ip::found(context, walk, end) {
             Ok(found) => return found,
             Err(piece) => piece,
@@ -206,11 +206,8 @@ impl Growing {
 
     fn add(&mut self, piece: &Piece<'_>) -> Result<(), Overlap> {
         let (begin, end) = (piece.offset, piece.offset + piece.octets.len());
-        let at = match self.pieces.binary_search(&(begin, end)) {
-            // Captured twice, or the path has made a copy.
-            Ok(_) => return Ok(()),
-            Err(at) => at,
-        };
+        // What is there already was captured twice, or the path has made a copy.
+        let Err(at) = self.pieces.binary_search(&(begin, end)) else { return Ok(()) };
         let before = at.checked_sub(1).map_or(0, |before| self.pieces[before].1);
         let behind = self.pieces.get(at).map_or(usize::MAX, |(begin, _)| *begin);
         let is_empty = begin == end;

@@ -62,7 +62,7 @@ pub fn parse(context: Context, packet: &[u8]) -> Found {
 /// Reads a frame without a memory for fragments.
 pub(crate) fn alone(context: Context, layer: Layer, octets: Octets<'_>) -> Found {
     let mut walk = Walk::default();
-    let end = walk.to_end(layer, octets);
+    let end = walk.follow(layer, octets);
     match found(context, &walk, end) {
         Ok(found) => found,
         Err(_) => Found::Nothing(Problem::Fragment),
@@ -179,10 +179,7 @@ fn piece(piece: Piece<'_>) -> Result<Next<'_>, Skipped> {
 fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, Option<Problem>), Skipped> {
     // Up to the window: checksum, urgent pointer and options may be cut.
     let (kept, len) = (octets.kept(), octets.len());
-    let fixed = match kept.first_chunk::<16>() {
-        Some(fixed) => fixed,
-        None => return Err(octets.missing(20)),
-    };
+    let Some(fixed) = kept.first_chunk::<16>() else { return Err(octets.missing(20)) };
     let header = usize::from(fixed[12] >> 4) * 4;
     if header < 20 || header > len {
         return Err(Problem::Malformed.into());

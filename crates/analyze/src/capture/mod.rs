@@ -1,8 +1,8 @@
 //! Reads frames from files, standard input and interfaces.
 //!
-//! A file may be compressed with gzip or zstd. libpcap is used for interfaces, filters, and variants of pcap that nobody writes any more. It could read the usual
-//! files as well, but takes twice the time, refuses pcapng files whose interfaces differ in link type or snap length (as
-//! they do in a capture of several interfaces), and ends at the first damaged block.
+//! A file may be compressed with gzip or zstd. libpcap is used for interfaces, filters, and variants of pcap that nobody
+//! writes any more. It could read the usual files as well, but takes twice the time, refuses pcapng files whose interfaces
+//! differ in link type or snap length (as they do in a capture of several interfaces), and ends at the first damaged block.
 
 mod buffer;
 mod compressed;
@@ -14,9 +14,8 @@ use std::io::{self, Cursor, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
-
 use compressed::Compression;
+use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
 use super::encapsulation::{Layer, Octets};
 use super::ip::{self, Context, Found};
@@ -168,7 +167,8 @@ enum Source {
 }
 
 impl Capture {
-    /// Opens a file, or standard input for `-`; either may be compressed with gzip or zstd. The filter is in tcpdump's language.
+    /// Opens a file, or standard input for `-`; either may be compressed with gzip or zstd. The filter is in tcpdump's
+    /// language.
     pub fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
         let unreadable = |error| CaptureError::File { path: path.to_owned(), error };

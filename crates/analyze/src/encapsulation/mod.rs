@@ -87,7 +87,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    pub(crate) fn to_end<'a>(
+    pub(crate) fn follow<'a>(
         &mut self,
         mut layer: Layer,
         mut octets: Octets<'a>,

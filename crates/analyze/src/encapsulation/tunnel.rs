@@ -88,7 +88,7 @@ fn vxlan<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     }
 }
 
-/// RFC 9512's relative with a protocol (draft-ietf-nvo3-vxlan-gpe §3.1).
+/// VXLAN that says what is in it (draft-ietf-nvo3-vxlan-gpe §3.1).
 fn vxlan_gpe<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [_, _, _, protocol, ..] = *octets.first::<8>()?;
     let layer = match protocol {
