@@ -9,7 +9,7 @@ fn two_silences(at_receiver: bool) -> DirectionFindings {
     let late = if at_receiver { 0.1 } else { 0.0 };
     let mut d = Diagram::cut();
     d.syn(-0.2 + late, Some(1460));
-    d.syn_ack(if at_receiver { -0.1 } else { -0.1 }, Some(1460));
+    d.syn_ack(-0.1, Some(1460));
     d.ack_of_a(-0.1 + late, 1);
     let mut start = 1;
     for round in 0..5 {
