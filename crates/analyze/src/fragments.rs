@@ -84,7 +84,11 @@ impl Fragments {
     /// it.
     pub fn packet(&mut self, frame: &Frame<'_>, problems: &mut Problems) -> Found {
         let octets = Octets::new(frame.data, frame.length as usize);
-        self.inside(frame.context(), &mut Walk::default(), Layer::Link(frame.link), octets, problems)
+        let mut walk = Walk::default();
+        if let Some((ip, octets)) = walk.straight(frame.link, octets) {
+            return ip::tcp(frame.context(), &walk, &ip, octets);
+        }
+        self.inside(frame.context(), &mut walk, Layer::Link(frame.link), octets, problems)
     }
 
     /// The walk through the headers bounds how deep this goes.

@@ -75,18 +75,31 @@ pub(crate) fn found<'a>(
     walk: &Walk,
     end: Result<End<'a>, Skipped>,
 ) -> Result<Found, Piece<'a>> {
-    let tcp = match end {
-        Ok(End::Tcp(ip, octets)) => parse_tcp(context, &ip, octets),
-        Ok(End::Fragment(piece)) => return Err(piece),
-        Err(skipped) => Err(skipped),
-    };
-    Ok(match tcp {
+    match end {
+        Ok(End::Tcp(ip, octets)) => Ok(tcp(context, walk, &ip, octets)),
+        Ok(End::Fragment(piece)) => Err(piece),
+        Err(skipped) => Ok(skipped.into()),
+    }
+}
+
+impl From<Skipped> for Found {
+    fn from(skipped: Skipped) -> Self {
+        match skipped {
+            Skipped::Problem(problem) => Self::Nothing(problem),
+            Skipped::Other(other) => Self::Other(other),
+        }
+    }
+}
+
+/// Reads a TCP header.
+#[inline]
+pub(crate) fn tcp(context: Context, walk: &Walk, ip: &Ip, octets: Octets<'_>) -> Found {
+    match parse_tcp(context, ip, octets) {
         Ok((packet, _)) if walk.is_beyond => Found::Flawed(packet, Problem::BeyondFrame),
         Ok((packet, Some(problem))) => Found::Flawed(packet, problem),
         Ok((packet, None)) => Found::Tcp(packet),
-        Err(Skipped::Problem(problem)) => Found::Nothing(problem),
-        Err(Skipped::Other(other)) => Found::Other(other),
-    })
+        Err(skipped) => skipped.into(),
+    }
 }
 
 fn word(octets: &[u8], at: usize) -> u16 {
@@ -98,6 +111,7 @@ fn long(octets: &[u8], at: usize) -> u32 {
 }
 
 /// Takes an IP header off.
+#[inline]
 pub(crate) fn header<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [first] = *octets.first()?;
     match first >> 4 {
@@ -107,6 +121,7 @@ pub(crate) fn header<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>
     }
 }
 
+#[inline]
 fn header_v4<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let fixed = octets.first::<20>()?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
@@ -176,6 +191,7 @@ fn piece(piece: Piece<'_>) -> Result<Next<'_>, Skipped> {
     Ok(Next::Layer(Layer::Transport(piece.protocol, piece.ip), piece.octets))
 }
 
+#[inline]
 fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, Option<Problem>), Skipped> {
     // Up to the window: checksum, urgent pointer and options may be cut.
     let (kept, len) = (octets.kept(), octets.len());

@@ -82,6 +82,10 @@ impl LinkType {
         self.framing().is_some()
     }
 
+    pub(crate) fn is_ethernet(self) -> bool {
+        matches!(self.framing(), Some(Framing::Ethernet))
+    }
+
     /// Takes the link type's own header off.
     pub(crate) fn begin(self, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
         let (layer, octets) = match self.framing().ok_or(Problem::UnknownLink)? {

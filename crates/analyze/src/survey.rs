@@ -72,6 +72,7 @@ impl Survey {
     }
 
     fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
+        self.let_go(Some(frame.at), finished);
         self.totals.frames += 1;
         let problems = &mut self.totals.problems;
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
@@ -98,38 +99,38 @@ impl Survey {
             }
         };
         self.totals.tcp_packets += u64::from(packet.is_some());
-        let held = self.held.replace(Held { number: frame.number, at: frame.at, packet });
-        if let Some(held) = held {
-            self.let_go(held, Some(frame.at), finished);
-        }
+        self.held = Some(Held { number: frame.number, at: frame.at, packet });
     }
 
-    /// `next` is the time of the frame behind it, if there is one.
-    fn let_go(&mut self, held: Held, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
-        let at = self.time_of(&held, next);
-        self.look_at_clock(at, held.number);
-        if let Some(packet) = held.packet {
-            self.connections.take(&Packet { at, ..packet }, &mut self.totals.problems, finished);
+    /// `next` is the time of the frame behind the one that waits, if there is one.
+    fn let_go(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
+        let Some((number, at)) = self.held.as_ref().map(|held| (held.number, held.at)) else { return };
+        let at = self.time_of(number, at, next);
+        self.look_at_clock(at, number);
+        if let Some(packet) = self.held.as_mut().and_then(|held| held.packet.as_mut()) {
+            packet.at = at;
+            self.connections.take(packet, &mut self.totals.problems, finished);
         }
+        self.held = None;
     }
 
     /// The frame's own time, unless its neighbours show that it cannot be.
-    fn time_of(&mut self, held: &Held, next: Option<Timestamp>) -> Timestamp {
-        let Some(next) = next else { return held.at };
+    fn time_of(&mut self, number: u64, at: Timestamp, next: Option<Timestamp>) -> Timestamp {
+        let Some(next) = next else { return at };
         let after = |later: Timestamp, earlier: Timestamp| later.0.saturating_sub(earlier.0);
         let before = self.totals.begin_unix_ns.map(|_| self.last);
         let stands_out = match before {
-            None => after(held.at, next) > JUMP,
-            Some(before) if held.at > before => {
-                after(held.at, before) > JUMP && after(held.at, next) > JUMP && after(before, next) <= JUMP
+            None => after(at, next) > JUMP,
+            Some(before) if at > before => {
+                after(at, before) > JUMP && after(at, next) > JUMP && after(before, next) <= JUMP
             }
-            Some(before) => after(before, held.at) > JUMP && after(next, before) >= 0,
+            Some(before) => after(before, at) > JUMP && after(next, before) >= 0,
         };
         if !stands_out {
-            return held.at;
+            return at;
         }
-        let detail = format!("to {} s since 1970", held.at.0 / 1_000_000_000);
-        self.totals.problems.note_detail(Problem::ClockJumped, held.number, detail);
+        let detail = format!("to {} s since 1970", at.0 / 1_000_000_000);
+        self.totals.problems.note_detail(Problem::ClockJumped, number, detail);
         before.unwrap_or(next)
     }
 
@@ -151,9 +152,7 @@ impl Survey {
 
     /// Nothing comes behind the last frame for now.
     fn flush(&mut self, finished: &mut dyn FnMut(Finished)) {
-        if let Some(held) = self.held.take() {
-            self.let_go(held, None, finished);
-        }
+        self.let_go(None, finished);
     }
 
     /// Takes in what [`Capture::read`] returns, and calls `finished` with each connection that is over.
@@ -239,10 +238,8 @@ mod tests {
         for (number, at) in times.iter().enumerate() {
             let at = Timestamp(*at * 1_000_000_000);
             let packet = Packet { number: number as u64 + 1, at, ..data(number as u32) };
-            let held = world.held.replace(Held { number: packet.number, at, packet: Some(packet) });
-            if let Some(held) = held {
-                world.let_go(held, Some(at), &mut finished);
-            }
+            world.let_go(Some(at), &mut finished);
+            world.held = Some(Held { number: packet.number, at, packet: Some(packet) });
         }
         let totals = world.finish(&mut finished);
         (totals, seconds)

@@ -104,6 +104,23 @@ impl Walk {
         Err(Other::TooDeep.into())
     }
 
+    /// Most frames are Ethernet with IP and TCP in them, for which the way is short: the steps would take twice the time.
+    #[inline]
+    pub(crate) fn straight<'a>(&mut self, link: LinkType, octets: Octets<'a>) -> Option<(Ip, Octets<'a>)> {
+        if !link.is_ethernet() {
+            return None;
+        }
+        let (kind, inside) = (octets.word(12).ok()?, octets.from(14).ok()?);
+        let next = match kind {
+            ethernet::IPV4 | ethernet::IPV6 => ip::header(inside, self).ok()?,
+            _ => return None,
+        };
+        match next {
+            Next::Layer(Layer::Transport(ip::TCP, ip), octets) => Some((ip, octets)),
+            _ => None,
+        }
+    }
+
     fn step<'a>(&mut self, layer: Layer, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
         match layer {
             Layer::Ethernet => ethernet::frame(octets),
