@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::connection::{Connection, Ended, Keep};
 use super::endpoints::Endpoints;
+use super::icmp::IcmpError;
 use super::packet::{Packet, Timestamp};
 use super::problem::{Problem, Problems};
 
@@ -17,24 +18,28 @@ pub struct Finished {
 }
 
 /// The connections whose every packet is kept, as a [`Trace`](crate::trace::Trace).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Traces {
     /// None of them: memory does not grow with the capture.
     #[default]
     None,
     /// The one with this number.
     Of(u64),
+    /// Those with these numbers.
+    Among(Vec<u64>),
     /// Every connection.
     All,
 }
 
 impl Traces {
-    fn keep(self, number: u64) -> Keep {
-        match self {
-            Self::None => Keep::Findings,
-            Self::Of(wanted) if wanted != number => Keep::Findings,
-            Self::Of(_) | Self::All => Keep::Trace,
-        }
+    fn keep(&self, number: u64) -> Keep {
+        let wanted = match self {
+            Self::None => false,
+            Self::Of(wanted) => *wanted == number,
+            Self::Among(wanted) => wanted.contains(&number),
+            Self::All => true,
+        };
+        if wanted { Keep::Trace } else { Keep::Findings }
     }
 }
 
@@ -162,6 +167,36 @@ impl Connections {
         if self.since_sweep > self.by_ends.len().max(SWEEP) {
             self.finish_old(packet.at, finished);
         }
+    }
+
+    /// Whether the packet's octets are worth keeping: the last packet's connection may have no more use for them.
+    pub(crate) fn may_want_octets(&self, packet: &Packet) -> bool {
+        let last = self.last.and_then(|at| self.slots[at].as_ref());
+        let its = last.filter(|open| open.connection.ends().is_between(packet.src, packet.dst));
+        its.is_none_or(|open| open.connection.wants_octets(packet))
+    }
+
+    /// Takes in what was kept of the payload of the packet that was taken in last, if it is of any interest.
+    pub(crate) fn take_octets(&mut self, packet: &Packet, octets: &[u8]) {
+        let Some(at) = self.last else { return };
+        let is_its = |open: &&mut Box<Open>| {
+            open.connection.ends().is_between(packet.src, packet.dst) && open.connection.wants_octets(packet)
+        };
+        let Some(open) = self.slots[at].as_mut().filter(is_its) else { return };
+        open.connection.take_octets(packet, octets);
+        let octets = open.weigh();
+        self.octets = self.octets - std::mem::replace(&mut open.octets, octets) + octets;
+    }
+
+    /// Takes in an error in frame `number`. Returns whether it is about a connection that is followed.
+    pub(crate) fn take_icmp(&mut self, error: &IcmpError, number: u64, at: Timestamp) -> bool {
+        let [from, to] = error.about;
+        let Some(slot) = self.by_ends.get(&Endpoints::sorted(from, to)) else { return false };
+        let Some(open) = self.slots[*slot].as_mut() else { return false };
+        open.connection.take_icmp(error, number, at);
+        let octets = open.weigh();
+        self.octets = self.octets - std::mem::replace(&mut open.octets, octets) + octets;
+        true
     }
 
     fn find(&self, packet: &Packet) -> Option<usize> {

@@ -47,6 +47,7 @@ pub mod decisions;
 mod encapsulation;
 mod endpoints;
 pub mod fragments;
+mod icmp;
 pub mod ip;
 pub mod link_layer;
 pub mod other;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::capture::{Capture, Frame, Next};
 use super::connections::{Connections, Finished, Limits, Traces};
 use super::fragments::Fragments;
+use super::icmp;
 use super::ip::Found;
 use super::other::Others;
 use super::packet::{Packet, Timestamp};
@@ -23,6 +24,10 @@ pub struct Totals {
     pub others: Others,
     /// Frames with a part of a packet that a later frame completed.
     pub fragments: u64,
+    /// Of these: ICMP errors about TCP packets.
+    pub icmp_errors: u64,
+    /// Of these: about connections that are not in the capture, or were not followed any more.
+    pub icmp_errors_elsewhere: u64,
     /// Connections that were followed.
     pub connections: u64,
     /// The time of the first frame in nanoseconds since 1970; `None` if there is no frame.
@@ -42,6 +47,8 @@ pub struct Survey {
     latest: Timestamp,
     /// The last frame waits until the next one shows whether its time can be.
     held: Option<Held>,
+    /// The payload of its packet, if its connection asks for it.
+    payload: Vec<u8>,
     /// The time of the frame before that.
     last: Timestamp,
     largest_step_back: f64,
@@ -66,6 +73,7 @@ impl Survey {
             earliest: Timestamp::default(),
             latest: Timestamp::default(),
             held: None,
+            payload: Vec::new(),
             last: Timestamp::default(),
             largest_step_back: 0.0,
         }
@@ -95,11 +103,25 @@ impl Survey {
             Found::Other(other) => {
                 self.totals.others.note(other);
                 self.totals.other_frames += 1;
+                self.take_icmp(frame);
                 None
             }
         };
         self.totals.tcp_packets += u64::from(packet.is_some());
+        self.payload.clear();
+        if let Some(packet) = packet.as_ref().filter(|packet| packet.len > 0)
+            && self.connections.may_want_octets(packet)
+        {
+            self.payload.extend_from_slice(payload(frame, packet));
+        }
         self.held = Some(Held { number: frame.number, at: frame.at, packet });
+    }
+
+    fn take_icmp(&mut self, frame: &Frame<'_>) {
+        let Some(error) = frame.ip_packet().and_then(icmp::read) else { return };
+        self.totals.icmp_errors += 1;
+        let is_here = self.connections.take_icmp(&error, frame.number, frame.at);
+        self.totals.icmp_errors_elsewhere += u64::from(!is_here);
     }
 
     /// `next` is the time of the frame behind the one that waits, if there is one.
@@ -110,6 +132,9 @@ impl Survey {
         if let Some(packet) = self.held.as_mut().and_then(|held| held.packet.as_mut()) {
             packet.at = at;
             self.connections.take(packet, &mut self.totals.problems, finished);
+            if !self.payload.is_empty() {
+                self.connections.take_octets(packet, &self.payload);
+            }
         }
         self.held = None;
     }
@@ -178,6 +203,11 @@ impl Survey {
         Progress::More
     }
 
+    /// When the first frame came.
+    pub fn begin(&self) -> Option<Timestamp> {
+        self.totals.begin_unix_ns.map(Timestamp)
+    }
+
     /// Finishes the connections that have been over for a while at `now`. [`feed`](Self::feed) does it by itself while
     /// packets come; on a quiet interface this is to be called from time to time.
     pub fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
@@ -201,6 +231,20 @@ impl Survey {
         self.connections.finish(finished);
         self.totals
     }
+}
+
+/// As much of the packet's payload as was kept: it is at the end of the IP packet, whatever headers are before it.
+fn payload<'a>(frame: &Frame<'a>, packet: &Packet) -> &'a [u8] {
+    let Some(octets) = frame.ip_packet() else { return &[] };
+    let word =
+        |at: usize| octets.get(at..at + 2).map(|two| usize::from(u16::from_be_bytes([two[0], two[1]])));
+    let total =
+        if packet.src.is_ipv4() { word(2) } else { word(4).filter(|len| *len > 0).map(|len| 40 + len) };
+    // The device will split the packet, which is longer than the field can say.
+    let on_wire = (frame.length as usize).saturating_sub(frame.data.len() - octets.len());
+    let end = total.filter(|total| *total > 0).unwrap_or(on_wire);
+    let begin = end.saturating_sub(packet.len as usize);
+    octets.get(begin..end.min(octets.len())).unwrap_or_default()
 }
 
 /// What to do after [`Survey::feed`].

@@ -1,13 +1,17 @@
-//! `airtcp report`: what `airtcp lab run` has kept, as one HTML file.
+//! `airtcp report`: what `airtcp lab run` has kept, or any captures, as one HTML file.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use airtcp_lab::page::{self, RunDirError};
 use airtcp_numbers::units;
+use airtcp_report::captures::{self, Bounds};
+use airtcp_report::html::Page;
 use anyhow::Context;
 use clap::Args;
+use jiff::tz::TimeZone;
 
+use crate::analyze;
 use crate::shared::{failure, say};
 
 /// Write one HTML file with tables of the runs and graphs to zoom into; it fetches nothing from the network.
@@ -17,9 +21,15 @@ use crate::shared::{failure, say};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Report {
-    /// Directories that `airtcp lab run` or `airtcp demo` has made, or directories of single transfers in them
-    #[arg(required = true, value_name = "RUNDIR")]
-    directories: Vec<PathBuf>,
+    /// Directories that `airtcp lab run` or `airtcp demo` has made, or directories of single transfers in them; or captures
+    #[arg(required = true, value_name = "RUNDIR|FILE")]
+    sources: Vec<PathBuf>,
+    /// Of captures, only these packets, in tcpdump's language
+    #[arg(long, short, value_name = "FILTER")]
+    filter: Option<String>,
+    /// Draw at most this many connections of each capture, those with most data
+    #[arg(long, visible_alias = "top", value_name = "N", default_value_t = Bounds::default().drawn)]
+    most: usize,
     /// File to write; an old one is overwritten
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
@@ -31,22 +41,37 @@ Examples:
     airtcp report lab/001-wcdma-384-jitter -o jitter.html
   The scenes of a demo
     airtcp report target/demo
+  Any capture: a table of its connections, and graphs of those with most data
+    airtcp report eth0.pcap -f 'host 10.0.0.1'
   Two transfers beside each other
     airtcp report lab/001-geo/01-newreno lab/001-geo/01-linux-cubic";
 
 impl Report {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let page = page::page(&self.directories).map_err(|error| match error {
-            RunDirError::NotARun(_) => failure::usage(error.to_string()),
-            error => error.into(),
-        })?;
+        let (captures, directories): (Vec<_>, Vec<_>) =
+            self.sources.iter().cloned().partition(|source| source.is_file());
+        let mut page = match directories[..] {
+            [] => Page { title: "airtcp: connections".to_owned(), ..Page::default() },
+            _ => page::page(&directories).map_err(|error| match error {
+                RunDirError::NotARun(_) => failure::usage(error.to_string()),
+                error => error.into(),
+            })?,
+        };
+        let zone = TimeZone::system();
+        let bounds = Bounds { drawn: self.most, ..Bounds::default() };
+        for capture in &captures {
+            let when = |nanos: i64| analyze::moment::long(nanos, &zone);
+            captures::add(&mut page, capture, self.filter.as_deref(), bounds, &when)
+                .map_err(analyze::failed)?;
+        }
         let html = page.html();
         airfiles::write(&self.output, &html)
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         let size = units::show_bytes(html.len() as u64);
+        let what = if directories.is_empty() { "graph" } else { "transfer" };
         let transfers = match page.runs.len() {
-            1 => "1 transfer".to_owned(),
-            many => format!("{many} transfers"),
+            1 => format!("1 {what}"),
+            many => format!("{many} {what}s"),
         };
         writeln!(say::out(), "{}: {transfers}, {size}; open it in a browser", self.output.display())?;
         Ok(())

@@ -27,7 +27,7 @@ pub enum RunDirError {
     /// Neither an experiment nor a transfer was kept here.
     #[error(
         "{} is no run directory: it has neither lab.json nor fixed.pcap. Give the directory that `airtcp lab run \
-         --output` has made, or one of the transfers in it", .0.display()
+         --output` has made, one of the transfers in it, or a capture", .0.display()
     )]
     NotARun(PathBuf),
     #[error("cannot read {}: {source}", .path.display())]

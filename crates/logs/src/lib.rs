@@ -148,17 +148,21 @@ impl LogArgs {
     }
 }
 
+/// The library that draws: it warns of letters without an outline, which no person has asked for.
+const DRAWING: &str = "tiny_skia";
+
 /// The one rule: what RUST_LOG names goes by RUST_LOG, everything else by `-v` and `-q`. A level alone names everything.
 fn targets(level: LevelFilter, asked: &str) -> (Targets, Option<String>) {
-    let usual = Targets::new().with_default(level);
+    let usual = Targets::new().with_default(level).with_target(DRAWING, LevelFilter::OFF);
     if asked.trim().is_empty() {
         return (usual, None);
     }
     match asked.parse::<Targets>() {
-        Ok(named) => {
-            let default = named.default_level().unwrap_or(level);
-            (named.with_default(default), None)
-        }
+        Ok(named) => match named.default_level() {
+            Some(_) => (named, None),
+            None if asked.contains(DRAWING) => (named.with_default(level), None),
+            None => (named.with_default(level).with_target(DRAWING, LevelFilter::OFF), None),
+        },
         Err(why) => (usual, Some(why.to_string())),
     }
 }
@@ -225,6 +229,21 @@ mod tests {
             let all = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
             let last = all.into_iter().rfind(|level| targets.would_enable(target, level));
             assert_eq!(last, Some(shown), "RUST_LOG={asked}: {target}");
+        }
+    }
+
+    #[test]
+    fn the_drawing_library_is_heard_only_if_it_is_named() {
+        for (asked, shown) in [
+            ("", false),
+            ("airtcp=debug", false),
+            ("warn", true),
+            ("tiny_skia=warn", true),
+            ("airtcp=debug,tiny_skia::painter=warn", true),
+        ] {
+            let (targets, misread) = targets(LevelFilter::TRACE, asked);
+            assert_eq!(misread, None);
+            assert_eq!(targets.would_enable("tiny_skia::painter", &Level::WARN), shown, "RUST_LOG={asked}");
         }
     }
 

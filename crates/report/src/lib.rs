@@ -27,12 +27,14 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! - [`captures`] makes a page of any capture.
 //! - [`panels`] chooses what of a trace is shown; [`emulation`] reads what airlink wrote about the path below.
 //! - [`plot`] draws series over axes and knows nothing of TCP.
 //! - [`xplot`](mod@xplot) writes the files of the program of that name.
 
 #![warn(missing_docs)]
 
+pub mod captures;
 pub mod emulation;
 pub mod html;
 mod looks;

@@ -53,6 +53,7 @@ impl Sign {
                 Mark::Disc => "disc",
                 Mark::Ring => "ring",
                 Mark::OpenSquare => "open-square",
+                Mark::Frame => "frame",
                 Mark::Cross => "cross",
                 Mark::CrossInRing => "cross-in-ring",
                 Mark::CrossInSquare => "cross-in-square",
@@ -104,7 +105,8 @@ pub(crate) const IDLE: Look = look("idle", "idle until a timeout", GREY, Sign::A
 pub(crate) const RECOVERY: Look = look("recovery", "recovery", SKY, Sign::FullBand);
 pub(crate) const RESTARTED: Look = look("restarted", "restarted", VERMILION, Sign::HatchedBand);
 pub(crate) const REDUCED: Look = look("reduced", "reduced", ORANGE, Sign::LowBand);
-pub(crate) const TIMER: Look = mark("timer-fired", "timer fired", VERMILION, Mark::Square);
+/// Around the triangle of the window that is lowered at the same moment.
+pub(crate) const TIMER: Look = mark("timer-fired", "timer fired", VERMILION, Mark::Frame);
 pub(crate) const LOWERED: Look = mark("lowered", "window lowered", VERMILION, Mark::Down);
 pub(crate) const RAISED: Look = mark("raised", "window raised", GREEN, Mark::Up);
 pub(crate) const DECLARED: Look = mark("declared-lost", "declared lost", BLACK, Mark::Cross);

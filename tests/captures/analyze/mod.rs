@@ -1,11 +1,17 @@
 //! `airtcp analyze` and whatever it is given: every kind of capture, and none. tshark counts the same packets and
 //! connections, where it reads the file at all.
 
+mod choosing;
 mod command;
 mod compressed;
 mod crowd;
 mod frames;
+mod handshakes;
+mod made;
+mod names;
 mod problems;
+mod report;
+mod windows;
 
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;

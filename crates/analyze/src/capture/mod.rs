@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use compressed::Compression;
 use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
-use super::encapsulation::{Layer, Octets};
+use super::encapsulation::{Layer, Octets, Walk};
 use super::ip::{self, Context, Found};
 use super::link_layer::LinkType;
 use super::packet::Timestamp;
@@ -40,7 +40,13 @@ pub struct Frame<'a> {
     pub snap_length: Option<u32>,
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
+    /// The outermost IP packet, as far as it was kept.
+    pub(crate) fn ip_packet(&self) -> Option<&'a [u8]> {
+        let octets = Octets::new(self.data, self.length as usize);
+        Some(Walk::default().outermost_ip(self.link, octets)?.kept())
+    }
+
     /// Reads the headers inside. A fragment is a problem here: [`Fragments`](crate::fragments::Fragments) puts them
     /// together.
     pub fn packet(&self) -> Found {

@@ -12,8 +12,27 @@ const INSTANT: i64 = 50_000;
 /// The last packets of one end.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    recent: [(u64, i64); REMEMBERED],
+    recent: [Seen; REMEMBERED],
     next: u8,
+}
+
+/// A fingerprint, and below it the lower bits of the time in microseconds: there may be a hundred thousand connections.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen(u64);
+
+impl Seen {
+    /// Some 17 s: what is known is younger, or of no interest.
+    const TIME: u64 = (1 << 24) - 1;
+
+    fn new(fingerprint: u64, at: i64) -> Self {
+        Self(fingerprint & !Self::TIME | (at / 1000).cast_unsigned() & Self::TIME)
+    }
+
+    /// Whether `self` is the same packet as an earlier one, which came at most `moment` nanoseconds before.
+    fn is_copy_of(self, earlier: Self, moment: i64) -> bool {
+        let passed = self.0.wrapping_sub(earlier.0) & Self::TIME;
+        (self.0 ^ earlier.0) & !Self::TIME == 0 && passed.cast_signed() * 1000 <= moment
+    }
 }
 
 impl Copies {
@@ -22,18 +41,17 @@ impl Copies {
         // Without identification two duplicate ACKs look the same, but are two.
         let comparable = identified || packet.len > 0;
         let moment = if identified { MOMENT } else { INSTANT };
-        let fingerprint = fingerprint(packet);
-        let known = |(other, then): &(u64, i64)| *other == fingerprint && at - then <= moment;
-        if comparable && self.recent.iter().any(known) {
+        let seen = Seen::new(fingerprint(packet), at);
+        if comparable && self.recent.iter().any(|earlier| seen.is_copy_of(*earlier, moment)) {
             return true;
         }
-        self.recent[usize::from(self.next)] = (fingerprint, at);
+        self.recent[usize::from(self.next)] = seen;
         self.next = (self.next + 1) % REMEMBERED as u8;
         false
     }
 }
 
-/// A hash of everything that differs in a retransmission or in another ACK. It is never 0.
+/// A hash of everything that differs in a retransmission or in another ACK. Its upper bits are never all 0.
 fn fingerprint(packet: &Packet) -> u64 {
     let timestamps = packet.options.timestamps.unwrap_or_default();
     let words = [
@@ -49,5 +67,5 @@ fn fingerprint(packet: &Packet) -> u64 {
         let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         mixed ^ mixed >> 29
     });
-    hash | 1
+    hash | 1 << 63
 }

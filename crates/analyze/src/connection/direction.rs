@@ -383,6 +383,7 @@ impl Direction {
                 self.sizes.longest,
                 flight_is_known,
             ),
+            path_mtu: None,
         };
         (findings, self.trace.map(|trace| *trace))
     }

@@ -2,9 +2,12 @@
 //!
 //! What cannot be told is `null`, `unknown` or `cannot-be-told`: no field is ever left out.
 
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
+
+pub use crate::icmp::IcmpKind;
 
 /// Everything that is said about a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,6 +26,8 @@ pub struct ConnectionFindings {
     pub copies: u64,
     /// Packets that are older than the one before them: they count as if they had come at the same time.
     pub clock_went_back: u64,
+    /// What the client calls the server; `None` if its first octets do not say it or were not kept.
+    pub name: Option<Name>,
     /// What is seen of the handshake.
     pub handshake: Handshake,
     /// Where the capture was made.
@@ -38,6 +43,10 @@ pub struct ConnectionFindings {
     pub sack: bool,
     /// A packet of either end is ECN-capable (RFC 3168).
     pub ecn: bool,
+    /// From data of `ends[0]` to the next data of `ends[1]`.
+    pub answers: AnswerFindings,
+    /// ICMP errors about packets of either end, each kind from each sender once, eight at most.
+    pub icmp: Vec<IcmpFindings>,
     /// Data of `ends[0]`, then of `ends[1]`.
     pub directions: [DirectionFindings; 2],
 }
@@ -47,6 +56,12 @@ pub struct ConnectionFindings {
 pub struct Handshake {
     /// How much of it the capture has.
     pub seen: HandshakeSeen,
+    /// What came of it.
+    pub outcome: Opening,
+    /// RSTs before the connection was open.
+    pub resets: u64,
+    /// What the SYN of `ends[0]`, then that of `ends[1]` said; `None` where the capture has none.
+    pub syns: [Option<SynFindings>; 2],
     /// From the SYN to the SYN-ACK: the way from the capture to `ends[1]` and back.
     pub syn_to_syn_ack_seconds: Option<f64>,
     /// From the SYN-ACK to its acknowledgment: the way from the capture to `ends[0]` and back.
@@ -65,6 +80,126 @@ pub enum HandshakeSeen {
     Part,
     /// No SYN: the capture began later.
     None,
+}
+
+/// What came of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum Opening {
+    /// The connection was open: the SYN-ACK was acknowledged, or data came.
+    Open,
+    /// The SYN was answered by an RST.
+    Refused,
+    /// An RST came between the SYN-ACK and its acknowledgment, or from who had sent the SYN.
+    Reset {
+        /// Index in [`ConnectionFindings::ends`].
+        by: usize,
+    },
+    /// ICMP says that the SYN cannot get there.
+    Unreachable,
+    /// Nothing came back.
+    NoAnswer,
+    /// The SYN-ACK came, and nothing upon it.
+    HalfOpen,
+    /// The capture has no SYN.
+    Unseen,
+}
+
+impl Opening {
+    /// Whether no connection came of it.
+    pub fn has_failed(self) -> bool {
+        !matches!(self, Self::Open | Self::Unseen)
+    }
+}
+
+/// What the SYN of an end said: the last one, if it was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SynFindings {
+    /// How often it was sent, 255 times at most.
+    pub times: u64,
+    /// The MSS option: the longest segment that this end takes.
+    pub mss: Option<u16>,
+    /// The window scale option (RFC 7323 §2), as it stands there. It counts if both ends have it.
+    pub window_scale: Option<u8>,
+    /// The SACK-permitted option (RFC 2018 §2).
+    pub sack_permitted: bool,
+    /// The timestamps option (RFC 7323 §3).
+    pub timestamps: bool,
+    /// The capture did not keep all of its options.
+    pub cut: bool,
+}
+
+/// What a client calls its server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Name {
+    /// As the client wrote it, control characters as escapes.
+    pub name: String,
+    /// Where it stands.
+    pub by: NamedBy,
+}
+
+impl Name {
+    pub(super) fn new(by: NamedBy, octets: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(octets);
+        let escaped = text.chars().map(|c| match c {
+            c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+            c => c.to_string(),
+        });
+        Self { name: escaped.collect(), by }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Where the name of a server stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NamedBy {
+    /// In a TLS ClientHello (RFC 6066 §3).
+    TlsServerName,
+    /// In the Host of an HTTP request (RFC 9110 §7.2).
+    HttpHost,
+}
+
+/// How long `ends[1]` took to answer: from the last new data of `ends[0]` to its own next new data. A capture at `ends[0]`
+/// has the round trip in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct AnswerFindings {
+    /// How often data of `ends[1]` followed data of `ends[0]`.
+    pub count: u64,
+    /// The first time.
+    pub first_seconds: Option<f64>,
+    /// The mean of all.
+    pub mean_seconds: Option<f64>,
+    /// The longest.
+    pub max_seconds: Option<f64>,
+}
+
+/// ICMP errors of one kind, from one sender, about the packets of one end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IcmpFindings {
+    /// What they say.
+    pub kind: IcmpKind,
+    /// The type of ICMP, or of ICMPv6 if `from` is an IPv6 address.
+    pub icmp_type: u8,
+    /// Its code.
+    pub icmp_code: u8,
+    /// Who sent them.
+    pub from: IpAddr,
+    /// Whose packets they are about: an index in [`ConnectionFindings::ends`].
+    pub about: usize,
+    /// How many.
+    pub count: u64,
+    /// The frame number of the first one.
+    pub first_frame: u64,
+    /// When it came, since the connection's first packet.
+    pub first_seconds: f64,
+    /// The least MTU of the next link that they name.
+    pub mtu: Option<u32>,
 }
 
 /// Where the capture was made: what round trips, the order of events and losses mean depends on it.
@@ -143,6 +278,42 @@ pub struct DirectionFindings {
     pub marks: Marks,
     /// What kind of sender it looks like.
     pub sender: SenderFindings,
+    /// What shows the MTU of the path; `None` if neither ICMP nor lost segments do.
+    pub path_mtu: Option<PathMtuFindings>,
+}
+
+/// Segments that are too long for the path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathMtuFindings {
+    /// Whether long segments vanish on the way.
+    pub black_hole: BlackHole,
+    /// Payload of the segment that was sent again and never acknowledged whole.
+    pub lost_segment_bytes: Option<u64>,
+    /// The frame in which it was first sent again.
+    pub lost_segment_frame: Option<u64>,
+    /// How often it was sent.
+    pub lost_segment_times: u64,
+    /// Its data were then sent in shorter segments.
+    pub in_pieces: bool,
+    /// The longest payload that was acknowledged.
+    pub longest_acked_bytes: u64,
+    /// The least MTU that ICMP names to the sender.
+    pub icmp_mtu: Option<u32>,
+    /// Packets above it that were sent all the same.
+    pub above_icmp_mtu: u64,
+}
+
+/// Whether long segments vanish on the way (RFC 2923 §2.1): one of more than 512 octets was sent three times or more, and
+/// nothing as long was ever acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlackHole {
+    /// Nothing shows one.
+    No,
+    /// The other end was not heard of any more: it may be gone altogether.
+    Possible,
+    /// The other end still sent packets, the same data arrived in shorter segments, or ICMP says so.
+    Likely,
 }
 
 /// Octets over time, from the direction's first data on, in 200 bins of equal width at most.

@@ -7,13 +7,17 @@
 
 mod ack;
 mod anomalies;
+mod answers;
 mod compact;
 mod copies;
 mod direction;
 pub mod findings;
 mod flight;
 mod guess;
+mod long_segments;
+mod naming;
 mod numbering;
+mod opening;
 mod receiver_window;
 pub(super) mod rtt;
 mod send;
@@ -29,13 +33,18 @@ use airwire::segment::Flags;
 use airwire::seq::Seq;
 pub use findings::ConnectionFindings;
 
-use self::compact::CompactOption;
+use self::answers::Answers;
+use self::compact::{CompactOption, OnDemand};
 use self::copies::Copies;
 use self::direction::{Direction, Moment};
-use self::findings::{Close, Handshake, HandshakeSeen};
+use self::findings::{Close, DirectionFindings, Handshake, HandshakeSeen, SynFindings};
+use self::long_segments::LongSegments;
+use self::naming::Naming;
+use self::opening::{Messages, Progress, Stage, Step};
 use self::receiver_window::Scale;
 use self::vantage::ReplyDelay;
 use super::endpoints::Endpoints;
+use super::icmp::{IcmpError, IcmpKind};
 use super::packet::{Packet, Timestamp};
 use super::trace::Trace;
 
@@ -63,8 +72,6 @@ pub(crate) struct Connection {
     begin: Timestamp,
     /// Nanoseconds since `begin`; never goes back.
     now: i64,
-    /// By how much the clock was set back, in all.
-    set_back: i64,
     packets: u64,
     copied: u32,
     clock_went_back: u32,
@@ -74,10 +81,23 @@ pub(crate) struct Connection {
     syns: [Option<Syn>; 2],
     /// The times of the handshake: from SYN to SYN-ACK, and from that to its ACK.
     opening: [CompactOption; 2],
+    progress: Progress,
+    rare: OnDemand<Rare>,
+    naming: Naming,
+    answers: Answers,
+    long_segments: [LongSegments; 2],
     close: Close,
     timestamps: bool,
     sacks: bool,
     ecn: bool,
+}
+
+/// What hardly any connection has.
+#[derive(Debug, Default)]
+struct Rare {
+    /// By how much the clock was set back, in all.
+    set_back: i64,
+    icmp: Messages,
 }
 
 /// What the SYN of one end said: the last one, if it was sent again.
@@ -125,7 +145,6 @@ impl Connection {
             first_packet: first.number,
             begin: first.at,
             now: 0,
-            set_back: 0,
             packets: 0,
             copied: 0,
             clock_went_back: 0,
@@ -134,6 +153,11 @@ impl Connection {
             directions: [direction(0), direction(1)],
             syns: [None; 2],
             opening: [CompactOption::default(); 2],
+            progress: Progress::default(),
+            rare: OnDemand::default(),
+            naming: Naming::default(),
+            answers: Answers::default(),
+            long_segments: Default::default(),
             close: Close::Open,
             timestamps: false,
             sacks: false,
@@ -143,11 +167,13 @@ impl Connection {
 
     /// Takes in a packet, in the order of the capture.
     pub(crate) fn take(&mut self, packet: &Packet) {
-        let at = packet.at.0.saturating_sub(self.begin.0).saturating_add(self.set_back).min(LONGEST);
+        let at = packet.at.0.saturating_sub(self.begin.0).saturating_add(self.set_back()).min(LONGEST);
         self.clock_went_back += u32::from(at < self.now);
         // Packets a little out of order are no reason to go by another clock.
         if self.now.saturating_sub(at) > SET_BACK {
-            self.set_back = self.set_back.saturating_add(self.now.saturating_sub(at));
+            let step = self.now.saturating_sub(at);
+            let rare = self.rare.get_or_default();
+            rare.set_back = rare.set_back.saturating_add(step);
         }
         let silence = at.max(self.now) - self.now;
         self.now = at.max(self.now);
@@ -157,19 +183,54 @@ impl Connection {
             return;
         }
         if self.copies[from].is_copy(self.now, packet) {
-            self.copied += 1;
+            self.copied = self.copied.saturating_add(1);
             return;
         }
         self.take_handshake(packet, from);
         self.take_reply_delays(packet, from);
 
         let now = self.moment(from, silence);
+        let sent = self.directions[from].flight.max;
         self.directions[from].take_packet(&now, packet);
+        if packet.len > 0 {
+            self.take_data(packet, from, sent);
+        }
         if let Some(ack) = packet.ack {
             let now = self.moment(1 - from, silence);
             self.directions[1 - from].take_ack(&now, packet, ack);
+            self.long_segments[1 - from].acked(self.directions[1 - from].una());
         }
         self.take_close(packet, from);
+    }
+
+    fn set_back(&self) -> i64 {
+        self.rare.get().map_or(0, |rare| rare.set_back)
+    }
+
+    /// Whether [`take_octets`](Self::take_octets) has any use for the octets of this packet.
+    pub(super) fn wants_octets(&self, packet: &Packet) -> bool {
+        self.naming.wants(self.from(packet))
+    }
+
+    /// Takes in as much as was kept of the payload of a packet that was taken in.
+    pub(super) fn take_octets(&mut self, packet: &Packet, octets: &[u8]) {
+        let from = self.from(packet);
+        let Some(offset) = self.directions[from].offset(packet.seq) else { return };
+        let start = offset + u64::from(packet.flags.contains(Flags::SYN));
+        self.naming.take(from, start, octets, packet.len as usize);
+    }
+
+    /// Takes in an error about one of its packets, in frame `number`.
+    pub(super) fn take_icmp(&mut self, error: &IcmpError, number: u64, at: Timestamp) {
+        let about = usize::from(error.about[0] != self.ends.first());
+        self.rare.get_or_default().icmp.take(error, number, at, self.begin, about);
+        if error.kind == IcmpKind::PacketTooBig {
+            self.long_segments[about].too_big(error.mtu);
+        }
+    }
+
+    fn from(&self, packet: &Packet) -> usize {
+        usize::from(packet.src != self.ends.first())
     }
 
     pub(super) fn ends(&self) -> &Endpoints {
@@ -186,14 +247,24 @@ impl Connection {
         if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::RST) {
             return false;
         }
-        let from = usize::from(packet.src != self.ends.first());
-        !self.directions[from].may_begin_with(packet.seq)
+        let from = self.from(packet);
+        !self.is_late_answer(packet, from) && !self.directions[from].may_begin_with(packet.seq)
+    }
+
+    /// Whether it is the SYN-ACK for a SYN that was refused before: the RST had no number to go by.
+    fn is_late_answer(&self, packet: &Packet, from: usize) -> bool {
+        let syn = self.directions[0].numbering.syn_range().end;
+        self.progress.stage == Stage::Refused
+            && from == 1
+            && packet.ack.and_then(|ack| self.directions[0].offset(ack)) == Some(syn)
     }
 
     /// Octets of memory, without the traces.
     pub(super) fn octets(&self) -> usize {
         let heap: usize = self.directions.iter().map(Direction::heap).sum();
-        size_of::<Self>() + self.ends.heap() + heap
+        let long: usize = self.long_segments.iter().map(LongSegments::heap).sum();
+        let icmp = self.rare.get().map_or(0, |rare| size_of::<i64>() + rare.icmp.heap());
+        size_of::<Self>() + self.ends.heap() + heap + long + icmp + self.naming.heap()
     }
 
     pub(super) fn packets(&self) -> u64 {
@@ -208,21 +279,28 @@ impl Connection {
         let answers_after = [self.reply_delays[0].least(), self.reply_delays[1].least()];
         let capture_at = vantage::capture_at(answers_after);
         let handshake = self.handshake();
+        let messages = self.rare.into_inner().icmp;
         let timestamps = Syn::agreed(self.syns, |syn| syn.timestamps).unwrap_or(self.timestamps);
         let sack = Syn::agreed(self.syns, |syn| syn.sack).unwrap_or(self.sacks);
         let mss = [self.directions[1].numbering.syn_mss, self.directions[0].numbering.syn_mss];
         let ends = self.ends.both();
+        let [first_mtu, second_mtu] = self.long_segments;
         let [first, second] = self.directions;
+        let first_mtu = first_mtu.findings(first.counts.acks > 0);
+        let second_mtu = second_mtu.findings(second.counts.acks > 0);
         let (first, first_trace) = first.findings(ends, 0, capture_at, mss[0]);
         let (second, second_trace) = second.findings(ends, 1, capture_at, mss[1]);
+        let first = DirectionFindings { path_mtu: first_mtu, ..first };
+        let second = DirectionFindings { path_mtu: second_mtu, ..second };
         let findings = ConnectionFindings {
             ends,
             first_packet: self.first_packet,
             begin_unix_ns: self.begin.0,
             seconds: self.now as f64 / 1e9,
             packets: self.packets,
-            copies: self.copied.into(),
-            clock_went_back: self.clock_went_back.into(),
+            copies: u64::from(self.copied),
+            clock_went_back: u64::from(self.clock_went_back),
+            name: self.naming.into_name(),
             handshake,
             capture_at,
             answers_after_seconds: answers_after.map(|ns| ns.map(|ns| ns as f64 / 1e9)),
@@ -230,6 +308,8 @@ impl Connection {
             timestamps,
             sack,
             ecn: self.ecn,
+            answers: self.answers.findings(),
+            icmp: messages.into_findings(),
             directions: [first, second],
         };
         Ended { findings, traces: first_trace.zip(second_trace).map(<[Trace; 2]>::from) }
@@ -259,7 +339,28 @@ impl Connection {
         acked.is_none_or(|acked| acked < syn.end || acked > other.flight.max + ack::UNSEEN)
     }
 
+    /// `sent`: the end of what had been sent before.
+    fn take_data(&mut self, packet: &Packet, from: usize, sent: u64) {
+        let direction = &self.directions[from];
+        let Some(start) = direction.offset(packet.seq) else { return };
+        let is_new = direction.flight.max > sent;
+        if is_new {
+            self.answers.sent(self.now, from);
+        }
+        let ip = if packet.src.is_ipv4() { 20 } else { 40 };
+        self.long_segments[from].sent(start, packet.len, is_new, packet.number, ip + 20);
+    }
+
     fn take_handshake(&mut self, packet: &Packet, from: usize) {
+        if self.is_late_answer(packet, from) {
+            let refused = std::mem::replace(&mut self.directions[1], Direction::new(None));
+            self.directions[1].trace = refused.trace;
+            self.directions[1].counts = refused.counts;
+            self.directions[1].marks = refused.marks;
+        }
+        if self.progress.take(packet, from, self.syns[1].is_some()) == Step::AfterAll {
+            self.close = Close::Open;
+        }
         if !packet.flags.contains(Flags::SYN) {
             let answered = self.syns[1].filter(|syn| self.opening[1].as_time().is_none() && syn.times == 1);
             if let (0, Some(syn), Some(_)) = (from, answered, packet.ack) {
@@ -343,8 +444,24 @@ impl Connection {
         };
         let [to, back] = self.opening.map(CompactOption::as_time);
         let whole = to.zip(back).map(|(to, back)| to + back);
+        let syn = |end: usize| {
+            let syn = self.syns[end]?;
+            Some(SynFindings {
+                times: u64::from(syn.times),
+                mss: self.directions[end].numbering.syn_mss,
+                window_scale: syn.scale,
+                sack_permitted: syn.sack,
+                timestamps: syn.timestamps,
+                cut: syn.cut,
+            })
+        };
         Handshake {
             seen,
+            outcome: self
+                .progress
+                .findings(self.syns.map(|syn| syn.is_some()), self.rare.get().map(|rare| &rare.icmp)),
+            resets: u64::from(self.progress.resets),
+            syns: [syn(0), syn(1)],
             syn_to_syn_ack_seconds: seconds(to),
             syn_ack_to_ack_seconds: seconds(back),
             rtt_seconds: seconds(whole),

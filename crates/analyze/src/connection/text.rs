@@ -5,24 +5,45 @@ use std::fmt;
 use airtcp_numbers::units::show_rate;
 
 use super::findings::{
-    AfterTimeout, CaptureAt, Close, ConnectionFindings, DirectionFindings, Evidence, HandshakeSeen,
-    PartialAcks, RttOf,
+    AfterTimeout, BlackHole, CaptureAt, Close, ConnectionFindings, DirectionFindings, Evidence,
+    HandshakeSeen, IcmpFindings, NamedBy, Opening, PartialAcks, RttOf,
 };
 
 impl fmt::Display for ConnectionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, second] = self.ends;
         write!(f, "{first} ↔ {second}: {} packets in {}", self.packets, Seconds(self.seconds))?;
-        match self.close {
-            Close::Open => writeln!(f, ", not closed")?,
-            Close::Closed => writeln!(f, ", closed")?,
-            Close::Reset { by } => writeln!(f, ", reset by {}", self.ends[by])?,
+        writeln!(f, ", {}", self.how_it_ended())?;
+        if let Some(name) = &self.name {
+            let by = match name.by {
+                NamedBy::TlsServerName => "TLS server name",
+                NamedBy::HttpHost => "HTTP Host",
+            };
+            writeln!(f, "  named {name} ({by})")?;
         }
         self.write_place(f)?;
         match (self.handshake.seen, self.handshake.rtt_seconds) {
             (HandshakeSeen::None, _) => writeln!(f, "; it began before the capture")?,
             (_, Some(rtt)) => writeln!(f, "; handshake {}", Seconds(rtt))?,
             _ => writeln!(f)?,
+        }
+        self.write_syns(f)?;
+        for message in &self.icmp {
+            self.write_icmp(f, message)?;
+        }
+        if let (Some(first), Some(mean), Some(longest)) =
+            (self.answers.first_seconds, self.answers.mean_seconds, self.answers.max_seconds)
+        {
+            let first = Seconds(first);
+            match self.answers.count {
+                1 => writeln!(f, "  {second} answered once, after {first}")?,
+                count => writeln!(
+                    f,
+                    "  {second} answered {count} times: at first after {first}, mean {}, max {}",
+                    Seconds(mean),
+                    Seconds(longest)
+                )?,
+            }
         }
         for (count, what) in [
             (self.copies, "packets were captured twice"),
@@ -62,12 +83,89 @@ impl ConnectionFindings {
             CaptureAt::Unknown => write!(f, "  where it was captured cannot be told"),
         }
     }
+    /// In a few words: what came of the handshake if it failed, else the end.
+    pub fn how_it_ended(&self) -> String {
+        let syns = self.handshake.syns.map(|syn| syn.map_or(0, |syn| syn.times));
+        let tries = |count: u64, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        match (self.handshake.outcome, self.close) {
+            (Opening::Refused, _) => {
+                format!("refused by RST ({})", tries(syns[0], "SYN"))
+            }
+            (Opening::Reset { by }, _) => {
+                format!("reset by {} before it was open ({})", self.ends[by], tries(syns[0], "SYN"))
+            }
+            (Opening::Unreachable, _) => {
+                let says = self.icmp.iter().find(|message| message.kind.is_unreachable());
+                let says = says.map_or_else(|| "unreachable".to_owned(), |message| message.kind.to_string());
+                format!("{says} by ICMP ({})", tries(syns[0], "SYN"))
+            }
+            (Opening::NoAnswer, _) => format!("no answer to {}", tries(syns[0], "SYN")),
+            (Opening::HalfOpen, _) => format!("half open: no ACK for {}", tries(syns[1], "SYN-ACK")),
+            (Opening::Open | Opening::Unseen, Close::Open) => "not closed".to_owned(),
+            (Opening::Open | Opening::Unseen, Close::Closed) => "closed".to_owned(),
+            (Opening::Open | Opening::Unseen, Close::Reset { by }) => format!("reset by {}", self.ends[by]),
+        }
+    }
+
+    /// What both ends offered.
+    fn write_syns(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let syns = self.handshake.syns;
+        let Some(known) = syns[0].or(syns[1]) else { return Ok(()) };
+        let of_both = |option: &dyn Fn(&super::findings::SynFindings) -> Option<u64>| {
+            syns.map(|syn| match syn.map(|syn| (option(&syn), syn.cut)) {
+                Some((Some(value), _)) => value.to_string(),
+                Some((None, false)) => "none".to_owned(),
+                Some((None, true)) | None => "not seen".to_owned(),
+            })
+        };
+        let [mss, other] = of_both(&|syn| syn.mss.map(u64::from));
+        let [scale, other_scale] = of_both(&|syn| syn.window_scale.map(u64::from));
+        write!(f, "  SYNs            MSS {mss}, {other}; window scale {scale}, {other_scale}")?;
+        // Of one SYN alone it cannot be told what was agreed on.
+        if syns.iter().all(Option::is_some) || known.cut {
+            let options = [(self.sack, "SACK"), (self.timestamps, "timestamps")];
+            let used = options.iter().filter(|(used, _)| *used).map(|(_, option)| format!("; {option}"));
+            write!(f, "{}", used.collect::<String>())?;
+        }
+        writeln!(f)
+    }
+
+    fn write_icmp(&self, f: &mut fmt::Formatter<'_>, message: &IcmpFindings) -> fmt::Result {
+        let IcmpFindings { kind, from, about, count, first_frame, first_seconds, mtu, .. } = message;
+        let mtu = mtu.map(|mtu| format!(", MTU {mtu}")).unwrap_or_default();
+        let (about, at) = (self.ends[*about], Seconds(*first_seconds));
+        writeln!(
+            f,
+            "  ICMP            {count} × {kind}{mtu}: {from} about packets of {about}, first in frame {first_frame} after {at}"
+        )
+    }
 }
 
 impl fmt::Display for DirectionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {} → {}", self.from, self.to)?;
-        let mut row = |name: &str, text: String| writeln!(f, "    {name:<16}{text}");
+        self.write_rows(&mut |name, text| writeln!(f, "    {name:<16}{text}"))
+    }
+}
+
+type Row<'a> = dyn FnMut(&str, String) -> fmt::Result + 'a;
+
+impl DirectionFindings {
+    /// What `Display` says, each line by its name.
+    pub fn rows(&self) -> Vec<(String, String)> {
+        let mut rows = Vec::new();
+        // It is the writer who can fail.
+        let _ = self.write_rows(&mut |name, text| {
+            rows.push((name.to_owned(), text));
+            Ok(())
+        });
+        rows
+    }
+
+    fn write_rows(&self, row: &mut Row<'_>) -> fmt::Result {
         let acked = match self.acks.packets {
             0 => "the capture has no ACKs".to_owned(),
             _ => format!(
@@ -89,9 +187,10 @@ impl fmt::Display for DirectionFindings {
         if self.acked_unseen_bytes > 0 {
             row("", format!("{} octets of these are not in the capture", self.acked_unseen_bytes))?;
         }
-        self.write_again(&mut row)?;
-        self.write_rtt(&mut row)?;
-        self.write_window(&mut row)?;
+        self.write_again(row)?;
+        self.write_path_mtu(row)?;
+        self.write_rtt(row)?;
+        self.write_window(row)?;
         let (acks, arrivals, marks) = (&self.acks, &self.arrivals, &self.marks);
         if acks.packets > 0 {
             let acks = list(&[
@@ -116,13 +215,9 @@ impl fmt::Display for DirectionFindings {
         if !seen.is_empty() {
             row("seen", seen)?;
         }
-        self.write_sender(&mut row)
+        self.write_sender(row)
     }
-}
 
-type Row<'a> = dyn FnMut(&str, String) -> fmt::Result + 'a;
-
-impl DirectionFindings {
     fn write_again(&self, row: &mut Row<'_>) -> fmt::Result {
         let again = &self.retransmissions;
         let kinds = list(&[
@@ -171,6 +266,40 @@ impl DirectionFindings {
         Ok(())
     }
 
+    fn write_path_mtu(&self, row: &mut Row<'_>) -> fmt::Result {
+        let Some(path) = &self.path_mtu else { return Ok(()) };
+        if let (Some(bytes), Some(frame)) = (path.lost_segment_bytes, path.lost_segment_frame) {
+            let what = match path.black_hole {
+                BlackHole::Likely => "a path MTU black hole",
+                BlackHole::Possible => "a path MTU black hole, or the other end is gone",
+                BlackHole::No => "no black hole",
+            };
+            let came = match path.in_pieces {
+                true => ", but its data in shorter ones",
+                false => "",
+            };
+            let longest = match path.longest_acked_bytes {
+                0 => "nothing with data did".to_owned(),
+                bytes => format!("up to {bytes} did"),
+            };
+            let times = path.lost_segment_times;
+            row(
+                "path MTU",
+                format!(
+                    "{what}: {bytes} octets, sent {times} times (again first in frame {frame}), never arrived in one segment{came}; {longest}"
+                ),
+            )?;
+        }
+        if path.above_icmp_mtu > 0 {
+            let (above, mtu) = (path.above_icmp_mtu, path.icmp_mtu.unwrap_or(0));
+            row(
+                "path MTU",
+                format!("{above} packets longer than {mtu} sent after ICMP had said that it is the MTU"),
+            )?;
+        }
+        Ok(())
+    }
+
     fn write_rtt(&self, row: &mut Row<'_>) -> fmt::Result {
         let rtt = &self.rtt;
         let (Some(min), Some(mean), Some(max)) = (rtt.min_seconds, rtt.mean_seconds, rtt.max_seconds) else {
@@ -207,6 +336,11 @@ impl DirectionFindings {
             }
             _ if self.acks.packets > 0 => row("window", format!("the receiver's {offered}"))?,
             _ => {}
+        }
+        let changes =
+            list(&[(window.zero_windows, "times closed"), (window.shrunk, "times taken back in part")]);
+        if !changes.is_empty() {
+            row("window", changes)?;
         }
         let time = &self.time;
         if time.total_seconds <= 0.0 {

@@ -121,6 +121,16 @@ impl Walk {
         }
     }
 
+    /// The outermost IP packet.
+    pub(crate) fn outermost_ip<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<Octets<'a>> {
+        let mut layer = Layer::Link(link);
+        while !matches!(layer, Layer::Ip) {
+            let Ok(Next::Layer(next, inside)) = self.step(layer, octets) else { return None };
+            (layer, octets) = (next, inside);
+        }
+        Some(octets)
+    }
+
     fn step<'a>(&mut self, layer: Layer, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
         match layer {
             Layer::Ethernet => ethernet::frame(octets),

@@ -1,10 +1,14 @@
 //! `airtcp analyze`: what captures say about the TCP connections in them.
 
 mod comments;
+mod lines;
+pub(crate) mod moment;
+mod order;
 mod output;
 mod path;
 mod pictures;
 mod resent;
+mod select;
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -19,9 +23,11 @@ use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};
 use clap::Args;
 use comments::{CommentOptions, Commenting};
+use order::SortKey;
 use output::{Output, Told};
 use path::{BesideSender, OnPath, PathOptions};
 use pictures::{PictureOptions, Pictures};
+use select::Selection;
 
 use crate::shared::failure::{self, Failure};
 use crate::shared::say;
@@ -48,9 +54,22 @@ pub(crate) struct Analyze {
     /// Only this connection, in detail; its number is Wireshark's tcp.stream
     #[arg(long, value_name = "NUMBER", help_heading = "Output")]
     connection: Option<u64>,
-    /// Show at most this many connections, those with most data [default: 50, with --json all]
-    #[arg(long, alias = "limit", value_name = "N", conflicts_with = "connection", help_heading = "Output")]
+    /// Show at most this many connections, those with most data [default: 50, with --overview 10000, with --json all]
+    #[arg(
+        long,
+        visible_alias = "top",
+        alias = "limit",
+        value_name = "N",
+        conflicts_with = "connection",
+        help_heading = "Output"
+    )]
     most: Option<usize>,
+    /// Show connections in this order, the largest first, and with --most those that come first
+    #[arg(long, value_name = "KEY", hide_possible_values = false, help_heading = "Output")]
+    sort: Option<SortKey>,
+    /// One line for each connection, by the time of its begin: who talked to whom, for how long, how much, how it ended
+    #[arg(long, conflicts_with_all = ["json", "connection", "resent"], help_heading = "Output")]
+    overview: bool,
     /// Compare the first capture with what its sender counted: what `airtcp send --json` printed, or the lab's sender.jsonl
     #[arg(long, alias = "sender", value_name = "FILE", conflicts_with = "interface")]
     sender_log: Option<PathBuf>,
@@ -63,6 +82,8 @@ pub(crate) struct Analyze {
     #[arg(from_global)]
     quiet: bool,
 
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     pictures: PictureOptions,
     #[command(flatten)]
@@ -77,6 +98,8 @@ const EXAMPLES: &str = "\
 Examples:
   airtcp analyze run.pcap
   airtcp analyze --connection 3 big.pcapng --resent --plot pictures
+  airtcp analyze eth0.pcap --overview --between 14:03 14:05 --host 10.0.0.1
+  airtcp analyze eth0.pcap --sort rtt --top 10
   airtcp analyze -f 'tcp port 9000' --json fixed.pcap mobile.pcap | jq '.captures[].totals'
   tcpdump -w - -s 128 -i eth0 tcp | airtcp analyze -
   airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng && wireshark send.pcapng
@@ -112,7 +135,16 @@ impl Analyze {
         let pictures = Pictures::new(&self.pictures, self.connection)?;
         let traces = self.resent || comments.is_some() || pictures.traces() != Traces::None;
         let path = OnPath::new(&self.path, &self.files, filter, traces)?;
-        let told = Told { json: self.json, only: self.connection, limit: self.most, resent: self.resent };
+        self.selection.check()?;
+        let told = Told {
+            json: self.json,
+            only: self.connection,
+            limit: self.most,
+            resent: self.resent,
+            selection: self.selection.clone(),
+            sort: self.sort,
+            overview: self.overview,
+        };
         let sender = self.sender_log.as_deref().map(BesideSender::new).transpose()?;
         let mut output = Output::new(told, pictures, comments, path, sender)?;
         for mut capture in captures {
@@ -142,6 +174,7 @@ impl Analyze {
         let mut busy = 0;
         loop {
             let progress = survey.feed(capture.read(), &mut |finished| output.take(finished));
+            output.first(survey.begin());
             if progress == Progress::End || output.has_failed() {
                 break;
             }
@@ -182,6 +215,7 @@ fn read(capture: &mut Capture, output: &mut Output) -> Totals {
         if survey.feed(capture.read(), &mut |finished| output.take(finished)) == Progress::End {
             break;
         }
+        output.first(survey.begin());
     }
     survey.finish(&mut |finished| output.take(finished))
 }
@@ -191,7 +225,7 @@ fn wall(clock: &Clock, now: Instant) -> Timestamp {
     Timestamp(zero.as_nanos() as i64 + now.as_nanos() as i64)
 }
 
-fn failed(error: CaptureError) -> anyhow::Error {
+pub(crate) fn failed(error: CaptureError) -> anyhow::Error {
     let text = error.to_string();
     match error {
         CaptureError::File { .. } | CaptureError::Filter { .. } | CaptureError::NoInterface { .. } => {

@@ -1,42 +1,55 @@
 //! Connections as they come: a JSON document that is written on the way, or the tables at the end.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, RttOf};
+use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, Opening, RttOf};
 use airtcp_analyze::connections::{Finished, Traces};
+use airtcp_analyze::packet::Timestamp;
 use airtcp_analyze::survey::Totals;
 use airtcp_numbers::units::{show_bytes, show_rate};
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::comments::Commenting;
+use super::lines::{self, Line};
+use super::moment;
+use super::order::{Kept, SortKey};
 use super::path::{BesideSender, OnPath};
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
+use super::select::Selection;
 use crate::shared::{failure, say};
 
 const SCHEMA_VERSION: u32 = 1;
 /// Connections in a table, without `--most`.
 const LIMIT: usize = 50;
+/// The same where each is a line, or as JSON in an order.
+const MANY: usize = 10_000;
 /// Up to this many connections are shown in detail as well.
 const DETAILED: usize = 3;
 
 /// What to show.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) json: bool,
     pub(super) only: Option<u64>,
     /// How many connections are kept until the end. `None`: each is written at once.
     pub(super) limit: Option<usize>,
     pub(super) resent: bool,
+    pub(super) selection: Selection,
+    pub(super) sort: Option<SortKey>,
+    /// A line for each connection, and nothing else.
+    pub(super) overview: bool,
 }
 
 pub(super) struct Output {
     told: Told,
     /// While listening to an interface, a line for each connection that ends goes to stderr at once.
     live: bool,
-    kept: Kept,
+    zone: TimeZone,
+    /// Of this capture.
+    shown: Shown,
     pictures: Pictures,
     comments: Option<Commenting>,
     path: Option<OnPath>,
@@ -46,14 +59,25 @@ pub(super) struct Output {
     error: Option<io::Error>,
 }
 
-/// Those with most data.
-#[derive(Default)]
-struct Kept {
-    /// By octets; of two with as many, the one with the smaller number is the greater.
-    connections: BTreeMap<(u64, Reverse<u64>), Findings>,
-    /// All connections, and those of them without data in either direction.
-    all: u64,
+/// What is kept of a capture until its end.
+struct Shown {
+    /// When its first packet came.
+    first: Option<Timestamp>,
+    connections: Kept<Findings>,
+    lines: Kept<Line>,
+    /// Those whose handshake failed, in the order of their begin, and how many of them failed in which way.
+    failed: Kept<Line>,
+    ways: BTreeMap<&'static str, u64>,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    with_data: u64,
+    /// Without data in either direction, although the connection was open.
     empty: u64,
+    /// Those that `--host`, `--port` and `--between` leave out.
+    left_out: u64,
 }
 
 /// Of one connection.
@@ -83,12 +107,20 @@ impl Output {
     ) -> io::Result<Self> {
         if told.json {
             write!(say::out(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
+            if told.sort.is_some() {
+                told.limit.get_or_insert(MANY);
+            }
         } else {
-            told.limit.get_or_insert(LIMIT);
+            told.limit.get_or_insert(if told.overview { MANY } else { LIMIT });
         }
-        let (live, kept) = (false, Kept::default());
+        let (live, zone, shown) = (false, TimeZone::system(), Shown::new(&told));
         let (captures, written, error) = (0, 0, None);
-        Ok(Self { told, live, kept, pictures, comments, path, sender, captures, written, error })
+        Ok(Self { told, live, zone, shown, pictures, comments, path, sender, captures, written, error })
+    }
+
+    /// The first packet of this capture came at this time.
+    pub(super) fn first(&mut self, first: Option<Timestamp>) {
+        self.shown.first = self.shown.first.or(first);
     }
 
     pub(super) fn begin(&mut self, name: &str, live: bool) -> io::Result<()> {
@@ -116,6 +148,11 @@ impl Output {
         if let Some(sender) = self.sender.as_mut().filter(|_| self.captures == 1) {
             sender.take(&finished);
         }
+        let first = self.shown.first.map_or(finished.ended.findings.begin_unix_ns, |first| first.0);
+        if !self.told.selection.wants(&finished.ended.findings, first, &self.zone) {
+            self.shown.counts.left_out += 1;
+            return;
+        }
         self.pictures.take(&finished);
         if let Some(comments) = &mut self.comments {
             comments.take(&finished);
@@ -126,11 +163,11 @@ impl Output {
         let findings = Findings { all: finished.ended.findings, resent };
         self.error = match self.told.limit {
             None => self.write(number, &findings).err(),
-            Some(limit) => {
+            Some(_) => {
                 if self.live {
                     tell(number, &findings.all);
                 }
-                self.kept.take(number, findings, limit);
+                self.shown.take(number, findings, &self.told);
                 None
             }
         };
@@ -166,10 +203,11 @@ impl Output {
         if let Some(error) = self.error.take() {
             return Err(error.into());
         }
-        let kept = std::mem::take(&mut self.kept);
-        let mut connections: Vec<_> =
-            kept.connections.iter().map(|((_, Reverse(number)), findings)| (*number, findings)).collect();
-        connections.sort_unstable_by_key(|(number, _)| *number);
+        let shown = std::mem::replace(&mut self.shown, Shown::new(&self.told));
+        let mut connections: Vec<_> = shown.connections.in_order().collect();
+        if self.told.sort.is_none() {
+            connections.sort_unstable_by_key(|(number, _)| *number);
+        }
         if let Some(only) = self.told.only.filter(|only| *only >= totals.connections) {
             return Err(failure::run(match totals.connections {
                 0 => "there is no TCP connection in it".to_owned(),
@@ -187,27 +225,72 @@ impl Output {
             return Ok(());
         }
         let mut out = say::out();
+        if self.told.overview {
+            write!(out, "{}", lines::table(shown.lines.in_order(), &self.zone))?;
+            write!(out, "{}", more(shown.lines.all, shown.lines.len() as u64, ""))?;
+            write!(out, "{}{}", left_out(shown.counts), summary(totals, &self.zone))?;
+            return Ok(());
+        }
         write!(out, "{}", table(&connections))?;
         if self.told.only.is_none() {
-            write!(out, "{}", rest(&kept, &connections))?;
+            write!(out, "{}", self.rest(&shown, &connections))?;
         }
         if connections.len() <= DETAILED {
             for (number, findings) in &connections {
-                writeln!(out, "\nconnection {number}: {}", findings.all.to_string().trim_end())?;
-                for (direction, resent) in
-                    findings.all.directions.iter().zip(findings.resent.iter().flatten())
-                {
-                    if !resent.is_empty() {
-                        let (from, to) = (direction.from, direction.to);
-                        write!(out, "\nsent again, {from} → {to}\n{}", resent::table(resent))?;
-                    }
-                }
+                self.write_details(&mut out, *number, findings, shown.first)?;
             }
         } else {
             writeln!(out, "\n--connection NUMBER tells more about one of them")?;
         }
-        write!(out, "{}", summary(totals))?;
+        write!(out, "{}", summary(totals, &self.zone))?;
         Ok(())
+    }
+
+    fn write_details(
+        &self,
+        out: &mut impl Write,
+        number: u64,
+        findings: &Findings,
+        first: Option<Timestamp>,
+    ) -> io::Result<()> {
+        let text = findings.all.to_string();
+        let (head, rest) = text.trim_end().split_once('\n').unwrap_or_else(|| (text.trim_end(), ""));
+        writeln!(out, "\nconnection {number}: {head}")?;
+        let begin = findings.all.begin_unix_ns;
+        let after = Timestamp(begin).since(first.unwrap_or(Timestamp(begin)));
+        writeln!(out, "  began {}, {after:.6} s after the first frame", moment::long(begin, &self.zone))?;
+        if !rest.is_empty() {
+            writeln!(out, "{rest}")?;
+        }
+        for (direction, resent) in findings.all.directions.iter().zip(findings.resent.iter().flatten()) {
+            if !resent.is_empty() {
+                let (from, to) = (direction.from, direction.to);
+                write!(out, "\nsent again, {from} → {to}\n{}", resent::table(resent))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the table does not have.
+    fn rest(&self, shown: &Shown, connections: &[(u64, &Findings)]) -> String {
+        let with_data = |findings: &Findings| findings.all.directions.iter().any(|d| d.sent_bytes > 0);
+        let in_table = connections.iter().filter(|(_, findings)| with_data(findings)).count() as u64;
+        let mut text = match self.told.sort {
+            None => more(shown.counts.with_data, in_table, " with less data"),
+            Some(_) => more(shown.counts.with_data, in_table, ""),
+        };
+        let (failed, empty) = (&shown.failed, shown.counts.empty);
+        if empty > 0 {
+            text += &format!("{} carried no data\n", plural(empty, "connection"));
+        }
+        text += &left_out(shown.counts);
+        if failed.all > 0 {
+            let ways: Vec<_> = shown.ways.iter().map(|(way, count)| format!("{count} {way}")).collect();
+            text += &format!("\n{} failed: {}\n", plural(failed.all, "handshake"), ways.join(", "));
+            text += &lines::table(failed.in_order(), &self.zone);
+            text += &more(failed.all, failed.len() as u64, "");
+        }
+        text
     }
 
     pub(super) fn finish(self) -> anyhow::Result<()> {
@@ -227,21 +310,55 @@ impl Output {
     }
 }
 
-impl Kept {
-    fn take(&mut self, number: u64, findings: Findings, limit: usize) {
-        self.all += 1;
-        let bytes = findings.all.directions.iter().map(|direction| direction.sent_bytes).sum();
-        self.empty += u64::from(bytes == 0);
-        self.connections.insert((bytes, Reverse(number)), findings);
-        if self.connections.len() > limit {
-            self.connections.pop_first();
+impl Shown {
+    fn new(told: &Told) -> Self {
+        let most = told.limit.unwrap_or(0);
+        let (in_detail, as_lines) = if told.overview { (0, most) } else { (most, 0) };
+        Self {
+            first: None,
+            connections: Kept::new(in_detail),
+            lines: Kept::new(as_lines),
+            failed: Kept::new(most),
+            ways: BTreeMap::new(),
+            counts: Counts::default(),
         }
+    }
+
+    fn take(&mut self, number: u64, findings: Findings, told: &Told) {
+        let all = &findings.all;
+        let has_data = all.directions.iter().any(|direction| direction.sent_bytes > 0);
+        self.counts.with_data += u64::from(has_data);
+        if let Some(way) = way(all.handshake.outcome) {
+            *self.ways.entry(way).or_default() += 1;
+            self.failed.take(SortKey::Start.rank(all), number, || Line::of(all));
+        } else {
+            self.counts.empty += u64::from(!has_data);
+        }
+        if told.overview {
+            let rank = told.sort.unwrap_or(SortKey::Start).rank(all);
+            self.lines.take(rank, number, || Line::of(all));
+        } else {
+            let rank = told.sort.unwrap_or(SortKey::Octets).rank(all);
+            self.connections.take(rank, number, || findings);
+        }
+    }
+}
+
+/// How a handshake failed, if it did.
+fn way(outcome: Opening) -> Option<&'static str> {
+    match outcome {
+        Opening::Open | Opening::Unseen => None,
+        Opening::Refused => Some("refused"),
+        Opening::Reset { .. } => Some("reset"),
+        Opening::Unreachable => Some("unreachable"),
+        Opening::NoAnswer => Some("without an answer"),
+        Opening::HalfOpen => Some("half open"),
     }
 }
 
 // ----- for people -----
 
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 14] = [
     "no",
     "from",
     "to",
@@ -255,9 +372,13 @@ const HEAD: [&str; 13] = [
     "spurious",
     "RTT",
     "waited",
+    "name",
 ];
 
-fn row(number: u64, direction: &DirectionFindings) -> [String; 13] {
+/// The last column, which is left out where there is no name.
+const NAME: usize = HEAD.len() - 1;
+
+fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings) -> [String; 14] {
     let resent = &direction.retransmissions;
     // How long a receiver takes to answer is no round trip.
     let rtt = match direction.rtt.median_seconds.filter(|_| direction.rtt_of != RttOf::ReceiverDelay) {
@@ -283,12 +404,13 @@ fn row(number: u64, direction: &DirectionFindings) -> [String; 13] {
         resent.spurious.packets.to_string(),
         rtt,
         format!("{:.2} s", direction.time.waiting_for_timeout_seconds),
+        findings.name.as_ref().map(|name| name.name.clone()).unwrap_or_default(),
     ]
 }
 
-fn rows(number: u64, findings: &ConnectionFindings) -> impl Iterator<Item = [String; 13]> {
+fn rows(number: u64, findings: &ConnectionFindings) -> impl Iterator<Item = [String; 14]> {
     let with_data = findings.directions.iter().filter(|direction| direction.data_packets > 0);
-    with_data.map(move |direction| row(number, direction))
+    with_data.map(move |direction| row(number, findings, direction))
 }
 
 fn table(connections: &[(u64, &Findings)]) -> String {
@@ -298,13 +420,19 @@ fn table(connections: &[(u64, &Findings)]) -> String {
         return String::new();
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 13] = std::array::from_fn(width);
+    let widths: [usize; 14] = std::array::from_fn(width);
+    let has_names = rows.iter().skip(1).any(|row| !row[NAME].is_empty());
     let mut text = String::new();
     for row in rows {
+        let columns = if has_names { HEAD.len() } else { NAME };
+        let row = &row[..columns];
         for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
             // Names to the left, numbers to the right.
-            let cell =
-                if (1..3).contains(&column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+            let cell = match column {
+                NAME => cell.clone(),
+                1 | 2 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            };
             text += if column == 0 { "" } else { "  " };
             text += &cell;
         }
@@ -313,25 +441,25 @@ fn table(connections: &[(u64, &Findings)]) -> String {
     text
 }
 
-fn rest(kept: &Kept, shown: &[(u64, &Findings)]) -> String {
-    let with_data = |findings: &Findings| findings.all.directions.iter().any(|d| d.sent_bytes > 0);
-    let shown = shown.iter().filter(|(_, findings)| with_data(findings)).count() as u64;
-    let more = (kept.all - kept.empty).saturating_sub(shown);
-    let mut text = String::new();
-    if more > 0 {
-        text += &format!("and {more} more with less data: --most {} shows them\n", shown + more);
+fn more(all: u64, shown: u64, which: &str) -> String {
+    match all.saturating_sub(shown) {
+        0 => String::new(),
+        more => format!("and {more} more{which}: --most {all} shows them\n"),
     }
-    if kept.empty > 0 {
-        text += &format!("{} carried no data\n", plural(kept.empty, "connection"));
+}
+
+fn left_out(counts: Counts) -> String {
+    match counts.left_out {
+        0 => String::new(),
+        count => format!("{} left out (--host, --port, --between)\n", plural(count, "connection")),
     }
-    text
 }
 
 fn plural(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn summary(totals: &Totals) -> String {
+fn summary(totals: &Totals, zone: &TimeZone) -> String {
     let mut text = format!(
         "\n{} in {:.3} s: {} of {}, {} with something else{}{}\n",
         plural(totals.frames, "frame"),
@@ -345,6 +473,16 @@ fn summary(totals: &Totals) -> String {
             count => format!(", {} put together", plural(count, "fragment")),
         },
     );
+    if let Some(begin) = totals.begin_unix_ns {
+        text += &format!("  the first frame came {}\n", moment::long(begin, zone));
+    }
+    if totals.icmp_errors > 0 {
+        let elsewhere = match totals.icmp_errors_elsewhere {
+            0 => String::new(),
+            count => format!(", {count} of them about connections that are not here"),
+        };
+        text += &format!("  {} about TCP packets{elsewhere}\n", plural(totals.icmp_errors, "ICMP error"));
+    }
     for (problem, found) in totals.problems.iter() {
         let detail = found.detail.as_ref().map(|detail| format!(", {detail}")).unwrap_or_default();
         let first = if found.count > 1 { "first at" } else { "at" };
@@ -366,6 +504,10 @@ fn others(totals: &Totals) -> String {
 
 /// For a person who watches.
 fn tell(number: u64, findings: &ConnectionFindings) {
+    if findings.handshake.outcome.has_failed() {
+        let [from, to] = findings.ends;
+        say::aside(format_args!("{number}: {from} → {to} {}", findings.how_it_ended()));
+    }
     for row in rows(number, findings) {
         let [number, from, to, seconds, data, goodput, resent, ..] = row;
         say::aside(format_args!("{number}: {from} → {to} {data} in {seconds} s, {goodput}, {resent} resent"));

@@ -31,6 +31,9 @@ pub(super) struct PictureOptions {
     /// Up to this time, draw
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
     to: Option<Duration>,
+    /// Leave silence out of the pictures: a torn axis shows where it was, and how long
+    #[arg(long, requires = "plot")]
+    fold: bool,
     /// Draw queues and drops too: the file of `airlink --events` of the same run
     #[arg(long, value_name = "FILE", requires = "plot")]
     events: Option<PathBuf>,
@@ -53,8 +56,9 @@ pub(super) struct Pictures {
 impl Pictures {
     /// `only`: draw this connection alone.
     pub(super) fn new(options: &PictureOptions, only: Option<u64>) -> anyhow::Result<Self> {
-        let PictureOptions { plot, xplot, from, to, events, radio_pcap } = options;
-        let range = Range { from: from.map(Duration::as_secs_f64), to: to.map(Duration::as_secs_f64) };
+        let PictureOptions { plot, xplot, from, to, fold, events, radio_pcap } = options;
+        let [from, to] = [from, to].map(|time| time.map(Duration::as_secs_f64));
+        let range = Range { from, to, fold: *fold };
         if let (Some(from), Some(to)) = (range.from, range.to)
             && from >= to
         {
@@ -76,7 +80,7 @@ impl Pictures {
 
     /// The connections whose every packet the pictures need.
     pub(super) fn traces(&self) -> Traces {
-        self.traces
+        self.traces.clone()
     }
 
     pub(super) fn take(&mut self, finished: &Finished) {

@@ -269,7 +269,7 @@ impl Abscissa {
         let Axis { min, max, .. } = self.axis;
         Some(match self.axis.scale {
             Scale::Log => value * (max / min).powf(aside),
-            Scale::Linear | Scale::Names(_) => value + aside * (max - min),
+            Scale::Linear | Scale::Broken(_) | Scale::Names(_) => value + aside * (max - min),
         })
     }
 }

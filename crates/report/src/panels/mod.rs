@@ -15,6 +15,7 @@ use airtcp_analyze::trace::{Offset, Trace};
 
 use super::emulation::EmulatedPath;
 use super::plot::axis::{Axis, Scale, Unit};
+use super::plot::breaks::Breaks;
 use super::plot::figure::{Figure, Panel};
 
 /// What is shown of a trace.
@@ -55,6 +56,8 @@ pub struct Range {
     pub from: Option<f64>,
     /// The end.
     pub to: Option<f64>,
+    /// Silence is left out: a break shows where it was, and how long.
+    pub fold: bool,
 }
 
 /// Makes a figure with some panels of one trace. `None`: there is nothing to be seen.
@@ -73,14 +76,35 @@ pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, rang
             Picture::Emulation => emulation::panels(trace.origin, emulated, view, height(alone)),
         })
         .collect();
+    let breaks = if range.fold { silence(trace, view) } else { Breaks::default() };
     let x = Axis {
         caption: "time".to_owned(),
         unit: Unit::Seconds,
-        scale: Scale::Linear,
+        scale: if breaks.is_empty() { Scale::Linear } else { Scale::Broken(breaks) },
         min: view.from,
         max: view.to,
     };
     (!panels.is_empty()).then(|| Figure { title: trace.name.clone(), subtitle: String::new(), x, panels })
+}
+
+/// Where no packet came for as long as the page folds it: two round trips, and a share of all.
+fn silence(trace: &Trace, view: View) -> Breaks {
+    const SHARE: f64 = 0.02;
+    const LEAST: f64 = 1e-3;
+    let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
+    rtts.sort_by(f64::total_cmp);
+    let rtt = rtts.get(rtts.len() / 2).copied().unwrap_or_default();
+    let span = view.to - view.from;
+    let long = (2.0 * rtt).max(SHARE * span).max(LEAST);
+    let times = trace.segments.iter().map(|segment| segment.at).chain(trace.acks.iter().map(|ack| ack.at));
+    let mut times: Vec<f64> = times.map(seconds).filter(|at| view.contains(*at)).collect();
+    times.sort_by(f64::total_cmp);
+    let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > long).map(|pair| {
+        // What is at its ends stands clear of the torn edge.
+        let margin = (pair[1] - pair[0]).min(span * SHARE) * 0.1;
+        (pair[0] + margin, pair[1] - margin)
+    });
+    Breaks::new(gaps.collect(), view.from, view.to)
 }
 
 fn height(alone: bool) -> f64 {

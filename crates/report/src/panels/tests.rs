@@ -7,6 +7,7 @@ use airwire::time::Duration;
 
 use super::traced;
 use super::*;
+use crate::Format;
 use crate::plot::tests::svg;
 
 const SECOND: Offset = 1_000_000_000;
@@ -127,13 +128,18 @@ fn every_mark_above_a_plot_is_in_its_legend_and_the_page_has_the_same_colours() 
 
 #[test]
 fn the_legend_has_only_what_is_shown() {
-    let early = Range { from: None, to: Some(3.2) };
+    let early = Range { from: None, to: Some(3.2), fold: false };
     let text = drawn(&scene(), &[Picture::TimeSequence], early);
     assert_eq!((strokes(&text, "new"), strokes(&text, "fast")), (4, 0));
     assert!(!text.contains("fast retransmission") && !text.contains("SACK"));
     assert!(
-        figure(&scene(), &Picture::ALL, &EmulatedPath::default(), Range { from: Some(9.0), to: Some(8.0) })
-            .is_none()
+        figure(
+            &scene(),
+            &Picture::ALL,
+            &EmulatedPath::default(),
+            Range { from: Some(9.0), to: Some(8.0), fold: false }
+        )
+        .is_none()
     );
     assert!(figure(&Trace::default(), &Picture::ALL, &EmulatedPath::default(), Range::default()).is_none());
 }
@@ -158,7 +164,7 @@ fn a_window_far_above_does_not_press_the_data_flat() {
 #[test]
 fn goodput_adds_up_to_what_was_acknowledged() {
     let trace = scene();
-    let view = View::of(&trace, Range { from: Some(0.0), to: Some(10.0) }).unwrap();
+    let view = View::of(&trace, Range { from: Some(0.0), to: Some(10.0), fold: false }).unwrap();
     let panel = goodput::panel(&trace, view, 100.0).unwrap();
     let Some(crate::plot::Data::Steps { points, .. }) =
         panel.series.iter().find(|series| series.class == "goodput").map(|series| &series.data)
@@ -181,4 +187,21 @@ fn a_flow_of_the_world_fills_every_panel() {
         assert!(strokes(&text, class) > 0, "{class}");
     }
     assert!(text.contains(": timeout</text>"));
+}
+
+#[test]
+fn silence_is_left_out_with_a_break_that_says_how_long_it_was() {
+    let mut trace = scene();
+    let last =
+        trace.segments.iter().map(|segment| segment.at).chain(trace.acks.iter().map(|ack| ack.at)).max();
+    let later = last.unwrap() + 60_000_000_000;
+    trace.segments.push(SentSegment { at: later, ..trace.segments[0].clone() });
+    let drawn = |fold: bool| {
+        let range = Range { fold, ..Range::default() };
+        let figure = figure(&trace, &[Picture::TimeSequence], &EmulatedPath::default(), range).unwrap();
+        String::from_utf8(Format::Svg.render(&figure.draw()).unwrap()).unwrap()
+    };
+    assert!(!drawn(false).contains("breaks"));
+    let folded = drawn(true);
+    assert!(folded.contains("class=\"breaks\"") && folded.contains(">60 s</text>"), "{folded}");
 }

@@ -11,10 +11,11 @@ use crate::plot::axis::{Axis, Unit};
 use crate::plot::figure::{Note, Panel};
 use crate::plot::{Data, Series};
 
-/// How retransmissions of each kind are drawn, in the order of the legend.
+/// How retransmissions of each kind are drawn, in the order of the legend, and from below: the corners of a square are seen
+/// around a triangle, but nothing of a triangle behind a square.
 const AGAIN: [(Sending, Look); 5] = [
-    (Sending::Fast, looks::FAST),
     (Sending::Timeout, looks::TIMEOUT),
+    (Sending::Fast, looks::FAST),
     (Sending::Tail, looks::TAIL),
     (Sending::Probe, looks::PROBE),
     (Sending::Unexplained, looks::UNEXPLAINED),
@@ -93,9 +94,9 @@ fn counted<'a>(words: &str, segments: impl Iterator<Item = &'a SentSegment>) -> 
 fn segments(shown: &[&SentSegment]) -> Vec<Series> {
     let of = |sending| shown.iter().copied().filter(move |segment| segment.sending == sending);
     let mut series = vec![looks::NEW.bars(bars(of(Sending::New)), 1.3)];
+    // Its extent, and a mark, which is seen even if the extent is small.
+    series.extend(AGAIN.map(|(sending, look)| Series { name: None, ..look.bars(bars(of(sending)), 1.8) }));
     for (sending, look) in AGAIN {
-        // Its extent, and a mark, which is seen even if the extent is small.
-        series.push(Series { name: None, ..look.bars(bars(of(sending)), 1.8) });
         let name = Some(counted(look.words, of(sending)));
         series.push(Series { name, ..look.marks(middles(of(sending))) });
     }

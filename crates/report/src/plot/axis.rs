@@ -1,5 +1,7 @@
 //! Axes: where a value lies, and which values are written beside the axis.
 
+use super::breaks::Breaks;
+
 /// What an axis counts. Values are written with a prefix that suits them, such as ms or kB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -36,6 +38,8 @@ impl Unit {
 pub enum Scale {
     /// Equal differences take equal room.
     Linear,
+    /// The same, but for what is left out.
+    Broken(Breaks),
     /// Equal ratios take equal room.
     Log,
     /// There are names at 0, 1, 2 …
@@ -113,7 +117,10 @@ impl Axis {
 
     /// Where a value lies: 0 is the axis's begin, 1 its end.
     pub(crate) fn place(&self, value: f64) -> f64 {
-        match self.scale {
+        match &self.scale {
+            Scale::Broken(breaks) => {
+                breaks.along(value, self.min, self.max) / breaks.length(self.min, self.max)
+            }
             Scale::Log if value <= 0.0 => f64::NEG_INFINITY,
             Scale::Log => (value / self.min).ln() / (self.max / self.min).ln(),
             Scale::Linear | Scale::Names(_) => (value - self.min) / (self.max - self.min),
@@ -137,9 +144,10 @@ impl Axis {
     /// As many ticks as have room: `fits` is asked with the ticks and the share of the axis between two labels.
     pub(crate) fn ticks(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
         match &self.scale {
-            Scale::Linear => self.linear(fits),
+            Scale::Linear => self.linear(&Breaks::default(), fits),
+            Scale::Broken(breaks) => self.linear(breaks, fits),
             // Within less than a decade there are too few round numbers.
-            Scale::Log if self.max < 4.0 * self.min => self.linear(fits),
+            Scale::Log if self.max < 4.0 * self.min => self.linear(&Breaks::default(), fits),
             Scale::Log => self.decades(fits),
             Scale::Names(names) => {
                 let named = |every: usize| -> Vec<Tick> {
@@ -153,18 +161,24 @@ impl Axis {
         }
     }
 
-    fn linear(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
+    fn linear(&self, breaks: &Breaks, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
         let (factor, _) = self.prefix();
         let (min, max) = (self.min / factor, self.max / factor);
-        let span = max - min;
+        let span = max - min - (self.max - self.min - breaks.shown(self.min, self.max)) / factor;
+        let length = breaks.length(self.min, self.max) / factor;
         // Steps of 1, 2 and 5 times a power of ten, from far too many ticks on.
         let mut exponent = (span / 100.0).log10().floor() as i32;
         loop {
             for digit in [1.0, 2.0, 5.0] {
                 let step = digit * 10f64.powi(exponent);
                 let places = usize::try_from(-exponent).unwrap_or(0);
-                let (first, last) = ((min / step - 1e-6).ceil() as i64, (max / step + 1e-6).floor() as i64);
-                let ticks: Vec<Tick> = (first..=last)
+                let within = |(from, to): (f64, f64)| {
+                    let (from, to) = (from / factor / step, to / factor / step);
+                    (from - 1e-6).ceil() as i64..=(to + 1e-6).floor() as i64
+                };
+                let mut ticks: Vec<Tick> = breaks
+                    .parts(self.min, self.max)
+                    .flat_map(within)
                     .map(|index| {
                         let value = index as f64 * step;
                         // Not -0.
@@ -173,11 +187,25 @@ impl Axis {
                     })
                     .collect();
                 // With a step beyond the span there is one label at most.
-                if step > span || fits(&ticks, step / span) {
+                if step > span || fits(&ticks, step / length) {
+                    self.part_labels(&mut ticks, step / length);
                     return ticks;
                 }
             }
             exponent += 1;
+        }
+    }
+
+    /// On the other side of a break a label may be nearer to the one before than all others are: it goes.
+    fn part_labels(&self, ticks: &mut [Tick], share: f64) {
+        let mut last = f64::NEG_INFINITY;
+        for tick in ticks {
+            let place = self.place(tick.at);
+            if place - last < share * 0.99 {
+                tick.label = None;
+            } else {
+                last = place;
+            }
         }
     }
 

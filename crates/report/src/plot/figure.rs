@@ -1,6 +1,6 @@
 //! A figure: panels one above the other over one horizontal axis, laid out for a page.
 
-use super::axis::{Axis, Tick};
+use super::axis::{Axis, Scale, Tick};
 use super::draw::{Anchor, Dash, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
 use super::font;
 use super::layer::{Data, Map, Series, mark_shape};
@@ -73,6 +73,10 @@ impl Figure {
             let plot = Rect { left, top: y + 2.0, width, height: panel.height };
             let last = index + 1 == self.panels.len();
             items.push(self.panel(panel, plot, &ticks, last));
+            if let Scale::Broken(breaks) = &self.x.scale {
+                let items_of_breaks = breaks.items(plot, &|value| self.x.place(value), index == 0);
+                items.push(Item::Group { class: "breaks", clip: None, items: items_of_breaks });
+            }
             y = plot.bottom() + if last { 0.0 } else { GAP };
         }
         y += TICK + TEXT * 1.3 * lines as f64;

@@ -4,6 +4,7 @@
 //! and which a [`Format`] makes a file of. Equal data gives equal files.
 
 pub mod axis;
+pub mod breaks;
 pub mod draw;
 pub mod figure;
 mod font;

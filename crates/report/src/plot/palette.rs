@@ -55,6 +55,8 @@ pub enum Mark {
     Ring,
     /// The outline of a square.
     OpenSquare,
+    /// The outline of a square, large enough to surround the other marks.
+    Frame,
     /// An x.
     Cross,
     /// An x in a circle.
@@ -84,7 +86,7 @@ impl Mark {
             Self::Up | Self::Down | Self::Diamond => 3.4,
             Self::Square | Self::OpenSquare => 2.5,
             Self::Disc => 2.6,
-            Self::Ring => 4.8,
+            Self::Ring | Self::Frame => 4.8,
             Self::Cross | Self::Plus => 3.0,
             Self::CrossInRing | Self::CrossInSquare => 4.0,
             Self::Tick => 3.0,
@@ -107,7 +109,9 @@ impl Mark {
             Self::Dot => line(&[(0.0, 0.0), (0.0, 0.0)], false),
             Self::Up => line(&[(-r, r * 0.7), (0.0, -r), (r, r * 0.7)], true),
             Self::Down => line(&[(-r, -r * 0.7), (0.0, r), (r, -r * 0.7)], true),
-            Self::Square | Self::OpenSquare => line(&[(-r, -r), (r, -r), (r, r), (-r, r)], true),
+            Self::Square | Self::OpenSquare | Self::Frame => {
+                line(&[(-r, -r), (r, -r), (r, r), (-r, r)], true);
+            }
             Self::Diamond => line(&[(-r, 0.0), (0.0, -r), (r, 0.0), (0.0, r)], true),
             Self::Disc | Self::Ring => steps.push(Step::Circle(Point { x, y }, r)),
             Self::Cross => {

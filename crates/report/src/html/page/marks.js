@@ -37,6 +37,8 @@ function glyph(ctx, shape, x, y, r) {
       ctx.moveTo(x, y + r); ctx.lineTo(x + r, y - 0.8 * r); ctx.lineTo(x - r, y - 0.8 * r); ctx.closePath(); ctx.fill();
       break;
     case 'square': ctx.rect(x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r); ctx.fill(); break;
+    // Around what else is in its place.
+    case 'frame': ctx.strokeRect(x - 1.2 * r, y - 1.2 * r, 2.4 * r, 2.4 * r); break;
     case 'diamond':
       ctx.moveTo(x, y - r); ctx.lineTo(x + r, y); ctx.lineTo(x, y + r); ctx.lineTo(x - r, y); ctx.closePath(); ctx.fill();
       break;
@@ -83,6 +85,7 @@ function band(ctx, shape, x, y, w, h) {
   }
 }
 
-// What a decision looks like. Where several fall together, the one that says most is drawn: the last in this list.
+// What a decision looks like. Where several fall together, the one that says most is drawn: the last in this list, and the
+// frame of a timer around it.
 function decisionLook(run, i) { return DECISION_LOOKS[run.texts[i][1]] ?? 'decision'; }
-const DECISION_RANK = ['decision', 'judged', 'declared-lost', 'lowered', 'raised', 'timer-fired'];
+const DECISION_RANK = ['decision', 'judged', 'declared-lost', 'lowered', 'raised'];

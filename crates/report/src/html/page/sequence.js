@@ -140,7 +140,7 @@ function drawDecisions(ctx, run, view, X, lane, hidden, C) {
   ctx.textBaseline = 'middle';
   ctx.fillStyle = C.faint;
   ctx.fillText(run.decided ? 'decisions' : 'no log', lane.x - 5, y);
-  // Where several fall together, the one that says most is drawn.
+  // Where several fall together, the one that says most is drawn, in the frame of a timer if that fired.
   let last = null;
   const draw = () => {
     ctx.lineWidth = 1.4;
@@ -148,7 +148,13 @@ function drawDecisions(ctx, run, view, X, lane, hidden, C) {
   };
   for (let i = lowerBound(at, view.from); i < at.length && at[i] <= view.to; i++) {
     const look = decisionLook(run, i), x = X(at[i]), rank = DECISION_RANK.indexOf(look);
-    if (hidden.has(look) || (last && x - last.x < 5 && rank <= last.rank)) continue;
+    if (hidden.has(look)) continue;
+    if (look === 'timer-fired') {
+      ctx.lineWidth = 1.4;
+      sign(ctx, look, x, y, 4.5, C);
+      continue;
+    }
+    if (last && x - last.x < 5 && rank <= last.rank) continue;
     if (!last || x - last.x >= 5) draw();
     last = { look, x, rank };
   }

@@ -1,0 +1,191 @@
+//! ICMP errors about TCP packets: who says that a packet went no further, and why.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use serde::Serialize;
+
+/// What an error says. `Display` says it to a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IcmpKind {
+    /// There is no way to the network.
+    NetUnreachable,
+    /// There is no way to the host.
+    HostUnreachable,
+    /// The host has no TCP.
+    ProtocolUnreachable,
+    /// Nobody listens, says a firewall more often than a host.
+    PortUnreachable,
+    /// Fragmentation needed (RFC 1191 §4), packet too big (RFC 4443 §3.2): longer than the next link's MTU.
+    PacketTooBig,
+    /// A source route cannot be followed.
+    SourceRouteFailed,
+    /// An administrator forbids it.
+    Prohibited,
+    /// It had passed as many routers as it may.
+    TtlExceeded,
+    /// Not all of its fragments came.
+    ReassemblyTimeExceeded,
+    /// A header that cannot be.
+    ParameterProblem,
+    /// Too much at a time; nobody sends that any more (RFC 6633).
+    SourceQuench,
+}
+
+impl IcmpKind {
+    /// RFC 792, RFC 1122 §3.2.2.1, RFC 1812 §5.2.7.1.
+    fn v4(icmp_type: u8, code: u8) -> Option<Self> {
+        Some(match (icmp_type, code) {
+            (3, 0 | 6 | 11) => Self::NetUnreachable,
+            (3, 1 | 7 | 8 | 12) => Self::HostUnreachable,
+            (3, 2) => Self::ProtocolUnreachable,
+            (3, 3) => Self::PortUnreachable,
+            (3, 4) => Self::PacketTooBig,
+            (3, 5) => Self::SourceRouteFailed,
+            (3, 9 | 10 | 13..=15) => Self::Prohibited,
+            (4, _) => Self::SourceQuench,
+            (11, 0) => Self::TtlExceeded,
+            (11, 1) => Self::ReassemblyTimeExceeded,
+            (12, _) => Self::ParameterProblem,
+            _ => return None,
+        })
+    }
+
+    /// RFC 4443 §3.
+    fn v6(icmp_type: u8, code: u8) -> Option<Self> {
+        Some(match (icmp_type, code) {
+            (1, 0 | 2) => Self::NetUnreachable,
+            (1, 3) => Self::HostUnreachable,
+            (1, 4) => Self::PortUnreachable,
+            (1, 1 | 5 | 6) => Self::Prohibited,
+            (1, 7) => Self::SourceRouteFailed,
+            (2, _) => Self::PacketTooBig,
+            (3, 0) => Self::TtlExceeded,
+            (3, 1) => Self::ReassemblyTimeExceeded,
+            (4, _) => Self::ParameterProblem,
+            _ => return None,
+        })
+    }
+
+    /// Whether a SYN that meets it goes nowhere.
+    pub(crate) fn is_unreachable(self) -> bool {
+        !matches!(self, Self::PacketTooBig | Self::SourceQuench)
+    }
+}
+
+impl fmt::Display for IcmpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NetUnreachable => "network unreachable",
+            Self::HostUnreachable => "host unreachable",
+            Self::ProtocolUnreachable => "protocol unreachable",
+            Self::PortUnreachable => "port unreachable",
+            Self::PacketTooBig => "packet too big",
+            Self::SourceRouteFailed => "source route failed",
+            Self::Prohibited => "prohibited",
+            Self::TtlExceeded => "TTL exceeded",
+            Self::ReassemblyTimeExceeded => "fragments missing",
+            Self::ParameterProblem => "parameter problem",
+            Self::SourceQuench => "source quench",
+        })
+    }
+}
+
+/// An error about a TCP packet, of which it has the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IcmpError {
+    pub(crate) kind: IcmpKind,
+    pub(crate) icmp_type: u8,
+    pub(crate) code: u8,
+    /// Who says so.
+    pub(crate) from: IpAddr,
+    /// The MTU of the next link, if the packet was too big for it. Routers before RFC 1191 left it out.
+    pub(crate) mtu: Option<u32>,
+    /// From where the packet came, and where it was going.
+    pub(crate) about: [SocketAddr; 2],
+}
+
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
+const TCP: u8 = 6;
+
+/// Reads the IP packet in a frame. `None` unless it is an error about TCP.
+pub(crate) fn read(packet: &[u8]) -> Option<IcmpError> {
+    let (outer, message) = header(packet)?;
+    let [icmp_type, code, ..] = *message.first_chunk::<8>()?;
+    let kind = match outer.protocol {
+        ICMP => IcmpKind::v4(icmp_type, code)?,
+        ICMP_V6 => IcmpKind::v6(icmp_type, code)?,
+        _ => return None,
+    };
+    let mtu = match outer.protocol {
+        ICMP => u32::from(word(message, 6)),
+        _ => u32::from(word(message, 4)) << 16 | u32::from(word(message, 6)),
+    };
+    let (inner, tcp) = header(&message[8..])?;
+    if inner.protocol != TCP || tcp.len() < 4 {
+        return None;
+    }
+    let about = [SocketAddr::new(inner.src, word(tcp, 0)), SocketAddr::new(inner.dst, word(tcp, 2))];
+    let mtu = (kind == IcmpKind::PacketTooBig && mtu > 0).then_some(mtu);
+    Some(IcmpError { kind, icmp_type, code, from: outer.src, mtu, about })
+}
+
+struct Ip {
+    src: IpAddr,
+    dst: IpAddr,
+    protocol: u8,
+}
+
+fn word(octets: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+/// An IP header without what can be between it and its payload in IPv6, and what is behind it.
+fn header(packet: &[u8]) -> Option<(Ip, &[u8])> {
+    match packet.first()? >> 4 {
+        4 => {
+            let fixed = packet.first_chunk::<20>()?;
+            let addr = |at: usize| -> [u8; 4] { std::array::from_fn(|i| fixed[at + i]) };
+            let is_first = word(fixed, 6) & 0x1fff == 0;
+            let ip = Ip {
+                src: IpAddr::V4(Ipv4Addr::from(addr(12))),
+                dst: IpAddr::V4(Ipv4Addr::from(addr(16))),
+                protocol: fixed[9],
+            };
+            let len = usize::from(fixed[0] & 0x0f) * 4;
+            (is_first && len >= 20).then_some((ip, packet.get(len..)?))
+        }
+        6 => {
+            let fixed = packet.first_chunk::<40>()?;
+            let addr = |at: usize| -> [u8; 16] { std::array::from_fn(|i| fixed[at + i]) };
+            let ip = Ip {
+                src: IpAddr::V6(Ipv6Addr::from(addr(8))),
+                dst: IpAddr::V6(Ipv6Addr::from(addr(24))),
+                protocol: fixed[6],
+            };
+            Some((ip, &packet[40..]))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_beginning_of_an_error_makes_it_fail() {
+        let inner = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 15, 160, 0, 80];
+        let icmp = [3, 4, 0, 0, 0, 0, 5, 120];
+        let outer = [0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 9, 10, 0, 0, 1];
+        let whole = [&outer[..], &icmp, &inner].concat();
+        let error = read(&whole).unwrap();
+        assert_eq!((error.kind, error.mtu), (IcmpKind::PacketTooBig, Some(1400)));
+        assert_eq!(error.about.map(|end| end.to_string()), ["10.0.0.1:4000", "10.0.0.2:80"]);
+        for len in 0..whole.len() {
+            assert_eq!(read(&whole[..len]), None, "{len}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `--sort`: which connections come first, and the bounded number of them that is kept until the end.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use airtcp_analyze::ConnectionFindings;
+use airtcp_analyze::connection::findings::DirectionFindings;
+use clap::ValueEnum;
+
+/// What connections are sorted by. All but the times of their begin: the largest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SortKey {
+    /// When it began: the earliest first
+    Start,
+    /// From its first packet to its last
+    Duration,
+    /// Octets of data, both ways, what was sent again included
+    Octets,
+    /// Packets sent again
+    Resent,
+    /// Goodput of the faster direction
+    Goodput,
+    /// The larger of the two median round trips
+    Rtt,
+    /// Time spent waiting for timeouts
+    Waited,
+    /// The longest time from a request to its answer
+    Answer,
+    /// Times that a receiver's window closed
+    ZeroWindows,
+}
+
+impl SortKey {
+    /// More comes first.
+    pub(super) fn rank(self, findings: &ConnectionFindings) -> u64 {
+        let sum = |of: fn(&DirectionFindings) -> u64| findings.directions.iter().map(of).sum();
+        let most = |of: fn(&DirectionFindings) -> Option<f64>| {
+            findings.directions.iter().filter_map(of).fold(0.0, f64::max).to_bits()
+        };
+        match self {
+            // Times before 1970 come first as well.
+            Self::Start => !(findings.begin_unix_ns.cast_unsigned() ^ 1 << 63),
+            // Bits of floats that are not negative are in the order of the floats.
+            Self::Duration => findings.seconds.max(0.0).to_bits(),
+            Self::Octets => sum(|direction| direction.sent_bytes),
+            Self::Resent => sum(|direction| direction.retransmissions.packets),
+            Self::Goodput => most(|direction| Some(direction.goodput_bit_per_s)),
+            Self::Rtt => most(|direction| direction.rtt.median_seconds),
+            Self::Waited => most(|direction| Some(direction.time.waiting_for_timeout_seconds)),
+            Self::Answer => findings.answers.max_seconds.unwrap_or(0.0).to_bits(),
+            Self::ZeroWindows => sum(|direction| direction.window.zero_windows),
+        }
+    }
+}
+
+/// As many as are wanted, those that come first.
+pub(super) struct Kept<T> {
+    most: usize,
+    /// Of two with the same rank, the one with the smaller number is the greater.
+    kept: BTreeMap<(u64, Reverse<u64>), T>,
+    pub(super) all: u64,
+}
+
+impl<T> Kept<T> {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, kept: BTreeMap::new(), all: 0 }
+    }
+
+    /// Whether one of this rank would be kept.
+    pub(super) fn has_room(&self, rank: u64, number: u64) -> bool {
+        let least = self.kept.first_key_value().map(|(key, _)| *key);
+        self.kept.len() < self.most || least.is_some_and(|least| least < (rank, Reverse(number)))
+    }
+
+    pub(super) fn take(&mut self, rank: u64, number: u64, one: impl FnOnce() -> T) {
+        self.all += 1;
+        if !self.has_room(rank, number) {
+            return;
+        }
+        self.kept.insert((rank, Reverse(number)), one());
+        if self.kept.len() > self.most {
+            self.kept.pop_first();
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Each with its number, those that come first at the beginning.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.kept.iter().rev().map(|((_, Reverse(number)), one)| (*number, one))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_are_kept_and_all_are_counted() {
+        let mut kept = Kept::new(2);
+        for (number, rank) in [(0, 5), (1, 9), (2, 5), (3, 1), (4, 9)] {
+            kept.take(rank, number, || rank);
+        }
+        assert_eq!(kept.in_order().map(|(number, _)| number).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!((kept.all, kept.len()), (5, 2));
+        let mut none = Kept::new(0);
+        none.take(1, 1, || ());
+        assert_eq!((none.all, none.len()), (1, 0));
+    }
+}

@@ -1,0 +1,197 @@
+//! The page of any capture: a table of its connections, and graphs of those that carried most.
+//!
+//! The capture is read twice: once to choose, once for every packet of what was chosen. So memory does not grow with what is
+//! not drawn.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use airtcp_analyze::connection::findings::DirectionFindings;
+use airtcp_analyze::{Capture, CaptureError, ConnectionFindings, Finished, Totals, Trace, Traces, read};
+use airtcp_numbers::units::{show_bytes, show_rate};
+
+use crate::html::table::{Cell, Shows, Table};
+use crate::html::{Experiment, Page, Run};
+
+/// What of a capture is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections with graphs: those with most data.
+    pub drawn: usize,
+    /// Packets in all graphs together; a connection that does not fit any more has a row only.
+    pub packets: u64,
+    /// Connections with a row in the table.
+    pub rows: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { drawn: 20, packets: 400_000, rows: 1000 }
+    }
+}
+
+/// Those with most data, and how many there are beside.
+#[derive(Default)]
+struct Most {
+    kept: BTreeMap<(u64, Reverse<u64>), ConnectionFindings>,
+    all: u64,
+}
+
+/// Adds a capture to the page. `when` says a time in nanoseconds since 1970 to a person.
+pub fn add(
+    page: &mut Page,
+    path: &Path,
+    filter: Option<&str>,
+    bounds: Bounds,
+    when: &dyn Fn(i64) -> String,
+) -> Result<(), CaptureError> {
+    let mut most = Most::default();
+    let totals = read(&mut Capture::open(path, filter)?, Traces::None, &mut |finished| {
+        most.take(finished, bounds.rows);
+    });
+    let chosen = most.choose(bounds);
+    let mut runs_of: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
+    if !chosen.is_empty() {
+        let traces = Traces::Among(chosen.clone());
+        read(&mut Capture::open(path, filter)?, traces, &mut |finished| {
+            let Finished { number, ended } = finished;
+            if let Some(traces) = ended.traces {
+                runs_of.insert(number, runs(number, &ended.findings, traces));
+            }
+        });
+    }
+    let drawn = runs_of.values().filter(|runs| !runs.is_empty()).count();
+    let mut table = Table { caption: caption(), columns: columns(), rows: Vec::new() };
+    for ((_, Reverse(number)), findings) in most.kept.iter().rev() {
+        let runs = runs_of.remove(number).unwrap_or_default();
+        let shows = Shows { runs: (page.runs.len()..page.runs.len() + runs.len()).collect() };
+        page.runs.extend(runs);
+        table.rows.push((shows, row(*number, findings, totals.begin_unix_ns)));
+    }
+    page.experiments.push(Experiment {
+        name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        sentences: sentences(&totals, &most, drawn, when),
+        runs: table,
+        ..Experiment::default()
+    });
+    Ok(())
+}
+
+impl Most {
+    fn take(&mut self, finished: Finished, rows: usize) {
+        self.all += 1;
+        let findings = finished.ended.findings;
+        self.kept.insert((octets(&findings), Reverse(finished.number)), findings);
+        if self.kept.len() > rows {
+            self.kept.pop_first();
+        }
+    }
+
+    /// The numbers of those that are drawn.
+    fn choose(&self, bounds: Bounds) -> Vec<u64> {
+        let (mut chosen, mut packets) = (Vec::new(), 0);
+        for ((octets, Reverse(number)), findings) in self.kept.iter().rev() {
+            if chosen.len() == bounds.drawn || *octets == 0 {
+                break;
+            }
+            if packets + findings.packets <= bounds.packets {
+                packets += findings.packets;
+                chosen.push(*number);
+            }
+        }
+        chosen
+    }
+}
+
+fn octets(findings: &ConnectionFindings) -> u64 {
+    findings.directions.iter().map(|direction| direction.sent_bytes).sum()
+}
+
+/// One for each direction that carried data.
+fn runs(number: u64, findings: &ConnectionFindings, traces: [Trace; 2]) -> Vec<Run> {
+    let with_data = traces.into_iter().zip(&findings.directions).filter(|(_, found)| found.data_packets > 0);
+    let server = findings.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let runs = with_data.map(|(trace, direction)| {
+        let mut facts: Vec<_> = direction.rows();
+        facts.push(("end".to_owned(), findings.how_it_ended()));
+        Run { name: format!("connection {number}: {}{server}", trace.name), facts, trace }
+    });
+    runs.collect()
+}
+
+fn caption() -> String {
+    "Every connection: click to see it, tick several to compare them. The number is Wireshark's tcp.stream."
+        .to_owned()
+}
+
+fn columns() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("connection", "its number, and who opened it to whom"),
+        ("name", "what the client calls the server: TLS server name, or HTTP Host"),
+        ("begins s", "since the capture's first frame"),
+        ("seconds", "from its first packet to its last"),
+        ("sent", "octets of data from who opened it, what was sent again included"),
+        ("received", "octets of data to who opened it, what was sent again included"),
+        ("kbit/s", "goodput of the faster direction"),
+        ("packets resent", "in both directions"),
+        ("timeouts", "retransmissions by the timer, in both directions"),
+        ("RTT ms", "the median; of the direction that carried more"),
+        ("silent s", "silence that ended with a retransmission by the timer"),
+        ("answer ms", "the longest time from a request to its answer"),
+        ("end", "how it ended, or why it did not begin"),
+    ]
+}
+
+fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Cell> {
+    let [from, to] = findings.ends;
+    let sum = |of: fn(&DirectionFindings) -> u64| findings.directions.iter().map(of).sum::<u64>();
+    let [forth, back] = &findings.directions;
+    let fuller = if forth.sent_bytes > back.sent_bytes { forth } else { back };
+    let goodput = forth.goodput_bit_per_s.max(back.goodput_bit_per_s);
+    let waited = forth.time.waiting_for_timeout_seconds + back.time.waiting_for_timeout_seconds;
+    let begins = findings.begin_unix_ns.saturating_sub(first.unwrap_or(findings.begin_unix_ns)) as f64 / 1e9;
+    let millis =
+        |seconds: Option<f64>| seconds.map_or_else(Cell::nothing, |seconds| Cell::number(seconds * 1e3, 1));
+    let octets = |octets: u64| Cell { text: show_bytes(octets), value: Some(octets as f64) };
+    vec![
+        Cell { text: format!("{number}: {from} → {to}"), value: Some(number as f64) },
+        findings.name.as_ref().map_or_else(Cell::nothing, |name| Cell::text(&*name.name)),
+        Cell::number(begins, 6),
+        Cell::number(findings.seconds, 3),
+        octets(forth.sent_bytes),
+        octets(back.sent_bytes),
+        Cell { text: show_rate(goodput), value: Some(goodput) },
+        Cell::count(sum(|direction| direction.retransmissions.packets)),
+        Cell::count(sum(|direction| direction.retransmissions.timeouts)),
+        millis(fuller.rtt.median_seconds),
+        Cell::number(waited, 2),
+        millis(findings.answers.max_seconds),
+        Cell::text(findings.how_it_ended()),
+    ]
+}
+
+/// The capture as a whole, and what the page does not have of it.
+fn sentences(totals: &Totals, most: &Most, drawn: usize, when: &dyn Fn(i64) -> String) -> Vec<String> {
+    let Totals { frames, tcp_packets, connections, seconds, .. } = totals;
+    let begin = totals.begin_unix_ns.map(|begin| format!(", from {}", when(begin))).unwrap_or_default();
+    let plural = if *connections == 1 { "" } else { "s" };
+    let mut sentences = vec![format!(
+        "{frames} frames in {seconds:.3} s{begin}: {tcp_packets} TCP packets of {connections} connection{plural}."
+    )];
+    let carried = most.kept.values().filter(|findings| octets(findings) > 0).count();
+    if drawn < carried || most.all > most.kept.len() as u64 {
+        let without = most.all - most.kept.len() as u64;
+        let rows = match without {
+            0 => String::new(),
+            without => format!("; {without} with less data are not in the table either"),
+        };
+        sentences.push(format!(
+            "Graphs of {drawn} {}, those with most data{rows}. A filter (-f) chooses others.",
+            if drawn == 1 { "connection" } else { "connections" }
+        ));
+    }
+    let problems = totals.problems.iter();
+    sentences.extend(problems.map(|(problem, found)| format!("{} × {problem}.", found.count)));
+    sentences
+}

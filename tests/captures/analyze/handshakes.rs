@@ -1,0 +1,220 @@
+//! Connections that did not open, and paths that lose what is long.
+
+use airtcp_testkit::frames::{ACK, RST, SYN, SYN_ACK, Tcp, v4, v6};
+use serde_json::{Value, json};
+
+use super::made::{Frames, line};
+use super::{acked, counts};
+
+const RST_ACK: airwire::segment::Flags = RST.with(ACK);
+
+fn outcome(capture: &Value) -> &Value {
+    &capture["connections"][0]["handshake"]["outcome"]
+}
+
+fn syns(frames: &mut Frames, times: u32) {
+    for again in 0..times {
+        frames.tcp(f64::from((1 << again) - 1), &Tcp::new(v4(1, 4000), v4(2, 80), SYN, 100, 0, 0));
+    }
+}
+
+#[test]
+fn a_handshake_fails_in_its_own_way() {
+    let (client, server) = (v4(1, 4000), v4(2, 80));
+    let syn = Tcp::new(client, server, SYN, 100, 0, 0);
+    let syn_ack = Tcp::new(server, client, SYN_ACK, 500, 101, 0);
+    let refusal = Tcp::new(server, client, RST_ACK, 0, 101, 0);
+    let by_client = Tcp::new(client, server, RST, 101, 0, 0);
+
+    let mut refused = Frames::default();
+    refused.tcp(0.0, &syn).tcp(0.01, &refusal);
+    let mut refused_thrice = Frames::default();
+    for again in [0.0, 0.5, 1.0] {
+        refused_thrice.tcp(again, &syn).tcp(again + 0.01, &refusal);
+    }
+    let mut silent = Frames::default();
+    syns(&mut silent, 5);
+    let mut half_open = Frames::default();
+    half_open.tcp(0.0, &syn);
+    for again in [0.01, 1.01, 3.01] {
+        half_open.tcp(again, &syn_ack);
+    }
+    let mut scanned = Frames::default();
+    scanned.tcp(0.0, &syn).tcp(0.01, &syn_ack).tcp(0.02, &by_client);
+    let mut unreachable = Frames::default();
+    syns(&mut unreachable, 2);
+    unreachable.icmp(1.5, v4(9, 0).ip(), (3, 1), 0, &syn);
+
+    for (frames, is, says, way) in [
+        (&refused, json!({"is": "refused"}), "refused by RST (1 SYN)", "1 refused"),
+        (&refused_thrice, json!({"is": "refused"}), "refused by RST (3 SYNs)", "1 refused"),
+        (&silent, json!({"is": "no-answer"}), "no answer to 5 SYNs", "1 without an answer"),
+        (&half_open, json!({"is": "half-open"}), "half open: no ACK for 3 SYN-ACKs", "1 half open"),
+        (
+            &scanned,
+            json!({"is": "reset", "by": 0}),
+            "reset by 10.0.0.1:4000 before it was open (1 SYN)",
+            "1 reset",
+        ),
+        (&unreachable, json!({"is": "unreachable"}), "host unreachable by ICMP (2 SYNs)", "1 unreachable"),
+    ] {
+        let capture = frames.json();
+        assert_eq!(counts(&capture).1, 1, "{says}");
+        assert_eq!(outcome(&capture), &is);
+        let text = frames.text(&[]);
+        line(&text, &["connection 0: 10.0.0.1:4000 ↔ 10.0.0.2:80", says]);
+        line(&text, &["1 handshake failed", way]);
+        line(&text, &["10.0.0.1:4000  10.0.0.2:80", says]);
+        assert!(!text.contains("carried no data"), "{text}");
+        let tries = frames.tshark("tcp.flags.syn == 1 && tcp.flags.ack == 0", &["frame.number"]).len();
+        assert_eq!(capture["connections"][0]["handshake"]["syns"][0]["times"], tries, "{says}");
+        let resets = frames.tshark("tcp.flags.reset == 1", &["frame.number"]).len();
+        assert_eq!(capture["connections"][0]["handshake"]["resets"], resets, "{says}");
+    }
+    assert!(
+        Frames::default().open(0.0, client, server).json()["connections"][0]["handshake"]["outcome"]["is"]
+            == "open"
+    );
+}
+
+#[test]
+fn what_is_refused_at_first_may_open_after_all() {
+    let (client, server) = (v4(1, 4000), v4(2, 80));
+    let mut frames = Frames::default();
+    frames.tcp(0.0, &Tcp::new(client, server, SYN, 100, 0, 0));
+    frames.tcp(0.1, &Tcp::new(server, client, RST_ACK, 0, 101, 0));
+    frames.open(0.5, client, server);
+    frames.tcp(0.6, &Tcp::new(client, server, ACK, 101, 501, 10));
+    frames.tcp(0.7, &Tcp::new(server, client, ACK, 501, 111, 0));
+    let capture = frames.json();
+    assert_eq!(counts(&capture), (6 + 1, 1));
+    assert_eq!((outcome(&capture)["is"].as_str(), acked(&capture, 0)), (Some("open"), [10, 0]));
+    assert_eq!(capture["connections"][0]["close"]["is"], "open");
+}
+
+#[test]
+fn a_scan_is_counted_and_its_list_is_bounded() {
+    let mut frames = Frames::default();
+    for port in 1..=200 {
+        let syn = Tcp::new(v4(1, 4000), v4(2, port), SYN, 100, 0, 0);
+        frames.tcp(f64::from(port), &syn);
+        if port % 2 == 0 {
+            frames.tcp(f64::from(port) + 0.1, &Tcp::new(syn.dst, syn.src, RST_ACK, 0, 101, 0));
+        }
+    }
+    let text = frames.text(&[]);
+    line(&text, &["200 handshakes failed: 100 refused, 100 without an answer"]);
+    line(&text, &["and 150 more: --most 200 shows them"]);
+    assert_eq!(text.lines().filter(|line| line.contains("no answer to 1 SYN")).count(), 25, "{text}");
+}
+
+#[test]
+fn each_kind_of_icmp_is_told_beside_its_connection() {
+    let four = [
+        ((3, 0), "net-unreachable", "network unreachable"),
+        ((3, 1), "host-unreachable", "host unreachable"),
+        ((3, 2), "protocol-unreachable", "protocol unreachable"),
+        ((3, 3), "port-unreachable", "port unreachable"),
+        ((3, 4), "packet-too-big", "packet too big, MTU 1400"),
+        ((3, 13), "prohibited", "prohibited"),
+        ((11, 0), "ttl-exceeded", "TTL exceeded"),
+    ];
+    let six = [
+        ((1, 0), "net-unreachable", "network unreachable"),
+        ((1, 1), "prohibited", "prohibited"),
+        ((1, 3), "host-unreachable", "host unreachable"),
+        ((1, 4), "port-unreachable", "port unreachable"),
+        ((2, 0), "packet-too-big", "packet too big, MTU 1400"),
+        ((3, 0), "ttl-exceeded", "TTL exceeded"),
+    ];
+    for (kinds, [client, server, router], fields) in [
+        (&four[..], [v4(1, 4000), v4(2, 80), v4(9, 0)], ["icmp.type", "icmp.code"]),
+        (&six[..], [v6(1, 4000), v6(2, 80), v6(9, 0)], ["icmpv6.type", "icmpv6.code"]),
+    ] {
+        for (code, kind, words) in kinds {
+            let syn = Tcp::new(client, server, SYN, 100, 0, 0);
+            let mut frames = Frames::default();
+            frames.tcp(0.0, &syn);
+            for again in [0.25, 0.5] {
+                frames.icmp(again, router.ip(), *code, 1400, &syn);
+            }
+            let capture = frames.json();
+            let connection = &capture["connections"][0];
+            assert_eq!(capture["totals"]["icmp_errors"], 2);
+            assert_eq!(capture["totals"]["icmp_errors_elsewhere"], 0);
+            let message = &connection["icmp"][0];
+            assert_eq!((&message["kind"], &message["count"]), (&json!(kind), &json!(2)), "{message}");
+            assert_eq!(message["from"], router.ip().to_string());
+            assert_eq!((&message["first_frame"], &message["first_seconds"]), (&json!(2), &json!(0.25)));
+            let is_big = *kind == "packet-too-big";
+            assert_eq!(message["mtu"], if is_big { json!(1400) } else { Value::Null });
+            assert_eq!(outcome(&capture)["is"], if is_big { "no-answer" } else { "unreachable" });
+            line(&frames.text(&[]), &["ICMP", "2 × ", words, &format!("{} about", router.ip())]);
+            // tshark reads the same of it.
+            let seen = frames.tshark(fields[0], &fields);
+            assert_eq!(seen, vec![format!("{}\t{}", code.0, code.1); 2]);
+        }
+    }
+    // About a connection that is not there.
+    let mut frames = Frames::default();
+    frames.icmp(0.0, v4(9, 0).ip(), (3, 3), 0, &Tcp::new(v4(1, 4000), v4(2, 80), SYN, 1, 0, 0));
+    let totals = &frames.json()["totals"];
+    assert_eq!((&totals["icmp_errors"], &totals["icmp_errors_elsewhere"]), (&json!(1), &json!(1)));
+}
+
+/// The request arrives, the answer's long segments do not.
+fn black_hole() -> (Frames, Tcp) {
+    let (client, server) = (v4(1, 4000), v4(2, 80));
+    let mut frames = Frames::default();
+    frames.open(0.0, client, server);
+    frames.tcp(0.03, &Tcp::new(client, server, ACK, 101, 501, 200));
+    frames.tcp(0.04, &Tcp::new(server, client, ACK, 501, 301, 0));
+    let long = Tcp::new(server, client, ACK, 501, 301, 1400);
+    for at in [0.05, 0.35, 0.95, 2.15] {
+        frames.tcp(at, &long);
+    }
+    (frames, long)
+}
+
+#[test]
+fn long_segments_that_never_arrive_are_a_black_hole() {
+    let (mut silently, long) = black_hole();
+    let path_mtu = |capture: &Value| capture["connections"][0]["directions"][1]["path_mtu"].clone();
+    let found = path_mtu(&silently.json());
+    assert_eq!(found["black_hole"], "possible");
+    assert_eq!((&found["lost_segment_bytes"], &found["lost_segment_times"]), (&json!(1400), &json!(4)));
+    assert_eq!(found["lost_segment_frame"], 7);
+    assert!(path_mtu(&silently.json())["icmp_mtu"].is_null());
+    line(
+        &silently.text(&[]),
+        &["path MTU", "or the other end is gone: 1400 octets, sent 4 times (again first in frame 7)"],
+    );
+
+    // The client is there: it sends a keep-alive.
+    silently.tcp(2.5, &Tcp::new(long.dst, long.src, ACK, 300, 501, 0));
+    assert_eq!(path_mtu(&silently.json())["black_hole"], "likely");
+
+    // The router says so, and the server does not care.
+    let (mut told, long) = black_hole();
+    told.icmp(2.2, v4(9, 0).ip(), (3, 4), 1300, &long);
+    told.tcp(4.55, &long);
+    let found = path_mtu(&told.json());
+    assert_eq!((&found["black_hole"], &found["icmp_mtu"]), (&json!("likely"), &json!(1300)));
+    assert_eq!(found["above_icmp_mtu"], 1);
+    line(&told.text(&[]), &["1 packets longer than 1300 sent after ICMP"]);
+    assert_eq!(told.tshark("icmp", &["icmp.mtu"]), ["1300"]);
+
+    // The server tries shorter ones (RFC 4821), and they arrive.
+    let (mut shorter, long) = black_hole();
+    shorter.tcp(4.55, &Tcp { len: 1000, ..long.clone() });
+    shorter.tcp(4.56, &Tcp::new(long.dst, long.src, ACK, 301, 1501, 0));
+    shorter.tcp(4.57, &Tcp { seq: 1501, len: 400, ..long.clone() });
+    shorter.tcp(4.58, &Tcp::new(long.dst, long.src, ACK, 301, 1901, 0));
+    let found = path_mtu(&shorter.json());
+    assert_eq!((&found["black_hole"], &found["in_pieces"]), (&json!("likely"), &json!(true)));
+
+    // It arrives in the end: an ordinary loss.
+    let (mut lossy, long) = black_hole();
+    lossy.tcp(2.3, &Tcp::new(long.dst, long.src, ACK, 301, 1901, 0));
+    assert!(path_mtu(&lossy.json()).is_null());
+}

@@ -1,0 +1,150 @@
+//! Packets with a payload and a window of one's own, ICMP errors, and what tshark says of them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
+
+use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, ethernet};
+use airtcp_testkit::machine::{TempFile, run};
+use airwire::options::{Layout, Options};
+use airwire::segment::{self, Ecn, Header};
+use airwire::seq::Seq;
+use serde_json::Value;
+
+use super::{analyze_path, file};
+
+/// Frames of a capture, each with its time.
+#[derive(Default)]
+pub(super) struct Frames(Vec<(f64, Vec<u8>)>);
+
+impl Frames {
+    pub(super) fn tcp(&mut self, at: f64, tcp: &Tcp) -> &mut Self {
+        self.whole(at, tcp, 0xffff, &vec![0; tcp.len])
+    }
+
+    pub(super) fn data(&mut self, at: f64, tcp: &Tcp, payload: &[u8]) -> &mut Self {
+        self.whole(at, tcp, 0xffff, payload)
+    }
+
+    pub(super) fn window(&mut self, at: f64, tcp: &Tcp, window: u16) -> &mut Self {
+        self.whole(at, tcp, window, &vec![0; tcp.len])
+    }
+
+    fn whole(&mut self, at: f64, tcp: &Tcp, window: u16, payload: &[u8]) -> &mut Self {
+        self.0.push((at, ethernet(&packet(tcp, window, payload))));
+        self
+    }
+
+    /// An error about `tcp`, which has the IP header and 8 octets of it, or in IPv6 all of it.
+    pub(super) fn icmp(
+        &mut self,
+        at: f64,
+        from: IpAddr,
+        (icmp_type, code): (u8, u8),
+        mtu: u32,
+        tcp: &Tcp,
+    ) -> &mut Self {
+        let inner = packet(tcp, 0xffff, &vec![0; tcp.len]);
+        let (mut header, rest) = match (from, tcp.src.ip()) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                let inner = &inner[..28];
+                let head = [0x45, 0, 0, 20 + 8 + 28, 0, 9, 0, 0, 64, 1, 0, 0];
+                let mut header = [&head[..], &from.octets(), &to.octets()].concat();
+                let sum = checksum(&header);
+                header[10..12].copy_from_slice(&sum.to_be_bytes());
+                (header, [&[icmp_type, code, 0, 0, 0, 0], &(mtu as u16).to_be_bytes()[..], inner].concat())
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                let body = [&[icmp_type, code, 0, 0][..], &mtu.to_be_bytes(), &inner].concat();
+                let head = [&[0x60, 0, 0, 0][..], &(body.len() as u16).to_be_bytes(), &[58, 64]].concat();
+                ([&head[..], &from.octets(), &to.octets()].concat(), body)
+            }
+            _ => panic!("an error is of the same family"),
+        };
+        header.extend(rest);
+        self.0.push((at, ethernet(&header)));
+        self
+    }
+
+    /// SYN, SYN-ACK and ACK, in 20 ms.
+    pub(super) fn open(&mut self, at: f64, client: SocketAddr, server: SocketAddr) -> &mut Self {
+        let options = Options { mss: Some(1460), window_scale: Some(7), ..Options::default() };
+        let theirs = Options { mss: Some(1400), window_scale: Some(2), ..Options::default() };
+        let syn = Tcp { options, ..Tcp::new(client, server, SYN, 100, 0, 0) };
+        let syn_ack = Tcp { options: theirs, ..Tcp::new(server, client, SYN_ACK, 500, 101, 0) };
+        self.tcp(at, &syn).tcp(at + 0.01, &syn_ack);
+        self.tcp(at + 0.02, &Tcp::new(client, server, ACK, 101, 501, 0))
+    }
+
+    pub(super) fn file(&self) -> TempFile {
+        self.cut(262_144)
+    }
+
+    pub(super) fn cut(&self, snap_length: u32) -> TempFile {
+        let mut pcap = Pcap::cut(ETHERNET, snap_length);
+        for (at, frame) in &self.0 {
+            pcap.frame(*at, frame);
+        }
+        file(&pcap.file)
+    }
+
+    pub(super) fn json(&self) -> Value {
+        analyze_path(self.file().path(), &[])
+    }
+
+    pub(super) fn text(&self, more: &[&str]) -> String {
+        text(&self.file(), more)
+    }
+
+    /// Fields of the frames that a display filter chooses.
+    pub(super) fn tshark(&self, filter: &str, fields: &[&str]) -> Vec<String> {
+        let file = self.file();
+        let fields = fields.iter().flat_map(|field| ["-e", field]);
+        let output = Command::new("tshark")
+            .args(["-r", file.path(), "-Y", filter, "-T", "fields", "-E", "occurrence=f"])
+            .args(fields)
+            .output()
+            .expect("this test needs tshark: apt-get install tshark");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+fn packet(tcp: &Tcp, window: u16, payload: &[u8]) -> Vec<u8> {
+    let mut options = Vec::new();
+    tcp.options.write(Layout::Linux, &mut options);
+    let header = Header {
+        src: tcp.src,
+        dst: tcp.dst,
+        seq: Seq(tcp.seq),
+        ack: Seq(tcp.ack),
+        flags: tcp.flags,
+        window,
+        ecn: Ecn::NotEct,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: tcp.ident,
+    };
+    let mut packet = Vec::new();
+    segment::emit(&mut packet, &header, &options, (payload, &[]));
+    packet
+}
+
+/// RFC 1071.
+fn checksum(octets: &[u8]) -> u16 {
+    let sum: u32 = octets.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+pub(super) fn text(file: &TempFile, more: &[&str]) -> String {
+    let ended = run(&[&["analyze", file.path()], more].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+    ended.stdout
+}
+
+/// A line of a text that has all of these.
+#[track_caller]
+pub(super) fn line<'a>(text: &'a str, parts: &[&str]) -> &'a str {
+    let found = text.lines().find(|line| parts.iter().all(|part| line.contains(part)));
+    found.unwrap_or_else(|| panic!("no line has {parts:?}:\n{text}"))
+}
