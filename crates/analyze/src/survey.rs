@@ -109,7 +109,11 @@ impl Survey {
         };
         self.totals.tcp_packets += u64::from(packet.is_some());
         self.payload.clear();
-        if let Some(packet) = packet.as_ref().filter(|packet| packet.len > 0)
+        // Most captures keep headers only.
+        let has_kept = |packet: &&Packet| {
+            packet.len > 0 && frame.data.len() + packet.len as usize > frame.length as usize
+        };
+        if let Some(packet) = packet.as_ref().filter(has_kept)
             && self.connections.may_want_octets(packet)
         {
             self.payload.extend_from_slice(payload(frame, packet));
