@@ -60,7 +60,7 @@ pub struct Limits {
 /// A connection takes some 1.5 KiB while there is little in flight.
 const OPEN: usize = 110_000;
 /// The whole program takes 200 MB at most.
-const OCTETS: usize = 172_000_000;
+const OCTETS: usize = 178_000_000;
 
 impl Default for Limits {
     fn default() -> Self {

@@ -24,10 +24,10 @@ pub(super) struct Report {
     /// Directories that `airtcp lab run` or `airtcp demo` has made, or directories of single transfers in them; or captures
     #[arg(required = true, value_name = "RUNDIR|FILE")]
     sources: Vec<PathBuf>,
-    /// Of captures, only these packets, in tcpdump's language
+    /// Only these packets, in tcpdump's language (of captures)
     #[arg(long, short, value_name = "FILTER")]
     filter: Option<String>,
-    /// Draw at most this many connections of each capture, those with most data
+    /// Show at most this many connections, of each capture those with most data, in graphs
     #[arg(long, visible_alias = "top", value_name = "N", default_value_t = Bounds::default().drawn)]
     most: usize,
     /// File to write; an old one is overwritten
