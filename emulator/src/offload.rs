@@ -9,7 +9,7 @@ mod pieces;
 mod tests;
 
 pub use batch::Batch;
-pub use header::{BadHeader, Header};
+pub(crate) use header::Header;
 pub use pieces::Pieces;
 
 /// What is the same for both: where things are in a packet of TCP without IPv6 extensions.

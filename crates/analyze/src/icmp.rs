@@ -1,9 +1,12 @@
 //! ICMP errors about TCP packets: who says that a packet went no further, and why.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
+
+use super::encapsulation::{End, Layer, Octets, Walk};
+use super::ip;
 
 /// What an error says. `Display` says it to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -106,69 +109,26 @@ pub(crate) struct IcmpError {
     pub(crate) about: [SocketAddr; 2],
 }
 
-const ICMP: u8 = 1;
-const ICMP_V6: u8 = 58;
-const TCP: u8 = 6;
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const ICMP_V6: u8 = 58;
 
-/// Reads the IP packet in a frame. `None` unless it is an error about TCP.
-pub(crate) fn read(packet: &[u8]) -> Option<IcmpError> {
-    let (outer, message) = header(packet)?;
-    let [icmp_type, code, ..] = *message.first_chunk::<8>()?;
-    let kind = match outer.protocol {
-        ICMP => IcmpKind::v4(icmp_type, code)?,
-        ICMP_V6 => IcmpKind::v6(icmp_type, code)?,
-        _ => return None,
+/// Reads a message of this protocol, from `from`. `None` unless it is an error about TCP.
+pub(crate) fn read(protocol: u8, from: IpAddr, message: &[u8]) -> Option<IcmpError> {
+    let [icmp_type, code, _, _, rest @ ..]: [u8; 8] = *message.first_chunk::<8>()?;
+    let (kind, mtu) = match protocol {
+        ICMP => (IcmpKind::v4(icmp_type, code)?, u32::from(u16::from_be_bytes([rest[2], rest[3]]))),
+        _ => (IcmpKind::v6(icmp_type, code)?, u32::from_be_bytes(rest)),
     };
-    let mtu = match outer.protocol {
-        ICMP => u32::from(word(message, 6)),
-        _ => u32::from(word(message, 4)) << 16 | u32::from(word(message, 6)),
+    // Of the packet that it is about a message has only the beginning (RFC 792, RFC 4443 §2.4).
+    let about = Octets::new(&message[8..], usize::from(u16::MAX));
+    let (ip, tcp) = match Walk::default().follow(Layer::Ip, about).ok()? {
+        End::Tcp(ip, octets) => (ip, octets),
+        End::Fragment(piece) if piece.offset == 0 && piece.protocol == ip::TCP => (piece.ip, piece.octets),
+        End::Fragment(_) => return None,
     };
-    let (inner, tcp) = header(&message[8..])?;
-    if inner.protocol != TCP || tcp.len() < 4 {
-        return None;
-    }
-    let about = [SocketAddr::new(inner.src, word(tcp, 0)), SocketAddr::new(inner.dst, word(tcp, 2))];
+    let about = [SocketAddr::new(ip.src, tcp.word(0).ok()?), SocketAddr::new(ip.dst, tcp.word(2).ok()?)];
     let mtu = (kind == IcmpKind::PacketTooBig && mtu > 0).then_some(mtu);
-    Some(IcmpError { kind, icmp_type, code, from: outer.src, mtu, about })
-}
-
-struct Ip {
-    src: IpAddr,
-    dst: IpAddr,
-    protocol: u8,
-}
-
-fn word(octets: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([octets[at], octets[at + 1]])
-}
-
-/// An IP header without what can be between it and its payload in IPv6, and what is behind it.
-fn header(packet: &[u8]) -> Option<(Ip, &[u8])> {
-    match packet.first()? >> 4 {
-        4 => {
-            let fixed = packet.first_chunk::<20>()?;
-            let addr = |at: usize| -> [u8; 4] { std::array::from_fn(|i| fixed[at + i]) };
-            let is_first = word(fixed, 6) & 0x1fff == 0;
-            let ip = Ip {
-                src: IpAddr::V4(Ipv4Addr::from(addr(12))),
-                dst: IpAddr::V4(Ipv4Addr::from(addr(16))),
-                protocol: fixed[9],
-            };
-            let len = usize::from(fixed[0] & 0x0f) * 4;
-            (is_first && len >= 20).then_some((ip, packet.get(len..)?))
-        }
-        6 => {
-            let fixed = packet.first_chunk::<40>()?;
-            let addr = |at: usize| -> [u8; 16] { std::array::from_fn(|i| fixed[at + i]) };
-            let ip = Ip {
-                src: IpAddr::V6(Ipv6Addr::from(addr(8))),
-                dst: IpAddr::V6(Ipv6Addr::from(addr(24))),
-                protocol: fixed[6],
-            };
-            Some((ip, &packet[40..]))
-        }
-        _ => None,
-    }
+    Some(IcmpError { kind, icmp_type, code, from, mtu, about })
 }
 
 #[cfg(test)]
@@ -179,13 +139,13 @@ mod tests {
     fn no_beginning_of_an_error_makes_it_fail() {
         let inner = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 15, 160, 0, 80];
         let icmp = [3, 4, 0, 0, 0, 0, 5, 120];
-        let outer = [0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 9, 10, 0, 0, 1];
-        let whole = [&outer[..], &icmp, &inner].concat();
-        let error = read(&whole).unwrap();
+        let whole = [&icmp[..], &inner].concat();
+        let router = IpAddr::from([10, 0, 0, 9]);
+        let error = read(ICMP, router, &whole).unwrap();
         assert_eq!((error.kind, error.mtu), (IcmpKind::PacketTooBig, Some(1400)));
         assert_eq!(error.about.map(|end| end.to_string()), ["10.0.0.1:4000", "10.0.0.2:80"]);
         for len in 0..whole.len() {
-            assert_eq!(read(&whole[..len]), None, "{len}");
+            assert_eq!(read(ICMP, router, &whole[..len]), None, "{len}");
         }
     }
 }

@@ -5,9 +5,8 @@ use serde::Serialize;
 use super::capture::{Capture, Frame, Next};
 use super::connections::{Connections, Finished, Limits, Traces};
 use super::fragments::Fragments;
-use super::icmp;
 use super::ip::Found;
-use super::other::Others;
+use super::other::{Other, Others};
 use super::packet::{Packet, Timestamp};
 use super::problem::{Problem, Problems};
 
@@ -103,7 +102,9 @@ impl Survey {
             Found::Other(other) => {
                 self.totals.others.note(other);
                 self.totals.other_frames += 1;
-                self.take_icmp(frame);
+                if matches!(other, Other::Icmp | Other::Icmpv6) {
+                    self.take_icmp(frame);
+                }
                 None
             }
         };
@@ -116,13 +117,13 @@ impl Survey {
         if let Some(packet) = packet.as_ref().filter(has_kept)
             && self.connections.may_want_octets(packet)
         {
-            self.payload.extend_from_slice(payload(frame, packet));
+            self.payload.extend_from_slice(frame.payload());
         }
         self.held = Some(Held { number: frame.number, at: frame.at, packet });
     }
 
     fn take_icmp(&mut self, frame: &Frame<'_>) {
-        let Some(error) = frame.ip_packet().and_then(icmp::read) else { return };
+        let Some(error) = frame.icmp() else { return };
         self.totals.icmp_errors += 1;
         let is_here = self.connections.take_icmp(&error, frame.number, frame.at);
         self.totals.icmp_errors_elsewhere += u64::from(!is_here);
@@ -235,20 +236,6 @@ impl Survey {
         self.connections.finish(finished);
         self.totals
     }
-}
-
-/// As much of the packet's payload as was kept: it is at the end of the IP packet, whatever headers are before it.
-fn payload<'a>(frame: &Frame<'a>, packet: &Packet) -> &'a [u8] {
-    let Some(octets) = frame.ip_packet() else { return &[] };
-    let word =
-        |at: usize| octets.get(at..at + 2).map(|two| usize::from(u16::from_be_bytes([two[0], two[1]])));
-    let total =
-        if packet.src.is_ipv4() { word(2) } else { word(4).filter(|len| *len > 0).map(|len| 40 + len) };
-    // The device will split the packet, which is longer than the field can say.
-    let on_wire = (frame.length as usize).saturating_sub(frame.data.len() - octets.len());
-    let end = total.filter(|total| *total > 0).unwrap_or(on_wire);
-    let begin = end.saturating_sub(packet.len as usize);
-    octets.get(begin..end.min(octets.len())).unwrap_or_default()
 }
 
 /// What to do after [`Survey::feed`].

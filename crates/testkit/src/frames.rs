@@ -57,6 +57,11 @@ impl Tcp {
 
     /// The packet from its IP header on.
     pub fn packet(&self) -> Vec<u8> {
+        self.carrying(0xffff, &vec![0; self.len])
+    }
+
+    /// The same with another window and payload.
+    pub fn carrying(&self, window: u16, payload: &[u8]) -> Vec<u8> {
         let mut options = Vec::new();
         self.options.write(Layout::Linux, &mut options);
         let header = Header {
@@ -65,7 +70,7 @@ impl Tcp {
             seq: Seq(self.seq),
             ack: Seq(self.ack),
             flags: self.flags,
-            window: 0xffff,
+            window,
             ecn: Ecn::NotEct,
             tos: 0,
             ttl: 64,
@@ -73,7 +78,7 @@ impl Tcp {
             ident: self.ident,
         };
         let mut packet = Vec::new();
-        segment::emit(&mut packet, &header, &options, (&vec![0; self.len], &[]));
+        segment::emit(&mut packet, &header, &options, (payload, &[]));
         packet
     }
 

@@ -2,7 +2,7 @@
 
 /// What stands in front of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Header {
+pub(crate) enum Header {
     /// A packet as it is on the wire.
     Whole,
     /// Its checksum is yet to be computed, from `start` to the end, and written `offset` behind `start`.
@@ -28,7 +28,7 @@ pub enum Header {
 /// The kernel has put something in front of a packet that it was not asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a packet came with offload of the kind {0}, which was not asked for")]
-pub struct BadHeader(u8);
+pub(crate) struct BadHeader(u8);
 
 const NEEDS_CSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
@@ -39,7 +39,7 @@ const TCP_CHECKSUM: u16 = 16;
 
 impl Header {
     /// In octets.
-    pub const LEN: usize = 10;
+    pub(crate) const LEN: usize = 10;
 
     pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
         let (flags, kind, headers, mss, start, offset) = match self {

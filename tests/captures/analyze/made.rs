@@ -5,9 +5,7 @@ use std::process::Command;
 
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, ethernet};
 use airtcp_testkit::machine::{TempFile, run};
-use airwire::options::{Layout, Options};
-use airwire::segment::{self, Ecn, Header};
-use airwire::seq::Seq;
+use airwire::options::Options;
 use serde_json::Value;
 
 use super::{analyze_path, file};
@@ -30,7 +28,7 @@ impl Frames {
     }
 
     fn whole(&mut self, at: f64, tcp: &Tcp, window: u16, payload: &[u8]) -> &mut Self {
-        self.0.push((at, ethernet(&packet(tcp, window, payload))));
+        self.0.push((at, ethernet(&tcp.carrying(window, payload))));
         self
     }
 
@@ -43,13 +41,13 @@ impl Frames {
         mtu: u32,
         tcp: &Tcp,
     ) -> &mut Self {
-        let inner = packet(tcp, 0xffff, &vec![0; tcp.len]);
+        let inner = tcp.packet();
         let (mut header, rest) = match (from, tcp.src.ip()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 let inner = &inner[..28];
                 let head = [0x45, 0, 0, 20 + 8 + 28, 0, 9, 0, 0, 64, 1, 0, 0];
                 let mut header = [&head[..], &from.octets(), &to.octets()].concat();
-                let sum = checksum(&header);
+                let sum = airwire::checksum::plain(&header);
                 header[10..12].copy_from_slice(&sum.to_be_bytes());
                 (header, [&[icmp_type, code, 0, 0, 0, 0], &(mtu as u16).to_be_bytes()[..], inner].concat())
             }
@@ -107,33 +105,6 @@ impl Frames {
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(str::to_owned).collect()
     }
-}
-
-fn packet(tcp: &Tcp, window: u16, payload: &[u8]) -> Vec<u8> {
-    let mut options = Vec::new();
-    tcp.options.write(Layout::Linux, &mut options);
-    let header = Header {
-        src: tcp.src,
-        dst: tcp.dst,
-        seq: Seq(tcp.seq),
-        ack: Seq(tcp.ack),
-        flags: tcp.flags,
-        window,
-        ecn: Ecn::NotEct,
-        tos: 0,
-        ttl: 64,
-        dont_fragment: true,
-        ident: tcp.ident,
-    };
-    let mut packet = Vec::new();
-    segment::emit(&mut packet, &header, &options, (payload, &[]));
-    packet
-}
-
-/// RFC 1071.
-fn checksum(octets: &[u8]) -> u16 {
-    let sum: u32 = octets.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
-    !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 pub(super) fn text(file: &TempFile, more: &[&str]) -> String {

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use compressed::Compression;
 use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
-use super::encapsulation::{Layer, Octets, Walk};
+use super::encapsulation::{End, Layer, Octets, Walk};
+use super::icmp::{self, IcmpError};
 use super::ip::{self, Context, Found};
 use super::link_layer::LinkType;
 use super::packet::Timestamp;
@@ -41,10 +42,25 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// The outermost IP packet, as far as it was kept.
-    pub(crate) fn ip_packet(&self) -> Option<&'a [u8]> {
+    /// The ICMP error about a TCP packet in it.
+    pub(crate) fn icmp(&self) -> Option<IcmpError> {
         let octets = Octets::new(self.data, self.length as usize);
-        Some(Walk::default().outermost_ip(self.link, octets)?.kept())
+        let (protocol, ip, message) = Walk::default().icmp(self.link, octets)?;
+        icmp::read(protocol, ip.src, message.kept())
+    }
+
+    /// As much of a TCP packet's payload as was kept. Of a packet that was split it is none.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        let (octets, mut walk) = (Octets::new(self.data, self.length as usize), Walk::default());
+        let tcp = match walk.straight(self.link, octets) {
+            Some((_, tcp)) => tcp,
+            None => match walk.follow(Layer::Link(self.link), octets) {
+                Ok(End::Tcp(_, tcp)) => tcp,
+                _ => return &[],
+            },
+        };
+        let header = tcp.kept().get(12).map_or(0, |octet| usize::from(octet >> 4) * 4);
+        tcp.kept().get(header..).unwrap_or_default()
     }
 
     /// Reads the headers inside. A fragment is a problem here: [`Fragments`](crate::fragments::Fragments) puts them

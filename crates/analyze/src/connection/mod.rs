@@ -40,7 +40,7 @@ use self::direction::{Direction, Moment};
 use self::findings::{Close, DirectionFindings, Handshake, HandshakeSeen, SynFindings};
 use self::long_segments::LongSegments;
 use self::naming::Naming;
-use self::opening::{Messages, Progress, Stage, Step};
+use self::opening::{Messages, Progress, Step};
 use self::receiver_window::Scale;
 use self::vantage::ReplyDelay;
 use super::endpoints::Endpoints;
@@ -178,7 +178,7 @@ impl Connection {
         let silence = at.max(self.now) - self.now;
         self.now = at.max(self.now);
         self.packets += 1;
-        let from = usize::from(packet.src != self.ends.first());
+        let from = self.from(packet);
         if self.is_of_an_earlier_one(packet, from) {
             return;
         }
@@ -248,15 +248,7 @@ impl Connection {
             return false;
         }
         let from = self.from(packet);
-        !self.is_late_answer(packet, from) && !self.directions[from].may_begin_with(packet.seq)
-    }
-
-    /// Whether it is the SYN-ACK for a SYN that was refused before: the RST had no number to go by.
-    fn is_late_answer(&self, packet: &Packet, from: usize) -> bool {
-        let syn = self.directions[0].numbering.syn_range().end;
-        self.progress.stage == Stage::Refused
-            && from == 1
-            && packet.ack.and_then(|ack| self.directions[0].offset(ack)) == Some(syn)
+        !self.directions[from].may_begin_with(packet.seq)
     }
 
     /// Octets of memory, without the traces.
@@ -352,12 +344,6 @@ impl Connection {
     }
 
     fn take_handshake(&mut self, packet: &Packet, from: usize) {
-        if self.is_late_answer(packet, from) {
-            let refused = std::mem::replace(&mut self.directions[1], Direction::new(None));
-            self.directions[1].trace = refused.trace;
-            self.directions[1].counts = refused.counts;
-            self.directions[1].marks = refused.marks;
-        }
         if self.progress.take(packet, from, self.syns[1].is_some()) == Step::AfterAll {
             self.close = Close::Open;
         }
@@ -368,10 +354,6 @@ impl Connection {
                 self.reply_delays[0].add(self.now - syn.at);
             }
             return;
-        }
-        // What was refused is tried again.
-        if matches!(self.close, Close::Reset { .. }) {
-            self.close = Close::Open;
         }
         let options = &packet.options;
         let times = self.syns[from].map_or(0, |syn| syn.times).saturating_add(1);

@@ -11,6 +11,7 @@ mod wireless;
 pub(crate) use octets::Octets;
 pub(crate) use wireless::{ppi, radiotap};
 
+use super::icmp;
 use super::ip::{self, Ip};
 use super::link_layer::LinkType;
 use super::other::Other;
@@ -121,14 +122,17 @@ impl Walk {
         }
     }
 
-    /// The outermost IP packet.
-    pub(crate) fn outermost_ip<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<Octets<'a>> {
+    /// A message of ICMP, the protocol that it is of, and the IP header in front of it.
+    pub(crate) fn icmp<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<(u8, Ip, Octets<'a>)> {
         let mut layer = Layer::Link(link);
-        while !matches!(layer, Layer::Ip) {
+        for _ in 0..DEEPEST {
+            if let Layer::Transport(protocol @ (icmp::ICMP | icmp::ICMP_V6), ip) = layer {
+                return Some((protocol, ip, octets));
+            }
             let Ok(Next::Layer(next, inside)) = self.step(layer, octets) else { return None };
             (layer, octets) = (next, inside);
         }
-        Some(octets)
+        None
     }
 
     fn step<'a>(&mut self, layer: Layer, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
@@ -158,10 +162,10 @@ impl Walk {
             143 => Ok(Next::Layer(Layer::Ethernet, octets)),
             51 => ip::extension(protocol, ip, octets),
             0 | 43 | 44 | 60 | 135 | 139 | 140 if ip.src.is_ipv6() => ip::extension(protocol, ip, octets),
-            1 => Err(Other::Icmp.into()),
+            icmp::ICMP => Err(Other::Icmp.into()),
             2 => Err(Other::Igmp.into()),
             50 => Err(Other::Esp.into()),
-            58 => Err(Other::Icmpv6.into()),
+            icmp::ICMP_V6 => Err(Other::Icmpv6.into()),
             89 => Err(Other::Ospf.into()),
             115 => Err(Other::L2tp.into()),
             132 => Err(Other::Sctp.into()),
