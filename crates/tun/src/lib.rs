@@ -1,4 +1,5 @@
-//! A [`Host`] in real time: it runs over a TUN device, with the application that uses it, in one thread.
+//! A [`Host`] in real time: it runs over a TUN device, with the application that uses it, in one thread (and writes to the device
+//! in another one, if [`Driver::write_apart`] was called).
 //!
 //! Begin with [`Driver::new`], which takes a host, a device (`airlink::tun::Tun`) and a reactor
 //! (`airlink::reactor::Reactor`), and implement [`Application`] for what the host is to do. The example `fetch` is a
@@ -13,9 +14,11 @@
 
 mod descriptors;
 pub mod log;
+mod writer;
 
 use std::io;
-use std::ops::ControlFlow;
+use std::num::NonZero;
+use std::ops::{AddAssign, ControlFlow};
 use std::sync::Arc;
 
 use airlink::capture::{Capture, Tap};
@@ -30,6 +33,7 @@ use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
 use log::{Log, Way};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use writer::Writer;
 
 /// What uses the host. It is never interrupted and must not block.
 pub trait Application {
@@ -83,6 +87,41 @@ pub struct Traffic {
     pub waits: u64,
 }
 
+/// The part of [`Traffic`] that leaves.
+#[derive(Clone, Copy, Default)]
+struct Sending {
+    packets: u64,
+    octets: u64,
+    refused: u64,
+    waits: u64,
+}
+
+impl Sending {
+    /// The batch was written with this result. An error that is no refusal is returned.
+    fn note(&mut self, batch: &Batch, result: io::Result<()>) -> io::Result<()> {
+        let count = batch.count() as u64;
+        match result {
+            Ok(()) => {
+                self.packets += count;
+                self.octets += batch.octets() as u64;
+            }
+            Err(error) if is_refusal(&error) => self.refused += count,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+impl AddAssign for Sending {
+    fn add_assign(&mut self, more: Self) {
+        let Self { packets, octets, refused, waits } = more;
+        self.packets += packets;
+        self.octets += octets;
+        self.refused += refused;
+        self.waits += waits;
+    }
+}
+
 /// Lets another thread make the application run.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<EventFd>);
@@ -109,6 +148,8 @@ const SEGMENTS_IN_ONE: usize = 45;
 const CLOCK_BATCH: usize = 8;
 /// Packets read before the application gets its turn.
 const RECEIVE_BATCH: usize = 64;
+/// Reads between two looks at a thread that writes.
+const READS_APART: u32 = 8;
 /// Rounds without a rest before signals and wake-ups are looked at.
 const BUSY_ROUNDS: u32 = 64;
 /// The same for an application with descriptors of its own: a busy connection must not keep those of others waiting.
@@ -134,7 +175,7 @@ enum Written {
 pub struct Driver {
     /// It is handed the driver's clock: pass [`Clock::now`] of [`Driver::clock`] to it.
     pub host: Host,
-    tun: Tun,
+    tun: Arc<Tun>,
     reactor: Reactor,
     clock: Clock,
     waker: Waker,
@@ -149,7 +190,10 @@ pub struct Driver {
     /// The device did not take it: it goes first when the device is writable again.
     held: bool,
     arriving: Pieces,
-    traffic: Traffic,
+    packets_in: u64,
+    bytes_in: u64,
+    sending: Sending,
+    writer: Option<Writer>,
 }
 
 /// A recipe goes by what only the path knows, and no real network tells it.
@@ -189,7 +233,7 @@ impl Driver {
         }
         Ok(Self {
             host,
-            tun,
+            tun: Arc::new(tun),
             reactor,
             clock,
             waker,
@@ -201,7 +245,10 @@ impl Driver {
             leaving,
             held: false,
             arriving: Pieces::new(MAX_PACKET),
-            traffic: Traffic::default(),
+            packets_in: 0,
+            bytes_in: 0,
+            sending: Sending::default(),
+            writer: None,
         })
     }
 
@@ -237,7 +284,24 @@ impl Driver {
 
     /// Since the driver was made.
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        let mut sending = self.sending;
+        if let Some(writer) = &self.writer {
+            sending += writer.done();
+        }
+        let Sending { packets: packets_out, octets: bytes_out, refused, waits } = sending;
+        let Self { packets_in, bytes_in, .. } = *self;
+        Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits }
+    }
+
+    /// From now on a thread of its own writes to the device, with the rights that this one has: where there is more than one core,
+    /// a busy host does more. Not with a capture or a log, which want each packet's own time, and the order in which all
+    /// happened.
+    pub fn write_apart(&mut self) -> Result<(), DriverError> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        if self.writer.is_none() && self.capture.is_none() && self.log.is_none() && cores > 1 {
+            self.writer = Some(Writer::start(Arc::clone(&self.tun), self.waker())?);
+        }
+        Ok(())
     }
 
     /// Packets for the host that the kernel dropped because the device's queue was full.
@@ -281,6 +345,9 @@ impl Driver {
     /// Writes what the host has left to say, and the capture.
     pub fn finish(&mut self) -> Result<(), DriverError> {
         while self.send()? == Sent::Batch {}
+        if let Some(writer) = &self.writer {
+            writer.flush().map_err(|source| DriverError::device(self.tun.name(), source))?;
+        }
         if let Some(capture) = &mut self.capture {
             capture.flush()?;
         }
@@ -288,6 +355,14 @@ impl Driver {
     }
 
     fn send(&mut self) -> Result<Sent, DriverError> {
+        let sent = self.say()?;
+        if let Some(writer) = &self.writer {
+            writer.go();
+        }
+        Ok(sent)
+    }
+
+    fn say(&mut self) -> Result<Sent, DriverError> {
         if self.held && self.write(self.clock.now())? == Written::Blocked {
             return Ok(Sent::Blocked);
         }
@@ -325,42 +400,52 @@ impl Driver {
 
     /// Hands the kernel what leaves.
     fn write(&mut self, now: Instant) -> Result<Written, DriverError> {
-        let (count, octets) = (self.leaving.count() as u64, self.leaving.octets() as u64);
-        if count == 0 {
+        if self.leaving.count() == 0 {
             return Ok(Written::Everything);
         }
-        match self.tun.send_batch(&mut self.leaving) {
-            Ok(()) => {
-                if let Some(packet) = self.leaving.only() {
+        let result = match &self.writer {
+            Some(writer) => writer.take(&mut self.leaving),
+            None => self.tun.send_batch(&mut self.leaving),
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if !std::mem::replace(&mut self.held, true) {
+                    self.sending.waits += 1;
+                    self.wait_for_room(Interest::Both)?;
+                }
+                return Ok(Written::Blocked);
+            }
+            Ok(()) if self.writer.is_some() => {}
+            result => {
+                if let (Ok(()), Some(packet)) = (&result, self.leaving.only()) {
                     self.capture.packet(now, packet);
                     if let Some(log) = &mut self.log {
                         log.packet(now, Way::Out, packet);
                     }
                 }
-                self.traffic.packets_out += count;
-                self.traffic.bytes_out += octets;
+                let noted = self.sending.note(&self.leaving, result);
+                noted.map_err(|source| DriverError::device(self.tun.name(), source))?;
+                self.leaving.clear();
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if !self.held {
-                    self.held = true;
-                    self.traffic.waits += 1;
-                    self.reactor.modify(&self.tun, DEVICE, Interest::Both)?;
-                }
-                return Ok(Written::Blocked);
-            }
-            Err(error) if is_refusal(&error) => self.traffic.refused += count,
-            Err(source) => return Err(DriverError::device(self.tun.name(), source)),
         }
-        self.leaving.clear();
         if std::mem::take(&mut self.held) {
-            self.reactor.modify(&self.tun, DEVICE, Interest::Read)?;
+            self.wait_for_room(Interest::Read)?;
         }
         Ok(Written::Everything)
+    }
+
+    /// A thread that writes wakes the driver by itself.
+    fn wait_for_room(&mut self, interest: Interest) -> Result<(), DriverError> {
+        if self.writer.is_none() {
+            self.reactor.modify(&*self.tun, DEVICE, interest)?;
+        }
+        Ok(())
     }
 
     /// Returns how many packets came in.
     fn receive(&mut self, application: &mut impl Application) -> Result<usize, DriverError> {
         let mut received = 0;
+        let mut reads = 0;
         while received < RECEIVE_BATCH {
             let filled = self.tun.fill(&mut self.arriving);
             if !filled.map_err(|source| DriverError::device(self.tun.name(), source))? {
@@ -369,8 +454,8 @@ impl Driver {
             let now = self.clock.now();
             while let Some(packet) = self.arriving.next_packet() {
                 received += 1;
-                self.traffic.packets_in += 1;
-                self.traffic.bytes_in += packet.len() as u64;
+                self.packets_in += 1;
+                self.bytes_in += packet.len() as u64;
                 self.capture.packet(now, packet);
                 if let Some(log) = &mut self.log {
                     log.packet(now, Way::In, packet);
@@ -378,6 +463,14 @@ impl Driver {
                 self.host.handle_packet(now, packet);
                 application.observe(now, &self.host);
             }
+            reads += 1;
+            if self.writer.is_none() || reads % READS_APART == 0 {
+                self.send()?
+            } else {
+                self.say()?
+            };
+        }
+        if self.writer.is_some() {
             self.send()?;
         }
         Ok(received)

@@ -40,6 +40,11 @@ impl Batch {
         Self { joins: false, ..Self::joining() }
     }
 
+    /// An empty one of the same kind.
+    pub fn another(&self) -> Self {
+        Self { joins: self.joins, ..Self::joining() }
+    }
+
     /// Whether it may become more than one packet.
     pub fn joins(&self) -> bool {
         self.joins

@@ -20,7 +20,7 @@ pub(super) struct Kernel {
     /// As far as known: until a read, or a write, would block.
     readable: bool,
     writable: bool,
-    /// The last event may have been a reset.
+    /// Something has happened to it: it may have been a reset. The first event says that it is connected, or why not.
     suspect: bool,
 }
 
@@ -47,14 +47,12 @@ impl Kernel {
     }
 
     pub(super) fn connecting(&self) -> Connecting {
-        match self.stream.get().take_error() {
-            Ok(Some(error)) | Err(error) => return Connecting::Failed(error),
-            Ok(None) => {}
+        if !self.suspect {
+            return Connecting::Pending;
         }
-        match self.stream.get().peer_addr() {
-            Ok(_) => Connecting::Done,
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Connecting::Pending,
-            Err(error) => Connecting::Failed(error),
+        match self.stream.get().take_error() {
+            Ok(Some(error)) | Err(error) => Connecting::Failed(error),
+            Ok(None) => Connecting::Done,
         }
     }
 

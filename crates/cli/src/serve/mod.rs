@@ -194,6 +194,7 @@ impl Serve {
         let user = privileges::give_up(&self.user)?;
         // Strangers are served, whoever reads what is said of them. From here on there are threads.
         decisions.as_mut().map_or(Ok(()), DecisionLog::write_apart)?;
+        driver.write_apart()?;
         say::apart(if self.reporting.json { gap_in_json } else { gap_in_text })?;
         self.reporting.reported(Channel::Stdout, clock, |reporter| {
             let log = Log::new(reporter, decisions, self.reporting.every());
