@@ -148,7 +148,7 @@ const SEGMENTS_IN_ONE: usize = 45;
 const CLOCK_BATCH: usize = 8;
 /// Packets read before the application gets its turn.
 const RECEIVE_BATCH: usize = 64;
-/// Reads between two looks at a thread that writes.
+/// Reads after which a thread that writes is woken, if it sleeps.
 const READS_APART: u32 = 8;
 /// Rounds without a rest before signals and wake-ups are looked at.
 const BUSY_ROUNDS: u32 = 64;
@@ -192,6 +192,7 @@ pub struct Driver {
     arriving: Pieces,
     packets_in: u64,
     bytes_in: u64,
+    /// What the driver has written by itself.
     sending: Sending,
     writer: Option<Writer>,
 }
@@ -344,9 +345,19 @@ impl Driver {
 
     /// Writes what the host has left to say, and the capture.
     pub fn finish(&mut self) -> Result<(), DriverError> {
-        while self.send()? == Sent::Batch {}
-        if let Some(writer) = &self.writer {
-            writer.flush().map_err(|source| DriverError::device(self.tun.name(), source))?;
+        loop {
+            let sent = self.send()?;
+            let left = match &self.writer {
+                Some(writer) => {
+                    writer.flush().map_err(|source| DriverError::device(self.tun.name(), source))?
+                }
+                None => Written::Everything,
+            };
+            // What a thread had no room for, it has now; a device that takes nothing is given up.
+            let has_room = self.writer.is_some() && left == Written::Everything;
+            if sent == Sent::Everything || (sent == Sent::Blocked && !has_room) {
+                break;
+            }
         }
         if let Some(capture) = &mut self.capture {
             capture.flush()?;
@@ -356,10 +367,15 @@ impl Driver {
 
     fn send(&mut self) -> Result<Sent, DriverError> {
         let sent = self.say()?;
+        self.hand_over();
+        Ok(sent)
+    }
+
+    /// A thread that writes begins with what it has been given.
+    fn hand_over(&self) {
         if let Some(writer) = &self.writer {
             writer.go();
         }
-        Ok(sent)
     }
 
     fn say(&mut self) -> Result<Sent, DriverError> {
@@ -409,9 +425,10 @@ impl Driver {
         };
         match result {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if !std::mem::replace(&mut self.held, true) {
+                // A thread that writes wakes the driver by itself.
+                if !std::mem::replace(&mut self.held, true) && self.writer.is_none() {
                     self.sending.waits += 1;
-                    self.wait_for_room(Interest::Both)?;
+                    self.reactor.modify(&*self.tun, DEVICE, Interest::Both)?;
                 }
                 return Ok(Written::Blocked);
             }
@@ -428,24 +445,16 @@ impl Driver {
                 self.leaving.clear();
             }
         }
-        if std::mem::take(&mut self.held) {
-            self.wait_for_room(Interest::Read)?;
+        if std::mem::take(&mut self.held) && self.writer.is_none() {
+            self.reactor.modify(&*self.tun, DEVICE, Interest::Read)?;
         }
         Ok(Written::Everything)
-    }
-
-    /// A thread that writes wakes the driver by itself.
-    fn wait_for_room(&mut self, interest: Interest) -> Result<(), DriverError> {
-        if self.writer.is_none() {
-            self.reactor.modify(&*self.tun, DEVICE, interest)?;
-        }
-        Ok(())
     }
 
     /// Returns how many packets came in.
     fn receive(&mut self, application: &mut impl Application) -> Result<usize, DriverError> {
         let mut received = 0;
-        let mut reads = 0;
+        let mut reads: u32 = 0;
         while received < RECEIVE_BATCH {
             let filled = self.tun.fill(&mut self.arriving);
             if !filled.map_err(|source| DriverError::device(self.tun.name(), source))? {
@@ -463,16 +472,13 @@ impl Driver {
                 self.host.handle_packet(now, packet);
                 application.observe(now, &self.host);
             }
+            self.say()?;
             reads += 1;
-            if self.writer.is_none() || reads % READS_APART == 0 {
-                self.send()?
-            } else {
-                self.say()?
-            };
+            if reads.is_multiple_of(READS_APART) {
+                self.hand_over();
+            }
         }
-        if self.writer.is_some() {
-            self.send()?;
-        }
+        self.hand_over();
         Ok(received)
     }
 

@@ -8,20 +8,47 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use airlink::offload::Batch;
 use airlink::tun::Tun;
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{Sending, Waker};
+use super::{Sending, Waker, Written};
 
-/// So much may wait, for a fraction of a millisecond: the host's times of sending stay right, and what it has said it
-/// cannot take back.
+/// No more waits for the thread, so that it leaves a fraction of a millisecond after the time that the host has noted.
 const MOST_OCTETS: usize = 256 << 10;
 /// Small packets take a whole write each.
 const MOST_BATCHES: usize = 256;
+/// Written batches whose buffers, of up to 64 KiB, are kept.
+const MOST_SPARE: usize = 16;
 /// How often the thread looks whether it is to end while a device takes nothing.
-const PATIENCE_MS: u8 = 100;
+const LOOK_MS: u8 = 100;
+/// How long a device may take nothing before [`Writer::flush`] gives up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where it writes to.
+pub(super) trait Sink: Send + 'static {
+    fn send(&self, batch: &mut Batch) -> io::Result<()>;
+
+    /// Returns when it may take something, and from time to time before.
+    fn wait(&self) -> io::Result<()>;
+}
+
+impl Sink for Arc<Tun> {
+    fn send(&self, batch: &mut Batch) -> io::Result<()> {
+        self.send_batch(batch)
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        let mut device = [PollFd::new(self.as_fd(), PollFlags::POLLOUT)];
+        match poll(&mut device, PollTimeout::from(LOOK_MS)) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
 
 /// The host's end of it.
 pub(super) struct Writer {
@@ -69,14 +96,14 @@ impl Shared {
 
 impl Writer {
     /// The thread has the rights that this one has now.
-    pub(super) fn start(tun: Arc<Tun>, driver: Waker) -> io::Result<Self> {
+    pub(super) fn start(sink: impl Sink, driver: Waker) -> io::Result<Self> {
         let queue = Mutex::new(Queue::default());
         let shared = Arc::new(Shared { queue, work: Condvar::new(), idle: Condvar::new() });
         let thread = {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
                 .name("device".to_owned())
-                .spawn(move || write_all(&tun, &shared, &driver))?
+                .spawn(move || write_all(&sink, &shared, &driver))?
         };
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -107,13 +134,18 @@ impl Writer {
         }
     }
 
-    /// Waits until all has been written.
-    pub(super) fn flush(&self) -> io::Result<()> {
+    /// Waits until all has been written, or the device takes nothing.
+    pub(super) fn flush(&self) -> io::Result<Written> {
         self.go();
         let queue = self.shared.lock();
         let busy = |queue: &mut Queue| queue.thread == State::Writing && queue.failed.is_none();
-        let mut queue = self.shared.idle.wait_while(queue, busy).unwrap_or_else(PoisonError::into_inner);
-        queue.failed.take().map_or(Ok(()), Err)
+        let waited = self.shared.idle.wait_timeout_while(queue, PATIENCE, busy);
+        let (mut queue, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        match queue.failed.take() {
+            Some(error) => Err(error),
+            None if timeout.timed_out() => Ok(Written::Blocked),
+            None => Ok(Written::Everything),
+        }
     }
 
     /// What has become of all that it took.
@@ -133,12 +165,13 @@ impl Drop for Writer {
     }
 }
 
-fn write_all(tun: &Tun, shared: &Shared, driver: &Waker) {
+fn write_all(sink: &impl Sink, shared: &Shared, driver: &Waker) {
     let mut batches = VecDeque::new();
     let mut written = Vec::new();
     loop {
         let mut queue = shared.lock();
         queue.spare.append(&mut written);
+        queue.spare.truncate(MOST_SPARE);
         while queue.waiting.is_empty() || queue.thread == State::Ending {
             if queue.thread == State::Ending {
                 return;
@@ -155,7 +188,7 @@ fn write_all(tun: &Tun, shared: &Shared, driver: &Waker) {
         drop(queue);
         let mut done = Sending::default();
         let result = batches.drain(..).try_for_each(|mut batch| {
-            let result = write(tun, shared, &mut batch, &mut done);
+            let result = write(sink, shared, &mut batch, &mut done);
             batch.clear();
             written.push(batch);
             result
@@ -170,19 +203,139 @@ fn write_all(tun: &Tun, shared: &Shared, driver: &Waker) {
     }
 }
 
-fn write(tun: &Tun, shared: &Shared, batch: &mut Batch, done: &mut Sending) -> io::Result<()> {
+fn write(sink: &impl Sink, shared: &Shared, batch: &mut Batch, done: &mut Sending) -> io::Result<()> {
     let mut waited = false;
     loop {
-        match tun.send_batch(batch) {
+        match sink.send(batch) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if shared.lock().thread == State::Ending {
                     return Ok(());
                 }
                 done.waits += u64::from(!std::mem::replace(&mut waited, true));
-                let mut device = [PollFd::new(tun.as_fd(), PollFlags::POLLOUT)];
-                poll(&mut device, PollTimeout::from(PATIENCE_MS))?;
+                sink.wait()?;
             }
             result => return done.note(batch, result),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::sync::mpsc::{self, Receiver, Sender};
+
+    use nix::sys::eventfd::{EfdFlags, EventFd};
+
+    use super::*;
+
+    /// A device that answers each attempt as it is told, and takes nothing until then.
+    struct Device {
+        answers: Receiver<Result<(), ErrorKind>>,
+        got: Sender<Vec<u8>>,
+    }
+
+    impl Sink for Device {
+        fn send(&self, batch: &mut Batch) -> io::Result<()> {
+            // Nobody is there to answer any more: it takes all.
+            self.answers.recv().unwrap_or(Ok(()))?;
+            self.got.send(batch.only().unwrap().to_vec()).unwrap();
+            Ok(())
+        }
+
+        fn wait(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Stage {
+        answers: Sender<Result<(), ErrorKind>>,
+        got: Receiver<Vec<u8>>,
+        woken: Arc<EventFd>,
+        writer: Writer,
+    }
+
+    fn stage() -> Stage {
+        let ((answers, told), (got, seen)) = (mpsc::channel(), mpsc::channel());
+        let woken = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
+        let device = Device { answers: told, got };
+        let writer = Writer::start(device, Waker(Arc::clone(&woken))).unwrap();
+        Stage { answers, got: seen, woken, writer }
+    }
+
+    impl Stage {
+        fn give(&self, packet: &[u8]) -> io::Result<()> {
+            let mut batch = Batch::single();
+            assert!(batch.join(&mut packet.to_vec()));
+            self.writer.take(&mut batch)?;
+            assert_eq!(batch.count(), 0, "an empty one is left");
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn all_that_it_took_is_written_in_order_when_a_flush_returns() {
+        let stage = stage();
+        for number in 0..100_u8 {
+            stage.answers.send(Ok(())).unwrap();
+            stage.give(&[number]).unwrap();
+            if number % 7 == 0 {
+                stage.writer.go();
+            }
+        }
+        assert!(stage.writer.flush().unwrap() == Written::Everything);
+        let got: Vec<u8> = stage.got.try_iter().flatten().collect();
+        assert_eq!(got, (0..100).collect::<Vec<u8>>());
+        let done = stage.writer.done();
+        assert_eq!((done.packets, done.octets, done.refused, done.waits), (100, 100, 0, 0));
+    }
+
+    #[test]
+    fn too_much_is_turned_away_and_the_driver_woken_when_there_is_room() {
+        let stage = stage();
+        let given = (0..).take_while(|_| stage.give(&[0; 1000]).is_ok()).count();
+        assert_eq!(given, MOST_BATCHES);
+        assert_eq!(stage.give(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!(stage.woken.read().is_err(), "there is no room yet");
+        for _ in 0..given {
+            stage.answers.send(Ok(())).unwrap();
+        }
+        assert!(stage.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(stage.woken.read(), Ok(1));
+        stage.give(b"x").unwrap();
+        // Large ones fill it sooner.
+        let large = (0..).take_while(|_| stage.give(&[0; 60_000]).is_ok()).count();
+        assert_eq!(large, MOST_OCTETS.div_ceil(60_000));
+    }
+
+    #[test]
+    fn a_full_device_is_asked_again() {
+        let stage = stage();
+        for answer in [Err(ErrorKind::WouldBlock), Err(ErrorKind::WouldBlock), Ok(())] {
+            stage.answers.send(answer).unwrap();
+        }
+        stage.give(b"it").unwrap();
+        assert!(stage.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(stage.got.try_recv().unwrap(), b"it");
+        assert_eq!((stage.writer.done().packets, stage.writer.done().waits), (1, 1));
+    }
+
+    #[test]
+    fn an_error_of_the_device_is_told_once_and_wakes_the_driver() {
+        let stage = stage();
+        stage.answers.send(Err(ErrorKind::NotFound)).unwrap();
+        stage.give(b"it").unwrap();
+        assert_eq!(stage.writer.flush().err().unwrap().kind(), ErrorKind::NotFound);
+        while stage.woken.read().is_err() {
+            thread::yield_now();
+        }
+        assert!(stage.writer.flush().unwrap() == Written::Everything, "nothing is left of it");
+    }
+
+    #[test]
+    fn a_device_that_takes_nothing_holds_nobody_up_for_ever() {
+        let stage = stage();
+        stage.give(b"it").unwrap();
+        assert!(stage.writer.flush().unwrap() == Written::Blocked);
+        drop(stage.answers);
     }
 }
