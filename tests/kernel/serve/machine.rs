@@ -1,7 +1,7 @@
 //! What the machine does to a server: its device goes down and comes up, its MTU changes, it stands still for a while.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -11,6 +11,7 @@ use airlink::netns::Namespace;
 use airtcp_testkit::machine::{airtcp, bytes, digest, namespace};
 use airtcp_testkit::promises::seen;
 use airwire::rng::Stream;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 
 use super::stand::{SERVED, Serving, connect, listener, read_to_end};
@@ -136,4 +137,28 @@ fn it_is_killed_at_any_moment_and_the_next_one_starts() {
         "nothing of it stays, and the next one serves",
         format_args!("no device left; {midst} were in the midst of transfers"),
     );
+}
+
+#[test]
+fn each_of_many_connections_hears_of_the_end() {
+    // More than wait for the device at once.
+    const MANY: usize = 2000;
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
+    let namespace = namespace();
+    let server = listener(&namespace, 8080);
+    let behind =
+        thread::spawn(move || (0..MANY).map(|_| server.accept().unwrap().0).collect::<Vec<TcpStream>>());
+    let serving = Serving::start(&namespace, &[TARGET], &["--max-connections=2500", "--grace=100ms"]);
+    let clients: Vec<TcpStream> = (0..MANY).map(|_| connect(&namespace)).collect();
+    serving.events("opened", MANY, |_| true);
+    let behind = behind.join().unwrap();
+    serving.signal(Signal::SIGTERM);
+    assert_eq!(serving.end().code, Some(0));
+    let is_reset = |mut stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        stream.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
+    };
+    assert_eq!(clients.iter().filter(|client| is_reset(client)).count(), MANY, "clients");
+    assert_eq!(behind.iter().filter(|stream| is_reset(stream)).count(), MANY, "connections of the server");
 }
