@@ -49,6 +49,9 @@ struct Cli {
     /// Measure only this (repeatable) [default: all]
     #[arg(long, value_name = "WHAT")]
     measure: Vec<Measure>,
+    /// Workers of nginx, and threads of HAProxy. `serve` has two: one does everything, and one writes to its device
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    threads: u32,
     /// MTU of the loopback, over which clients reach nginx and HAProxy, and all programs the server. The device of `serve`
     /// has 1500 [default: the kernel's, 65536]
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(576..=65536))]
@@ -146,6 +149,7 @@ struct Results {
     rounds: u32,
     bytes: u64,
     connections: u64,
+    threads: u32,
     loopback_mtu: Option<u32>,
     rows: Vec<Row>,
 }
@@ -164,7 +168,7 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
     netns::sweep();
     let programs = chosen(&cli.only);
     let measures = chosen(&cli.measure);
-    let stand = Stand::start(&programs, cli.program.as_deref(), cli.loopback_mtu)?;
+    let stand = Stand::start(&programs, cli.program.as_deref(), cli.threads, cli.loopback_mtu)?;
     let mut rows = Vec::new();
     for measure in &measures {
         let row = |program: &Program| {
@@ -192,8 +196,8 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
             row.serve_over = ratios(&serve, &row.samples);
         }
     }
-    let Cli { rounds, bytes, connections, loopback_mtu, .. } = *cli;
-    Ok(Results { schema_version: 1, rounds, bytes, connections, loopback_mtu, rows })
+    let Cli { rounds, bytes, connections, threads, loopback_mtu, .. } = *cli;
+    Ok(Results { schema_version: 1, rounds, bytes, connections, threads, loopback_mtu, rows })
 }
 
 /// All, in the order of their declaration, if none is named.

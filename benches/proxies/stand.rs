@@ -23,9 +23,9 @@ use crate::exchange::{Request, SERVER, Server};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Program {
-    /// nginx, its module `stream`, one worker
+    /// nginx, its module `stream`
     Nginx,
-    /// HAProxy, `mode tcp`, one thread
+    /// HAProxy, `mode tcp`
     Haproxy,
     /// `airtcp serve` with its default options
     Serve,
@@ -53,7 +53,7 @@ impl Program {
         }
     }
 
-    fn command(self, airtcp: Option<&Path>, directory: &Path) -> anyhow::Result<Command> {
+    fn command(self, airtcp: Option<&Path>, threads: u32, directory: &Path) -> anyhow::Result<Command> {
         let here = directory.display();
         let addr = self.addr();
         match self {
@@ -71,7 +71,7 @@ impl Program {
                     &config,
                     format!(
                         "load_module {STREAM_MODULE};\n\
-                         daemon off; worker_processes 1; user root; pid {here}/nginx.pid; error_log stderr;\n\
+                         daemon off; worker_processes {threads}; user root; pid {here}/nginx.pid; error_log stderr;\n\
                          events {{ worker_connections 1024; }}\n\
                          stream {{ server {{ listen {addr}; proxy_pass {SERVER}; }} }}\n"
                     ),
@@ -86,7 +86,7 @@ impl Program {
                 fs::write(
                     &config,
                     format!(
-                        "global\n  nbthread 1\n  maxconn 1000\n\
+                        "global\n  nbthread {threads}\n  maxconn 1000\n\
                          defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1m\n  timeout server 1m\n\
                          listen bench\n  bind {addr}\n  server server {SERVER}\n"
                     ),
@@ -155,12 +155,13 @@ impl Stand {
     pub(crate) fn start(
         programs: &[Program],
         airtcp: Option<&Path>,
+        threads: u32,
         loopback_mtu: Option<u32>,
     ) -> anyhow::Result<Self> {
         let directory = Directory::create()?;
         let commands = programs
             .iter()
-            .map(|program| Ok((*program, program.command(airtcp, &directory.0)?)))
+            .map(|program| Ok((*program, program.command(airtcp, threads, &directory.0)?)))
             .collect::<anyhow::Result<Vec<_>>>()?;
         let namespace = Namespace::create()?;
         if let Some(mtu) = loopback_mtu {
