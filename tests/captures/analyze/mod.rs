@@ -11,6 +11,7 @@ mod made;
 mod names;
 mod problems;
 mod report;
+mod senders;
 mod windows;
 
 use std::io::{BufWriter, Write};

@@ -6,6 +6,7 @@ use airwire::marks;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
+use super::ack_policy::Acked;
 use super::anomalies::Unseen;
 use super::compact::CompactOption;
 use super::direction::{Direction, Moment, Repairing};
@@ -229,6 +230,7 @@ impl Direction {
         let syn = self.numbering.syn_range();
         let mut covered = Covered { next: una.max(syn.end.min(ack)), ..Covered::default() };
         let mut newest = Newest::new(now, packet, self.rtt.min());
+        let last_ack = self.ack_times.last.as_time();
         let part = self.flight.acknowledge(ack, |sent| {
             covered.reach(sent.start..sent.end);
             if sent.end > syn.start && sent.start < syn.end {
@@ -253,6 +255,7 @@ impl Direction {
         covered.reach(part);
         self.note_arrival(now, &newest);
         self.measure(now, ack, &covered);
+        self.count_policy(now, packet, ack - una, &covered, last_ack);
         if let (Some(first), Some(echo)) = (&covered.first, echo) {
             self.compare_timestamps(first, echo);
         }
@@ -263,7 +266,8 @@ impl Direction {
         self.dupacks = 0;
         self.sent_on_dupacks = false;
         self.ack_times.advance(now.at);
-        self.repairing = match self.repairing {
+        let was = self.repairing;
+        self.repairing = match was {
             Repairing::Fast { recover, after_timeout, .. } if ack < recover => {
                 Repairing::Fast { recover, partial: true, after_timeout }
             }
@@ -275,7 +279,17 @@ impl Direction {
             _ => Repairing::Nothing,
         };
         let max = self.flight.max;
-        self.rounds.acknowledged(ack, max);
+        let round = self.rounds.acknowledged(ack, max);
+        if let Some(anomalies) = self.anomalies.get_mut() {
+            let spurious = anomalies.retransmissions.spurious.packets;
+            if let Some(flight) = round {
+                anomalies.congestion.round(flight, spurious);
+            }
+            if was != Repairing::Nothing && self.repairing == Repairing::Nothing {
+                anomalies.congestion.repaired();
+                self.rounds.restart(max);
+            }
+        }
         data
     }
 
@@ -310,6 +324,33 @@ impl Direction {
             let timestamps = measured == Measured::ByTimestamp;
             trace.rtt.push(RttSample { at: now.at, seconds, timestamps });
         }
+    }
+
+    /// Counts for how many segments an ACK is that came for data in order alone.
+    fn count_policy(
+        &mut self,
+        now: &Moment,
+        packet: &Packet,
+        octets: u64,
+        covered: &Covered,
+        last_ack: Option<i64>,
+    ) {
+        let (Some(first), Some(last)) = (covered.first, covered.last) else { return };
+        let in_order =
+            self.repairing == Repairing::Nothing && self.dupacks == 0 && !self.flight.is_any_sacked();
+        let whole = covered.holes.is_empty() && !covered.held_back && self.sizes.longest > 0;
+        if !in_order || !whole || packet.seq_len() > 0 || packet.flags.contains(Flags::RST) {
+            return;
+        }
+        let segment = self.path_segment(now.peer_mss);
+        // Before it left, everything else had been acknowledged, and nothing has left since.
+        let is_alone = first.start == last.start
+            && octets <= u64::from(segment)
+            && !self.flight.is_outstanding()
+            && last_ack.is_some_and(|at| at <= first.first_at);
+        let took = now.at - first.first_at;
+        let alone = is_alone.then(|| [took, self.rtt.min().unwrap_or(took)]);
+        self.ack_counts.take(Acked { octets, segment, alone });
     }
 
     /// RFC 3522 §3.2: the ACK echoes the timestamp of the *first* segment that it acknowledges (RFC 7323 §4.3). If that

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::compact::{ALLOCATOR_OVERHEAD, heap_of_vec};
+use super::congestion::Congestion;
 use super::findings::{AckFindings, Arrivals, Retransmissions};
 use super::guess::Guess;
 use crate::trace::Proof;
@@ -56,6 +57,7 @@ pub(super) struct Anomalies {
     /// Of the oldest copy outstanding: when it left, and when something was first known to have arrived that left later.
     pub(super) oldest_overtaken: Option<[i64; 2]>,
     pub(super) guess: Guess,
+    pub(super) congestion: Congestion,
     pub(super) arrivals: Arrivals,
     /// All but `packets`, which is counted for every connection.
     pub(super) acks: AckFindings,
@@ -130,5 +132,6 @@ impl Anomalies {
             + ALLOCATOR_OVERHEAD
             + heap_of_vec::<Retransmission>(self.recent.capacity())
             + heap_of_vec::<Unseen>(self.unseen.capacity())
+            + self.congestion.heap()
     }
 }

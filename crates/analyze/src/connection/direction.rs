@@ -5,9 +5,12 @@
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
 
+use super::ack_policy::AckCounts;
 use super::anomalies::Anomalies;
 use super::compact::{ALLOCATOR_OVERHEAD, CompactOption, OnDemand};
-use super::findings::{AckFindings, CaptureAt, DirectionFindings, Marks, RttOf, WindowFindings};
+use super::findings::{
+    AckFindings, CaptureAt, CongestionFindings, DirectionFindings, Marks, RttOf, WindowFindings,
+};
 use super::flight::Flight;
 use super::guess::{self, Beginning, Rounds};
 use super::numbering::{BASE, Numbering};
@@ -31,6 +34,8 @@ pub(super) struct Moment {
     pub(super) round_trip: Option<i64>,
     /// SACK was agreed on, and no block has been seen: the capture cuts them off, or there was no need for any.
     pub(super) hides_sacks: bool,
+    /// The longest segment that the other end takes, as its SYN says.
+    pub(super) peer_mss: Option<u16>,
 }
 
 /// What the sender is busy with.
@@ -131,6 +136,7 @@ pub(super) struct Direction {
     pub(super) rounds: Rounds,
     pub(super) beginning: Beginning,
     pub(super) counts: Counts,
+    pub(super) ack_counts: AckCounts,
     max_flight: u32,
     pub(super) marks: OnDemand<Marks>,
     pub(super) anomalies: OnDemand<Anomalies>,
@@ -156,6 +162,7 @@ impl Direction {
             rounds: Rounds::default(),
             beginning: Beginning::default(),
             counts: Counts::default(),
+            ack_counts: AckCounts::default(),
             max_flight: 0,
             marks: OnDemand::default(),
             anomalies: OnDemand::default(),
@@ -207,21 +214,31 @@ impl Direction {
         self.flight.bytes(self.dupacks, self.segment()).try_into().unwrap_or(u32::MAX)
     }
 
+    /// The longest payload of a packet on the path. A capture on a host may have longer ones, which the device cuts (TSO).
+    pub(super) fn path_segment(&self, peer_mss: Option<u16>) -> u32 {
+        let longest = self.segment();
+        match peer_mss.map(u32::from) {
+            // RFC 6691 §2: the MSS has room for options, of which timestamps take twelve octets.
+            Some(mss) if longest > mss => mss.saturating_sub(12).max(1),
+            _ => longest,
+        }
+    }
+
     /// Octets for which the receiver's window has room, as far as it is known.
     pub(super) fn room(&self) -> Option<u64> {
         self.window.room(self.flight.pass_next)
     }
 
-    fn spends(&self) -> SpentOn {
+    fn spends(&self, peer_mss: Option<u16>) -> SpentOn {
         let outstanding = self.flight.is_outstanding();
         let all_new = self.flight.pass_next >= self.flight.max;
+        // What is longer is several segments, not all of which need be there for the sender to have more (TSO).
+        let ends_short = !self.sizes.last_new.is_multiple_of(self.path_segment(peer_mss));
         if self.window.is_closed() {
             SpentOn::ZeroWindow
         } else if self.room().is_some_and(|room| room < u64::from(self.segment())) {
             SpentOn::WindowLimited
-        } else if !outstanding
-            || self.repairing == Repairing::Nothing && all_new && self.sizes.last_new < self.sizes.longest
-        {
+        } else if !outstanding || self.repairing == Repairing::Nothing && all_new && ends_short {
             SpentOn::ApplicationLimited
         } else {
             SpentOn::Network
@@ -234,11 +251,14 @@ impl Direction {
         // Between an ACK and what leaves upon it nothing may be outstanding for an instant, which is no limit.
         if spent != SpentOn::Network && passed > self.rtt.min().unwrap_or(0) / 4 {
             self.rounds.limited();
+            if let Some(anomalies) = self.anomalies.get_mut() {
+                anomalies.congestion.interrupted();
+            }
         }
         if shows == Shows::DataAcked {
             self.time_spent.commit();
         }
-        let (spends, flight) = (self.spends(), self.flight_bytes());
+        let (spends, flight) = (self.spends(now.peer_mss), self.flight_bytes());
         self.time_spent.set(spends, flight);
         if self.sizes.longest == 0 {
             return;
@@ -266,6 +286,9 @@ impl Direction {
     pub(super) fn count_marks(&mut self, packet: &Packet) {
         self.counts.packets += 1;
         let cwr = packet.flags.contains(Flags::CWR) && !packet.flags.contains(Flags::SYN);
+        if cwr && let Some(anomalies) = self.anomalies.get_mut() {
+            anomalies.congestion.interrupted();
+        }
         let reset = packet.flags.contains(Flags::RST);
         if packet.ecn == Ecn::NotEct && !cwr && !reset {
             return;
@@ -295,7 +318,13 @@ impl Direction {
     pub(super) fn heap(&self) -> usize {
         let marks = self.marks.get().map_or(0, |marks| size_of_val(marks) + ALLOCATOR_OVERHEAD);
         let anomalies = self.anomalies.get().map_or(0, Anomalies::heap);
-        self.flight.heap() + self.time_spent.heap() + self.rtt.heap() + self.series.heap() + marks + anomalies
+        self.flight.heap()
+            + self.time_spent.heap()
+            + self.rtt.heap()
+            + self.series.heap()
+            + marks
+            + anomalies
+            + self.ack_counts.heap()
     }
 
     // ----- findings -----
@@ -339,6 +368,7 @@ impl Direction {
             self.time_spent.commit();
         }
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        let path_segment = self.path_segment(peer_mss);
         let anomalies = self.anomalies.into_inner();
         // A capture at the receiver sees only what the receiver has not answered yet.
         let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.counts.acks > 0;
@@ -355,6 +385,12 @@ impl Direction {
             shrunk: anomalies.shrunk,
         };
         let beginning = self.numbering.syn_seen.then_some(&self.beginning);
+        // Elsewhere, what is in flight before the capture is not seen.
+        let congestion = if rtt_of == RttOf::RoundTrip && self.counts.acks > 0 {
+            anomalies.congestion.findings(path_segment)
+        } else {
+            CongestionFindings::default()
+        };
         let findings = DirectionFindings {
             from: ends[me],
             to: ends[1 - me],
@@ -373,7 +409,11 @@ impl Direction {
             window: windows,
             time: self.time_spent.findings(is_told),
             arrivals: anomalies.arrivals,
-            acks: AckFindings { packets: self.counts.acks, ..anomalies.acks },
+            acks: AckFindings {
+                packets: self.counts.acks,
+                policy: self.ack_counts.findings(),
+                ..anomalies.acks
+            },
             marks: self.marks.into_inner(),
             sender: guess::findings(
                 &anomalies.guess,
@@ -382,6 +422,7 @@ impl Direction {
                 peer_mss,
                 self.sizes.longest,
                 flight_is_known,
+                congestion,
             ),
             path_mtu: None,
         };

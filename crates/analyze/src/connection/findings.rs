@@ -503,6 +503,45 @@ pub struct AckFindings {
     pub dsacks: u64,
     /// Congestion experienced, echoed (RFC 3168).
     pub ece: u64,
+    /// For how much of the data an ACK comes.
+    pub policy: AckPolicyFindings,
+}
+
+/// How a receiver acknowledges data in order, while nothing is lost, in packets without data. Where it, or the capture, puts
+/// segments together (GRO), there are fewer ACKs, each for more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AckPolicyFindings {
+    /// The judgement.
+    pub looks_like: AckPolicy,
+    /// ACKs for one segment, beside those that waited.
+    pub for_one_segment: u64,
+    /// For two.
+    pub for_two_segments: u64,
+    /// For more.
+    pub for_more_segments: u64,
+    /// ACKs for a segment that was alone in flight, 20 ms or more later than the fastest.
+    pub delayed: u64,
+    /// By how much they came later: the median.
+    pub delayed_by_median_seconds: Option<f64>,
+    /// The most.
+    pub delayed_by_max_seconds: Option<f64>,
+}
+
+/// For how many segments a receiver sends an ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckPolicy {
+    /// For each, four times in five at least.
+    EverySegment,
+    /// Half of them at least are for two or more, mostly for two (RFC 9293 §3.8.6.3).
+    EverySecondSegment,
+    /// Half of them at least are for two or more, mostly for more.
+    Fewer,
+    /// None of these.
+    Mixed,
+    /// There were too few.
+    #[default]
+    CannotBeTold,
 }
 
 /// What routers and base stations wrote.
@@ -548,6 +587,48 @@ pub struct SenderFindings {
     pub partial_acks: PartialAcks,
     /// Whether it sends new data upon the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: Evidence,
+    /// Which congestion control it seems to have.
+    pub congestion: CongestionFindings,
+}
+
+/// Which congestion control a sender seems to have, and what speaks for it. Only a capture at the sender shows it, and only
+/// where the window and not the application or the receiver limits the sender.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CongestionFindings {
+    /// The judgement.
+    pub looks_like: CongestionControl,
+    /// Losses that were found without a timeout, before and after which the flight stands for the window, and at least sixteen
+    /// segments were in flight.
+    pub falls: u64,
+    /// The flight in the round trip after the repair, as a part of that before the loss: the median.
+    pub falls_to: Option<f64>,
+    /// The least.
+    pub falls_to_least: Option<f64>,
+    /// The greatest.
+    pub falls_to_most: Option<f64>,
+    /// By how many segments the flight grows in a round trip between two losses eight rounds or more apart: the median.
+    pub grows_segments_per_round_trip: Option<f64>,
+    /// By how much the mean flight in such a time is above the middle of its beginning and end, as a part of their difference:
+    /// 0 where it grows in a line, more where it grows fast at first and then slowly.
+    pub grows_above_a_line: Option<f64>,
+    /// Times that, without a loss or a limit, no more than four segments were in flight for a fifth of a second, and then as
+    /// many as before.
+    pub min_rtt_probes: u64,
+}
+
+/// A congestion control that can be told by its traces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionControl {
+    /// The window is halved at a loss and grows by a segment in a round trip, or by half of one (RFC 5681).
+    Reno,
+    /// The window falls to 0.7 at a loss (RFC 9438).
+    Cubic,
+    /// The window does not fall at a loss, and goes down to four segments about each ten seconds (version 1).
+    Bbr,
+    /// There were too few losses, they do not agree, or it is another one.
+    #[default]
+    CannotBeTold,
 }
 
 /// What a sender sends after a timeout.

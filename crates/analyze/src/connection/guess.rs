@@ -1,6 +1,7 @@
 //! What kind of sender it looks like: evidence is counted as it comes and weighed at the end.
 
-use super::findings::{AfterTimeout, Evidence, PartialAcks, SenderFindings};
+use super::congestion::UNLIMITED_ROUNDS;
+use super::findings::{AfterTimeout, CongestionFindings, Evidence, PartialAcks, SenderFindings};
 
 /// How often something was seen that tells senders apart.
 #[derive(Debug, Default)]
@@ -68,6 +69,8 @@ pub(super) struct Rounds {
     before: u32,
     max: u32,
     growth: Growth,
+    /// Since something else than the window limited the sender.
+    unlimited: u8,
 }
 
 /// The beginning of the connection, as long as the window grows.
@@ -88,11 +91,14 @@ impl Rounds {
         self.max = self.max.max(bytes);
     }
 
-    /// New data up to `una` are acknowledged, and up to `max` have been sent.
-    pub(super) fn acknowledged(&mut self, una: u64, max: u64) {
+    /// New data up to `una` are acknowledged, and up to `max` have been sent. Returns what was in flight in the round that
+    /// this ends.
+    pub(super) fn acknowledged(&mut self, una: u64, max: u64) -> Option<u32> {
         if una <= self.end {
-            return;
+            return None;
         }
+        let most = self.now;
+        self.unlimited = self.unlimited.saturating_add(1);
         let growth = &mut self.growth;
         if !growth.over && self.now > 0 {
             if growth.first == 0 {
@@ -105,15 +111,27 @@ impl Rounds {
             }
         }
         (self.before, self.now, self.end) = (self.now, 0, max);
+        Some(most)
     }
 
-    /// A loss, or another limit than the sender's window: what comes after it does not show how the window grows.
+    /// Another limit than the sender's window: what comes after it does not show how the window grows.
     pub(super) fn limited(&mut self) {
         self.growth.over = true;
+        self.unlimited = 0;
+    }
+
+    /// Ends the round, so that the next shows what is in flight from now on.
+    pub(super) fn restart(&mut self, max: u64) {
+        (self.now, self.end) = (0, max);
+    }
+
+    /// The most in flight within a round trip, if nothing but the window has limited it.
+    pub(super) fn window(&self) -> Option<u32> {
+        (self.unlimited >= UNLIMITED_ROUNDS).then(|| self.before.max(self.now))
     }
 
     pub(super) fn reduced(&mut self, flight: u32) {
-        self.limited();
+        self.growth.over = true;
         (self.before, self.now) = (flight, flight);
     }
 
@@ -147,6 +165,7 @@ pub(super) fn findings(
     mss_option: Option<u16>,
     longest: u32,
     flight_is_known: bool,
+    congestion: CongestionFindings,
 ) -> SenderFindings {
     let beginning = beginning.filter(|beginning| beginning.segments > 0 && flight_is_known);
     SenderFindings {
@@ -159,5 +178,6 @@ pub(super) fn findings(
         // These go by what leaves just after an ACK, which a capture at the receiver does not see.
         partial_acks: if flight_is_known { guess.partial_acks() } else { PartialAcks::CannotBeTold },
         limited_transmit: if flight_is_known { guess.limited_transmit() } else { Evidence::CannotBeTold },
+        congestion,
     }
 }

@@ -6,9 +6,11 @@
 //! Each direction is analysed on its own: the data that one end sends, and what the other acknowledges.
 
 mod ack;
+mod ack_policy;
 mod anomalies;
 mod answers;
 mod compact;
+mod congestion;
 mod copies;
 mod direction;
 pub mod findings;
@@ -315,6 +317,7 @@ impl Connection {
             sender_replies: self.reply_delays[sender].least().unwrap_or(0),
             round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
             hides_sacks: !self.sacks && Syn::agreed(self.syns, |syn| syn.sack) == Some(true),
+            peer_mss: self.directions[1 - sender].numbering.syn_mss,
         }
     }
 

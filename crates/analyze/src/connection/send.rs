@@ -7,6 +7,7 @@ use airwire::segment::Flags;
 use super::ack::UNSEEN;
 use super::anomalies::{Begins, Retransmission};
 use super::compact::CompactOption;
+use super::congestion::Congestion;
 use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
 use super::series::Counted;
@@ -115,6 +116,9 @@ impl Direction {
         }
         if !matches!(kind, PacketKind::Copy | PacketKind::KeepAlive) {
             self.put_in_flight(now, packet, range, kind);
+        }
+        if kind == PacketKind::New {
+            self.look_for_a_probe(now, packet.len);
         }
         self.ip_ids.learn(packet.ip_id);
         if waited { Shows::TimerFired } else { Shows::Nothing }
@@ -295,6 +299,15 @@ impl Direction {
             }
         }
         if why.begins != Begins::Nothing {
+            let window = self.rounds.window();
+            let anomalies = self.anomalies.get_or_default();
+            match why.begins {
+                Begins::FastRetransmit => {
+                    let spurious = anomalies.retransmissions.spurious.packets;
+                    anomalies.congestion.lost(window, spurious);
+                }
+                _ => anomalies.congestion.interrupted(),
+            }
             let flight = self.flight_bytes();
             self.rounds.reduced(flight);
         }
@@ -368,6 +381,22 @@ impl Direction {
                 self.beginning.bytes += u64::from(packet.len);
                 self.beginning.segments += 1;
             }
+        }
+    }
+
+    /// Notes a new segment that leaves while little is in flight: BBR looks for the least round trip so.
+    fn look_for_a_probe(&mut self, now: &Moment, len: u32) {
+        let segment = self.path_segment(now.peer_mss);
+        if len < segment || self.repairing != Repairing::Nothing {
+            return;
+        }
+        let (flight, round_trip) = (self.flight_bytes(), self.rtt.min().unwrap_or(0));
+        let Some(window) = self.rounds.window() else { return };
+        if let Some(anomalies) = self.anomalies.get_mut() {
+            anomalies.congestion.sent(now.at, flight, window, segment, round_trip);
+        } else if Congestion::may_probe(flight, window, segment) {
+            let anomalies = self.anomalies.get_or_default();
+            anomalies.congestion.sent(now.at, flight, window, segment, round_trip);
         }
     }
 

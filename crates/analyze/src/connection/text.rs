@@ -5,8 +5,9 @@ use std::fmt;
 use airtcp_numbers::units::show_rate;
 
 use super::findings::{
-    AfterTimeout, BlackHole, CaptureAt, Close, ConnectionFindings, DirectionFindings, Evidence,
-    HandshakeSeen, IcmpFindings, NamedBy, Opening, PartialAcks, RttOf,
+    AckPolicy, AckPolicyFindings, AfterTimeout, BlackHole, CaptureAt, Close, CongestionControl,
+    CongestionFindings, ConnectionFindings, DirectionFindings, Evidence, HandshakeSeen, IcmpFindings,
+    NamedBy, Opening, PartialAcks, RttOf,
 };
 
 impl fmt::Display for ConnectionFindings {
@@ -201,7 +202,7 @@ impl DirectionFindings {
                 (acks.dsacks, "D-SACK"),
                 (acks.ece, "ECE"),
             ]);
-            row("acks", acks)?;
+            row("acks", format!("{acks}{}", self.acks.policy))?;
         }
         let seen = list(&[
             (arrivals.out_of_order, "out of order"),
@@ -215,7 +216,12 @@ impl DirectionFindings {
         if !seen.is_empty() {
             row("seen", seen)?;
         }
-        self.write_sender(row)
+        self.write_sender(row)?;
+        let congestion = &self.sender.congestion;
+        if congestion.falls > 0 || congestion.min_rtt_probes > 0 {
+            row("congestion", congestion.to_string())?;
+        }
+        Ok(())
     }
 
     fn write_again(&self, row: &mut Row<'_>) -> fmt::Result {
@@ -392,6 +398,58 @@ impl DirectionFindings {
         };
         says.extend([partial, after, limited].into_iter().flatten().map(str::to_owned));
         row("sender", says.join(", "))
+    }
+}
+
+impl fmt::Display for AckPolicyFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.looks_like {
+            AckPolicy::EverySegment => Some("one for each segment"),
+            AckPolicy::EverySecondSegment => Some("one for two segments"),
+            AckPolicy::Fewer => Some("one for three segments or more"),
+            AckPolicy::Mixed => Some("one for one segment or more"),
+            AckPolicy::CannotBeTold => None,
+        };
+        if let Some(what) = what {
+            let [one, two, more] = [self.for_one_segment, self.for_two_segments, self.for_more_segments];
+            write!(
+                f,
+                "; in order {what} ({})",
+                list(&[(one, "for one"), (two, "for two"), (more, "for more")])
+            )?;
+        }
+        if let Some(by) = self.delayed_by_median_seconds {
+            let times = if self.delayed == 1 { "once".to_owned() } else { format!("{} times", self.delayed) };
+            write!(f, "; {times} delayed for a lone segment, by {}", Seconds(by))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for CongestionFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.looks_like {
+            CongestionControl::Reno => "like Reno",
+            CongestionControl::Cubic => "like CUBIC",
+            CongestionControl::Bbr => "like BBR",
+            CongestionControl::CannotBeTold => "cannot be told",
+        })?;
+        let mut evidence = Vec::new();
+        if let (Some(to), Some(least), Some(most)) = (self.falls_to, self.falls_to_least, self.falls_to_most)
+        {
+            let losses = if self.falls == 1 { "loss" } else { "losses" };
+            evidence.push(format!(
+                "{} {losses}, after which {to:.2} ({least:.2} to {most:.2}) of the flight is left",
+                self.falls
+            ));
+        }
+        if let Some(growth) = self.grows_segments_per_round_trip {
+            evidence.push(format!("grows by {growth:.2} segments per round trip"));
+        }
+        if self.min_rtt_probes > 0 {
+            evidence.push(format!("{} times four segments for a fifth of a second", self.min_rtt_probes));
+        }
+        write!(f, ": {}", evidence.join(", "))
     }
 }
 

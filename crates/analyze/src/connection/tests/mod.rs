@@ -4,6 +4,7 @@ mod classes;
 mod hard;
 mod measures;
 mod presets;
+mod senders;
 mod truth;
 mod wild;
 

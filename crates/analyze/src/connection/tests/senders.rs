@@ -1,0 +1,321 @@
+//! What shows the congestion control of a sender, and how a receiver acknowledges.
+
+use super::*;
+
+const SEGMENT: u64 = 1000;
+
+/// A sender that has a window of so many segments and no other limit. A round trip takes 100 ms.
+struct Rounds {
+    diagram: Diagram,
+    at: f64,
+    next: u64,
+}
+
+impl Rounds {
+    fn new() -> Self {
+        Self { diagram: Diagram::new(), at: 0.0, next: 1 }
+    }
+
+    fn send(&mut self, segments: u64) -> Range<u64> {
+        let sent = self.next..self.next + segments * SEGMENT;
+        self.diagram.burst(self.at, sent.clone());
+        self.next = sent.end;
+        self.at += 0.1;
+        sent
+    }
+
+    fn round(&mut self, segments: u64) {
+        let sent = self.send(segments);
+        self.diagram.ack(self.at, sent.end);
+    }
+
+    /// The first of these segments is lost, which SACK shows, and sent again.
+    fn round_with_a_loss(&mut self, segments: u64) {
+        let sent = self.send(segments);
+        let first = sent.start + SEGMENT;
+        for received in 1..=3 {
+            let end = first + received * SEGMENT;
+            self.diagram.sack(self.at, sent.start, &[first..end]);
+        }
+        self.diagram.data(self.at, sent.start..first);
+        self.at += 0.1;
+        self.diagram.ack(self.at, sent.end);
+    }
+
+    /// So many times: the window grows to 40 segments, by `step` in each round, and falls to a part of it.
+    fn falls(&mut self, times: u32, to: f64, step: u64) {
+        for _ in 0..times {
+            let mut window = (40.0 * to) as u64;
+            while window < 40 {
+                self.round(window);
+                window += step;
+            }
+            self.round_with_a_loss(40);
+        }
+    }
+
+    fn congestion(&self) -> CongestionFindings {
+        self.diagram.findings().sender.congestion
+    }
+}
+
+fn near(found: Option<f64>, expected: f64) {
+    let found = found.unwrap();
+    assert!((found - expected).abs() < 0.02, "{found} for {expected}");
+}
+
+#[test]
+fn halving_and_a_segment_in_each_round_are_reno() {
+    let mut rounds = Rounds::new();
+    rounds.falls(4, 0.5, 1);
+    rounds.round(20);
+    let found = rounds.congestion();
+    assert_eq!((found.looks_like, found.falls), (CongestionControl::Reno, 4));
+    near(found.falls_to, 0.5);
+    near(found.grows_segments_per_round_trip, 1.0);
+    near(found.grows_above_a_line, 0.0);
+}
+
+#[test]
+fn halving_and_faster_growth_are_not() {
+    let mut rounds = Rounds::new();
+    rounds.falls(4, 0.5, 2);
+    rounds.round(20);
+    let found = rounds.congestion();
+    assert_eq!((found.looks_like, found.falls), (CongestionControl::CannotBeTold, 4));
+    near(found.grows_segments_per_round_trip, 2.0);
+}
+
+#[test]
+fn seven_tenths_are_cubic_unless_growth_is_a_line_of_a_segment_in_each_round() {
+    let mut curved = Rounds::new();
+    for _ in 0..4 {
+        // Fast at first, then slowly.
+        for window in [28, 32, 35, 37, 38, 39, 39, 39, 40, 40] {
+            curved.round(window);
+        }
+        curved.round_with_a_loss(40);
+    }
+    curved.round(28);
+    let found = curved.congestion();
+    assert_eq!(found.looks_like, CongestionControl::Cubic);
+    near(found.falls_to, 0.7);
+    assert!(found.grows_above_a_line.unwrap() > 0.1, "{found:?}");
+
+    let mut straight = Rounds::new();
+    straight.falls(4, 0.7, 1);
+    straight.round(28);
+    let found = straight.congestion();
+    assert_eq!(found.looks_like, CongestionControl::CannotBeTold);
+    near(found.falls_to, 0.7);
+}
+
+#[test]
+fn losses_that_do_not_agree_tell_nothing() {
+    let mut rounds = Rounds::new();
+    for to in [0.5, 0.7, 0.5, 0.9] {
+        rounds.falls(1, to, 1);
+    }
+    rounds.round(20);
+    let found = rounds.congestion();
+    assert_eq!((found.looks_like, found.falls), (CongestionControl::CannotBeTold, 4));
+    near(found.falls_to_least, 0.5);
+    near(found.falls_to_most, 0.9);
+}
+
+#[test]
+fn two_losses_and_windows_of_a_few_segments_are_too_little() {
+    let mut two = Rounds::new();
+    two.falls(2, 0.5, 1);
+    two.round(20);
+    assert_eq!((two.congestion().looks_like, two.congestion().falls), (CongestionControl::CannotBeTold, 2));
+
+    let mut small = Rounds::new();
+    for _ in 0..4 {
+        for window in 5..10 {
+            small.round(window);
+        }
+        small.round_with_a_loss(10);
+    }
+    small.round(5);
+    assert_eq!(
+        (small.congestion().looks_like, small.congestion().falls),
+        (CongestionControl::CannotBeTold, 0)
+    );
+}
+
+#[test]
+fn a_mistake_that_is_taken_back_is_no_fall() {
+    let mut rounds = Rounds::new();
+    rounds.falls(3, 0.5, 1);
+    (20..40).for_each(|window| rounds.round(window));
+    assert_eq!(rounds.congestion().falls, 3);
+    // The receiver has got what was sent again twice, and says so; the window is what it was.
+    let sent = rounds.send(40);
+    let first = sent.start + SEGMENT;
+    for received in 1..=3 {
+        rounds.diagram.sack(rounds.at, sent.start, &[first..first + received * SEGMENT]);
+    }
+    rounds.diagram.data(rounds.at, sent.start..first);
+    rounds.diagram.ack(rounds.at + 0.01, sent.end);
+    rounds.at += 0.1;
+    rounds.diagram.sack(rounds.at, sent.end, &[sent.start..first]);
+    rounds.round(40);
+    rounds.round(40);
+    assert_eq!(rounds.congestion().falls, 3);
+}
+
+#[test]
+fn an_application_that_sends_little_hides_the_window() {
+    let mut rounds = Rounds::new();
+    for _ in 0..4 {
+        for window in 20..40 {
+            rounds.round(window);
+            rounds.at += 0.2;
+        }
+        rounds.round_with_a_loss(40);
+        rounds.at += 0.2;
+    }
+    rounds.round(20);
+    assert_eq!(rounds.congestion(), CongestionFindings::default());
+}
+
+#[test]
+fn four_segments_for_a_fifth_of_a_second_without_a_loss_are_bbr() {
+    let mut rounds = Rounds::new();
+    for _ in 0..2 {
+        for _ in 0..60 {
+            rounds.round(40);
+        }
+        for _ in 0..3 {
+            rounds.round(4);
+        }
+    }
+    rounds.round(40);
+    rounds.round(40);
+    let found = rounds.congestion();
+    assert_eq!((found.looks_like, found.min_rtt_probes), (CongestionControl::Bbr, 2));
+    assert_eq!(found.falls_to, None);
+}
+
+#[test]
+fn slow_start_from_few_segments_is_no_probe() {
+    let mut rounds = Rounds::new();
+    for _ in 0..3 {
+        for _ in 0..60 {
+            rounds.round(40);
+        }
+        for window in [1, 2, 4, 8, 16, 32] {
+            rounds.round(window);
+        }
+    }
+    rounds.round(40);
+    assert_eq!(rounds.congestion().min_rtt_probes, 0);
+}
+
+#[test]
+fn a_capture_at_the_receiver_does_not_show_the_window() {
+    let mut d = Diagram::cut();
+    d.syn(-0.1, Some(1460));
+    d.syn_ack(-0.1, Some(1460));
+    d.ack_of_a(0.0, 1);
+    let (mut at, mut next) = (0.0, 1);
+    for _ in 0..4 {
+        for window in 20..=40 {
+            d.burst(at, next..next + window * SEGMENT);
+            next += window * SEGMENT;
+            d.ack(at, next);
+            at += 0.1;
+        }
+        // A hole, and what fills it a round trip later.
+        d.burst(at, next + SEGMENT..next + 20 * SEGMENT);
+        d.dupacks(at, next, 3);
+        at += 0.1;
+        d.data(at, next..next + SEGMENT);
+        next += 20 * SEGMENT;
+        d.ack(at, next);
+    }
+    assert_eq!(d.findings().sender.congestion, CongestionFindings::default());
+}
+
+#[test]
+fn segments_that_a_device_will_cut_do_not_look_like_an_end_of_the_data() {
+    // The MSS is 1460, so segments are of 1448 octets: three, two and one at a time.
+    let mut d = Diagram::with_timestamps();
+    let (mut at, mut next) = (0.0, 1);
+    for _ in 0..10 {
+        for segments in [3, 2, 1] {
+            d.data(at, next..next + segments * 1448);
+            next += segments * 1448;
+        }
+        at += 0.1;
+        d.ack(at, next);
+    }
+    let time = d.findings().time;
+    let limited = time.application_limited_seconds.unwrap();
+    assert!(limited < 0.01, "{limited} of {}", time.total_seconds);
+    // A short one at the end shows that there was no more.
+    d.data(at, next..next + 100);
+    d.ack(at + 0.1, next + 100);
+    let limited = d.findings().time.application_limited_seconds.unwrap();
+    assert!((limited - 0.1).abs() < 0.01, "{limited}");
+}
+
+// ----- receivers -----
+
+fn policy(segments_for_each_ack: &[u64]) -> AckPolicyFindings {
+    let mut d = Diagram::new();
+    let (mut at, mut next) = (0.0, 1);
+    for _ in 0..6 {
+        let mut acked = next;
+        d.burst(at, next..next + 12 * SEGMENT);
+        next += 12 * SEGMENT;
+        let mut each = segments_for_each_ack.iter().cycle();
+        while acked < next {
+            acked = (acked + each.next().unwrap() * SEGMENT).min(next);
+            d.ack(at + 0.1, acked);
+        }
+        at += 0.1;
+    }
+    d.findings().acks.policy
+}
+
+#[test]
+fn a_receiver_acknowledges_each_segment_or_fewer() {
+    assert_eq!(policy(&[1]).looks_like, AckPolicy::EverySegment);
+    let two = policy(&[2]);
+    assert_eq!((two.looks_like, two.for_two_segments), (AckPolicy::EverySecondSegment, 36));
+    assert_eq!(policy(&[4]).looks_like, AckPolicy::Fewer);
+    assert_eq!(policy(&[1, 1, 1, 3]).looks_like, AckPolicy::Mixed);
+    let two = Diagram::new().findings().acks.policy;
+    assert_eq!((two.looks_like, two.delayed), (AckPolicy::CannotBeTold, 0));
+}
+
+#[test]
+fn an_ack_for_a_lone_segment_that_comes_late_was_delayed() {
+    let mut d = Diagram::new();
+    let (mut at, mut next) = (0.0, 1);
+    for late in [0.0, 0.04, 0.041, 0.042, 0.2] {
+        d.data(at, next..next + SEGMENT);
+        next += SEGMENT;
+        at += 0.1 + late;
+        d.ack(at, next);
+        at += 0.01;
+    }
+    let found = d.findings().acks.policy;
+    assert_eq!(found.delayed, 4);
+    near(found.delayed_by_median_seconds, 0.041);
+    near(found.delayed_by_max_seconds, 0.2);
+}
+
+#[test]
+fn what_waits_behind_others_is_not_delayed() {
+    let mut d = Diagram::new();
+    d.data(0.0, 1..1001);
+    d.ack(0.1, 1001);
+    // The second waits for the first on a slow link.
+    d.burst(0.2, 1001..3001);
+    d.ack(0.3, 2001);
+    d.ack(0.4, 3001);
+    assert_eq!(d.findings().acks.policy.delayed, 0);
+}

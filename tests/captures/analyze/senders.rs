@@ -1,0 +1,92 @@
+//! Which congestion control a sender seems to have, on paths of every kind: in virtual time, where the truth is known.
+
+use airtcp_testkit::machine::TempFile;
+use serde_json::Value;
+
+use super::*;
+
+/// Rate in Mbit/s, round trip in ms, queue in packets, packets lost at random in per cent.
+type Path = (u32, u32, u32, f64);
+
+const PATHS: [Path; 6] = [
+    (2, 60, 20, 0.0),
+    (5, 100, 60, 0.0),
+    (5, 40, 40, 0.3),
+    (10, 50, 80, 0.05),
+    (10, 200, 120, 0.1),
+    (20, 30, 50, 0.0),
+];
+
+/// What the sender's congestion is judged to be, with the evidence.
+fn judged(recipe: &str, (rate, rtt, queue, loss): Path, seed: u32) -> Value {
+    let scenario = TempFile::new("scenario");
+    let loss = format!(
+        "[[stage]]\nkind = \"loss\"\nname = \"air\"\ndown = {{ model = \"uniform\", per = \"{loss}%\" }}\n"
+    );
+    let delay = rtt / 2;
+    let text = format!(
+        "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\n\
+         both = {{ rate = \"{rate}Mbit\", delay = \"{delay}ms\", queue = {{ packets = {queue} }} }}\n{loss}"
+    );
+    std::fs::write(scenario.path(), text).unwrap();
+    let capture = TempFile::new("pcap");
+    let seed = seed.to_string();
+    let ended = run(&[
+        "sim",
+        "--scenario",
+        scenario.path(),
+        "--seed",
+        &seed,
+        "--recipe",
+        recipe,
+        "--for",
+        "40s",
+        "--pcap",
+        capture.path(),
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let direction = &analyze_path(capture.path(), &[])["connections"][0]["directions"][0];
+    direction["sender"]["congestion"].clone()
+}
+
+/// Judges this recipe on all paths: what else it is called than `truth`, and how often it is called that.
+fn judge(recipe: &str, truth: &str) -> (Vec<String>, usize) {
+    let judgements: Vec<_> =
+        (0..).zip(PATHS).map(|(seed, path)| (path, judged(recipe, path, seed))).collect();
+    let is = |judgement: &Value, what: &str| judgement["looks_like"] == what;
+    let right = judgements.iter().filter(|(_, judgement)| is(judgement, truth)).count();
+    let wrong = judgements
+        .iter()
+        .filter(|(_, judgement)| !is(judgement, truth) && !is(judgement, "cannot-be-told"))
+        .map(|(path, judgement)| format!("{recipe} on {path:?}: {judgement}"));
+    (wrong.collect(), right)
+}
+
+#[test]
+fn reno_and_cubic_are_told_on_most_paths_and_never_mistaken() {
+    for (recipe, truth) in [
+        ("sack", "reno"),
+        ("newreno+eifel", "reno"),
+        ("sack+prr", "reno"),
+        ("sack+cubic", "cubic"),
+        ("newreno+cubic+hystart", "cubic"),
+    ] {
+        let (wrong, right) = judge(recipe, truth);
+        assert_eq!(wrong, [""; 0]);
+        assert!(right * 2 > PATHS.len(), "{recipe} is told on {right} of {} paths only", PATHS.len());
+    }
+}
+
+#[test]
+fn bbr_is_told_where_it_probes_and_never_mistaken() {
+    let (wrong, right) = judge("sack+bbr", "bbr");
+    assert_eq!(wrong, [""; 0]);
+    assert!(right > 0);
+}
+
+#[test]
+fn other_congestion_controls_have_no_name() {
+    for recipe in ["tahoe", "sack+rack+bbr3", "sack+jtcp", "sack+receiver-window", "sack@linux"] {
+        assert_eq!(judge(recipe, "none of these").0, [""; 0]);
+    }
+}
