@@ -6,7 +6,9 @@
 use serde_json::{Value, json};
 
 use crate::plot::draw::{Colour, Dash};
-use crate::plot::palette::{BLACK, BLUE, GREEN, GREY, Mark, ORANGE, PURPLE, SILVER, SKY, VERMILION, on_dark};
+use crate::plot::palette::{
+    BLACK, BLUE, GREEN, GREY, LINES, Mark, ORANGE, PURPLE, SILVER, SKY, VERMILION, on_dark,
+};
 use crate::plot::{Data, Series};
 
 /// How one kind of thing is drawn.
@@ -121,6 +123,37 @@ pub(crate) const RTT_TIMESTAMPS: Look = mark("rtt-timestamps", "by timestamps", 
 pub(crate) const RTT_KARN: Look = mark("rtt-karn", "segments sent once (Karn)", VERMILION, Mark::Tick);
 pub(crate) const GOODPUT: Look = line("goodput", "acknowledged", GREEN, Dash::Solid);
 pub(crate) const SENT_RATE: Look = line("sent-rate", "sent, with retransmissions", BLUE, Dash::Short);
+pub(crate) const MEAN: Look = line("mean-goodput", "mean", BLACK, Dash::Long);
+// The radio link's own transmissions.
+pub(crate) const PDUS: Look = line("pdus", "sent over the radio link", BLUE, Dash::Solid);
+pub(crate) const PDUS_AGAIN: Look = line("pdus-again", "of these again", VERMILION, Dash::Long);
+pub(crate) const PDUS_DAMAGED: Look = line("pdus-damaged", "damaged", BLACK, Dash::Dotted);
+
+/// The most queues that are shown: nobody tells more lines apart.
+pub(crate) const QUEUES: usize = LINES.len();
+
+/// Of one queue among several, by its place among them. It has a name of its own.
+pub(crate) fn queue(index: usize) -> Look {
+    line("queue", "queue", LINES[index % QUEUES], Dash::ALL[index % Dash::ALL.len()])
+}
+
+/// What the page has beside the things that it shows, on a light ground and on a dark one: `--text` in its style sheet.
+const PAGE: [(&str, &str, &str); 9] = [
+    ("text", "#1d1f21", "#e6e6e6"),
+    ("faint", "#5c6166", "#a6abb0"),
+    ("paper", "#ffffff", "#16181b"),
+    ("raised", "#f5f6f7", "#202327"),
+    ("line", "#d5d8db", "#3a3f45"),
+    ("shown", "#e3f0f8", "#17303f"),
+    ("grid", "#0000001a", "#ffffff1c"),
+    ("frame", "#00000055", "#ffffff55"),
+    // Over what is out of view.
+    ("shade", "#00000026", "#00000088"),
+];
+/// Those that the graphs on the page have as well.
+const IN_GRAPHS: [&str; 6] = ["text", "faint", "paper", "grid", "frame", "shade"];
+/// Of what can be clicked, and of what is chosen.
+const ACCENT: Colour = BLUE;
 
 /// All that the page draws, in the order of its legend.
 const ON_PAGE: [Look; 30] = [
@@ -173,14 +206,35 @@ pub(crate) fn decision(what: &str) -> Look {
 }
 
 /// For the page's script: everything by its name, and which decision looks like what.
-pub(crate) fn for_script() -> [(&'static str, Value); 2] {
+pub(crate) fn for_script() -> [(&'static str, Value); 3] {
     let looks = ON_PAGE.iter().chain([&GOODPUT]).map(|look| {
         let Look { name, words, colour, sign } = look;
         json!({ "name": name, "words": words, "light": colour.hex(), "dark": on_dark(*colour).hex(), "sign": sign.name() })
     });
     let decisions: serde_json::Map<_, _> =
         DECISIONS.iter().map(|(what, look)| ((*what).to_owned(), json!(look.name))).collect();
-    [("LOOKS", looks.collect()), ("DECISION_LOOKS", Value::Object(decisions))]
+    let of = |(name, light, dark): &(&str, &str, &str)| {
+        ((*name).to_owned(), json!({ "light": light, "dark": dark }))
+    };
+    let ground = PAGE.iter().filter(|(name, ..)| IN_GRAPHS.contains(name)).map(of);
+    [
+        ("LOOKS", looks.collect()),
+        ("DECISION_LOOKS", Value::Object(decisions)),
+        ("GROUND", Value::Object(ground.collect())),
+    ]
+}
+
+/// For the page's style sheet: light on paper and for whom wants it, dark for whom wants that.
+pub(crate) fn for_style() -> String {
+    let (mut light, mut dark) =
+        (format!("--accent: {};", ACCENT.hex()), format!("--accent: {};", on_dark(ACCENT).hex()));
+    for (name, on_light, on_dark) in PAGE {
+        light += &format!(" --{name}: {on_light};");
+        dark += &format!(" --{name}: {on_dark};");
+    }
+    format!(
+        ":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ {dark} }} }}\n"
+    )
 }
 
 impl Look {
@@ -196,12 +250,53 @@ impl Look {
 
     /// A line of steps.
     pub(crate) fn steps(self, points: Vec<(f64, f64)>, width: f64) -> Series {
-        let dash = if let Sign::Line(dash) = self.sign { dash } else { Dash::Solid };
-        self.series(Data::Steps { points, width, dash })
+        self.series(Data::Steps { points, width, dash: self.dash() })
+    }
+
+    /// A line from point to point.
+    pub(crate) fn line(self, points: Vec<(f64, f64)>, width: f64) -> Series {
+        self.series(Data::Line { points, width, dash: self.dash() })
+    }
+
+    fn dash(self) -> Dash {
+        if let Sign::Line(dash) = self.sign { dash } else { Dash::Solid }
     }
 
     /// Vertical strokes.
     pub(crate) fn bars(self, bars: Vec<(f64, f64, f64)>, width: f64) -> Series {
         self.series(Data::Bars { bars, width })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// The lines that name a colour, in all files below this directory.
+    fn colours(directory: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                colours(&path, found);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let is_colour = |line: &&str| {
+                let hex = |part: &str| part.chars().take_while(char::is_ascii_hexdigit).count() >= 6;
+                line.replace("palette::Mark;", "").contains("palette::") || line.split('#').skip(1).any(hex)
+            };
+            found.extend(text.lines().filter(is_colour).map(|line| format!("{}: {line}", path.display())));
+        }
+    }
+
+    #[test]
+    fn neither_panels_nor_the_page_name_a_colour_themselves() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut found = Vec::new();
+        for directory in ["panels", "html"] {
+            colours(&source.join(directory), &mut found);
+        }
+        assert!(found.is_empty(), "{}", found.join("\n"));
     }
 }

@@ -9,6 +9,7 @@ mod frames;
 mod handshakes;
 mod made;
 mod names;
+mod pictures;
 mod problems;
 mod report;
 mod senders;

@@ -20,7 +20,6 @@ use self::chart::Chart;
 use self::columns::column;
 use self::table::{Table, escape};
 use crate::looks;
-use crate::plot::palette::{BLUE, on_dark};
 
 const STYLE: &str = include_str!("page/page.css");
 const BODY: &str = include_str!("page/body.html");
@@ -92,7 +91,7 @@ impl Page {
              <link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n\
              <section id=\"tables\" aria-label=\"Tables\">\n<h1>{title}</h1>\n",
-            accent()
+            looks::for_style()
         );
         for experiment in &self.experiments {
             experiment.write(&mut html);
@@ -166,14 +165,6 @@ impl Experiment {
         }
         html.push_str("</section>\n");
     }
-}
-
-/// The colour of what can be clicked, and of what is chosen.
-fn accent() -> String {
-    let (light, dark) = (BLUE.hex(), on_dark(BLUE).hex());
-    format!(
-        ":root {{ --accent: {light}; }}\n@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ --accent: {dark}; }} }}\n"
-    )
 }
 
 /// JSON that no HTML parser takes for the end of the script.

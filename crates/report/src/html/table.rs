@@ -78,8 +78,10 @@ impl Table {
         }
         for (at, (name, meaning)) in self.columns.iter().enumerate() {
             let (name, meaning) = (escape(name), escape(meaning));
-            let numbers =
-                self.rows.iter().any(|(_, cells)| cells.get(at).is_some_and(|cell| cell.value.is_some()));
+            let numbers = self
+                .rows
+                .iter()
+                .any(|(_, cells)| cells.get(at).is_some_and(|cell| is_number(cell, at, ticks)));
             let class = if numbers { " class=\"number\"" } else { "" };
             let _ = write!(
                 html,
@@ -111,7 +113,7 @@ impl Table {
                     }
                     _ => text,
                 };
-                let class = if cell.value.is_some() { " class=\"number\"" } else { "" };
+                let class = if is_number(cell, at, ticks) { " class=\"number\"" } else { "" };
                 let _ = write!(html, "<td{class}{value}>{text}</td>");
             }
             html.push_str("</tr>\n");
@@ -119,6 +121,11 @@ impl Table {
         html.push_str("</tbody></table></div>\n");
         html
     }
+}
+
+/// Numbers stand under each other's ends. What names a run may be sorted by a number, and be longer than the table is wide.
+fn is_number(cell: &Cell, at: usize, names_runs: bool) -> bool {
+    cell.value.is_some() && !(names_runs && at == 0)
 }
 
 #[cfg(test)]

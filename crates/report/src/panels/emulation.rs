@@ -5,14 +5,9 @@ use std::collections::BTreeMap;
 use super::View;
 use crate::emulation::{Count, EmulatedPath, Queue, RadioDirection};
 use crate::looks::{self, Look};
+use crate::plot::Series;
 use crate::plot::axis::{Axis, Unit};
-use crate::plot::draw::Dash;
 use crate::plot::figure::Panel;
-use crate::plot::palette::{BLACK, BLUE, LINES, VERMILION};
-use crate::plot::{Data, Series};
-
-/// The most queues that are shown: nobody tells more lines apart.
-const MOST: usize = LINES.len();
 
 pub(super) fn panels(origin: i64, emulated: &EmulatedPath, view: View, height: f64) -> Vec<Panel> {
     let queues = emulated.queues.as_ref().and_then(|events| {
@@ -53,14 +48,12 @@ fn occupancy(queues: &[Queue], drops: &[Count], ahead: f64, view: View, height: 
         .filter(|line| line.most > 0.0 && line.overlaps(view))
         .collect();
     lines.sort_by(|one, other| other.most.total_cmp(&one.most).then_with(|| one.name.cmp(&other.name)));
-    lines.truncate(MOST);
+    lines.truncate(looks::QUEUES);
     let y = Axis::from_zero("queued", Unit::Octets, lines.iter().map(|line| line.most));
-    let queues = lines.into_iter().enumerate().map(|(index, line)| Series {
-        name: Some(line.name),
-        class: "queue",
-        colour: LINES[index],
-        data: Data::Steps { points: line.points, width: 1.2, dash: Dash::ALL[index % Dash::ALL.len()] },
-    });
+    let queues = lines
+        .into_iter()
+        .enumerate()
+        .map(|(index, line)| Series { name: Some(line.name), ..looks::queue(index).steps(line.points, 1.2) });
     let drops = drops.iter().map(|count| {
         let look = if count.what == "radio" { looks::LOST_RADIO } else { looks::LOST_QUEUE };
         let times = count.bins.points().map(|(at, _)| (at + ahead, 0.0));
@@ -91,19 +84,11 @@ fn transmissions(name: &str, side: &RadioDirection, ahead: f64, view: View, heig
     };
     let [all, again, damaged] = [&side.all, &side.again, &side.damaged].map(rates);
     let y = Axis::from_zero(&format!("PDUs/s, {name}"), Unit::None, all.iter().map(|(_, rate)| *rate));
-    let series: Vec<Series> = [
-        ("sent over the radio link", "pdus", BLUE, all, Dash::Solid),
-        ("of these again", "pdus-again", VERMILION, again, Dash::Long),
-        ("damaged", "pdus-damaged", BLACK, damaged, Dash::Dotted),
-    ]
-    .into_iter()
-    .map(|(name, class, colour, points, dash)| Series {
-        name: Some(name.to_owned()),
-        class,
-        colour,
-        data: Data::Steps { points, width: 1.2, dash },
-    })
-    .filter(|series| !series.data.is_empty())
-    .collect();
+    let series: Vec<Series> =
+        [(looks::PDUS, all), (looks::PDUS_AGAIN, again), (looks::PDUS_DAMAGED, damaged)]
+            .into_iter()
+            .map(|(look, points)| look.steps(points, 1.2))
+            .filter(|series| !series.data.is_empty())
+            .collect();
     (!series.is_empty()).then_some(Panel { y, height, series, notes: Vec::new() })
 }

@@ -4,11 +4,10 @@ use airtcp_analyze::trace::Trace;
 
 use super::{View, seconds};
 use crate::looks;
+use crate::plot::Series;
 use crate::plot::axis::{Axis, Unit};
-use crate::plot::draw::Dash;
+use crate::plot::breaks::in_words;
 use crate::plot::figure::Panel;
-use crate::plot::palette::BLACK;
-use crate::plot::{Data, Series};
 
 /// The most bins, and the fewest.
 const MOST: f64 = 80.0;
@@ -33,7 +32,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     };
     let (from, to) = (view.from.max(0.0), view.to);
     let span = to - from;
-    if inside(&progress) <= 0.0 || span <= 0.0 {
+    if inside(&progress) <= 0.0 || span <= 0.0 || !takes_time(sent.iter().chain(&progress), view) {
         return None;
     }
     // Bins shorter than two round trips would show how ACKs come in bursts.
@@ -59,20 +58,13 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let series = vec![
         Series { name: Some(format!("{} (means of {})", looks::SENT_RATE.words, in_words(width))), ..sent },
         looks::GOODPUT.steps(good, 1.5),
-        Series {
-            name: Some("mean".to_owned()),
-            class: "mean-goodput",
-            colour: BLACK,
-            data: Data::Line { points: vec![(from, mean), (to, mean)], width: 0.9, dash: Dash::Long },
-        },
+        looks::MEAN.line(vec![(from, mean), (to, mean)], 0.9),
     ];
     Some(Panel { y, height, series, notes: Vec::new() })
 }
 
-fn in_words(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds >= 1.0 => format!("{seconds:.2} s"),
-        seconds if seconds >= 0.01 => format!("{:.0} ms", seconds * 1e3),
-        seconds => format!("{:.2} ms", seconds * 1e3),
-    }
+/// Where everything has one time, which is what some captures say, there is no rate.
+fn takes_time<'a>(points: impl Iterator<Item = &'a (f64, f64)>, view: View) -> bool {
+    let mut times = points.map(|(at, _)| *at).filter(|at| view.contains(*at));
+    times.next().is_some_and(|first| times.any(|at| at != first))
 }

@@ -87,23 +87,18 @@ pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, rang
     (!panels.is_empty()).then(|| Figure { title: trace.name.clone(), subtitle: String::new(), x, panels })
 }
 
-/// Where no packet came for as long as the page folds it: two round trips, and a share of all.
+/// Where no packet came for as long as the page folds it: two round trips, and a hundredth of all.
 fn silence(trace: &Trace, view: View) -> Breaks {
-    const SHARE: f64 = 0.02;
+    const SHARE: f64 = 0.01;
     const LEAST: f64 = 1e-3;
     let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
     rtts.sort_by(f64::total_cmp);
     let rtt = rtts.get(rtts.len() / 2).copied().unwrap_or_default();
-    let span = view.to - view.from;
-    let long = (2.0 * rtt).max(SHARE * span).max(LEAST);
+    let long = (2.0 * rtt).max(SHARE * (view.to - view.from)).max(LEAST);
     let times = trace.segments.iter().map(|segment| segment.at).chain(trace.acks.iter().map(|ack| ack.at));
     let mut times: Vec<f64> = times.map(seconds).filter(|at| view.contains(*at)).collect();
     times.sort_by(f64::total_cmp);
-    let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > long).map(|pair| {
-        // What is at its ends stands clear of the torn edge.
-        let margin = (pair[1] - pair[0]).min(span * SHARE) * 0.1;
-        (pair[0] + margin, pair[1] - margin)
-    });
+    let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > long).map(|pair| (pair[0], pair[1]));
     Breaks::new(gaps.collect(), view.from, view.to)
 }
 
@@ -133,7 +128,10 @@ impl View {
             Some((first.min(at), last.max(at)))
         })?;
         let (first, last) = (seconds(first), seconds(last));
-        let room = ((last - first) * 0.01).max(1e-6);
+        // Of what is seen: the ends of a picture that leaves out most of the time are not empty.
+        let breaks =
+            if range.fold { silence(trace, Self { from: first, to: last }) } else { Breaks::default() };
+        let room = if first < last { breaks.length(first, last) * 0.01 } else { 1e-6 };
         // A connection that begins soon after the capture is shown from there.
         let first = if (0.0..(last - first) * 0.05).contains(&first) { 0.0 } else { first };
         let (from, to) = (range.from.unwrap_or(first - room), range.to.unwrap_or(last + room));

@@ -8,6 +8,8 @@ use airwire::time::Duration;
 use super::traced;
 use super::*;
 use crate::Format;
+use crate::plot::draw::{Item, Point, Step};
+use crate::plot::palette::Mark;
 use crate::plot::tests::svg;
 
 const SECOND: Offset = 1_000_000_000;
@@ -204,4 +206,116 @@ fn silence_is_left_out_with_a_break_that_says_how_long_it_was() {
     assert!(!drawn(false).contains("breaks"));
     let folded = drawn(true);
     assert!(folded.contains("class=\"breaks\"") && folded.contains(">60 s</text>"), "{folded}");
+}
+
+/// The lowest and highest x of all that is drawn in groups of this class, one pair for each stroke.
+fn extents(items: &[Item], class: &str, inside: bool, found: &mut Vec<(f64, f64)>) {
+    for item in items {
+        match item {
+            Item::Group { class: name, items, .. } => extents(items, class, inside || *name == class, found),
+            Item::Shape(shape) if inside => {
+                for step in &shape.steps {
+                    match *step {
+                        Step::Move(Point { x, .. }) => found.push((x, x)),
+                        Step::Circle(Point { x, .. }, r) => found.push((x - r, x + r)),
+                        Step::Line(Point { x, .. }) => {
+                            let (from, to) = found.last_mut().expect("a stroke begins with a move");
+                            (*from, *to) = (from.min(x), to.max(x));
+                        }
+                        Step::Close => {}
+                    }
+                }
+            }
+            Item::Shape(_) | Item::Text(_) => {}
+        }
+    }
+}
+
+#[test]
+fn marks_at_the_ends_of_a_silence_are_clear_of_the_torn_edges() {
+    let mut trace = scene();
+    // Lost again and again, and sent again after each silence: marks stand between two breaks, too.
+    for again in 0..4 {
+        let at = (20 + 30 * again) * SECOND;
+        let unneeded = Fate::Unneeded { proof: Proof::Dsack };
+        trace.segments.push(segment(at, 9000, Sending::Timeout, unneeded));
+    }
+    let range = Range { fold: true, ..Range::default() };
+    let figure = figure(&trace, &[Picture::TimeSequence], &EmulatedPath::default(), range).unwrap();
+    let items = figure.draw().items;
+    let of = |class| {
+        let mut found = Vec::new();
+        extents(&items, class, false, &mut found);
+        found
+    };
+    let (breaks, timeouts, rings) = (of("breaks"), of("timeout"), of("spurious"));
+    // The gap and its two edges.
+    assert_eq!(breaks.len(), 4 * 3, "{breaks:?}");
+    let marks: Vec<_> = timeouts.iter().chain(&rings).filter(|(from, to)| from < to).collect();
+    // The legend's samples are in a group of their own.
+    assert!(marks.len() >= 2 * 4 + 1, "{marks:?}");
+    for (from, to) in marks {
+        let clear = breaks.iter().all(|(left, right)| to < left || from > right);
+        assert!(clear, "a mark from {from} to {to}, breaks {breaks:?}");
+    }
+    assert!(rings.iter().all(|(from, to)| (to - from - 2.0 * Mark::Ring.radius()).abs() < 1e-9));
+}
+
+#[test]
+fn where_everything_has_one_time_there_is_no_rate() {
+    let mut trace = scene();
+    assert!(drawn(&trace, &[Picture::Goodput], Range::default()).contains("rate (kbit/s)"));
+    trace.segments.iter_mut().for_each(|segment| segment.at = 0);
+    trace.acks.iter_mut().for_each(|ack| ack.at = 0);
+    assert!(figure(&trace, &[Picture::Goodput], &EmulatedPath::default(), Range::default()).is_none());
+}
+
+#[test]
+fn a_folded_picture_of_a_long_silence_is_not_empty_at_its_ends() {
+    let mut trace = scene();
+    trace.segments.push(segment(3600 * SECOND, 0, Sending::Timeout, Fate::Unknown));
+    let view = View::of(&trace, Range { fold: true, ..Range::default() }).unwrap();
+    // The ten seconds of the scene, and what is left of the hour.
+    assert!((-0.3..0.0).contains(&view.from) && view.to < 3600.3, "{view:?}");
+}
+
+#[test]
+fn whatever_a_capture_says_of_times_and_numbers_every_place_is_a_number() {
+    let day = 86_400 * SECOND;
+    let times: [&[Offset]; 8] = [
+        &[0],
+        &[0, 0, 0],
+        &[0, 1, 2],
+        &[0, -3600 * SECOND, SECOND],
+        &[20_000 * day, 20_000 * day + 1],
+        &[0, 1, 50_000 * day, 50_000 * day + 1],
+        &[Offset::MIN / 2, 0, Offset::MAX / 2],
+        &[0, SECOND, 2 * SECOND, 3600 * SECOND, 7200 * SECOND],
+    ];
+    for at in times {
+        for (first, step) in [(0, 0), (0, 1), (0, 1 << 40), (u64::from(u32::MAX) << 20, 1000)] {
+            let mut trace = Trace { name: "strange".to_owned(), ..Trace::default() };
+            for (index, at) in at.iter().enumerate() {
+                let start = first + step * index as u64;
+                trace.segments.push(segment(*at, start, Sending::New, Fate::Unknown));
+                trace.segments.push(segment(*at, start, Sending::Timeout, Fate::Unknown));
+                let ack = AckSeen {
+                    at: *at,
+                    number: 2,
+                    ack: start,
+                    edge: 0,
+                    duplicate: true,
+                    sack: vec![(start, 0)],
+                };
+                trace.acks.push(ack);
+            }
+            for fold in [false, true] {
+                let range = Range { fold, ..Range::default() };
+                let figure = figure(&trace, &Picture::ALL, &EmulatedPath::default(), range);
+                let text = figure.map(|figure| svg(&figure)).unwrap_or_default();
+                let numbers = !text.contains("NaN") && !text.contains("inf\"") && !text.contains("inf ");
+                assert!(numbers, "{at:?} from {first} by {step}: {text}");
+            }
+        }
+    }
 }

@@ -3,37 +3,66 @@
 use super::draw::{Dash, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
 use super::palette::{GREY, WHITE};
 
-/// The room of a break, as a share of what is left of the axis.
+/// The room of a break, as a share of the axis: words fit into it.
 const ROOM: f64 = 0.022;
+/// What stays of a silence at either side of its break, as a share of the axis: the marks at its ends are not torn.
+const ASIDE: f64 = 0.012;
+/// The most of the axis that all breaks take, with what stays at their sides.
+const MOST: f64 = 0.6;
+/// Where less than this share of the axis is left, there is nothing but silence.
+const LEAST: f64 = 1e-9;
 const SIZE: f64 = 7.5;
 /// Half the height of a tooth of a torn edge.
 const TOOTH: f64 = 3.0;
 
 /// Spans that are left out, in order, each within the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Breaks(Vec<(f64, f64)>);
+pub struct Breaks {
+    cuts: Vec<(f64, f64)>,
+    /// How much longer the silence was, before each cut and behind it.
+    aside: f64,
+}
 
 impl Breaks {
-    /// Of spans from `min` to `max`, in any order.
-    pub fn new(mut spans: Vec<(f64, f64)>, min: f64, max: f64) -> Self {
-        spans.retain(|(from, to)| *from > min && *to < max && from < to);
-        spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+    /// Of silences from `min` to `max`, in any order: those that are worth a break, the longest if they are many.
+    pub fn new(mut silences: Vec<(f64, f64)>, min: f64, max: f64) -> Self {
+        const EACH: f64 = ROOM + 2.0 * ASIDE;
+        silences.retain(|(from, to)| *from >= min && *to <= max && from < to);
+        silences.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut last = min;
-        spans.retain(|(from, to)| {
+        silences.retain(|(from, to)| {
             let is_apart = *from >= last;
             last = if is_apart { *to } else { last };
             is_apart
         });
-        Self(spans)
+        silences.sort_by(|one, other| (other.1 - other.0).total_cmp(&(one.1 - one.0)));
+        silences.truncate((MOST / EACH) as usize);
+        // Each that goes makes the axis longer, in its own unit.
+        loop {
+            let silent: f64 = silences.iter().map(|(from, to)| to - from).sum();
+            let rest = max - min - silent;
+            if rest <= LEAST * (max - min) {
+                return Self::default();
+            }
+            let length = rest / (1.0 - EACH * silences.len() as f64);
+            let before = silences.len();
+            silences.retain(|(from, to)| to - from > EACH * length);
+            if silences.len() == before {
+                silences.sort_by(|one, other| one.0.total_cmp(&other.0));
+                let aside = ASIDE * length;
+                let cuts = silences.into_iter().map(|(from, to)| (from + aside, to - aside));
+                return Self { cuts: cuts.collect(), aside };
+            }
+        }
     }
 
     /// Whether nothing is left out.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.cuts.is_empty()
     }
 
     fn left_out(&self) -> f64 {
-        self.0.iter().map(|(from, to)| to - from).sum()
+        self.cuts.iter().map(|(from, to)| to - from).sum()
     }
 
     /// What the axis would be long without the room of the breaks.
@@ -42,14 +71,14 @@ impl Breaks {
     }
 
     /// The length of the axis, in its unit.
-    pub(super) fn length(&self, min: f64, max: f64) -> f64 {
-        self.shown(min, max) * (1.0 + ROOM * self.0.len() as f64)
+    pub(crate) fn length(&self, min: f64, max: f64) -> f64 {
+        self.shown(min, max) / (1.0 - ROOM * self.cuts.len() as f64)
     }
 
     /// How far a value is from the begin of the axis.
     pub(super) fn along(&self, value: f64, min: f64, max: f64) -> f64 {
-        let room = self.shown(min, max) * ROOM;
-        let before = self.0.iter().take_while(|(from, _)| *from < value);
+        let room = self.length(min, max) * ROOM;
+        let before = self.cuts.iter().take_while(|(from, _)| *from < value);
         before.fold(value - min, |at, (from, to)| {
             let inside = (value.min(*to) - from) / (to - from);
             at - (value.min(*to) - from) + room * inside
@@ -58,14 +87,14 @@ impl Breaks {
 
     /// The parts of the axis that are shown.
     pub(super) fn parts(&self, min: f64, max: f64) -> impl Iterator<Item = (f64, f64)> {
-        let begins = [min].into_iter().chain(self.0.iter().map(|(_, to)| *to));
-        begins.zip(self.0.iter().map(|(from, _)| *from).chain([max]))
+        let begins = [min].into_iter().chain(self.cuts.iter().map(|(_, to)| *to));
+        begins.zip(self.cuts.iter().map(|(from, _)| *from).chain([max]))
     }
 
     /// Torn edges over a plot, and, if it is the first one, how much is left out.
     pub(super) fn items(&self, plot: Rect, place: &dyn Fn(f64) -> f64, says: bool) -> Vec<Item> {
         let mut items = Vec::new();
-        for (from, to) in &self.0 {
+        for (from, to) in &self.cuts {
             let [left, right] = [from, to].map(|value| plot.left + place(*value) * plot.width);
             let gap = Rect { left, top: plot.top - 1.0, width: right - left, height: plot.height + 2.0 };
             let fill = Some(Fill { colour: WHITE, opacity: 1.0 });
@@ -77,7 +106,13 @@ impl Breaks {
             }
             if says {
                 let middle = f64::midpoint(left, right) + SIZE * 0.36;
-                let text = Text::new(middle, plot.bottom() - 4.0, SIZE, GREY, in_words(to - from));
+                let text = Text::new(
+                    middle,
+                    plot.bottom() - 4.0,
+                    SIZE,
+                    GREY,
+                    in_words(to - from + 2.0 * self.aside),
+                );
                 items.push(Item::Text(Text { turn: Turn::Upwards, ..text }));
             }
         }
@@ -95,12 +130,19 @@ fn torn(x: f64, top: f64, bottom: f64) -> Vec<Step> {
     [Step::Move(point(0))].into_iter().chain(lines).collect()
 }
 
-fn in_words(seconds: f64) -> String {
+/// A time as people say it, in three digits or so.
+pub(crate) fn in_words(seconds: f64) -> String {
     match seconds {
+        seconds if seconds >= 2.0 * 86_400.0 => format!("{:.1} days", seconds / 86_400.0),
+        seconds if seconds >= 2.0 * 3600.0 => format!("{:.1} h", seconds / 3600.0),
+        seconds if seconds >= 600.0 => format!("{:.1} min", seconds / 60.0),
         seconds if seconds >= 10.0 => format!("{seconds:.0} s"),
         seconds if seconds >= 1.0 => format!("{seconds:.1} s"),
-        seconds if seconds >= 1e-3 => format!("{:.0} ms", seconds * 1e3),
-        seconds => format!("{:.0} µs", seconds * 1e6),
+        seconds if seconds >= 0.01 => format!("{:.0} ms", seconds * 1e3),
+        seconds if seconds >= 1e-3 => format!("{:.1} ms", seconds * 1e3),
+        seconds if seconds >= 1e-5 => format!("{:.0} µs", seconds * 1e6),
+        seconds if seconds >= 1e-6 => format!("{:.1} µs", seconds * 1e6),
+        seconds => format!("{:.1} ns", seconds * 1e9),
     }
 }
 
@@ -111,22 +153,66 @@ mod tests {
     #[test]
     fn what_is_left_out_takes_hardly_any_room_and_the_rest_is_to_scale() {
         let breaks = Breaks::new(vec![(20.0, 90.0), (2.0, 12.0), (5.0, 30.0), (95.0, 200.0)], 0.0, 100.0);
-        assert_eq!(breaks, Breaks(vec![(2.0, 12.0), (20.0, 90.0)]));
-        assert_eq!(breaks.shown(0.0, 100.0), 20.0);
-        let room = 20.0 * ROOM;
+        let length = breaks.length(0.0, 100.0);
+        let (room, aside) = (length * ROOM, length * ASIDE);
+        let around = |(from, to): (f64, f64)| (from + aside, to - aside);
+        let expected = [(2.0, 12.0), (20.0, 90.0)].map(around);
+        for (is, should) in breaks.cuts.iter().zip(expected) {
+            assert!((is.0 - should.0).abs() < 1e-9 && (is.1 - should.1).abs() < 1e-9, "{is:?} {should:?}");
+        }
+        let [first, second] = expected;
         for (value, along) in [
             (0.0, 0.0),
             (2.0, 2.0),
-            (7.0, 2.0 + room / 2.0),
-            (12.0, 2.0 + room),
-            (20.0, 10.0 + room),
-            (90.0, 10.0 + 2.0 * room),
-            (100.0, 20.0 + 2.0 * room),
+            (first.0, 2.0 + aside),
+            (7.0, 2.0 + aside + room / 2.0),
+            (first.1, 2.0 + aside + room),
+            (12.0, 2.0 + 2.0 * aside + room),
+            (20.0, 10.0 + 2.0 * aside + room),
+            (second.1, 10.0 + 3.0 * aside + 2.0 * room),
+            (100.0, length),
         ] {
             assert!((breaks.along(value, 0.0, 100.0) - along).abs() < 1e-9, "{value}");
         }
-        assert!((breaks.length(0.0, 100.0) - breaks.along(100.0, 0.0, 100.0)).abs() < 1e-9);
         let parts: Vec<_> = breaks.parts(0.0, 100.0).collect();
-        assert_eq!(parts, [(0.0, 2.0), (12.0, 20.0), (90.0, 100.0)]);
+        assert_eq!(
+            parts,
+            [(0.0, breaks.cuts[0].0), (breaks.cuts[0].1, breaks.cuts[1].0), (breaks.cuts[1].1, 100.0)]
+        );
+    }
+
+    #[test]
+    fn of_many_silences_the_longest_are_left_out_and_none_that_is_shorter_than_its_break() {
+        // Each second something happens for a millisecond; every tenth silence lasts ten times as long.
+        let mut at = 0.0;
+        let silences: Vec<(f64, f64)> = (1..=100)
+            .map(|index| {
+                let from = at + 0.001;
+                at = from + if index % 10 == 0 { 10.0 } else { 1.0 };
+                (from, at)
+            })
+            .collect();
+        let breaks = Breaks::new(silences, 0.0, at + 0.001);
+        assert_eq!(breaks.cuts.len(), 10);
+        assert!(breaks.cuts.iter().all(|(from, to)| to - from > 5.0), "{breaks:?}");
+        // Each has room for its words, and what is between two of them is not less than what is in them.
+        let seconds: Vec<(f64, f64)> =
+            (0..45).map(|at| (f64::from(at) + 0.01, f64::from(at) + 1.0)).collect();
+        assert!(Breaks::new(seconds, 0.0, 45.0).cuts.len() as f64 * (ROOM + 2.0 * ASIDE) <= MOST);
+        assert!(Breaks::new(vec![(0.0, 10.0), (10.0, 20.0)], 0.0, 20.0).is_empty(), "nothing but silence");
+    }
+
+    #[test]
+    fn a_time_is_said_in_its_unit() {
+        for (seconds, words) in [
+            (287_654_394.0, "3329.3 days"),
+            (9000.0, "2.5 h"),
+            (59.7, "60 s"),
+            (0.432, "432 ms"),
+            (0.0021, "2.1 ms"),
+            (31e-9, "31.0 ns"),
+        ] {
+            assert_eq!(in_words(seconds), words);
+        }
     }
 }

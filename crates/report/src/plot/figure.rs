@@ -11,9 +11,13 @@ use super::palette::{BLACK, GREY, PALE, WHITE};
 /// The width of all figures in points of 1/96 inch: 170 mm, as a page's text is wide.
 pub const WIDTH: f64 = 642.52;
 const TITLE: f64 = 13.0;
+/// Long titles are this small before they are cut short.
+const SMALLEST: f64 = 8.5;
 /// 7.5 pt in print.
 pub(super) const TEXT: f64 = 10.0;
 const RIGHT: f64 = 14.0;
+/// Between words and the picture's edge, and between two labels.
+const EDGE: f64 = 3.0;
 const TICK: f64 = 4.0;
 const LEGEND_ROW: f64 = 14.0;
 const SAMPLE: f64 = 20.0;
@@ -56,7 +60,9 @@ impl Figure {
         let small = self.subtitle.lines().map(|line| (line, TEXT, GREY));
         for (text, size, colour) in title.into_iter().chain(small).filter(|(text, ..)| !text.is_empty()) {
             y += size * 1.45;
-            let text = font::fitted(text, size, WIDTH - left - 4.0);
+            let room = WIDTH - left - 4.0;
+            let size = size.min((size * room / font::width(text, size)).max(SMALLEST));
+            let text = font::fitted(text, size, room);
             items.push(Item::Text(Text::new(left, y, size, colour, text)));
         }
         y += 6.0;
@@ -155,6 +161,7 @@ impl Figure {
             steps.push(Step::Move(Point { x: from.0, y: from.1 }));
             steps.push(Step::Line(Point { x: to.0, y: to.1 }));
         };
+        let mut before = f64::NEG_INFINITY;
         for (x, label) in across {
             if label.is_some() {
                 line(&mut grid, (x, plot.top), (x, plot.bottom()));
@@ -162,9 +169,16 @@ impl Figure {
             let length = if label.is_some() { TICK } else { TICK / 2.0 };
             line(&mut ends, (x, plot.bottom()), (x, plot.bottom() + length));
             if let Some(label) = label.filter(|_| last) {
+                let half = label.lines().map(|line| font::width(line, TEXT) / 2.0).fold(0.0, f64::max);
+                // The last one may be wider than the margin.
+                let middle = x.min(WIDTH - EDGE - half);
+                if middle - half < before {
+                    continue;
+                }
+                before = middle + half + EDGE;
                 for (line, below) in label.lines().zip(1..) {
                     let y = plot.bottom() + TICK + TEXT * (1.3 * f64::from(below) - 0.3);
-                    labels.push(Item::Text(Text::new(x, y, TEXT, BLACK, line).anchored(Anchor::Middle)));
+                    labels.push(Item::Text(Text::new(middle, y, TEXT, BLACK, line).anchored(Anchor::Middle)));
                 }
             }
         }

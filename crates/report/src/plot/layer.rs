@@ -89,6 +89,9 @@ impl Data {
 /// Half a point, which is a pixel and a half of the PNG.
 const GRID: f64 = 0.5;
 
+/// Half the length of a line that has one point.
+const STUB: f64 = 3.0;
+
 fn cell(value: f64) -> i64 {
     (value / GRID).round() as i64
 }
@@ -308,6 +311,11 @@ fn joined(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
 }
 
 fn polyline(points: &[Point]) -> Vec<Step> {
+    // A single value must be seen, too.
+    if let Some(Point { x, y }) = points.first().copied().filter(|first| points.iter().all(|it| it == first))
+    {
+        return vec![Step::Move(Point { x: x - STUB, y }), Step::Line(Point { x: x + STUB, y })];
+    }
     let step =
         |(index, point): (usize, &Point)| if index == 0 { Step::Move(*point) } else { Step::Line(*point) };
     points.iter().enumerate().map(step).collect()

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::draw::{Anchor, Drawing, Item, Rect, Shape, Step, Text, Turn};
 use super::font;
+use super::palette::WHITE;
 
 pub(super) fn svg(drawing: &Drawing) -> String {
     let Drawing { width, height, title, items } = drawing;
@@ -17,7 +18,7 @@ pub(super) fn svg(drawing: &Drawing) -> String {
         font::FAMILY
     ));
     writer.line(format_args!("<title>{}</title>", escaped(title)));
-    writer.line(format_args!("<rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>"));
+    writer.line(format_args!("<rect width=\"{w}\" height=\"{h}\" fill=\"{}\"/>", WHITE.hex()));
     writer.items(items);
     writer.line(format_args!("</svg>"));
     writer.text

@@ -1,8 +1,8 @@
 use airtcp_testkit::markup::well_formed;
 
 use super::axis::{Axis, Unit};
-use super::draw::Dash;
-use super::figure::{Figure, Note, Panel};
+use super::draw::{Anchor, Dash, Item, Step, Text};
+use super::figure::{Figure, Note, Panel, WIDTH};
 use super::palette::{BLUE, GREY, Mark};
 use super::*;
 
@@ -134,4 +134,75 @@ fn words_are_left_out_where_there_is_no_room_and_marks_stay() {
 fn the_end_of_a_name_says_the_format() {
     assert_eq!(Format::of("a/b.PNG".as_ref()), Some(Format::Png));
     assert_eq!((Format::of("svg".as_ref()), Format::of("a.pdf".as_ref())), (None, None));
+}
+
+fn texts<'a>(items: &'a [Item], found: &mut Vec<&'a Text>) {
+    for item in items {
+        match item {
+            Item::Group { items, .. } => texts(items, found),
+            Item::Text(text) => found.push(text),
+            Item::Shape(_) => {}
+        }
+    }
+}
+
+#[test]
+fn the_last_label_of_an_axis_is_inside_the_picture_and_none_is_over_another() {
+    for (min, max) in [(0.0, 100.0), (-2e6, 2.91e8), (1e9, 1e9 + 1.0), (287_654_393.0, 287_654_395.0)] {
+        let axis = Axis { min, max, ..time(1.0) };
+        let drawing = figure(Vec::new(), axis, Vec::new()).draw();
+        let mut all = Vec::new();
+        texts(&drawing.items, &mut all);
+        let lowest = all.iter().map(|text| text.at.y).fold(0.0, f64::max);
+        // The axis's caption is the lowest of all, the labels are over it.
+        let labels: Vec<_> = all
+            .iter()
+            .filter(|text| text.anchor == Anchor::Middle && text.at.y < lowest && text.at.y > lowest - 20.0)
+            .map(|text| (text.at.x, font::width(&text.text, text.size) / 2.0))
+            .collect();
+        assert!(labels.len() >= 2, "{min} to {max}: {labels:?}");
+        assert!(
+            labels.iter().all(|(x, half)| x + half < WIDTH && x - half > 0.0),
+            "{min} to {max}: {labels:?}"
+        );
+        let apart = labels.windows(2).all(|pair| pair[0].0 + pair[0].1 < pair[1].0 - pair[1].1);
+        assert!(apart, "{min} to {max}: {labels:?}");
+    }
+}
+
+#[test]
+fn a_long_name_is_written_smaller_before_it_is_cut_short() {
+    let [one, other] = ["ffff", "eeee"].map(|part| vec![part; 8].join(":"));
+    let name = format!("[{one}]:65535 → [{other}]:65534");
+    let named = |title: String| svg(&Figure { title, ..figure(Vec::new(), time(1.0), Vec::new()) });
+    assert!(named(name.clone()).contains(&format!(">{name}</text>")));
+    let cut = named("much longer ".repeat(20));
+    assert!(cut.contains("…</text>"), "{}", &cut[..800]);
+}
+
+/// How far the strokes of the groups of this class go from left to right.
+fn lengths(items: &[Item], class: &str, inside: bool, found: &mut Vec<f64>) {
+    for item in items {
+        match item {
+            Item::Group { class: name, items, .. } => lengths(items, class, inside || *name == class, found),
+            Item::Shape(shape) if inside => {
+                if let [Step::Move(from), Step::Line(to)] = shape.steps[..] {
+                    found.push(to.x - from.x);
+                }
+            }
+            Item::Shape(_) | Item::Text(_) => {}
+        }
+    }
+}
+
+#[test]
+fn a_line_with_a_single_value_is_seen() {
+    for points in [vec![(1.0, 1e5)], vec![(1.0, 1e5); 30]] {
+        let data = Data::Steps { points, width: 1.0, dash: Dash::Solid };
+        let drawing = figure(vec![series("one", data)], time(2.0), Vec::new()).draw();
+        let mut found = Vec::new();
+        lengths(&drawing.items, "test", false, &mut found);
+        // One in each panel.
+        assert!(found.len() == 2 && found.iter().all(|length| *length > 2.0), "{found:?}");
+    }
 }

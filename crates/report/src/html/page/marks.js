@@ -10,11 +10,12 @@ const LOOK_OF_LOSS = { [LOST_BETWEEN]: 'lost-between', [LOST_CONGESTION]: 'lost-
 // What the legend has; the lines of the other graphs are named above them.
 const LAYERS = LOOKS.slice(0, LOOKS.findIndex(({ name }) => name === 'decision') + 1);
 
-const THINGS = (ground) => Object.fromEntries(LOOKS.map((look) => [look.name, look[ground]]));
-const COLOURS = {
-  light: { ...THINGS('light'), text: '#333333', faint: '#666666', grid: '#0000001a', frame: '#00000055', paper: '#ffffff' },
-  dark: { ...THINGS('dark'), text: '#e2e2e2', faint: '#a3a3a3', grid: '#ffffff1c', frame: '#ffffff55', paper: '#16181b' },
-};
+// Of all that is drawn, and of the paper, its frames and its letters.
+const coloursOn = (ground) => Object.fromEntries([
+  ...LOOKS.map((look) => [look.name, look[ground]]),
+  ...Object.entries(GROUND).map(([name, colours]) => [name, colours[ground]]),
+]);
+const COLOURS = { light: coloursOn('light'), dark: coloursOn('dark') };
 const IDLE_OPACITY = 0.16;
 const darkness = matchMedia('(prefers-color-scheme: dark)');
 let printing = false;

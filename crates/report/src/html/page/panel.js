@@ -19,10 +19,12 @@ class Panel {
     this.values = element('output', { class: 'values' });
     const label = `Graphs of run ${number}, ${run.name}. Arrows move, plus and minus zoom, n and p go to retransmissions and losses, question mark for help.`;
     this.stage = element('div', { class: 'stage', tabindex: '0', role: 'group', 'aria-label': label }, this.canvas, this.line, this.halo, this.note);
+    // The runs of a capture are named after their connections.
+    const connection = run.name.includes(run.connection) ? [] : [element('span', { class: 'connection', title: run.connection }, run.connection)];
     const facts = element('dl', { class: 'facts' });
     for (const [name, value] of run.facts) facts.append(element('dt', {}, name), element('dd', {}, value));
     this.node = element('article', { class: 'panel', 'data-run': run.id },
-      element('header', {}, element('h3', {}, run.name), element('span', { class: 'connection' }, run.connection)),
+      element('header', {}, element('h3', { title: run.name }, run.name), ...connection),
       this.values, this.stage, element('div', { class: 'print-legend' }), facts);
   }
 

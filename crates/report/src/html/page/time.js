@@ -2,6 +2,8 @@
 // was. The graphs show a break there, with its length.
 
 const BREAK = 14; // pixels
+// What stays of a silence at either side of its break: the marks at its ends are not torn.
+const ASIDE = 7;
 
 // When nothing came past the capture, in either direction: before a timeout, or for much longer than a round trip.
 function silences(run) {
@@ -26,18 +28,21 @@ function folds(run, view, width) {
   const span = view.to - view.from;
   let cuts = silences(run).filter(({ from, to }) => to > view.from && from < view.to)
     .map(({ from, to }) => ({ from: Math.max(from, view.from), to: Math.min(to, view.to), length: to - from }));
-  // At least half of the width is for what happened.
-  const most = Math.floor(width / (2 * BREAK));
+  // At least four tenths of the width are for what happened.
+  const room = BREAK + 2 * ASIDE, most = Math.floor((0.6 * width) / room);
   if (cuts.length > most) {
     cuts = [...cuts].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, most).sort((a, b) => a.from - b.from);
   }
   for (;;) {
     const rest = cuts.reduce((rest, { from, to }) => rest - (to - from), span);
-    const perPixel = rest / (width - BREAK * cuts.length);
+    const perPixel = rest / (width - room * cuts.length);
     // Nothing but silence is in view.
     if (cuts.length && perPixel < span / width / 1000) return { cuts: [], perPixel: span / width };
-    const worth = cuts.filter(({ from, to }) => to - from > BREAK * perPixel);
-    if (worth.length === cuts.length) return { cuts, perPixel };
+    const worth = cuts.filter(({ from, to }) => to - from > room * perPixel);
+    if (worth.length === cuts.length) {
+      const aside = ASIDE * perPixel;
+      return { cuts: cuts.map(({ from, to, length }) => ({ from: from + aside, to: to - aside, silent: to - from, length })), perPixel };
+    }
     cuts = worth;
   }
 }
@@ -50,9 +55,9 @@ function timeline(run, view, { x: left, w }, folded) {
   }
   // Where pieces begin: in turn what is drawn to scale, and a break.
   const times = [view.from], places = [left], breaks = [];
-  for (const { from, to, length } of cuts) {
+  for (const { from, to, silent, length } of cuts) {
     const x = places[places.length - 1] + (from - times[times.length - 1]) / perPixel;
-    breaks.push({ from, to, length, x });
+    breaks.push({ from, to, silent, length, x });
     times.push(from, to);
     places.push(x, x + BREAK);
   }

@@ -155,7 +155,7 @@ function drawOverview() {
   const ctx = canvas.getContext('2d'), X = (at) => (at / view.end) * w;
   ctx.drawImage(strip.canvas, 0, 0);
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-  ctx.fillStyle = darkness.matches ? '#00000088' : '#00000026';
+  ctx.fillStyle = C.shade;
   ctx.fillRect(0, 0, X(view.from), h);
   ctx.fillRect(X(view.to), 0, w - X(view.to), h);
   ctx.strokeStyle = C.new;
@@ -200,7 +200,7 @@ function listenToOverview() {
 }
 
 function foldedInWords() {
-  const breaks = panels.flatMap((panel) => panel.time.breaks), sum = breaks.reduce((sum, { from, to }) => sum + to - from, 0);
+  const breaks = panels.flatMap((panel) => panel.time.breaks), sum = breaks.reduce((sum, { silent }) => sum + silent, 0);
   if (!breaks.length) return 'no silence here is long enough to fold';
   return `${breaks.length} ${breaks.length === 1 ? 'silence' : 'silences'} folded: ${duration(sum)}`;
 }

@@ -1,0 +1,83 @@
+//! Pictures of captures that nobody would choose for one: they are drawn, and nothing is said but what is ours.
+
+use std::fs;
+
+use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, v4};
+use airtcp_testkit::machine::{TempDir, run};
+
+use super::file;
+
+const SECOND: u64 = 1_000_000_000;
+const BEGIN: u64 = 1_700_000_000 * SECOND;
+
+/// Frames with their times in nanoseconds since 1970.
+fn capture(frames: impl IntoIterator<Item = (u64, Tcp)>) -> Vec<u8> {
+    let mut pcap = Pcap::new(ETHERNET);
+    for (at, tcp) in frames {
+        let frame = tcp.ethernet();
+        pcap.header(at, frame.len() as u32, frame.len() as u32);
+        pcap.file.extend(frame);
+    }
+    pcap.file
+}
+
+fn data(sequence: u32, len: u32) -> Tcp {
+    Tcp::new(v4(1, 4000), v4(2, 80), ACK, sequence, 501, len as usize)
+}
+
+fn ack(sequence: u32) -> Tcp {
+    Tcp::new(v4(2, 80), v4(1, 4000), ACK, 501, sequence, 0)
+}
+
+/// A handshake, and segments of these sequence numbers, each of which is acknowledged; all at the times that `at` says of
+/// their place in the capture.
+fn transfer(sequences: impl IntoIterator<Item = u32>, at: impl Fn(u64) -> u64) -> Vec<u8> {
+    let handshake = [
+        Tcp::new(v4(1, 4000), v4(2, 80), SYN, 0, 0, 0),
+        Tcp::new(v4(2, 80), v4(1, 4000), SYN_ACK, 500, 1, 0),
+        data(1, 0),
+    ];
+    let segments = sequences.into_iter().flat_map(|start| [data(start, 1000), ack(start.wrapping_add(1000))]);
+    capture(handshake.into_iter().chain(segments).enumerate().map(|(place, tcp)| (at(place as u64), tcp)))
+}
+
+#[test]
+fn a_strange_capture_has_pictures_and_no_program_but_ours_speaks() {
+    let thousands = || (0..20).map(|index| 1 + index * 1000);
+    let regular = |place: u64| BEGIN + place * SECOND / 20;
+    let captures = [
+        ("one packet", capture([(BEGIN, data(1, 1000))])),
+        (
+            "two packets and a year",
+            capture([(BEGIN, data(1, 1000)), (BEGIN + 31_000_000 * SECOND, data(1, 1000))]),
+        ),
+        ("no data", capture([(BEGIN, ack(1))])),
+        ("no packet", capture([])),
+        ("all at one time", transfer(thousands(), |_| BEGIN)),
+        ("within nanoseconds", transfer(thousands(), |place| BEGIN + place)),
+        ("a clock that goes back", transfer(thousands(), |place| BEGIN - place * SECOND)),
+        (
+            "a clock that was set to 1970 and to 2106",
+            transfer(thousands(), |place| match place {
+                ..20 => regular(place),
+                20..30 => place,
+                _ => u64::from(u32::MAX) * SECOND + place,
+            }),
+        ),
+        ("gigabytes missing", transfer((0..20).map(|index| 1 + index / 10 * 1_500_000_000), regular)),
+        (
+            "half of all numbers at once",
+            transfer((0..20u32).map(|index| index.wrapping_mul(1_900_000_000)), regular),
+        ),
+    ];
+    for (name, octets) in captures {
+        let (capture, directory) = (file(&octets), TempDir::new("strange"));
+        let pictures = directory.path("pictures");
+        let ended = run(&["analyze", capture.path(), "--fold", "--plot", &pictures, "--xplot", &pictures]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{name}");
+        let drawn = fs::read_dir(&pictures).map_or(0, Iterator::count);
+        assert_eq!(drawn > 0, !["no data", "no packet"].contains(&name), "{name}: {drawn} files");
+        let ended = run(&["report", capture.path(), "-o", &directory.path("page.html")]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{name}");
+    }
+}
