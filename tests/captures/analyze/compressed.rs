@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::frames::{Pcapng, v4};
+use airtcp_testkit::frames::{ACK, Pcapng, Tcp, v4};
 use airtcp_testkit::machine::{airtcp, run};
+use airwire::rng::Stream;
 use serde_json::Value;
 
 use super::{acked, analyze, counts, ethernet_of, file, no_problems, plain, problem, transfer};
@@ -103,6 +104,38 @@ fn a_compressed_file_that_is_damaged_is_read_as_far_as_it_goes() {
             let ended = run(&["analyze", file(&compress(tool, inside)).path()]);
             assert_eq!(ended.code, 1, "{name}");
             assert!(ended.stderr.contains("not a capture"), "{}", ended.stderr);
+        }
+    }
+}
+
+/// As much as the tool itself gets out of it, to the last packet.
+#[test]
+fn a_compressed_file_that_ends_early_is_read_to_where_it_ends() {
+    // They do not compress well: several blocks, and less than a window.
+    let data = |at: u32| Tcp::new(v4(1, 4000), v4(2, 80), ACK, at.wrapping_mul(0x9e37_79b1), 1, 600);
+    let packets: Vec<_> = (0..2000).map(data).collect();
+    let mut octets = ethernet_of(&packets);
+    let mut random = Stream::new(1, "payload");
+    octets[40..].chunks_mut(670).skip(1).for_each(|packet| packet[80..600].fill_with(|| random.bits() as u8));
+    for tool in &TOOLS[..2] {
+        let whole = compress(tool, &octets);
+        for cut in [9, whole.len() / 10, whole.len() / 2] {
+            let broken = &whole[..whole.len() - cut];
+            let mut child = Command::new(tool[0])
+                .arg("-dc")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let (mut input, octets) = (child.stdin.take().unwrap(), broken.to_vec());
+            let writer = std::thread::spawn(move || input.write_all(&octets));
+            let there = analyze(&child.wait_with_output().unwrap().stdout);
+            writer.join().unwrap().unwrap();
+            let found = analyze(broken);
+            assert!(problem(&found, "damaged").is_some(), "{tool:?}");
+            assert!(counts(&there).0 > 500, "{tool:?}: {:?}", counts(&there));
+            assert_eq!(counts(&found), counts(&there), "{tool:?}, {cut} octets cut off");
         }
     }
 }

@@ -11,11 +11,13 @@ pub(super) struct Buffer<R> {
     octets: Vec<u8>,
     /// Where the rest begins that has not been taken.
     at: usize,
+    /// What came behind the octets that were read last.
+    error: Option<io::Error>,
 }
 
 impl<R: Read> Buffer<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, octets: Vec::new(), at: 0 }
+        Self { input, octets: Vec::new(), at: 0, error: None }
     }
 
     /// The whole window. The ranges that `take` returns are of it, and good until the next `fill`.
@@ -41,9 +43,15 @@ impl<R: Read> Buffer<R> {
                 self.octets.drain(..self.at);
                 self.at = 0;
             }
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
             let want = octets.max(CHUNK) - self.octets.len();
-            if self.input.by_ref().take(want as u64).read_to_end(&mut self.octets)? == 0 {
-                return Ok(false);
+            match self.input.by_ref().take(want as u64).read_to_end(&mut self.octets) {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                // What was read before it is good.
+                Err(error) => self.error = Some(error),
             }
         }
         Ok(true)

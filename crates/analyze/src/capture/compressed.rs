@@ -4,6 +4,7 @@
 //! zstd is faster, and brings C.
 
 use std::cell::Cell;
+use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read};
 use std::rc::Rc;
 
@@ -93,13 +94,18 @@ impl<R: Read> Read for Bounded<R> {
 struct Zstd<R> {
     input: R,
     frame: FrameDecoder,
+    /// Why nothing comes behind what the decoder has.
+    broken: Option<io::Error>,
 }
+
+/// An empty block, the last of its frame, and four octets in place of a checksum.
+const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Zstd<R> {
     fn new(input: R) -> Self {
         let mut frame = FrameDecoder::new();
         frame.set_max_window_size(MOST_WINDOW);
-        Self { input, frame }
+        Self { input, frame, broken: None }
     }
 
     /// Returns false if there is no other frame.
@@ -132,16 +138,39 @@ impl<R: BufRead> Zstd<R> {
 impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.frame.can_collect() == 0 {
+            if let Some(error) = self.broken.take() {
+                return Err(error);
+            }
             if self.frame.is_finished() {
                 self.check_sum()?;
                 if !self.begin_frame()? {
                     return Ok(0);
                 }
             } else {
-                let step = BlockDecodingStrategy::UptoBlocks(1);
-                self.frame.decode_blocks(&mut self.input, step).map_err(io::Error::other)?;
+                let step = || BlockDecodingStrategy::UptoBlocks(1);
+                if let Err(error) = self.frame.decode_blocks(&mut self.input, step()) {
+                    let ends_early = ends_early(&error);
+                    self.broken = Some(io::Error::other(error));
+                    // The decoder keeps its window back, for blocks that refer to it, until the frame has ended.
+                    if ends_early && !self.frame.is_finished() {
+                        self.frame.decode_blocks(&LAST_BLOCK[..], step()).map_err(io::Error::other)?;
+                    }
+                }
             }
         }
         self.frame.read(buffer)
     }
+}
+
+/// Whether the file ends in a block, of which nothing was decoded then.
+fn ends_early(error: &FrameDecoderError) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let system = error.downcast_ref::<io::Error>();
+        if system.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
