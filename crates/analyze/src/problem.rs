@@ -1,6 +1,5 @@
 //! What is wrong with a capture. It is counted by kind and told at the end; everything else is analysed all the same.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -93,9 +92,9 @@ pub struct Occurrences {
     pub detail: Option<String>,
 }
 
-/// All problems of a capture.
+/// All problems of a capture, in the order of [`Problem`]. They are few, and one may be noted for every packet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Problems(BTreeMap<Problem, Occurrences>);
+pub struct Problems(Vec<(Problem, Occurrences)>);
 
 impl Problems {
     pub(crate) fn note(&mut self, problem: Problem, frame: u64) {
@@ -120,16 +119,20 @@ impl Problems {
 
     /// Leaves a problem out.
     pub fn forget(&mut self, problem: Problem) {
-        self.0.remove(&problem);
+        self.0.retain(|(other, _)| *other != problem);
     }
 
     fn entry(&mut self, problem: Problem, frame: u64) -> &mut Occurrences {
-        self.0.entry(problem).or_insert(Occurrences { count: 0, first_frame: frame, detail: None })
+        let at = self.0.iter().position(|(other, _)| *other >= problem).unwrap_or(self.0.len());
+        if self.0.get(at).is_none_or(|(other, _)| *other != problem) {
+            self.0.insert(at, (problem, Occurrences { count: 0, first_frame: frame, detail: None }));
+        }
+        &mut self.0[at].1
     }
 
     /// How often the problem occurred.
     pub fn count(&self, problem: Problem) -> u64 {
-        self.0.get(&problem).map_or(0, |found| found.count)
+        self.iter().find(|(other, _)| *other == problem).map_or(0, |(_, found)| found.count)
     }
 
     /// In the order of [`Problem`].

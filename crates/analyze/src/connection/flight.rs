@@ -79,14 +79,21 @@ impl Flight {
 
     /// The segments that `range` touches.
     pub(super) fn overlapping(&mut self, range: &Range<u64>) -> impl Iterator<Item = &mut Sent> {
-        let end = range.end;
-        let first = self.segments.partition_point(|sent| sent.end <= range.start);
+        let (first, end) = (self.first_beyond(range.start), range.end);
         self.segments.range_mut(first..).take_while(move |sent| sent.start < end)
     }
 
     pub(super) fn first_overlapping(&self, range: &Range<u64>) -> Option<Sent> {
-        let first = self.segments.partition_point(|sent| sent.end <= range.start);
+        let first = self.first_beyond(range.start);
         self.segments.get(first).filter(|sent| sent.start < range.end).copied()
+    }
+
+    /// The place of the first segment that ends beyond `start`. Most packets are new, and beyond all others.
+    fn first_beyond(&self, start: u64) -> usize {
+        match self.segments.back() {
+            Some(last) if last.end > start => self.segments.partition_point(|sent| sent.end <= start),
+            _ => self.segments.len(),
+        }
     }
 
     /// The lowest octet that matters.

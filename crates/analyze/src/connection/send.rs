@@ -83,7 +83,8 @@ impl Direction {
             self.numbering.fin = CompactOption::offset(range.end);
         }
         let kind = self.kind(now, packet, &range);
-        let first = self.flight.first_overlapping(&range);
+        let is_again = matches!(kind, PacketKind::Again { .. });
+        let first = if is_again { self.flight.first_overlapping(&range) } else { None };
         let why = match kind {
             PacketKind::Again { .. } if syn => {
                 Some(Explanation { trigger: Trigger::Timeout, begins: Begins::Nothing })

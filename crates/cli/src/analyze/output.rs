@@ -56,6 +56,8 @@ pub(super) struct Output {
     sender: Option<BesideSender>,
     captures: u64,
     written: u64,
+    /// The connection that is written: room for the next one.
+    line: Vec<u8>,
     error: Option<io::Error>,
 }
 
@@ -114,8 +116,8 @@ impl Output {
             told.limit.get_or_insert(if told.overview { MANY } else { LIMIT });
         }
         let (live, zone, shown) = (false, TimeZone::system(), Shown::new(&told));
-        let (captures, written, error) = (0, 0, None);
-        Ok(Self { told, live, zone, shown, pictures, comments, path, sender, captures, written, error })
+        let (captures, written, line, error) = (0, 0, Vec::new(), None);
+        Ok(Self { told, live, zone, shown, pictures, comments, path, sender, captures, written, line, error })
     }
 
     /// The first packet of this capture came at this time.
@@ -191,11 +193,12 @@ impl Output {
     }
 
     fn write(&mut self, number: u64, findings: &Findings) -> io::Result<()> {
-        let mut out = say::out();
         let comma = if self.written == 0 { "" } else { "," };
         self.written += 1;
-        let line = serde_json::to_string(&Numbered { number, findings })?;
-        write!(out, "{comma}\n{line}")
+        self.line.clear();
+        write!(self.line, "{comma}\n")?;
+        serde_json::to_writer(&mut self.line, &Numbered { number, findings })?;
+        say::out().write_all(&self.line)
     }
 
     /// Of one capture.
