@@ -101,7 +101,8 @@ deny:
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) deny --locked --workspace check bans licenses sources
 
 ## Whole programs against each other (`airtcp serve` beside nginx and HAProxy), then what a segment, a simulated world (beside
-## ns-2), a captured packet (beside tcptrace and tshark), a packet and a PDU cost.
+## ns-2), a captured packet (beside tcptrace and tshark), a packet and a PDU cost. tcptrace takes minutes where connections
+## are many.
 bench:
 	@sh interop/setup.sh bench
 	@sh interop/need-root.sh 'make bench'
@@ -109,6 +110,7 @@ bench:
 	$(SUDO) $(TARGET)/release/airtcp-throughput
 	$(SUDO) $(TARGET)/release/airtcp-proxies
 	$(CARGO) bench --locked -p airtcp-benches
+	AIRTCP_PROGRAMS=$(TARGET)/release $(CARGO) bench --locked -p airtcp-benches --bench analyze $(RUNNER) -- real
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
 

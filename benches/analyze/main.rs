@@ -1,18 +1,30 @@
 //! What the analysis of a large capture costs, beside tcptrace and tshark on the same file.
 //!
-//! `cargo bench --bench analyze [-- MEGABYTES [ROUNDS]]`. The capture is made up: bulk transfers over Ethernet with
-//! losses, many at a time. What is not installed (Debian's packages `tcptrace` and `tshark`) is left out.
+//! `cargo bench --bench analyze [-- WHAT]`, where WHAT is
+//! - `[MEGABYTES [ROUNDS]]`: a capture that is made up: bulk transfers over Ethernet with losses, fifty at a time;
+//! - `real [CONNECTIONS [ROUNDS]]`: connections of this machine's kernel over a path with losses, captured by tcpdump
+//!   (needs root), once with whole packets and once with the first 128 octets of each;
+//! - `open [CONNECTIONS [ROUNDS]]`: a capture that is made up, of connections none of which ever closes, by ours alone;
+//! - `file FILE [ROUNDS]`: any capture.
+//!
+//! What is not installed (Debian's packages `tcptrace` and `tshark`) is left out; tshark, which takes long, also from all
+//! but the first.
 //!
 //! Every run is a process of its own. All commands run in every round, in turn; one run before them, which is not
 //! counted, puts the file into the page cache.
 
+mod crowd;
+
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
+use airtcp_numbers::statistics::median;
 use airtcp_testkit::frames::bulk::Bulk;
+use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp};
 use airtcp_testkit::programs::program;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -33,12 +45,34 @@ fn main() {
     if let Some(("run", command)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return run(command);
     }
-    let mut numbers = words.iter().filter_map(|word| word.parse::<u64>().ok());
-    let megabytes = numbers.next().unwrap_or(1000);
-    let rounds = numbers.next().unwrap_or(3);
-    let file = TempFile(std::env::temp_dir().join(format!("airtcp-bench-{}.pcap", std::process::id())));
-    let packets = make(&file.0, megabytes);
-    compare(&file.0, rounds, packets);
+    let number = |at: usize, otherwise| words.get(at).and_then(|word| word.parse().ok()).unwrap_or(otherwise);
+    match words.first().map(String::as_str) {
+        Some("real") => {
+            let (whole, headers) = (TempFile::new("whole"), TempFile::new("headers"));
+            let connections = number(1, 20_000);
+            eprintln!("{connections} connections, captured in {}", whole.0.display());
+            crowd::capture(&whole.0, connections);
+            crowd::cut(&whole.0, &headers.0, 128).expect("there is room for the capture");
+            println!("whole packets");
+            compare(&whole.0, number(2, 3), commands(&whole.0, Beside::Tcptrace));
+            println!("\nthe first 128 octets of each packet");
+            compare(&headers.0, number(2, 3), commands(&headers.0, Beside::Tcptrace));
+        }
+        Some("open") => {
+            let file = TempFile::new("open");
+            write(&file.0, |output| never_closed(output, number(1, 1_000_000)));
+            compare(&file.0, number(2, 1), commands(&file.0, Beside::Nothing));
+        }
+        Some("file") => {
+            let file = Path::new(words.get(1).expect("`file` wants a FILE"));
+            compare(file, number(2, 9), commands(file, Beside::Tcptrace));
+        }
+        _ => {
+            let file = TempFile::new("bulk");
+            write(&file.0, |output| bulk(output, number(0, 1000)));
+            compare(&file.0, number(1, 3), commands(&file.0, Beside::Both));
+        }
+    }
 }
 
 /// A file that is removed in the end.
@@ -50,29 +84,75 @@ impl Drop for TempFile {
     }
 }
 
+impl TempFile {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("airtcp-bench-{}-{name}.pcap", std::process::id())))
+    }
+}
+
+// ----- captures that are made up -----
+
+fn write(path: &Path, what: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+    eprintln!("making a capture in {}", path.display());
+    let mut output = BufWriter::new(File::create(path).expect("the temporary directory can be written"));
+    what(&mut output).and_then(|()| output.flush()).expect("there is room for the capture");
+}
+
 /// A segment and its ACK have about so many octets in the file.
 const PER_SEGMENT: u64 = 1514 + 66 + 2 * 16;
 const SEGMENTS: u64 = 2000;
 const PARALLEL: u64 = 50;
 
-fn make(path: &Path, megabytes: u64) -> u64 {
-    eprintln!("making {megabytes} MB of capture in {}", path.display());
+fn bulk(output: &mut impl Write, megabytes: u64) -> io::Result<()> {
     let connections = (megabytes * 1_000_000 / PER_SEGMENT / SEGMENTS).max(1);
-    let bulk = Bulk { parallel: PARALLEL.min(connections), connections, segments: SEGMENTS, loss: 100 };
-    let mut output = BufWriter::new(File::create(path).expect("the temporary directory can be written"));
-    bulk.write(&mut output).and_then(|()| output.flush()).expect("there is room for the capture");
-    2 * connections * SEGMENTS
+    let parallel = PARALLEL.min(connections);
+    Bulk { parallel, connections, segments: SEGMENTS, loss: 100 }.write(output)
 }
 
-fn commands(file: &Path) -> Vec<(&'static str, Vec<String>)> {
+/// Each begins a tenth of a millisecond after the one before: SYN, SYN-ACK, ACK, a request and an answer, and its ACK.
+fn never_closed(output: &mut impl Write, connections: u64) -> io::Result<()> {
+    output.write_all(&Pcap::cut(ETHERNET, 96).file)?;
+    for number in 0..connections {
+        let [.., high, middle, low] = number.to_be_bytes();
+        let client: SocketAddr = ([10, high, middle, low], 40_000).into();
+        let server: SocketAddr = ([192, 0, 2, 1], 80).into();
+        let forth = |flags, seq, ack, len| Tcp::new(client, server, flags, seq, ack, len);
+        let back = |flags, seq, ack, len| Tcp::new(server, client, flags, seq, ack, len);
+        let packets = [
+            forth(SYN, 0, 0, 0),
+            back(SYN_ACK, 0, 1, 0),
+            forth(ACK, 1, 1, 0),
+            forth(ACK, 1, 1, 200),
+            back(ACK, 1, 201, 1000),
+            forth(ACK, 201, 1001, 0),
+        ];
+        for (place, packet) in packets.into_iter().enumerate() {
+            let mut pcap = Pcap::cut(ETHERNET, 96);
+            pcap.file.clear();
+            pcap.frame(number as f64 * 1e-4 + place as f64 * 1e-5, &packet.ethernet());
+            output.write_all(&pcap.file)?;
+        }
+    }
+    Ok(())
+}
+
+/// What ours is compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Nothing,
+    Tcptrace,
+    Both,
+}
+
+fn commands(file: &Path, beside: Beside) -> Vec<(&'static str, Vec<String>)> {
     let file = file.display().to_string();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).chain([file.clone()]).collect();
     let airtcp = program("airtcp").display().to_string();
     let mut commands = vec![("airtcp analyze --json", words(&[&airtcp, "analyze", "--json"]))];
-    if is_there("tcptrace") {
+    if beside != Beside::Nothing && is_there("tcptrace") {
         commands.push(("tcptrace -n -l", words(&["tcptrace", "-n", "-l"])));
     }
-    if is_there("tshark") {
+    if beside == Beside::Both && is_there("tshark") {
         let fields = FIELDS.iter().flat_map(|field| ["-e", field]);
         let tshark: Vec<&str> =
             ["tshark", "-n", "-T", "fields"].into_iter().chain(fields).chain(["-r"]).collect();
@@ -127,10 +207,9 @@ fn sample(command: &[String]) -> Sample {
     }
 }
 
-fn compare(file: &Path, rounds: u64, packets: u64) {
-    let commands = commands(file);
+fn compare(file: &Path, rounds: u64, commands: Vec<(&'static str, Vec<String>)>) {
     let mut samples = vec![Vec::new(); commands.len()];
-    sample(&commands[0].1);
+    let packets = packets(&commands[0].1);
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         for ((_, command), samples) in commands.iter().zip(&mut samples) {
@@ -138,16 +217,47 @@ fn compare(file: &Path, rounds: u64, packets: u64) {
         }
     }
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-    println!("{} MB, about {packets} packets; median of {rounds}", bytes / 1_000_000);
-    println!("{:<22} {:>9} {:>11} {:>10} {:>9}", "", "seconds", "processor s", "ns/packet", "MiB");
+    println!("{} MB, {packets} packets; median of {rounds}", bytes / 1_000_000);
+    println!(
+        "{:<22} {:>8} {:>11} {:>10} {:>7}   {:<20} of processor time",
+        "", "seconds", "processor s", "ns/packet", "MiB", "ours / this, seconds"
+    );
+    let ours = samples[0].clone();
     for ((name, _), samples) in commands.iter().zip(&samples) {
-        let median = |of: fn(&Sample) -> f64| {
-            let mut values: Vec<_> = samples.iter().map(of).collect();
-            values.sort_unstable_by(f64::total_cmp);
-            values[values.len() / 2]
+        let middle =
+            |of: fn(&Sample) -> f64| median(&samples.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0);
+        let ratios = |of: fn(&Sample) -> f64| -> Vec<f64> {
+            ours.iter().zip(samples).map(|(ours, this)| of(ours) / of(this)).collect()
         };
-        let (wall, cpu) = (median(|sample| sample.wall), median(|sample| sample.cpu));
-        let (per_packet, mib) = (cpu * 1e9 / packets as f64, median(|sample| sample.kib) / 1024.0);
-        println!("{name:<22} {wall:>9.2} {cpu:>11.2} {per_packet:>10.0} {mib:>9.1}");
+        let (wall, cpu) = (middle(|sample| sample.wall), middle(|sample| sample.cpu));
+        let (per_packet, mib) = (cpu * 1e9 / packets as f64, middle(|sample| sample.kib) / 1024.0);
+        println!(
+            "{name:<22} {wall:>8.2} {cpu:>11.2} {per_packet:>10.0} {mib:>7.1}   {:<20} {}",
+            spread(&ratios(|sample| sample.wall)),
+            spread(&ratios(|sample| sample.cpu)),
+        );
     }
+}
+
+/// How many packets ours finds: it says so at the end.
+fn packets(command: &[String]) -> u64 {
+    let mut child = Command::new(&command[0])
+        .args(&command[1..])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program is there");
+    let lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+    let last = lines.map_while(Result::ok).filter(|line| line.contains("\"tcp_packets\":")).last();
+    assert!(child.wait().expect("it ends").success(), "{command:?} has failed");
+    let last = last.unwrap_or_default();
+    let count = last.split_once("\"tcp_packets\":").map(|(_, rest)| rest);
+    count.and_then(|rest| rest.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()).unwrap_or(1)
+}
+
+/// Median (least to most), of the ratios of each round.
+fn spread(values: &[f64]) -> String {
+    let Some(median) = median(values) else { return "-".to_owned() };
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    format!("{median:.2} ({least:.2} to {most:.2})")
 }
