@@ -34,7 +34,7 @@ const A_SEGMENT_OR_HALF: RangeInclusive<f64> = 0.35..=1.2;
 /// grows by 0.53 segments (RFC 9438 §4.3), and then by a curve.
 const A_SEGMENT: RangeInclusive<f64> = 0.85..=1.15;
 /// Of [`Growth::bulge`].
-const STRAIGHT: f64 = 0.04;
+const STRAIGHT: f64 = 0.06;
 /// Of the median.
 const NEAR: f64 = 0.07;
 
