@@ -110,7 +110,7 @@ bench:
 	$(SUDO) $(TARGET)/release/airtcp-throughput
 	$(SUDO) $(TARGET)/release/airtcp-proxies
 	$(CARGO) bench --locked -p airtcp-benches
-	AIRTCP_PROGRAMS=$(TARGET)/release $(CARGO) bench --locked -p airtcp-benches --bench analyze $(RUNNER) -- real
+	AIRTCP_PROGRAMS=$(TARGET)/release $(CARGO) bench --locked -p airtcp-benches --bench analyze $(RUNNER) -- real 3000 9
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
 

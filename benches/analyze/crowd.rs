@@ -92,7 +92,7 @@ fn clients(connections: u64) {
                     if number >= connections {
                         return;
                     }
-                    ask(number, client % ONE_IN == 0 && number % 8 == 0).expect("the server answers");
+                    ask(number, client.is_multiple_of(ONE_IN) && number.is_multiple_of(8)).expect("the server answers");
                 }
             });
         }

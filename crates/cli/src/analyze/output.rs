@@ -196,7 +196,7 @@ impl Output {
         let comma = if self.written == 0 { "" } else { "," };
         self.written += 1;
         self.line.clear();
-        write!(self.line, "{comma}\n")?;
+        writeln!(self.line, "{comma}")?;
         serde_json::to_writer(&mut self.line, &Numbered { number, findings })?;
         say::out().write_all(&self.line)
     }
