@@ -92,7 +92,8 @@ fn clients(connections: u64) {
                     if number >= connections {
                         return;
                     }
-                    ask(number, client.is_multiple_of(ONE_IN) && number.is_multiple_of(8)).expect("the server answers");
+                    ask(number, client.is_multiple_of(ONE_IN) && number.is_multiple_of(8))
+                        .expect("the server answers");
                 }
             });
         }

@@ -172,7 +172,7 @@ fn the_last_label_of_an_axis_is_inside_the_picture_and_none_is_over_another() {
 
 #[test]
 fn a_long_name_is_written_smaller_before_it_is_cut_short() {
-    let [one, other] = ["ffff", "eeee"].map(|part| vec![part; 8].join(":"));
+    let [one, other] = ["ffff", "eeee"].map(|part| [part; 8].join(":"));
     let name = format!("[{one}]:65535 → [{other}]:65534");
     let named = |title: String| svg(&Figure { title, ..figure(Vec::new(), time(1.0), Vec::new()) });
     assert!(named(name.clone()).contains(&format!(">{name}</text>")));
