@@ -6,6 +6,8 @@
 
 use std::ops::RangeInclusive;
 
+use airtcp_numbers::statistics::median;
+
 use super::compact::heap_of_vec;
 use super::findings::{CongestionControl, CongestionFindings};
 
@@ -95,7 +97,7 @@ enum Phase {
 }
 
 /// A probe for the least round trip.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Probe {
     #[default]
     No,
@@ -174,9 +176,7 @@ impl Congestion {
                 self.last_probe = Some(now);
                 Probe::No
             }
-            Probe::No => Probe::No,
-            Probe::Low { since, before } => Probe::Low { since, before },
-            Probe::Over { by, before } => Probe::Over { by, before },
+            going_on => going_on,
         };
     }
 
@@ -195,42 +195,36 @@ impl Congestion {
         let mut factors: Vec<f64> =
             large.map(|fall| f64::from(fall.after) / f64::from(fall.before)).collect();
         factors.sort_by(f64::total_cmp);
-        let sorted = |value: fn(&Growth) -> f32| {
-            let mut values: Vec<f64> = self.growths.iter().map(|growth| f64::from(value(growth))).collect();
-            values.sort_by(f64::total_cmp);
-            values
+        let of_growths = |value: fn(&Growth) -> f32| {
+            let values: Vec<_> = self.growths.iter().map(|growth| f64::from(value(growth))).collect();
+            median(&values)
         };
-        let growth = median(&sorted(|growth| growth.slope)).map(|slope| slope / segment);
-        let bulge = median(&sorted(|growth| growth.bulge));
-        let fall = median(&factors);
-        let grows_like_reno = growth
-            .zip(bulge)
-            .is_some_and(|(growth, bulge)| A_SEGMENT.contains(&growth) && bulge.abs() <= STRAIGHT);
-        let agreed = agreed(&factors);
-        let looks_like = match agreed {
-            // BBR answers losses in its own way, but not always in the same.
-            Some(factor) if REDUCES_NOT.contains(&factor) && self.probes >= 1 => CongestionControl::Bbr,
-            None if self.probes >= 2 => CongestionControl::Bbr,
-            Some(factor) if !REDUCES.contains(&factor) && self.probes >= 2 => CongestionControl::Bbr,
-            _ if self.probes > 0 => CongestionControl::CannotBeTold,
-            Some(factor)
-                if HALF.contains(&factor)
-                    && growth.is_some_and(|growth| A_SEGMENT_OR_HALF.contains(&growth)) =>
-            {
-                CongestionControl::Reno
-            }
-            Some(factor) if SEVEN_TENTHS.contains(&factor) && !grows_like_reno => CongestionControl::Cubic,
-            _ => CongestionControl::CannotBeTold,
-        };
+        let growth = of_growths(|growth| growth.slope).map(|slope| slope / segment);
+        let bulge = of_growths(|growth| growth.bulge);
         CongestionFindings {
-            looks_like,
+            looks_like: self.judge(agreed(&factors), growth.zip(bulge)),
             falls: factors.len() as u64,
-            falls_to: fall,
+            falls_to: median(&factors),
             falls_to_least: factors.first().copied(),
             falls_to_most: factors.last().copied(),
             grows_segments_per_round_trip: growth,
             grows_above_a_line: bulge,
             min_rtt_probes: u64::from(self.probes),
+        }
+    }
+
+    /// `factor`: what losses leave of the window, if they agree. `growth`: segments per round trip, and the bulge.
+    fn judge(&self, factor: Option<f64>, growth: Option<(f64, f64)>) -> CongestionControl {
+        let is = |range: &RangeInclusive<f64>| factor.is_some_and(|factor| range.contains(&factor));
+        let grows = |range: &RangeInclusive<f64>| growth.is_some_and(|(growth, _)| range.contains(&growth));
+        let in_a_line = growth.is_some_and(|(_, bulge)| bulge.abs() <= STRAIGHT);
+        match self.probes {
+            // BBR answers losses in its own way, and not always in the same, but with no fixed factor.
+            2.. if !is(&REDUCES) => CongestionControl::Bbr,
+            1 if is(&REDUCES_NOT) => CongestionControl::Bbr,
+            0 if is(&HALF) && grows(&A_SEGMENT_OR_HALF) => CongestionControl::Reno,
+            0 if is(&SEVEN_TENTHS) && !(grows(&A_SEGMENT) && in_a_line) => CongestionControl::Cubic,
+            _ => CongestionControl::CannotBeTold,
         }
     }
 }
@@ -248,14 +242,8 @@ impl Growth {
 }
 
 /// The median, if nine values in ten are near it.
-fn agreed(sorted: &[f64]) -> Option<f64> {
-    let middle = median(sorted)?;
-    let near = sorted.iter().filter(|value| (**value - middle).abs() <= NEAR).count();
-    (sorted.len() >= FALLS && 10 * near >= 9 * sorted.len()).then_some(middle)
-}
-
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 })
+fn agreed(factors: &[f64]) -> Option<f64> {
+    let middle = median(factors)?;
+    let near = factors.iter().filter(|factor| (**factor - middle).abs() <= NEAR).count();
+    (factors.len() >= FALLS && 10 * near >= 9 * factors.len()).then_some(middle)
 }

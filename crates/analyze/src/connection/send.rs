@@ -393,11 +393,10 @@ impl Direction {
         }
         let (flight, round_trip) = (self.flight_bytes(), self.rtt.min().unwrap_or(0));
         let Some(window) = self.rounds.window() else { return };
-        if let Some(anomalies) = self.anomalies.get_mut() {
-            anomalies.congestion.sent(now.at, flight, window, segment, round_trip);
-        } else if Congestion::may_probe(flight, window, segment) {
-            let anomalies = self.anomalies.get_or_default();
-            anomalies.congestion.sent(now.at, flight, window, segment, round_trip);
+        // Most connections never come to that, and need no room for it.
+        if self.anomalies.get().is_some() || Congestion::may_probe(flight, window, segment) {
+            let congestion = &mut self.anomalies.get_or_default().congestion;
+            congestion.sent(now.at, flight, window, segment, round_trip);
         }
     }
 
