@@ -18,13 +18,14 @@ mod crowd;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use airtcp_numbers::statistics::median;
 use airtcp_testkit::frames::bulk::Bulk;
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp};
+use airtcp_testkit::machine::TempFile;
 use airtcp_testkit::programs::program;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -50,18 +51,27 @@ fn main() {
         Some("real") => {
             let (whole, headers) = (TempFile::new("whole"), TempFile::new("headers"));
             let connections = number(1, 20_000);
-            eprintln!("{connections} connections, captured in {}", whole.0.display());
-            crowd::capture(&whole.0, connections);
-            crowd::cut(&whole.0, &headers.0, 128).expect("there is room for the capture");
+            eprintln!("{connections} connections, captured in {}", whole.path());
+            crowd::capture(Path::new(whole.path()), connections);
+            crowd::cut(Path::new(whole.path()), Path::new(headers.path()), 128)
+                .expect("there is room for the capture");
             println!("whole packets");
-            compare(&whole.0, number(2, 3), commands(&whole.0, Beside::Tcptrace));
+            compare(
+                Path::new(whole.path()),
+                number(2, 3),
+                commands(Path::new(whole.path()), Beside::Tcptrace),
+            );
             println!("\nthe first 128 octets of each packet");
-            compare(&headers.0, number(2, 3), commands(&headers.0, Beside::Tcptrace));
+            compare(
+                Path::new(headers.path()),
+                number(2, 3),
+                commands(Path::new(headers.path()), Beside::Tcptrace),
+            );
         }
         Some("open") => {
             let file = TempFile::new("open");
-            write(&file.0, |output| never_closed(output, number(1, 1_000_000)));
-            compare(&file.0, number(2, 1), commands(&file.0, Beside::Nothing));
+            write(Path::new(file.path()), |output| never_closed(output, number(1, 1_000_000)));
+            compare(Path::new(file.path()), number(2, 1), commands(Path::new(file.path()), Beside::Nothing));
         }
         Some("file") => {
             let file = Path::new(words.get(1).expect("`file` wants a FILE"));
@@ -69,24 +79,9 @@ fn main() {
         }
         _ => {
             let file = TempFile::new("bulk");
-            write(&file.0, |output| bulk(output, number(0, 1000)));
-            compare(&file.0, number(1, 3), commands(&file.0, Beside::Both));
+            write(Path::new(file.path()), |output| bulk(output, number(0, 1000)));
+            compare(Path::new(file.path()), number(1, 3), commands(Path::new(file.path()), Beside::Both));
         }
-    }
-}
-
-/// A file that is removed in the end.
-struct TempFile(PathBuf);
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-impl TempFile {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("airtcp-bench-{}-{name}.pcap", std::process::id())))
     }
 }
 
