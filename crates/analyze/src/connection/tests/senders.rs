@@ -183,6 +183,27 @@ fn an_application_that_sends_little_hides_the_window() {
 }
 
 #[test]
+fn a_pause_or_a_mark_right_after_a_repair_hides_how_far_the_window_fell() {
+    let falls = |after: fn(&mut Rounds)| {
+        let mut rounds = Rounds::new();
+        (20..40).for_each(|window| rounds.round(window));
+        rounds.round_with_a_loss(40);
+        after(&mut rounds);
+        rounds.round(20);
+        rounds.congestion().falls
+    };
+    assert_eq!(falls(|_| {}), 1);
+    assert_eq!(falls(|rounds| rounds.at += 0.3), 0);
+    // RFC 3168 §6.1.2: CWR says that the window was reduced for a mark.
+    let reduced = |rounds: &mut Rounds| {
+        let next = rounds.next;
+        rounds.diagram.data(rounds.at, next..next + SEGMENT).flags = Flags::ACK.with(Flags::CWR);
+        rounds.next += SEGMENT;
+    };
+    assert_eq!(falls(reduced), 0);
+}
+
+#[test]
 fn four_segments_for_a_fifth_of_a_second_without_a_loss_are_bbr() {
     let mut rounds = Rounds::new();
     for _ in 0..2 {
