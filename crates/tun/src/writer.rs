@@ -56,6 +56,7 @@ pub(super) struct Writer {
     thread: Option<JoinHandle<()>>,
 }
 
+#[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
     /// There is something to write, or the end has come.
@@ -97,8 +98,7 @@ impl Shared {
 impl Writer {
     /// The thread has the rights that this one has now.
     pub(super) fn start(sink: impl Sink, driver: Waker) -> io::Result<Self> {
-        let queue = Mutex::new(Queue::default());
-        let shared = Arc::new(Shared { queue, work: Condvar::new(), idle: Condvar::new() });
+        let shared = Arc::<Shared>::default();
         let thread = {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
@@ -172,13 +172,15 @@ fn write_all(sink: &impl Sink, shared: &Shared, driver: &Waker) {
         let mut queue = shared.lock();
         queue.spare.append(&mut written);
         queue.spare.truncate(MOST_SPARE);
-        while queue.waiting.is_empty() || queue.thread == State::Ending {
-            if queue.thread == State::Ending {
-                return;
-            }
+        if queue.waiting.is_empty() && queue.thread == State::Writing {
             queue.thread = State::Asleep;
             shared.idle.notify_all();
+        }
+        while queue.thread == State::Asleep {
             queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        if queue.thread == State::Ending {
+            return;
         }
         std::mem::swap(&mut queue.waiting, &mut batches);
         queue.octets = 0;
@@ -255,10 +257,14 @@ mod tests {
     }
 
     fn stage() -> Stage {
+        stage_with(|device, driver| Writer::start(device, driver).unwrap())
+    }
+
+    fn stage_with(start: impl FnOnce(Device, Waker) -> Writer) -> Stage {
         let ((answers, told), (got, seen)) = (mpsc::channel(), mpsc::channel());
         let woken = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
         let device = Device { answers: told, got };
-        let writer = Writer::start(device, Waker(Arc::clone(&woken))).unwrap();
+        let writer = start(device, Waker(Arc::clone(&woken)));
         Stage { answers, got: seen, woken, writer }
     }
 
@@ -305,6 +311,23 @@ mod tests {
         // Large ones fill it sooner.
         let large = (0..).take_while(|_| stage.give(&[0; 60_000]).is_ok()).count();
         assert_eq!(large, MOST_OCTETS.div_ceil(60_000));
+    }
+
+    #[test]
+    fn a_thread_that_starts_late_waits_until_it_is_told() {
+        let mut begin = None;
+        let mut stage = stage_with(|device, driver| {
+            let shared = Arc::<Shared>::default();
+            let writer = Writer { shared: Arc::clone(&shared), thread: None };
+            begin = Some(move || write_all(&device, &shared, &driver));
+            writer
+        });
+        stage.answers.send(Ok(())).unwrap();
+        stage.give(b"it").unwrap();
+        stage.writer.thread = begin.map(thread::spawn);
+        assert!(stage.got.recv_timeout(Duration::from_millis(50)).is_err(), "a flush would not wait for it");
+        assert!(stage.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(stage.got.try_recv().unwrap(), b"it");
     }
 
     #[test]
