@@ -269,7 +269,7 @@ pub enum Mishap {
     RlcReset {
         /// The direction in which the entity sends data: the network's end sends down.
         direction: Direction,
-        /// What for: as [`ResetCause::name`](crate::rlc::entity::ResetCause::name) has it.
+        /// What for: as [`ResetCause::name`](crate::rlc::umts::entity::ResetCause::name) has it.
         cause: &'static str,
     },
     /// VT(RST) has reached MaxRST: both entities start anew (§11.4.4a).
@@ -288,6 +288,13 @@ pub enum Mishap {
     },
 }
 
+/// By which standard a radio PDU is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Technology {
+    /// RLC acknowledged mode of UMTS (TS 25.322).
+    Umts,
+}
+
 /// A radio PDU at the moment of its transmission, whether it then arrives or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RadioPdu {
@@ -297,6 +304,8 @@ pub struct RadioPdu {
     pub stage: usize,
     /// Which way the PDU goes.
     pub direction: Direction,
+    /// What its octets are.
+    pub technology: Technology,
     /// The PDU as it is on the air.
     pub bytes: Box<[u8]>,
     /// Grows with every wrap of the sequence number and every RESET, so that (epoch, SN) is unique.

@@ -6,10 +6,8 @@ use airlink::machine::{Machine, catch_up, drain};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, Named, Path};
 use airlink::rlc::bearer::Bearer;
-use airlink::rlc::config::{
-    BlockErrors, ChannelConfig, Counts, DirectionConfig, Discard, FormatConfig, PollConfig, ReceiverConfig,
-    RlcConfig, SenderConfig,
-};
+use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, DirectionConfig, RlcConfig};
+use airlink::rlc::umts::config::{Discard, FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::stage::{Event, RadioPdu, Recording, Why};
 use airlink::stages::queue::QueueConfig;
 use airwire::time::{Duration, Instant};

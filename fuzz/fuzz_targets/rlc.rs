@@ -9,12 +9,12 @@
 
 mod target;
 
-use airlink::rlc::codec::{Format, decode, encode};
-use airlink::rlc::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
-use airlink::rlc::entity::{Entity, EntityConfig, Incoming, OneLess, SduId, TimersStart};
-use airlink::rlc::pdu::{Pdu, Rest, Sn, Status};
-use airlink::rlc::reassembly::{Delivery, Reassembler};
-use airlink::rlc::status_report::{Received, acknowledge, interpret};
+use airlink::rlc::umts::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
+use airlink::rlc::umts::codec::{Format, decode, encode};
+use airlink::rlc::umts::entity::{Entity, EntityConfig, Incoming, OneLess, SduId, TimersStart};
+use airlink::rlc::umts::pdu::{Pdu, Rest, Sn, Status};
+use airlink::rlc::umts::reassembly::{Delivery, Reassembler};
+use airlink::rlc::umts::status_report::{Received, acknowledge, interpret};
 use airwire::time::{Duration, Instant};
 
 target::run!(run);

@@ -10,23 +10,21 @@
 //! Choice: when RLC reports an unrecoverable error (MaxRST), RRC would re-establish or release the bearer (TS 25.331
 //! §8.3.1). Here it re-establishes both ends, and at once: what has begun is lost, what has not begun goes on.
 
-mod air;
-mod ledger;
-
 use std::any::Any;
 
 use airwire::time::Instant;
 use serde_json::{Value, json};
 
-use self::air::Air;
-use self::ledger::Ledger;
+use super::air::Air;
+use super::config::{DirectionConfig, RlcConfig};
+use super::ledger::Ledger;
+use super::umts::config::Discard;
 use crate::packet::{Direction, Packet, PerDirection};
-use crate::rlc::config::{DirectionConfig, Discard, RlcConfig};
-use crate::rlc::entity::{
+use crate::rlc::umts::entity::{
     Entity, EntityConfig, Incoming, Outgoing, PduKind, ResetCause, SduId, SduOutcome, Stats, TimersStart,
 };
 use crate::settings::{Invalid, Position, Settings};
-use crate::stage::{Event, Mishap, NotLive, Outbox, RadioPdu, Stage, Why};
+use crate::stage::{Event, Mishap, NotLive, Outbox, RadioPdu, Stage, Technology, Why};
 
 /// An SDU is an IP packet: longer ones do not exist.
 const LONGEST: usize = 65_535;
@@ -143,6 +141,7 @@ impl Bearer {
                 at,
                 stage,
                 direction,
+                technology: Technology::Umts,
                 bytes: pdu.octets.as_slice().into(),
                 epoch: pdu.epoch,
                 lost,

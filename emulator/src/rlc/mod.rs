@@ -1,22 +1,16 @@
-//! RLC acknowledged mode (AM), 3GPP TS 25.322, bit for bit.
+//! Radio bearers with a link layer that repeats what the air damages. The `rlc` stage.
 //!
-//! - [`pdu`] is what PDUs say, [`codec`] writes and reads their octets;
-//! - `segmentation` fills AMD PDUs with SDUs, [`reassembly`] takes the SDUs out again;
-//! - [`status_report`] writes and reads what STATUS PDUs report;
-//! - [`entity`] is the protocol, one per end;
-//! - `channel` damages blocks, and [`bearer`], the stage, carries PDUs between two entities over two channels.
+//! What is UMTS in bits is in [`umts`]: RLC acknowledged mode, 3GPP TS 25.322. What any radio has stands beside it:
 //!
-//! In this module "§" followed by a number is a clause of TS 25.322, V13.0.0. State variables, timers, protocol
-//! parameters and super-fields have the names that the standard gives them: VT(S) is `vt_s`. What earlier releases
-//! had and that one has not (Timer_EPC) says so. `Choice:` stands where the standard leaves the matter open,
-//! `Deviation:` where the code does not do what it says.
+//! - `air` lays TTIs on their grid and carries blocks, and `channel` damages some of them;
+//! - `ledger` knows what became of each packet that was handed to the protocol;
+//! - [`bearer`], the stage, carries PDUs between two entities of the protocol over two channels;
+//! - [`config`] is what can be set.
 
+mod air;
 pub mod bearer;
 pub(crate) mod channel;
-pub mod codec;
 pub mod config;
-pub mod entity;
-pub mod pdu;
-pub mod reassembly;
-pub(crate) mod segmentation;
-pub mod status_report;
+mod ledger;
+pub mod umts;
+mod values;

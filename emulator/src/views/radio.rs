@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use crate::capture::Capture;
 use crate::output::OutputError;
 use crate::packet::Direction;
-use crate::stage::RadioPdu;
+use crate::stage::{RadioPdu, Technology};
 
 /// The source port of a PDU that arrives.
 const ARRIVES: u16 = 50_000;
@@ -76,6 +76,23 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out.extend((udp_len as u16).to_be_bytes());
     out.extend([0, 0]);
 
+    match pdu.technology {
+        Technology::Umts => umts_rlc(pdu, out),
+    }
+
+    let mut pseudo = sum(0, &out[12..IP_HEADER]);
+    pseudo = sum(pseudo, &[0, 17]);
+    pseudo = sum(pseudo, &(udp_len as u16).to_be_bytes());
+    // RFC 768: 0 would mean that there is no checksum.
+    let checksum = match !sum(pseudo, &out[IP_HEADER..]) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    out[IP_HEADER + 6..IP_HEADER + 8].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The framing that the `umts-rlc` heuristic knows, and the PDU.
+fn umts_rlc(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out.extend(b"umts-rlc");
     // Channel type PS DTCH and mode AM: the dissector reassembles, and hands over to IP, only with both.
     out.extend([0x02, 4, 0x03, 2]);
@@ -88,16 +105,6 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out.extend([0x07, if pdu.bytes.len() <= LONGEST_WITH_7_BITS { 1 } else { 2 }]);
     out.push(0x01);
     out.extend(&pdu.bytes);
-
-    let mut pseudo = sum(0, &out[12..IP_HEADER]);
-    pseudo = sum(pseudo, &[0, 17]);
-    pseudo = sum(pseudo, &(udp_len as u16).to_be_bytes());
-    // RFC 768: 0 would mean that there is no checksum.
-    let checksum = match !sum(pseudo, &out[IP_HEADER..]) {
-        0 => 0xffff,
-        checksum => checksum,
-    };
-    out[IP_HEADER + 6..IP_HEADER + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// RFC 1071: continues a one's complement sum.

@@ -7,7 +7,7 @@ use airwire::time::Duration;
 use super::*;
 use crate::packet::{Direction, PacketId};
 use crate::simulate::{Family, sequenced};
-use crate::stage::{Event, RadioPdu, Why};
+use crate::stage::{Event, RadioPdu, Technology, Why};
 
 fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("airlink-views-{}-{name}", std::process::id()))
@@ -58,6 +58,7 @@ fn amd(millis: u64, sn: u16, transmission: u32, lost: bool, packet: u64) -> Radi
         at: Instant::from_millis(millis),
         stage: 1,
         direction: Direction::Down,
+        technology: Technology::Umts,
         bytes: bytes.into(),
         epoch: 0,
         lost,

@@ -1,6 +1,7 @@
 //! What a path can carry at most, from its scenario alone.
 
-use airlink::rlc::config::{BlockErrors, Discard, RlcConfig};
+use airlink::rlc::config::{BlockErrors, RlcConfig};
+use airlink::rlc::umts::config::Discard;
 use airlink::scenario::{Scenario, StageConfig};
 use airlink::stages::loss::{LossConfig, Model};
 use airlink::stages::traffic::Source;

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::codec::{push_burst, push_distance};
-use crate::rlc::pdu::{ListItem, Previous};
+use crate::rlc::umts::codec::{push_burst, push_distance};
+use crate::rlc::umts::pdu::{ListItem, Previous};
 
 #[derive(Clone, Debug)]
 enum Step {

@@ -1,7 +1,7 @@
 //! The code words of a Relative List super-field (§9.2.2.11.6): three bits of a number, and one that is set in the last
 //! code word of the number.
 
-use crate::rlc::pdu::{Gap, Sn};
+use crate::rlc::umts::pdu::{Gap, Sn};
 
 /// "Error burst indicator", 0001 where a number would begin: the number that follows counts the subsequent erroneous
 /// AMD PDUs, without the one already indicated.

@@ -3,7 +3,7 @@
 
 use airwire::time::Instant;
 
-use crate::rlc::config::PollConfig;
+use crate::rlc::umts::config::PollConfig;
 
 pub(super) struct Polling {
     config: PollConfig,

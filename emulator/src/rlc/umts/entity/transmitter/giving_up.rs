@@ -3,9 +3,9 @@
 use airwire::time::Instant;
 
 use super::{Activity, End, Fate, Sdu, Sent, State, Stats, Target, Transmitter, widest};
-use crate::rlc::config::Discard;
-use crate::rlc::entity::reset::ResetCause;
-use crate::rlc::entity::{SduOutcome, discard};
+use crate::rlc::umts::config::Discard;
+use crate::rlc::umts::entity::reset::ResetCause;
+use crate::rlc::umts::entity::{SduOutcome, discard};
 
 impl Transmitter {
     /// §11.3.3a: VT(DAT) of the PDU `sn` equals MaxDAT. With "No_discard after MaxDAT number of transmissions"
@@ -67,14 +67,14 @@ impl Transmitter {
     }
 
     /// RESET_PENDING (§11.4.2): nothing is transmitted, so these timers stop.
-    pub(in crate::rlc::entity) fn suspend(&mut self) {
+    pub(in crate::rlc::umts::entity) fn suspend(&mut self) {
         self.polling.reset();
         self.discarding.reset();
     }
 
     /// §11.4.3, §11.4.4: discards all SDUs of which anything was transmitted, and resets the state variables. The
     /// other SDUs stay.
-    pub(in crate::rlc::entity) fn reset(&mut self, stats: &mut Stats) {
+    pub(in crate::rlc::umts::entity) fn reset(&mut self, stats: &mut Stats) {
         self.segmenter.reset();
         while self.sdus.front().is_some_and(|sdu| sdu.begun_in.is_some() || sdu.fate == Fate::Dropped) {
             stats.sdus_reset += u64::from(self.sdus[0].fate == Fate::Kept);
@@ -95,7 +95,7 @@ impl Transmitter {
         self.sdus.get(self.settled).map(|sdu| sdu.submitted + timer_discard)
     }
 
-    pub(in crate::rlc::entity) fn next_deadline(&self, activity: Activity) -> Option<Instant> {
+    pub(in crate::rlc::umts::entity) fn next_deadline(&self, activity: Activity) -> Option<Instant> {
         let discard = match activity {
             Activity::DataTransfer => self.timer_discard(),
             // The reset discards what was sent in part. Timer_Discard of the rest is looked at after it.
@@ -104,7 +104,7 @@ impl Transmitter {
         [self.polling.next_deadline(), self.discarding.next_deadline(), discard].into_iter().flatten().min()
     }
 
-    pub(in crate::rlc::entity) fn handle_deadline(
+    pub(in crate::rlc::umts::entity) fn handle_deadline(
         &mut self,
         now: Instant,
         activity: Activity,

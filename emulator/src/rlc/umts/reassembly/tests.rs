@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::codec::Format;
-use crate::rlc::segmentation::Segmenter;
+use crate::rlc::umts::codec::Format;
+use crate::rlc::umts::segmentation::Segmenter;
 
 const FORMATS: [Format; 4] = [
     Format { pdu_size: 42, he_special: false },

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use airwire::time::{Duration, Instant};
 
-use crate::rlc::config::ReceiverConfig;
-use crate::rlc::pdu::Status;
+use crate::rlc::umts::config::ReceiverConfig;
+use crate::rlc::umts::pdu::Status;
 
 /// The direction that the entity receives: how many PDUs it can carry per TTI. The EPC mechanism counts VR(EP) down by
 /// that.

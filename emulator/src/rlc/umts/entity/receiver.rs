@@ -6,10 +6,10 @@ use airwire::time::Instant;
 
 use super::discard::wire;
 use super::reporting::{Incoming, Reporting};
-use crate::rlc::config::ReceiverConfig;
-use crate::rlc::pdu::{Amd, Sn, Sufi};
-use crate::rlc::reassembly::{Delivery, Faults, Reassembler, Receipt};
-use crate::rlc::status_report::{self, Mrw, Received};
+use crate::rlc::umts::config::ReceiverConfig;
+use crate::rlc::umts::pdu::{Amd, Sn, Sufi};
+use crate::rlc::umts::reassembly::{Delivery, Faults, Reassembler, Receipt};
+use crate::rlc::umts::status_report::{self, Mrw, Received};
 
 pub(super) struct Receiver {
     reassembler: Reassembler,

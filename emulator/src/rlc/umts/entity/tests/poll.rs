@@ -176,7 +176,7 @@ fn a_window_of_2048_or_more_lets_vt_s_minus_1_alone_carry_a_poll() {
         pair.run_until(at(50));
         pair.inject_status(
             A,
-            vec![Sufi::List(vec![crate::rlc::pdu::ListItem { sn: Sn::new(0), further: 0 }]), ack(3)],
+            vec![Sufi::List(vec![crate::rlc::umts::pdu::ListItem { sn: Sn::new(0), further: 0 }]), ack(3)],
         );
         pair.run_until(at(110));
         assert_eq!(pair.polls(A), [(100, carried_by)], "{window}");

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use airwire::time::{Duration, Instant};
 
-use crate::rlc::codec::Format;
-use crate::rlc::config::{Discard, SenderConfig};
-use crate::rlc::pdu::{Sn, Sufi};
+use crate::rlc::umts::codec::Format;
+use crate::rlc::umts::config::{Discard, SenderConfig};
+use crate::rlc::umts::pdu::{Sn, Sufi};
 
 /// Where the Receiver resumes if an SDU is the last one to be discarded (§11.6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

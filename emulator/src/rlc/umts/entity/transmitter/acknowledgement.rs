@@ -3,10 +3,10 @@
 use airwire::time::{Duration, Instant};
 
 use super::{Fate, State, Stats, Transmitter, widest, wire};
-use crate::rlc::entity::SduOutcome;
-use crate::rlc::entity::reset::ResetCause;
-use crate::rlc::pdu::Sn;
-use crate::rlc::status_report::Interpretation;
+use crate::rlc::umts::entity::SduOutcome;
+use crate::rlc::umts::entity::reset::ResetCause;
+use crate::rlc::umts::pdu::Sn;
+use crate::rlc::umts::status_report::Interpretation;
 
 /// What a NACK leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ enum Nack {
 
 impl Transmitter {
     /// §11.5.3: reception of a STATUS PDU.
-    pub(in crate::rlc::entity) fn handle_report(
+    pub(in crate::rlc::umts::entity) fn handle_report(
         &mut self,
         now: Instant,
         told: &Interpretation,

@@ -32,6 +32,8 @@ use reset::{Expiry, ResetReceipt, Resetting};
 pub use stats::Stats;
 use transmitter::{Transmission, Transmitter};
 
+pub use crate::rlc::air::OneLess;
+
 use super::codec::{Format, decode, encode};
 use super::config::{ReceiverConfig, SenderConfig};
 use super::pdu::{Pdu, Rest, Sn, Status, Sufi};
@@ -65,15 +67,6 @@ pub enum TimersStart {
         /// The TTI's length.
         tti: Duration,
     },
-}
-
-/// Whether the transport format set also has a format with one block less than the chosen one (TS 25.321 §11.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OneLess {
-    /// It has.
-    Fits,
-    /// It has not: a block less would have to be padding.
-    HasNoFormat,
 }
 
 /// The owner's name for an SDU.

@@ -13,10 +13,10 @@ use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
 use super::{Activity, SduId, SduOutcome};
-use crate::rlc::codec::{Format, encode_amd};
-use crate::rlc::config::{Discard, SenderConfig};
-use crate::rlc::pdu::{Amd, Rest, Status};
-use crate::rlc::segmentation::Segmenter;
+use crate::rlc::umts::codec::{Format, encode_amd};
+use crate::rlc::umts::config::{Discard, SenderConfig};
+use crate::rlc::umts::pdu::{Amd, Rest, Status};
+use crate::rlc::umts::segmentation::Segmenter;
 
 pub(super) struct Transmitter {
     config: SenderConfig,

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::codec::{decode, encode_amd};
-use crate::rlc::pdu::{Pdu, Status, Sufi};
-use crate::rlc::reassembly::{Delivery, Reassembler};
+use crate::rlc::umts::codec::{decode, encode_amd};
+use crate::rlc::umts::pdu::{Pdu, Status, Sufi};
+use crate::rlc::umts::reassembly::{Delivery, Reassembler};
 
 const PDU_42: Format = Format { pdu_size: 42, he_special: false };
 const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use airwire::time::Instant;
 
-use crate::rlc::channel::Channel;
-use crate::rlc::config::{ChannelConfig, Counts};
-use crate::rlc::entity::OneLess;
+use super::channel::Channel;
+use super::config::{ChannelConfig, Counts};
 
 pub(super) struct Air {
     config: ChannelConfig,
@@ -15,6 +14,15 @@ pub(super) struct Air {
     next_tti: u64,
     flights: VecDeque<Flight>,
     pub(super) counters: Counters,
+}
+
+/// Whether the transport format set also has a format with one block less than the chosen one (TS 25.321 §11.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneLess {
+    /// It has.
+    Fits,
+    /// It has not: a block less would have to be padding.
+    HasNoFormat,
 }
 
 /// What one TTI carries.

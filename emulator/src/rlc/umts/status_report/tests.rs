@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::codec::{Format, decode, encode};
-use crate::rlc::pdu::{ListItem, Pdu};
+use crate::rlc::umts::codec::{Format, decode, encode};
+use crate::rlc::umts::pdu::{ListItem, Pdu};
 
 fn sn(value: u16) -> Sn {
     Sn::new(value)

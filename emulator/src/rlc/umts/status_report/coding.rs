@@ -1,8 +1,8 @@
 //! The three ways to report gaps: LIST, BITMAP and RLIST. Each writes as many as fit, from a cursor on.
 
 use super::Received;
-use crate::rlc::codec::{push_burst, push_distance};
-use crate::rlc::pdu::{Gap, ListItem, Sn, Sufi};
+use crate::rlc::umts::codec::{push_burst, push_distance};
+use crate::rlc::umts::pdu::{Gap, ListItem, Sn, Sufi};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {

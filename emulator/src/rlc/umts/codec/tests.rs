@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::pdu::{Amd, ListItem, Previous, Rest, Sn, Status, Sufi};
+use crate::rlc::umts::pdu::{Amd, ListItem, Previous, Rest, Sn, Status, Sufi};
 
 const PDU_42: Format = Format { pdu_size: 42, he_special: false };
 const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };

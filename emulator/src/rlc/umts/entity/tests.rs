@@ -12,8 +12,8 @@ mod window;
 use std::collections::VecDeque;
 
 use super::*;
-use crate::rlc::config::{Discard, PollConfig};
-use crate::rlc::pdu::{Amd, Reset};
+use crate::rlc::umts::config::{Discard, PollConfig};
+use crate::rlc::umts::pdu::{Amd, Reset};
 
 /// The end that sends most of the data, and the other one.
 const A: usize = 0;
@@ -321,6 +321,6 @@ fn ack(lsn: u16) -> Sufi {
 
 /// Reports these PDUs missing.
 fn list(sns: &[u16]) -> Sufi {
-    let items = sns.iter().map(|sn| crate::rlc::pdu::ListItem { sn: Sn::new(*sn), further: 0 });
+    let items = sns.iter().map(|sn| crate::rlc::umts::pdu::ListItem { sn: Sn::new(*sn), further: 0 });
     Sufi::List(items.collect())
 }

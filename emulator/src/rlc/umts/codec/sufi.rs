@@ -1,7 +1,7 @@
 //! STATUS PDUs (§9.2.1.5): super-fields one after the other, in units of 4 bits (§9.2.2.11).
 
 use super::{DecodeError, expand_rlist};
-use crate::rlc::pdu::{ListItem, Sn, Status, Sufi};
+use crate::rlc::umts::pdu::{ListItem, Sn, Status, Sufi};
 
 /// The type field of a super-field (§9.2.2.11).
 mod sufi_type {

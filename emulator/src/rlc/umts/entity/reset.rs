@@ -2,8 +2,8 @@
 
 use airwire::time::{Duration, Instant};
 
-use crate::rlc::config::SenderConfig;
-use crate::rlc::pdu::Reset;
+use crate::rlc::umts::config::SenderConfig;
+use crate::rlc::umts::pdu::Reset;
 
 /// What initiates the RLC reset procedure (§11.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

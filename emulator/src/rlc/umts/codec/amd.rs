@@ -1,7 +1,7 @@
 //! AMD PDUs (§9.2.1.4) with their "Length Indicators" (§9.2.2.8).
 
 use super::{DecodeError, Format, control, sufi};
-use crate::rlc::pdu::{Amd, Previous, Rest, Sn};
+use crate::rlc::umts::pdu::{Amd, Previous, Rest, Sn};
 
 /// Header Extension Type (§9.2.2.7).
 mod he {

@@ -1,0 +1,70 @@
+//! What settings of a bearer have in common: times and counts that cannot be 0, and what can be switched off.
+
+use airwire::time::Duration;
+
+use crate::settings::Invalid;
+
+pub(super) fn length(key: &str, time: Duration) -> Result<(), Invalid> {
+    if time.is_zero() {
+        return Err(Invalid::new(key, "a time of 0 is not possible: write \"100ms\" or so"));
+    }
+    Ok(())
+}
+
+pub(super) fn optional_length(key: &str, time: Option<Duration>) -> Result<(), Invalid> {
+    if time.is_some_and(Duration::is_zero) {
+        let message = "a time of 0 is not possible: write \"off\" to do without, or \"100ms\" or so";
+        return Err(Invalid::new(key, message));
+    }
+    Ok(())
+}
+
+pub(super) fn count(key: &str, value: u16) -> Result<(), Invalid> {
+    if value == 0 { Err(Invalid::new(key, "0 is not possible: write 1 or more")) } else { Ok(()) }
+}
+
+/// `None` is written as `"off"`.
+pub(super) mod off {
+    use std::fmt;
+    use std::marker::PhantomData;
+
+    use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, Visitor};
+    use serde::{Serialize, Serializer};
+
+    pub(in crate::rlc) fn serialize<T: Serialize, S: Serializer>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => value.serialize(serializer),
+            None => serializer.serialize_str("off"),
+        }
+    }
+
+    pub(in crate::rlc) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        deserializer.deserialize_any(OffOr(PhantomData))
+    }
+
+    struct OffOr<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OffOr<T> {
+        type Value = Option<T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a value, or \"off\"")
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<T>, E> {
+            match text {
+                "off" => Ok(None),
+                text => T::deserialize(text.into_deserializer()).map(Some),
+            }
+        }
+        fn visit_i64<E: de::Error>(self, value: i64) -> Result<Option<T>, E> {
+            T::deserialize(value.into_deserializer()).map(Some)
+        }
+        fn visit_u64<E: de::Error>(self, value: u64) -> Result<Option<T>, E> {
+            T::deserialize(value.into_deserializer()).map(Some)
+        }
+    }
+}
