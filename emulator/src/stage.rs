@@ -272,11 +272,16 @@ pub enum Mishap {
         /// What for: as [`ResetCause::name`](crate::rlc::umts::entity::ResetCause::name) has it.
         cause: &'static str,
     },
-    /// VT(RST) has reached MaxRST: both entities start anew (§11.4.4a).
+    /// VT(RST) of an RLC entity has reached MaxRST, an unrecoverable error (§11.4.4a). It is silent until RLC starts anew.
+    RlcFailed {
+        /// The direction in which the entity sends data.
+        direction: Direction,
+    },
+    /// RRC starts RLC anew.
     RlcReestablished,
-    /// A packet has met an outage that none has met before.
+    /// A packet, or a radio block, has met an outage that none has met before.
     Outage {
-        /// Which way the packet goes.
+        /// Which way it goes.
         direction: Direction,
         /// When the outage is over.
         until: Instant,

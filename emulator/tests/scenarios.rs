@@ -694,6 +694,9 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ("## `outage`", "outage", "down", &["at = ['1s'], lasts = '1s', packets = 'dropped'"]),
     ("## `arq`", "arq", "down", &["per = '0%', retries = 0, rate = '1Mbit'"]),
     ("## `rlc`", "rlc", "down", &[""]),
+    ("### `rlc`: `rrc`", "rlc", "rrc", &[""]),
+    ("### `rlc`: `rrc.reestablishment`", "rlc", "rrc.reestablishment", &[""]),
+    ("### `rlc`: `rrc.reestablishment.scheduled`", "rlc", "rrc.reestablishment.scheduled", &["at = ['1s']"]),
     ("### `rlc`: `sender`", "rlc", "down.sender", &[""]),
     (
         "### `rlc`: `sender.discard`",

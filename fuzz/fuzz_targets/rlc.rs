@@ -9,8 +9,8 @@
 
 mod target;
 
-use airlink::rlc::umts::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::codec::{Format, decode, encode};
+use airlink::rlc::umts::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::entity::{Entity, EntityConfig, Incoming, OneLess, SduId, TimersStart};
 use airlink::rlc::umts::pdu::{Pdu, Rest, Sn, Status};
 use airlink::rlc::umts::reassembly::{Delivery, Reassembler};

@@ -58,8 +58,11 @@ impl Listener for Log {
             Mishap::RlcReset { direction, cause } => {
                 info!(target: "airlink::stage", at, stage, %direction, cause, "RLC reset");
             }
+            Mishap::RlcFailed { direction } => {
+                info!(target: "airlink::stage", at, stage, %direction, "RLC has failed: MaxRST resets had no answer");
+            }
             Mishap::RlcReestablished => {
-                info!(target: "airlink::stage", at, stage, "RLC starts anew: MaxRST resets had no answer");
+                info!(target: "airlink::stage", at, stage, "RLC starts anew");
             }
             Mishap::Outage { direction, until } => {
                 let lasts = until - incident.at;

@@ -13,6 +13,8 @@ pub(super) struct Air {
     /// The first TTI that has not begun.
     next_tti: u64,
     flights: VecDeque<Flight>,
+    /// The end of the last outage that a TTI has met.
+    met: Option<Instant>,
     pub(super) counters: Counters,
 }
 
@@ -37,6 +39,8 @@ pub(super) struct Counters {
     pub(super) ttis: u64,
     pub(super) blocks: u64,
     pub(super) lost: u64,
+    /// Of those lost, what an outage took.
+    pub(super) lost_in_outage: u64,
 }
 
 impl Air {
@@ -46,6 +50,7 @@ impl Air {
             channel: Channel::new(config.errors.clone(), seed, name),
             next_tti: 0,
             flights: VecDeque::new(),
+            met: None,
             counters: Counters::default(),
         }
     }
@@ -93,24 +98,27 @@ impl Air {
         }
     }
 
-    /// The next TTI begins, with these blocks. Tells of each whether it will be damaged.
+    /// The next TTI begins, with these blocks. Tells of each whether it will be damaged. Some time: the end of an outage
+    /// that no TTI has met before this one.
     pub(super) fn launch<T>(
         &mut self,
         blocks: Vec<T>,
         mut on_each: impl FnMut(&T, bool),
         bytes: impl Fn(T) -> Vec<u8>,
-    ) {
+    ) -> Option<Instant> {
         let begins = self.next_begin();
         let tti = self.next_tti;
         self.next_tti += 1;
         if blocks.is_empty() {
-            return;
+            return None;
         }
+        let outage = self.config.outage.as_ref().and_then(|outage| outage.end(begins));
         let count = blocks.len();
         let mut arriving = Vec::with_capacity(count);
         let mut blocks = blocks.into_iter();
         self.channel.transmit(tti, count, |damaged| {
             let block = blocks.next().expect("the channel is asked about as many");
+            let damaged = damaged || outage.is_some();
             on_each(&block, damaged);
             if !damaged {
                 arriving.push(bytes(block));
@@ -119,10 +127,14 @@ impl Air {
         self.counters.ttis += 1;
         self.counters.blocks += count as u64;
         self.counters.lost += (count - arriving.len()) as u64;
+        self.counters.lost_in_outage += if outage.is_some() { count as u64 } else { 0 };
         // A delay that was made shorter under way lets nothing overtake.
         let lands = begins + self.config.tti + self.config.delay;
         let lands = self.flights.back().map_or(lands, |last| lands.max(last.lands));
         self.flights.push_back(Flight { lands, blocks: arriving });
+        let new = outage.filter(|_| outage != self.met);
+        self.met = outage.or(self.met);
+        new
     }
 
     /// What is under way does not arrive.

@@ -4,11 +4,8 @@
 //! transport format set allows, STATUS and RESET PDUs among them; one TTI and the delay later those that the channel
 //! has not damaged arrive together. While an entity has nothing to send, no TTI begins.
 //!
-//! At one and the same instant PDUs arrive first, then timers expire, then TTIs begin: what happens just when a TTI
+//! At one and the same instant PDUs arrive first, then timers expire, then RRC acts, then TTIs begin: what happens just when a TTI
 //! begins is still in time for it.
-//!
-//! Choice: when RLC reports an unrecoverable error (MaxRST), RRC would re-establish or release the bearer (TS 25.331
-//! §8.3.1). Here it re-establishes both ends, and at once: what has begun is lost, what has not begun goes on.
 
 use std::any::Any;
 
@@ -18,6 +15,7 @@ use serde_json::{Value, json};
 use super::air::Air;
 use super::config::{DirectionConfig, RlcConfig};
 use super::ledger::Ledger;
+use super::rrc::{Begun, Rrc, Sides};
 use super::umts::config::Discard;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::entity::{
@@ -35,6 +33,7 @@ pub struct Bearer {
     /// By the direction in which each sends data: the network's end is `down`, the terminal's `up`.
     entities: PerDirection<Entity>,
     lanes: PerDirection<Lane>,
+    rrc: Rrc,
     deadline: Option<Instant>,
     reestablished: u64,
 }
@@ -93,6 +92,7 @@ impl Bearer {
             config: config.clone(),
             entities: PerDirection::from_fn(|direction| Entity::new(end(config, direction), Instant::ZERO)),
             lanes: PerDirection::from_fn(lane),
+            rrc: Rrc::new(config.rrc.clone()),
             deadline: None,
             reestablished: 0,
         };
@@ -155,26 +155,68 @@ impl Bearer {
                     .collect(),
             });
         };
-        air.launch(pdus, on_air, |pdu| pdu.octets);
+        if let Some(until) = air.launch(pdus, on_air, |pdu| pdu.octets) {
+            out.befall(Mishap::Outage { direction, until });
+        }
         self.collect(now, out);
     }
 
     /// After everything that happens to an entity: hands on what has been put together, drops what was given up, and
-    /// starts RLC anew if one of its ends has failed.
+    /// tells RRC if one of the ends has failed.
     fn collect(&mut self, now: Instant, out: &mut Outbox) {
         self.settle_packets(out);
         if out.tells_incidents() {
             self.tell_resets(out);
         }
-        if self.entities.iter().any(|(_, entity)| entity.is_unrecoverable()) {
-            self.reestablished += 1;
-            out.befall(Mishap::RlcReestablished);
-            for direction in Direction::BOTH {
-                self.lanes[direction].air.clear();
-                self.entities[direction].reestablish(now);
+        for direction in Direction::BOTH {
+            if self.entities[direction].is_unrecoverable() && self.rrc.failed(now, direction) {
+                out.befall(Mishap::RlcFailed { direction });
             }
-            self.settle_packets(out);
         }
+        self.reestablish(now, out);
+    }
+
+    /// RRC starts RLC anew, if it is time.
+    fn reestablish(&mut self, now: Instant, out: &mut Outbox) {
+        let Some(sides) = self.rrc.due(now) else { return };
+        // Choice: while a RESET has no answer, nobody knows whether the peer has reset both directions. So both start anew.
+        let resets = self.entities.iter().any(|(_, entity)| entity.is_resetting());
+        let sides = if resets { Sides::Both } else { sides };
+        self.reestablished += 1;
+        out.befall(Mishap::RlcReestablished);
+        // What is on its way has numbers of before, STATUS PDUs about the other direction too.
+        for direction in Direction::BOTH {
+            self.lanes[direction].air.clear();
+        }
+        let directions = match sides {
+            Sides::Both => &Direction::BOTH[..],
+            Sides::Down => &[Direction::Down],
+            Sides::Up => &[Direction::Up],
+        };
+        match directions {
+            [direction] => {
+                self.entities[*direction].reestablish_transmitting(now);
+                self.entities[direction.reversed()].reestablish_receiving(now);
+            }
+            _ => Direction::BOTH.into_iter().for_each(|direction| self.entities[direction].reestablish(now)),
+        }
+        match self.rrc.begun() {
+            Begun::Lost => {}
+            Begun::Requeued => directions.iter().for_each(|direction| self.requeue(now, *direction, out)),
+        }
+        self.settle_packets(out);
+    }
+
+    /// After `direction` has started anew: what has not arrived is to be transmitted from its beginning.
+    fn requeue(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        self.settle_outcomes(direction, Begun::Requeued, out);
+        let entity = &mut self.entities[direction];
+        entity.withdraw();
+        self.lanes[direction].ledger.begin_again(now, |number, since, octets| {
+            entity.submit(since, SduId(number), octets.to_vec());
+        });
+        // Timer_Discard of what waited longer than it allows.
+        entity.handle_deadline(now);
     }
 
     fn tell_resets(&mut self, out: &mut Outbox) {
@@ -203,27 +245,39 @@ impl Bearer {
                     None => counters.foreign += 1,
                 }
             }
-            while let Some((SduId(number), outcome)) = self.entities[direction].poll_outcome() {
-                let Some(packet) = ledger.settle(number) else { continue };
-                let why = match outcome {
-                    // It was delivered, under the name of an earlier packet of the same octets, which was given up.
-                    SduOutcome::Acknowledged | SduOutcome::Discarded => {
-                        counters.rlc_discard += 1;
-                        Why::RlcDiscard
-                    }
-                    SduOutcome::Reset => {
-                        counters.rlc_reset += 1;
-                        Why::RlcReset
-                    }
-                };
-                out.drop(packet, why);
+            // What a failed sender gave up may still be on the air, and arrive until RLC starts anew.
+            if !self.entities[direction].is_unrecoverable() {
+                self.settle_outcomes(direction, Begun::Lost, out);
             }
+        }
+    }
+
+    /// `begun`: what becomes of packets that a reset, or RLC's start anew, took.
+    fn settle_outcomes(&mut self, direction: Direction, begun: Begun, out: &mut Outbox) {
+        let Lane { ledger, counters, .. } = &mut self.lanes[direction];
+        while let Some((SduId(number), outcome)) = self.entities[direction].poll_outcome() {
+            if outcome == SduOutcome::Reset && begun == Begun::Requeued {
+                continue;
+            }
+            let Some(packet) = ledger.settle(number) else { continue };
+            let why = match outcome {
+                // It was delivered, under the name of an earlier packet of the same octets, which was given up.
+                SduOutcome::Acknowledged | SduOutcome::Discarded => {
+                    counters.rlc_discard += 1;
+                    Why::RlcDiscard
+                }
+                SduOutcome::Reset => {
+                    counters.rlc_reset += 1;
+                    Why::RlcReset
+                }
+            };
+            out.drop(packet, why);
         }
     }
 
     /// After every call: when the next one is wanted.
     fn schedule(&mut self, now: Instant) {
-        self.deadline = None;
+        self.deadline = self.rrc.next_deadline();
         for direction in Direction::BOTH {
             let air = &mut self.lanes[direction].air;
             air.advance(now);
@@ -391,6 +445,7 @@ impl Stage for Bearer {
                 self.collect(now, out);
             }
         }
+        self.reestablish(now, out);
         for direction in Direction::BOTH {
             self.transmit(now, direction, out);
         }
@@ -427,6 +482,7 @@ impl Stage for Bearer {
                 "ttis": blocks.ttis,
                 "blocks": blocks.blocks,
                 "blocks_lost": blocks.lost,
+                "blocks_lost_in_outage": blocks.lost_in_outage,
                 "bler": bler,
                 "sender": sender_stats(&self.entities[direction].stats()),
                 "receiver": receiver_stats(&self.entities[direction.reversed()].stats()),
@@ -448,6 +504,7 @@ impl Stage for Bearer {
             self.check(direction, of(config, direction))?;
         }
         self.config = config.clone();
+        self.rrc.reconfigure(now, config.rrc.clone());
         for direction in Direction::BOTH {
             let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
             self.lanes[direction].air.reconfigure(channel);

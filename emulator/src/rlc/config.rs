@@ -7,10 +7,12 @@ use airwire::time::Duration;
 use airwire::units::Probability;
 use serde::{Deserialize, Serialize};
 
+use super::rrc::RrcConfig;
 use super::umts::config::{FormatConfig, ReceiverConfig, SenderConfig};
 use super::values::length;
 use crate::settings::Invalid;
 use crate::stages::queue::QueueConfig;
+use crate::stages::times::Spells;
 
 /// One bearer: what each direction's sender does, and what it is carried in.
 ///
@@ -23,6 +25,8 @@ pub struct RlcConfig {
     /// As `down`, but what is absent from its channel is that of a 64 kbit/s uplink.
     #[serde(with = "Uplink")]
     pub up: DirectionConfig,
+    /// What RRC does with the bearer.
+    pub rrc: RrcConfig,
 }
 
 /// One direction: the sender that pushes data this way, the receiver at its other end (which reports about this
@@ -61,6 +65,10 @@ pub struct ChannelConfig {
     pub delay: Duration,
     /// Which blocks are damaged, data and control alike. Default: none.
     pub errors: BlockErrors,
+    /// Times without coverage, such as a deep fade or a handover: no block of a TTI that begins then arrives. What has
+    /// begun before arrives. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Spells>,
 }
 
 /// How many blocks a TTI may carry.
@@ -111,19 +119,20 @@ impl RlcConfig {
     /// 384 kbit/s down, 64 kbit/s up (TS 34.108 §6.10): the default.
     pub fn wcdma_384() -> Self {
         let up = DirectionConfig { channel: ChannelConfig::uplink_64(), ..DirectionConfig::default() };
-        Self { down: DirectionConfig::default(), up }
+        Self { down: DirectionConfig::default(), up, rrc: RrcConfig::default() }
     }
 
     /// 64 kbit/s both ways.
     pub fn wcdma_64() -> Self {
         let both = DirectionConfig { channel: ChannelConfig::uplink_64(), ..DirectionConfig::default() };
-        Self { down: both.clone(), up: both }
+        Self { down: both.clone(), up: both, rrc: RrcConfig::default() }
     }
 
     /// Says which setting is impossible, and what is possible.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.down.validate().map_err(|invalid| invalid.within("down"))?;
-        self.up.validate().map_err(|invalid| invalid.within("up"))
+        self.up.validate().map_err(|invalid| invalid.within("up"))?;
+        self.rrc.validate().map_err(|invalid| invalid.within("rrc"))
     }
 }
 
@@ -149,6 +158,7 @@ impl ChannelConfig {
             counts: Counts::Listed,
             delay: Duration::from_millis(40),
             errors: BlockErrors::default(),
+            outage: None,
         }
     }
 
@@ -216,7 +226,10 @@ impl ChannelConfig {
                 format!("{:?} does not ascend from 1 or more: write it as [1, 2, 4, 8, 12]", self.blocks);
             return Err(Invalid::new("blocks", message));
         }
-        Ok(())
+        match &self.outage {
+            Some(outage) => outage.validate("outage").map_err(|invalid| invalid.within("outage")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -241,6 +254,7 @@ struct UplinkChannel {
     counts: Counts,
     delay: Duration,
     errors: BlockErrors,
+    outage: Option<Spells>,
 }
 
 impl Uplink {

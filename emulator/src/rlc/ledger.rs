@@ -85,6 +85,23 @@ impl Ledger {
         }
     }
 
+    /// All that is not settled waits again, as if nothing of it had been transmitted, whatever the bounds. Tells of each
+    /// packet in order its number, since when it waits, and its octets; a packet that had begun waits since `now`.
+    pub(super) fn begin_again(&mut self, now: Instant, mut waits: impl FnMut(u64, Instant, &[u8])) {
+        let begun = self.next_to_begin;
+        self.next_to_begin = self.first;
+        (self.waiting_packets, self.waiting_bytes) = (0, 0);
+        for (number, entry) in (self.first..).zip(&mut self.entries) {
+            let Some(Entry { packet, since }) = entry else { continue };
+            if number < begun {
+                *since = now;
+            }
+            self.waiting_packets += 1;
+            self.waiting_bytes += packet.len() as u64;
+            waits(number, *since, &packet.bytes);
+        }
+    }
+
     /// The receiver has put together these octets. That is the earliest packet that says the same, of those that
     /// were transmitted and are not settled.
     pub(super) fn deliver(&mut self, octets: &[u8]) -> Option<Packet> {

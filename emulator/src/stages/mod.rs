@@ -11,5 +11,6 @@ pub mod outage;
 mod pace;
 pub mod queue;
 pub mod station;
+pub mod times;
 pub mod trace;
 pub mod traffic;

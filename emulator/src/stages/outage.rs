@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::duplex::OneWaySettings;
 use super::queue::{Queue, QueueConfig};
+use super::times::Spells;
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{Event, Mishap, NotLive, OneWay, Outbox, Why};
@@ -44,36 +45,7 @@ impl OneWaySettings for OutageConfig {
     type Stage = Outage;
 
     fn validate(&self) -> Result<(), Invalid> {
-        let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
-            return Err(Invalid::new(
-                "at",
-                "no outage: write when each begins, such as `at = [\"10s\", \"25s\"]`",
-            ));
-        };
-        if self.lasts.is_zero() {
-            return Err(Invalid::new("lasts", "an outage of no length is none: write for example \"500ms\""));
-        }
-        for pair in self.at.windows(2) {
-            if pair[0] + self.lasts > pair[1] {
-                return Err(Invalid::new(
-                    "at",
-                    format!(
-                        "the outage at {} is not over when the one at {} begins: write them in ascending order, at \
-                         least {} (`lasts`) apart",
-                        pair[0], pair[1], self.lasts
-                    ),
-                ));
-            }
-        }
-        let period = *last + self.lasts - *first;
-        if self.every.is_some_and(|every| every < period) {
-            return Err(Invalid::new(
-                "every",
-                format!(
-                    "the outages take {period} from the first to the last: they cannot begin again before that"
-                ),
-            ));
-        }
+        self.spells().validate("outage")?;
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
 
@@ -83,26 +55,16 @@ impl OneWaySettings for OutageConfig {
 }
 
 impl OutageConfig {
-    /// When the outage ends that `now` is in.
-    fn end(&self, now: Instant) -> Option<Instant> {
-        let first = Instant::ZERO + *self.at.first()?;
-        if now < first {
-            return None;
-        }
-        let passed = (now - first).as_nanos();
-        let into = self.every.map_or(passed, |every| passed % every.as_nanos());
-        let lap = now - Duration::from_nanos(into);
-        let begun = self.at.partition_point(|at| *at - self.at[0] <= Duration::from_nanos(into));
-        // The first of them has begun at 0.
-        let end = lap + (self.at[begun - 1] - self.at[0]) + self.lasts;
-        (now < end).then_some(end)
+    fn spells(&self) -> Spells {
+        Spells { at: self.at.clone(), lasts: self.lasts, every: self.every }
     }
 }
 
 /// One direction of the stage.
 #[derive(Debug)]
 pub struct Outage {
-    config: OutageConfig,
+    spells: Spells,
+    packets: Meanwhile,
     kept: Queue,
     /// When what is kept goes on.
     over: Option<Instant>,
@@ -118,7 +80,8 @@ impl Outage {
     pub fn new(config: &OutageConfig) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
-            config: config.clone(),
+            spells: config.spells(),
+            packets: config.packets,
             kept: Queue::new(config.queue),
             over: None,
             met: None,
@@ -143,12 +106,12 @@ impl OneWay for Outage {
         // A stage before this one may hand on a packet just when it is over, before the deadline is handed in here.
         self.handle_deadline(now, out);
         self.packets_in += 1;
-        let end = self.config.end(now);
+        let end = self.spells.end(now);
         if let Some(until) = end.filter(|_| end != self.met) {
             self.met = end;
             out.befall(Mishap::Outage { direction: packet.direction, until });
         }
-        match (end, self.config.packets) {
+        match (end, self.packets) {
             (None, _) => {
                 self.packets_out += 1;
                 out.forward(packet);
@@ -170,7 +133,7 @@ impl OneWay for Outage {
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
         if self.over.is_some_and(|over| over <= now) {
             // The next one may begin just as this one ends.
-            self.over = self.config.end(now);
+            self.over = self.spells.end(now);
             if self.over.is_none() {
                 self.release(now, out);
             }
@@ -201,10 +164,11 @@ impl OneWay for Outage {
     /// What is kept waits for the end of the outage that the new settings say is now; if they say that there is
     /// none, it goes on at once.
     fn reconfigure(&mut self, now: Instant, config: &OutageConfig, out: &mut Outbox) {
-        self.config = config.clone();
+        self.spells = config.spells();
+        self.packets = config.packets;
         self.kept.set_bounds(config.queue);
         if !self.kept.is_empty() {
-            self.over = self.config.end(now);
+            self.over = self.spells.end(now);
             if self.over.is_none() {
                 self.release(now, out);
             }

@@ -16,6 +16,7 @@
 mod discard;
 mod poll;
 mod receiver;
+mod reestablishment;
 mod reporting;
 mod reset;
 mod stats;
@@ -217,6 +218,11 @@ impl Entity {
             || self.receiver.has_others();
         // The rest of a written report goes first, and by itself.
         self.receiver.reporting.underway() + usize::from(others || self.receiver.reporting.is_due())
+    }
+
+    /// A RESET of its own has no answer yet (RESET_PENDING, §9.3.3.3).
+    pub fn is_resetting(&self) -> bool {
+        self.resetting.is_pending()
     }
 
     fn activity(&self) -> Activity {
@@ -526,15 +532,5 @@ impl Entity {
         self.stats.unrecoverable_errors += 1;
         self.unrecoverable = true;
         self.transmitter.reset(&mut self.stats);
-    }
-
-    /// §9.7.7: re-establishes the whole entity. Both ends have to do so at once, and no PDU that is on its way between
-    /// them may arrive any more.
-    pub fn reestablish(&mut self, now: Instant) {
-        self.unrecoverable = false;
-        self.resetting.reestablish();
-        self.receiver.reporting.restart(now);
-        self.transmitter.polling.restart(now);
-        self.reset(now);
     }
 }

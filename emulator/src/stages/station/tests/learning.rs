@@ -191,7 +191,7 @@ fn a_burst_before_the_first_ack_is_on_record_when_the_ack_comes() {
 
 #[test]
 fn at_each_handover_the_station_is_one_that_has_seen_nothing() {
-    let handover: HandoverConfig = toml::from_str("at = [\"10s\", \"20s\"]").unwrap();
+    let handover: Times = toml::from_str("at = [\"10s\", \"20s\"]").unwrap();
     let mut station = Station::new(&StationConfig { handover: Some(handover), ..marks(Side::Mobile) });
     let mut send = |second: u64, tcp: &Tcp| {
         let mut out = Outbox::new(Recording::Off, false);

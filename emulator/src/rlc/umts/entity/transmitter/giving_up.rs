@@ -89,6 +89,18 @@ impl Transmitter {
         self.suspend();
     }
 
+    /// Takes back all SDUs of which nothing was transmitted. They have no outcome.
+    pub(in crate::rlc::umts::entity) fn withdraw(&mut self) {
+        while let Some(sdu) = self.sdus.pop_back_if(|sdu| sdu.begun_in.is_none()) {
+            if sdu.fate == Fate::Kept {
+                self.unbegun -= 1;
+                self.unbegun_octets -= sdu.octets;
+                self.segmenter.remove_unsent(self.first_sdu + self.sdus.len() as u64);
+            }
+        }
+        self.settled = self.settled.min(self.sdus.len());
+    }
+
     /// When Timer_Discard (§9.5 d) of the first SDU that is not given up expires.
     fn timer_discard(&self) -> Option<Instant> {
         let Discard::Timer { timer_discard, .. } = self.config.discard else { return None };

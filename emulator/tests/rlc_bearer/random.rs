@@ -1,0 +1,236 @@
+//! Any bearer, any load: what holds in every run.
+
+use airlink::rlc::config::DirectionConfig;
+use airlink::rlc::rrc::{Begun, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
+use airlink::rlc::umts::config::{FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
+use airlink::stages::times::Spells;
+use airwire::units::Size;
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+struct Load {
+    gap_micros: u64,
+    direction: Direction,
+    octets: usize,
+}
+
+fn loads() -> impl Strategy<Value = Vec<Load>> {
+    let octets = prop_oneof![4_usize..60, Just(40), Just(80), 60_usize..1501, Just(9000)];
+    let load = (0_u64..60_000, any::<bool>(), octets).prop_map(|(gap_micros, up, octets)| Load {
+        gap_micros,
+        direction: if up { Direction::Up } else { Direction::Down },
+        octets,
+    });
+    prop::collection::vec(load, 1..120)
+}
+
+fn errors() -> impl Strategy<Value = BlockErrors> {
+    let p = || (0.0..0.5).prop_map(Probability::new);
+    prop_oneof![
+        p().prop_map(|bler| BlockErrors::Independent { bler }),
+        p().prop_map(|bler| BlockErrors::PerTti { bler }),
+        (p(), p(), p(), p()).prop_map(|(good, bad, good_to_bad, bad_to_good)| BlockErrors::GilbertElliott {
+            good,
+            bad,
+            good_to_bad,
+            bad_to_good,
+        }),
+    ]
+}
+
+fn senders() -> impl Strategy<Value = SenderConfig> {
+    let discard = prop_oneof![
+        (1_u8..8).prop_map(|max_dat| Discard::ResetAfterMaxDat { max_dat }),
+        (1_u8..8, 1_u8..5).prop_map(|(max_dat, max_mrw)| {
+            Discard::MrwAfterMaxDat { max_dat, timer_mrw: ms(100), max_mrw }
+        }),
+        (50_u64..800, 1_u8..5).prop_map(|(time, max_mrw)| {
+            Discard::Timer { timer_discard: ms(time), timer_mrw: ms(100), max_mrw }
+        }),
+    ];
+    let window = prop::sample::select(vec![1, 8, 32, 128, 512, 2047, 2560]);
+    let max_rst = prop::sample::select(vec![1, 4, 32]);
+    let ignore = prop::option::weighted(0.2, (20_u64..500).prop_map(ms));
+    (discard, window, max_rst, polls(), any::<bool>(), ignore).prop_map(
+        |(discard, window, max_rst, poll, send_mrw, ignore_nack_within)| SenderConfig {
+            window,
+            discard,
+            max_rst,
+            timer_rst: ms(300),
+            poll,
+            send_mrw,
+            ignore_nack_within,
+        },
+    )
+}
+
+/// Every choice of them, but for four: without Timer_Poll a lost poll can be the last, without Poll_Window a full
+/// window waits for ever, and without a poll with the last PDU or the last retransmission nobody misses that PDU.
+fn polls() -> impl Strategy<Value = PollConfig> {
+    let time = || prop::option::of((50_u64..400).prop_map(ms));
+    let (flags, timers) = (any::<(bool, bool)>(), (50_u64..400, time(), time()));
+    let counts = (prop::option::of(1_u16..200), prop::option::of(1_u16..20), 1_u8..101);
+    (flags, timers, counts).prop_map(|(flags, timers, counts)| PollConfig {
+        last_pdu: true,
+        last_retransmission: true,
+        timer_poll: Some(ms(timers.0)),
+        timer_poll_periodic: timers.1.filter(|_| flags.0),
+        timer_poll_prohibit: timers.2,
+        poll_pdu: counts.0,
+        poll_sdu: counts.1,
+        poll_window: Some(counts.2),
+        poll_sufi: flags.1,
+    })
+}
+
+fn receivers() -> impl Strategy<Value = ReceiverConfig> {
+    let tsp = prop::option::of((10_u64..400).prop_map(ms));
+    let epc = prop::option::of((50_u64..400).prop_map(ms));
+    let delay = prop::option::weighted(0.2, (0_u64..400).prop_map(ms));
+    (tsp, delay, epc, any::<(bool, bool, bool)>()).prop_map(|(tsp, delay, epc, flags)| ReceiverConfig {
+        timer_status_prohibit: tsp,
+        status_delay: delay,
+        timer_epc: epc,
+        missing_pdu_indicator: flags.0,
+        in_sequence: flags.1,
+        piggyback: flags.2,
+        ..ReceiverConfig::default()
+    })
+}
+
+fn formats() -> impl Strategy<Value = FormatConfig> {
+    let sizes = prop::sample::select(vec![16_u64, 17, 42, 82, 126, 127, 300]);
+    (sizes, any::<bool>())
+        .prop_map(|(octets, he_special)| FormatConfig { pdu: Size::bytes(octets), he_special })
+}
+
+fn directions() -> impl Strategy<Value = DirectionConfig> {
+    let queue = QueueConfig { packets: Some(20), bytes: None };
+    let blocks = prop::sample::select(vec![vec![1], vec![1, 2, 4, 8, 12], vec![40, 80]]);
+    let outage = prop::option::weighted(
+        0.3,
+        (0_u64..4000, 1_u64..3000).prop_map(|(at, lasts)| Spells {
+            at: vec![ms(at), ms(at + 5000)],
+            lasts: ms(lasts),
+            every: None,
+        }),
+    );
+    let parts = (senders(), receivers(), formats(), errors(), blocks, outage);
+    parts.prop_map(move |(sender, receiver, format, errors, blocks, outage)| {
+        let receiver = ReceiverConfig { window: sender.window, ..receiver };
+        let channel = ChannelConfig { errors, blocks, outage, ..ChannelConfig::downlink_384() };
+        DirectionConfig { sender, receiver, format, channel, queue }
+    })
+}
+
+fn rrcs() -> impl Strategy<Value = RrcConfig> {
+    let of = prop::sample::select(vec![Sides::Both, Sides::Down, Sides::Up]);
+    let begun = prop::sample::select(vec![Begun::Lost, Begun::Requeued]);
+    let scheduled = prop::option::of(prop::collection::btree_set(0_u64..6000, 1..5));
+    (0_u64..2000, of, begun, scheduled).prop_map(|(after, of, begun, scheduled)| RrcConfig {
+        reestablishment: ReestablishmentConfig {
+            after: Some(ms(after)),
+            begun,
+            scheduled: scheduled.map(|at| Scheduled {
+                at: at.into_iter().map(ms).collect(),
+                every: None,
+                of,
+            }),
+        },
+    })
+}
+
+/// What is asked of every run, whatever happens in it.
+fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseError> {
+    let mut run = Run::recording(config, seed, Recording::Events, false);
+    let mut sent = Vec::new();
+    let mut now = Instant::ZERO;
+    for (n, load) in loads.iter().enumerate() {
+        now += Duration::from_micros(load.gap_micros);
+        run.step_through(now);
+        let packet = numbered(n as u32, load.octets);
+        sent.push(packet.clone());
+        run.send(now, load.direction, packet);
+        run.check_conservation();
+    }
+    // Where what was begun is queued again, it may never get through.
+    let requeues = config.rrc.reestablishment.begun == Begun::Requeued;
+    run.step_through(now + Duration::from_secs(if requeues { 60 } else { 7200 }));
+    for direction in Direction::BOTH {
+        prop_assert_eq!(run.counter(direction, "foreign"), 0, "{} {:#}", direction, run.path.stats());
+        // Above 2047 a late copy can be taken for a PDU of the next lap.
+        let side = if direction == Direction::Down { &config.down } else { &config.up };
+        if side.sender.window <= 2047 {
+            let erroneous = run.counter(direction, "sender/resets_erroneous_sn");
+            prop_assert_eq!(erroneous, 0, "{} {:#}", direction, run.path.stats());
+        }
+        let left: Vec<_> = run.left.iter().filter(|left| left.1 == direction).collect();
+        for (_, _, bytes) in &left {
+            prop_assert_eq!(bytes, &sent[number_of(bytes) as usize]);
+        }
+        let in_order = left.is_sorted_by(|a, b| number_of(&a.2) < number_of(&b.2));
+        prop_assert!(in_order || !side.receiver.in_sequence, "{} disordered", direction);
+    }
+    // Each packet has one end.
+    let mut ends = BTreeMap::new();
+    for record in run.path.take_records() {
+        if matches!(record.event, Event::Left | Event::Dropped { .. }) {
+            *ends.entry(record.packet).or_insert(0) += 1;
+        }
+    }
+    prop_assert!(ends.values().all(|times| *times == 1));
+    prop_assert_eq!(ends.len() + run.path.held(), loads.len());
+    prop_assert!(requeues || run.path.held() == 0, "still inside two hours later: {:#}", run.path.stats());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_packet_is_delivered_once_or_dropped_once_or_still_inside(
+        loads in loads(),
+        down in directions(),
+        up in directions(),
+        rrc in rrcs(),
+        uplink_is_slow in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut config = RlcConfig { down, up, rrc };
+        if uplink_is_slow {
+            let errors = config.up.channel.errors;
+            config.up.channel = ChannelConfig { errors, ..ChannelConfig::uplink_64() };
+        }
+        check(&config, &loads, seed)?;
+    }
+
+    /// So much that reports need several PDUs, each of which waits for a TTI of its own.
+    #[test]
+    fn reports_of_several_pdus_contradict_nothing_that_was_said_since(
+        sender in senders(),
+        receiver in receivers(),
+        octets in prop::sample::select(vec![16_u64, 42]),
+        (p, q) in (0.2..0.5, 0.0..0.3),
+        seed in any::<u64>(),
+    ) {
+        let window = sender.window.max(512);
+        let sender = SenderConfig { window, max_rst: 32, ..sender };
+        let receiver = ReceiverConfig { window, ..receiver };
+        let format = FormatConfig { pdu: Size::bytes(octets), he_special: false };
+        let mut config = RlcConfig::wcdma_384();
+        for (direction, p) in [(&mut config.down, p), (&mut config.up, q)] {
+            direction.channel.errors = bler(p);
+            (direction.sender, direction.receiver, direction.format) = (sender.clone(), receiver, format);
+        }
+        config.up.channel.blocks = vec![1];
+        let loads: Vec<_> = (0..100)
+            .map(|n| match n % 10 {
+                0 => Load { gap_micros: 60_000, direction: Direction::Up, octets: 40 },
+                _ => Load { gap_micros: 20_000, direction: Direction::Down, octets: 1500 },
+            })
+            .collect();
+        check(&config, &loads, seed)?;
+    }
+}

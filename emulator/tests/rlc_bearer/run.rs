@@ -1,0 +1,98 @@
+//! A path of one bearer.
+
+use airlink::machine::{Machine, catch_up, drain};
+use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::rlc::bearer::Bearer;
+use airlink::rlc::config::{BlockErrors, RlcConfig};
+use airlink::stage::Recording;
+use airwire::time::{Duration, Instant};
+use airwire::units::Probability;
+
+/// A path of one bearer, and what has come out of it.
+pub(crate) struct Run {
+    pub(crate) path: Path,
+    pub(crate) left: Vec<(Instant, Direction, Vec<u8>)>,
+}
+
+impl Run {
+    pub(crate) fn new(config: &RlcConfig, seed: u64) -> Self {
+        Self::recording(config, seed, Recording::Off, false)
+    }
+
+    pub(crate) fn recording(config: &RlcConfig, seed: u64, recording: Recording, radio: bool) -> Self {
+        let stage = Box::new(Bearer::new(config, seed, "radio").unwrap());
+        let path = Path::new(vec![Named { name: "radio".to_owned(), stage }], recording, radio);
+        Self { path, left: Vec::new() }
+    }
+
+    pub(crate) fn until(&mut self, now: Instant) {
+        let Self { path, left } = self;
+        catch_up(path, now, |at, port, bytes| left.push((at, direction(port), bytes)));
+    }
+
+    pub(crate) fn send(&mut self, now: Instant, direction: Direction, bytes: Vec<u8>) {
+        self.until(now);
+        let port = if direction == Direction::Down { FIXED } else { MOBILE };
+        self.path.handle_packet(now, port, bytes);
+        let Self { path, left } = self;
+        drain(path, now, |at, port, bytes| left.push((at, self::direction(port), bytes)));
+    }
+
+    /// As `until`, with a look at every deadline.
+    pub(crate) fn step_through(&mut self, end: Instant) {
+        while let Some(deadline) = self.path.next_deadline().filter(|deadline| *deadline <= end) {
+            self.until(deadline);
+            self.check_conservation();
+        }
+    }
+
+    /// `Σ entered = Σ left + Σ dropped + held`.
+    pub(crate) fn check_conservation(&self) {
+        let totals = self.path.totals();
+        let (mut entered, mut settled) = (0, 0);
+        for (_, totals) in totals.iter() {
+            entered += totals.entered;
+            settled += totals.left + totals.dropped.iter().sum::<u64>();
+        }
+        assert_eq!(entered, settled + self.path.held() as u64, "{totals:?}");
+    }
+
+    pub(crate) fn counter(&self, direction: Direction, pointer: &str) -> u64 {
+        let stats = self.path.stats();
+        let value = stats.pointer(&format!("/radio/{direction}/{pointer}"));
+        value.and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{pointer} in {stats:#}"))
+    }
+}
+
+/// Of a packet that leaves by this port.
+pub(crate) fn direction(port: airlink::machine::Port) -> Direction {
+    if port == MOBILE { Direction::Down } else { Direction::Up }
+}
+
+pub(crate) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+pub(crate) fn bler(p: f64) -> BlockErrors {
+    BlockErrors::Independent { bler: Probability::new(p) }
+}
+
+/// The n-th packet, which tells its number and is filled by it.
+pub(crate) fn numbered(n: u32, octets: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = n.to_be_bytes().into_iter().collect();
+    let mut state = n.wrapping_mul(2_654_435_761).wrapping_add(octets as u32);
+    bytes.resize_with(octets.max(4), || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    bytes
+}
+
+pub(crate) fn number_of(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(*bytes.first_chunk().expect("four octets at least"))
+}
