@@ -279,6 +279,18 @@ pub enum Mishap {
     },
     /// RRC starts RLC anew.
     RlcReestablished,
+    /// There is something to transmit for an idle terminal, which has no dedicated channel (CELL_FACH).
+    Promotion {
+        /// When it has one.
+        until: Instant,
+    },
+    /// A radio channel has another rate from now on.
+    RateChanged {
+        /// Which way it goes.
+        direction: Direction,
+        /// As a scenario writes it.
+        rate: &'static str,
+    },
     /// A packet, or a radio block, has met an outage that none has met before.
     Outage {
         /// Which way it goes.

@@ -695,6 +695,7 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ("## `arq`", "arq", "down", &["per = '0%', retries = 0, rate = '1Mbit'"]),
     ("## `rlc`", "rlc", "down", &[""]),
     ("### `rlc`: `rrc`", "rlc", "rrc", &[""]),
+    ("### `rlc`: `rrc.inactivity`", "rlc", "rrc.inactivity", &["after = '1s', promotion = '1s'"]),
     ("### `rlc`: `rrc.reestablishment`", "rlc", "rrc.reestablishment", &[""]),
     ("### `rlc`: `rrc.reestablishment.scheduled`", "rlc", "rrc.reestablishment.scheduled", &["at = ['1s']"]),
     ("### `rlc`: `sender`", "rlc", "down.sender", &[""]),
@@ -713,6 +714,16 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ("### `rlc`: `receiver`", "rlc", "down.receiver", &[""]),
     ("### `rlc`: `format`", "rlc", "down.format", &[""]),
     ("### `rlc`: `channel`", "rlc", "down.channel", &[""]),
+    (
+        "### `rlc`: `channel.switching`",
+        "rlc",
+        "down.channel.switching",
+        &[
+            "",
+            "mode = 'scheduled', changes = []",
+            "mode = 'by-occupancy', between = [], above = '1B', above_for = '1s', below = '0B', below_for = '1s', takes = '1s'",
+        ],
+    ),
     (
         "### `rlc`: `channel.errors`",
         "rlc",
@@ -741,7 +752,9 @@ fn with(kind: &str, path: &str, settings: &str) -> String {
         "" => settings.replace(", ", "\n"),
         "down.states" => format!("down = {{ model = 'markov', states = [{{ {settings} }}] }}"),
         // The defaults of all.
-        "down.sender.discard" | "down.channel.errors" if settings.is_empty() => "down = {}".to_owned(),
+        "down.sender.discard" | "down.channel.errors" | "down.channel.switching" if settings.is_empty() => {
+            "down = {}".to_owned()
+        }
         _ => format!("{path} = {{ {settings} }}"),
     };
     format!("{}[[stage]]\nkind = 'link'\nname = 'end'", stage(kind, &settings))

@@ -64,6 +64,13 @@ impl Listener for Log {
             Mishap::RlcReestablished => {
                 info!(target: "airlink::stage", at, stage, "RLC starts anew");
             }
+            Mishap::Promotion { until } => {
+                let takes = until - incident.at;
+                info!(target: "airlink::stage", at, stage, takes = %takes, "CELL_FACH to CELL_DCH");
+            }
+            Mishap::RateChanged { direction, rate } => {
+                info!(target: "airlink::stage", at, stage, %direction, rate, "rate changed");
+            }
             Mishap::Outage { direction, until } => {
                 let lasts = until - incident.at;
                 info!(target: "airlink::stage", at, stage, %direction, lasts = %lasts, "outage");

@@ -2,13 +2,18 @@
 
 use std::collections::VecDeque;
 
-use airwire::time::Instant;
+use airwire::time::{Duration, Instant};
 
 use super::channel::Channel;
 use super::config::{ChannelConfig, Counts};
+use super::umts::dch::Dch;
 
 pub(super) struct Air {
     config: ChannelConfig,
+    /// In force now: not those of `config` once the rate has changed.
+    formats: Formats,
+    /// When the last TTI that began is over.
+    free: Instant,
     channel: Channel,
     /// The first TTI that has not begun.
     next_tti: u64,
@@ -16,6 +21,24 @@ pub(super) struct Air {
     /// The end of the last outage that a TTI has met.
     met: Option<Instant>,
     pub(super) counters: Counters,
+}
+
+/// What a rate is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Formats {
+    rate: Option<Dch>,
+    tti: Duration,
+    blocks: Vec<u16>,
+}
+
+impl Formats {
+    fn at_start(config: &ChannelConfig) -> Self {
+        Self { rate: config.dch, tti: config.tti(), blocks: config.blocks().to_vec() }
+    }
+
+    fn of(rate: Dch) -> Self {
+        Self { rate: Some(rate), tti: rate.tti(), blocks: rate.blocks().to_vec() }
+    }
 }
 
 /// Whether the transport format set also has a format with one block less than the chosen one (TS 25.321 §11.4).
@@ -47,6 +70,8 @@ impl Air {
     pub(super) fn new(config: &ChannelConfig, seed: u64, name: &str) -> Self {
         Self {
             config: config.clone(),
+            formats: Formats::at_start(config),
+            free: Instant::ZERO,
             channel: Channel::new(config.errors.clone(), seed, name),
             next_tti: 0,
             flights: VecDeque::new(),
@@ -55,36 +80,78 @@ impl Air {
         }
     }
 
-    pub(super) fn reconfigure(&mut self, config: &ChannelConfig) {
+    /// A rate that is not that of the settings any more stays, unless these now say another one.
+    pub(super) fn reconfigure(&mut self, now: Instant, config: &ChannelConfig) {
         if config.errors != self.config.errors {
             self.channel.set_model(config.errors.clone());
         }
+        let (old, new) = (Formats::at_start(&self.config), Formats::at_start(config));
         self.config = config.clone();
+        if old != new {
+            self.set_formats(now, new);
+        }
+    }
+
+    /// Changes the rate, from the next TTI on.
+    pub(super) fn change_rate(&mut self, now: Instant, rate: Dch) {
+        self.set_formats(now, Formats::of(rate));
+    }
+
+    fn set_formats(&mut self, now: Instant, formats: Formats) {
+        let old = std::mem::replace(&mut self.formats, formats);
+        if old.tti != self.formats.tti {
+            self.channel.change_tti(old.tti, self.formats.tti);
+            // TTIs are counted on the new grid. The one under way ends as it began.
+            self.next_tti = 0;
+            self.advance(now.max(self.free));
+        }
+    }
+
+    /// Its rate now, if that has a name.
+    pub(super) fn rate(&self) -> Option<Dch> {
+        self.formats.rate
+    }
+
+    /// The TTI now.
+    pub(super) fn tti(&self) -> Duration {
+        self.formats.tti
     }
 
     /// Time has come to `now`: no TTI begins before it any more. One that begins just now still takes what there is.
     pub(super) fn advance(&mut self, now: Instant) {
         let since = (now - (Instant::ZERO + self.config.phase)).as_nanos();
-        self.next_tti = self.next_tti.max(since.div_ceil(self.config.tti.as_nanos()));
+        self.next_tti = self.next_tti.max(since.div_ceil(self.formats.tti.as_nanos()));
     }
 
     /// When the next TTI begins.
     pub(super) fn next_begin(&self) -> Instant {
-        Instant::ZERO + self.config.phase + self.config.tti * self.next_tti
+        Instant::ZERO + self.config.phase + self.formats.tti * self.next_tti
+    }
+
+    /// When the first TTI begins that does not begin before `from`.
+    pub(super) fn next_begin_from(&self, from: Instant) -> Instant {
+        let next = self.next_begin();
+        let missing = (from - next).as_nanos().div_ceil(self.formats.tti.as_nanos());
+        next + self.formats.tti * missing
+    }
+
+    /// When the TTI that began last is over.
+    pub(super) fn free(&self) -> Instant {
+        self.free
     }
 
     /// The most blocks that a TTI takes.
     pub(super) fn largest(&self) -> usize {
-        self.config.largest().into()
+        self.formats.blocks.last().copied().unwrap_or(1).into()
     }
 
     /// How many blocks the next TTI takes if there are so many to send, at least 1: the largest transport format
     /// that they fill. Fewer than the smallest format go with padding, which nobody sees.
     pub(super) fn format_for(&self, wanted: usize) -> usize {
         match self.config.counts {
-            Counts::Any => wanted.min(self.config.largest().into()),
+            Counts::Any => wanted.min(self.largest()),
             Counts::Listed => {
-                let fits = self.config.blocks.iter().rev().find(|count| usize::from(**count) <= wanted);
+                let fits = self.formats.blocks.iter().rev().find(|count| usize::from(**count) <= wanted);
                 fits.map_or(wanted, |count| usize::from(*count))
             }
         }
@@ -109,6 +176,7 @@ impl Air {
         let begins = self.next_begin();
         let tti = self.next_tti;
         self.next_tti += 1;
+        self.free = begins + self.formats.tti;
         if blocks.is_empty() {
             return None;
         }
@@ -129,7 +197,7 @@ impl Air {
         self.counters.lost += (count - arriving.len()) as u64;
         self.counters.lost_in_outage += if outage.is_some() { count as u64 } else { 0 };
         // A delay that was made shorter under way lets nothing overtake.
-        let lands = begins + self.config.tti + self.config.delay;
+        let lands = self.free + self.config.delay;
         let lands = self.flights.back().map_or(lands, |last| lands.max(last.lands));
         self.flights.push_back(Flight { lands, blocks: arriving });
         let new = outage.filter(|_| outage != self.met);
@@ -153,8 +221,6 @@ impl Air {
 
 #[cfg(test)]
 mod tests {
-    use airwire::time::Duration;
-
     use super::*;
 
     fn air(config: ChannelConfig) -> Air {
@@ -190,7 +256,10 @@ mod tests {
     fn a_shorter_delay_lets_nothing_overtake() {
         let mut air = air(ChannelConfig::downlink_384());
         air.launch(vec![vec![1]], |_, _| {}, |bytes| bytes);
-        air.reconfigure(&ChannelConfig { delay: Duration::ZERO, ..ChannelConfig::downlink_384() });
+        air.reconfigure(
+            Instant::ZERO,
+            &ChannelConfig { delay: Duration::ZERO, ..ChannelConfig::downlink_384() },
+        );
         air.launch(vec![vec![2]], |_, _| {}, |bytes| bytes);
         let landed: Vec<_> = std::iter::from_fn(|| air.land(Instant::from_millis(50)))
             .map(|flight| (flight.lands, flight.blocks))

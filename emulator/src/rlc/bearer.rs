@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 use super::air::Air;
 use super::config::{DirectionConfig, RlcConfig};
 use super::ledger::Ledger;
-use super::rrc::{Begun, Rrc, Sides};
+use super::rrc::{Begun, Carrier, Rrc, Sides};
+use super::switching::Switcher;
 use super::umts::config::Discard;
+use super::umts::dch::Dch;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::entity::{
     Entity, EntityConfig, Incoming, Outgoing, PduKind, ResetCause, SduId, SduOutcome, Stats, TimersStart,
@@ -41,6 +43,7 @@ pub struct Bearer {
 /// What belongs to one direction.
 struct Lane {
     air: Air,
+    switcher: Switcher,
     ledger: Ledger,
     counters: Counters,
     /// The resets that its sender has initiated, as far as they have been told: by the number of their cause.
@@ -83,20 +86,23 @@ impl Bearer {
             let air = Air::new(channel, seed, &format!("{name}/{direction}"));
             Lane {
                 air,
+                switcher: Switcher::new(channel.switching.clone(), Instant::ZERO),
                 ledger: Ledger::new(*queue),
                 counters: Counters::default(),
                 resets_told: Default::default(),
             }
         };
+        let lanes = PerDirection::from_fn(lane);
+        let entity = |direction| Entity::new(end(config, direction, &lanes), Instant::ZERO);
         let mut bearer = Self {
             config: config.clone(),
-            entities: PerDirection::from_fn(|direction| Entity::new(end(config, direction), Instant::ZERO)),
-            lanes: PerDirection::from_fn(lane),
+            entities: PerDirection::from_fn(entity),
+            lanes,
             rrc: Rrc::new(config.rrc.clone()),
             deadline: None,
             reestablished: 0,
         };
-        bearer.schedule(Instant::ZERO);
+        bearer.plan(Instant::ZERO, Instant::ZERO);
         Ok(bearer)
     }
 
@@ -126,7 +132,7 @@ impl Bearer {
             return;
         }
         let wanted = entity.blocks_wanted(lane.air.largest());
-        if wanted == 0 {
+        if wanted == 0 || !self.rrc.is_ready(now) {
             return;
         }
         let blocks = lane.air.format_for(wanted);
@@ -158,6 +164,7 @@ impl Bearer {
         if let Some(until) = air.launch(pdus, on_air, |pdu| pdu.octets) {
             out.befall(Mishap::Outage { direction, until });
         }
+        self.rrc.transmits(air.free());
         self.collect(now, out);
     }
 
@@ -219,6 +226,31 @@ impl Bearer {
         entity.handle_deadline(now);
     }
 
+    /// Changes the rate of this direction, if it is time.
+    fn switch(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        let Lane { air, switcher, .. } = &mut self.lanes[direction];
+        let Some(rate) = switcher.due(now, air.rate()) else { return };
+        if air.rate() == Some(rate) {
+            return;
+        }
+        air.change_rate(now, rate);
+        out.befall(Mishap::RateChanged { direction, rate: rate.name() });
+        self.adapt_entities(now);
+    }
+
+    /// The entities hear of settings, and of TTIs, that have changed.
+    fn adapt_entities(&mut self, now: Instant) {
+        for direction in Direction::BOTH {
+            let entity = self.end(direction);
+            self.entities[direction].reconfigure(now, &entity);
+        }
+    }
+
+    /// What there is to say about the end that sends in `direction`.
+    fn end(&self, direction: Direction) -> EntityConfig {
+        end(&self.config, direction, &self.lanes)
+    }
+
     fn tell_resets(&mut self, out: &mut Outbox) {
         for direction in Direction::BOTH {
             let counted = self.entities[direction].resets();
@@ -276,14 +308,32 @@ impl Bearer {
     }
 
     /// After every call: when the next one is wanted.
-    fn schedule(&mut self, now: Instant) {
+    fn schedule(&mut self, now: Instant, out: &mut Outbox) {
+        let wanted = self.entities.iter().any(|(_, entity)| entity.blocks_wanted(1) > 0);
+        let carrier = if wanted { self.rrc.call(now) } else { Carrier::Ready };
+        let from = match carrier {
+            Carrier::Ready => now,
+            Carrier::From(at) => at,
+            Carrier::Called(at) => {
+                out.befall(Mishap::Promotion { until: at });
+                at
+            }
+        };
+        self.plan(now, from);
+    }
+
+    /// `from`: no TTI begins before it.
+    fn plan(&mut self, now: Instant, from: Instant) {
         self.deadline = self.rrc.next_deadline();
         for direction in Direction::BOTH {
-            let air = &mut self.lanes[direction].air;
+            let Lane { air, switcher, ledger, .. } = &mut self.lanes[direction];
             air.advance(now);
+            let (_, waiting) = ledger.waiting();
+            switcher.observe(now, waiting, air.rate());
             let entity = &self.entities[direction];
-            let begins = (entity.blocks_wanted(1) > 0).then(|| air.next_begin());
-            let deadlines = [begins, air.next_landing(), entity.next_deadline(), self.deadline];
+            let begins = (entity.blocks_wanted(1) > 0).then(|| air.next_begin_from(from));
+            let (lands, switches) = (air.next_landing(), switcher.next_deadline());
+            let deadlines = [begins, lands, switches, entity.next_deadline(), self.deadline];
             self.deadline = deadlines.into_iter().flatten().min();
         }
     }
@@ -313,11 +363,6 @@ impl Bearer {
                 "packets that wait for their turn would be in disorder: start the link anew",
             ),
             (
-                "channel.tti",
-                old.channel.tti != new.channel.tti,
-                "the grid of TTIs is laid out once: start the link anew",
-            ),
-            (
                 "channel.phase",
                 old.channel.phase != new.channel.phase,
                 "the grid of TTIs is laid out once: start the link anew",
@@ -338,19 +383,20 @@ fn of(config: &RlcConfig, direction: Direction) -> &DirectionConfig {
 }
 
 /// The end that sends in `direction`.
-fn end(config: &RlcConfig, direction: Direction) -> EntityConfig {
+fn end(config: &RlcConfig, direction: Direction, lanes: &PerDirection<Lane>) -> EntityConfig {
+    let (out, back) = (&lanes[direction].air, &lanes[direction.reversed()].air);
     let (sends, receives) = (of(config, direction), of(config, direction.reversed()));
     EntityConfig {
         // The terminal's timers start when the TTI is over (§9.5).
         timers: match direction {
             Direction::Down => TimersStart::WhenSubmitted,
-            Direction::Up => TimersStart::WhenTransmitted { tti: sends.channel.tti },
+            Direction::Up => TimersStart::WhenTransmitted { tti: out.tti() },
         },
         sender: sends.sender.clone(),
         receiver: receives.receiver,
         sends: (&sends.format).into(),
         receives: (&receives.format).into(),
-        incoming: Incoming { tti: receives.channel.tti, blocks: receives.channel.largest() },
+        incoming: Incoming { tti: back.tti(), blocks: back.largest() as u16 },
     }
 }
 
@@ -431,7 +477,7 @@ impl Stage for Bearer {
         let number = ledger.submit(now, packet);
         self.entities[direction].submit(now, SduId(number), octets);
         self.collect(now, out);
-        self.schedule(now);
+        self.schedule(now, out);
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
@@ -447,9 +493,12 @@ impl Stage for Bearer {
         }
         self.reestablish(now, out);
         for direction in Direction::BOTH {
+            self.switch(now, direction, out);
+        }
+        for direction in Direction::BOTH {
             self.transmit(now, direction, out);
         }
-        self.schedule(now);
+        self.schedule(now, out);
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -462,7 +511,7 @@ impl Stage for Bearer {
 
     fn stats(&self) -> Value {
         let direction = |direction: Direction| {
-            let Lane { air, ledger, counters, resets_told: _ } = &self.lanes[direction];
+            let Lane { air, ledger, counters, switcher: _, resets_told: _ } = &self.lanes[direction];
             let (waiting, waiting_bytes) = ledger.waiting();
             let blocks = air.counters;
             let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
@@ -479,6 +528,7 @@ impl Stage for Bearer {
                 "queue_packets": waiting,
                 "queue_bytes": waiting_bytes,
                 "held": ledger.held(),
+                "rate": air.rate().map(Dch::name),
                 "ttis": blocks.ttis,
                 "blocks": blocks.blocks,
                 "blocks_lost": blocks.lost,
@@ -503,17 +553,20 @@ impl Stage for Bearer {
         for direction in Direction::BOTH {
             self.check(direction, of(config, direction))?;
         }
-        self.config = config.clone();
+        let old = std::mem::replace(&mut self.config, config.clone());
         self.rrc.reconfigure(now, config.rrc.clone());
         for direction in Direction::BOTH {
             let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
-            self.lanes[direction].air.reconfigure(channel);
-            self.lanes[direction].ledger.set_bounds(*queue);
-            let entity = end(&self.config, direction);
-            self.entities[direction].reconfigure(now, &entity.sender, entity.receiver, entity.incoming);
+            let lane = &mut self.lanes[direction];
+            lane.air.reconfigure(now, channel);
+            lane.ledger.set_bounds(*queue);
+            if of(&old, direction).channel.switching != channel.switching {
+                lane.switcher = Switcher::new(channel.switching.clone(), now);
+            }
         }
+        self.adapt_entities(now);
         self.collect(now, out);
-        self.schedule(now);
+        self.schedule(now, out);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! protocol sends when. The states of a Gilbert–Elliott channel have a stream of their own.
 
 use airwire::rng::Stream;
+use airwire::time::Duration;
 
 use crate::rlc::config::BlockErrors;
 
@@ -46,6 +47,16 @@ impl Channel {
     /// From the next block on `model` decides. The streams go on.
     pub(crate) fn set_model(&mut self, model: BlockErrors) {
         self.model = model;
+    }
+
+    /// TTIs have another length from now on, and are counted by it. A Gilbert–Elliott channel makes its steps with them.
+    pub(crate) fn change_tti(&mut self, old: Duration, new: Duration) {
+        match &mut self.state {
+            State::Unknown => {}
+            State::Good { tti } | State::Bad { tti } => {
+                *tti = (u128::from(*tti) * u128::from(old.as_nanos()) / u128::from(new.as_nanos())) as u64;
+            }
+        }
     }
 
     /// Transmits `count` blocks in the TTI number `tti`, and calls `damaged` for each in order, with true if it is.

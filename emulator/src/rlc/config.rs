@@ -8,7 +8,9 @@ use airwire::units::Probability;
 use serde::{Deserialize, Serialize};
 
 use super::rrc::RrcConfig;
+use super::switching::Switching;
 use super::umts::config::{FormatConfig, ReceiverConfig, SenderConfig};
+use super::umts::dch::Dch;
 use super::values::length;
 use crate::settings::Invalid;
 use crate::stages::queue::QueueConfig;
@@ -51,6 +53,11 @@ pub struct DirectionConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelConfig {
+    /// The rate, in place of `tti` and `blocks`. Absent: what those say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dch: Option<Dch>,
+    /// When the rate changes. Default: never.
+    pub switching: Switching,
     /// TTIs begin at whole multiples of this (plus `phase`). Default: 10 ms down, 20 ms up.
     pub tti: Duration,
     /// How long after the zero of time the first TTI begins. Default: 0.
@@ -152,6 +159,8 @@ impl ChannelConfig {
     /// 12 blocks per TTI of 10 ms.
     pub fn downlink_384() -> Self {
         Self {
+            dch: None,
+            switching: Switching::Never {},
             tti: Duration::from_millis(10),
             phase: Duration::ZERO,
             blocks: vec![1, 2, 4, 8, 12],
@@ -167,9 +176,22 @@ impl ChannelConfig {
         Self { tti: Duration::from_millis(20), blocks: vec![1, 2, 3, 4], ..Self::downlink_384() }
     }
 
-    /// The most blocks that a TTI carries.
+    /// The TTI at the start.
+    pub fn tti(&self) -> Duration {
+        self.dch.map_or(self.tti, Dch::tti)
+    }
+
+    /// The transport format set at the start.
+    pub fn blocks(&self) -> &[u16] {
+        match self.dch {
+            Some(dch) => dch.blocks(),
+            None => &self.blocks,
+        }
+    }
+
+    /// The most blocks that a TTI carries at the start.
     pub fn largest(&self) -> u16 {
-        self.blocks.last().copied().unwrap_or(1)
+        self.blocks().last().copied().unwrap_or(1)
     }
 }
 
@@ -193,7 +215,7 @@ impl ChannelConfig {
         vec![format!(
             "{:.2} % of the blocks are damaged on average; the bad state lasts {:.3} s on average",
             100.0 * mean,
-            ttis * self.tti.as_secs_f64()
+            ttis * self.tti().as_secs_f64()
         )]
     }
 }
@@ -211,8 +233,8 @@ impl DirectionConfig {
 impl ChannelConfig {
     fn validate(&self) -> Result<(), Invalid> {
         length("tti", self.tti)?;
-        if self.phase >= self.tti {
-            let message = format!("{} is not shorter than the TTI of {}", self.phase, self.tti);
+        if self.phase >= self.tti() {
+            let message = format!("{} is not shorter than the TTI of {}", self.phase, self.tti());
             return Err(Invalid::new("phase", message));
         }
         if self.blocks.is_empty() {
@@ -226,6 +248,7 @@ impl ChannelConfig {
                 format!("{:?} does not ascend from 1 or more: write it as [1, 2, 4, 8, 12]", self.blocks);
             return Err(Invalid::new("blocks", message));
         }
+        self.switching.validate(self.dch).map_err(|invalid| invalid.within("switching"))?;
         match &self.outage {
             Some(outage) => outage.validate("outage").map_err(|invalid| invalid.within("outage")),
             None => Ok(()),
@@ -248,6 +271,8 @@ struct Uplink {
 #[derive(Deserialize)]
 #[serde(remote = "ChannelConfig", deny_unknown_fields, default = "ChannelConfig::uplink_64")]
 struct UplinkChannel {
+    dch: Option<Dch>,
+    switching: Switching,
     tti: Duration,
     phase: Duration,
     blocks: Vec<u16>,

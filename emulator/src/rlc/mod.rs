@@ -3,7 +3,7 @@
 //! What is UMTS in bits is in [`umts`]: RLC acknowledged mode, 3GPP TS 25.322. What any radio has stands beside it:
 //!
 //! - `air` lays TTIs on their grid and carries blocks, and `channel` damages some of them;
-//! - [`rrc`] starts the protocol anew;
+//! - [`rrc`] starts the protocol anew, and [`switching`] changes a channel's rate;
 //! - `ledger` knows what became of each packet that was handed to the protocol;
 //! - [`bearer`], the stage, carries PDUs between two entities of the protocol over two channels;
 //! - [`config`] is what can be set.
@@ -14,5 +14,6 @@ pub(crate) mod channel;
 pub mod config;
 mod ledger;
 pub mod rrc;
+pub mod switching;
 pub mod umts;
 mod values;

@@ -20,6 +20,22 @@ use crate::stages::times::Times;
 pub struct RrcConfig {
     /// How RLC is started anew.
     pub reestablishment: ReestablishmentConfig,
+    /// A terminal that is idle loses its dedicated channel. Absent: it never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inactivity: Option<Inactivity>,
+}
+
+/// A terminal for which nothing has been transmitted for a while, in neither direction, is in CELL_FACH, as at the start.
+/// The first packet waits until it is in CELL_DCH again.
+///
+/// Choice: nothing is carried in CELL_FACH, not even what would fit its common channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inactivity {
+    /// How long nothing has to be transmitted.
+    pub after: Duration,
+    /// How long the way back to CELL_DCH takes.
+    pub promotion: Duration,
 }
 
 /// How RLC is started anew. By default at once, and what was begun is lost.
@@ -102,6 +118,32 @@ pub(super) struct Rrc {
     senders: PerDirection<Sender>,
     /// The next time that is scheduled.
     scheduled: Option<Instant>,
+    terminal: Terminal,
+}
+
+/// The RRC state of the terminal, where inactivity counts.
+enum Terminal {
+    /// CELL_DCH. When it becomes idle, nobody needs to know before there is something to transmit.
+    Dch {
+        /// When something was transmitted last.
+        busy: Instant,
+    },
+    Fach,
+    /// On the way from CELL_FACH to CELL_DCH.
+    Promoted {
+        /// When it is there.
+        at: Instant,
+    },
+}
+
+/// Whether TTIs may begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carrier {
+    Ready,
+    /// It takes until then, and that was told.
+    From(Instant),
+    /// It takes until then, and that is new.
+    Called(Instant),
 }
 
 #[derive(Clone, Copy, Default)]
@@ -117,7 +159,8 @@ enum Sender {
 
 impl Rrc {
     pub(super) fn new(config: RrcConfig) -> Self {
-        let mut rrc = Self { config, senders: PerDirection::default(), scheduled: None };
+        let mut rrc =
+            Self { config, senders: PerDirection::default(), scheduled: None, terminal: Terminal::Fach };
         rrc.reschedule(Instant::ZERO);
         rrc
     }
@@ -136,6 +179,39 @@ impl Rrc {
     /// What becomes of packets of which something was transmitted.
     pub(super) fn begun(&self) -> Begun {
         self.config.reestablishment.begun
+    }
+
+    /// There is something to transmit at `now`. From when on can it be?
+    pub(super) fn call(&mut self, now: Instant) -> Carrier {
+        match (self.config.inactivity, &self.terminal) {
+            (Some(Inactivity { promotion, .. }), Terminal::Dch { .. } | Terminal::Fach)
+                if !self.is_ready(now) =>
+            {
+                let at = now + promotion;
+                self.terminal = Terminal::Promoted { at };
+                Carrier::Called(at)
+            }
+            (Some(_), Terminal::Promoted { at }) if now < *at => Carrier::From(*at),
+            _ => Carrier::Ready,
+        }
+    }
+
+    /// Whether TTIs may begin.
+    pub(super) fn is_ready(&self, now: Instant) -> bool {
+        let Some(Inactivity { after, .. }) = self.config.inactivity else { return true };
+        match self.terminal {
+            Terminal::Dch { busy } => now < busy + after,
+            Terminal::Fach => false,
+            Terminal::Promoted { at } => at <= now,
+        }
+    }
+
+    /// Something is transmitted until `end`.
+    pub(super) fn transmits(&mut self, end: Instant) {
+        self.terminal = match self.terminal {
+            Terminal::Dch { busy } => Terminal::Dch { busy: end.max(busy) },
+            Terminal::Fach | Terminal::Promoted { .. } => Terminal::Dch { busy: end },
+        };
     }
 
     /// The entity that sends in `direction` has an unrecoverable error. True if that is new.

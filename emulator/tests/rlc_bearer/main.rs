@@ -1,6 +1,7 @@
 //! The RLC bearer as a stage: its rate, its delay, its losses, and what becomes of every packet.
 
 mod random;
+mod rates;
 mod reestablishment;
 mod run;
 
@@ -13,7 +14,7 @@ use airlink::rlc::umts::config::Discard;
 use airlink::stage::{Event, RadioPdu, Recording, Why};
 use airlink::stages::queue::QueueConfig;
 use airwire::time::{Duration, Instant};
-use airwire::units::Probability;
+use airwire::units::{Probability, Size};
 use run::{Run, at, bler, ms, number_of, numbered};
 
 /// A downlink that is never idle and never stalls. Its TSP of 150 ms is more than the round trip below IP: from the
@@ -281,7 +282,6 @@ fn settings_change_under_way_and_others_are_refused() {
         ),
         ("up.sender.window", &|config| config.up.sender.window = 256),
         ("down.receiver.window", &|config| config.down.receiver.window = 256),
-        ("down.channel.tti", &|config| config.down.channel.tti = ms(20)),
         ("down.channel.blocks", &|config| config.down.channel.blocks.clear()),
     ] {
         let error = set(&mut run, at(0), change).unwrap_err();

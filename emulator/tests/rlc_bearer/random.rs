@@ -1,8 +1,10 @@
 //! Any bearer, any load: what holds in every run.
 
 use airlink::rlc::config::DirectionConfig;
-use airlink::rlc::rrc::{Begun, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
+use airlink::rlc::rrc::{Begun, Inactivity, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
+use airlink::rlc::switching::{Change, Switching};
 use airlink::rlc::umts::config::{FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
+use airlink::rlc::umts::dch::Dch;
 use airlink::stages::times::Spells;
 use airwire::units::Size;
 use proptest::prelude::*;
@@ -117,28 +119,59 @@ fn directions() -> impl Strategy<Value = DirectionConfig> {
             every: None,
         }),
     );
-    let parts = (senders(), receivers(), formats(), errors(), blocks, outage);
-    parts.prop_map(move |(sender, receiver, format, errors, blocks, outage)| {
+    let parts = (senders(), receivers(), formats(), errors(), blocks, outage, rates());
+    parts.prop_map(move |(sender, receiver, format, errors, blocks, outage, (dch, switching))| {
         let receiver = ReceiverConfig { window: sender.window, ..receiver };
-        let channel = ChannelConfig { errors, blocks, outage, ..ChannelConfig::downlink_384() };
+        let channel =
+            ChannelConfig { dch, switching, errors, blocks, outage, ..ChannelConfig::downlink_384() };
         DirectionConfig { sender, receiver, format, channel, queue }
     })
+}
+
+fn rates() -> impl Strategy<Value = (Option<Dch>, Switching)> {
+    let dch = || prop::sample::select(vec![Dch::Kbit64, Dch::Kbit128, Dch::Kbit384]);
+    let scheduled = (prop::collection::btree_set(0_u64..6000, 1..6), prop::collection::vec(dch(), 6))
+        .prop_map(|(times, rates)| {
+            let changes = times.into_iter().zip(rates).map(|(at, dch)| Change { at: ms(at), dch }).collect();
+            (None, Switching::Scheduled { changes })
+        });
+    let by_occupancy =
+        (dch(), 0_u64..500, 0_u64..500, 0_u64..800).prop_map(|(dch, above_for, below_for, takes)| {
+            let switching = Switching::ByOccupancy {
+                between: vec![Dch::Kbit64, Dch::Kbit128, Dch::Kbit384],
+                above: Size::bytes(1000),
+                above_for: ms(above_for),
+                below: Size::bytes(0),
+                below_for: ms(below_for),
+                takes: ms(takes),
+            };
+            (Some(dch), switching)
+        });
+    prop_oneof![3 => Just((None, Switching::Never {})), 1 => scheduled, 1 => by_occupancy]
 }
 
 fn rrcs() -> impl Strategy<Value = RrcConfig> {
     let of = prop::sample::select(vec![Sides::Both, Sides::Down, Sides::Up]);
     let begun = prop::sample::select(vec![Begun::Lost, Begun::Requeued]);
     let scheduled = prop::option::of(prop::collection::btree_set(0_u64..6000, 1..5));
-    (0_u64..2000, of, begun, scheduled).prop_map(|(after, of, begun, scheduled)| RrcConfig {
-        reestablishment: ReestablishmentConfig {
-            after: Some(ms(after)),
-            begun,
-            scheduled: scheduled.map(|at| Scheduled {
-                at: at.into_iter().map(ms).collect(),
-                every: None,
-                of,
-            }),
-        },
+    let inactivity = prop::option::weighted(
+        0.3,
+        (10_u64..500, 0_u64..800)
+            .prop_map(|(after, promotion)| Inactivity { after: ms(after), promotion: ms(promotion) }),
+    );
+    (0_u64..2000, of, begun, scheduled, inactivity).prop_map(|(after, of, begun, scheduled, inactivity)| {
+        RrcConfig {
+            inactivity,
+            reestablishment: ReestablishmentConfig {
+                after: Some(ms(after)),
+                begun,
+                scheduled: scheduled.map(|at| Scheduled {
+                    at: at.into_iter().map(ms).collect(),
+                    every: None,
+                    of,
+                }),
+            },
+        }
     })
 }
 

@@ -166,21 +166,16 @@ impl Entity {
         }
     }
 
-    /// §9.7.9: uses new values of all parameters from now on, except the two window sizes and "In-Sequence Delivery",
-    /// which stay. With a window of 4095 it must not change from No_discard to a discard: all of the window may be in
+    /// §9.7.9: uses new values of all parameters from now on, except the formats, the two window sizes and "In-Sequence
+    /// Delivery", which stay. With a window of 4095 it must not change from No_discard to a discard: all of the window may be in
     /// use, and a discard needs one more number.
-    pub fn reconfigure(
-        &mut self,
-        now: Instant,
-        sender: &SenderConfig,
-        receiver: ReceiverConfig,
-        incoming: Incoming,
-    ) {
-        self.resetting.reconfigure(sender);
-        self.transmitter.reconfigure(now, sender);
+    pub fn reconfigure(&mut self, now: Instant, config: &EntityConfig) {
+        self.timers = config.timers;
+        self.resetting.reconfigure(&config.sender);
+        self.transmitter.reconfigure(now, &config.sender);
         let ReceiverConfig { window, in_sequence, .. } = *self.receiver.reporting.config();
-        let receiver = ReceiverConfig { window, in_sequence, ..receiver };
-        self.receiver.reporting.reconfigure(now, receiver, incoming);
+        let receiver = ReceiverConfig { window, in_sequence, ..config.receiver };
+        self.receiver.reporting.reconfigure(now, receiver, config.incoming);
         self.catch_up(now);
     }
 

@@ -220,7 +220,8 @@ fn epc_counts_by_the_rate_that_the_channel_has_now() {
     let config = reporting(|receiver| receiver.timer_epc = Some(ms(100)));
     let mut pair = Pair::new(config.clone()).with_a_deaf_sender();
     let slower = Incoming { tti: TTI, blocks: 1 };
-    pair.ends[B].reconfigure(pair.now, &config.sender, config.receiver, slower);
+    let config = EntityConfig { incoming: slower, ..config };
+    pair.ends[B].reconfigure(pair.now, &config);
     for sn in [0, 2, 4, 6] {
         pair.inject_data(B, sn, sn == 6);
     }

@@ -1,0 +1,271 @@
+//! A channel that changes its rate while it runs: DCH switching, by a schedule or by how much waits.
+//!
+//! RRC has the buffer's occupancy reported when it has been above or below a threshold for the time to trigger (events 4a
+//! and 4b of TS 25.331 §14.4.2), and reconfigures the transport channel. That takes a while, and the new TTI begins when
+//! the old one is over.
+
+use airwire::time::{Duration, Instant};
+use airwire::units::Size;
+use serde::{Deserialize, Serialize};
+
+use super::umts::dch::Dch;
+use crate::settings::Invalid;
+
+/// What makes a channel change its rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "mode", deny_unknown_fields)]
+pub enum Switching {
+    /// Nothing does.
+    Never {},
+    /// The time does.
+    Scheduled {
+        /// In ascending order.
+        changes: Vec<Change>,
+    },
+    /// How many octets wait of which nothing has been transmitted. (Choice: those that wait for an acknowledgement do not
+    /// count.)
+    ByOccupancy {
+        /// The rates, ascending. The channel's own is one of them.
+        between: Vec<Dch>,
+        /// When the next faster one is taken: with more waiting than this.
+        above: Size,
+        /// For so long.
+        above_for: Duration,
+        /// When the next slower one is taken: with no more waiting than this.
+        below: Size,
+        /// For so long.
+        below_for: Duration,
+        /// From the decision to the change.
+        takes: Duration,
+    },
+}
+
+/// A change that is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When, since the start.
+    pub at: Duration,
+    /// To which rate.
+    pub dch: Dch,
+}
+
+impl Default for Switching {
+    fn default() -> Self {
+        Self::Never {}
+    }
+}
+
+impl Switching {
+    /// `dch` is what the channel begins with.
+    pub(super) fn validate(&self, dch: Option<Dch>) -> Result<(), Invalid> {
+        match self {
+            Self::Never {} => Ok(()),
+            Self::Scheduled { changes } => {
+                if changes.is_empty() || !changes.is_sorted_by(|a, b| a.at < b.at) {
+                    let message = "write the changes in the order of their times, such as \
+                                   [{ at = \"10s\", dch = \"64kbit\" }]";
+                    return Err(Invalid::new("changes", message));
+                }
+                Ok(())
+            }
+            Self::ByOccupancy { between, above, below, .. } => {
+                if between.len() < 2 || !between.is_sorted_by(|a, b| a < b) {
+                    let message = "write two or more rates, ascending, such as [\"64kbit\", \"384kbit\"]";
+                    return Err(Invalid::new("between", message));
+                }
+                if dch.is_none_or(|dch| !between.contains(&dch)) {
+                    let message =
+                        "the channel begins with one of them: say with which, as the channel's `dch`";
+                    return Err(Invalid::new("between", message));
+                }
+                if below >= above {
+                    let message =
+                        format!("{below} is not less than the {above} of `above`: it would switch for ever");
+                    return Err(Invalid::new("below", message));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What one channel does.
+pub(super) struct Switcher {
+    config: Switching,
+    state: State,
+}
+
+enum State {
+    /// So many changes of the schedule have been made.
+    Scheduled { made: usize },
+    /// Since when the occupancy has been above, or below.
+    Watching { above: Option<Instant>, below: Option<Instant> },
+    /// Decided.
+    Changing { to: Dch, at: Instant },
+}
+
+impl Switcher {
+    pub(super) fn new(config: Switching, now: Instant) -> Self {
+        let state = match &config {
+            Switching::Scheduled { changes } => {
+                State::Scheduled { made: changes.partition_point(|change| Instant::ZERO + change.at < now) }
+            }
+            Switching::Never {} | Switching::ByOccupancy { .. } => {
+                State::Watching { above: None, below: None }
+            }
+        };
+        Self { config, state }
+    }
+
+    /// So many octets wait now, at this rate.
+    pub(super) fn observe(&mut self, now: Instant, waiting: u64, rate: Option<Dch>) {
+        let Switching::ByOccupancy { between, above, below, .. } = &self.config else { return };
+        let State::Watching { above: since_above, below: since_below } = &mut self.state else { return };
+        let faster = rate < between.last().copied();
+        let slower = rate > between.first().copied();
+        let since = |holds: bool, since: Option<Instant>| holds.then(|| since.unwrap_or(now));
+        *since_above = since(faster && waiting > above.as_bytes(), *since_above);
+        *since_below = since(slower && waiting <= below.as_bytes(), *since_below);
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        match (&self.config, &self.state) {
+            (Switching::Scheduled { changes }, State::Scheduled { made }) => {
+                changes.get(*made).map(|change| Instant::ZERO + change.at)
+            }
+            (Switching::ByOccupancy { above_for, below_for, .. }, State::Watching { above, below }) => {
+                let expiries = [above.map(|since| since + *above_for), below.map(|since| since + *below_for)];
+                expiries.into_iter().flatten().min()
+            }
+            (_, State::Changing { at, .. }) => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// The rate to change to now, from `rate`.
+    pub(super) fn due(&mut self, now: Instant, rate: Option<Dch>) -> Option<Dch> {
+        let mut to = None;
+        while self.next_deadline().is_some_and(|at| at <= now) {
+            match (&self.config, &mut self.state) {
+                (Switching::Scheduled { changes }, State::Scheduled { made }) => {
+                    to = Some(changes[*made].dch);
+                    *made += 1;
+                }
+                (Switching::ByOccupancy { between, takes, above_for, .. }, State::Watching { above, .. }) => {
+                    let is_faster = above.is_some_and(|since| since + *above_for <= now);
+                    let next = if is_faster {
+                        between.iter().find(|other| Some(**other) > rate)
+                    } else {
+                        between.iter().rev().find(|other| Some(**other) < rate)
+                    };
+                    self.state = match next {
+                        Some(next) => State::Changing { to: *next, at: now + *takes },
+                        None => State::Watching { above: None, below: None },
+                    };
+                }
+                (_, State::Changing { to: decided, .. }) => {
+                    to = Some(*decided);
+                    self.state = State::Watching { above: None, below: None };
+                }
+                _ => break,
+            }
+        }
+        to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn by_occupancy() -> Switching {
+        Switching::ByOccupancy {
+            between: vec![Dch::Kbit64, Dch::Kbit128, Dch::Kbit384],
+            above: Size::bytes(1000),
+            above_for: ms(100),
+            below: Size::bytes(10),
+            below_for: ms(2000),
+            takes: ms(500),
+        }
+    }
+
+    #[test]
+    fn what_waits_for_long_enough_makes_it_faster_step_by_step() {
+        let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
+        let mut rate = Some(Dch::Kbit64);
+        let mut changes = Vec::new();
+        for millis in 0..3000 {
+            switcher.observe(at(millis), 5000, rate);
+            if let Some(to) = switcher.due(at(millis), rate) {
+                changes.push((millis, to));
+                rate = Some(to);
+            }
+        }
+        // Seen above again only with the next look.
+        assert_eq!(changes, [(600, Dch::Kbit128), (1201, Dch::Kbit384)]);
+        assert_eq!(switcher.next_deadline(), None, "there is nothing faster");
+    }
+
+    #[test]
+    fn a_moment_in_between_starts_the_time_to_trigger_anew() {
+        let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
+        let rate = Some(Dch::Kbit64);
+        switcher.observe(at(0), 1001, rate);
+        switcher.observe(at(90), 1000, rate);
+        switcher.observe(at(95), 1001, rate);
+        assert_eq!(switcher.next_deadline(), Some(at(195)));
+    }
+
+    #[test]
+    fn when_nothing_waits_it_becomes_slower_until_there_is_nothing_slower() {
+        let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
+        let mut rate = Some(Dch::Kbit384);
+        let mut changes = Vec::new();
+        switcher.observe(at(0), 0, rate);
+        while let Some(deadline) = switcher.next_deadline() {
+            if let Some(to) = switcher.due(deadline, rate) {
+                changes.push((deadline, to));
+                rate = Some(to);
+            }
+            switcher.observe(deadline, 10, rate);
+        }
+        assert_eq!(changes, [(at(2500), Dch::Kbit128), (at(5000), Dch::Kbit64)]);
+    }
+
+    #[test]
+    fn a_schedule_is_kept_and_what_was_before_a_change_of_it_is_over() {
+        let changes =
+            vec![Change { at: ms(100), dch: Dch::Kbit64 }, Change { at: ms(200), dch: Dch::Kbit384 }];
+        let schedule = Switching::Scheduled { changes };
+        let mut switcher = Switcher::new(schedule.clone(), Instant::ZERO);
+        assert_eq!(switcher.due(at(99), None), None);
+        assert_eq!(switcher.due(at(100), None), Some(Dch::Kbit64));
+        assert_eq!(switcher.next_deadline(), Some(at(200)));
+        assert_eq!(switcher.due(at(900), None), Some(Dch::Kbit384));
+        assert_eq!(switcher.next_deadline(), None);
+        assert_eq!(Switcher::new(schedule, at(150)).next_deadline(), Some(at(200)));
+    }
+
+    #[test]
+    fn what_would_switch_for_ever_or_never_is_refused() {
+        let refused = |switching: &Switching, dch| switching.validate(dch).map_err(|invalid| invalid.key);
+        assert_eq!(refused(&by_occupancy(), Some(Dch::Kbit128)), Ok(()));
+        assert_eq!(refused(&by_occupancy(), None), Err("between".to_owned()));
+        let Switching::ByOccupancy { between, above, above_for, below_for, takes, .. } = by_occupancy()
+        else {
+            return;
+        };
+        let same = Switching::ByOccupancy { between, above, above_for, below: above, below_for, takes };
+        assert_eq!(refused(&same, Some(Dch::Kbit64)), Err("below".to_owned()));
+        assert_eq!(refused(&Switching::Scheduled { changes: Vec::new() }, None), Err("changes".to_owned()));
+    }
+}
