@@ -3,8 +3,9 @@
 //! `docs/scenarios.md` describes the format. On its way from text to a [`Scenario`] a file passes through these
 //! modules: `tree` (values with their places in the text), `draft` (what `extends`, `before`, `after` and `remove`
 //! make of several texts), `de` (from values to settings, by serde), `kinds` (what each kind of stage has to say).
-//! `write` goes the other way.
+//! `write` goes the other way, and [`compare`] holds two scenarios against each other.
 
+pub mod compare;
 mod de;
 mod draft;
 mod error;

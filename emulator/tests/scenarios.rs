@@ -833,6 +833,21 @@ fn the_reference_lists_every_preset() {
 
 // ---- the commands
 
+#[test]
+fn two_scenarios_are_compared_setting_by_setting() {
+    let output = airlink(&["compare", "wcdma-384", "wcdma-384-tsp"]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["wcdma-384", "wcdma-384-tsp"]);
+    assert!(rows.contains(&vec!["radio.down.channel.errors.bler", "\"1%\"", "\"10%\""]), "{table}");
+    let json = airlink(&["compare", "wcdma-384", "wcdma-384-tsp", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["differences"].as_array().unwrap().len(), rows.len() - 1);
+    let same = airlink(&["compare", "leo", "leo"]);
+    assert_eq!(String::from_utf8(same.stdout).unwrap(), "leo and leo are the same path\n");
+    assert_eq!(airlink(&["compare", "leo", "moon"]).status.code(), Some(2));
+}
+
 fn airlink(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_airlink")).args(arguments).output().unwrap()
 }

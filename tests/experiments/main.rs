@@ -3,6 +3,7 @@
 mod demo;
 mod lab;
 mod pairs;
+mod radio;
 mod report;
 mod scratch;
 mod shown;

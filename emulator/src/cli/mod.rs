@@ -2,6 +2,7 @@
 
 mod bridge;
 mod check;
+mod compare;
 mod completions;
 mod ctl;
 mod device;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Ctl(ctl::Ctl),
     Show(show::Show),
     Check(check::Check),
+    Compare(compare::Compare),
     Bridge(bridge::Bridge),
     Completions(completions::Completions),
     Man(man::Man),
@@ -91,6 +93,7 @@ impl Cli {
             Command::Ctl(command) => command.run(),
             Command::Show(command) => command.run(),
             Command::Check(command) => command.run(),
+            Command::Compare(command) => command.run(),
             Command::Bridge(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -1,0 +1,175 @@
+//! What differs between two scenarios.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Prefix, Scenario, StageSettings, Table, Value, write};
+
+/// A setting that two scenarios do not have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// As in [`Scenario::set`] (`radio.down.delay`), or a key of the file's top. `stages` is the order of the stages.
+    pub key: String,
+    /// In the first scenario, as a file writes it. `None`: it has no such setting, or no such stage.
+    pub first: Option<String>,
+    /// In the second.
+    pub second: Option<String>,
+}
+
+impl Scenario {
+    /// Every setting, defaults included, that is not the same in `other`, in the order of the files. A stage is found
+    /// again by its name. One that only one of the two has is a difference, and its settings are not. Descriptions are
+    /// not compared.
+    pub fn differences(&self, other: &Self) -> Vec<Difference> {
+        let mut differences = Vec::new();
+        different(&mut differences, "seed", Some(self.seed.to_string()), Some(other.seed.to_string()));
+        different(&mut differences, "mtu", Some(self.mtu.to_string()), Some(other.mtu.to_string()));
+        for (end, first, second) in [
+            ("addresses.fixed", self.fixed(), other.fixed()),
+            ("addresses.mobile", self.mobile(), other.mobile()),
+        ] {
+            different(&mut differences, end, first, second);
+        }
+        let in_both = |scenario: &Self, beside: &Self| -> Vec<String> {
+            let both = scenario.stages.iter().filter(|stage| beside.stage(&stage.name).is_some());
+            both.map(|stage| stage.name.clone()).collect()
+        };
+        let orders = [in_both(self, other), in_both(other, self)].map(|names| Some(names.join(", ")));
+        let [first, second] = orders;
+        different(&mut differences, "stages", first, second);
+        for stage in &self.stages {
+            match other.stage(&stage.name) {
+                Some(beside) => stages(&mut differences, stage, beside),
+                None => different(&mut differences, &stage.name, Some(kind_of(stage)), None),
+            }
+        }
+        for stage in other.stages.iter().filter(|stage| self.stage(&stage.name).is_none()) {
+            different(&mut differences, &stage.name, None, Some(kind_of(stage)));
+        }
+        differences
+    }
+
+    fn stage(&self, name: &str) -> Option<&StageSettings> {
+        self.stages.iter().find(|stage| stage.name == name)
+    }
+
+    fn fixed(&self) -> Option<String> {
+        self.addresses.as_ref().map(|addresses| listed(&addresses.fixed))
+    }
+
+    fn mobile(&self) -> Option<String> {
+        self.addresses.as_ref().map(|addresses| listed(&addresses.mobile))
+    }
+}
+
+fn listed(prefixes: &[Prefix]) -> String {
+    format!("[{}]", prefixes.iter().map(|prefix| format!("\"{prefix}\"")).collect::<Vec<_>>().join(", "))
+}
+
+fn kind_of(stage: &StageSettings) -> String {
+    format!("a stage `{}`", stage.config.kind_name())
+}
+
+fn different(all: &mut Vec<Difference>, key: &str, first: Option<String>, second: Option<String>) {
+    if first != second {
+        all.push(Difference { key: key.to_owned(), first, second });
+    }
+}
+
+/// Two stages of the same name.
+fn stages(differences: &mut Vec<Difference>, first: &StageSettings, second: &StageSettings) {
+    if first.config.kind_name() != second.config.kind_name() {
+        different(differences, &first.name, Some(kind_of(first)), Some(kind_of(second)));
+        return;
+    }
+    let [first_settings, second_settings] = [first, second].map(|stage| {
+        let mut leaves = Vec::new();
+        collect(&stage.config.to_table(), &stage.name, &mut leaves);
+        leaves
+    });
+    let find: BTreeMap<&str, &String> =
+        second_settings.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    for (key, value) in &first_settings {
+        let beside = find.get(key.as_str()).map(|value| (*value).clone());
+        different(differences, key, Some(value.clone()), beside);
+    }
+    let known: BTreeMap<&str, ()> = first_settings.iter().map(|(key, _)| (key.as_str(), ())).collect();
+    for (key, value) in second_settings.iter().filter(|(key, _)| !known.contains_key(key.as_str())) {
+        different(differences, key, None, Some(value.clone()));
+    }
+}
+
+/// Every leaf of the table with its key.
+fn collect(table: &Table, prefix: &str, leaves: &mut Vec<(String, String)>) {
+    for entry in &table.0 {
+        let key = format!("{prefix}.{}", entry.key);
+        match &entry.node.value {
+            Value::Table(inner) if !inner.0.is_empty() => collect(inner, &key, leaves),
+            _ => leaves.push((key, write::inline(&entry.node))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn differences(first: &str, second: &str) -> Vec<(String, Option<String>, Option<String>)> {
+        let parse = |text: &str| Scenario::parse(&format!("schema = 1\n{text}"), "test").unwrap();
+        let all = parse(first).differences(&parse(second));
+        all.into_iter().map(|it| (it.key, it.first, it.second)).collect()
+    }
+
+    fn row(key: &str, first: Option<&str>, second: Option<&str>) -> (String, Option<String>, Option<String>) {
+        (key.to_owned(), first.map(str::to_owned), second.map(str::to_owned))
+    }
+
+    const LINK: &str = "[[stage]]\nkind = \"link\"\nname = \"wire\"\n";
+
+    #[test]
+    fn a_scenario_does_not_differ_from_itself_whatever_its_file_says_by_default() {
+        assert_eq!(differences(LINK, LINK), []);
+        let by_default = format!("{LINK}down = {{ rate = \"1Mbit\" }}");
+        let in_full = format!(
+            "description = \"in full\"\nseed = 1\n{LINK}down = {{ rate = \"1000kbit\", delay = \"0s\" }}"
+        );
+        assert_eq!(differences(&by_default, &in_full), []);
+    }
+
+    #[test]
+    fn every_setting_is_named_as_ctl_takes_it() {
+        let first = format!("seed = 2\n{LINK}down = {{ rate = \"1Mbit\", delay = \"10ms\" }}");
+        let second = format!(
+            "mtu = 1400\n{LINK}down = {{ rate = \"1Mbit\", delay = \"20ms\", queue = {{ packets = 5 }} }}"
+        );
+        assert_eq!(
+            differences(&first, &second),
+            [
+                row("seed", Some("2"), Some("1")),
+                row("mtu", Some("1500"), Some("1400")),
+                row("wire.down.delay", Some("\"10ms\""), Some("\"20ms\"")),
+                row("wire.down.queue", Some("{}"), None),
+                row("wire.down.queue.packets", None, Some("5")),
+            ]
+        );
+    }
+
+    #[test]
+    fn stages_are_found_by_name_and_their_order_counts() {
+        let loss = "[[stage]]\nkind = \"loss\"\nname = \"air\"\n";
+        let outage = "[[stage]]\nkind = \"outage\"\nname = \"air\"\n";
+        let other = "[[stage]]\nkind = \"link\"\nname = \"other\"\n";
+        assert_eq!(
+            differences(&format!("{LINK}{loss}"), &format!("{loss}{LINK}")),
+            [row("stages", Some("wire, air"), Some("air, wire"))]
+        );
+        assert_eq!(
+            differences(&format!("{LINK}{loss}"), &format!("{LINK}{outage}{other}")),
+            [
+                row("air", Some("a stage `loss`"), Some("a stage `outage`")),
+                row("other", None, Some("a stage `link`")),
+            ]
+        );
+    }
+}

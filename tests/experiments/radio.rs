@@ -1,0 +1,116 @@
+//! What the RLC's settings do to this kernel's TCP, over TUN devices, is what virtual time says they do.
+
+use airtcp_testkit::machine::{Ended, airtcp};
+use serde_json::Value;
+
+use crate::scratch::{Scratch, json};
+
+const BYTES: &str = "200k";
+const SEEDS: [u64; 2] = [1, 2];
+
+/// What counts of a transfer.
+struct Transfer {
+    goodput: f64,
+    /// STATUS PDUs about the downlink.
+    reports: u64,
+    /// Packets that RLC gave up on the way down.
+    given_up: u64,
+}
+
+impl Transfer {
+    /// `radio` is what the stage says of itself.
+    fn of(goodput: &Value, radio: &Value) -> Self {
+        let down = |pointer: &str| radio["down"].pointer(pointer).and_then(Value::as_u64).unwrap();
+        Self {
+            goodput: goodput.as_f64().unwrap(),
+            reports: down("/receiver/statuses_sent"),
+            given_up: down("/rlc_discard") + down("/rlc_reset"),
+        }
+    }
+}
+
+/// In virtual time, by a sender that does as the kernel's Reno.
+fn virtually(preset: &str, setting: &str) -> Vec<Transfer> {
+    SEEDS
+        .into_iter()
+        .map(|seed| {
+            let seed = seed.to_string();
+            let mut command =
+                airtcp(&["sim", "--scenario", preset, "--set", setting, "--recipe", "reno-linux"]);
+            command.args(["--profile", "linux", "--bytes", BYTES, "--seed", &seed, "--json"]);
+            let run = Ended::of(command.output().unwrap());
+            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            let report = &report["report"];
+            Transfer::of(&report["flows"][0]["goodput_bit_per_s"], &report["stages"]["radio"])
+        })
+        .collect()
+}
+
+/// By the kernel's Reno to a receiver of the kernel's.
+fn really(scratch: &Scratch, preset: &str, setting: &str) -> Vec<Transfer> {
+    let (name, runs) = (setting.replace(['.', '='], "-"), SEEDS.len().to_string());
+    let output = scratch.path(&name);
+    let mut command = airtcp(&["lab", "run", "--scenario", preset, "--set", setting, "--output", &output]);
+    command.args(["--sender", "linux:reno", "--bytes", BYTES, "--runs", &runs, "--jobs", "2"]);
+    let run = Ended::of(command.output().unwrap());
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let lab = json(&scratch.0.join(&name).join("lab.json"));
+    SEEDS
+        .into_iter()
+        .map(|seed| {
+            let transfer =
+                lab["transfers"].as_array().unwrap().iter().find(|transfer| transfer["seed"] == seed);
+            let transfer = transfer.unwrap_or_else(|| panic!("seed {seed} in {lab:#}"));
+            let airlink = json(&scratch.0.join(&name).join(format!("{seed:02}-linux-reno/airlink.json")));
+            Transfer::of(&transfer["goodput_bit_per_s"], &airlink["stages"]["radio"])
+        })
+        .collect()
+}
+
+fn mean(transfers: &[Transfer], of: impl Fn(&Transfer) -> f64) -> f64 {
+    transfers.iter().map(of).sum::<f64>() / transfers.len() as f64
+}
+
+/// A Timer_Status_Prohibit of ten times the length: reports are rarer, and what was damaged waits for them.
+#[test]
+fn a_longer_tsp_costs_the_kernel_what_virtual_time_says() {
+    let scratch = Scratch::new("tsp");
+    let tsp = |time| format!("radio.both.receiver.timer_status_prohibit={time}");
+    let (short, long) = (tsp("150ms"), tsp("1500ms"));
+    let [expected, seen] = [
+        [virtually("wcdma-384-tsp", &short), virtually("wcdma-384-tsp", &long)],
+        [really(&scratch, "wcdma-384-tsp", &short), really(&scratch, "wcdma-384-tsp", &long)],
+    ]
+    .map(|[short, long]| {
+        let ratio = |of: fn(&Transfer) -> f64| mean(&long, of) / mean(&short, of);
+        (ratio(|it| it.goodput), ratio(|it| it.reports as f64))
+    });
+    println!("goodput and reports, long over short: {expected:?} in virtual time, {seen:?} by the kernel");
+    // More than half of the goodput is lost, and as much of it: the blocks that are damaged are the same ones.
+    assert!(expected.0 < 0.6 && seen.0 < 0.6, "{expected:?} {seen:?}");
+    assert!((seen.0 / expected.0 - 1.0).abs() < 0.25, "{expected:?} {seen:?}");
+    assert!(expected.1 < 0.8 && seen.1 < 0.8, "{expected:?} {seen:?}");
+}
+
+/// A PDU is transmitted at most MaxDAT − 1 times: with few of them RLC gives packets up, and TCP has to repeat them.
+#[test]
+fn a_smaller_max_dat_costs_the_kernel_what_virtual_time_says() {
+    let scratch = Scratch::new("max-dat");
+    let max_dat = |number| format!("radio.both.sender.discard.max_dat={number}");
+    let (few, many) = (max_dat(4), max_dat(12));
+    let preset = "wcdma-384-maxdat";
+    for (who, few, many) in [
+        ("virtual time", virtually(preset, &few), virtually(preset, &many)),
+        ("the kernel", really(&scratch, preset, &few), really(&scratch, preset, &many)),
+    ] {
+        let given_up = |transfers: &[Transfer]| transfers.iter().map(|it| it.given_up).sum::<u64>();
+        let ratio = mean(&few, |it| it.goodput) / mean(&many, |it| it.goodput);
+        println!(
+            "{who}: {} packets given up and {}, goodput {ratio:.2} of the other",
+            given_up(&few),
+            given_up(&many)
+        );
+        assert_eq!(given_up(&many), 0, "{who}");
+        assert!(given_up(&few) >= 4 && ratio < 0.6, "{who}: {} given up, {ratio}", given_up(&few));
+    }
+}
