@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::scratch::{Scratch, json};
 
 const BYTES: &str = "200k";
-const SEEDS: [u64; 2] = [1, 2];
+const SEEDS: [u64; 3] = [1, 2, 3];
 
 /// What counts of a transfer.
 struct Transfer {
@@ -51,7 +51,7 @@ fn really(scratch: &Scratch, preset: &str, setting: &str) -> Vec<Transfer> {
     let (name, runs) = (setting.replace(['.', '='], "-"), SEEDS.len().to_string());
     let output = scratch.path(&name);
     let mut command = airtcp(&["lab", "run", "--scenario", preset, "--set", setting, "--output", &output]);
-    command.args(["--sender", "linux:reno", "--bytes", BYTES, "--runs", &runs, "--jobs", "2"]);
+    command.args(["--sender", "linux:reno", "--bytes", BYTES, "--runs", &runs, "--jobs", "3"]);
     let run = Ended::of(command.output().unwrap());
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let lab = json(&scratch.0.join(&name).join("lab.json"));
@@ -111,6 +111,6 @@ fn a_smaller_max_dat_costs_the_kernel_what_virtual_time_says() {
             given_up(&many)
         );
         assert_eq!(given_up(&many), 0, "{who}");
-        assert!(given_up(&few) >= 4 && ratio < 0.6, "{who}: {} given up, {ratio}", given_up(&few));
+        assert!(given_up(&few) >= 6 && ratio < 0.9, "{who}: {} given up, {ratio}", given_up(&few));
     }
 }
