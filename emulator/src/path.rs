@@ -92,13 +92,15 @@ impl RadioLink {
 }
 
 /// What became of the packets in one direction: of those of hosts, or of those of traffic sources. At any time
-/// `entered` is the sum of `left`, of all `dropped`, and of what is inside.
+/// `entered` and `copied` together are the sum of `left`, of all `dropped`, and of what is inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Packets that came in.
     pub entered: u64,
     /// Their octets, IP headers included.
     pub entered_bytes: u64,
+    /// Copies of packets that came into being inside.
+    pub copied: u64,
     /// Packets that went out.
     pub left: u64,
     /// Their octets.
@@ -116,6 +118,11 @@ impl Totals {
     fn leave(&mut self, bytes: usize) {
         self.left += 1;
         self.left_bytes += bytes as u64;
+    }
+
+    /// Packets that are inside.
+    pub fn inside(&self) -> u64 {
+        self.entered + self.copied - self.left - self.dropped.iter().sum::<u64>()
     }
 
     /// Packets dropped for this reason.
@@ -244,6 +251,9 @@ impl Path {
         }
         while let Some((direction, bytes)) = self.out.originated.pop() {
             self.background[direction].enter(bytes);
+        }
+        while let Some((direction, origin)) = self.out.copied.pop() {
+            self.totals_of(direction, origin).copied += 1;
         }
         if self.out.leaving.is_empty() {
             return None;

@@ -148,8 +148,7 @@ pub fn run<O: PacketObserver>(
 
 /// How many packets of hosts are inside the path.
 fn inside(path: &Path, direction: Direction) -> u64 {
-    let totals = &path.totals()[direction];
-    totals.entered - totals.left - totals.dropped.iter().sum::<u64>()
+    path.totals()[direction].inside()
 }
 
 /// The source of one direction's packets, and their sink at the other side.
@@ -270,7 +269,7 @@ impl LoadSource {
         let sequence = self.highest.saturating_add_signed(i64::from(ahead));
         if packet == sequenced(self.family, self.direction, sequence, packet.len()) {
             self.arrived.intact += 1;
-            self.arrived.late += u64::from(sequence < self.highest);
+            self.arrived.late += u64::from(sequence + 1 < self.highest);
             self.highest = self.highest.max(sequence + 1);
         } else {
             self.arrived.damaged += 1;

@@ -121,10 +121,34 @@ pub enum Event {
         /// The first transmission has the number 1.
         attempt: u32,
     },
-    /// It is kept back until the end of an outage.
+    /// It is kept back: until the end of an outage, or to be overtaken.
     Held {
-        /// When the outage ends, as far as is known now.
+        /// When it goes on at the latest, as far as is known now.
         until: Instant,
+    },
+    /// It goes on, behind packets that came after it.
+    Overtaken {
+        /// How many of those have gone on before it.
+        packets: u64,
+    },
+    /// It came into being as a copy of another packet, just now.
+    Copied {
+        /// The other one.
+        of: PacketId,
+    },
+    /// Bits of it were turned over.
+    Corrupted {
+        /// Which, counted from the first of the packet as they are sent, in ascending order.
+        bits: Box<[u32]>,
+        /// Whether a checksum of the packet (IPv4, TCP, UDP, ICMP) gives it away to whoever verifies it.
+        found: bool,
+    },
+    /// Its end was cut off.
+    Truncated {
+        /// Its octets before.
+        from: usize,
+        /// Its octets now.
+        to: usize,
     },
     /// Bits in its header were changed.
     Marked {
@@ -169,6 +193,8 @@ pub enum Why {
     Loss,
     /// A drop list named it.
     Listed,
+    /// A policer had no tokens left for it.
+    Policed,
     /// It arrived during an outage.
     Outage,
     /// Local retransmission gave up.
@@ -185,10 +211,11 @@ pub enum Why {
 
 impl Why {
     /// In the order of their numbers (`Why as usize`).
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::QueueFull,
         Self::Loss,
         Self::Listed,
+        Self::Policed,
         Self::Outage,
         Self::RetryLimit,
         Self::RlcDiscard,
@@ -203,6 +230,7 @@ impl Why {
             Self::QueueFull => "queue-full",
             Self::Loss => "loss",
             Self::Listed => "listed",
+            Self::Policed => "policed",
             Self::Outage => "outage",
             Self::RetryLimit => "retry-limit",
             Self::RlcDiscard => "rlc-discard",
@@ -221,7 +249,8 @@ impl Why {
     /// neither a queue nor the radio is to blame.
     pub const fn cause(self) -> Option<Cause> {
         match self {
-            Self::QueueFull => Some(Cause::Congestion),
+            // More came than the rate allows: a sender that slows down loses fewer.
+            Self::QueueFull | Self::Policed => Some(Cause::Congestion),
             Self::Loss
             | Self::Listed
             | Self::Outage
@@ -363,6 +392,8 @@ pub struct Outbox {
     pub(crate) dropped: Vec<(Direction, Origin, Why)>,
     /// Background packets that came into being, and their octets.
     pub(crate) originated: Vec<(Direction, usize)>,
+    /// Copies of packets that came into being.
+    pub(crate) copied: Vec<(Direction, Origin)>,
     next_id: u64,
 }
 
@@ -388,6 +419,17 @@ impl Outbox {
         }
         self.note(&packet, Event::Entered { bytes: packet.len() });
         packet
+    }
+
+    /// A copy of the packet, with the next number of its path. Somebody has to `forward` or `drop` it.
+    pub fn copy(&mut self, packet: &Packet) -> Packet {
+        let id = PacketId(self.next_id);
+        self.next_id += 1;
+        let copy = Packet { id, entered: self.at, ..packet.clone() };
+        self.copied.push((copy.direction, copy.origin));
+        self.note(&copy, Event::Entered { bytes: copy.len() });
+        self.note(&copy, Event::Copied { of: packet.id });
+        copy
     }
 
     /// To the next stage, now.
@@ -420,6 +462,11 @@ impl Outbox {
             event,
             bytes,
         });
+    }
+
+    /// Whether anybody wants to know what happens to packets.
+    pub fn tells_events(&self) -> bool {
+        self.recording >= Recording::Events
     }
 
     /// Whether anybody wants to know of incidents.

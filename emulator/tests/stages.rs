@@ -8,13 +8,19 @@ use airlink::path::{FIXED, MOBILE, Named, Path};
 use airlink::settings::{Directions, Settings};
 use airlink::stage::{Event, Outbox, Recording, Stage, Why};
 use airlink::stages::arq::{Arq, ArqConfig};
+use airlink::stages::chosen::Affects;
+use airlink::stages::corrupt::{Checksum, Corrupt, CorruptConfig, Part};
 use airlink::stages::duplex::{Duplex, OneWaySettings};
+use airlink::stages::duplicate::{Duplicate, DuplicateConfig};
 use airlink::stages::link::{Link, LinkConfig};
 use airlink::stages::loss::{Loss, LossConfig};
 use airlink::stages::outage::{Meanwhile, Outage, OutageConfig};
+use airlink::stages::policer::{Policer, PolicerConfig};
 use airlink::stages::queue::QueueConfig;
+use airlink::stages::reorder::{Reorder, ReorderConfig};
 use airlink::stages::trace::Trace;
 use airlink::stages::traffic::{Begins, Source, Traffic, TrafficConfig};
+use airlink::stages::truncate::{Truncate, TruncateConfig};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Rate, Size};
@@ -651,11 +657,29 @@ enum Recipe {
     Outage(OutageConfig),
     Arq(ArqConfig),
     Traffic(TrafficConfig, usize),
+    Reorder(ReorderConfig),
+    Duplicate(DuplicateConfig),
+    Corrupt(CorruptConfig),
+    Truncate(TruncateConfig),
+    Policer(PolicerConfig),
 }
 
 impl Recipe {
     fn reorders(&self) -> bool {
-        matches!(self, Self::Arq(_))
+        match self {
+            Self::Arq(_) | Self::Reorder(_) => true,
+            // Copies that come later are behind packets that came later.
+            Self::Duplicate(config) => !config.gap.is_zero(),
+            _ => false,
+        }
+    }
+
+    fn duplicates(&self) -> bool {
+        matches!(self, Self::Duplicate(_))
+    }
+
+    fn truncates(&self) -> bool {
+        matches!(self, Self::Truncate(_))
     }
 
     /// The same for both directions.
@@ -681,6 +705,23 @@ impl Recipe {
             Self::Arq(config) => {
                 Box::new(Duplex::build(&both(config), |d, c| Arq::new(c, stream(d, "damage"))).unwrap())
             }
+            Self::Reorder(config) => {
+                let make = |d, c: &ReorderConfig| Reorder::new(c, stream(d, "chosen"), stream(d, "kept"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Duplicate(config) => {
+                let make = |d, c: &DuplicateConfig| Duplicate::new(c, stream(d, "chosen"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Corrupt(config) => {
+                let make = |d, c: &CorruptConfig| Corrupt::new(c, stream(d, "chosen"), stream(d, "bits"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Truncate(config) => {
+                let make = |d, c: &TruncateConfig| Truncate::new(c, stream(d, "chosen"), stream(d, "length"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Policer(config) => Box::new(Duplex::build(&both(config), |_, c| Policer::new(c)).unwrap()),
             Self::Traffic(config, reach) => {
                 let make = |direction, c: &TrafficConfig| {
                     let leaves_after = match direction {
@@ -749,7 +790,56 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
                 reach,
             )
         });
+    let chance = 0.0..1.0;
+    let by_distance =
+        (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, least, more, at_most)| {
+            ReorderConfig {
+                chance: p(chance),
+                distance: Some(least),
+                distance_up_to: Some(least + more),
+                at_most: Some(ms(at_most)),
+                time: None,
+                time_up_to: None,
+                affects: Affects::All,
+            }
+        });
+    let by_time = (chance.clone(), 1_u64..50, 0_u64..50).prop_map(|(chance, least, more)| ReorderConfig {
+        chance: p(chance),
+        distance: None,
+        distance_up_to: None,
+        at_most: None,
+        time: Some(ms(least)),
+        time_up_to: Some(ms(least + more)),
+        affects: Affects::All,
+    });
+    let duplicate =
+        (chance.clone(), 1_u32..4, prop_oneof![Just(0), 0_u64..20_000]).prop_map(|(chance, copies, gap)| {
+            DuplicateConfig { chance: p(chance), copies, gap: us(gap), affects: Affects::All }
+        });
+    // The number by which a packet is known stays.
+    let truncate = (chance.clone(), 2_u64..2000).prop_map(|(chance, to)| TruncateConfig {
+        chance: p(chance),
+        to: Some(Size::bytes(to)),
+        affects: Affects::All,
+    });
+    let corrupt = chance.prop_map(|chance| CorruptConfig {
+        chance: p(chance),
+        bits: Some(2),
+        part: Part::default(),
+        checksum: Checksum::default(),
+        affects: Affects::All,
+    });
+    let policer = (1_000_u64..10_000_000, 1_u64..10_000).prop_map(|(rate, burst)| PolicerConfig {
+        rate: Rate::bits_per_second(rate),
+        burst: Size::bytes(burst),
+    });
     prop_oneof![
+        1 => by_distance.prop_map(Recipe::Reorder),
+        1 => by_time.prop_map(Recipe::Reorder),
+        1 => duplicate.prop_map(Recipe::Duplicate),
+        1 => corrupt.prop_map(Recipe::Corrupt),
+        1 => truncate.prop_map(Recipe::Truncate),
+        1 => policer.prop_map(Recipe::Policer),
         3 => link,
         1 => Just(Recipe::Traced("0\n1\n1\n4\n9\n")),
         3 => loss.prop_map(Recipe::Loss),
@@ -769,7 +859,10 @@ fn any_packets() -> impl Strategy<Value = Vec<(u64, bool, usize)>> {
 fn conserved(path: &Path) {
     let sum = |totals: &PerDirection<airlink::path::Totals>| {
         totals.iter().fold((0, 0), |(entered, gone), (_, totals)| {
-            (entered + totals.entered, gone + totals.left + totals.dropped.iter().sum::<u64>())
+            (
+                entered + totals.entered + totals.copied,
+                gone + totals.left + totals.dropped.iter().sum::<u64>(),
+            )
         })
     };
     let (hosts, hosts_gone) = sum(path.totals());
@@ -804,16 +897,22 @@ fn run_conserving(
     }
     step(&mut path, now + Duration::from_secs(1), &mut left);
 
+    let any = |what: fn(&Recipe) -> bool| recipes.iter().any(what);
     let mut seen = BTreeMap::new();
     for (_, port, bytes) in &left {
         let (_, down, octets) = packets[number(bytes)];
-        assert_eq!((*port, bytes), (if down { MOBILE } else { FIXED }, &numbered(number(bytes), octets)));
-        assert!(seen.insert(number(bytes), ()).is_none(), "a packet left twice");
+        let whole = numbered(number(bytes), octets);
+        assert_eq!(*port, if down { MOBILE } else { FIXED });
+        assert!(*bytes == whole || any(Recipe::truncates) && whole.starts_with(bytes));
+        let again = seen.insert(number(bytes), ()).is_some();
+        assert!(!again || any(Recipe::duplicates), "a packet left twice");
     }
-    if !recipes.iter().any(Recipe::reorders) {
+    let copied: u64 = path.totals().iter().map(|(_, totals)| totals.copied).sum();
+    assert!(copied == 0 || any(Recipe::duplicates));
+    if !any(Recipe::reorders) {
         for port in [FIXED, MOBILE] {
             let order = left.iter().filter(|(_, by, _)| *by == port).map(|(_, _, bytes)| number(bytes));
-            assert!(order.is_sorted(), "nobody but ARQ reorders");
+            assert!(order.is_sorted(), "nobody but those reorders");
         }
     }
     left

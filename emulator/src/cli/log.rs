@@ -99,6 +99,10 @@ impl Listener for Log {
             Event::Marked { what: Mark::LossRate { rate } } => say!(debug, "marked", loss_rate = rate),
             Event::Resent { attempt } => say!(debug, "resent", attempt),
             Event::Held { until } => say!(debug, "held", lasts = %(until - record.at)),
+            Event::Overtaken { packets } => say!(debug, "overtaken", packets),
+            Event::Copied { of } => say!(debug, "copied", of = of.0),
+            Event::Corrupted { ref bits, found } => say!(debug, "corrupted", bits = ?bits, found),
+            Event::Truncated { from, to } => say!(debug, "truncated", from, to),
             Event::Queued { packets, bytes } => say!(trace, "queued", packets, octets = bytes),
             Event::Sent { waited } => say!(trace, "sent", waited = %waited),
             Event::Entered { bytes } => match octets {

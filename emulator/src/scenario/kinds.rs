@@ -12,11 +12,16 @@ use super::write;
 use crate::rlc::config::RlcConfig;
 use crate::settings::{Directions, Invalid, Misplaced, Position, Settings};
 use crate::stages::arq::ArqConfig;
+use crate::stages::corrupt::CorruptConfig;
+use crate::stages::duplicate::DuplicateConfig;
 use crate::stages::link::LinkConfig;
 use crate::stages::loss::LossConfig;
 use crate::stages::outage::OutageConfig;
+use crate::stages::policer::PolicerConfig;
+use crate::stages::reorder::ReorderConfig;
 use crate::stages::station::StationConfig;
 use crate::stages::traffic::TrafficConfig;
+use crate::stages::truncate::TruncateConfig;
 use crate::suggest::suggest;
 
 /// A row of the table.
@@ -82,6 +87,16 @@ kinds! {
     Loss(Directions<LossConfig>) { name: "loss", has_both: true, paths: &[], read: each_direction },
     /// Times at which nothing gets through.
     Outage(Directions<OutageConfig>) { name: "outage", has_both: true, paths: &[], read: each_direction },
+    /// Some packets are overtaken.
+    Reorder(Directions<ReorderConfig>) { name: "reorder", has_both: true, paths: &[], read: each_direction },
+    /// Some packets come more than once.
+    Duplicate(Directions<DuplicateConfig>) { name: "duplicate", has_both: true, paths: &[], read: each_direction },
+    /// Bits of some packets are turned over.
+    Corrupt(Directions<CorruptConfig>) { name: "corrupt", has_both: true, paths: &[], read: each_direction },
+    /// Some packets lose their end.
+    Truncate(Directions<TruncateConfig>) { name: "truncate", has_both: true, paths: &[], read: each_direction },
+    /// Drops what is beyond a rate.
+    Policer(Directions<PolicerConfig>) { name: "policer", has_both: true, paths: &[], read: each_direction },
     /// Local retransmission of packets.
     Arq(Directions<ArqConfig>) { name: "arq", has_both: true, paths: &[], read: each_direction },
     /// An RLC bearer in acknowledged mode. Its two directions are one machine.

@@ -12,8 +12,9 @@ use airwire::units::Probability;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::chosen::Affects;
 use super::duplex::OneWaySettings;
-use crate::packet::{Direction, Packet, Purpose};
+use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{NotLive, OneWay, Outbox, Why};
 
@@ -93,19 +94,6 @@ pub enum Model {
     Markov,
     /// A list of packets.
     List,
-}
-
-/// Which packets the channel can damage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Affects {
-    /// Every packet.
-    #[default]
-    All,
-    /// All but TCP segments that only acknowledge.
-    Data,
-    /// TCP segments that only acknowledge.
-    Acks,
 }
 
 /// One state of a channel. It damages packets with either `per` or `ber`; with neither, it damages none.
@@ -404,14 +392,6 @@ impl Loss {
             bytes_lost: 0,
         })
     }
-
-    fn affected(&self, packet: &Packet) -> bool {
-        match self.affects {
-            Affects::All => true,
-            Affects::Data => packet.purpose() != Some(Purpose::PureAck),
-            Affects::Acks => packet.purpose() == Some(Purpose::PureAck),
-        }
-    }
 }
 
 impl OneWay for Loss {
@@ -431,7 +411,7 @@ impl OneWay for Loss {
             Channel::List(list) => list.names(self.packets, &packet.bytes).then_some(Why::Listed),
         };
         match damaged {
-            Some(why) if self.affected(&packet) => {
+            Some(why) if self.affects.covers(&packet) => {
                 self.lost += 1;
                 self.bytes_lost += packet.len() as u64;
                 out.drop(packet, why);

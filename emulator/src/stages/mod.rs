@@ -4,13 +4,21 @@
 //! table of all kinds.
 
 pub mod arq;
+pub mod chosen;
+pub mod corrupt;
 pub mod duplex;
+pub mod duplicate;
 pub mod link;
 pub mod loss;
 pub mod outage;
 mod pace;
+pub mod policer;
 pub mod queue;
+pub mod reorder;
 pub mod station;
+#[cfg(test)]
+mod testing;
 pub mod times;
 pub mod trace;
 pub mod traffic;
+pub mod truncate;

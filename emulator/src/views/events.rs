@@ -63,6 +63,10 @@ enum Detail {
     Sent { waited: u64 },
     Resent { attempt: u32 },
     Held { until: u64 },
+    Overtaken { packets: u64 },
+    Copied { of: PacketId },
+    Corrupted { bits: Box<[u32]>, found: bool },
+    Truncated { from: usize, to: usize },
     Transit { mark: &'static str, ob: bool, db: bool },
     Announced { mark: &'static str },
     LossRate { mark: &'static str, rate: u16 },
@@ -121,6 +125,12 @@ impl EventLog {
 
 fn describe(event: &Event) -> (&'static str, Detail) {
     match *event {
+        Event::Overtaken { packets } => ("overtaken", Detail::Overtaken { packets }),
+        Event::Copied { of } => ("copied", Detail::Copied { of }),
+        Event::Corrupted { ref bits, found } => {
+            ("corrupted", Detail::Corrupted { bits: bits.clone(), found })
+        }
+        Event::Truncated { from, to } => ("truncated", Detail::Truncated { from, to }),
         Event::Entered { bytes } => ("entered", Detail::Entered { bytes }),
         Event::Queued { packets, bytes } => ("queued", Detail::Queued { packets, bytes }),
         Event::Sent { waited } => ("sent", Detail::Sent { waited: waited.as_nanos() }),

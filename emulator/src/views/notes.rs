@@ -60,7 +60,22 @@ struct Inside {
     queued: Duration,
     /// Local retransmissions of the whole packet.
     resent: u32,
+    impaired: Impaired,
     radio: Vec<Radio>,
+}
+
+/// What stages did to a packet that carry it on.
+#[derive(Default)]
+struct Impaired {
+    copy_of: Option<PacketId>,
+    /// By so many packets.
+    overtaken: u64,
+    /// So many of its bits are turned over.
+    bits: usize,
+    /// A checksum gives that away.
+    found: bool,
+    /// The length that it came with.
+    cut_from: Option<usize>,
 }
 
 /// How one radio link carried a packet.
@@ -136,6 +151,7 @@ impl Notes {
                     entered: record.at,
                     queued: Duration::ZERO,
                     resent: 0,
+                    impaired: Impaired::default(),
                     radio: Vec::new(),
                 };
                 self.inside.insert(id, inside);
@@ -152,6 +168,21 @@ impl Notes {
                     inside.resent += 1;
                 }
             }
+            Event::Overtaken { packets } => self.impaired(id, |it| it.overtaken += packets),
+            Event::Copied { of } => {
+                let background = self.inside.get(&of).is_some_and(|original| original.background);
+                if let Some(inside) = self.inside.get_mut(&id) {
+                    inside.background = background;
+                    inside.impaired.copy_of = Some(of);
+                }
+            }
+            Event::Corrupted { bits, found } => self.impaired(id, |it| {
+                it.bits += bits.len();
+                it.found |= found;
+            }),
+            Event::Truncated { from, .. } => self.impaired(id, |it| {
+                it.cut_from.get_or_insert(from);
+            }),
             Event::Dropped { why } => {
                 let stage = record.stage.unwrap_or_default();
                 let fate = format!(
@@ -169,6 +200,12 @@ impl Notes {
             Event::Queued { .. } | Event::Held { .. } | Event::Marked { .. } => {}
         }
         self.write_known(HELD_BACK)
+    }
+
+    fn impaired(&mut self, packet: PacketId, how: impl FnOnce(&mut Impaired)) {
+        if let Some(inside) = self.inside.get_mut(&packet) {
+            how(&mut inside.impaired);
+        }
     }
 
     /// Octets of packets that are not written yet.
@@ -206,6 +243,19 @@ impl Notes {
         }
         if inside.resent > 0 {
             let _ = write!(comment, " resent={}", inside.resent);
+        }
+        let Impaired { copy_of, overtaken, bits, found, cut_from } = inside.impaired;
+        if let Some(of) = copy_of {
+            let _ = write!(comment, " copy-of={}", of.0);
+        }
+        if overtaken > 0 {
+            let _ = write!(comment, " overtaken={overtaken}");
+        }
+        if bits > 0 {
+            let _ = write!(comment, " corrupted={bits} checksum={}", if found { "fails" } else { "passes" });
+        }
+        if let Some(from) = cut_from {
+            let _ = write!(comment, " truncated-from={from}");
         }
         if inside.background {
             comment.push_str(" origin=background");

@@ -49,12 +49,20 @@ pub struct DirectionTotals {
     pub entered: u64,
     /// Their octets.
     pub entered_bytes: u64,
+    /// Copies of packets that came into being in it. Absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub copied: u64,
     /// Packets that left it at the other end.
     pub left: u64,
     /// Their octets.
     pub left_bytes: u64,
     /// Packets dropped, by the reason. A reason that did not occur is absent.
     pub dropped: BTreeMap<&'static str, u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(packets: &u64) -> bool {
+    *packets == 0
 }
 
 /// What became of the packets of traffic sources.
@@ -94,6 +102,7 @@ impl From<&Totals> for DirectionTotals {
         Self {
             entered: totals.entered,
             entered_bytes: totals.entered_bytes,
+            copied: totals.copied,
             left: totals.left,
             left_bytes: totals.left_bytes,
             dropped,
@@ -181,6 +190,12 @@ impl fmt::Display for Summary {
                 why.join(", ")
             );
             writeln!(f, "{}", line.trim_end())?;
+        }
+        for direction in Direction::BOTH {
+            let copied = self.direction(direction).copied;
+            if copied > 0 {
+                writeln!(f, "{copied} copies of packets were made on the way {direction}")?;
+            }
         }
         if self.held > 0 {
             writeln!(f, "{} packets are still inside", self.held)?;

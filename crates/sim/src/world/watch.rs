@@ -101,6 +101,17 @@ struct Transit {
     offset: u64,
     len: u64,
     copy: u32,
+    /// The receiver will find it damaged.
+    is_damaged: bool,
+    /// The first of those that a stage has made of one; `None`: there is no other.
+    copied: Option<PacketId>,
+}
+
+/// A packet and its copies inside the path: what is in them is lost if none arrives.
+#[derive(Clone, Copy, Debug)]
+struct Copies {
+    inside: u32,
+    has_arrived: bool,
 }
 
 #[derive(Default)]
@@ -121,6 +132,7 @@ pub(super) struct Watcher {
     /// The packet that is about to enter the path.
     leaving: Option<Transit>,
     inside: BTreeMap<PacketId, Transit>,
+    copies: BTreeMap<PacketId, Copies>,
     /// `None`: no flow is watched for its packets.
     fates: Option<Fates>,
     /// Losses of flows whose senders go by it, to be told.
@@ -132,7 +144,14 @@ impl Watcher {
     pub(super) fn new(told: Vec<bool>, packets: bool) -> Self {
         let flows = told.into_iter().map(|is_told| Watched { is_told, ..Watched::default() }).collect();
         let fates = packets.then(Fates::default);
-        Self { flows, leaving: None, inside: BTreeMap::new(), fates, news: Vec::new() }
+        Self {
+            flows,
+            leaving: None,
+            inside: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            fates,
+            news: Vec::new(),
+        }
     }
 
     pub(super) fn tells(&self, flow: usize) -> bool {
@@ -175,7 +194,7 @@ impl Watcher {
             copy += *resent;
         }
         watched.max = watched.max.max(offset + len);
-        self.leaving = Some(Transit { flow, sent: now, offset, len, copy });
+        self.leaving = Some(Transit { flow, sent: now, offset, len, copy, is_damaged: false, copied: None });
         if watch == Watch::Packets {
             watched.sightings.push(Sighting { at: now, seen: Seen::Sent { offset, len, copy } });
         }
@@ -200,20 +219,54 @@ impl Watcher {
             if let Some(fates) = &mut self.fates {
                 fates.take(&record);
             }
-            let why = match record.event {
-                Event::Dropped { why } => Some(why),
-                Event::Left => None,
-                _ => continue,
-            };
-            if let (Some(transit), Some(why)) = (self.inside.remove(&record.packet), why) {
-                let Transit { flow, sent, offset, len, copy } = transit;
-                let watched = &mut self.flows[flow];
-                if let Some(cause) = why.cause().filter(|_| watched.is_told) {
-                    self.news.push((flow, Truth::Lost { offset, len, cause }));
+            match record.event {
+                Event::Copied { of } => self.copied(of, record.packet),
+                Event::Corrupted { found: true, .. } | Event::Truncated { .. } => {
+                    if let Some(transit) = self.inside.get_mut(&record.packet) {
+                        transit.is_damaged = true;
+                    }
                 }
-                watched.losses.push(Dropped { at: record.at, sent, offset, len, copy, why });
+                Event::Dropped { why } => self.ended(&record, Some(why)),
+                Event::Left => self.ended(&record, None),
+                _ => {}
             }
         }
+    }
+
+    fn copied(&mut self, of: PacketId, copy: PacketId) {
+        let Some(original) = self.inside.get_mut(&of) else { return };
+        let first = *original.copied.get_or_insert(of);
+        let copies = self.copies.entry(first).or_insert(Copies { inside: 1, has_arrived: false });
+        copies.inside += 1;
+        let transit = *original;
+        self.inside.insert(copy, transit);
+    }
+
+    /// `why` it was dropped, or that it left.
+    fn ended(&mut self, record: &Record, why: Option<Why>) {
+        let Some(transit) = self.inside.remove(&record.packet) else { return };
+        // What comes damaged is dropped by whoever verifies it: the same as if the channel had lost it.
+        let why = why.or(transit.is_damaged.then_some(Why::Loss));
+        if let Some(first) = transit.copied
+            && let Some(copies) = self.copies.get_mut(&first)
+        {
+            copies.inside -= 1;
+            copies.has_arrived |= why.is_none();
+            let Copies { inside, has_arrived } = *copies;
+            if inside == 0 {
+                self.copies.remove(&first);
+            }
+            if inside > 0 || has_arrived {
+                return;
+            }
+        }
+        let Some(why) = why else { return };
+        let Transit { flow, sent, offset, len, copy, .. } = transit;
+        let watched = &mut self.flows[flow];
+        if let Some(cause) = why.cause().filter(|_| watched.is_told) {
+            self.news.push((flow, Truth::Lost { offset, len, cause }));
+        }
+        watched.losses.push(Dropped { at: record.at, sent, offset, len, copy, why });
     }
 
     /// The sender of `flow` has taken in `packet`.
@@ -272,7 +325,7 @@ mod tests {
     use airwire::time::Duration;
 
     use super::*;
-    use crate::world::World;
+    use crate::world::{World, WorldError};
 
     const PATH: &str = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Mbit\", delay = \"20ms\" }\n\
                         [[stage]]\nkind = \"loss\"\ndown = { model = \"list\", drop = [\"packet 5\", \"packet 9\"] }\n\
@@ -294,6 +347,48 @@ mod tests {
         );
         assert!(queue.window_reductions > 0, "{queue:?}");
         assert_eq!(queue.put_down_to_radio, 0);
+    }
+
+    /// A flow over a wire and these stages.
+    fn world_behind(stages: &str) -> World {
+        let path = format!(
+            "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"1Mbit\", delay = \"20ms\" }}\n{stages}"
+        );
+        World::one_flow(&path, "newreno", 30_000, 1).unwrap()
+    }
+
+    fn losses_behind(stages: &str) -> Vec<(u64, Why)> {
+        let mut world = world_behind(stages);
+        assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
+        world.losses(0).as_slice().iter().map(|dropped| (dropped.offset, dropped.why)).collect()
+    }
+
+    #[test]
+    fn a_copy_is_no_loss_and_what_is_copied_is_lost_with_the_last_of_its_copies() {
+        let twice = "[[stage]]\nkind = \"duplicate\"\ndown = { chance = 1 }\n";
+        let drops = |which: &str| {
+            format!("[[stage]]\nkind = \"loss\"\ndown = {{ model = \"list\", drop = [{which}] }}\n")
+        };
+        assert_eq!(losses_behind(twice), []);
+        // The handshake's two packets down come twice, too: the first segment with data is the fifth.
+        let of = |which: &str| losses_behind(&format!("{twice}{}", drops(which)));
+        assert_eq!(of("\"packet 5\""), []);
+        assert_eq!(of("\"packet 6\""), []);
+        assert_eq!(of("\"packets 5-6\"").len(), 1);
+        assert_eq!(of("\"packets 5-6\""), losses_behind(&drops("\"packet 3\"")));
+    }
+
+    #[test]
+    fn what_comes_damaged_is_lost_by_the_radio_and_the_receiver_finds_it_by_its_checksum() {
+        for stage in ["kind = \"corrupt\"", "kind = \"truncate\""] {
+            let losses = losses_behind(&format!("[[stage]]\n{stage}\ndown.chance = \"10%\"\n"));
+            assert!(!losses.is_empty() && losses.iter().all(|(_, why)| *why == Why::Loss), "{losses:?}");
+        }
+        // Bits that cancel are found by nobody, but here, where it is known what was sent.
+        let passing = "[[stage]]\nkind = \"corrupt\"\ndown = { chance = \"10%\", checksum = \"passes\", where = \"payload\" }\n";
+        let mut world = world_behind(passing);
+        assert!(matches!(world.run_to_end(Duration::from_secs(60)), Err(WorldError::Stream { .. })));
+        assert!(world.losses(0).as_slice().is_empty());
     }
 
     #[test]

@@ -1,0 +1,149 @@
+//! Some packets come more than once.
+//!
+//! A copy is a packet of its own, with a number of its own in the ground truth, which says of which packet it is one.
+
+use std::collections::BTreeMap;
+
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::Probability;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::chosen::{Affects, Chooser};
+use super::duplex::OneWaySettings;
+use crate::packet::{Direction, Packet};
+use crate::settings::{Invalid, Position};
+use crate::stage::{Event, NotLive, OneWay, Outbox};
+
+/// The settings of one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DuplicateConfig {
+    /// Of each packet to be chosen.
+    pub chance: Probability,
+    /// So many more of a chosen packet.
+    #[serde(default = "one")]
+    pub copies: u32,
+    /// From the packet to its first copy, and from each copy to the next.
+    #[serde(default)]
+    pub gap: Duration,
+    /// Which packets can be chosen.
+    #[serde(default)]
+    pub affects: Affects,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// More is a flood, and no network's mistake.
+const MOST_COPIES: u32 = 100;
+
+impl OneWaySettings for DuplicateConfig {
+    type Stage = Duplicate;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        match self.copies {
+            1..=MOST_COPIES => Ok(()),
+            _ => Err(Invalid::new("copies", format!("write a number from 1 to {MOST_COPIES}"))),
+        }
+    }
+
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Duplicate, String> {
+        let chosen = position.stream(seed, direction, "chosen");
+        Duplicate::new(self, chosen).map_err(|invalid| invalid.to_string())
+    }
+}
+
+/// One direction of the stage.
+#[derive(Debug)]
+pub struct Duplicate {
+    chooser: Chooser,
+    copies: u32,
+    gap: Duration,
+    /// Copies that are not due yet, in the order of their times, and of their making where these are the same.
+    waiting: BTreeMap<(Instant, u64), Packet>,
+    packets: u64,
+    chosen: u64,
+    copied: u64,
+}
+
+impl Duplicate {
+    /// An error if the settings are not valid.
+    pub fn new(config: &DuplicateConfig, chosen: Stream) -> Result<Self, Invalid> {
+        config.validate()?;
+        Ok(Self {
+            chooser: Chooser::new(config.chance, config.affects, chosen),
+            copies: config.copies,
+            gap: config.gap,
+            waiting: BTreeMap::new(),
+            packets: 0,
+            chosen: 0,
+            copied: 0,
+        })
+    }
+}
+
+impl OneWay for Duplicate {
+    type Config = DuplicateConfig;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        // A stage before this one may hand on a packet just when a copy is due.
+        self.handle_deadline(now, out);
+        self.packets += 1;
+        if !self.chooser.chooses(&packet) {
+            return out.forward(packet);
+        }
+        self.chosen += 1;
+        let copies: Vec<Packet> = (0..self.copies).map(|_| out.copy(&packet)).collect();
+        out.forward(packet);
+        for (copy, n) in copies.into_iter().zip(1..) {
+            self.copied += 1;
+            let at = now + self.gap * n;
+            if at == now {
+                out.forward(copy);
+            } else {
+                out.note(&copy, Event::Held { until: at });
+                self.waiting.insert((at, self.copied), copy);
+            }
+        }
+    }
+
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
+            out.forward(first.remove());
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.waiting.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    fn held(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn stats(&self) -> Value {
+        json!({
+            "packets_in": self.packets,
+            "chosen": self.chosen,
+            "copied": self.copied,
+            "waiting": self.waiting.len(),
+        })
+    }
+
+    fn check(&self, config: &DuplicateConfig) -> Result<(), NotLive> {
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
+    }
+
+    /// Copies that are made already come at the time that they were told.
+    fn reconfigure(&mut self, _now: Instant, config: &DuplicateConfig, _out: &mut Outbox) {
+        self.chooser.set(config.chance, config.affects);
+        self.copies = config.copies;
+        self.gap = config.gap;
+    }
+}
+
+#[cfg(test)]
+mod tests;

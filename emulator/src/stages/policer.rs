@@ -1,0 +1,154 @@
+//! A policer: a token bucket without a queue. What it has no tokens for is dropped at once.
+//!
+//! RFC 2697 §3 with one rate and two colours, colour-blind: the bucket is full in the beginning, a packet of B octets is
+//! conforming if there are B tokens, and one that is not takes none.
+
+use airwire::time::{Duration, Instant};
+use airwire::units::{Rate, Size};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::duplex::OneWaySettings;
+use crate::packet::{Direction, Packet};
+use crate::settings::{Invalid, Position};
+use crate::stage::{NotLive, OneWay, Outbox, Why};
+
+/// The settings of one direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicerConfig {
+    /// At which tokens come: CIR, IP headers included.
+    pub rate: Rate,
+    /// As many octets as there are tokens at most: CBS. A longer packet never passes.
+    pub burst: Size,
+}
+
+/// Beyond any buffer, and far from where the arithmetic ends.
+const LARGEST_BURST: u64 = 1_000_000_000_000;
+
+impl OneWaySettings for PolicerConfig {
+    type Stage = Policer;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        match self.burst.as_bytes() {
+            0 => Err(Invalid::new(
+                "burst",
+                "no packet would ever pass: write at least the longest one, such as \"1500B\"",
+            )),
+            1..=LARGEST_BURST => Ok(()),
+            _ => Err(Invalid::new("burst", "1000G at most")),
+        }
+    }
+
+    fn build(&self, _direction: Direction, _position: Position<'_>, _seed: u64) -> Result<Policer, String> {
+        Policer::new(self).map_err(|invalid| invalid.to_string())
+    }
+}
+
+/// One direction of the stage.
+#[derive(Debug)]
+pub struct Policer {
+    bucket: Bucket,
+    packets_in: u64,
+    bytes_in: u64,
+    dropped: u64,
+    bytes_dropped: u64,
+}
+
+/// Tokens in billionths of a bit: at R bit/s, R of them come each nanosecond, so nothing is ever rounded.
+#[derive(Debug)]
+struct Bucket {
+    rate: Rate,
+    full: u128,
+    tokens: u128,
+    /// As of when.
+    at: Instant,
+}
+
+const PER_OCTET: u128 = 8 * 1_000_000_000;
+
+impl Bucket {
+    fn new(config: &PolicerConfig) -> Self {
+        let full = u128::from(config.burst.as_bytes()) * PER_OCTET;
+        Self { rate: config.rate, full, tokens: full, at: Instant::ZERO }
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let elapsed: Duration = now - self.at;
+        let came = u128::from(elapsed.as_nanos()) * u128::from(self.rate.as_bits_per_second());
+        self.tokens = self.full.min(self.tokens + came);
+        self.at = now;
+    }
+
+    fn take(&mut self, now: Instant, octets: usize) -> bool {
+        self.fill(now);
+        let needed = octets as u128 * PER_OCTET;
+        let is_enough = needed <= self.tokens;
+        if is_enough {
+            self.tokens -= needed;
+        }
+        is_enough
+    }
+}
+
+impl Policer {
+    /// An error if the settings are not valid.
+    pub fn new(config: &PolicerConfig) -> Result<Self, Invalid> {
+        config.validate()?;
+        Ok(Self { bucket: Bucket::new(config), packets_in: 0, bytes_in: 0, dropped: 0, bytes_dropped: 0 })
+    }
+}
+
+impl OneWay for Policer {
+    type Config = PolicerConfig;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        self.packets_in += 1;
+        self.bytes_in += packet.len() as u64;
+        if self.bucket.take(now, packet.len()) {
+            out.forward(packet);
+        } else {
+            self.dropped += 1;
+            self.bytes_dropped += packet.len() as u64;
+            out.drop(packet, Why::Policed);
+        }
+    }
+
+    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn held(&self) -> usize {
+        0
+    }
+
+    fn stats(&self) -> Value {
+        json!({
+            "packets_in": self.packets_in,
+            "bytes_in": self.bytes_in,
+            "packets_out": self.packets_in - self.dropped,
+            "bytes_out": self.bytes_in - self.bytes_dropped,
+            "dropped": self.dropped,
+            // As of the last packet.
+            "tokens": (self.bucket.tokens / PER_OCTET) as u64,
+        })
+    }
+
+    fn check(&self, config: &PolicerConfig) -> Result<(), NotLive> {
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
+    }
+
+    /// Tokens have come at the old rate until now. A smaller bucket keeps what it has room for; a larger one is not
+    /// filled up.
+    fn reconfigure(&mut self, now: Instant, config: &PolicerConfig, _out: &mut Outbox) {
+        self.bucket.fill(now);
+        let tokens = self.bucket.tokens;
+        self.bucket = Bucket { at: now, ..Bucket::new(config) };
+        self.bucket.tokens = tokens.min(self.bucket.full);
+    }
+}
+
+#[cfg(test)]
+mod tests;

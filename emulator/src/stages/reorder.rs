@@ -1,0 +1,265 @@
+//! Some packets are overtaken by later ones: by so many of them, or for so long.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::Probability;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::chosen::{Affects, Chooser};
+use super::duplex::OneWaySettings;
+use crate::packet::{Direction, Packet};
+use crate::settings::{Invalid, Position};
+use crate::stage::{Event, NotLive, OneWay, Outbox};
+
+/// The settings of one direction: `distance`, which is 1 if it is not there, or `time`.
+///
+/// By distance, a chosen packet goes on behind the next so many packets that are not chosen themselves. By time, it is
+/// kept for so long, and whatever comes meanwhile overtakes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderConfig {
+    /// Of each packet to be chosen.
+    pub chance: Probability,
+    /// So many packets overtake a chosen one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u32>,
+    /// With `distance`: between that and this, each number equally likely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance_up_to: Option<u32>,
+    /// With `distance`: a chosen packet waits no longer than this for others to come. Absent: 100 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Duration>,
+    /// In place of `distance`: a chosen packet is kept for so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Duration>,
+    /// With `time`: between that and this, uniform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_up_to: Option<Duration>,
+    /// Which packets can be chosen.
+    #[serde(default)]
+    pub affects: Affects,
+}
+
+/// When nothing else is said: longer than most gaps in a stream, shorter than most retransmission timers.
+const AT_MOST: Duration = Duration::from_millis(100);
+
+/// How long a chosen packet is kept.
+#[derive(Clone, Copy, Debug)]
+enum Keep {
+    Distance { least: u32, most: u32, at_most: Duration },
+    Time { least: Duration, most: Duration },
+}
+
+impl ReorderConfig {
+    fn keep(&self) -> Result<Keep, Invalid> {
+        let both = "a packet is overtaken by `distance` or by `time`: leave one out";
+        match (self.distance, self.time) {
+            (Some(_), Some(_)) => Err(Invalid::new("time", both)),
+            (Some(0), None) => Err(Invalid::new(
+                "distance",
+                "a packet that none overtakes is in its place: write at least 1",
+            )),
+            (None, Some(Duration::ZERO)) => Err(Invalid::new(
+                "time",
+                "a packet that is kept for no time is in its place: write for example \"10ms\"",
+            )),
+            (distance, None) => {
+                let least = distance.unwrap_or(1);
+                let most = self.distance_up_to.unwrap_or(least);
+                let at_most = self.at_most.unwrap_or(AT_MOST);
+                if self.time_up_to.is_some() {
+                    return Err(Invalid::new("time_up_to", both));
+                }
+                if most < least {
+                    return Err(Invalid::new("distance_up_to", format!("not less than `distance`, {least}")));
+                }
+                if at_most.is_zero() {
+                    return Err(Invalid::new(
+                        "at_most",
+                        "nothing comes in no time: write for example \"100ms\"",
+                    ));
+                }
+                Ok(Keep::Distance { least, most, at_most })
+            }
+            (None, Some(least)) => {
+                for (key, is_there) in
+                    [("distance_up_to", self.distance_up_to.is_some()), ("at_most", self.at_most.is_some())]
+                {
+                    if is_there {
+                        return Err(Invalid::new(
+                            key,
+                            "it belongs to `distance`, but a packet is kept by `time`: leave one out",
+                        ));
+                    }
+                }
+                let most = self.time_up_to.unwrap_or(least);
+                if most < least {
+                    return Err(Invalid::new("time_up_to", format!("not less than `time`, {least}")));
+                }
+                Ok(Keep::Time { least, most })
+            }
+        }
+    }
+}
+
+impl OneWaySettings for ReorderConfig {
+    type Stage = Reorder;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        self.keep().map(|_keep| ())
+    }
+
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Reorder, String> {
+        let stream = |purpose| position.stream(seed, direction, purpose);
+        Reorder::new(self, stream("chosen"), stream("kept")).map_err(|invalid| invalid.to_string())
+    }
+}
+
+/// One direction of the stage.
+#[derive(Debug)]
+pub struct Reorder {
+    chooser: Chooser,
+    keep: Keep,
+    /// How long or how far: one number for each packet.
+    kept: Stream,
+    /// Those that are kept, in the order in which they came.
+    held: BTreeMap<u64, Held>,
+    /// When they go on at the latest, each with its number.
+    due: BTreeSet<(Instant, u64)>,
+    /// Behind how many packets that were not kept they go on, each with its number.
+    behind: BTreeSet<(u64, u64)>,
+    packets: u64,
+    /// The latest that has gone on.
+    latest: u64,
+    /// Packets that went on without having been kept.
+    passed: u64,
+    chosen: u64,
+    overtaken: u64,
+    by_time: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    packet: Packet,
+    until: Instant,
+    behind: u64,
+}
+
+impl Reorder {
+    /// `chosen` decides about packets, `kept` about how far or how long.
+    pub fn new(config: &ReorderConfig, chosen: Stream, kept: Stream) -> Result<Self, Invalid> {
+        Ok(Self {
+            chooser: Chooser::new(config.chance, config.affects, chosen),
+            keep: config.keep()?,
+            kept,
+            held: BTreeMap::new(),
+            due: BTreeSet::new(),
+            behind: BTreeSet::new(),
+            packets: 0,
+            latest: 0,
+            passed: 0,
+            chosen: 0,
+            overtaken: 0,
+            by_time: 0,
+        })
+    }
+
+    /// Draws one number, whatever the settings.
+    fn until(&mut self, now: Instant) -> (Instant, u64) {
+        match self.keep {
+            Keep::Distance { least, most, at_most } => {
+                let more = self.kept.below(u64::from(most - least) + 1);
+                (now + at_most, self.passed + u64::from(least) + more)
+            }
+            Keep::Time { least, most } => {
+                let more = self.kept.below((most - least).as_nanos() + 1);
+                (now + least + Duration::from_nanos(more), u64::MAX)
+            }
+        }
+    }
+
+    fn release(&mut self, number: u64, out: &mut Outbox) {
+        let Some(Held { packet, until, behind }) = self.held.remove(&number) else { return };
+        self.due.remove(&(until, number));
+        self.behind.remove(&(behind, number));
+        if self.latest > number {
+            self.overtaken += 1;
+            if out.tells_events() {
+                let still_here = self.held.range(number..).count() as u64;
+                out.note(&packet, Event::Overtaken { packets: self.packets - number - still_here });
+            }
+        }
+        self.latest = self.latest.max(number);
+        out.forward(packet);
+    }
+}
+
+impl OneWay for Reorder {
+    type Config = ReorderConfig;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        // A stage before this one may hand on a packet just when one here is due.
+        self.handle_deadline(now, out);
+        self.packets += 1;
+        let (until, behind) = self.until(now);
+        if self.chooser.chooses(&packet) {
+            out.note(&packet, Event::Held { until });
+            self.chosen += 1;
+            self.due.insert((until, self.packets));
+            self.behind.insert((behind, self.packets));
+            self.held.insert(self.packets, Held { packet, until, behind });
+            return;
+        }
+        self.passed += 1;
+        self.latest = self.packets;
+        out.forward(packet);
+        while let Some((_, number)) =
+            self.behind.first().copied().filter(|(behind, _)| *behind <= self.passed)
+        {
+            self.release(number, out);
+        }
+    }
+
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        while let Some((_, number)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
+            self.by_time += 1;
+            self.release(number, out);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.due.first().map(|(until, _)| *until)
+    }
+
+    fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    fn stats(&self) -> Value {
+        json!({
+            "packets_in": self.packets,
+            "chosen": self.chosen,
+            "overtaken": self.overtaken,
+            "by_time": self.by_time,
+            "held": self.held.len(),
+        })
+    }
+
+    fn check(&self, config: &ReorderConfig) -> Result<(), NotLive> {
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
+    }
+
+    /// Packets that are kept stay so for as long as they were told.
+    fn reconfigure(&mut self, _now: Instant, config: &ReorderConfig, _out: &mut Outbox) {
+        self.chooser.set(config.chance, config.affects);
+        if let Ok(keep) = config.keep() {
+            self.keep = keep;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

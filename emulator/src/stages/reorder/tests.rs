@@ -1,0 +1,267 @@
+use std::collections::BTreeMap;
+
+use super::super::testing::{Bench, SIGMAS, tcp, within_binomial};
+use super::*;
+
+fn by_distance(chance: f64, distance: u32) -> ReorderConfig {
+    ReorderConfig {
+        chance: Probability::new(chance),
+        distance: Some(distance),
+        distance_up_to: None,
+        at_most: None,
+        time: None,
+        time_up_to: None,
+        affects: Affects::All,
+    }
+}
+
+fn by_time(chance: f64, time: Duration) -> ReorderConfig {
+    ReorderConfig { distance: None, time: Some(time), ..by_distance(chance, 1) }
+}
+
+fn reorder(config: &ReorderConfig, seed: u64) -> Bench<Reorder> {
+    let stream = |purpose: &str| Stream::new(seed, purpose);
+    Bench::new(Reorder::new(config, stream("chosen"), stream("kept")).unwrap())
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// RFC 4737 §3.3: a packet is reordered if one that was sent later has come before it.
+fn reordered(order: &[u64]) -> Vec<u64> {
+    let mut next = 0;
+    let mut late = Vec::new();
+    for number in order {
+        if *number < next {
+            late.push(*number);
+        }
+        next = next.max(number + 1);
+    }
+    late
+}
+
+/// RFC 4737 §4.2.1: from the earliest packet that was sent later to the reordered one, in places of arrival.
+fn extents(order: &[u64]) -> BTreeMap<u64, u64> {
+    let late = reordered(order);
+    let extent = |number: &u64| {
+        let place = order.iter().position(|other| other == number).unwrap();
+        let first = order.iter().position(|other| other > number).unwrap();
+        (*number, (place - first) as u64)
+    };
+    late.iter().map(extent).collect()
+}
+
+#[test]
+fn a_chosen_packet_goes_behind_the_next_ones_that_are_not_chosen() {
+    for (seed, distance) in [(1, 1), (2, 3), (3, 10)] {
+        let mut bench = reorder(&by_distance(0.05, distance), seed);
+        bench.stream(4_000, ms(1));
+        bench.advance(at(10_000));
+        let chosen: Vec<u64> = bench
+            .events()
+            .into_iter()
+            .filter(|(_, event)| matches!(event, Event::Held { .. }))
+            .map(|(number, _)| number)
+            .collect();
+        // In front of which packet that was not chosen each of them would have been, sorted anew.
+        let mut passed = 0;
+        let mut places: Vec<(u64, u64, u64)> = Vec::new();
+        for number in 0..4_000 {
+            if chosen.contains(&number) {
+                places.push((passed + u64::from(distance), 1, number));
+            } else {
+                passed += 1;
+                places.push((passed, 0, number));
+            }
+        }
+        places.sort_unstable();
+        assert_eq!(bench.order(), places.iter().map(|(_, _, number)| *number).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn so_many_are_reordered_and_so_far_as_the_settings_say() {
+    for (seed, chance, distance) in [(1, 0.01, 1), (2, 0.02, 3), (3, 0.1, 5), (4, 0.5, 2)] {
+        let n = 20_000;
+        let mut bench = reorder(&by_distance(chance, distance), seed);
+        bench.stream(n, ms(1));
+        bench.advance(at(1_000_000));
+        let order = bench.order();
+        assert_eq!(order.len(), n as usize);
+        within_binomial(reordered(&order).len(), n as usize, chance);
+        assert_eq!(reordered(&order).len() as u64, bench.stage.overtaken);
+    }
+    // One that has no other chosen one near it is late by the distance exactly.
+    let mut bench = reorder(&by_distance(0.01, 4), 9);
+    bench.stream(3_000, ms(1));
+    bench.advance(at(100_000));
+    let extents = extents(&bench.order());
+    let late: Vec<u64> = extents.keys().copied().collect();
+    let alone = |number: &u64| late.iter().all(|other| other == number || other.abs_diff(*number) > 8);
+    assert!(late.iter().filter(|number| alone(number)).count() > 10);
+    for number in late.iter().filter(|number| alone(number)) {
+        assert_eq!(extents[number], 4, "packet {number}");
+    }
+    let told: BTreeMap<u64, u64> = bench
+        .events()
+        .into_iter()
+        .filter_map(|(number, event)| match event {
+            Event::Overtaken { packets } => Some((number, packets)),
+            _ => None,
+        })
+        .collect();
+    for number in late.iter().filter(|number| alone(number)) {
+        assert_eq!(told[number], 4);
+    }
+}
+
+#[test]
+fn every_distance_between_the_bounds_is_equally_likely() {
+    let config = ReorderConfig { distance_up_to: Some(6), ..by_distance(0.002, 3) };
+    let mut counts = BTreeMap::new();
+    for seed in 0..20 {
+        let mut bench = reorder(&config, seed);
+        bench.stream(20_000, ms(1));
+        for (_, event) in bench.events() {
+            if let Event::Overtaken { packets } = event {
+                *counts.entry(packets).or_insert(0) += 1;
+            }
+        }
+    }
+    // A few have another chosen one near them, and are overtaken by it as well, or are not.
+    let n: usize = (3..=6).map(|distance| counts[&distance]).sum();
+    assert!(n > 700);
+    for distance in 3..=6 {
+        within_binomial(counts[&distance], n, 0.25);
+    }
+    assert!(!counts.contains_key(&2) && !counts.contains_key(&10), "{counts:?}");
+}
+
+#[test]
+fn a_packet_behind_which_nothing_comes_goes_on_after_a_time() {
+    let mut bench = reorder(&by_distance(1.0, 3), 1);
+    bench.send(at(5), vec![0; 40]);
+    assert_eq!((bench.stage.held(), bench.stage.next_deadline()), (1, Some(at(105))));
+    bench.advance(at(1_000));
+    assert_eq!(bench.left[0].0, at(105));
+    assert_eq!(bench.events(), [(0, Event::Held { until: at(105) })], "none overtook it");
+    let mut bench = reorder(&ReorderConfig { at_most: Some(ms(7)), ..by_distance(1.0, 3) }, 1);
+    bench.send(at(5), vec![0; 40]);
+    bench.advance(at(1_000));
+    assert_eq!(bench.left[0].0, at(12));
+}
+
+#[test]
+fn by_time_a_packet_comes_so_much_later_whatever_has_overtaken_it() {
+    for (seed, chance) in [(1, 0.01), (2, 0.1), (3, 0.5)] {
+        let n = 20_000;
+        let mut bench = reorder(&by_time(chance, Duration::from_micros(10_500)), seed);
+        bench.stream(n, ms(1));
+        bench.advance(at(100_000));
+        let mut kept = 0;
+        for (left, packet) in &bench.left {
+            let after = *left - at(packet.id.0);
+            assert!(after.is_zero() || after == Duration::from_micros(10_500), "{after}");
+            kept += usize::from(!after.is_zero());
+        }
+        within_binomial(kept, n as usize, chance);
+        assert!(bench.left.is_sorted_by_key(|(left, _)| *left));
+    }
+    // The next ten come within 10.5 ms.
+    let mut bench = reorder(&by_time(0.001, Duration::from_micros(10_500)), 4);
+    bench.stream(20_000, ms(1));
+    bench.advance(at(100_000));
+    let order = bench.order();
+    let extents = extents(&order);
+    assert!(extents.len() > 5 && extents.values().all(|extent| *extent == 10), "{extents:?}");
+}
+
+#[test]
+fn times_between_the_bounds_are_uniform() {
+    let config = ReorderConfig { time_up_to: Some(ms(30)), ..by_time(1.0, ms(10)) };
+    let n = 20_000;
+    let mut bench = reorder(&config, 1);
+    bench.stream(n, ms(1));
+    bench.advance(at(100_000));
+    let times: Vec<f64> =
+        bench.left.iter().map(|(left, packet)| (*left - at(packet.id.0)).as_secs_f64()).collect();
+    assert!(times.iter().all(|time| (0.010..=0.030).contains(time)));
+    let mean = times.iter().sum::<f64>() / n as f64;
+    let deviation = 0.020 / (12.0 * n as f64).sqrt();
+    assert!((mean - 0.020).abs() <= SIGMAS * deviation, "{mean}");
+    for quarter in 0..4 {
+        let from = 0.010 + 0.005 * f64::from(quarter);
+        within_binomial(
+            times.iter().filter(|time| (from..from + 0.005).contains(*time)).count(),
+            n as usize,
+            0.25,
+        );
+    }
+}
+
+#[test]
+fn one_that_comes_just_when_a_kept_one_is_due_goes_behind_it() {
+    let mut bench = reorder(&by_time(1.0, ms(10)), 1);
+    bench.send(at(0), vec![0; 40]);
+    let config = by_time(0.0, ms(10));
+    assert!(bench.stage.check(&config).is_ok());
+    bench.stage.reconfigure(at(1), &config, &mut bench.out);
+    bench.send(at(5), vec![0; 40]);
+    bench.send(at(10), vec![0; 40]);
+    assert_eq!(bench.order(), [1, 0, 2]);
+    let told = bench.events();
+    assert_eq!(told, [(0, Event::Held { until: at(10) }), (0, Event::Overtaken { packets: 1 })]);
+    assert_eq!(bench.stage.held(), 0);
+    assert_eq!(bench.stage.stats()["overtaken"], 1);
+}
+
+#[test]
+fn only_what_it_affects_is_chosen_and_the_draws_are_the_same() {
+    let chosen = |affects, bytes: &dyn Fn(u64) -> Vec<u8>| {
+        let mut bench = reorder(&ReorderConfig { affects, ..by_time(0.3, ms(50)) }, 5);
+        for n in 0..2_000 {
+            bench.send(at(n), bytes(n));
+        }
+        let events = bench.events();
+        let held = events.iter().filter(|(_, event)| matches!(event, Event::Held { .. }));
+        held.map(|(number, _)| *number).collect::<Vec<_>>()
+    };
+    let mixed = |n: u64| if n % 2 == 0 { tcp(true, &[]) } else { tcp(true, &[1; 10]) };
+    let all = chosen(Affects::All, &mixed);
+    let (acks, data) = (chosen(Affects::Acks, &mixed), chosen(Affects::Data, &mixed));
+    assert_eq!(acks, all.iter().copied().filter(|n| n % 2 == 0).collect::<Vec<_>>());
+    assert_eq!(data, all.iter().copied().filter(|n| n % 2 == 1).collect::<Vec<_>>());
+}
+
+#[test]
+fn without_a_distance_and_a_time_one_packet_overtakes() {
+    let mut bench = reorder(&ReorderConfig { distance: None, ..by_distance(1.0, 9) }, 1);
+    bench.send(at(0), vec![0; 40]);
+    bench.stage.reconfigure(at(1), &by_distance(0.0, 9), &mut bench.out);
+    bench.send(at(2), vec![0; 40]);
+    assert_eq!(bench.order(), [1, 0]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_key() {
+    let base = by_distance(0.1, 3);
+    let time = by_time(0.1, ms(10));
+    for (config, key) in [
+        (ReorderConfig { distance: Some(0), ..base.clone() }, "distance"),
+        (ReorderConfig { distance_up_to: Some(2), ..base.clone() }, "distance_up_to"),
+        (ReorderConfig { at_most: Some(Duration::ZERO), ..base.clone() }, "at_most"),
+        (ReorderConfig { time: Some(ms(1)), ..base.clone() }, "time"),
+        (ReorderConfig { time_up_to: Some(ms(1)), ..base }, "time_up_to"),
+        (ReorderConfig { time: Some(Duration::ZERO), ..time.clone() }, "time"),
+        (ReorderConfig { time_up_to: Some(ms(9)), ..time.clone() }, "time_up_to"),
+        (ReorderConfig { distance_up_to: Some(9), ..time.clone() }, "distance_up_to"),
+        (ReorderConfig { at_most: Some(ms(9)), ..time }, "at_most"),
+    ] {
+        assert_eq!(config.validate().unwrap_err().key, key, "{config:?}");
+    }
+}

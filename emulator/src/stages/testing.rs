@@ -1,0 +1,109 @@
+//! One direction of a stage, driven by hand, and packets for it.
+
+use std::net::SocketAddr;
+
+use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::seq::Seq;
+use airwire::time::{Duration, Instant};
+
+use crate::packet::{Direction, Origin, Packet};
+use crate::stage::{Event, OneWay, Outbox, Record, Recording};
+
+/// 99.9 % of a normal distribution is within so many standard deviations.
+pub(super) const SIGMAS: f64 = 3.2905;
+
+/// Whether so many of `n` are what they should be, each of them with this probability.
+#[track_caller]
+pub(super) fn within_binomial(count: usize, n: usize, probability: f64) {
+    let (mean, deviation) = (n as f64 * probability, (n as f64 * probability * (1.0 - probability)).sqrt());
+    assert!(
+        (count as f64 - mean).abs() <= SIGMAS * deviation,
+        "{count} of {n}, expected {mean:.1} ± {deviation:.1}"
+    );
+}
+
+/// A stage, and what has come out of it.
+pub(super) struct Bench<S> {
+    pub(super) stage: S,
+    pub(super) out: Outbox,
+    /// In the order in which they came out.
+    pub(super) left: Vec<(Instant, Packet)>,
+    sent: u64,
+}
+
+impl<S: OneWay> Bench<S> {
+    pub(super) fn new(stage: S) -> Self {
+        Self { stage, out: Outbox::new(Recording::Events, false), left: Vec::new(), sent: 0 }
+    }
+
+    fn take(&mut self, now: Instant) {
+        self.left.extend(self.out.take().into_iter().map(|packet| (now, packet)));
+    }
+
+    /// Whatever is due until then, each at its own time.
+    pub(super) fn advance(&mut self, until: Instant) {
+        while let Some(at) = self.stage.next_deadline().filter(|at| *at <= until) {
+            self.out.begin(at, Some(0));
+            self.stage.handle_deadline(at, &mut self.out);
+            self.take(at);
+        }
+    }
+
+    /// A packet comes, after what was due before.
+    pub(super) fn send(&mut self, at: Instant, bytes: Vec<u8>) {
+        if let Some(before) = at.as_nanos().checked_sub(1) {
+            self.advance(Instant::from_nanos(before));
+        }
+        self.out.begin(at, Some(0));
+        let packet = self.out.originate(Direction::Down, Origin::Host, bytes);
+        self.sent += 1;
+        self.stage.handle_packet(at, packet, &mut self.out);
+        self.take(at);
+    }
+
+    /// So many packets of 40 octets, evenly spaced from the start.
+    pub(super) fn stream(&mut self, packets: u64, spacing: Duration) {
+        for n in 0..packets {
+            self.send(Instant::ZERO + spacing * n, vec![0; 40]);
+        }
+    }
+
+    /// The numbers of the packets in the order in which they came out.
+    pub(super) fn order(&self) -> Vec<u64> {
+        self.left.iter().map(|(_, packet)| packet.id.0).collect()
+    }
+
+    pub(super) fn records(&mut self) -> Vec<Record> {
+        self.out.take_records()
+    }
+
+    /// What happened, but for packets that came in, by packet.
+    pub(super) fn events(&mut self) -> Vec<(u64, Event)> {
+        let records = self.records().into_iter();
+        let told = records.filter(|record| !matches!(record.event, Event::Entered { .. }));
+        told.map(|record| (record.packet.0, record.event)).collect()
+    }
+}
+
+/// A TCP segment between two IPv4 or IPv6 addresses.
+pub(super) fn tcp(is_v4: bool, payload: &[u8]) -> Vec<u8> {
+    let ends =
+        if is_v4 { ["10.9.8.7:5001", "10.1.2.3:443"] } else { ["[2001:db8::1]:5001", "[2001:db8::2]:443"] };
+    let [src, dst] = ends.map(|end| end.parse::<SocketAddr>().unwrap());
+    let header = Header {
+        src,
+        dst,
+        seq: Seq(0x1234_5678),
+        ack: Seq(0x9abc_def0),
+        flags: Flags::ACK,
+        window: 0x4321,
+        ecn: Ecn::NotEct,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: 77,
+    };
+    let mut packet = Vec::new();
+    segment::emit(&mut packet, &header, &[], (payload, &[]));
+    packet
+}

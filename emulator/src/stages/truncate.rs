@@ -1,0 +1,118 @@
+//! Some packets lose their end. The lengths in their headers stay, and so do their checksums.
+
+use airwire::rng::Stream;
+use airwire::time::Instant;
+use airwire::units::{Probability, Size};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::chosen::{Affects, Chooser};
+use super::duplex::OneWaySettings;
+use crate::packet::{Direction, Packet};
+use crate::settings::{Invalid, Position};
+use crate::stage::{Event, NotLive, OneWay, Outbox};
+
+/// The settings of one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TruncateConfig {
+    /// Of each packet to be chosen.
+    pub chance: Probability,
+    /// So many octets are left of a chosen packet; one that is not longer stays whole. Absent: any number from 1 to one
+    /// less than it has, each equally likely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Size>,
+    /// Which packets can be chosen.
+    #[serde(default)]
+    pub affects: Affects,
+}
+
+impl OneWaySettings for TruncateConfig {
+    type Stage = Truncate;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        match self.to.map(Size::as_bytes) {
+            Some(0) => Err(Invalid::new(
+                "to",
+                "nothing would be left: write at least \"1B\", or lose the packet in a stage `loss`",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Truncate, String> {
+        let stream = |purpose| position.stream(seed, direction, purpose);
+        Truncate::new(self, stream("chosen"), stream("length")).map_err(|invalid| invalid.to_string())
+    }
+}
+
+/// One direction of the stage.
+#[derive(Debug)]
+pub struct Truncate {
+    chooser: Chooser,
+    to: Option<u64>,
+    /// One number for each packet.
+    length: Stream,
+    packets: u64,
+    truncated: u64,
+    bytes_cut: u64,
+}
+
+impl Truncate {
+    /// `chosen` decides about packets, `length` about what is left of them.
+    pub fn new(config: &TruncateConfig, chosen: Stream, length: Stream) -> Result<Self, Invalid> {
+        config.validate()?;
+        Ok(Self {
+            chooser: Chooser::new(config.chance, config.affects, chosen),
+            to: config.to.map(Size::as_bytes),
+            length,
+            packets: 0,
+            truncated: 0,
+            bytes_cut: 0,
+        })
+    }
+}
+
+impl OneWay for Truncate {
+    type Config = TruncateConfig;
+
+    fn handle_packet(&mut self, _now: Instant, mut packet: Packet, out: &mut Outbox) {
+        self.packets += 1;
+        let from = packet.len() as u64;
+        let drawn = 1 + self.length.below(from.saturating_sub(1));
+        let to = self.to.unwrap_or(drawn);
+        if self.chooser.chooses(&packet) && to < from {
+            self.truncated += 1;
+            self.bytes_cut += from - to;
+            packet.bytes.truncate(to as usize);
+            out.note(&packet, Event::Truncated { from: from as usize, to: to as usize });
+        }
+        out.forward(packet);
+    }
+
+    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn held(&self) -> usize {
+        0
+    }
+
+    fn stats(&self) -> Value {
+        json!({ "packets_in": self.packets, "truncated": self.truncated, "bytes_cut": self.bytes_cut })
+    }
+
+    fn check(&self, config: &TruncateConfig) -> Result<(), NotLive> {
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
+    }
+
+    fn reconfigure(&mut self, _now: Instant, config: &TruncateConfig, _out: &mut Outbox) {
+        self.chooser.set(config.chance, config.affects);
+        self.to = config.to.map(Size::as_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use super::super::testing::{Bench, SIGMAS, tcp, within_binomial};
+use super::*;
+
+fn config(chance: f64, to: Option<u64>) -> TruncateConfig {
+    TruncateConfig { chance: Probability::new(chance), to: to.map(Size::bytes), affects: Affects::All }
+}
+
+fn truncate(config: &TruncateConfig, seed: u64) -> Bench<Truncate> {
+    let stream = |purpose: &str| Stream::new(seed, purpose);
+    Bench::new(Truncate::new(config, stream("chosen"), stream("length")).unwrap())
+}
+
+#[test]
+fn the_beginning_is_left_and_the_headers_say_what_they_said() {
+    let mut bench = truncate(&config(1.0, Some(30)), 1);
+    let packet = tcp(true, b"payload");
+    bench.send(Instant::ZERO, packet.clone());
+    bench.send(Instant::ZERO, packet[..30].to_vec());
+    bench.send(Instant::ZERO, packet[..31].to_vec());
+    assert!(bench.left.iter().all(|(_, left)| left.bytes == packet[..30]));
+    let cut = |packet, from| (packet, Event::Truncated { from, to: 30 });
+    assert_eq!(bench.events(), [cut(0, 47), cut(2, 31)], "one that is not longer is whole");
+    assert_eq!(bench.stage.stats()["bytes_cut"], 17 + 1);
+}
+
+#[test]
+fn any_length_below_its_own_is_equally_likely() {
+    let n = 50_000;
+    let mut bench = truncate(&config(1.0, None), 1);
+    for _ in 0..n {
+        bench.send(Instant::ZERO, vec![0; 11]);
+    }
+    for octets in 1..=10 {
+        let count = bench.left.iter().filter(|(_, packet)| packet.len() == octets).count();
+        within_binomial(count, n, 0.1);
+    }
+    let mean = bench.left.iter().map(|(_, packet)| packet.len()).sum::<usize>() as f64 / n as f64;
+    assert!((mean - 5.5).abs() <= SIGMAS * (8.25 / n as f64).sqrt(), "{mean}");
+}
+
+#[test]
+fn so_many_as_the_chance_says_and_none_that_it_does_not_affect() {
+    for (seed, chance) in [(1, 0.01), (2, 0.3)] {
+        let n = 50_000;
+        let mut bench = truncate(&config(chance, Some(20)), seed);
+        for _ in 0..n {
+            bench.send(Instant::ZERO, vec![0; 40]);
+        }
+        within_binomial(bench.left.iter().filter(|(_, packet)| packet.len() == 20).count(), n, chance);
+    }
+    let mut bench = truncate(&TruncateConfig { affects: Affects::Acks, ..config(1.0, Some(20)) }, 1);
+    bench.send(Instant::ZERO, tcp(false, b"data"));
+    bench.send(Instant::ZERO, tcp(false, b""));
+    assert_eq!(bench.left.iter().map(|(_, packet)| packet.len()).collect::<Vec<_>>(), [64, 20]);
+}
+
+#[test]
+fn there_is_nothing_to_cut_from_one_octet_or_none() {
+    let mut bench = truncate(&config(1.0, None), 1);
+    bench.send(Instant::ZERO, vec![7]);
+    bench.send(Instant::ZERO, Vec::new());
+    assert_eq!(bench.left.iter().map(|(_, packet)| packet.len()).collect::<Vec<_>>(), [1, 0]);
+    assert!(bench.events().is_empty());
+}
+
+#[test]
+fn a_length_can_change_under_way_and_none_is_refused() {
+    let mut bench = truncate(&config(1.0, Some(30)), 1);
+    bench.stage.reconfigure(Instant::ZERO, &config(1.0, Some(10)), &mut bench.out);
+    bench.send(Instant::ZERO, vec![0; 40]);
+    assert_eq!(bench.left[0].1.len(), 10);
+    assert_eq!(config(1.0, Some(0)).validate().unwrap_err().key, "to");
+    assert_eq!(bench.stage.check(&config(1.0, Some(0))).unwrap_err().setting, "to");
+}
