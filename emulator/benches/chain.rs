@@ -36,7 +36,7 @@ fn main() {
 }
 
 fn link(config: &LinkConfig) -> Box<dyn Stage> {
-    let make = |_, config: &LinkConfig| Link::new(config, None, Stream::new(1, "jitter"));
+    let make = |_, config: &LinkConfig| Link::new(config, Stream::new(1, "jitter").into());
     Box::new(Duplex::build(&both(config), make).expect("the settings are valid"))
 }
 

@@ -54,6 +54,7 @@
 #![warn(missing_docs)]
 
 pub mod capture;
+pub mod fading;
 pub mod machine;
 pub mod maths;
 pub mod output;

@@ -1,7 +1,9 @@
 //! The few functions that sampling needs, made of IEEE additions, multiplications and divisions only: the same
 //! bits on every machine. `f64::ln` and `f64::powf` are the platform's, and differ between platforms.
 
-use std::f64::consts::{LN_2, SQRT_2};
+use std::f64::consts::{LN_2, PI, SQRT_2};
+
+use airwire::rng::Stream;
 
 const MANTISSA: u64 = (1 << 52) - 1;
 const ONE: u64 = 1023 << 52;
@@ -56,6 +58,46 @@ fn exp_m1_near_zero(x: f64) -> f64 {
     x * sum
 }
 
+/// cos(2π · turns). Exact in the number of turns: a time of days loses nothing but what its own rounding has taken.
+pub fn cos_turns(turns: f64) -> f64 {
+    // From the nearest whole turn, in [0, 0.5]; then from the nearest end of the half turn, in [0, 0.25].
+    let rest = (turns - (turns + 0.5).floor()).abs();
+    let (rest, sign) = if rest > 0.25 { (0.5 - rest, -1.0) } else { (rest, 1.0) };
+    let square = (2.0 * PI * rest) * (2.0 * PI * rest);
+    let mut sum = 1.0;
+    for k in (1..12).rev() {
+        sum = 1.0 - square / f64::from((2 * k - 1) * (2 * k)) * sum;
+    }
+    sign * sum
+}
+
+/// A number from the standard normal distribution (Box and Muller). Draws twice.
+pub fn normal(stream: &mut Stream) -> f64 {
+    // In (0, 1].
+    let u = 1.0 - stream.unit();
+    (-2.0 * ln(u)).sqrt() * cos_turns(stream.unit())
+}
+
+/// Q(x): that a number from the standard normal distribution is larger, within 1e-12 of it.
+pub fn upper_tail(x: f64) -> f64 {
+    if x < 0.0 {
+        return 1.0 - upper_tail(-x);
+    }
+    let density = exp(-x * x / 2.0) / (2.0 * PI).sqrt();
+    if x < 3.0 {
+        // 1/2 − φ(x) (x + x³/3 + x⁵/15 + …)
+        let (mut term, mut sum) = (x, x);
+        for k in 1..60 {
+            term *= x * x / f64::from(2 * k + 1);
+            sum += term;
+        }
+        return 0.5 - density * sum;
+    }
+    // φ(x) / (x + 1/(x + 2/(x + 3/(x + …))))
+    let fraction = (1..60).rev().fold(x, |rest, k| x + f64::from(k) / rest);
+    density / fraction
+}
+
 /// base^exponent, for a positive normal base.
 pub fn pow(base: f64, exponent: f64) -> f64 {
     exp(exponent * ln(base))
@@ -84,5 +126,46 @@ mod tests {
         }
         assert_eq!((exp(800.0), exp(-800.0), exp_m1(0.0)), (f64::INFINITY, 0.0, 0.0));
         close(pow(1e-9, -1.0 / 1.5), 1e6);
+    }
+
+    #[test]
+    fn cosines_agree_with_the_platforms_own_and_repeat_with_each_turn() {
+        for n in -100..=100 {
+            let turns = f64::from(n) / 64.0;
+            let theirs = (2.0 * PI * turns).cos();
+            assert!((cos_turns(turns) - theirs).abs() < 2e-14, "{turns}");
+            assert_eq!(cos_turns(turns).to_bits(), cos_turns(turns + 65_536.0).to_bits());
+        }
+        assert_eq!([cos_turns(0.0), cos_turns(0.5), cos_turns(7.0)], [1.0, -1.0, 1.0]);
+        assert_eq!(cos_turns(0.25).abs(), cos_turns(-0.25).abs());
+        assert!(cos_turns(0.25).abs() < 1e-16);
+    }
+
+    #[test]
+    fn the_tail_of_the_normal_distribution_is_that_of_the_tables() {
+        for (x, q) in [
+            (0.0, 0.5),
+            (1.0, 0.158_655_253_931_457_05),
+            (2.0, 0.022_750_131_948_179_21),
+            (3.0, 0.001_349_898_031_630_094_5),
+            (5.0, 2.866_515_718_791_939e-7),
+            (-1.0, 0.841_344_746_068_542_9),
+        ] {
+            assert!((upper_tail(x) / q - 1.0).abs() < 1e-11, "{x}: {:e}", upper_tail(x));
+        }
+        assert!((upper_tail(2.999_999_9) / upper_tail(3.000_000_1) - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn normal_numbers_are_as_often_beyond_a_bound_as_the_tail_says() {
+        let mut stream = Stream::new(1, "test");
+        let n = 200_000;
+        let numbers: Vec<f64> = (0..n).map(|_| normal(&mut stream)).collect();
+        for bound in [-2.0, -0.5, 0.0, 1.0, 2.0, 3.0] {
+            let (count, p) =
+                (numbers.iter().filter(|number| **number > bound).count() as f64, upper_tail(bound));
+            let allowed = 3.2905 * (f64::from(n) * p * (1.0 - p)).sqrt();
+            assert!((count - f64::from(n) * p).abs() <= allowed, "{bound}: {count}");
+        }
     }
 }

@@ -168,6 +168,20 @@ impl Scenario {
         each.collect()
     }
 
+    /// What may make a run stand still that was not meant to: each with the stage and direction that it is about.
+    pub fn warnings(&self) -> Vec<String> {
+        let losses = self.stages.iter().filter_map(|stage| match &stage.config {
+            StageConfig::Loss(directions) => Some((stage, directions)),
+            _ => None,
+        });
+        let each = losses.flat_map(|(stage, directions)| {
+            directions.iter().filter_map(move |(direction, config)| {
+                Some(format!("{}.{direction}: {}", stage.name, config.warning()?))
+            })
+        });
+        each.collect()
+    }
+
     /// The same as [`to_toml`](Self::to_toml), for programs.
     pub fn to_json(&self) -> Json {
         let stages: Vec<Json> = self

@@ -688,6 +688,7 @@ fn rows(reference: &str, heading: &str) -> Vec<Row> {
 /// there, in every shape that knows keys of its own.
 const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ("## `link`", "link", "down", &[""]),
+    ("### `steps`", "link", "down.steps", &["every = '1s', within = '1ms'"]),
     ("### `queue`", "link", "down.queue", &[""]),
     ("## `loss`", "loss", "down", &["model = 'none'"]),
     ("### a state of `markov`", "loss", "down.states", &["name = 'a', to = {}"]),
@@ -875,6 +876,33 @@ fn check_says_ok_or_what_is_wrong_and_exits_with_2() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text(&output.stdout), format!("{good}: ok (1 stage)\n"));
     assert!(text(&output.stderr).starts_with(&format!("{bad}:4:10: there is no key `x` here\n")));
+}
+
+#[test]
+fn a_channel_that_stands_still_is_warned_of_where_it_is_checked_and_run() {
+    let loss = |step: &str| {
+        stage(
+            "loss",
+            &format!(
+                "name = \"air\"\ndown = {{ model = \"gilbert-elliott\", mean = \"2%\", burst = 30{step} }}"
+            ),
+        )
+    };
+    let files = Files::new("still", &[("still.toml", &loss("")), ("time.toml", &loss(", step = \"10ms\""))]);
+    let (still, time) = (files.path("still.toml"), files.path("time.toml"));
+    let output = airlink(&["check", &still, &time]);
+    assert_eq!(output.status.code(), Some(0));
+    let told = text(&output.stderr);
+    let beginning =
+        format!("{still}: warning: air.down: in the state \"bad\" 30 packets in a row are lost on average");
+    assert!(told.starts_with(&beginning) && told.lines().count() == 1, "{told}");
+    let sim = |file: &str| text(&airlink(&["sim", "-s", file, "--for", "1ms"]).stderr);
+    assert!(sim(&still).contains("air.down: in the state"), "{}", sim(&still));
+    assert!(!sim(&time).contains("air.down"));
+    // None of the presets, as they are their papers'.
+    for preset in presets::ALL {
+        assert_eq!(Scenario::load(preset.name).unwrap().warnings(), [""; 0], "{}", preset.name);
+    }
 }
 
 #[test]

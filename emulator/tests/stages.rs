@@ -12,7 +12,8 @@ use airlink::stages::chosen::Affects;
 use airlink::stages::corrupt::{Checksum, Corrupt, CorruptConfig, Part};
 use airlink::stages::duplex::{Duplex, OneWaySettings};
 use airlink::stages::duplicate::{Duplicate, DuplicateConfig};
-use airlink::stages::link::{Link, LinkConfig};
+use airlink::stages::link::schedule::Schedule;
+use airlink::stages::link::{Given, Link, LinkConfig, StepsConfig};
 use airlink::stages::loss::{Loss, LossConfig};
 use airlink::stages::outage::{Meanwhile, Outage, OutageConfig};
 use airlink::stages::policer::{Policer, PolicerConfig};
@@ -57,13 +58,14 @@ fn down_only<T>(config: T) -> Directions<T> {
 }
 
 fn link(config: &LinkConfig) -> Box<dyn Stage> {
-    let make = |_, config: &LinkConfig| Link::new(config, None, stream("link/jitter"));
+    let make = |_, config: &LinkConfig| Link::new(config, stream("link/jitter").into());
     Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
 }
 
 fn traced(trace: &str) -> Box<dyn Stage> {
     let config = LinkConfig { trace: Some("some.trace".into()), ..LinkConfig::default() };
-    let make = |_, config: &LinkConfig| Link::new(config, Some(Trace::parse(trace).unwrap()), stream("link"));
+    let given = Given { trace: Some(Trace::parse(trace).unwrap()), ..stream("link").into() };
+    let make = |_, config: &LinkConfig| Link::new(config, given.clone());
     Box::new(Duplex::build(&down_only(config), make).unwrap())
 }
 
@@ -653,6 +655,8 @@ fn impossible_sources_are_refused_with_what_was_meant() {
 enum Recipe {
     Link(LinkConfig),
     Traced(&'static str),
+    /// What it follows, and the steps of its delay.
+    Following(&'static str, StepsConfig),
     Loss(LossConfig),
     Outage(OutageConfig),
     Arq(ArqConfig),
@@ -690,12 +694,22 @@ impl Recipe {
         }
         match self {
             Self::Link(config) => Box::new(
-                Duplex::build(&both(config), |d, c| Link::new(c, None, stream(d, "jitter"))).unwrap(),
+                Duplex::build(&both(config), |d, c| Link::new(c, stream(d, "jitter").into())).unwrap(),
             ),
             Self::Traced(trace) => {
-                let trace = Trace::parse(trace).unwrap();
-                let make = |d, c: &LinkConfig| Link::new(c, Some(trace.clone()), stream(d, "jitter"));
+                let trace = Some(Trace::parse(trace).unwrap());
+                let make = |d, c: &LinkConfig| {
+                    Link::new(c, Given { trace: trace.clone(), ..stream(d, "jitter").into() })
+                };
                 Box::new(Duplex::build(&both(&LinkConfig::default()), make).unwrap())
+            }
+            Self::Following(schedule, steps) => {
+                let schedule = Some(Schedule::parse(schedule, true).unwrap());
+                let config = LinkConfig { steps: Some(*steps), ..LinkConfig::default() };
+                let make = |d, c: &LinkConfig| {
+                    Link::new(c, Given { schedule: schedule.clone(), ..stream(d, "jitter").into() })
+                };
+                Box::new(Duplex::build(&both(&config), make).unwrap())
             }
             Self::Loss(config) => {
                 let make = |d, c: &LossConfig| Loss::new(c, stream(d, "damage"), stream(d, "state"));
@@ -746,10 +760,10 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         .prop_map(|(rate, delay, jitter, queue)| {
             Recipe::Link(LinkConfig {
                 rate: rate.map(Rate::bits_per_second),
-                trace: None,
                 delay: us(delay),
                 jitter: us(jitter),
                 queue,
+                ..LinkConfig::default()
             })
         });
     let loss = prop_oneof![
@@ -790,6 +804,14 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
                 reach,
             )
         });
+    let schedules = prop_oneof![
+        Just("time ms,rate kbit\n0,500\n10,0\n13,20000\n20,0\n"),
+        Just("time,delay,rate\n0s,5ms,1Mbit\n1ms,40ms,1Mbit\n9ms,0ms,9kbit\n15ms,0s,0bit\n"),
+        Just("time ms,delay ms\n0,30\n7,0\n9,0\n"),
+    ];
+    let following = (schedules, 1_u64..50, 1_u64..50).prop_map(|(schedule, every, within)| {
+        Recipe::Following(schedule, StepsConfig { every: ms(every), within: ms(within), at: None })
+    });
     let chance = 0.0..1.0;
     let by_distance =
         (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, least, more, at_most)| {
@@ -842,6 +864,7 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         1 => policer.prop_map(Recipe::Policer),
         3 => link,
         1 => Just(Recipe::Traced("0\n1\n1\n4\n9\n")),
+        1 => following,
         3 => loss.prop_map(Recipe::Loss),
         1 => outage,
         2 => arq,

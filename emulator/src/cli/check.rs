@@ -28,7 +28,10 @@ impl Check {
         let mut exit = ExitCode::SUCCESS;
         for file in &self.files {
             match check(file) {
-                Ok(stages) => {
+                Ok((stages, warnings)) => {
+                    for warning in warnings {
+                        say::complain(format_args!("{file}: warning: {warning}\n"));
+                    }
                     let s = if stages == 1 { "" } else { "s" };
                     say::print(format_args!("{file}: ok ({stages} stage{s})\n"))?;
                 }
@@ -42,9 +45,10 @@ impl Check {
     }
 }
 
-/// Loads a scenario and builds its stages, which finds mistakes that loading does not. Returns the number of stages.
-fn check(file: &str) -> Result<usize, ScenarioError> {
+/// Loads a scenario and builds its stages, which finds mistakes that loading does not. Returns the number of stages, and
+/// what there is to warn of.
+fn check(file: &str) -> Result<(usize, Vec<String>), ScenarioError> {
     let scenario = Scenario::load(file)?;
     scenario.build(None, Recording::Off, false)?;
-    Ok(scenario.stages.len())
+    Ok((scenario.stages.len(), scenario.warnings()))
 }

@@ -47,6 +47,9 @@ impl ScenarioArgs {
         for (key, value) in &self.set {
             scenario.set(key, value)?;
         }
+        for warning in scenario.warnings() {
+            tracing::warn!("{}: {warning}", self.scenario);
+        }
         let seed = self.seed.unwrap_or(scenario.seed);
         Ok((scenario, seed))
     }

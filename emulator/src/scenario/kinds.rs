@@ -82,7 +82,7 @@ macro_rules! kinds {
 
 kinds! {
     /// A queue, the transmitter that empties it, and the wire behind that.
-    Link(Directions<LinkConfig>) { name: "link", has_both: true, paths: &["trace"], read: each_direction },
+    Link(Directions<LinkConfig>) { name: "link", has_both: true, paths: &["trace", "follow"], read: each_direction },
     /// A channel that damages packets.
     Loss(Directions<LossConfig>) { name: "loss", has_both: true, paths: &[], read: each_direction },
     /// Times at which nothing gets through.

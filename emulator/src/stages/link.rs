@@ -1,6 +1,5 @@
 //! A queue, the transmitter that empties it at a rate or by a trace, and the wire behind that.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use airwire::rng::Stream;
@@ -17,6 +16,15 @@ use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Misplaced, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox};
 
+mod following;
+pub mod schedule;
+mod wire;
+
+use following::Following;
+use schedule::{Schedule, ScheduleError};
+pub use wire::StepsConfig;
+use wire::{Steps, Wire};
+
 /// The settings of one direction: `rate`, `trace` or neither. With neither, a packet is on the wire at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,12 +35,21 @@ pub struct LinkConfig {
     /// Delivery opportunities in mahimahi's format, in place of a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
+    /// A schedule of the rate, the delay or both, in place of what it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<PathBuf>,
+    /// With `follow`: after the last line it begins again. Absent: the last line holds.
+    #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub is_looped: Option<bool>,
     /// Propagation.
     #[serde(default)]
     pub delay: Duration,
     /// Up to so much more propagation, uniformly distributed. A packet never overtakes another.
     #[serde(default)]
     pub jitter: Duration,
+    /// More propagation that changes every so often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepsConfig>,
     /// Where packets wait for the transmitter. Without a rate and without a trace none ever waits.
     #[serde(default)]
     pub queue: QueueConfig,
@@ -48,20 +65,94 @@ impl OneWaySettings for LinkConfig {
                 "a link has either a `rate` or a `trace` of delivery opportunities: leave one out",
             ));
         }
+        if self.trace.is_some() && self.follow.is_some() {
+            return Err(Invalid::new(
+                "follow",
+                "a link follows a `trace` of delivery opportunities or a schedule: leave one out",
+            ));
+        }
+        if self.is_looped.is_some() && self.follow.is_none() {
+            return Err(Invalid::new(
+                "loop",
+                "it belongs to `follow`, the file that begins again: leave it out",
+            ));
+        }
+        if let Some(steps) = &self.steps {
+            steps.validate().map_err(|invalid| invalid.within("steps"))?;
+        }
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
 
     fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), Misplaced> {
-        match self.trace.as_deref().map(load_trace) {
-            Some(Err(message)) => Err(Misplaced { key: "trace".to_owned(), message, help: None }),
-            Some(Ok(_)) | None => Ok(()),
+        let misplaced = |key: &str| {
+            let key = key.to_owned();
+            move |message| Misplaced { key, message, help: None }
+        };
+        self.trace.as_deref().map(load_trace).transpose().map_err(misplaced("trace"))?;
+        if let Some(schedule) = self.schedule().map_err(misplaced("follow"))? {
+            self.check_beside(&schedule).map_err(|Invalid { key, message }| misplaced(&key)(message))?;
         }
+        Ok(())
     }
 
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Link, String> {
-        let trace = self.trace.as_deref().map(load_trace).transpose()?;
-        let jitter = position.stream(seed, direction, "jitter");
-        Link::new(self, trace, jitter).map_err(|invalid| invalid.to_string())
+        let given = Given {
+            trace: self.trace.as_deref().map(load_trace).transpose()?,
+            schedule: self.schedule()?,
+            jitter: position.stream(seed, direction, "jitter"),
+            // The satellite is the same both ways.
+            steps: position.stream(seed, Direction::Down, "steps"),
+        };
+        Link::new(self, given).map_err(|invalid| invalid.to_string())
+    }
+}
+
+impl LinkConfig {
+    /// What the file holds that `follow` names.
+    fn schedule(&self) -> Result<Option<Schedule>, String> {
+        let Some(path) = self.follow.as_deref() else { return Ok(None) };
+        let schedule = Schedule::load(path, self.is_looped.unwrap_or_default());
+        schedule.map(Some).map_err(|error| match error {
+            ScheduleError::Line { line, wrong } => format!("{}:{line}: {wrong}", path.display()),
+            ScheduleError::Unreadable(..) => error.to_string(),
+        })
+    }
+
+    /// What the schedule says cannot be said here, too.
+    fn check_beside(&self, schedule: &Schedule) -> Result<(), Invalid> {
+        let twice = |key: &str| {
+            Err(Invalid::new(
+                key,
+                format!("the file that `follow` names has a column `{key}`: leave one out"),
+            ))
+        };
+        if schedule.has_rate() && self.rate.is_some() {
+            return twice("rate");
+        }
+        if schedule.has_delay() && !self.delay.is_zero() {
+            return twice("delay");
+        }
+        Ok(())
+    }
+}
+
+/// What a link is made of beside its settings.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The content of the file that `trace` names.
+    pub trace: Option<Trace>,
+    /// The content of the file that `follow` names.
+    pub schedule: Option<Schedule>,
+    /// Decides about jitter.
+    pub jitter: Stream,
+    /// Decides where the delay steps to.
+    pub steps: Stream,
+}
+
+impl From<Stream> for Given {
+    /// No files, and all randomness from one stream.
+    fn from(stream: Stream) -> Self {
+        Self { trace: None, schedule: None, jitter: stream.clone(), steps: stream }
     }
 }
 
@@ -77,7 +168,8 @@ fn load_trace(path: &Path) -> Result<Trace, String> {
 #[derive(Debug)]
 pub struct Link {
     /// Remembered to tell what changes.
-    trace: Option<PathBuf>,
+    config: LinkConfig,
+    schedule: Option<Schedule>,
     queue: Queue,
     transmitter: Transmitter,
     wire: Wire,
@@ -101,21 +193,34 @@ enum Transmitter {
         /// What an opportunity has begun, and the octets it still needs.
         sending: Option<(usize, Packet)>,
     },
+    Following(Following),
 }
 
 impl Link {
-    /// `trace` is the content of the file that `config` names, if it names one.
-    pub fn new(config: &LinkConfig, trace: Option<Trace>, jitter: Stream) -> Result<Self, Invalid> {
+    /// An error if the settings are not valid, alone or with the schedule.
+    pub fn new(config: &LinkConfig, given: Given) -> Result<Self, Invalid> {
         config.validate()?;
-        let transmitter = match (config.rate, trace) {
-            (_, Some(trace)) => Transmitter::ByTrace { cursor: Cursor::new(trace), sending: None },
-            (rate, None) => Transmitter::for_rate(rate),
+        let Given { trace, schedule, jitter, steps } = given;
+        if let Some(schedule) = &schedule {
+            config.check_beside(schedule)?;
+        }
+        let transmitter = match (config.rate, trace, &schedule) {
+            (_, Some(trace), _) => Transmitter::ByTrace { cursor: Cursor::new(trace), sending: None },
+            (_, None, Some(schedule)) if schedule.has_rate() => {
+                Transmitter::Following(Following::new(schedule.clone()))
+            }
+            (rate, None, _) => Transmitter::for_rate(rate),
         };
+        let delays = schedule.clone().filter(Schedule::has_delay);
+        let mut wire = Wire::new(config.delay, delays, Steps::new(steps), jitter);
+        wire.jitter = config.jitter;
+        wire.stepping = config.steps;
         Ok(Self {
-            trace: config.trace.clone(),
+            config: config.clone(),
+            schedule,
             queue: Queue::new(config.queue),
             transmitter,
-            wire: Wire::new(config.delay, config.jitter, jitter),
+            wire,
             packets_in: 0,
             bytes_in: 0,
         })
@@ -139,6 +244,9 @@ impl Link {
                         *sending = Some((end + pace.next(packet.len()), packet));
                     }
                 }
+            }
+            Transmitter::Following(following) => {
+                following.transmit(now, &mut self.queue, &mut self.wire, out)
             }
             Transmitter::ByTrace { cursor, sending } => {
                 while (sending.is_some() || !self.queue.is_empty()) && cursor.next() <= now {
@@ -180,6 +288,7 @@ impl Transmitter {
             Self::Immediate => false,
             Self::AtRate { sending, .. } => sending.is_some(),
             Self::ByTrace { sending, .. } => sending.is_some(),
+            Self::Following(following) => following.busy(),
         }
     }
 }
@@ -205,6 +314,7 @@ impl OneWay for Link {
                 *sending = Some((now + pace.next(packet.len()), packet));
             }
             Transmitter::AtRate { .. } => self.queue.push(now, packet, out),
+            Transmitter::Following(following) => following.take(now, packet, &mut self.queue, out),
             Transmitter::ByTrace { cursor, sending } => {
                 // Nobody made use of what went by while nothing waited. As in mm-link, a packet that arrives at the
                 // very time of an opportunity misses it.
@@ -226,6 +336,7 @@ impl OneWay for Link {
         let sent = match &self.transmitter {
             Transmitter::Immediate => None,
             Transmitter::AtRate { sending, .. } => sending.as_ref().map(|(end, _)| *end),
+            Transmitter::Following(following) => following.next_deadline(&self.queue),
             Transmitter::ByTrace { cursor, sending } => {
                 (sending.is_some() || !self.queue.is_empty()).then(|| cursor.next())
             }
@@ -237,7 +348,7 @@ impl OneWay for Link {
     }
 
     fn held(&self) -> usize {
-        self.queue.len() + usize::from(self.transmitter.busy()) + self.wire.flying.len()
+        self.queue.len() + usize::from(self.transmitter.busy()) + self.wire.flying()
     }
 
     fn stats(&self) -> Value {
@@ -248,15 +359,23 @@ impl OneWay for Link {
             "bytes_out": self.wire.bytes_out,
             "queue": self.queue.stats(),
             "transmitting": usize::from(self.transmitter.busy()),
-            "on_the_wire": self.wire.flying.len(),
+            "on_the_wire": self.wire.flying(),
         })
     }
 
     fn check(&self, config: &LinkConfig) -> Result<(), NotLive> {
-        if config.trace != self.trace {
+        if config.trace != self.config.trace {
             return Err(NotLive::new("trace", "a trace is read before the link starts"));
         }
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
+        if config.follow != self.config.follow {
+            return Err(NotLive::new("follow", "a schedule is read before the link starts"));
+        }
+        if config.is_looped != self.config.is_looped {
+            return Err(NotLive::new("loop", "a schedule is laid down before the link starts"));
+        }
+        let beside = self.schedule.as_ref().map_or(Ok(()), |schedule| config.check_beside(schedule));
+        let checked = config.validate().and(beside);
+        checked.map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     /// The packet under transmission keeps what it has already sent: its remaining bits go at the new rate. Packets
@@ -264,6 +383,8 @@ impl OneWay for Link {
     fn reconfigure(&mut self, now: Instant, config: &LinkConfig, out: &mut Outbox) {
         self.wire.delay = config.delay;
         self.wire.jitter = config.jitter;
+        self.wire.stepping = config.steps;
+        self.config = config.clone();
         self.queue.set_bounds(config.queue);
         match (&mut self.transmitter, config.rate) {
             (Transmitter::AtRate { pace, sending, .. }, Some(rate)) if pace.rate() != rate => match sending {
@@ -278,55 +399,10 @@ impl OneWay for Link {
                 self.transmit(now, out);
             }
             (Transmitter::Immediate, rate) => self.transmitter = Transmitter::for_rate(rate),
-            (Transmitter::AtRate { .. } | Transmitter::ByTrace { .. }, _) => {}
+            (Transmitter::AtRate { .. } | Transmitter::ByTrace { .. } | Transmitter::Following(_), _) => {}
         }
     }
 }
 
-/// Propagation: any number of packets at once, in their order.
-#[derive(Debug)]
-struct Wire {
-    delay: Duration,
-    jitter: Duration,
-    stream: Stream,
-    /// With the time at which each leaves; these never go back.
-    flying: VecDeque<(Instant, Packet)>,
-    packets_out: u64,
-    bytes_out: u64,
-}
-
-impl Wire {
-    fn new(delay: Duration, jitter: Duration, stream: Stream) -> Self {
-        Self { delay, jitter, stream, flying: VecDeque::new(), packets_out: 0, bytes_out: 0 }
-    }
-
-    /// `packet` is wholly on the wire at `at`.
-    fn launch(&mut self, at: Instant, packet: Packet, out: &mut Outbox) {
-        let mut landing = at + self.delay;
-        if !self.jitter.is_zero() {
-            landing += Duration::from_nanos(self.stream.below(self.jitter.as_nanos() + 1));
-        }
-        match self.flying.back() {
-            Some((last, _)) => self.flying.push_back((landing.max(*last), packet)),
-            None if landing == at => self.exit(packet, out),
-            None => self.flying.push_back((landing, packet)),
-        }
-    }
-
-    fn land(&mut self, now: Instant, out: &mut Outbox) {
-        while self.flying.front().is_some_and(|(landing, _)| *landing <= now) {
-            let (_, packet) = self.flying.pop_front().expect("it was just looked at");
-            self.exit(packet, out);
-        }
-    }
-
-    fn exit(&mut self, packet: Packet, out: &mut Outbox) {
-        self.packets_out += 1;
-        self.bytes_out += packet.len() as u64;
-        out.forward(packet);
-    }
-
-    fn next_landing(&self) -> Option<Instant> {
-        self.flying.front().map(|(landing, _)| *landing)
-    }
-}
+#[cfg(test)]
+mod tests;

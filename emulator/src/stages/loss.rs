@@ -14,13 +14,18 @@ use serde_json::{Value, json};
 
 use super::chosen::Affects;
 use super::duplex::OneWaySettings;
+use crate::fading::units::{Decibels, Distance, Frequency, Speed};
+use crate::fading::{Fading, FadingConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{NotLive, OneWay, Outbox, Why};
 
+pub(crate) mod bursts;
 pub mod list;
 mod markov;
+mod remarks;
 
+pub use bursts::Burst;
 use list::DropList;
 pub use list::Listed;
 use markov::{Chain, Damage};
@@ -33,8 +38,12 @@ use markov::{Chain, Damage};
 /// - `uniform`: each packet with the probability `per`
 /// - `bit-errors`: each bit with the probability `ber`, so a packet of L octets with 1 − (1 − ber)^(8L)
 /// - `gilbert-elliott`: two states with the packet error rates `good` and `bad`, left with the probabilities
-///   `good_to_bad` and `bad_to_good` at each `step` (P0 calls the four x, y, α and β); starts in the good one
+///   `good_to_bad` and `bad_to_good` at each `step` (P0 calls the four x, y, α and β); starts in the good one. In place of
+///   the four, `mean` and `burst`
 /// - `markov`: any `states`, with transitions at each `step`; starts in the first one
+/// - `rayleigh`: while the power that a mobile receives over many paths is `margin` below its mean, everything; with
+///   `deviation` and `decorrelation` under slow fading as well
+/// - `shadowing`: while what stands in the way takes more than the `margin`, everything
 /// - `list`: exactly what `drop` names
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +68,12 @@ pub struct LossConfig {
     /// Of `gilbert-elliott`: the probability at each step to leave the bad state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_to_good: Option<Probability>,
+    /// Of `gilbert-elliott`: the share of packets that is lost on average, all of them in bursts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Probability>,
+    /// Of `gilbert-elliott`, with `mean`: how long a burst of losses is on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
     /// Of `markov`: at least one. The channel starts in the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<Vec<State>>,
@@ -66,6 +81,21 @@ pub struct LossConfig {
     /// "10ms" (a step each time it has passed, whether packets come or not).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
+    /// Of `rayleigh` and `shadowing`: how fast the mobile moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Speed>,
+    /// Of `rayleigh`: the frequency of the carrier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<Frequency>,
+    /// Of `rayleigh` and `shadowing`: how far the mean (with slow fading: the median) of the power is above what is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<Decibels>,
+    /// Of `shadowing`, and if it is there also of `rayleigh`: the standard deviation of slow fading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<Decibels>,
+    /// With `deviation`: the distance over which the correlation of slow fading falls to 1/e.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decorrelation: Option<Distance>,
     /// Of `list`: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7", "packets 100-110",
     /// "ack 3". All count from 1, in this direction: packets of any kind through this stage; segments and ACKs in
     /// each flow apart. A segment is one that carries new data; its retransmission is one that carries its first
@@ -92,6 +122,10 @@ pub enum Model {
     GilbertElliott,
     /// Any number of states.
     Markov,
+    /// Fast fading, and slow fading if it is told.
+    Rayleigh,
+    /// Slow fading.
+    Shadowing,
     /// A list of packets.
     List,
 }
@@ -145,6 +179,16 @@ impl From<Step> for String {
 }
 
 impl Model {
+    const WITH_SETTINGS: [Self; 7] = [
+        Self::Uniform,
+        Self::BitErrors,
+        Self::GilbertElliott,
+        Self::Markov,
+        Self::Rayleigh,
+        Self::Shadowing,
+        Self::List,
+    ];
+
     const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -152,6 +196,8 @@ impl Model {
             Self::BitErrors => "bit-errors",
             Self::GilbertElliott => "gilbert-elliott",
             Self::Markov => "markov",
+            Self::Rayleigh => "rayleigh",
+            Self::Shadowing => "shadowing",
             Self::List => "list",
         }
     }
@@ -162,50 +208,18 @@ impl Model {
             Self::None => (&[], &[]),
             Self::Uniform => (&["per"], &[]),
             Self::BitErrors => (&["ber"], &[]),
-            Self::GilbertElliott => (&["good", "bad", "good_to_bad", "bad_to_good"], &["step"]),
+            Self::GilbertElliott => {
+                (&[], &["good", "bad", "good_to_bad", "bad_to_good", "mean", "burst", "step"])
+            }
             Self::Markov => (&["states"], &["step"]),
+            Self::Rayleigh => (&["speed", "carrier", "margin"], &["deviation", "decorrelation"]),
+            Self::Shadowing => (&["speed", "margin", "deviation", "decorrelation"], &[]),
             Self::List => (&["drop"], &[]),
         }
     }
 }
 
 impl LossConfig {
-    /// What a Gilbert–Elliott channel does on average, and what surprises in channels that step with each packet; empty
-    /// for other models.
-    pub fn remarks(&self) -> Vec<String> {
-        let step = self.step.unwrap_or_default();
-        let mut remarks = Vec::new();
-        if let (Some(good), Some(bad), Some(leave_good), Some(leave_bad)) =
-            (self.good, self.bad, self.good_to_bad, self.bad_to_good)
-        {
-            let [good, bad, alpha, beta] = [good, bad, leave_good, leave_bad].map(Probability::value);
-            let (mean, lasts) = ((good * beta + bad * alpha) / (alpha + beta), 1.0 / beta);
-            if mean.is_finite() && lasts.is_finite() {
-                let lasts = match step {
-                    Step::Packet => format!("{lasts:.1} packets"),
-                    Step::Every(time) => format!("{:.3} s", lasts * time.as_secs_f64()),
-                };
-                let whose = match self.affects {
-                    Affects::All => "packets",
-                    Affects::Data => "packets with data",
-                    Affects::Acks => "ACKs without data",
-                };
-                remarks.push(format!(
-                    "{:.2} % of the {whose} are lost on average; the bad state lasts {lasts} on average",
-                    100.0 * mean
-                ));
-            }
-        }
-        if matches!(self.model, Model::GilbertElliott | Model::Markov) && step == Step::Packet {
-            remarks.push(
-                "the state moves with packets alone: while nobody sends, a burst of losses does not end (step = \"10ms\" \
-                 goes by time)"
-                    .to_owned(),
-            );
-        }
-        remarks
-    }
-
     /// The model `none`, and the start of every other.
     pub fn none() -> Self {
         Self {
@@ -216,8 +230,15 @@ impl LossConfig {
             bad: None,
             good_to_bad: None,
             bad_to_good: None,
+            mean: None,
+            burst: None,
             states: None,
             step: None,
+            speed: None,
+            carrier: None,
+            margin: None,
+            deviation: None,
+            decorrelation: None,
             drop: None,
             affects: Affects::All,
         }
@@ -250,6 +271,17 @@ impl LossConfig {
         }
     }
 
+    /// The model `gilbert-elliott` by the mean loss and the mean burst.
+    pub fn bursts(mean: Probability, burst: Burst, step: Step) -> Self {
+        Self {
+            model: Model::GilbertElliott,
+            mean: Some(mean),
+            burst: Some(burst),
+            step: Some(step),
+            ..Self::none()
+        }
+    }
+
     /// The model `markov`. The channel starts in the first state.
     pub fn markov(states: Vec<State>, step: Step) -> Self {
         Self { model: Model::Markov, states: Some(states), step: Some(step), ..Self::none() }
@@ -258,6 +290,18 @@ impl LossConfig {
     /// The model `list`.
     pub fn list(drop: Vec<Listed>) -> Self {
         Self { model: Model::List, drop: Some(drop), ..Self::none() }
+    }
+}
+
+impl LossConfig {
+    /// Of `rayleigh` and `shadowing`, if all is there that they need.
+    fn fading(&self) -> Option<FadingConfig> {
+        Some(FadingConfig {
+            speed: self.speed?,
+            margin: self.margin?,
+            carrier: self.carrier,
+            slow: self.deviation.zip(self.decorrelation),
+        })
     }
 }
 
@@ -273,8 +317,15 @@ impl OneWaySettings for LossConfig {
             ("bad", self.bad.is_some()),
             ("good_to_bad", self.good_to_bad.is_some()),
             ("bad_to_good", self.bad_to_good.is_some()),
+            ("mean", self.mean.is_some()),
+            ("burst", self.burst.is_some()),
             ("states", self.states.is_some()),
             ("step", self.step.is_some()),
+            ("speed", self.speed.is_some()),
+            ("carrier", self.carrier.is_some()),
+            ("margin", self.margin.is_some()),
+            ("deviation", self.deviation.is_some()),
+            ("decorrelation", self.decorrelation.is_some()),
             ("drop", self.drop.is_some()),
         ];
         let (needed, allowed) = self.model.settings();
@@ -284,15 +335,12 @@ impl OneWaySettings for LossConfig {
                 return Err(Invalid::new(key, format!("the model \"{model}\" needs it: add `{key} = …`")));
             }
             if is_there && !needed.contains(&key) && !allowed.contains(&key) {
-                let goes_with =
-                    [Model::Uniform, Model::BitErrors, Model::GilbertElliott, Model::Markov, Model::List]
-                        .into_iter()
-                        .filter(|model| {
-                            model.settings().0.contains(&key) || model.settings().1.contains(&key)
-                        })
-                        .map(|model| format!("\"{}\"", model.name()))
-                        .collect::<Vec<_>>()
-                        .join(" or ");
+                let goes_with = Model::WITH_SETTINGS
+                    .into_iter()
+                    .filter(|model| model.settings().0.contains(&key) || model.settings().1.contains(&key))
+                    .map(|model| format!("\"{}\"", model.name()))
+                    .collect::<Vec<_>>()
+                    .join(" or ");
                 return Err(Invalid::new(
                     key,
                     format!(
@@ -310,6 +358,19 @@ impl OneWaySettings for LossConfig {
                     "the shortest step is {SHORTEST_STEP}: write \"packet\" for a step after each packet"
                 ),
             ));
+        }
+        if self.model == Model::GilbertElliott {
+            self.validate_two_states()?;
+        }
+        if self.deviation.is_some() != self.decorrelation.is_some() {
+            let missing = if self.deviation.is_none() { "deviation" } else { "decorrelation" };
+            return Err(Invalid::new(
+                missing,
+                format!("`deviation` and `decorrelation` belong together: add `{missing} = …`"),
+            ));
+        }
+        if let Some(fading) = self.fading() {
+            fading.validate()?;
         }
         match &self.states {
             Some(states) => markov::validate(states),
@@ -346,12 +407,13 @@ enum Channel {
     Clean,
     Memoryless(Damage),
     Chain(Chain),
+    Fading(Box<Fading>),
     List(DropList),
 }
 
 impl Channel {
-    /// `config` is valid.
-    fn new(config: &LossConfig) -> Self {
+    /// `config` is valid. `state` moves on only where there is fading.
+    fn new(config: &LossConfig, state: &mut Stream) -> Self {
         let per = |per: Option<Probability>| Damage::Packet(per.unwrap_or(Probability::ZERO).value());
         match config.model {
             Model::None => Self::Clean,
@@ -360,10 +422,10 @@ impl Channel {
                 Self::Memoryless(Damage::bit(config.ber.unwrap_or(Probability::ZERO).value()))
             }
             Model::GilbertElliott => {
-                let row = |to: Option<Probability>| to.unwrap_or(Probability::ZERO).value();
+                let [good, bad, leave_good, leave_bad] = config.two_states().unwrap_or_default();
                 Self::Chain(Chain::two(
-                    [per(config.good), per(config.bad)],
-                    [row(config.good_to_bad), row(config.bad_to_good)],
+                    [good, bad].map(Damage::Packet),
+                    [leave_good, leave_bad],
                     config.step.unwrap_or_default(),
                 ))
             }
@@ -371,6 +433,10 @@ impl Channel {
                 let states = config.states.as_deref().unwrap_or_default();
                 Self::Chain(Chain::new(states, config.step.unwrap_or_default()))
             }
+            Model::Rayleigh | Model::Shadowing => match config.fading() {
+                Some(fading) => Self::Fading(Box::new(Fading::new(&fading, state))),
+                None => Self::Clean,
+            },
             Model::List => Self::List(DropList::new(config.drop.as_deref().unwrap_or_default())),
         }
     }
@@ -379,11 +445,11 @@ impl Channel {
 impl Loss {
     /// `damage` decides about packets, `state` about the channel's state: two streams, so that changing one
     /// model's numbers shifts nothing in the other.
-    pub fn new(config: &LossConfig, damage: Stream, state: Stream) -> Result<Self, Invalid> {
+    pub fn new(config: &LossConfig, damage: Stream, mut state: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
             affects: config.affects,
-            channel: Channel::new(config),
+            channel: Channel::new(config, &mut state),
             packets: 0,
             damage,
             state,
@@ -408,6 +474,7 @@ impl OneWay for Loss {
             Channel::Chain(chain) => {
                 (draw < chain.pass(now, packet.len(), &mut self.state)).then_some(Why::Loss)
             }
+            Channel::Fading(fading) => fading.loses(now).then_some(Why::Loss),
             Channel::List(list) => list.names(self.packets, &packet.bytes).then_some(Why::Listed),
         };
         match damaged {
@@ -441,7 +508,7 @@ impl OneWay for Loss {
         match &self.channel {
             Channel::Chain(chain) => stats["state"] = chain.state_name().into(),
             Channel::List(list) => stats["flows"] = list.flows().into(),
-            Channel::Clean | Channel::Memoryless(_) => {}
+            Channel::Clean | Channel::Memoryless(_) | Channel::Fading(_) => {}
         }
         stats
     }
@@ -450,11 +517,15 @@ impl OneWay for Loss {
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// A new channel; a chain stays in the state that it is in, if there still is one of that name. Packets and a
+    /// A new channel. Fading goes on from where it is; a chain stays in the state that it is in, if there still is one of that name. Packets and a
     /// list's flows are counted on.
     fn reconfigure(&mut self, now: Instant, config: &LossConfig, _out: &mut Outbox) {
         self.affects = config.affects;
-        let mut channel = Channel::new(config);
+        if let (Some(new), Channel::Fading(old)) = (config.fading(), &mut self.channel) {
+            old.set(&new);
+            return;
+        }
+        let mut channel = Channel::new(config, &mut self.state);
         if let Channel::Chain(chain) = &mut channel {
             chain.begin(now);
         }

@@ -17,7 +17,7 @@ pub mod queue;
 pub mod reorder;
 pub mod station;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod times;
 pub mod trace;
 pub mod traffic;

@@ -10,11 +10,11 @@ use crate::packet::{Direction, Origin, Packet};
 use crate::stage::{Event, OneWay, Outbox, Record, Recording};
 
 /// 99.9 % of a normal distribution is within so many standard deviations.
-pub(super) const SIGMAS: f64 = 3.2905;
+pub(crate) const SIGMAS: f64 = 3.2905;
 
 /// Whether so many of `n` are what they should be, each of them with this probability.
 #[track_caller]
-pub(super) fn within_binomial(count: usize, n: usize, probability: f64) {
+pub(crate) fn within_binomial(count: usize, n: usize, probability: f64) {
     let (mean, deviation) = (n as f64 * probability, (n as f64 * probability * (1.0 - probability)).sqrt());
     assert!(
         (count as f64 - mean).abs() <= SIGMAS * deviation,
@@ -23,16 +23,16 @@ pub(super) fn within_binomial(count: usize, n: usize, probability: f64) {
 }
 
 /// A stage, and what has come out of it.
-pub(super) struct Bench<S> {
-    pub(super) stage: S,
-    pub(super) out: Outbox,
+pub(crate) struct Bench<S> {
+    pub(crate) stage: S,
+    pub(crate) out: Outbox,
     /// In the order in which they came out.
-    pub(super) left: Vec<(Instant, Packet)>,
+    pub(crate) left: Vec<(Instant, Packet)>,
     sent: u64,
 }
 
 impl<S: OneWay> Bench<S> {
-    pub(super) fn new(stage: S) -> Self {
+    pub(crate) fn new(stage: S) -> Self {
         Self { stage, out: Outbox::new(Recording::Events, false), left: Vec::new(), sent: 0 }
     }
 
@@ -41,7 +41,7 @@ impl<S: OneWay> Bench<S> {
     }
 
     /// Whatever is due until then, each at its own time.
-    pub(super) fn advance(&mut self, until: Instant) {
+    pub(crate) fn advance(&mut self, until: Instant) {
         while let Some(at) = self.stage.next_deadline().filter(|at| *at <= until) {
             self.out.begin(at, Some(0));
             self.stage.handle_deadline(at, &mut self.out);
@@ -50,7 +50,7 @@ impl<S: OneWay> Bench<S> {
     }
 
     /// A packet comes, after what was due before.
-    pub(super) fn send(&mut self, at: Instant, bytes: Vec<u8>) {
+    pub(crate) fn send(&mut self, at: Instant, bytes: Vec<u8>) {
         if let Some(before) = at.as_nanos().checked_sub(1) {
             self.advance(Instant::from_nanos(before));
         }
@@ -62,23 +62,23 @@ impl<S: OneWay> Bench<S> {
     }
 
     /// So many packets of 40 octets, evenly spaced from the start.
-    pub(super) fn stream(&mut self, packets: u64, spacing: Duration) {
+    pub(crate) fn stream(&mut self, packets: u64, spacing: Duration) {
         for n in 0..packets {
             self.send(Instant::ZERO + spacing * n, vec![0; 40]);
         }
     }
 
     /// The numbers of the packets in the order in which they came out.
-    pub(super) fn order(&self) -> Vec<u64> {
+    pub(crate) fn order(&self) -> Vec<u64> {
         self.left.iter().map(|(_, packet)| packet.id.0).collect()
     }
 
-    pub(super) fn records(&mut self) -> Vec<Record> {
+    pub(crate) fn records(&mut self) -> Vec<Record> {
         self.out.take_records()
     }
 
     /// What happened, but for packets that came in, by packet.
-    pub(super) fn events(&mut self) -> Vec<(u64, Event)> {
+    pub(crate) fn events(&mut self) -> Vec<(u64, Event)> {
         let records = self.records().into_iter();
         let told = records.filter(|record| !matches!(record.event, Event::Entered { .. }));
         told.map(|record| (record.packet.0, record.event)).collect()
@@ -86,7 +86,7 @@ impl<S: OneWay> Bench<S> {
 }
 
 /// A TCP segment between two IPv4 or IPv6 addresses.
-pub(super) fn tcp(is_v4: bool, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn tcp(is_v4: bool, payload: &[u8]) -> Vec<u8> {
     let ends =
         if is_v4 { ["10.9.8.7:5001", "10.1.2.3:443"] } else { ["[2001:db8::1]:5001", "[2001:db8::2]:443"] };
     let [src, dst] = ends.map(|end| end.parse::<SocketAddr>().unwrap());

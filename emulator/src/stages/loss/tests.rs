@@ -532,3 +532,180 @@ fn a_running_channel_takes_over_new_settings_and_stays_in_its_state() {
     assert!(pass(&mut channel, data(0)));
     assert_eq!((&channel.stats()["packets_in"], &channel.stats()["lost"]), (&3.into(), &1.into()));
 }
+
+/// What a chain with these steps loses in so many steps, a packet each: how many, and the number of bursts.
+fn lost_in_bursts(config: &LossConfig, seed: u64, packets: u64, spacing: Duration) -> (f64, f64) {
+    let mut loss = loss(config, seed);
+    let fates: Vec<bool> =
+        (0..packets).map(|n| !passes(&mut loss, Instant::ZERO + spacing * n, vec![0; 40])).collect();
+    let lost = fates.iter().filter(|lost| **lost).count() as f64;
+    (lost, fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64)
+}
+
+#[test]
+fn bursts_have_their_mean_loss_and_their_mean_length() {
+    let ms = Duration::from_millis;
+    for (seed, mean, steps) in [(1, 0.02, 4.0), (2, 0.1, 1.0), (3, 0.3, 10.0), (4, 0.5, 1.0), (5, 0.01, 2.5)]
+    {
+        let by_packet = LossConfig::bursts(p(mean), Burst::Steps(steps), Step::Packet);
+        let by_time = LossConfig::bursts(p(mean), Burst::Steps(steps), Step::Every(ms(10)));
+        let lasting = LossConfig::bursts(
+            p(mean),
+            Burst::Time(Duration::from_secs_f64(0.01 * steps)),
+            Step::Every(ms(10)),
+        );
+        for config in [by_packet, by_time, lasting] {
+            config.validate().unwrap();
+            let n = 300_000;
+            let (lost, bursts) = lost_in_bursts(&config, seed, n, ms(10));
+            // Of a two-state chain with λ = 1 − α − β: n m (1 − m) (1 + λ) / (1 − λ); of geometric lengths: (1 − β) / β².
+            let [alpha, beta] = [mean / (steps * (1.0 - mean)), 1.0 / steps];
+            let lambda = 1.0 - alpha - beta;
+            let variance = n as f64 * mean * (1.0 - mean) * (1.0 + lambda) / (1.0 - lambda);
+            assert!((lost - n as f64 * mean).abs() <= SIGMAS * variance.sqrt(), "{config:?}: {lost}");
+            let deviation = ((1.0 - beta) / (beta * beta) / bursts).sqrt();
+            assert!(
+                (lost / bursts - steps).abs() <= SIGMAS * deviation + 1e-9,
+                "{config:?}: {}",
+                lost / bursts
+            );
+        }
+    }
+}
+
+#[test]
+fn bursts_are_the_channel_of_their_four_probabilities() {
+    // 2 % in bursts of 4: 0.02 / (4 · 0.98), and a quarter.
+    let config = LossConfig::bursts(p(0.02), Burst::Steps(4.0), Step::Packet);
+    assert_eq!(config.two_states(), Some([0.0, 1.0, 0.02 / 3.92, 0.25]));
+    let four = LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.02 / 3.92), p(0.25));
+    assert_eq!(lost_of(&config, 7, 50_000, 40), lost_of(&four, 7, 50_000, 40));
+    assert_eq!(
+        config.remarks()[..2],
+        [
+            "2.00 % of the packets are lost on average; the bad state lasts 4.0 packets on average",
+            "the same as good = 0, bad = 1, good_to_bad = 0.005102, bad_to_good = 0.250000",
+        ]
+    );
+}
+
+#[test]
+fn bursts_that_cannot_be_or_that_are_said_twice_are_refused() {
+    let steps = |mean, steps| LossConfig::bursts(p(mean), Burst::Steps(steps), Step::Packet);
+    let ms = Duration::from_millis;
+    let base = steps(0.02, 4.0);
+    for (config, key) in [
+        (steps(0.02, 0.9), "burst"),
+        (steps(0.02, f64::NAN), "burst"),
+        (steps(0.81, 4.0), "mean"),
+        (steps(1.0, 1e9), "mean"),
+        (LossConfig { burst: Some(Burst::Time(ms(40))), ..base.clone() }, "burst"),
+        (LossConfig::bursts(p(0.1), Burst::Time(ms(9)), Step::Every(ms(10))), "burst"),
+        (LossConfig { burst: None, ..base.clone() }, "burst"),
+        (LossConfig { mean: None, ..base.clone() }, "mean"),
+        (LossConfig { good: Some(p(0.1)), ..base.clone() }, "good"),
+        (LossConfig { bad_to_good: Some(p(0.1)), ..base.clone() }, "bad_to_good"),
+        (LossConfig { model: Model::Uniform, per: Some(p(0.1)), ..base }, "mean"),
+    ] {
+        assert_eq!(config.validate().unwrap_err().key, key, "{config:?}");
+    }
+    assert!(steps(0.8, 4.0).validate().is_ok() && steps(0.0, 1.0).validate().is_ok());
+}
+
+#[test]
+fn a_channel_that_stands_still_while_nobody_sends_is_warned_of() {
+    let warning = |config: &LossConfig| config.warning().unwrap_or_default();
+    let bursts = |steps, step| LossConfig::bursts(p(0.02), Burst::Steps(steps), step);
+    assert!(
+        warning(&bursts(20.0, Step::Packet)).starts_with("in the state \"bad\" 20 packets in a row are lost")
+    );
+    assert_eq!(warning(&bursts(4.9, Step::Packet)), "");
+    assert_ne!(warning(&bursts(5.0, Step::Packet)), "");
+    assert_eq!(warning(&bursts(20.0, Step::Every(Duration::from_millis(10)))), "");
+    // Where every second packet gets through, a long bad state is no standstill.
+    assert_eq!(warning(&LossConfig::gilbert_elliott(p(0.0), p(0.5), p(0.01), p(0.001))), "");
+    assert_ne!(warning(&LossConfig::gilbert_elliott(p(0.0), p(0.95), p(0.01), p(0.001))), "");
+    let state = |name: &str, per, to: &[(&str, f64)]| State {
+        name: name.to_owned(),
+        per: Some(p(per)),
+        ber: None,
+        to: to.iter().map(|(to, probability)| ((*to).to_owned(), p(*probability))).collect(),
+    };
+    let markov = |leaves: &[(&str, f64)]| {
+        LossConfig::markov(vec![state("in", 0.0, &[("out", 0.1)]), state("out", 1.0, leaves)], Step::Packet)
+    };
+    assert!(warning(&markov(&[])).starts_with("in the state \"out\" all packets are lost"));
+    assert_eq!(warning(&markov(&[("in", 0.5)])), "");
+    assert_eq!(warning(&LossConfig::uniform(p(0.99))), "");
+}
+
+fn fading(model: Model, carrier: Option<&str>, deviation: Option<&str>) -> LossConfig {
+    LossConfig {
+        model,
+        speed: Some("50km/h".parse().unwrap()),
+        margin: Some("5dB".parse().unwrap()),
+        carrier: carrier.map(|carrier| carrier.parse().unwrap()),
+        deviation: deviation.map(|deviation| deviation.parse().unwrap()),
+        decorrelation: deviation.map(|_| "20m".parse().unwrap()),
+        ..LossConfig::none()
+    }
+}
+
+/// One packet each second: far more than a wave length, and than the distance of decorrelation.
+#[test]
+fn fading_loses_as_much_as_its_formula_says() {
+    let ratio = 10_f64.powf(0.5);
+    for (config, share) in [
+        (fading(Model::Rayleigh, Some("2GHz"), None), 1.0 - (-1.0 / ratio).exp()),
+        (fading(Model::Shadowing, None, Some("4dB")), crate::maths::upper_tail(1.25)),
+    ] {
+        config.validate().unwrap();
+        let lost: usize = (0..50)
+            .map(|seed| {
+                let mut loss = loss(&config, seed);
+                (0..400)
+                    .filter(|second| !passes(&mut loss, Instant::from_secs(*second * 10), vec![0; 40]))
+                    .count()
+            })
+            .sum();
+        within_binomial(lost, 20_000, share);
+    }
+}
+
+#[test]
+fn what_comes_together_fades_together_and_a_new_margin_holds_at_once() {
+    let config = fading(Model::Rayleigh, Some("2GHz"), Some("6dB"));
+    let mut loss = loss(&config, 1);
+    for second in 0..300 {
+        let at = Instant::from_secs(second);
+        let first = passes(&mut loss, at, vec![0; 1500]);
+        assert_eq!(passes(&mut loss, at, vec![0; 40]), first);
+    }
+    let mut out = Outbox::new(Recording::Off, false);
+    let hopeless = LossConfig { margin: Some("-60dB".parse().unwrap()), ..config.clone() };
+    assert!(loss.check(&hopeless).is_ok());
+    loss.reconfigure(Instant::from_secs(300), &hopeless, &mut out);
+    assert!(!passes(&mut loss, Instant::from_secs(300), vec![0; 40]));
+    loss.reconfigure(Instant::from_secs(301), &LossConfig::none(), &mut out);
+    assert!(passes(&mut loss, Instant::from_secs(301), vec![0; 40]));
+    loss.reconfigure(Instant::from_secs(302), &config, &mut out);
+    assert!((302..400).any(|second| !passes(&mut loss, Instant::from_secs(second), vec![0; 40])));
+}
+
+#[test]
+fn fading_without_what_it_needs_or_with_what_it_does_not_is_refused() {
+    let fast = fading(Model::Rayleigh, Some("2GHz"), None);
+    let slow = fading(Model::Shadowing, None, Some("8dB"));
+    for (config, key) in [
+        (LossConfig { carrier: None, ..fast.clone() }, "carrier"),
+        (LossConfig { speed: None, ..fast.clone() }, "speed"),
+        (LossConfig { deviation: Some("8dB".parse().unwrap()), ..fast.clone() }, "decorrelation"),
+        (LossConfig { decorrelation: Some("8m".parse().unwrap()), ..fast.clone() }, "deviation"),
+        (LossConfig { per: Some(p(0.1)), ..fast.clone() }, "per"),
+        (LossConfig { margin: Some("100dB".parse().unwrap()), ..fast }, "margin"),
+        (LossConfig { carrier: Some("2GHz".parse().unwrap()), ..slow.clone() }, "carrier"),
+        (LossConfig { deviation: None, ..slow }, "deviation"),
+    ] {
+        assert_eq!(config.validate().unwrap_err().key, key, "{config:?}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Fading of a radio link: whether what is sent at a time arrives, by the power that is received then.
+//!
+//! Two processes, each by itself or both together (Suzuki's): fast fading by many paths, and slow fading by what stands
+//! in the way. Something is lost while the power is below a threshold that lies `margin` below its mean (in dB: the
+//! median, where there is slow fading).
+
+mod rayleigh;
+mod shadowing;
+pub mod units;
+
+use std::f64::consts::LN_10;
+
+use airwire::rng::Stream;
+use airwire::time::Instant;
+
+use crate::maths;
+use crate::settings::Invalid;
+use rayleigh::Rayleigh;
+use shadowing::Shadowing;
+use units::{Decibels, Distance, Frequency, Speed};
+
+/// The settings of both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FadingConfig {
+    pub(crate) speed: Speed,
+    pub(crate) margin: Decibels,
+    /// Of fast fading.
+    pub(crate) carrier: Option<Frequency>,
+    /// Of slow fading: the standard deviation, and the distance at which the correlation has fallen to 1/e.
+    pub(crate) slow: Option<(Decibels, Distance)>,
+}
+
+/// Metres per second.
+const LIGHT: f64 = 299_792_458.0;
+/// A satellite in low orbit has 7600 m/s.
+const FASTEST: f64 = 20_000.0;
+
+fn ratio(decibels: f64) -> f64 {
+    maths::exp(decibels / 10.0 * LN_10)
+}
+
+impl FadingConfig {
+    /// Refuses what is out of any range. Keys are those of the settings.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        let speed = self.speed.metres_per_second();
+        if !(1e-3..=FASTEST).contains(&speed) {
+            return Err(Invalid::new(
+                "speed",
+                "from 0.001m/s to 20000m/s: where nothing moves, either all is lost or nothing (\"3km/h\" is a pedestrian)",
+            ));
+        }
+        if self.carrier.is_some_and(|carrier| !(1e6..=1e12).contains(&carrier.hertz())) {
+            return Err(Invalid::new("carrier", "from 1MHz to 1000GHz, such as \"2GHz\""));
+        }
+        if self.margin.value().abs() > 60.0 {
+            return Err(Invalid::new("margin", "from -60dB to 60dB, such as \"10dB\""));
+        }
+        if let Some((deviation, decorrelation)) = self.slow {
+            if !(0.1..=30.0).contains(&deviation.value()) {
+                return Err(Invalid::new("deviation", "from 0.1dB to 30dB; 8dB is common for cities"));
+            }
+            if !(0.1..=100_000.0).contains(&decorrelation.metres()) {
+                return Err(Invalid::new("decorrelation", "from 0.1m to 100km; 20m is common for cities"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The largest Doppler shift, in Hz.
+    fn doppler(&self) -> Option<f64> {
+        self.carrier.map(|carrier| self.speed.metres_per_second() / LIGHT * carrier.hertz())
+    }
+
+    /// What it does on average; `whose` are packets or blocks.
+    pub(crate) fn remark(&self, whose: &str) -> String {
+        let below = 1.0 / ratio(self.margin.value());
+        match (self.doppler(), self.slow) {
+            (Some(doppler), None) => {
+                let (lost, rho) = (-maths::exp_m1(-below), below.sqrt());
+                let crossings = (2.0 * std::f64::consts::PI).sqrt() * doppler * rho * maths::exp(-below);
+                format!(
+                    "{:.2} % of the {whose} are lost on average, if they are spread evenly in time; {crossings:.3} fades a \
+                     second of {:.4} s on average (Doppler shift {doppler:.2} Hz)",
+                    100.0 * lost,
+                    lost / crossings
+                )
+            }
+            (None, Some((deviation, _))) => {
+                let lost = maths::upper_tail(self.margin.value() / deviation.value());
+                format!(
+                    "{:.2} % of the {whose} are lost on average, if they are spread evenly in time",
+                    100.0 * lost
+                )
+            }
+            (Some(doppler), Some(_)) => {
+                format!("fast and slow fading together (Doppler shift {doppler:.2} Hz)")
+            }
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// The power that is received, as a function of time.
+#[derive(Clone, Debug)]
+pub(crate) struct Fading {
+    threshold: f64,
+    fast: Option<Rayleigh>,
+    slow: Option<Shadowing>,
+    seeds: [u64; 2],
+}
+
+impl Fading {
+    /// `config` is valid. What the stream draws does not depend on it.
+    pub(crate) fn new(config: &FadingConfig, stream: &mut Stream) -> Self {
+        let mut fading =
+            Self { threshold: 0.0, fast: None, slow: None, seeds: [stream.bits(), stream.bits()] };
+        fading.set(config);
+        fading
+    }
+
+    /// New settings under way. Fast fading at another Doppler shift is that of the same paths; slow fading goes on from
+    /// what it is.
+    pub(crate) fn set(&mut self, config: &FadingConfig) {
+        let [fast, slow] = self.seeds;
+        self.threshold = 1.0 / ratio(config.margin.value());
+        self.fast = config.doppler().map(|doppler| Rayleigh::new(doppler, Stream::new(fast, "rayleigh")));
+        let speed = config.speed.metres_per_second();
+        self.slow = config.slow.map(|(deviation, decorrelation)| {
+            let (deviation, forgets_in) = (deviation.value(), decorrelation.metres() / speed);
+            match self.slow.take() {
+                Some(before) => before.with(deviation, forgets_in),
+                None => Shadowing::new(deviation, forgets_in, Stream::new(slow, "shadowing")),
+            }
+        });
+    }
+
+    /// Over its mean without slow fading. Times do not go back.
+    fn power(&mut self, now: Instant) -> f64 {
+        let fast = self.fast.as_ref().map_or(1.0, |fast| fast.power(now.as_secs_f64()));
+        let slow = self.slow.as_mut().map_or(1.0, |slow| ratio(slow.decibels(now)));
+        fast * slow
+    }
+
+    /// Whether what is sent at `now` is lost. Times do not go back.
+    pub(crate) fn loses(&mut self, now: Instant) -> bool {
+        self.power(now) < self.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Fast fading: many paths of about the same strength, from all sides, to a mobile that moves (Clarke's model).
+//!
+//! Y. R. Zheng and C. Xiao, "Improved models for the generation of multiple uncorrelated Rayleigh fading waveforms", IEEE
+//! Communications Letters 6(6), 2002: the in-phase and the quadrature component are sums of M sinusoids of one strength with
+//! Doppler shifts f_d cos α_n and f_d sin α_n, where α_n = (2πn − π + θ) / 4M and θ and all phases are uniform in [−π, π).
+//! Each has the autocorrelation J0(2π f_d τ), and they have none with each other.
+//!
+//! Choice: this model and not the one of their paper of 2003, whose sinusoids share one phase: at the start, before their
+//! frequencies have drawn them apart, that one has no Rayleigh distribution.
+
+use airwire::rng::Stream;
+
+use crate::maths::cos_turns;
+
+/// Choice: more than the paper's 8, so that deep fades, which need many paths to cancel, come as often as they should
+/// (within about a hundredth).
+const M: usize = 32;
+
+#[derive(Clone, Debug)]
+pub(super) struct Rayleigh {
+    /// Of both components: frequency in Hz, and phase in turns.
+    in_phase: [(f64, f64); M],
+    quadrature: [(f64, f64); M],
+}
+
+impl Rayleigh {
+    pub(super) fn new(doppler: f64, mut stream: Stream) -> Self {
+        let theta = stream.unit() - 0.5;
+        let mut phase = || stream.unit();
+        let mut component = |quarter: f64| {
+            std::array::from_fn(|n| {
+                // In turns. sin α is cos(α − a quarter).
+                let alpha = ((n + 1) as f64 - 0.5 + theta) / (4 * M) as f64;
+                (doppler * cos_turns(alpha - quarter), phase())
+            })
+        };
+        let in_phase = component(0.0);
+        Self { in_phase, quadrature: component(0.25) }
+    }
+
+    /// At a time in seconds; 1 on average.
+    pub(super) fn power(&self, at: f64) -> f64 {
+        let sum = |component: &[(f64, f64); M]| -> f64 {
+            component.iter().map(|(frequency, phase)| cos_turns(frequency * at + phase)).sum()
+        };
+        // Each sum has the mean square M/2.
+        let (x, y) = (sum(&self.in_phase), sum(&self.quadrature));
+        (x * x + y * y) / M as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::PI;
+
+    use super::*;
+    use crate::stages::testing::{SIGMAS, within_binomial};
+
+    fn rayleigh(doppler: f64, seed: u64) -> Rayleigh {
+        Rayleigh::new(doppler, Stream::new(seed, "test"))
+    }
+
+    /// J0 by its integral.
+    fn j0(x: f64) -> f64 {
+        const STEPS: u32 = 2_000;
+        let values = (0..STEPS).map(|n| (x * ((f64::from(n) + 0.5) * PI / f64::from(STEPS)).sin()).cos());
+        values.sum::<f64>() / f64::from(STEPS)
+    }
+
+    /// Whether the mean of independent values is this, by their own spread.
+    #[track_caller]
+    fn mean_is(values: &[f64], expected: f64) {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let allowed = SIGMAS * (variance / n).sqrt();
+        assert!((mean - expected).abs() <= allowed, "{mean}, expected {expected} ± {allowed}");
+    }
+
+    #[test]
+    fn at_any_time_the_power_is_exponential() {
+        for at in [0.0, 0.013, 1e5] {
+            let powers: Vec<f64> = (0..20_000).map(|seed| rayleigh(70.0, seed).power(at)).collect();
+            mean_is(&powers, 1.0);
+            for margin in [10.0_f64, 3.0, 1.0, 0.5] {
+                let below = powers.iter().filter(|power| **power < 1.0 / margin).count();
+                within_binomial(below, powers.len(), 1.0 - (-1.0 / margin).exp());
+            }
+        }
+    }
+
+    /// The power of two Gaussian components with the autocorrelation r has the covariance r².
+    #[test]
+    fn it_forgets_as_the_bessel_function_says() {
+        let doppler = 50.0;
+        for turns in [0.05, 0.1, 0.2, 0.3827, 0.6, 1.0, 2.3] {
+            let both: Vec<f64> = (0..20_000)
+                .map(|seed| {
+                    let fading = rayleigh(doppler, seed);
+                    (fading.power(3.0) - 1.0) * (fading.power(3.0 + turns / doppler) - 1.0)
+                })
+                .collect();
+            mean_is(&both, j0(2.0 * PI * turns).powi(2));
+        }
+    }
+
+    #[test]
+    fn fades_come_and_last_as_the_level_crossing_rate_says() {
+        let doppler = 20.0;
+        for decibels in [0.0, 5.0, 10.0] {
+            let below = 10.0_f64.powf(-decibels / 10.0);
+            let rho = below.sqrt();
+            let rate = (2.0 * PI).sqrt() * doppler * rho * (-below).exp();
+            let (step, seconds) = (1e-4, 5.0);
+            let runs: Vec<(f64, f64)> = (0..100)
+                .map(|seed| {
+                    let fading = rayleigh(doppler, seed);
+                    let fates: Vec<bool> = (0..(seconds / step) as u32)
+                        .map(|n| fading.power(f64::from(n) * step) < below)
+                        .collect();
+                    let fades = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+                    (fades / seconds, fates.iter().filter(|lost| **lost).count() as f64 * step / seconds)
+                })
+                .collect();
+            let (rates, shares): (Vec<f64>, Vec<f64>) = runs.iter().copied().unzip();
+            mean_is(&rates, rate);
+            mean_is(&shares, 1.0 - (-below).exp());
+            // The mean duration T of a fade: of each run, the time in fades less the number of fades times T is 0 on
+            // average.
+            let duration = (1.0 - (-below).exp()) / rate;
+            let rest: Vec<f64> = runs.iter().map(|(rate, share)| share - rate * duration).collect();
+            mean_is(&rest, 0.0);
+        }
+    }
+
+    #[test]
+    fn time_goes_at_the_doppler_shift_and_another_seed_is_another_place() {
+        let (slow, fast) = (rayleigh(10.0, 1), rayleigh(40.0, 1));
+        for n in 0..100 {
+            let at = f64::from(n) * 0.037;
+            assert!((slow.power(4.0 * at) - fast.power(at)).abs() < 1e-9);
+        }
+        assert!((rayleigh(10.0, 1).power(0.3) - rayleigh(10.0, 2).power(0.3)).abs() > 1e-6);
+    }
+}

@@ -1,0 +1,146 @@
+//! A Gilbert–Elliott channel by what people measure: the mean loss and the mean length of a burst.
+//!
+//! Nothing is lost in the good state and everything in the bad one. With m the mean loss and L the mean burst in steps,
+//! the bad state is left with β = 1/L and, since α/(α + β) = m, the good one with α = m / (L (1 − m)).
+
+use std::fmt;
+
+use airwire::time::Duration;
+use airwire::units::{Probability, exact_time};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{LossConfig, Step};
+use crate::settings::Invalid;
+
+/// How long a burst of losses is on average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Burst {
+    /// So many steps.
+    Steps(f64),
+    /// So long; of channels with steps in time.
+    Time(Duration),
+}
+
+const BURST: &str = "a number of steps such as 4, or a length of time such as \"40ms\"";
+
+impl Serialize for Burst {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Steps(steps) => serializer.serialize_f64(*steps),
+            Self::Time(time) => serializer.serialize_str(&exact_time(*time)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Burst {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrTime;
+        impl Visitor<'_> for NumberOrTime {
+            type Value = Burst;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(BURST)
+            }
+            fn visit_f64<E: de::Error>(self, steps: f64) -> Result<Burst, E> {
+                Ok(Burst::Steps(steps))
+            }
+            fn visit_i64<E: de::Error>(self, steps: i64) -> Result<Burst, E> {
+                Ok(Burst::Steps(steps as f64))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Burst, E> {
+                let time = text.parse().map(Burst::Time);
+                time.map_err(|_| E::custom(format!("`{text}` is not a burst: write {BURST}")))
+            }
+        }
+        deserializer.deserialize_any(NumberOrTime)
+    }
+}
+
+/// The two probabilities of leaving: the good state, and the bad one.
+pub(crate) fn leaving(mean: f64, steps: f64) -> [f64; 2] {
+    [mean / (steps * (1.0 - mean)), 1.0 / steps]
+}
+
+/// Refuses a mean loss that no bursts of so many steps have. Keys are `mean` and `burst`.
+pub(crate) fn validate(mean: Probability, steps: f64) -> Result<(), Invalid> {
+    if !(steps.is_finite() && (1.0..=1e12).contains(&steps)) {
+        return Err(Invalid::new("burst", "a burst is at least one step long: write for example 4"));
+    }
+    let most = steps / (steps + 1.0);
+    // Rounding of what was meant to be the most.
+    if mean.value() > most * (1.0 + 1e-12) {
+        return Err(Invalid::new(
+            "mean",
+            format!(
+                "between two bursts at least one step is good: bursts of {steps} steps lose {:.2} % at most",
+                100.0 * most
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The mean burst in steps of this length.
+pub(crate) fn in_steps(burst: Burst, step: Option<Duration>) -> Result<f64, Invalid> {
+    match (burst, step) {
+        (Burst::Steps(steps), _) => Ok(steps),
+        (Burst::Time(time), Some(step)) => Ok(time.as_nanos() as f64 / step.as_nanos() as f64),
+        (Burst::Time(_), None) => Err(Invalid::new(
+            "burst",
+            "a burst that lasts for a time belongs to steps in time: add `step = \"10ms\"`, or write a number of packets",
+        )),
+    }
+}
+
+impl LossConfig {
+    /// Of `gilbert-elliott`: the four probabilities `good`, `bad`, `good_to_bad` and `bad_to_good`, however they are
+    /// written.
+    pub fn two_states(&self) -> Option<[f64; 4]> {
+        if let (Some(mean), Some(burst)) = (self.mean, self.burst) {
+            let [good, bad] = leaving(mean.value(), in_steps(burst, self.step_in_time()).ok()?);
+            return Some([0.0, 1.0, good.min(1.0), bad]);
+        }
+        let four = [self.good?, self.bad?, self.good_to_bad?, self.bad_to_good?];
+        Some(four.map(Probability::value))
+    }
+
+    fn step_in_time(&self) -> Option<Duration> {
+        match self.step.unwrap_or_default() {
+            Step::Packet => None,
+            Step::Every(time) => Some(time),
+        }
+    }
+
+    /// Either the four probabilities, or the mean and the burst.
+    pub(super) fn validate_two_states(&self) -> Result<(), Invalid> {
+        let four = [
+            ("good", self.good),
+            ("bad", self.bad),
+            ("good_to_bad", self.good_to_bad),
+            ("bad_to_good", self.bad_to_good),
+        ];
+        let Some(pair) = self.mean.map(|_| "mean").or(self.burst.map(|_| "burst")) else {
+            let missing = four.iter().find(|(_, probability)| probability.is_none());
+            return missing.map_or(Ok(()), |(key, _)| {
+                Err(Invalid::new(
+                    *key,
+                    format!(
+                        "the model \"gilbert-elliott\" needs it: add `{key} = …`, or `mean` and `burst` in place of all four"
+                    ),
+                ))
+            });
+        };
+        if let Some((key, _)) = four.iter().find(|(_, probability)| probability.is_some()) {
+            return Err(Invalid::new(
+                *key,
+                format!(
+                    "it is one of the four probabilities that `{pair}` stands in place of: leave one out"
+                ),
+            ));
+        }
+        let needed = |key| Invalid::new(key, format!("`mean` and `burst` belong together: add `{key} = …`"));
+        let mean = self.mean.ok_or_else(|| needed("mean"))?;
+        let burst = self.burst.ok_or_else(|| needed("burst"))?;
+        validate(mean, in_steps(burst, self.step_in_time())?)
+    }
+}
