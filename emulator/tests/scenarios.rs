@@ -739,6 +739,8 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
             "model = 'independent', bler = 0",
             "model = 'per-tti', bler = 0",
             "model = 'gilbert-elliott', good = 0, bad = 0, good_to_bad = 0, bad_to_good = 0",
+            "model = 'rayleigh', speed = '1m/s', carrier = '1GHz', margin = '0dB'",
+            "model = 'shadowing', speed = '1m/s', margin = '0dB', deviation = '1dB', decorrelation = '1m'",
             "model = 'listed', lost = []",
         ],
     ),

@@ -184,7 +184,7 @@ impl Air {
         let count = blocks.len();
         let mut arriving = Vec::with_capacity(count);
         let mut blocks = blocks.into_iter();
-        self.channel.transmit(tti, count, |damaged| {
+        self.channel.transmit(tti, begins, count, |damaged| {
             let block = blocks.next().expect("the channel is asked about as many");
             let damaged = damaged || outage.is_some();
             on_each(&block, damaged);

@@ -4,8 +4,9 @@
 //! protocol sends when. The states of a Gilbert–Elliott channel have a stream of their own.
 
 use airwire::rng::Stream;
-use airwire::time::Duration;
+use airwire::time::{Duration, Instant};
 
+use crate::fading::Fading;
 use crate::rlc::config::BlockErrors;
 
 /// One direction's block errors.
@@ -17,6 +18,8 @@ pub(crate) struct Channel {
     /// The index of the next block.
     next_block: u64,
     state: State,
+    /// Of a model that fades.
+    power: Option<Box<Fading>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,17 +38,25 @@ enum State {
 impl Channel {
     /// `name` is the direction's, such as `radio/down`; it names the random streams.
     pub(crate) fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
-        Self {
-            model,
+        let mut channel = Self {
+            model: BlockErrors::default(),
             blocks: Stream::new(seed, &format!("{name}/blocks")),
             fading: Stream::new(seed, &format!("{name}/fading")),
             next_block: 0,
             state: State::Unknown,
-        }
+            power: None,
+        };
+        channel.set_model(model);
+        channel
     }
 
-    /// From the next block on `model` decides. The streams go on.
+    /// From the next block on `model` decides. The streams go on, and fading goes on from where it is.
     pub(crate) fn set_model(&mut self, model: BlockErrors) {
+        match (model.fading(), &mut self.power) {
+            (Some(config), Some(power)) => power.set(&config),
+            (Some(config), None) => self.power = Some(Box::new(Fading::new(&config, &mut self.fading))),
+            (None, _) => {}
+        }
         self.model = model;
     }
 
@@ -59,8 +70,9 @@ impl Channel {
         }
     }
 
-    /// Transmits `count` blocks in the TTI number `tti`, and calls `damaged` for each in order, with true if it is.
-    pub(crate) fn transmit(&mut self, tti: u64, count: usize, mut damaged: impl FnMut(bool)) {
+    /// Transmits `count` blocks in the TTI number `tti`, which begins at `at`, and calls `damaged` for each in order, with
+    /// true if it is.
+    pub(crate) fn transmit(&mut self, tti: u64, at: Instant, count: usize, mut damaged: impl FnMut(bool)) {
         let first = self.next_block;
         self.next_block += count as u64;
         let mut draws = std::iter::repeat_with(|| self.blocks.unit()).take(count);
@@ -77,6 +89,10 @@ impl Channel {
                 self.state = self.state.at(tti, down, up, draw);
                 let bler = if matches!(self.state, State::Bad { .. }) { bad } else { good };
                 draws.for_each(|draw| damaged(draw < bler.value()));
+            }
+            BlockErrors::Rayleigh { .. } | BlockErrors::Shadowing { .. } => {
+                let fades = self.power.as_mut().is_some_and(|power| power.loses(at));
+                draws.for_each(|_| damaged(fades));
             }
             BlockErrors::Listed { lost } => {
                 (first..).zip(draws).for_each(|(block, _)| damaged(lost.contains(&block)));
@@ -124,7 +140,7 @@ mod tests {
         let mut channel = Channel::new(model, 7, "radio/down");
         ttis.map(|(tti, count)| {
             let mut fates = Vec::new();
-            channel.transmit(tti, count, |lost| fates.push(lost));
+            channel.transmit(tti, Instant::from_millis(10 * tti), count, |lost| fates.push(lost));
             fates
         })
         .collect()
@@ -215,11 +231,68 @@ mod tests {
     #[test]
     fn a_change_of_the_rate_under_way_shifts_no_later_draw() {
         let mut changed = Channel::new(bler(1.0), 7, "radio/down");
-        changed.transmit(0, 5, |lost| assert!(lost));
+        changed.transmit(0, Instant::ZERO, 5, |lost| assert!(lost));
         changed.set_model(bler(0.1));
         let mut fates = Vec::new();
-        changed.transmit(1, 1000, |lost| fates.push(lost));
+        changed.transmit(1, Instant::from_millis(10), 1000, |lost| fates.push(lost));
         let always = decisions(bler(0.1), [(0, 5), (1, 1000)].into_iter());
         assert_eq!(fates, always[1]);
+    }
+
+    fn rayleigh(margin: &str) -> BlockErrors {
+        BlockErrors::Rayleigh {
+            speed: "50km/h".parse().unwrap(),
+            carrier: "2GHz".parse().unwrap(),
+            margin: margin.parse().unwrap(),
+            deviation: None,
+            decorrelation: None,
+        }
+    }
+
+    #[test]
+    fn in_a_fade_all_blocks_of_a_tti_are_damaged_and_as_many_ttis_as_the_formula_says() {
+        for decibels in [3, 10] {
+            let mut lost = 0;
+            for seed in 0..50 {
+                let mut channel = Channel::new(rayleigh(&format!("{decibels}dB")), seed, "radio/down");
+                // A second apart, which is 93 wave lengths.
+                for n in 0..400 {
+                    let mut fates = Vec::new();
+                    channel.transmit(100 * n, Instant::from_secs(n), 4, |lost| fates.push(lost));
+                    assert!(fates.iter().all(|fate| *fate == fates[0]));
+                    lost += usize::from(fates[0]);
+                }
+            }
+            let p = 1.0 - (-(10.0_f64.powf(-f64::from(decibels) / 10.0))).exp();
+            assert!((lost as f64 - 20_000.0 * p).abs() <= interval(20_000, p), "{decibels} dB: {lost}");
+        }
+    }
+
+    #[test]
+    fn a_fade_goes_by_time_and_a_new_margin_leaves_its_path_alone() {
+        let all = decisions(rayleigh("5dB"), (0..400).map(|tti| (tti, 1))).concat();
+        let some = decisions(rayleigh("5dB"), (0..400).step_by(7).map(|tti| (tti, 1))).concat();
+        assert_eq!(some, all.iter().copied().step_by(7).collect::<Vec<_>>());
+        assert!(all.iter().any(|lost| *lost) && all.iter().any(|lost| !*lost));
+        let mut channel = Channel::new(rayleigh("30dB"), 7, "radio/down");
+        channel.transmit(0, Instant::ZERO, 1, |_| {});
+        channel.set_model(rayleigh("5dB"));
+        let mut fates = vec![all[0]];
+        for tti in 1..400 {
+            channel.transmit(tti, Instant::from_millis(10 * tti), 1, |lost| fates.push(lost));
+        }
+        assert_eq!(fates, all);
+    }
+
+    #[test]
+    fn half_of_slow_fading_is_refused() {
+        let mut config = crate::rlc::config::RlcConfig::wcdma_384();
+        let BlockErrors::Rayleigh { speed, carrier, margin, .. } = rayleigh("5dB") else { unreachable!() };
+        let deviation = Some("8dB".parse().unwrap());
+        config.up.channel.errors =
+            BlockErrors::Rayleigh { speed, carrier, margin, deviation, decorrelation: None };
+        assert_eq!(config.validate().unwrap_err().key, "up.channel.errors.decorrelation");
+        config.up.channel.errors = rayleigh("99dB");
+        assert_eq!(config.validate().unwrap_err().key, "up.channel.errors.margin");
     }
 }

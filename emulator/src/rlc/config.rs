@@ -12,6 +12,8 @@ use super::switching::Switching;
 use super::umts::config::{FormatConfig, ReceiverConfig, SenderConfig};
 use super::umts::dch::Dch;
 use super::values::length;
+use crate::fading::FadingConfig;
+use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::settings::Invalid;
 use crate::stages::queue::QueueConfig;
 use crate::stages::times::Spells;
@@ -115,6 +117,32 @@ pub enum BlockErrors {
         /// The probability at each TTI to leave the bad state.
         bad_to_good: Probability,
     },
+    /// Fast fading: a TTI is damaged if the power that the mobile receives at its beginning is below what is needed.
+    Rayleigh {
+        /// How fast the mobile moves.
+        speed: Speed,
+        /// The frequency of the carrier.
+        carrier: Frequency,
+        /// How far the mean of the power (with slow fading: its median) is above what is needed.
+        margin: Decibels,
+        /// Slow fading besides: its standard deviation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deviation: Option<Decibels>,
+        /// With `deviation`: the distance over which its correlation falls to 1/e.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decorrelation: Option<Distance>,
+    },
+    /// Slow fading alone.
+    Shadowing {
+        /// How fast the mobile moves.
+        speed: Speed,
+        /// How far the median of the power is above what is needed.
+        margin: Decibels,
+        /// The standard deviation.
+        deviation: Decibels,
+        /// The distance over which the correlation falls to 1/e.
+        decorrelation: Distance,
+    },
     /// Exactly these, counted from 0 in the order of transmission in this direction.
     Listed {
         /// The numbers of the blocks.
@@ -201,9 +229,43 @@ impl Default for BlockErrors {
     }
 }
 
+impl BlockErrors {
+    pub(super) fn fading(&self) -> Option<FadingConfig> {
+        match *self {
+            Self::Rayleigh { speed, carrier, margin, deviation, decorrelation } => Some(FadingConfig {
+                speed,
+                margin,
+                carrier: Some(carrier),
+                slow: deviation.zip(decorrelation),
+            }),
+            Self::Shadowing { speed, margin, deviation, decorrelation } => {
+                Some(FadingConfig { speed, margin, carrier: None, slow: Some((deviation, decorrelation)) })
+            }
+            Self::Independent { .. }
+            | Self::PerTti { .. }
+            | Self::GilbertElliott { .. }
+            | Self::Listed { .. } => None,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if let Self::Rayleigh { deviation, decorrelation, .. } = self
+            && deviation.is_some() != decorrelation.is_some()
+        {
+            let missing = if deviation.is_none() { "deviation" } else { "decorrelation" };
+            let message = format!("`deviation` and `decorrelation` belong together: add `{missing} = …`");
+            return Err(Invalid::new(missing, message));
+        }
+        self.fading().map_or(Ok(()), |fading| fading.validate())
+    }
+}
+
 impl ChannelConfig {
-    /// What a Gilbert–Elliott channel does on average; empty for other models.
+    /// What a Gilbert–Elliott channel or one that fades does on average; empty for other models.
     pub fn remarks(&self) -> Vec<String> {
+        if let Some(fading) = self.errors.fading() {
+            return vec![fading.remark("blocks")];
+        }
         let BlockErrors::GilbertElliott { good, bad, good_to_bad, bad_to_good } = &self.errors else {
             return Vec::new();
         };
@@ -248,6 +310,7 @@ impl ChannelConfig {
                 format!("{:?} does not ascend from 1 or more: write it as [1, 2, 4, 8, 12]", self.blocks);
             return Err(Invalid::new("blocks", message));
         }
+        self.errors.validate().map_err(|invalid| invalid.within("errors"))?;
         self.switching.validate(self.dch).map_err(|invalid| invalid.within("switching"))?;
         match &self.outage {
             Some(outage) => outage.validate("outage").map_err(|invalid| invalid.within("outage")),

@@ -39,6 +39,13 @@ fn errors() -> impl Strategy<Value = BlockErrors> {
             good_to_bad,
             bad_to_good,
         }),
+        (1_u32..200, 0_u32..20).prop_map(|(speed, margin)| BlockErrors::Rayleigh {
+            speed: format!("{speed}km/h").parse().unwrap(),
+            carrier: "2GHz".parse().unwrap(),
+            margin: format!("{margin}dB").parse().unwrap(),
+            deviation: Some("4dB".parse().unwrap()),
+            decorrelation: Some("20m".parse().unwrap()),
+        }),
     ]
 }
 

@@ -80,7 +80,10 @@ fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
     let bler = match &channel.errors {
         BlockErrors::Independent { bler } | BlockErrors::PerTti { bler } => bler.value(),
         // On no path of the papers, as above.
-        BlockErrors::GilbertElliott { .. } | BlockErrors::Listed { .. } => 0.0,
+        BlockErrors::GilbertElliott { .. }
+        | BlockErrors::Rayleigh { .. }
+        | BlockErrors::Shadowing { .. }
+        | BlockErrors::Listed { .. } => 0.0,
     };
     let times = match rlc.down.sender.discard {
         Discard::ResetAfterMaxDat { max_dat } | Discard::MrwAfterMaxDat { max_dat, .. } => max_dat - 1,
