@@ -109,6 +109,80 @@ fn the_events_account_for_every_packet() {
     assert_eq!(summary["arrived"]["down"]["intact"], summary["down"]["left"]);
 }
 
+/// Four stages, each of which does something to every tenth packet or so.
+const IMPAIRED: &str = r#"
+schema = 1
+[[stage]]
+kind = "link"
+name = "wire"
+down = { rate = "2Mbit", delay = "10ms" }
+[[stage]]
+kind = "duplicate"
+down = { chance = "10%", gap = "3ms" }
+[[stage]]
+kind = "reorder"
+down = { chance = "10%", distance = 2 }
+[[stage]]
+kind = "corrupt"
+down = { chance = "10%", where = "payload", bits = 2 }
+[[stage]]
+kind = "truncate"
+down = { chance = "10%", to = "100B" }
+[[stage]]
+kind = "policer"
+down = { rate = "1900kbit", burst = "3kB" }
+"#;
+
+#[test]
+fn what_stages_do_to_packets_is_in_the_events_the_comments_and_the_summary() {
+    let directory = Directory::new("impaired");
+    std::fs::write(directory.file("impaired.toml"), IMPAIRED).unwrap();
+    let [events, comments] = ["events.jsonl", "comments.pcapng"].map(|name| directory.file(name));
+    let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
+        .args(["sim", "--for", "5s", "--json", "--down", "saturate", "--up", "none", "--scenario"])
+        .args([directory.file("impaired.toml"), "--events".to_owned(), events.clone()])
+        .args(["--pcapng", &comments])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = std::fs::read_to_string(events).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |event: &str| events.iter().filter(|line| line["event"] == event).count() as u64;
+    let down = &summary["down"];
+    let dropped = down["dropped"]["policed"].as_u64().unwrap();
+    assert!(dropped > 0 && count("dropped") == dropped);
+    let copied = down["copied"].as_u64().unwrap();
+    assert_eq!([count("copied"), count("entered")], [copied, copied + down["entered"].as_u64().unwrap()]);
+    let left = down["left"].as_u64().unwrap();
+    assert_eq!(count("entered"), left + dropped + summary["held"].as_u64().unwrap());
+    let stages = &summary["stages"];
+    assert_eq!(count("corrupted"), stages["corrupt"]["down"]["corrupted"].as_u64().unwrap());
+    assert_eq!(count("truncated"), stages["truncate"]["down"]["truncated"].as_u64().unwrap());
+    assert_eq!(count("overtaken"), stages["reorder"]["down"]["overtaken"].as_u64().unwrap());
+    for event in ["corrupted", "truncated", "overtaken"] {
+        assert!(count(event) > 10, "{event}");
+    }
+    let arrived = &summary["arrived"]["down"];
+    assert!(arrived["damaged"].as_u64().unwrap() > 0 && arrived["late"].as_u64().unwrap() > 0, "{arrived}");
+
+    let output = Command::new("tshark")
+        .args(["-r", &comments, "-T", "fields", "-e", "frame.interface_name", "-e", "frame.comment"])
+        .output()
+        .expect("this test needs tshark: sh interop/setup.sh test");
+    let text = String::from_utf8(output.stdout).unwrap();
+    // Each packet has its comment twice, where it enters and where it ends.
+    let lines = |what: &str| text.lines().filter(|line| line.contains(what)).count() as u64;
+    assert_eq!(lines(" copy-of=") / 2, copied);
+    assert!(
+        lines(" corrupted=2 checksum=fails") > 20
+            && lines(" truncated-from=") > 20
+            && lines(" overtaken=") > 20
+    );
+    assert!(text.lines().any(|line| line.starts_with("duplicate\t")), "copies enter where they are made");
+    assert_eq!(lines("why=policed cause=congestion"), 2 * dropped);
+}
+
 #[test]
 fn every_packet_of_the_pcapng_has_a_comment_and_is_where_the_summary_says() {
     let directory = Directory::new("comments");

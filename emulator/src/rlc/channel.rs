@@ -83,12 +83,12 @@ impl Channel {
                 damaged(decides < bler.value());
                 draws.for_each(|_| damaged(decides < bler.value()));
             }
-            BlockErrors::GilbertElliott { good, bad, good_to_bad, bad_to_good } => {
-                let (down, up) = (good_to_bad.value(), bad_to_good.value());
+            BlockErrors::GilbertElliott { .. } => {
+                let [good, bad, down, up] = self.model.two_states().unwrap_or_default();
                 let draw = self.fading.unit();
                 self.state = self.state.at(tti, down, up, draw);
                 let bler = if matches!(self.state, State::Bad { .. }) { bad } else { good };
-                draws.for_each(|draw| damaged(draw < bler.value()));
+                draws.for_each(|draw| damaged(draw < bler));
             }
             BlockErrors::Rayleigh { .. } | BlockErrors::Shadowing { .. } => {
                 let fades = self.power.as_mut().is_some_and(|power| power.loses(at));
@@ -181,12 +181,8 @@ mod tests {
     }
 
     fn gilbert_elliott() -> BlockErrors {
-        BlockErrors::GilbertElliott {
-            good: Probability::ZERO,
-            bad: Probability::new(1.0),
-            good_to_bad: Probability::new(0.02),
-            bad_to_good: Probability::new(0.2),
-        }
+        let [one, leave_good, leave_bad] = [1.0, 0.02, 0.2].map(Probability::new);
+        BlockErrors::gilbert_elliott(Probability::ZERO, one, leave_good, leave_bad)
     }
 
     #[test]
@@ -199,6 +195,25 @@ mod tests {
         let expected = 200_000.0 / 11.0;
         assert!((lost - expected).abs() < 3.29 * (expected * (1.0 + 0.8) / 0.2).sqrt(), "{lost}");
         assert!((lost / bursts - 5.0).abs() < 3.29 * (20.0 / bursts).sqrt(), "{}", lost / bursts);
+    }
+
+    #[test]
+    fn by_its_means_it_is_the_same_channel() {
+        // The mean 1/11 in bursts of 5: α = (1/11) / (5 · 10/11) = 0.02.
+        let bursts = BlockErrors::bursts(Probability::new(1.0 / 11.0), 5.0);
+        let ttis = || (0..20_000).map(|tti| (3 * tti, 2));
+        assert_eq!(decisions(bursts, ttis()), decisions(gilbert_elliott(), ttis()));
+        let mut config = crate::rlc::config::RlcConfig::wcdma_384();
+        config.down.channel.errors = BlockErrors::bursts(Probability::new(0.1), 5.0);
+        config.validate().unwrap();
+        assert_eq!(
+            config.down.channel.remarks(),
+            ["10.00 % of the blocks are damaged on average; the bad state lasts 0.050 s on average"]
+        );
+        for (mean, burst, key) in [(0.9, 5.0, "mean"), (0.1, 0.5, "burst")] {
+            config.down.channel.errors = BlockErrors::bursts(Probability::new(mean), burst);
+            assert_eq!(config.validate().unwrap_err().key, format!("down.channel.errors.{key}"));
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::values::length;
 use crate::fading::FadingConfig;
 use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::settings::Invalid;
+use crate::stages::loss::bursts::{Burst, TwoStates};
 use crate::stages::queue::QueueConfig;
 use crate::stages::times::Spells;
 
@@ -109,13 +110,23 @@ pub enum BlockErrors {
     /// the other. Time passes for it whether or not anything is transmitted.
     GilbertElliott {
         /// The block error rate in the good state.
-        good: Probability,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        good: Option<Probability>,
         /// The block error rate in the bad state.
-        bad: Probability,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bad: Option<Probability>,
         /// The probability at each TTI to leave the good state.
-        good_to_bad: Probability,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        good_to_bad: Option<Probability>,
         /// The probability at each TTI to leave the bad state.
-        bad_to_good: Probability,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bad_to_good: Option<Probability>,
+        /// In place of the four: the share of blocks that is damaged on average, all of them in bursts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mean: Option<Probability>,
+        /// With `mean`: how many TTIs a burst has on average.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        burst: Option<f64>,
     },
     /// Fast fading: a TTI is damaged if the power that the mobile receives at its beginning is below what is needed.
     Rayleigh {
@@ -230,6 +241,36 @@ impl Default for BlockErrors {
 }
 
 impl BlockErrors {
+    /// The model `gilbert-elliott`, with steps of a TTI.
+    pub fn gilbert_elliott(
+        good: Probability,
+        bad: Probability,
+        good_to_bad: Probability,
+        bad_to_good: Probability,
+    ) -> Self {
+        let [good, bad, good_to_bad, bad_to_good] = [good, bad, good_to_bad, bad_to_good].map(Some);
+        Self::GilbertElliott { good, bad, good_to_bad, bad_to_good, mean: None, burst: None }
+    }
+
+    /// The same by the mean block error rate, and the mean burst in TTIs.
+    pub fn bursts(mean: Probability, burst: f64) -> Self {
+        let [good, bad, good_to_bad, bad_to_good] = [None; 4];
+        Self::GilbertElliott { good, bad, good_to_bad, bad_to_good, mean: Some(mean), burst: Some(burst) }
+    }
+
+    fn as_chain(&self) -> Option<TwoStates> {
+        let Self::GilbertElliott { good, bad, good_to_bad, bad_to_good, mean, burst } = *self else {
+            return None;
+        };
+        let burst = burst.map(Burst::Steps);
+        Some(TwoStates { four: [good, bad, good_to_bad, bad_to_good], mean, burst, step: None })
+    }
+
+    /// Of `gilbert-elliott`: the four probabilities, however they are written.
+    pub(super) fn two_states(&self) -> Option<[f64; 4]> {
+        self.as_chain()?.probabilities()
+    }
+
     pub(super) fn fading(&self) -> Option<FadingConfig> {
         match *self {
             Self::Rayleigh { speed, carrier, margin, deviation, decorrelation } => Some(FadingConfig {
@@ -256,6 +297,9 @@ impl BlockErrors {
             let message = format!("`deviation` and `decorrelation` belong together: add `{missing} = …`");
             return Err(Invalid::new(missing, message));
         }
+        if let Some(chain) = self.as_chain() {
+            chain.validate()?;
+        }
         self.fading().map_or(Ok(()), |fading| fading.validate())
     }
 }
@@ -266,10 +310,7 @@ impl ChannelConfig {
         if let Some(fading) = self.errors.fading() {
             return vec![fading.remark("blocks")];
         }
-        let BlockErrors::GilbertElliott { good, bad, good_to_bad, bad_to_good } = &self.errors else {
-            return Vec::new();
-        };
-        let [good, bad, alpha, beta] = [good, bad, good_to_bad, bad_to_good].map(|it| it.value());
+        let Some([good, bad, alpha, beta]) = self.errors.two_states() else { return Vec::new() };
         let (mean, ttis) = ((good * beta + bad * alpha) / (alpha + beta), 1.0 / beta);
         if !mean.is_finite() || !ttis.is_finite() {
             return Vec::new();
@@ -397,12 +438,9 @@ mod tests {
             timer_mrw: Duration::from_millis(100),
             max_mrw: 4,
         };
-        config.down.channel.errors = BlockErrors::GilbertElliott {
-            good: Probability::ZERO,
-            bad: Probability::new(0.5),
-            good_to_bad: Probability::new(0.01),
-            bad_to_good: Probability::new(0.1),
-        };
+        let [bad, leave_good, leave_bad] = [0.5, 0.01, 0.1].map(Probability::new);
+        config.down.channel.errors =
+            BlockErrors::gilbert_elliott(Probability::ZERO, bad, leave_good, leave_bad);
         config.up.channel.errors = BlockErrors::Listed { lost: vec![0, 7] };
         config.up.channel.counts = Counts::Any;
         config.up.queue.packets = Some(50);

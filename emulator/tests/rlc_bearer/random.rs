@@ -33,11 +33,8 @@ fn errors() -> impl Strategy<Value = BlockErrors> {
     prop_oneof![
         p().prop_map(|bler| BlockErrors::Independent { bler }),
         p().prop_map(|bler| BlockErrors::PerTti { bler }),
-        (p(), p(), p(), p()).prop_map(|(good, bad, good_to_bad, bad_to_good)| BlockErrors::GilbertElliott {
-            good,
-            bad,
-            good_to_bad,
-            bad_to_good,
+        (p(), p(), p(), p()).prop_map(|(good, bad, good_to_bad, bad_to_good)| {
+            BlockErrors::gilbert_elliott(good, bad, good_to_bad, bad_to_good)
         }),
         (1_u32..200, 0_u32..20).prop_map(|(speed, margin)| BlockErrors::Rayleigh {
             speed: format!("{speed}km/h").parse().unwrap(),

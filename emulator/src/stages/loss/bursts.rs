@@ -56,83 +56,57 @@ impl<'de> Deserialize<'de> for Burst {
     }
 }
 
-/// The two probabilities of leaving: the good state, and the bad one.
-pub(crate) fn leaving(mean: f64, steps: f64) -> [f64; 2] {
-    [mean / (steps * (1.0 - mean)), 1.0 / steps]
+/// A Gilbert–Elliott channel as it is written: by four probabilities, or by the mean loss and the mean burst.
+pub(crate) struct TwoStates {
+    /// `good`, `bad`, `good_to_bad` and `bad_to_good`.
+    pub(crate) four: [Option<Probability>; 4],
+    pub(crate) mean: Option<Probability>,
+    pub(crate) burst: Option<Burst>,
+    /// `None`: steps are not in time.
+    pub(crate) step: Option<Duration>,
 }
 
-/// Refuses a mean loss that no bursts of so many steps have. Keys are `mean` and `burst`.
-pub(crate) fn validate(mean: Probability, steps: f64) -> Result<(), Invalid> {
-    if !(steps.is_finite() && (1.0..=1e12).contains(&steps)) {
-        return Err(Invalid::new("burst", "a burst is at least one step long: write for example 4"));
-    }
-    let most = steps / (steps + 1.0);
-    // Rounding of what was meant to be the most.
-    if mean.value() > most * (1.0 + 1e-12) {
-        return Err(Invalid::new(
-            "mean",
-            format!(
-                "between two bursts at least one step is good: bursts of {steps} steps lose {:.2} % at most",
-                100.0 * most
-            ),
-        ));
-    }
-    Ok(())
-}
+const FOUR: [&str; 4] = ["good", "bad", "good_to_bad", "bad_to_good"];
 
-/// The mean burst in steps of this length.
-pub(crate) fn in_steps(burst: Burst, step: Option<Duration>) -> Result<f64, Invalid> {
-    match (burst, step) {
-        (Burst::Steps(steps), _) => Ok(steps),
-        (Burst::Time(time), Some(step)) => Ok(time.as_nanos() as f64 / step.as_nanos() as f64),
-        (Burst::Time(_), None) => Err(Invalid::new(
-            "burst",
-            "a burst that lasts for a time belongs to steps in time: add `step = \"10ms\"`, or write a number of packets",
-        )),
-    }
-}
-
-impl LossConfig {
-    /// Of `gilbert-elliott`: the four probabilities `good`, `bad`, `good_to_bad` and `bad_to_good`, however they are
-    /// written.
-    pub fn two_states(&self) -> Option<[f64; 4]> {
+impl TwoStates {
+    /// The four probabilities; `None` if something is missing.
+    pub(crate) fn probabilities(&self) -> Option<[f64; 4]> {
         if let (Some(mean), Some(burst)) = (self.mean, self.burst) {
-            let [good, bad] = leaving(mean.value(), in_steps(burst, self.step_in_time()).ok()?);
-            return Some([0.0, 1.0, good.min(1.0), bad]);
+            let (mean, steps) = (mean.value(), self.in_steps(burst).ok()?);
+            return Some([0.0, 1.0, (mean / (steps * (1.0 - mean))).min(1.0), 1.0 / steps]);
         }
-        let four = [self.good?, self.bad?, self.good_to_bad?, self.bad_to_good?];
-        Some(four.map(Probability::value))
+        let [good, bad, good_to_bad, bad_to_good] = self.four;
+        Some([good?, bad?, good_to_bad?, bad_to_good?].map(Probability::value))
     }
 
-    fn step_in_time(&self) -> Option<Duration> {
-        match self.step.unwrap_or_default() {
-            Step::Packet => None,
-            Step::Every(time) => Some(time),
+    /// The mean burst in steps.
+    fn in_steps(&self, burst: Burst) -> Result<f64, Invalid> {
+        match (burst, self.step) {
+            (Burst::Steps(steps), _) => Ok(steps),
+            (Burst::Time(time), Some(step)) => Ok(time.as_nanos() as f64 / step.as_nanos() as f64),
+            (Burst::Time(_), None) => Err(Invalid::new(
+                "burst",
+                "a burst that lasts for a time belongs to steps in time: add `step = \"10ms\"`, or write a number of packets",
+            )),
         }
     }
 
-    /// Either the four probabilities, or the mean and the burst.
-    pub(super) fn validate_two_states(&self) -> Result<(), Invalid> {
-        let four = [
-            ("good", self.good),
-            ("bad", self.bad),
-            ("good_to_bad", self.good_to_bad),
-            ("bad_to_good", self.bad_to_good),
-        ];
+    /// Either the four, or the mean and the burst, and those possible.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        let mut four = FOUR.into_iter().zip(self.four);
         let Some(pair) = self.mean.map(|_| "mean").or(self.burst.map(|_| "burst")) else {
-            let missing = four.iter().find(|(_, probability)| probability.is_none());
-            return missing.map_or(Ok(()), |(key, _)| {
+            return four.find(|(_, probability)| probability.is_none()).map_or(Ok(()), |(key, _)| {
                 Err(Invalid::new(
-                    *key,
+                    key,
                     format!(
                         "the model \"gilbert-elliott\" needs it: add `{key} = …`, or `mean` and `burst` in place of all four"
                     ),
                 ))
             });
         };
-        if let Some((key, _)) = four.iter().find(|(_, probability)| probability.is_some()) {
+        if let Some((key, _)) = four.find(|(_, probability)| probability.is_some()) {
             return Err(Invalid::new(
-                *key,
+                key,
                 format!(
                     "it is one of the four probabilities that `{pair}` stands in place of: leave one out"
                 ),
@@ -140,7 +114,42 @@ impl LossConfig {
         }
         let needed = |key| Invalid::new(key, format!("`mean` and `burst` belong together: add `{key} = …`"));
         let mean = self.mean.ok_or_else(|| needed("mean"))?;
-        let burst = self.burst.ok_or_else(|| needed("burst"))?;
-        validate(mean, in_steps(burst, self.step_in_time())?)
+        let steps = self.in_steps(self.burst.ok_or_else(|| needed("burst"))?)?;
+        if !(1.0..=1e12).contains(&steps) {
+            return Err(Invalid::new("burst", "a burst is at least one step long: write for example 4"));
+        }
+        let most = steps / (steps + 1.0);
+        // Rounding of what was meant to be the most.
+        if mean.value() > most * (1.0 + 1e-12) {
+            return Err(Invalid::new(
+                "mean",
+                format!(
+                    "between two bursts at least one step is good: bursts of {steps} steps lose {:.2} % at most",
+                    100.0 * most
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl LossConfig {
+    fn as_chain(&self) -> TwoStates {
+        let step = match self.step.unwrap_or_default() {
+            Step::Packet => None,
+            Step::Every(time) => Some(time),
+        };
+        let four = [self.good, self.bad, self.good_to_bad, self.bad_to_good];
+        TwoStates { four, mean: self.mean, burst: self.burst, step }
+    }
+
+    /// Of `gilbert-elliott`: the four probabilities `good`, `bad`, `good_to_bad` and `bad_to_good`, however they are
+    /// written.
+    pub fn two_states(&self) -> Option<[f64; 4]> {
+        self.as_chain().probabilities()
+    }
+
+    pub(super) fn validate_two_states(&self) -> Result<(), Invalid> {
+        self.as_chain().validate()
     }
 }

@@ -556,7 +556,7 @@ fn bursts_have_their_mean_loss_and_their_mean_length() {
         );
         for config in [by_packet, by_time, lasting] {
             config.validate().unwrap();
-            let n = 1_000_000;
+            let n = 300_000;
             let runs = (10 * seed..10 * seed + 10).map(|seed| lost_in_bursts(&config, seed, n / 10, ms(10)));
             let (lost, bursts) = runs.fold((0.0, 0.0), |(lost, bursts), run| (lost + run.0, bursts + run.1));
             // Of a two-state chain with λ = 1 − α − β: n m (1 − m) (1 + λ) / (1 − λ); of geometric lengths: (1 − β) / β².
