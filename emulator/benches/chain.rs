@@ -9,7 +9,7 @@ use airlink::stage::{Recording, Stage};
 use airlink::stages::duplex::Duplex;
 use airlink::stages::link::{Link, LinkConfig};
 use airlink::stages::loss::{Loss, LossConfig};
-use airlink::stages::queue::QueueConfig;
+use airlink::stages::queue::Bounds;
 use airlink::stages::station::{Station, StationConfig};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn main() {
     let fast = |delay| LinkConfig {
         rate: Some(Rate::bits_per_second(100_000_000_000)),
         delay,
-        queue: QueueConfig { packets: Some(1000), bytes: None },
+        queue: Bounds { packets: Some(1000), bytes: None }.into(),
         ..LinkConfig::default()
     };
     let uniform = LossConfig::uniform(Probability::new(0.01));

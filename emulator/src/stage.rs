@@ -164,7 +164,7 @@ pub enum Event {
     Left,
 }
 
-/// What a station changed in a packet's TCP header.
+/// What a queue or a station changed in a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The transit agent's bits on an ACK.
@@ -181,6 +181,8 @@ pub enum Mark {
         /// In units of 2^-16.
         rate: u16,
     },
+    /// A queue set the CE codepoint in the IP header (RFC 3168), in place of dropping the packet.
+    Congestion,
 }
 
 /// Why a packet went no further. The ground truth that no real network gives.
@@ -189,6 +191,8 @@ pub enum Mark {
 pub enum Why {
     /// There was no room for it in a queue.
     QueueFull,
+    /// The active queue management dropped it, so that its sender slows down before the queue is full.
+    Aqm,
     /// The channel damaged it.
     Loss,
     /// A drop list named it.
@@ -211,8 +215,9 @@ pub enum Why {
 
 impl Why {
     /// In the order of their numbers (`Why as usize`).
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::QueueFull,
+        Self::Aqm,
         Self::Loss,
         Self::Listed,
         Self::Policed,
@@ -228,6 +233,7 @@ impl Why {
     pub const fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue-full",
+            Self::Aqm => "aqm",
             Self::Loss => "loss",
             Self::Listed => "listed",
             Self::Policed => "policed",
@@ -250,7 +256,7 @@ impl Why {
     pub const fn cause(self) -> Option<Cause> {
         match self {
             // More came than the rate allows: a sender that slows down loses fewer.
-            Self::QueueFull | Self::Policed => Some(Cause::Congestion),
+            Self::QueueFull | Self::Aqm | Self::Policed => Some(Cause::Congestion),
             Self::Loss
             | Self::Listed
             | Self::Outage

@@ -17,7 +17,9 @@ use airlink::stages::link::{Given, Link, LinkConfig, StepsConfig};
 use airlink::stages::loss::{Loss, LossConfig};
 use airlink::stages::outage::{Meanwhile, Outage, OutageConfig};
 use airlink::stages::policer::{Policer, PolicerConfig};
-use airlink::stages::queue::QueueConfig;
+use airlink::stages::queue::{
+    Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig,
+};
 use airlink::stages::reorder::{Reorder, ReorderConfig};
 use airlink::stages::trace::Trace;
 use airlink::stages::traffic::{Begins, Source, Traffic, TrafficConfig};
@@ -74,7 +76,7 @@ fn outage(config: &OutageConfig) -> Box<dyn Stage> {
 }
 
 fn arq(config: &ArqConfig) -> Box<dyn Stage> {
-    let make = |_, config: &ArqConfig| Arq::new(config, stream("arq/damage"));
+    let make = |_, config: &ArqConfig| Arq::new(config, stream("arq/damage"), stream("arq/queue"));
     Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
 }
 
@@ -212,7 +214,7 @@ fn jitter_spreads_uniformly_and_never_reorders() {
 
 #[test]
 fn a_queue_keeps_exactly_as_many_as_it_is_told_behind_the_one_on_the_wire() {
-    let queue = QueueConfig { packets: Some(5), bytes: None };
+    let queue = Bounds { packets: Some(5), bytes: None }.into();
     let config = LinkConfig { rate: Some(kbit(100)), queue, ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
     assert_eq!(numbers(&run(&mut path, &burst(10, 1000), HOUR)), [0, 1, 2, 3, 4, 5]);
@@ -221,7 +223,7 @@ fn a_queue_keeps_exactly_as_many_as_it_is_told_behind_the_one_on_the_wire() {
 
 #[test]
 fn a_queue_of_octets_refuses_what_would_not_fit_and_takes_what_does() {
-    let queue = QueueConfig { packets: None, bytes: Some(Size::bytes(2000)) };
+    let queue = Bounds { packets: None, bytes: Some(Size::bytes(2000)) }.into();
     let config = LinkConfig { rate: Some(kbit(100)), queue, ..LinkConfig::default() };
     let sent: Vec<_> = [1000, 1000, 900, 101, 100, 2].map(|octets| (Instant::ZERO, octets)).into();
     // 1000 on the wire; 1000 + 900 wait; 101 do not fit, 100 do, and then nothing more.
@@ -333,7 +335,7 @@ fn hole(packets: Meanwhile) -> OutageConfig {
         lasts: ms(50),
         every: Some(ms(1000)),
         packets,
-        queue: QueueConfig::default(),
+        queue: Bounds::default(),
     }
 }
 
@@ -350,7 +352,7 @@ fn an_outage_drops_from_its_beginning_until_before_its_end() {
 
 #[test]
 fn a_handover_that_requeues_keeps_everything_in_order_until_its_end() {
-    let queue = QueueConfig { packets: Some(3), bytes: None };
+    let queue = Bounds { packets: Some(3), bytes: None };
     let config = OutageConfig { queue, ..hole(Meanwhile::Requeued) };
     let slow = LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() };
     let sent: Vec<_> = [90, 110, 120, 130, 140, 150].map(|time| (at(ms(time)), 100)).into();
@@ -391,7 +393,7 @@ fn impossible_outages_are_refused_with_what_was_meant() {
         ),
         (OutageConfig { every: Some(ms(249)), ..hole(Meanwhile::Dropped) }, "the outages take 250.000ms"),
         (
-            OutageConfig { queue: QueueConfig { packets: Some(0), bytes: None }, ..hole(Meanwhile::Dropped) },
+            OutageConfig { queue: Bounds { packets: Some(0), bytes: None }, ..hole(Meanwhile::Dropped) },
             "`queue.packets`",
         ),
     ] {
@@ -672,6 +674,7 @@ impl Recipe {
     fn reorders(&self) -> bool {
         match self {
             Self::Arq(_) | Self::Reorder(_) => true,
+            Self::Link(config) => matches!(config.queue.discipline, Discipline::FqCodel(_)),
             // Copies that come later are behind packets that came later.
             Self::Duplicate(config) => !config.gap.is_zero(),
             _ => false,
@@ -694,7 +697,10 @@ impl Recipe {
         }
         match self {
             Self::Link(config) => Box::new(
-                Duplex::build(&both(config), |d, c| Link::new(c, stream(d, "jitter").into())).unwrap(),
+                Duplex::build(&both(config), |d, c| {
+                    Link::new(c, Given { queue: stream(d, "queue"), ..stream(d, "jitter").into() })
+                })
+                .unwrap(),
             ),
             Self::Traced(trace) => {
                 let trace = Some(Trace::parse(trace).unwrap());
@@ -716,9 +722,10 @@ impl Recipe {
                 Box::new(Duplex::build(&both(config), make).unwrap())
             }
             Self::Outage(config) => Box::new(Duplex::build(&both(config), |_, c| Outage::new(c)).unwrap()),
-            Self::Arq(config) => {
-                Box::new(Duplex::build(&both(config), |d, c| Arq::new(c, stream(d, "damage"))).unwrap())
-            }
+            Self::Arq(config) => Box::new(
+                Duplex::build(&both(config), |d, c| Arq::new(c, stream(d, "damage"), stream(d, "queue")))
+                    .unwrap(),
+            ),
             Self::Reorder(config) => {
                 let make = |d, c: &ReorderConfig| Reorder::new(c, stream(d, "chosen"), stream(d, "kept"));
                 Box::new(Duplex::build(&both(config), make).unwrap())
@@ -750,9 +757,36 @@ impl Recipe {
     }
 }
 
-fn any_queue() -> impl Strategy<Value = QueueConfig> {
+fn any_bounds() -> impl Strategy<Value = Bounds> {
     (proptest::option::of(1_usize..20), proptest::option::of(100_u64..20_000))
-        .prop_map(|(packets, bytes)| QueueConfig { packets, bytes: bytes.map(Size::bytes) })
+        .prop_map(|(packets, bytes)| Bounds { packets, bytes: bytes.map(Size::bytes) })
+}
+
+fn any_queue() -> impl Strategy<Value = QueueConfig> {
+    let codel = (1_u64..20, 1_u64..100, 0_u64..3000, any::<bool>()).prop_map(|(target, more, mtu, ecn)| {
+        CodelConfig { target: ms(target), interval: ms(target + more), mtu: Size::bytes(mtu), ecn }
+    });
+    let fq_codel = (1_u32..50, 100_u64..3000, codel.clone()).prop_map(|(flows, quantum, codel)| {
+        Discipline::FqCodel(FqCodelConfig { flows, quantum: Size::bytes(quantum), codel })
+    });
+    let pie = (1_u64..30, 1_u64..30, 0.0..20.0, 0.0..200.0).prop_map(|(target, t_update, alpha, beta)| {
+        let (target, t_update, max_burst, mtu) = (ms(target), ms(t_update), ms(5), Size::bytes(100));
+        Discipline::Pie(PieConfig { target, t_update, alpha, beta, max_burst, mtu, ..PieConfig::default() })
+    });
+    let red = (0_u32..5, 1_u32..5, 0.01..1.0, 0.01..1.0, any::<bool>()).prop_map(
+        |(min, more, weight, max_p, gentle)| {
+            let (min, max) = (Length::Packets(min), Length::Packets(min + more));
+            Discipline::Red(RedConfig { min, max, weight: p(weight), max_p: p(max_p), gentle, ecn: false })
+        },
+    );
+    let discipline = prop_oneof![
+        3 => Just(Discipline::DropTail),
+        1 => codel.prop_map(Discipline::Codel),
+        1 => fq_codel,
+        1 => pie,
+        1 => red,
+    ];
+    (any_bounds(), discipline).prop_map(|(bounds, discipline)| QueueConfig { bounds, discipline })
 }
 
 fn any_stage() -> impl Strategy<Value = Recipe> {
@@ -773,7 +807,7 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         Just(LossConfig::list(vec!["packets 3-5".parse().unwrap(), "packet 40".parse().unwrap()])),
     ];
     let outage =
-        (0_u64..300, 1_u64..100, any::<bool>(), any_queue()).prop_map(|(at, lasts, requeue, queue)| {
+        (0_u64..300, 1_u64..100, any::<bool>(), any_bounds()).prop_map(|(at, lasts, requeue, queue)| {
             let packets = if requeue { Meanwhile::Requeued } else { Meanwhile::Dropped };
             Recipe::Outage(OutageConfig {
                 at: vec![ms(at)],

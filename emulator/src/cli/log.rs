@@ -96,6 +96,7 @@ impl Listener for Log {
             }
             Event::Marked { what: Mark::Transit { ob, db } } => say!(debug, "marked", ob, db),
             Event::Marked { what: Mark::Announced } => say!(debug, "marked", announced = true),
+            Event::Marked { what: Mark::Congestion } => say!(debug, "marked", congestion = true),
             Event::Marked { what: Mark::LossRate { rate } } => say!(debug, "marked", loss_rate = rate),
             Event::Resent { attempt } => say!(debug, "resent", attempt),
             Event::Held { until } => say!(debug, "held", lasts = %(until - record.at)),

@@ -9,6 +9,7 @@
 
 use std::any::Any;
 
+use airwire::rng::Stream;
 use airwire::time::Instant;
 use serde_json::{Value, json};
 
@@ -25,6 +26,7 @@ use crate::rlc::umts::entity::{
 };
 use crate::settings::{Invalid, Position, Settings};
 use crate::stage::{Event, Mishap, NotLive, Outbox, RadioPdu, Stage, Technology, Why};
+use crate::stages::queue::Queue;
 
 /// An SDU is an IP packet: longer ones do not exist.
 const LONGEST: usize = 65_535;
@@ -44,6 +46,9 @@ pub struct Bearer {
 struct Lane {
     air: Air,
     switcher: Switcher,
+    /// Where packets wait that the entity does not have, so that a discipline can drop them or choose among them. With
+    /// drop-tail it is always empty: the entity has them all.
+    front: Queue,
     ledger: Ledger,
     counters: Counters,
     /// The resets that its sender has initiated, as far as they have been told: by the number of their cause.
@@ -87,7 +92,8 @@ impl Bearer {
             Lane {
                 air,
                 switcher: Switcher::new(channel.switching.clone(), Instant::ZERO),
-                ledger: Ledger::new(*queue),
+                front: Queue::new(*queue, Stream::new(seed, &format!("{name}/{direction}/queue"))),
+                ledger: Ledger::new(queue.bounds),
                 counters: Counters::default(),
                 resets_told: Default::default(),
             }
@@ -120,6 +126,40 @@ impl Bearer {
             }
             self.collect(now, out);
         }
+    }
+
+    /// Octets of packets that have not begun, with which the entity can fill any TTI.
+    fn wanted_octets(&self, direction: Direction) -> usize {
+        let pdu = of(&self.config, direction).format.pdu.as_bytes() as usize;
+        self.lanes[direction].air.largest() * pdu
+    }
+
+    /// If a TTI begins now, the entity gets what it takes to fill it, and no more: the rest goes on waiting where the
+    /// discipline sees it. An entity whose window is full keeps what it has got and gets nothing further.
+    fn feed(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        let wanted = self.wanted_octets(direction);
+        let Lane { air, front, ledger, .. } = &mut self.lanes[direction];
+        air.advance(now);
+        if front.is_drop_tail() || air.next_begin() > now || !self.rrc.is_ready(now) {
+            return;
+        }
+        let entity = &mut self.entities[direction];
+        while entity.waiting().1 < wanted
+            && let Some((waited, packet)) = front.pop(now, out)
+        {
+            submit(entity, ledger, now - waited, packet);
+        }
+        // Timer_Discard of what waited longer than it allows.
+        if entity.next_deadline().is_some_and(|at| at <= now) {
+            entity.handle_deadline(now);
+        }
+        self.collect(now, out);
+    }
+
+    /// The entity has room for packets that wait in front of it.
+    fn is_to_be_fed(&self, direction: Direction) -> bool {
+        !self.lanes[direction].front.is_empty()
+            && self.entities[direction].waiting().1 < self.wanted_octets(direction)
     }
 
     /// The TTI that begins now, if one does and there is something to send.
@@ -309,7 +349,8 @@ impl Bearer {
 
     /// After every call: when the next one is wanted.
     fn schedule(&mut self, now: Instant, out: &mut Outbox) {
-        let wanted = self.entities.iter().any(|(_, entity)| entity.blocks_wanted(1) > 0);
+        let wanted = self.entities.iter().any(|(_, entity)| entity.blocks_wanted(1) > 0)
+            || Direction::BOTH.into_iter().any(|direction| self.is_to_be_fed(direction));
         let carrier = if wanted { self.rrc.call(now) } else { Carrier::Ready };
         let from = match carrier {
             Carrier::Ready => now,
@@ -326,12 +367,13 @@ impl Bearer {
     fn plan(&mut self, now: Instant, from: Instant) {
         self.deadline = self.rrc.next_deadline();
         for direction in Direction::BOTH {
-            let Lane { air, switcher, ledger, .. } = &mut self.lanes[direction];
+            let to_be_fed = self.is_to_be_fed(direction);
+            let Lane { air, front, switcher, ledger, .. } = &mut self.lanes[direction];
             air.advance(now);
             let (_, waiting) = ledger.waiting();
-            switcher.observe(now, waiting, air.rate());
+            switcher.observe(now, waiting + front.bytes(), air.rate());
             let entity = &self.entities[direction];
-            let begins = (entity.blocks_wanted(1) > 0).then(|| air.next_begin_from(from));
+            let begins = (to_be_fed || entity.blocks_wanted(1) > 0).then(|| air.next_begin_from(from));
             let (lands, switches) = (air.next_landing(), switcher.next_deadline());
             let deadlines = [begins, lands, switches, entity.next_deadline(), self.deadline];
             self.deadline = deadlines.into_iter().flatten().min();
@@ -442,6 +484,13 @@ fn receiver_stats(stats: &Stats) -> Value {
     })
 }
 
+/// The entity gets a packet that waits since then.
+fn submit(entity: &mut Entity, ledger: &mut Ledger, since: Instant, packet: Packet) {
+    let octets = packet.bytes.clone();
+    let number = ledger.submit(since, packet);
+    entity.submit(since, SduId(number), octets);
+}
+
 /// The packets of which it carries octets.
 fn sdus(pdu: &Outgoing) -> &[SduId] {
     match &pdu.kind {
@@ -453,7 +502,7 @@ fn sdus(pdu: &Outgoing) -> &[SduId] {
 impl Stage for Bearer {
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
         let direction = packet.direction;
-        let Lane { ledger, counters, .. } = &mut self.lanes[direction];
+        let Lane { front, ledger, counters, .. } = &mut self.lanes[direction];
         counters.packets += 1;
         counters.bytes += packet.len() as u64;
         let refused = match packet.len() {
@@ -466,6 +515,11 @@ impl Stage for Bearer {
             out.drop(packet, why);
             return;
         }
+        if !front.is_drop_tail() {
+            front.push(now, packet, out);
+            self.schedule(now, out);
+            return;
+        }
         if !ledger.has_room_for(packet.len()) {
             counters.queue_full += 1;
             out.drop(packet, Why::QueueFull);
@@ -473,9 +527,7 @@ impl Stage for Bearer {
         }
         let (packets, bytes) = ledger.waiting();
         out.note(&packet, Event::Queued { packets, bytes });
-        let octets = packet.bytes.clone();
-        let number = ledger.submit(now, packet);
-        self.entities[direction].submit(now, SduId(number), octets);
+        submit(&mut self.entities[direction], ledger, now, packet);
         self.collect(now, out);
         self.schedule(now, out);
     }
@@ -496,6 +548,7 @@ impl Stage for Bearer {
             self.switch(now, direction, out);
         }
         for direction in Direction::BOTH {
+            self.feed(now, direction, out);
             self.transmit(now, direction, out);
         }
         self.schedule(now, out);
@@ -506,16 +559,16 @@ impl Stage for Bearer {
     }
 
     fn held(&self) -> usize {
-        self.lanes.iter().map(|(_, lane)| lane.ledger.held()).sum()
+        self.lanes.iter().map(|(_, lane)| lane.ledger.held() + lane.front.len()).sum()
     }
 
     fn stats(&self) -> Value {
         let direction = |direction: Direction| {
-            let Lane { air, ledger, counters, switcher: _, resets_told: _ } = &self.lanes[direction];
+            let Lane { air, front, ledger, counters, switcher: _, resets_told: _ } = &self.lanes[direction];
             let (waiting, waiting_bytes) = ledger.waiting();
             let blocks = air.counters;
             let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
-            json!({
+            let mut stats = json!({
                 "packets": counters.packets,
                 "bytes": counters.bytes,
                 "delivered": counters.delivered,
@@ -525,9 +578,9 @@ impl Stage for Bearer {
                 "rlc_reset": counters.rlc_reset,
                 "refused": counters.refused,
                 "foreign": counters.foreign,
-                "queue_packets": waiting,
-                "queue_bytes": waiting_bytes,
-                "held": ledger.held(),
+                "queue_packets": waiting + front.len(),
+                "queue_bytes": waiting_bytes + front.bytes(),
+                "held": ledger.held() + front.len(),
                 "rate": air.rate().map(Dch::name),
                 "ttis": blocks.ttis,
                 "blocks": blocks.blocks,
@@ -536,7 +589,11 @@ impl Stage for Bearer {
                 "bler": bler,
                 "sender": sender_stats(&self.entities[direction].stats()),
                 "receiver": receiver_stats(&self.entities[direction.reversed()].stats()),
-            })
+            });
+            if !front.is_drop_tail() {
+                stats["queue"] = front.stats();
+            }
+            stats
         };
         json!({
             "down": direction(Direction::Down),
@@ -559,12 +616,21 @@ impl Stage for Bearer {
             let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
             let lane = &mut self.lanes[direction];
             lane.air.reconfigure(now, channel);
-            lane.ledger.set_bounds(*queue);
+            lane.ledger.set_bounds(queue.bounds);
+            lane.front.reconfigure(now, *queue, out);
             if of(&old, direction).channel.switching != channel.switching {
                 lane.switcher = Switcher::new(channel.switching.clone(), now);
             }
         }
         self.adapt_entities(now);
+        for direction in Direction::BOTH {
+            let Lane { front, ledger, .. } = &mut self.lanes[direction];
+            while front.is_drop_tail()
+                && let Some((waited, packet)) = front.pop(now, out)
+            {
+                submit(&mut self.entities[direction], ledger, now - waited, packet);
+            }
+        }
         self.collect(now, out);
         self.schedule(now, out);
         Ok(())

@@ -443,7 +443,7 @@ mod tests {
             BlockErrors::gilbert_elliott(Probability::ZERO, bad, leave_good, leave_bad);
         config.up.channel.errors = BlockErrors::Listed { lost: vec![0, 7] };
         config.up.channel.counts = Counts::Any;
-        config.up.queue.packets = Some(50);
+        config.up.queue.bounds.packets = Some(50);
         for config in [config, RlcConfig::wcdma_384()] {
             let text = toml::to_string(&config).unwrap();
             assert_eq!(read(&text), config, "{text}");

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use airwire::time::Instant;
 
 use crate::packet::Packet;
-use crate::stages::queue::QueueConfig;
+use crate::stages::queue::Bounds;
 
 #[derive(Default)]
 pub(super) struct Ledger {
-    bounds: QueueConfig,
+    bounds: Bounds,
     /// The packet of the number `first` + i at index i; none where it has been settled.
     entries: VecDeque<Option<Entry>>,
     first: u64,
@@ -30,12 +30,12 @@ struct Entry {
 }
 
 impl Ledger {
-    pub(super) fn new(bounds: QueueConfig) -> Self {
+    pub(super) fn new(bounds: Bounds) -> Self {
         Self { bounds, ..Self::default() }
     }
 
     /// New bounds hold for packets that come from now on.
-    pub(super) fn set_bounds(&mut self, bounds: QueueConfig) {
+    pub(super) fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
     }
 
@@ -50,8 +50,7 @@ impl Ledger {
     }
 
     pub(super) fn has_room_for(&self, octets: usize) -> bool {
-        self.bounds.packets.is_none_or(|limit| self.waiting_packets < limit)
-            && self.bounds.bytes.is_none_or(|limit| self.waiting_bytes + octets as u64 <= limit.as_bytes())
+        self.bounds.have_room(self.waiting_packets, self.waiting_bytes, octets)
     }
 
     /// Gives it a number, ascending from 0.
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn only_what_has_not_begun_fills_the_queue() {
-        let bounds = QueueConfig { packets: Some(2), bytes: Some(Size::bytes(10)) };
+        let bounds = Bounds { packets: Some(2), bytes: Some(Size::bytes(10)) };
         let mut ledger = Ledger::new(bounds);
         ledger.submit(Instant::ZERO, packet(0, &[0; 4]));
         assert!(ledger.has_room_for(6) && !ledger.has_room_for(7));

@@ -35,7 +35,7 @@ pub(super) struct Entry {
 }
 
 /// Keys that say of which sort a table is. A table of another sort replaces the old one whole.
-const TAGS: [&str; 3] = ["model", "mode", "source"];
+const TAGS: [&str; 4] = ["model", "mode", "source", "discipline"];
 
 /// Tables are small, and looked through from their beginning. A larger one is a mistake.
 const MOST_KEYS: usize = 10_000;

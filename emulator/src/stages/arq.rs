@@ -49,8 +49,8 @@ impl OneWaySettings for ArqConfig {
     }
 
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Arq, String> {
-        let damage = position.stream(seed, direction, "damage");
-        Arq::new(self, damage).map_err(|invalid| invalid.to_string())
+        let stream = |purpose| position.stream(seed, direction, purpose);
+        Arq::new(self, stream("damage"), stream("queue")).map_err(|invalid| invalid.to_string())
     }
 }
 
@@ -86,12 +86,12 @@ struct Attempt {
 }
 
 impl Arq {
-    /// `damage` decides about each transmission.
-    pub fn new(config: &ArqConfig, damage: Stream) -> Result<Self, Invalid> {
+    /// `damage` decides about each transmission. `queue` is for disciplines that decide by chance.
+    pub fn new(config: &ArqConfig, damage: Stream, queue: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
             pace: Pace::new(config.rate),
-            queue: Queue::new(config.queue),
+            queue: Queue::new(config.queue, queue),
             config: config.clone(),
             sending: None,
             free_since: Instant::ZERO,
@@ -162,7 +162,7 @@ impl Arq {
         }
         if let Some((since, attempt)) = self.again.pop_front() {
             self.send(now, attempt, now - since, out);
-        } else if let Some((waited, packet)) = self.queue.pop(now) {
+        } else if let Some((waited, packet)) = self.queue.pop(now, out) {
             self.send(now, Attempt { number: 1, packet }, waited, out);
         }
     }
@@ -176,7 +176,9 @@ impl OneWay for Arq {
         self.handle_deadline(now, out);
         self.packets_in += 1;
         if self.sending.is_none() {
-            self.send(now, Attempt { number: 1, packet }, Duration::ZERO, out);
+            if let Some(packet) = self.queue.pass(now, packet, out) {
+                self.send(now, Attempt { number: 1, packet }, Duration::ZERO, out);
+            }
         } else {
             self.queue.push(now, packet, out);
         }
@@ -230,14 +232,14 @@ impl OneWay for Arq {
     }
 
     /// A new rate holds for the rest of the packet under transmission; a new limit when the next feedback comes in.
-    fn reconfigure(&mut self, now: Instant, config: &ArqConfig, _out: &mut Outbox) {
+    fn reconfigure(&mut self, now: Instant, config: &ArqConfig, out: &mut Outbox) {
         if config.rate != self.config.rate {
             match &mut self.sending {
                 Some((end, _)) => *end = now + self.pace.change(config.rate, *end - now),
                 None => self.pace = Pace::new(config.rate),
             }
         }
-        self.queue.set_bounds(config.queue);
+        self.queue.reconfigure(now, config.queue, out);
         self.config = config.clone();
     }
 }

@@ -100,6 +100,7 @@ impl OneWaySettings for LinkConfig {
             trace: self.trace.as_deref().map(load_trace).transpose()?,
             schedule: self.schedule()?,
             jitter: position.stream(seed, direction, "jitter"),
+            queue: position.stream(seed, direction, "queue"),
             // The satellite is the same both ways.
             steps: position.stream(seed, Direction::Down, "steps"),
         };
@@ -145,6 +146,8 @@ pub struct Given {
     pub schedule: Option<Schedule>,
     /// Decides about jitter.
     pub jitter: Stream,
+    /// For disciplines of the queue that decide by chance.
+    pub queue: Stream,
     /// Decides where the delay steps to.
     pub steps: Stream,
 }
@@ -152,7 +155,7 @@ pub struct Given {
 impl From<Stream> for Given {
     /// No files, and all randomness from one stream.
     fn from(stream: Stream) -> Self {
-        Self { trace: None, schedule: None, jitter: stream.clone(), steps: stream }
+        Self { trace: None, schedule: None, jitter: stream.clone(), queue: stream.clone(), steps: stream }
     }
 }
 
@@ -200,7 +203,7 @@ impl Link {
     /// An error if the settings are not valid, alone or with the schedule.
     pub fn new(config: &LinkConfig, given: Given) -> Result<Self, Invalid> {
         config.validate()?;
-        let Given { trace, schedule, jitter, steps } = given;
+        let Given { trace, schedule, jitter, queue, steps } = given;
         if let Some(schedule) = &schedule {
             config.check_beside(schedule)?;
         }
@@ -218,7 +221,7 @@ impl Link {
         Ok(Self {
             config: config.clone(),
             schedule,
-            queue: Queue::new(config.queue),
+            queue: Queue::new(config.queue, queue),
             transmitter,
             wire,
             packets_in: 0,
@@ -226,11 +229,16 @@ impl Link {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn queue(&mut self) -> &mut Queue {
+        &mut self.queue
+    }
+
     /// Does what the transmitter does up to `now`: each step at its own time.
     fn transmit(&mut self, now: Instant, out: &mut Outbox) {
         match &mut self.transmitter {
             Transmitter::Immediate => {
-                while let Some((waited, packet)) = self.queue.pop(now) {
+                while let Some((waited, packet)) = self.queue.pop(now, out) {
                     out.note(&packet, Event::Sent { waited });
                     self.wire.launch(now, packet, out);
                 }
@@ -239,7 +247,7 @@ impl Link {
                 while let Some((end, packet)) = sending.take_if(|(end, _)| *end <= now) {
                     self.wire.launch(end, packet, out);
                     *free_since = end;
-                    if let Some((waited, packet)) = self.queue.pop(end) {
+                    if let Some((waited, packet)) = self.queue.pop(end, out) {
                         out.note(&packet, Event::Sent { waited });
                         *sending = Some((end + pace.next(packet.len()), packet));
                     }
@@ -255,7 +263,7 @@ impl Link {
                     let mut room = OPPORTUNITY;
                     while room > 0 {
                         let Some((need, packet)) = sending.take().or_else(|| {
-                            let (waited, packet) = self.queue.pop(at)?;
+                            let (waited, packet) = self.queue.pop(at, out)?;
                             out.note(&packet, Event::Sent { waited });
                             Some((packet.len() + TUN_HEADER, packet))
                         }) else {
@@ -307,6 +315,7 @@ impl OneWay for Link {
                 self.wire.launch(now, packet, out);
             }
             Transmitter::AtRate { pace, sending: sending @ None, free_since } => {
+                let Some(packet) = self.queue.pass(now, packet, out) else { return };
                 if *free_since != now {
                     *pace = Pace::new(pace.rate());
                 }
@@ -385,7 +394,7 @@ impl OneWay for Link {
         self.wire.jitter = config.jitter;
         self.wire.stepping = config.steps;
         self.config = config.clone();
-        self.queue.set_bounds(config.queue);
+        self.queue.reconfigure(now, config.queue, out);
         match (&mut self.transmitter, config.rate) {
             (Transmitter::AtRate { pace, sending, .. }, Some(rate)) if pace.rate() != rate => match sending {
                 Some((end, _)) => *end = now + pace.change(rate, *end - now),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::duplex::OneWaySettings;
-use super::queue::{Queue, QueueConfig};
+use super::queue::{Bounds, Queue};
 use super::times::Spells;
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
@@ -27,7 +27,7 @@ pub struct OutageConfig {
     pub packets: Meanwhile,
     /// How many packets can be kept with `packets = "requeued"`.
     #[serde(default)]
-    pub queue: QueueConfig,
+    pub queue: Bounds,
 }
 
 /// What becomes of packets that arrive during an outage.
@@ -82,7 +82,7 @@ impl Outage {
         Ok(Self {
             spells: config.spells(),
             packets: config.packets,
-            kept: Queue::new(config.queue),
+            kept: Queue::bounded(config.queue),
             over: None,
             met: None,
             packets_in: 0,
@@ -92,7 +92,7 @@ impl Outage {
     }
 
     fn release(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some((_, packet)) = self.kept.pop(now) {
+        while let Some((_, packet)) = self.kept.pop(now, out) {
             self.packets_out += 1;
             out.forward(packet);
         }
@@ -166,7 +166,7 @@ impl OneWay for Outage {
     fn reconfigure(&mut self, now: Instant, config: &OutageConfig, out: &mut Outbox) {
         self.spells = config.spells();
         self.packets = config.packets;
-        self.kept.set_bounds(config.queue);
+        self.kept.reconfigure(now, config.queue.into(), out);
         if !self.kept.is_empty() {
             self.over = self.spells.end(now);
             if self.over.is_none() {

@@ -1,130 +1,379 @@
-//! A drop-tail queue, bounded by packets, by octets, or by both. It belongs to whatever transmits behind it.
+//! A queue: bounded by packets, by octets, or by both, and managed by one of several disciplines. It belongs to
+//! whatever transmits behind it.
+//!
+//! A discipline decides which packet is dropped or marked, and which one is next. [`Queue`] and its [`Desk`] do it, count
+//! it and record it. Nothing here has a timer: what a discipline does as time passes, it does at the next packet.
 
 use std::collections::VecDeque;
 
+use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
-use airwire::units::Size;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::packet::Packet;
-use crate::settings::Invalid;
-use crate::stage::{Event, Outbox, Why};
+use crate::stage::{Event, Mark, Outbox, Why};
 
-/// `{ packets = 50 }`, `{ bytes = "64kB" }`, both, or `{}` for a queue without an end.
-///
-/// Only packets that wait count. The one under transmission has left the queue, as in ns-2: `packets = 50` is 50
-/// packets behind the one on the wire. (ns-2's DropTail refuses a packet that would *reach* its limit: its
-/// `set limit_ 50` is `packets = 49` here.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueConfig {
-    /// Packets that can wait. Absent: any number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packets: Option<usize>,
-    /// Octets of packets that can wait. Absent: any number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Size>,
-}
+mod codel;
+mod config;
+mod draws;
+mod ecn;
+mod flow;
+mod fq_codel;
+mod pie;
+mod red;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod written;
 
-impl QueueConfig {
-    /// Refuses bounds that let no packet wait.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        if self.packets == Some(0) {
-            return Err(Invalid::new(
-                "packets",
-                "a queue of 0 packets lets none wait: write 1 for the shortest one, or leave `packets` out for \
-                 one without an end",
-            ));
-        }
-        if self.bytes.is_some_and(|size| size.as_bytes() == 0) {
-            return Err(Invalid::new(
-                "bytes",
-                "a queue of 0 octets lets no packet wait: write the size of at least one packet, such as \
-                 \"1500B\", or leave `bytes` out for one without an end",
-            ));
-        }
-        Ok(())
-    }
-}
+use codel::Codel;
+pub use config::{Bounds, CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
+use draws::Draws;
+use ecn::Marking;
+use flow::FlowHash;
+use fq_codel::FqCodel;
+use pie::Pie;
+pub use red::Length;
+use red::Red;
 
-/// Packets that wait, in their order.
-#[derive(Debug, Default)]
+/// Packets that wait.
+#[derive(Debug)]
 pub struct Queue {
-    config: QueueConfig,
-    waiting: VecDeque<(Instant, Packet)>,
+    bounds: Bounds,
+    manager: Manager,
+    /// In the order of arrival; empty with FQ-CoDel.
+    line: VecDeque<Waiting>,
+    tally: Tally,
+    draws: Draws,
+    hash: FlowHash,
+}
+
+/// A discipline at work.
+#[derive(Debug)]
+enum Manager {
+    DropTail,
+    Codel(CodelConfig, Codel),
+    FqCodel(FqCodelConfig, Box<FqCodel>),
+    Pie(PieConfig, Pie),
+    Red(RedConfig, Red),
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    since: Instant,
+    packet: Packet,
+}
+
+/// How much waits, and what was counted since the start.
+#[derive(Debug, Default)]
+struct Tally {
+    packets: usize,
     bytes: u64,
     most_packets: usize,
     most_bytes: u64,
     refused: u64,
+    dropped: u64,
+    marked: u64,
+}
+
+/// What a discipline wants to happen to a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    /// Its sender shall hear of congestion: it is marked where that is possible, and dropped otherwise.
+    Signal,
+    Drop,
+}
+
+/// Where packets are taken, marked and dropped during a call.
+struct Desk<'a> {
+    now: Instant,
+    tally: &'a mut Tally,
+    out: &'a mut Outbox,
+}
+
+impl Desk<'_> {
+    /// The first packet of `line`, which waits no longer.
+    fn take(&mut self, line: &mut VecDeque<Waiting>) -> Option<Waiting> {
+        let waiting = line.pop_front()?;
+        self.tally.packets -= 1;
+        self.tally.bytes -= waiting.packet.len() as u64;
+        Some(waiting)
+    }
+
+    /// Tells the packet's sender of congestion: by a mark if there are to be marks and it understands them (then the
+    /// packet comes back), and else by dropping it.
+    fn signal(&mut self, mut waiting: Waiting, ecn: bool) -> Option<Waiting> {
+        match if ecn { ecn::mark(&mut waiting.packet.bytes) } else { Marking::Impossible } {
+            Marking::Marked => {
+                self.tally.marked += 1;
+                self.out.note(&waiting.packet, Event::Marked { what: Mark::Congestion });
+                Some(waiting)
+            }
+            Marking::WasMarked => Some(waiting),
+            Marking::Impossible => {
+                self.drop(waiting.packet);
+                None
+            }
+        }
+    }
+
+    fn drop(&mut self, packet: Packet) {
+        self.tally.dropped += 1;
+        self.out.drop(packet, Why::Aqm);
+    }
+
+    /// There is no room for it.
+    fn refuse(&mut self, packet: Packet) {
+        self.tally.refused += 1;
+        self.out.drop(packet, Why::QueueFull);
+    }
+}
+
+impl Tally {
+    fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += packet.len() as u64;
+        self.most_packets = self.most_packets.max(self.packets);
+        self.most_bytes = self.most_bytes.max(self.bytes);
+    }
+}
+
+impl Bounds {
+    /// Whether a packet of this length may wait behind what waits already.
+    pub(crate) fn have_room(&self, packets: usize, bytes: u64, octets: usize) -> bool {
+        self.packets.is_none_or(|limit| packets < limit)
+            && self.bytes.is_none_or(|limit| bytes + octets as u64 <= limit.as_bytes())
+    }
+
+    fn are_exceeded(&self, tally: &Tally) -> bool {
+        self.packets.is_some_and(|limit| tally.packets > limit)
+            || self.bytes.is_some_and(|limit| tally.bytes > limit.as_bytes())
+    }
+}
+
+impl Manager {
+    fn new(discipline: &Discipline, now: Instant, hash: FlowHash) -> Self {
+        match *discipline {
+            Discipline::DropTail => Self::DropTail,
+            Discipline::Codel(config) => Self::Codel(config, Codel::default()),
+            Discipline::FqCodel(config) => Self::FqCodel(config, Box::new(FqCodel::new(&config, hash))),
+            Discipline::Pie(config) => Self::Pie(config, Pie::new(&config, now)),
+            Discipline::Red(config) => Self::Red(config, Red::default()),
+        }
+    }
+
+    /// Takes over new settings and keeps what it knows. False: it is another discipline, or has other queues.
+    fn reconfigure(&mut self, discipline: &Discipline, now: Instant, tally: &Tally) -> bool {
+        match (self, *discipline) {
+            (Self::DropTail, Discipline::DropTail) => {}
+            (Self::Codel(config, _), Discipline::Codel(new)) => *config = new,
+            (Self::FqCodel(config, _), Discipline::FqCodel(new)) if config.flows == new.flows => {
+                *config = new
+            }
+            (Self::Pie(config, pie), Discipline::Pie(new)) => {
+                if *config != new {
+                    pie.catch_up(config, now, tally);
+                    pie.reconfigure(&new, now);
+                }
+                *config = new;
+            }
+            (Self::Red(config, _), Discipline::Red(new)) => *config = new,
+            _ => return false,
+        }
+        true
+    }
+
+    fn ecn(&self) -> bool {
+        match self {
+            Self::DropTail => false,
+            Self::Codel(config, _) => config.ecn,
+            Self::FqCodel(config, _) => config.codel.ecn,
+            Self::Pie(config, _) => config.ecn,
+            Self::Red(config, _) => config.ecn,
+        }
+    }
 }
 
 impl Queue {
-    /// Empty. `config` need not be valid.
-    pub fn new(config: QueueConfig) -> Self {
-        Self { config, ..Self::default() }
+    /// Without any packets. `draws` decides where a discipline decides by chance.
+    pub fn new(config: QueueConfig, draws: Stream) -> Self {
+        let mut draws = draws;
+        let hash = FlowHash(draws.bits());
+        Self {
+            bounds: config.bounds,
+            manager: Manager::new(&config.discipline, Instant::ZERO, hash),
+            line: VecDeque::new(),
+            tally: Tally::default(),
+            draws: Draws::Stream(draws),
+            hash,
+        }
     }
 
-    /// New bounds hold for packets that come from now on: those that wait already go on waiting.
-    pub fn set_bounds(&mut self, config: QueueConfig) {
-        self.config = config;
+    /// A drop-tail queue.
+    pub fn bounded(bounds: Bounds) -> Self {
+        Self::new(bounds.into(), Stream::new(0, "drop-tail"))
+    }
+
+    /// From now on these numbers, which something else has drawn, decide.
+    #[cfg(test)]
+    pub(super) fn draw_from(&mut self, numbers: impl IntoIterator<Item = f64>) {
+        self.draws = Draws::Given(numbers.into_iter().collect());
+    }
+
+    /// New settings hold for packets that come from now on: those that wait already go on waiting, also where they are
+    /// more than new bounds allow. A new discipline finds them in the order of their arrival.
+    pub fn reconfigure(&mut self, now: Instant, config: QueueConfig, out: &mut Outbox) {
+        self.bounds = config.bounds;
+        if self.manager.reconfigure(&config.discipline, now, &self.tally) {
+            return;
+        }
+        if let Manager::FqCodel(_, flows) = &mut self.manager {
+            self.line.extend(flows.drain());
+            self.line.make_contiguous().sort_by_key(|waiting| (waiting.since, waiting.packet.id));
+        }
+        self.manager = Manager::new(&config.discipline, now, self.hash);
+        if let Manager::FqCodel(config, flows) = &mut self.manager {
+            let mut desk = Desk { now, tally: &mut self.tally, out };
+            for waiting in self.line.drain(..) {
+                flows.enqueue(config, &Bounds::default(), waiting, &mut desk);
+            }
+        }
+    }
+
+    /// No discipline looks after it: packets leave in the order in which they came, and all that find room.
+    pub fn is_drop_tail(&self) -> bool {
+        matches!(self.manager, Manager::DropTail)
     }
 
     /// Packets that wait.
     pub fn len(&self) -> usize {
-        self.waiting.len()
+        self.tally.packets
     }
 
     /// No packet waits.
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.tally.packets == 0
     }
 
     /// Octets of the packets that wait.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.tally.bytes
     }
 
     /// Whether a packet of this length may wait, too.
     pub fn has_room_for(&self, octets: usize) -> bool {
-        self.config.packets.is_none_or(|limit| self.waiting.len() < limit)
-            && self.config.bytes.is_none_or(|limit| self.bytes + octets as u64 <= limit.as_bytes())
+        self.bounds.have_room(self.tally.packets, self.tally.bytes, octets)
     }
 
-    /// Queues the packet, or drops it if there is no room, and records which.
+    /// Queues the packet, or drops it, and records which.
     pub fn push(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        if self.has_room_for(packet.len()) {
-            out.note(&packet, Event::Queued { packets: self.waiting.len(), bytes: self.bytes });
-            self.append(now, packet);
-        } else {
-            self.refused += 1;
-            out.drop(packet, Why::QueueFull);
+        let before = (self.tally.packets, self.tally.bytes);
+        if let Some(waiting) = self.admit(now, packet, out) {
+            let (packets, bytes) = before;
+            out.note(&waiting.packet, Event::Queued { packets, bytes });
+            self.append(waiting, out);
         }
     }
 
-    /// Queues the packet whatever the bounds, and records nothing.
-    pub(super) fn append(&mut self, now: Instant, packet: Packet) {
-        self.bytes += packet.len() as u64;
-        self.waiting.push_back((now, packet));
-        self.most_packets = self.most_packets.max(self.waiting.len());
-        self.most_bytes = self.most_bytes.max(self.bytes);
+    /// A packet arrives while nothing waits and the transmitter is free, which takes it at once, unless the discipline
+    /// drops it.
+    pub fn pass(&mut self, now: Instant, packet: Packet, out: &mut Outbox) -> Option<Packet> {
+        if self.is_drop_tail() {
+            return Some(packet);
+        }
+        let waiting = self.admit(now, packet, out)?;
+        self.append(waiting, out);
+        self.pop(now, out).map(|(_, packet)| packet)
     }
 
-    /// The first packet, and how long it has waited.
-    pub fn pop(&mut self, now: Instant) -> Option<(Duration, Packet)> {
-        let (since, packet) = self.waiting.pop_front()?;
-        self.bytes -= packet.len() as u64;
-        Some((now - since, packet))
+    /// What of this packet is to be queued.
+    fn admit(&mut self, now: Instant, packet: Packet, out: &mut Outbox) -> Option<Waiting> {
+        let has_room = self.has_room_for(packet.len());
+        let verdict = match &mut self.manager {
+            Manager::DropTail | Manager::Codel(..) | Manager::FqCodel(..) => Verdict::Pass,
+            Manager::Pie(config, pie) if has_room => pie.arrive(config, now, &self.tally, &mut self.draws),
+            Manager::Pie(..) => Verdict::Drop,
+            Manager::Red(config, red) => red.arrive(config, now, &self.tally, &mut self.draws),
+        };
+        let has_room = has_room || matches!(self.manager, Manager::FqCodel(..));
+        let ecn = self.manager.ecn();
+        let waiting = Waiting { since: now, packet };
+        let mut desk = Desk { now, tally: &mut self.tally, out };
+        let admitted = match verdict {
+            _ if !has_room => {
+                desk.refuse(waiting.packet);
+                None
+            }
+            Verdict::Pass => Some(waiting),
+            Verdict::Signal => desk.signal(waiting, ecn),
+            Verdict::Drop => {
+                desk.drop(waiting.packet);
+                None
+            }
+        };
+        if let (Manager::Pie(_, pie), None) = (&mut self.manager, &admitted) {
+            pie.dropped();
+        }
+        admitted
+    }
+
+    fn append(&mut self, waiting: Waiting, out: &mut Outbox) {
+        self.tally.add(&waiting.packet);
+        if let Manager::FqCodel(config, flows) = &mut self.manager {
+            let mut desk = Desk { now: waiting.since, tally: &mut self.tally, out };
+            flows.enqueue(config, &self.bounds, waiting, &mut desk);
+        } else {
+            self.line.push_back(waiting);
+        }
+    }
+
+    /// The transmitter is free and takes the next packet, which has waited so long. `None`: nothing waits any more.
+    pub fn pop(&mut self, now: Instant, out: &mut Outbox) -> Option<(Duration, Packet)> {
+        let mut desk = Desk { now, tally: &mut self.tally, out };
+        let head = match &mut self.manager {
+            Manager::DropTail => desk.take(&mut self.line),
+            Manager::Codel(config, codel) => codel.dequeue(config, &mut self.line, &mut desk),
+            Manager::FqCodel(config, flows) => flows.dequeue(config, &mut desk),
+            Manager::Pie(config, pie) => {
+                pie.catch_up(config, now, desk.tally);
+                let head = desk.take(&mut self.line);
+                if let Some(head) = &head {
+                    pie.depart(now, now.saturating_since(head.since), desk.tally);
+                }
+                head
+            }
+            Manager::Red(_, red) => {
+                let head = desk.take(&mut self.line);
+                red.depart(now, head.is_some());
+                head
+            }
+        };
+        head.map(|head| (now.saturating_since(head.since), head.packet))
     }
 
     /// Its counters since the start, for `Stage::stats`.
     pub fn stats(&self) -> Value {
-        json!({
-            "packets": self.len(),
-            "bytes": self.bytes,
-            "most_packets": self.most_packets,
-            "most_bytes": self.most_bytes,
-            "refused": self.refused,
-        })
+        let Tally { packets, bytes, most_packets, most_bytes, refused, dropped, marked } = &self.tally;
+        let mut stats = json!({
+            "packets": packets,
+            "bytes": bytes,
+            "most_packets": most_packets,
+            "most_bytes": most_bytes,
+            "refused": refused,
+        });
+        let own = match &self.manager {
+            Manager::DropTail => return stats,
+            Manager::Codel(..) | Manager::FqCodel(..) => None,
+            Manager::Pie(_, pie) => Some(("drop_prob", pie.drop_prob())),
+            Manager::Red(_, red) => Some(("avg", red.avg())),
+        };
+        stats["dropped"] = json!(dropped);
+        stats["marked"] = json!(marked);
+        if let Some((name, number)) = own {
+            stats[name] = json!(number);
+        }
+        stats
     }
 }

@@ -68,7 +68,7 @@ enum Detail {
     Corrupted { bits: Box<[u32]>, found: bool },
     Truncated { from: usize, to: usize },
     Transit { mark: &'static str, ob: bool, db: bool },
-    Announced { mark: &'static str },
+    Bits { mark: &'static str },
     LossRate { mark: &'static str, rate: u16 },
     Dropped { why: Why, cause: &'static str },
 }
@@ -139,7 +139,8 @@ fn describe(event: &Event) -> (&'static str, Detail) {
         Event::Marked { what: Mark::Transit { ob, db } } => {
             ("marked", Detail::Transit { mark: "transit", ob, db })
         }
-        Event::Marked { what: Mark::Announced } => ("marked", Detail::Announced { mark: "announced" }),
+        Event::Marked { what: Mark::Announced } => ("marked", Detail::Bits { mark: "announced" }),
+        Event::Marked { what: Mark::Congestion } => ("marked", Detail::Bits { mark: "congestion" }),
         Event::Marked { what: Mark::LossRate { rate } } => {
             ("marked", Detail::LossRate { mark: "loss-rate", rate })
         }

@@ -14,7 +14,7 @@ use super::RunInfo;
 use super::pcapng::{PathPacket, Way, Writer, wall};
 use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
-use crate::stage::{Event, RadioPdu, Record};
+use crate::stage::{Event, Mark, RadioPdu, Record};
 
 /// The most octets held back. With more, the oldest packets are written as `fate=inside`.
 const HELD_BACK: usize = 64 << 20;
@@ -61,6 +61,8 @@ struct Inside {
     /// Local retransmissions of the whole packet.
     resent: u32,
     impaired: Impaired,
+    /// The stage whose queue set CE.
+    congested: Option<usize>,
     radio: Vec<Radio>,
 }
 
@@ -152,6 +154,7 @@ impl Notes {
                     queued: Duration::ZERO,
                     resent: 0,
                     impaired: Impaired::default(),
+                    congested: None,
                     radio: Vec::new(),
                 };
                 self.inside.insert(id, inside);
@@ -196,6 +199,11 @@ impl Notes {
             Event::Left => {
                 let point = record.stage.map_or_else(|| end(record.direction), Point::Stage);
                 self.end(&record, point, "fate=delivered");
+            }
+            Event::Marked { what: Mark::Congestion } => {
+                if let Some(inside) = self.inside.get_mut(&id) {
+                    inside.congested = record.stage;
+                }
             }
             Event::Queued { .. } | Event::Held { .. } | Event::Marked { .. } => {}
         }
@@ -256,6 +264,9 @@ impl Notes {
         }
         if let Some(from) = cut_from {
             let _ = write!(comment, " truncated-from={from}");
+        }
+        if let Some(stage) = inside.congested {
+            let _ = write!(comment, " ce={}", self.stages[stage]);
         }
         if inside.background {
             comment.push_str(" origin=background");

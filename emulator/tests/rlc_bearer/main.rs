@@ -12,7 +12,7 @@ use airlink::packet::Direction;
 use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, RlcConfig};
 use airlink::rlc::umts::config::Discard;
 use airlink::stage::{Event, RadioPdu, Recording, Why};
-use airlink::stages::queue::QueueConfig;
+use airlink::stages::queue::Bounds;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Size};
 use run::{Run, at, bler, ms, number_of, numbered};
@@ -232,7 +232,7 @@ fn the_same_seed_gives_the_same_radio_pdus_and_another_seed_others() {
 #[test]
 fn a_full_queue_drops_what_comes_and_nothing_that_has_begun() {
     let mut config = RlcConfig::wcdma_384();
-    config.down.queue = QueueConfig { packets: Some(3), bytes: None };
+    config.down.queue = Bounds { packets: Some(3), bytes: None }.into();
     let mut run = Run::new(&config, 1);
     for n in 0..10 {
         run.send(at(1), Direction::Down, numbered(n, 1500));

@@ -5,6 +5,7 @@ use airlink::rlc::rrc::{Begun, Inactivity, ReestablishmentConfig, RrcConfig, Sch
 use airlink::rlc::switching::{Change, Switching};
 use airlink::rlc::umts::config::{FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::dch::Dch;
+use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use airlink::stages::times::Spells;
 use airwire::units::Size;
 use proptest::prelude::*;
@@ -113,7 +114,18 @@ fn formats() -> impl Strategy<Value = FormatConfig> {
 }
 
 fn directions() -> impl Strategy<Value = DirectionConfig> {
-    let queue = QueueConfig { packets: Some(20), bytes: None };
+    let hasty = CodelConfig { target: ms(1), interval: ms(5), ..CodelConfig::default() };
+    let eager = PieConfig { t_update: ms(1), max_burst: ms(0), alpha: 100.0, ..PieConfig::default() };
+    let disciplines = prop::sample::select(vec![
+        Discipline::DropTail,
+        Discipline::DropTail,
+        Discipline::Codel(hasty),
+        Discipline::FqCodel(FqCodelConfig { codel: hasty, ..FqCodelConfig::default() }),
+        Discipline::Pie(eager),
+        Discipline::Red(RedConfig { weight: Probability::new(1.0), ..RedConfig::default() }),
+    ]);
+    let bounds = Bounds { packets: Some(20), bytes: None };
+    let queues = disciplines.prop_map(move |discipline| QueueConfig { bounds, discipline });
     let blocks = prop::sample::select(vec![vec![1], vec![1, 2, 4, 8, 12], vec![40, 80]]);
     let outage = prop::option::weighted(
         0.3,
@@ -123,8 +135,8 @@ fn directions() -> impl Strategy<Value = DirectionConfig> {
             every: None,
         }),
     );
-    let parts = (senders(), receivers(), formats(), errors(), blocks, outage, rates());
-    parts.prop_map(move |(sender, receiver, format, errors, blocks, outage, (dch, switching))| {
+    let parts = (senders(), receivers(), formats(), errors(), blocks, outage, rates(), queues);
+    parts.prop_map(|(sender, receiver, format, errors, blocks, outage, (dch, switching), queue)| {
         let receiver = ReceiverConfig { window: sender.window, ..receiver };
         let channel =
             ChannelConfig { dch, switching, errors, blocks, outage, ..ChannelConfig::downlink_384() };

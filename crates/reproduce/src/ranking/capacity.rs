@@ -4,6 +4,7 @@ use airlink::rlc::config::{BlockErrors, RlcConfig};
 use airlink::rlc::umts::config::Discard;
 use airlink::scenario::{Scenario, StageConfig};
 use airlink::stages::loss::{LossConfig, Model};
+use airlink::stages::queue::Bounds;
 use airlink::stages::traffic::Source;
 use airwire::units::{Probability, Rate};
 
@@ -28,7 +29,7 @@ pub(super) fn most(scenario: &Scenario, mss: u16) -> f64 {
             }
             StageConfig::Link(ways) => {
                 if let Some((rate, link)) = ways.down.as_ref().and_then(|link| Some((link.rate?, link))) {
-                    let unbounded = link.queue.packets.is_none() && link.queue.bytes.is_none();
+                    let unbounded = link.queue.bounds == Bounds::default();
                     let taken: f64 = constant.iter().map(|(_, rate)| rate).filter(|_| unbounded).sum();
                     most = most.min(bits(rate) - taken);
                 }

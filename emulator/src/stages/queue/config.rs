@@ -1,0 +1,292 @@
+//! The settings of a queue and of its disciplines.
+
+use airwire::time::Duration;
+use airwire::units::{Probability, Size};
+use serde::{Deserialize, Serialize};
+
+use super::red::Length;
+use crate::settings::Invalid;
+
+/// `{ packets = 50 }`, `{ bytes = "64kB" }`, both, or `{}` for a queue without an end.
+///
+/// Only packets that wait count. The one under transmission has left the queue, as in ns-2: `packets = 50` is 50
+/// packets behind the one on the wire. (ns-2's DropTail refuses a packet that would *reach* its limit: its
+/// `set limit_ 50` is `packets = 49` here.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// Packets that can wait. Absent: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<usize>,
+    /// Octets of packets that can wait. Absent: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Size>,
+}
+
+/// The bounds of a queue, and the discipline that keeps it short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "super::written::Written", into = "super::written::Written")]
+pub struct QueueConfig {
+    /// How much may wait at most, whatever the discipline.
+    pub bounds: Bounds,
+    /// What keeps the queue short before it is full.
+    pub discipline: Discipline,
+}
+
+/// Which packets of a queue are dropped or marked, and which one is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Discipline {
+    /// Those that find no room. In the order of arrival.
+    #[default]
+    DropTail,
+    /// RFC 8289.
+    Codel(CodelConfig),
+    /// RFC 8290.
+    FqCodel(FqCodelConfig),
+    /// RFC 8033.
+    Pie(PieConfig),
+    /// Floyd and Jacobson (1993).
+    Red(RedConfig),
+}
+
+/// Of CoDel, in RFC 8289's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodelConfig {
+    /// The sojourn time that a queue may have for ever.
+    pub target: Duration,
+    /// For how long it may have more: a round trip of the longest paths.
+    pub interval: Duration,
+    /// MAXPACKET: while no more octets wait, none is dropped.
+    pub mtu: Size,
+    /// Packets that can be marked (RFC 3168) are not dropped.
+    pub ecn: bool,
+}
+
+/// Of FQ-CoDel, in RFC 8290's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCodelConfig {
+    /// Into so many queues flows are hashed.
+    pub flows: u32,
+    /// What a queue may send before it is another one's turn.
+    pub quantum: Size,
+    /// Of each of them.
+    pub codel: CodelConfig,
+}
+
+/// Of PIE, in RFC 8033's words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieConfig {
+    /// QDELAY_REF.
+    pub target: Duration,
+    /// T_UPDATE: so often the probability is computed.
+    pub t_update: Duration,
+    /// How much a second above the target changes the probability.
+    pub alpha: f64,
+    /// How much a second more than at the last update changes it.
+    pub beta: f64,
+    /// MAX_BURST: so long a burst may last of which nothing is dropped.
+    pub max_burst: Duration,
+    /// While fewer octets wait than two packets of this length, none is dropped.
+    pub mtu: Size,
+    /// Packets that can be marked (RFC 3168) are not dropped, as long as the probability is at most `mark_ecnth`.
+    pub ecn: bool,
+    /// See `ecn`.
+    pub mark_ecnth: Probability,
+}
+
+/// Of RED, in the paper's words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// min_th: below it, nothing is marked.
+    pub min: Length,
+    /// max_th: from it on, everything is.
+    pub max: Length,
+    /// w_q, of the average.
+    pub weight: Probability,
+    /// max_p: the probability just below `max`.
+    pub max_p: Probability,
+    /// From `max` to twice that, the probability grows from `max_p` to 1.
+    pub gentle: bool,
+    /// Packets that can be marked (RFC 3168) are not dropped.
+    pub ecn: bool,
+}
+
+impl Default for CodelConfig {
+    /// RFC 8289 §4.3 and §4.4.
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu: Size::bytes(1500),
+            ecn: false,
+        }
+    }
+}
+
+impl Default for FqCodelConfig {
+    /// RFC 8290 §5.2, and ECN as in Linux.
+    fn default() -> Self {
+        let codel = CodelConfig { ecn: true, ..CodelConfig::default() };
+        Self { flows: 1024, quantum: Size::bytes(1514), codel }
+    }
+}
+
+impl FqCodelConfig {
+    /// RFC 8290 §5.2.3.
+    pub const PACKETS: usize = 10_240;
+}
+
+impl Default for PieConfig {
+    /// RFC 8033 §4 and §5.1.
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            t_update: Duration::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Duration::from_millis(150),
+            mtu: Size::bytes(1500),
+            ecn: false,
+            mark_ecnth: Probability::new(0.1),
+        }
+    }
+}
+
+impl Default for RedConfig {
+    /// The paper's Section VIII has w_q = 0.002, min_th = 5 packets, max_th = 15 packets and max_p = 1/50.
+    fn default() -> Self {
+        Self {
+            min: Length::Packets(5),
+            max: Length::Packets(15),
+            weight: Probability::new(0.002),
+            max_p: Probability::new(0.02),
+            gentle: false,
+            ecn: false,
+        }
+    }
+}
+
+impl From<Bounds> for QueueConfig {
+    /// A drop-tail queue.
+    fn from(bounds: Bounds) -> Self {
+        Self { bounds, discipline: Discipline::DropTail }
+    }
+}
+
+impl Bounds {
+    /// Refuses bounds that let no packet wait.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.packets == Some(0) {
+            return Err(Invalid::new(
+                "packets",
+                "a queue of 0 packets lets none wait: write 1 for the shortest one, or leave `packets` out for \
+                 one without an end",
+            ));
+        }
+        if self.bytes.is_some_and(|size| size.as_bytes() == 0) {
+            return Err(Invalid::new(
+                "bytes",
+                "a queue of 0 octets lets no packet wait: write the size of at least one packet, such as \
+                 \"1500B\", or leave `bytes` out for one without an end",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl QueueConfig {
+    /// Refuses bounds that let no packet wait, and a discipline that could not do its work.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.bounds.validate()?;
+        match &self.discipline {
+            Discipline::DropTail => Ok(()),
+            Discipline::Codel(config) => config.validate(),
+            Discipline::FqCodel(config) => config.validate(),
+            Discipline::Pie(config) => config.validate(),
+            Discipline::Red(config) => config.validate(),
+        }
+    }
+}
+
+fn longer_than_nothing(key: &str, time: Duration, usual: &str) -> Result<(), Invalid> {
+    if time.is_zero() {
+        return Err(Invalid::new(key, format!("a time of 0 is not possible: write for example \"{usual}\"")));
+    }
+    Ok(())
+}
+
+impl CodelConfig {
+    fn validate(&self) -> Result<(), Invalid> {
+        longer_than_nothing("target", self.target, "5ms")?;
+        longer_than_nothing("interval", self.interval, "100ms")?;
+        if self.target >= self.interval {
+            let message = format!(
+                "a queue as long as `interval` ({}) would never be too long: RFC 8289 has a twentieth of it",
+                self.interval
+            );
+            return Err(Invalid::new("target", message));
+        }
+        Ok(())
+    }
+}
+
+impl FqCodelConfig {
+    fn validate(&self) -> Result<(), Invalid> {
+        if !(1..=65_536).contains(&self.flows) {
+            return Err(Invalid::new("flows", "write a number from 1 to 65536, such as 1024"));
+        }
+        if !(1..=1 << 20).contains(&self.quantum.as_bytes()) {
+            return Err(Invalid::new("quantum", "write a size from 1 octet to 1 MiB, such as \"1514B\""));
+        }
+        self.codel.validate()
+    }
+}
+
+impl PieConfig {
+    fn validate(&self) -> Result<(), Invalid> {
+        longer_than_nothing("target", self.target, "15ms")?;
+        if self.t_update < Duration::from_millis(1) {
+            return Err(Invalid::new("t_update", "the shortest is 1ms: write for example \"15ms\""));
+        }
+        for (key, factor) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if !(0.0..=1000.0).contains(&factor) {
+                return Err(Invalid::new(key, "write a number from 0 to 1000"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RedConfig {
+    fn validate(&self) -> Result<(), Invalid> {
+        let in_order = match (self.min, self.max) {
+            (Length::Packets(min), Length::Packets(max)) => min < max,
+            (Length::Octets(min), Length::Octets(max)) => min < max,
+            _ => {
+                return Err(Invalid::new(
+                    "max",
+                    "`min` and `max` are both numbers of packets, or both sizes such as \"15kB\"",
+                ));
+            }
+        };
+        if !in_order {
+            return Err(Invalid::new(
+                "max",
+                "the upper threshold has to be above `min`: the paper has three times it",
+            ));
+        }
+        if self.weight.value() == 0.0 {
+            return Err(Invalid::new(
+                "weight",
+                "an average with a weight of 0 never changes: write for example 0.002",
+            ));
+        }
+        if self.max_p.value() == 0.0 {
+            return Err(Invalid::new(
+                "max_p",
+                "with 0 nothing is marked below `max`: write for example 0.02",
+            ));
+        }
+        Ok(())
+    }
+}

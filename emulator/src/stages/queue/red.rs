@@ -1,0 +1,182 @@
+//! RED: Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993). Packets are marked or
+//! dropped as they arrive, by an average of the queue's length. `gentle` is Floyd's recommendation of 2000.
+//!
+//! It is the "efficient" algorithm of the paper's Fig. 17: one random number for each mark, which says how many packets
+//! there are until the next one. Their number is uniform between 1 and 1/p_b (Section VII, method 2).
+//!
+//! Choice: the paper's s, "a typical transmission time for a small packet", by which the average shrinks while nothing is
+//! sent, is the time that the transmission before took.
+//! Choice: packets that can be marked are marked also where the average is above `max`, as in the paper and in Linux;
+//! RFC 3168 §7 lets a router drop them.
+
+use std::fmt;
+
+use airwire::time::{Duration, Instant};
+use airwire::units::Size;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::config::RedConfig;
+use super::draws::Draws;
+use super::{Tally, Verdict};
+use crate::maths::pow;
+
+/// A length of a queue: a number of packets, or a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// `5`
+    Packets(u32),
+    /// `"7.5kB"`
+    Octets(Size),
+}
+
+impl Length {
+    fn value(self) -> f64 {
+        match self {
+            Self::Packets(packets) => f64::from(packets),
+            Self::Octets(size) => size.as_bytes() as f64,
+        }
+    }
+
+    /// What waits now, in the same unit.
+    fn of(self, tally: &Tally) -> f64 {
+        match self {
+            Self::Packets(_) => tally.packets as f64,
+            Self::Octets(_) => tally.bytes as f64,
+        }
+    }
+}
+
+impl Serialize for Length {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Packets(packets) => packets.serialize(serializer),
+            Self::Octets(size) => size.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Length;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of packets such as 5, or a size such as \"7.5kB\"")
+            }
+            fn visit_u64<E: de::Error>(self, packets: u64) -> Result<Length, E> {
+                u32::try_from(packets)
+                    .map(Length::Packets)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(packets), &self))
+            }
+            fn visit_i64<E: de::Error>(self, packets: i64) -> Result<Length, E> {
+                u32::try_from(packets)
+                    .map(Length::Packets)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(packets), &self))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Length, E> {
+                text.parse().map(Length::Octets).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// The state, in the paper's names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Red {
+    avg: f64,
+    /// Packets since the last mark. `None`: the average is outside of the thresholds. (The paper's -1.)
+    count: Option<u64>,
+    /// Of Fig. 17: uniform in [0, 1).
+    r: f64,
+    /// Since when the transmitter has had nothing to do: q_time.
+    idle_since: Option<Instant>,
+    last_departure: Option<Instant>,
+    /// s.
+    transmission: Option<Duration>,
+}
+
+impl Red {
+    pub(super) fn avg(&self) -> f64 {
+        self.avg
+    }
+
+    /// A packet arrives; `tally` has what waits before it.
+    pub(super) fn arrive(
+        &mut self,
+        config: &RedConfig,
+        now: Instant,
+        tally: &Tally,
+        draws: &mut Draws,
+    ) -> Verdict {
+        self.average(config, now, config.min.of(tally));
+        let Some(p_b) = self.p_b(config) else {
+            self.count = None;
+            return Verdict::Pass;
+        };
+        if p_b >= 1.0 {
+            self.count = None;
+            return Verdict::Signal;
+        }
+        match self.count.map(|count| count + 1) {
+            Some(count) if count as f64 * p_b >= self.r => {
+                self.count = Some(0);
+                self.r = draws.unit();
+                Verdict::Signal
+            }
+            Some(count) => {
+                self.count = Some(count);
+                Verdict::Pass
+            }
+            None => {
+                self.count = Some(0);
+                self.r = draws.unit();
+                Verdict::Pass
+            }
+        }
+    }
+
+    /// Section IV: avg.
+    fn average(&mut self, config: &RedConfig, now: Instant, waiting: f64) {
+        let weight = config.weight.value();
+        match self.idle_since.take() {
+            Some(since) => {
+                let s = self.transmission.filter(|s| !s.is_zero());
+                if let Some(s) = s.filter(|_| weight < 1.0) {
+                    let m = now.saturating_since(since).as_nanos() as f64 / s.as_nanos() as f64;
+                    self.avg *= pow(1.0 - weight, m);
+                }
+            }
+            None => self.avg += weight * (waiting - self.avg),
+        }
+    }
+
+    /// Section IV: p_b. `None`: the average is below `min`.
+    fn p_b(&self, config: &RedConfig) -> Option<f64> {
+        let (min, max, max_p) = (config.min.value(), config.max.value(), config.max_p.value());
+        let above = self.avg - max;
+        if self.avg < min {
+            None
+        } else if above < 0.0 {
+            Some(max_p * (self.avg - min) / (max - min))
+        } else if config.gentle && above < max {
+            Some(max_p + (1.0 - max_p) * above / max)
+        } else {
+            Some(1.0)
+        }
+    }
+
+    /// The transmitter takes a packet (`took`), or finds none and has nothing to do.
+    pub(super) fn depart(&mut self, now: Instant, took: bool) {
+        if let Some(last) = self.last_departure.take() {
+            self.transmission =
+                Some(now.saturating_since(last)).filter(|time| !time.is_zero()).or(self.transmission);
+        }
+        if took {
+            self.last_departure = Some(now);
+        } else if self.idle_since.is_none() {
+            self.idle_since = Some(now);
+        }
+    }
+}

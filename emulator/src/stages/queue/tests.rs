@@ -1,0 +1,3 @@
+//! What several disciplines have in common, and what they do beside the kernel's.
+
+mod kernel;

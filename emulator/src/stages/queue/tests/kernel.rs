@@ -1,0 +1,256 @@
+//! The same arrivals and the same random numbers as in the kernel's queue disciplines: what becomes of each packet.
+//! `tests/queues` has the vectors and how they are made.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Probability, Rate, Size};
+use serde::Deserialize;
+
+use crate::packet::PacketId;
+use crate::stage::{Event, Mark, OneWay, Outbox, Recording};
+use crate::stages::link::{Link, LinkConfig};
+use crate::stages::queue::testing::{packet, udp};
+use crate::stages::queue::{
+    Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig,
+};
+
+#[derive(Deserialize)]
+struct Vector {
+    name: String,
+    discipline: String,
+    rate: u64,
+    ecn: bool,
+    limit: usize,
+    settings: BTreeMap<String, u64>,
+    seed: u64,
+    flows: Vec<Flow>,
+    packets: usize,
+    /// Each with the time at which it was dropped.
+    drops: Vec<(u64, u64)>,
+    marks: Vec<u64>,
+    /// The order in which packets were transmitted, as steps from one to the next. Absent: that of their arrival.
+    order: Option<Vec<i64>>,
+}
+
+#[derive(Deserialize)]
+struct Flow {
+    gap: u64,
+    from: u64,
+    to: u64,
+    min: u64,
+    max: u64,
+    ect: bool,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    deviation: Vec<Deviation>,
+}
+
+#[derive(Deserialize)]
+struct Deviation {
+    name: String,
+    /// So many packets are dropped there and not here, marked here and not there, and so on.
+    packets: usize,
+    reason: String,
+}
+
+/// What became of the packets.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    drops: BTreeMap<u64, u64>,
+    marks: Vec<u64>,
+    order: Vec<u64>,
+}
+
+/// As in `record.py`.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+impl Vector {
+    fn queue(&self) -> QueueConfig {
+        let number = |key: &str| self.settings[key];
+        let time = |key| Duration::from_nanos(number(key));
+        let mtu = Size::bytes(number("mtu"));
+        let codel = || CodelConfig { target: time("target"), interval: time("interval"), mtu, ecn: self.ecn };
+        let discipline = match self.discipline.as_str() {
+            "codel" => Discipline::Codel(codel()),
+            "fq-codel" => Discipline::FqCodel(FqCodelConfig {
+                flows: number("flows") as u32,
+                quantum: Size::bytes(number("quantum")),
+                codel: codel(),
+            }),
+            // The kernel counts α and β in sixteenths.
+            "pie" => Discipline::Pie(PieConfig {
+                target: time("target"),
+                t_update: time("t_update"),
+                alpha: number("alpha") as f64 / 16.0,
+                beta: number("beta") as f64 / 16.0,
+                max_burst: time("max_burst"),
+                mtu,
+                ecn: self.ecn,
+                ..PieConfig::default()
+            }),
+            "red" => Discipline::Red(RedConfig {
+                min: Length::Octets(Size::bytes(number("min"))),
+                max: Length::Octets(Size::bytes(number("max"))),
+                weight: Probability::new(0.5_f64.powi(number("wlog") as i32)),
+                max_p: Probability::new(number("max_p") as f64 / 2_f64.powi(32)),
+                gentle: false,
+                ecn: self.ecn,
+            }),
+            other => panic!("{other}"),
+        };
+        QueueConfig { bounds: Bounds { packets: Some(self.limit), bytes: None }, discipline }
+    }
+
+    /// Times, lengths and flows, as `record.py` draws them.
+    fn arrivals(&self) -> Vec<(u64, u64, usize)> {
+        let mut packets = Vec::new();
+        for (number, flow) in self.flows.iter().enumerate() {
+            let mut rng = SplitMix(self.seed + number as u64);
+            let mut at = flow.from;
+            loop {
+                at += rng.next() % (2 * flow.gap);
+                let length = flow.min + rng.next() % (flow.max - flow.min + 1);
+                if at >= flow.to {
+                    break;
+                }
+                packets.push((at, length, number));
+            }
+        }
+        packets.sort_by_key(|(at, _, flow)| (*at, *flow));
+        packets
+    }
+
+    /// What the kernel did.
+    fn theirs(&self) -> Outcome {
+        let drops: BTreeMap<u64, u64> = self.drops.iter().copied().collect();
+        let order = match &self.order {
+            None => (0..self.packets as u64).filter(|id| !drops.contains_key(id)).collect(),
+            Some(steps) => steps
+                .iter()
+                .scan(0, |at, step| {
+                    *at += step;
+                    Some(*at as u64)
+                })
+                .collect(),
+        };
+        Outcome { drops, marks: self.marks.clone(), order }
+    }
+
+    fn ours(&self) -> Outcome {
+        let config = LinkConfig {
+            rate: Some(Rate::bits_per_second(self.rate)),
+            queue: self.queue(),
+            ..LinkConfig::default()
+        };
+        let mut link = Link::new(&config, None, Stream::new(1, "jitter"), Stream::new(1, "queue")).unwrap();
+        let mut draws = SplitMix(self.seed);
+        // PIE takes 53 of the bits, RED the upper 32.
+        let bits = if self.discipline == "red" { 32 } else { 53 };
+        link.queue().draw_from((0..100_000).map(|_| (draws.next() >> (64 - bits)) as f64 / 2_f64.powi(bits)));
+        // Flows that fall into the queues of the same numbers.
+        let hash = link.queue().hash;
+        let port = |flow: usize| {
+            let falls = |port: &u16| hash.of(&udp(1, *port, 60), self.settings["flows"] as usize) == flow;
+            (0..u16::MAX).find(falls).expect("some do")
+        };
+        let ports: Vec<u16> = match self.discipline.as_str() {
+            "fq-codel" => (0..self.flows.len()).map(port).collect(),
+            _ => vec![7; self.flows.len()],
+        };
+        let mut out = Outbox::new(Recording::Events, false);
+        let mut outcome = Outcome::default();
+        let arrivals = self.arrivals();
+        assert_eq!(arrivals.len(), self.packets, "the same arrivals");
+        let mut run_until = |link: &mut Link, time: Instant, out: &mut Outbox| {
+            while let Some(at) = link.next_deadline().filter(|at| *at <= time) {
+                out.begin(at, Some(0));
+                link.handle_deadline(at, out);
+                collect(out, &mut outcome);
+            }
+        };
+        for (id, (at, length, flow)) in arrivals.into_iter().enumerate() {
+            let at = Instant::from_nanos(at);
+            run_until(&mut link, at, &mut out);
+            let mut bytes = udp(1, ports[flow], length as usize);
+            bytes[1] = if self.flows[flow].ect { 2 } else { 0 };
+            out.begin(at, Some(0));
+            link.handle_packet(at, packet(id as u64, at, bytes), &mut out);
+        }
+        run_until(&mut link, Instant::from_nanos(u64::MAX), &mut out);
+        outcome.marks.sort_unstable();
+        outcome
+    }
+}
+
+/// What has happened since the last call.
+fn collect(out: &mut Outbox, outcome: &mut Outcome) {
+    out.take();
+    for record in out.take_records() {
+        let PacketId(id) = record.packet;
+        match record.event {
+            Event::Dropped { .. } => assert!(outcome.drops.insert(id, record.at.as_nanos()).is_none()),
+            Event::Marked { what: Mark::Congestion } => outcome.marks.push(id),
+            Event::Sent { .. } => outcome.order.push(id),
+            _ => {}
+        }
+    }
+}
+
+/// Packets of which something else became.
+fn differences(ours: &Outcome, theirs: &Outcome, packets: usize) -> Vec<u64> {
+    let fate = |outcome: &Outcome, id: u64| (outcome.drops.contains_key(&id), outcome.marks.contains(&id));
+    (0..packets as u64).filter(|id| fate(ours, *id) != fate(theirs, *id)).collect()
+}
+
+fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/queues")
+}
+
+#[test]
+fn what_becomes_of_each_packet_is_what_the_kernel_does_with_it() {
+    let vectors = std::fs::read_to_string(directory().join("recorded.jsonl")).unwrap();
+    let expected = std::fs::read_to_string(directory().join("expected.toml")).unwrap();
+    let Expected { deviation: expected } = toml::from_str(&expected).unwrap();
+    let mut wrong = Vec::new();
+    let mut met = 0;
+    for line in vectors.lines() {
+        let vector: Vector = serde_json::from_str(line).unwrap();
+        let (ours, theirs) = (vector.ours(), vector.theirs());
+        let differ = differences(&ours, &theirs, vector.packets);
+        let wanted = expected.iter().find(|deviation| deviation.name == vector.name);
+        met += usize::from(wanted.is_some());
+        let as_expected = match wanted {
+            // Some, and as many as there were.
+            Some(Deviation { packets, reason, .. }) => {
+                *packets > 0 && !reason.is_empty() && differ.len() == *packets
+            }
+            None => ours == theirs,
+        };
+        if !as_expected {
+            let first = differ.first().map(|id| (id, theirs.drops.get(id), ours.drops.get(id)));
+            wrong.push(format!(
+                "{}: {} of {} packets fare otherwise than in the kernel, {} expected; the first, and when it was dropped there and here: {first:?}",
+                vector.name,
+                differ.len(),
+                vector.packets,
+                wanted.map_or(0, |deviation| deviation.packets),
+            ));
+        }
+    }
+    assert_eq!(met, expected.len(), "each expected deviation has its vector");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
