@@ -656,6 +656,76 @@ proptest! {
     }
 }
 
+// ---- queues
+
+#[test]
+fn a_queue_has_every_setting_of_its_discipline_and_no_other() {
+    let queue = |settings: &str| parse(&stage("link", &format!("down.queue = {{ {settings} }}")));
+    let shown = |settings: &str, key: &str| {
+        queue(settings)
+            .get(&format!("link.down.queue.{key}"))
+            .map(|value| value.to_string())
+            .unwrap_or_default()
+    };
+    for (settings, key, value) in [
+        ("discipline = 'codel'", "target", "\"5ms\""),
+        ("discipline = 'codel', target = '20ms'", "target", "\"20ms\""),
+        ("discipline = 'codel'", "ecn", "false"),
+        ("discipline = 'codel', packets = 7", "packets", "7"),
+        ("discipline = 'codel'", "packets", ""),
+        ("discipline = 'fq-codel'", "ecn", "true"),
+        ("discipline = 'fq-codel'", "packets", "10240"),
+        ("discipline = 'pie'", "target", "\"15ms\""),
+        ("discipline = 'pie'", "mark_ecnth", "\"10%\""),
+        ("discipline = 'red'", "max", "15"),
+        ("discipline = 'red', min = '5kB', max = '15kB'", "max", "\"15kB\""),
+        ("discipline = 'drop-tail'", "discipline", ""),
+    ] {
+        assert_eq!(shown(settings, key), value, "{settings}: {key}");
+    }
+    for (settings, message) in [
+        (
+            "target = '5ms'",
+            "`target` belongs to the discipline \"codel\" or \"fq-codel\" or \"pie\", but the discipline is \"drop-tail\": leave one out",
+        ),
+        (
+            "discipline = 'red', flows = 7",
+            "`flows` belongs to the discipline \"fq-codel\", but the discipline is \"red\": leave one out",
+        ),
+        (
+            "discipline = 'codel', interval = '1ms'",
+            "`target`: a queue as long as `interval` (1.000ms) would never be too long: RFC 8289 has a twentieth of it",
+        ),
+        (
+            "discipline = 'red', min = 'many'",
+            "`many` is not a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"",
+        ),
+    ] {
+        let problem = problems(&stage("link", &format!("down.queue = {{ {settings} }}"))).remove(0);
+        assert_eq!(problem.message, message, "{settings}");
+        assert_eq!(problem.place.unwrap().line, 4, "{settings}");
+    }
+}
+
+#[test]
+fn another_discipline_takes_no_settings_over_and_one_more_keeps_the_bounds() {
+    let mut scenario = parse(&stage("link", "down.queue = { packets = 20 }"));
+    scenario.set("link.down.queue.discipline", "codel").unwrap();
+    assert_eq!(scenario.get("link.down.queue.packets").unwrap().to_string(), "20");
+    scenario.set("link.down.queue.target", "9ms").unwrap();
+    scenario.set("link.down.queue.discipline", "pie").unwrap();
+    assert_eq!(scenario.get("link.down.queue.target").unwrap().to_string(), "\"15ms\"");
+    assert_eq!(Scenario::parse(&scenario.to_toml(), "x.toml"), Ok(scenario));
+}
+
+#[test]
+fn what_is_kept_during_an_outage_has_bounds_and_no_discipline() {
+    let settings =
+        "down = { at = ['1s'], lasts = '1s', packets = 'requeued', queue = { discipline = 'codel' } }";
+    let problem = problems(&stage("outage", settings)).remove(0);
+    assert_eq!(problem.message, "there is no key `discipline` here");
+}
+
 // ---- the reference
 
 struct Row {

@@ -4,11 +4,12 @@
 //! These tests make network namespaces and fail, saying so, when they are not run as root.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::thread;
 
 use airtcp::recovery::catalogue::{CATALOGUE, Need, Question, Row};
 use airtcp_testkit::machine::emulated::EmulatedPath;
-use airtcp_testkit::machine::{Ended, kernel_receiver, run};
+use airtcp_testkit::machine::{Ended, TempFile, kernel_receiver, run};
 use serde_json::Value;
 
 const OCTETS: u64 = 600_000;
@@ -50,6 +51,17 @@ both = { rate = "10Mbit", delay = "5ms", queue = { packets = 200 } }
 kind = "loss"
 name = "radio"
 down = { model = "uniform", per = "2%" }
+"#;
+
+/// A queue that marks. Nothing else stands in the way.
+const MARKS: &str = r#"
+schema = 1
+description = "10 Mbit/s, 20 ms, and CoDel that marks"
+[[stage]]
+kind = "link"
+name = "wire"
+down = { rate = "10Mbit", delay = "10ms", queue = { discipline = "codel", ecn = true } }
+up = { delay = "10ms" }
 "#;
 
 /// Sends to the kernel behind the link. The stream arrives exact, or this panics.
@@ -121,4 +133,57 @@ fn marks_of_a_base_station_keep_the_window_open() {
     let radio = marked["timeouts"]["put_down_to_radio"].as_u64().unwrap();
     assert!(radio >= 3, "{marked}");
     assert!(reductions(&marked) < reductions(&plain), "{marked} {plain}");
+}
+
+#[test]
+fn the_kernel_echoes_what_a_queue_marks_and_the_sender_slows_down_once_a_round_trip() {
+    let link = EmulatedPath::new(MARKS, 1);
+    // What Linux has had since 2.6.31: it accepts ECN from who asks.
+    link.mobile.sysctl("net.ipv4.tcp_ecn", "2").unwrap();
+    let pcap = TempFile::new("pcap");
+    let receiver = kernel_receiver(&link.mobile, 9000);
+    let netns = link.fixed.name();
+    let ended = run(&[
+        "send",
+        "--bytes=4M",
+        TARGET,
+        "--netns",
+        netns,
+        "--recipe",
+        "sack+ecn",
+        "--json",
+        "--timeout=60s",
+        "--pcap",
+        pcap.path(),
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let end = ended.event("end").clone();
+    assert_eq!(receiver.join().unwrap().bytes, 4_000_000);
+    let times = |filter: &str| -> Vec<f64> {
+        let output = Command::new("tcpdump")
+            .args(["-n", "-tt", "-r", pcap.path(), filter])
+            .output()
+            .expect("this test needs tcpdump: apt-get install tcpdump");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
+    };
+    // SYN, ACK and ECE, without CWR: agreed.
+    assert_eq!(times("src host 10.84.0.2 and tcp[13] & 0xd2 = 0x52").len(), 1, "the kernel agrees to ECN");
+    let echoes = times("src host 10.84.0.2 and tcp[13] & 0x42 = 0x40");
+    let slowed = times("dst host 10.84.0.2 and tcp[13] & 0x82 = 0x80");
+    let found = &end["timeouts"];
+    assert_eq!(found["window_reductions"], slowed.len(), "each is told with CWR: {end}");
+    assert!(
+        slowed.len() > 1 && echoes.len() > slowed.len(),
+        "{} CWR, {} ECE: {end}",
+        slowed.len(),
+        echoes.len()
+    );
+    assert!(slowed.windows(2).all(|pair| pair[1] - pair[0] >= 0.02), "{slowed:?}");
+    assert_eq!(
+        (&found["fast_retransmits"], &found["timeouts"]),
+        (&0.into(), &0.into()),
+        "nothing was lost: {end}"
+    );
 }

@@ -47,38 +47,43 @@ def flow(gap, start, stop, ect=False, shortest=200, longest=1500):
 CODEL = {"target": 5 * MS, "interval": 100 * MS, "mtu": 1500}
 PIE = {"target": 15 * MS, "t_update": 15 * MS, "alpha": 2, "beta": 20, "max_burst": 150 * MS, "mtu": 1500}
 S = 1000 * MS
+# CoDel's clock is 32 bits of nanoseconds here, and knows what is earlier up to half of that: 2.1 s.
+T = 700 * MS
 
 
 def scenarios():
     """At 10 Mbit/s the packets of 850 octets on average take 0.68 ms."""
     rate = 10_000_000
     load = lambda percent: round(0.68 * MS * 100 / percent)
-    waves = lambda ect, percent: [
+    waves = lambda ect, percent, S=S: [
         flow(load(90), 0, 3 * S, ect), flow(load(percent), S // 5, S, ect), flow(load(percent), 3 * S // 2, 2 * S, ect)
     ]
+    short = lambda ect, percent: waves(ect, percent, T)
     for exact in (True, False):
         base = {"rate": rate, "exact": exact}
         suffix = "" if exact else "-newton"
         yield dict(base, name="codel" + suffix, discipline="codel", ecn=False, limit=1000, settings=CODEL, seed=1,
-                   flows=waves(False, 40))
+                   flows=short(False, 40))
         yield dict(base, name="codel-ecn" + suffix, discipline="codel", ecn=True, limit=1000, settings=CODEL, seed=2,
-                   flows=waves(True, 60))
+                   flows=short(True, 20))
         yield dict(base, name="codel-mixed" + suffix, discipline="codel", ecn=True, limit=60, settings=CODEL, seed=3,
-                   flows=[flow(load(80), 0, 3 * S, True), flow(load(70), S // 3, 2 * S, False)])
+                   flows=[flow(load(80), 0, 3 * T, True), flow(load(70), T // 3, 2 * T, False)])
         fair = dict(CODEL, flows=16, quantum=1514)
         yield dict(base, name="fq-codel" + suffix, discipline="fq-codel", ecn=False, limit=10240, settings=fair, seed=4,
-                   flows=[flow(load(70), 0, 3 * S), flow(load(60), S // 4, 5 * S // 2), flow(load(5), 0, 3 * S, shortest=60, longest=200)])
+                   flows=[flow(load(70), 0, 3 * T), flow(load(60), T // 4, 5 * T // 2), flow(load(5), 0, 3 * T, shortest=60, longest=200)])
         yield dict(base, name="fq-codel-ecn" + suffix, discipline="fq-codel", ecn=True, limit=10240, settings=fair, seed=5,
-                   flows=[flow(load(60), 0, 2 * S, True), flow(load(40), S // 4, 3 * S // 2, True), flow(load(30), 0, 3 * S)])
+                   flows=[flow(load(60), 0, 2 * T, True), flow(load(40), T // 4, 3 * T // 2, True), flow(load(30), 0, 3 * T)])
         yield dict(base, name="fq-codel-full" + suffix, discipline="fq-codel", ecn=True, limit=80, settings=dict(fair, quantum=300), seed=6,
-                   flows=[flow(load(90), 0, S, False), flow(load(50), S // 4, 3 * S // 2, True), flow(load(30), 0, 2 * S, shortest=40, longest=1200)])
+                   flows=[flow(load(90), 0, T, False), flow(load(50), T // 4, 3 * T // 2, True), flow(load(30), 0, 2 * T, shortest=40, longest=1200)])
     base = {"rate": rate, "exact": True}
     yield dict(base, name="pie", discipline="pie", ecn=False, limit=1000, settings=PIE, seed=7, flows=waves(False, 30))
     yield dict(base, name="pie-ecn", discipline="pie", ecn=True, limit=1000, settings=PIE, seed=8,
                flows=[flow(load(96), 0, 3 * S, True), flow(load(9), S // 5, S, True), flow(load(8), 3 * S // 2, 5 * S // 2, True)])
-    yield dict(base, name="pie-heavy", discipline="pie", ecn=True, limit=200, settings=dict(PIE, max_burst=20 * MS), seed=9,
+    yield dict(base, name="pie-heavy", discipline="pie", ecn=True, limit=200, settings=PIE, seed=9,
                flows=[flow(load(90), 0, 3 * S, True), flow(load(70), S // 3, 2 * S, False)])
     yield dict(base, name="pie-fast", discipline="pie", ecn=False, limit=1000, seed=10,
+               settings=dict(PIE, target=5 * MS, t_update=5 * MS, alpha=3, beta=24), flows=waves(False, 30))
+    yield dict(base, name="pie-above-one", discipline="pie", ecn=False, limit=1000, seed=10,
                settings=dict(PIE, target=5 * MS, t_update=5 * MS, alpha=8, beta=40), flows=waves(False, 50))
     # max_p is so many 2^-32 for each octet between the thresholds.
     red = {"min": 20_000, "max": 60_000, "wlog": 6, "max_p": 40_000 * 6000, "mtu": 1500}
@@ -136,7 +141,7 @@ def play(program, scenario):
         else:
             drops.append([int(number), int(at)])
     assert len(left) + len(drops) == len(packets), scenario["name"]
-    vector = dict(scenario, packets=len(packets), drops=drops, marks=marks)
+    vector = dict(scenario, packets=len(packets), drops=drops, marks=sorted(marks))
     if left != sorted(left):
         # As steps: n is n further than the one before.
         vector["order"] = [number - before for before, number in zip([0] + left, left)]

@@ -7,5 +7,6 @@ mod micro;
 mod models;
 mod oracle;
 mod paths;
+mod queues;
 mod spurious;
 mod windows;

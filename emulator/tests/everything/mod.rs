@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-/// A queue that overflows, losses, an outage, an RLC that resets, a station that marks ACKs and is left.
+/// A queue that overflows and one that is managed, losses, an outage, an RLC that resets, a station that marks ACKs and is left.
 const SCENARIO: &str = r#"
 schema = 1
 description = "a bit of everything"
@@ -12,7 +12,7 @@ description = "a bit of everything"
 kind = "link"
 name = "wire"
 down = { rate = "500kbit", delay = "10ms", queue = { packets = 5 } }
-up = { rate = "500kbit", delay = "10ms" }
+up = { rate = "500kbit", delay = "10ms", queue = { discipline = "pie", packets = 50 } }
 [[stage]]
 kind = "station"
 name = "cell"

@@ -1,8 +1,11 @@
 //! Packets for tests of queues.
 
-use airwire::time::Instant;
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
 
+use super::{Bounds, Discipline, Queue, QueueConfig};
 use crate::packet::{Direction, Origin, Packet, PacketId};
+use crate::stage::{Event, Mark, Outbox, Recording, Why};
 
 /// A UDP datagram of this flow, Not-ECT, in a packet of `octets`.
 pub(super) fn udp(host: u8, port: u16, octets: usize) -> Vec<u8> {
@@ -32,4 +35,66 @@ pub(super) fn udp6(host: u8, port: u16, octets: usize) -> Vec<u8> {
 /// A packet on its way down.
 pub(super) fn packet(id: u64, at: Instant, bytes: Vec<u8>) -> Packet {
     Packet { id: PacketId(id), direction: Direction::Down, origin: Origin::Host, entered: at, bytes }
+}
+
+/// A queue without an end, and what it reports. Packets are numbered from 0.
+pub(super) struct Bench {
+    pub(super) queue: Queue,
+    out: Outbox,
+    pushed: u64,
+}
+
+impl Bench {
+    pub(super) fn new(discipline: Discipline) -> Self {
+        Self::with(QueueConfig { bounds: Bounds::default(), discipline }, 1)
+    }
+
+    pub(super) fn with(config: QueueConfig, seed: u64) -> Self {
+        config.validate().unwrap();
+        let queue = Queue::new(config, Stream::new(seed, "queue"));
+        Self { queue, out: Outbox::new(Recording::Events, false), pushed: 0 }
+    }
+
+    /// The number of the packet.
+    pub(super) fn push(&mut self, now: Instant, bytes: Vec<u8>) -> u64 {
+        let id = self.pushed;
+        self.pushed += 1;
+        self.out.begin(now, Some(0));
+        self.queue.push(now, packet(id, now, bytes), &mut self.out);
+        id
+    }
+
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(u64, Duration)> {
+        self.out.begin(now, Some(0));
+        self.queue.pop(now, &mut self.out).map(|(waited, packet)| (packet.id.0, waited))
+    }
+
+    pub(super) fn reconfigure(&mut self, now: Instant, config: QueueConfig) {
+        self.out.begin(now, Some(0));
+        self.queue.reconfigure(now, config, &mut self.out);
+    }
+
+    /// What was dropped since the last call, when and why.
+    pub(super) fn drops(&mut self) -> Vec<(u64, Instant, Why)> {
+        let records = self.out.take_records().into_iter();
+        records
+            .filter_map(|record| match record.event {
+                Event::Dropped { why } => Some((record.packet.0, record.at, why)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What was marked since the last call.
+    pub(super) fn marks(&mut self) -> Vec<u64> {
+        let records = self.out.take_records().into_iter();
+        let marked = Event::Marked { what: Mark::Congestion };
+        records.filter(|record| record.event == marked).map(|record| record.packet.0).collect()
+    }
+}
+
+/// The same packet of a sender that uses ECN.
+pub(super) fn ect(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes[1] |= 2;
+    bytes
 }

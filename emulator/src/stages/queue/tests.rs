@@ -1,3 +1,147 @@
-//! What several disciplines have in common, and what they do beside the kernel's.
+//! What the disciplines have in common; each of them; and all beside the kernel's.
 
+use airwire::time::{Duration, Instant};
+use airwire::units::Size;
+
+use super::testing::{Bench, ect, udp};
+use super::{Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig};
+use crate::stage::Why;
+
+mod codel;
+mod fq_codel;
 mod kernel;
+mod pie;
+mod red;
+
+fn ms(milliseconds: u64) -> Instant {
+    Instant::from_millis(milliseconds)
+}
+
+fn all() -> [Discipline; 5] {
+    [
+        Discipline::DropTail,
+        Discipline::Codel(CodelConfig::default()),
+        Discipline::FqCodel(FqCodelConfig::default()),
+        Discipline::Pie(PieConfig::default()),
+        Discipline::Red(RedConfig {
+            min: Length::Packets(50),
+            max: Length::Packets(150),
+            ..RedConfig::default()
+        }),
+    ]
+}
+
+#[test]
+fn whatever_the_discipline_the_bounds_hold() {
+    for discipline in all() {
+        let bounds = Bounds { packets: Some(5), bytes: Some(Size::bytes(3500)) };
+        let mut bench = Bench::with(QueueConfig { bounds, discipline }, 1);
+        // Five small ones, and no room for a sixth; then three of a thousand octets and no fourth.
+        for (octets, fit) in [(100, 5), (1000, 3)] {
+            for n in 0..fit + 2 {
+                bench.push(ms(0), udp(n, 1, octets));
+                assert!(
+                    bench.queue.len() <= usize::from(fit) && bench.queue.bytes() <= 3500,
+                    "{discipline:?}"
+                );
+            }
+            let drops = bench.drops();
+            assert_eq!(drops.len(), 2, "{discipline:?}");
+            assert!(drops.iter().all(|(_, _, why)| *why == Why::QueueFull), "{discipline:?}");
+            while bench.pop(ms(0)).is_some() {}
+            assert!(bench.queue.is_empty() && bench.queue.bytes() == 0);
+        }
+    }
+}
+
+#[test]
+fn another_discipline_under_way_finds_all_packets_in_the_order_of_their_arrival() {
+    for first in all() {
+        for second in all() {
+            let mut bench = Bench::new(first);
+            for n in 0..40 {
+                bench.push(ms(n / 2), udp(n as u8 % 7, 1, 60 + n as usize));
+            }
+            bench.reconfigure(ms(20), QueueConfig { bounds: Bounds::default(), discipline: second });
+            let bytes: u64 = (60..100).sum();
+            assert_eq!((bench.queue.len(), bench.queue.bytes()), (40, bytes));
+            let mut order: Vec<u64> = std::iter::from_fn(|| bench.pop(ms(20))).map(|(id, _)| id).collect();
+            if matches!(second, Discipline::FqCodel(_)) {
+                order.sort_unstable();
+            }
+            assert_eq!(order, (0..40).collect::<Vec<_>>(), "{first:?}, then {second:?}");
+            assert!(bench.drops().is_empty() && bench.queue.is_empty() && bench.queue.bytes() == 0);
+        }
+    }
+}
+
+#[test]
+fn the_same_discipline_with_other_numbers_keeps_what_it_knows() {
+    let codel = CodelConfig::default();
+    let mut bench = Bench::new(Discipline::Codel(codel));
+    for _ in 0..1000 {
+        bench.push(ms(0), udp(1, 1, 1000));
+    }
+    let drops_by = |bench: &mut Bench, from: u64, to: u64| {
+        for at in from..to {
+            bench.pop(ms(at));
+        }
+        bench.drops().len()
+    };
+    // First too long at 5 ms; drops at 105 ms and 205 ms, and so on.
+    assert_eq!(drops_by(&mut bench, 0, 206), 2);
+    let discipline = Discipline::Codel(CodelConfig { ecn: true, ..codel });
+    bench.reconfigure(ms(206), QueueConfig { bounds: Bounds::default(), discipline });
+    assert_eq!(drops_by(&mut bench, 206, 277), 1, "the third 70.7 ms after the second");
+}
+
+#[test]
+fn a_packet_that_finds_the_transmitter_free_does_not_wait() {
+    use crate::stage::{Outbox, Recording};
+    for discipline in all() {
+        let mut bench = Bench::new(discipline);
+        let mut out = Outbox::new(Recording::Events, false);
+        let packet = super::testing::packet(7, ms(1), ect(udp(1, 1, 1000)));
+        assert_eq!(bench.queue.pass(ms(1), packet.clone(), &mut out), Some(packet), "{discipline:?}");
+        assert!(bench.queue.is_empty() && out.take_records().is_empty());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_key() {
+    let zero = Duration::ZERO;
+    let codel = CodelConfig::default();
+    let fq_codel = FqCodelConfig::default();
+    let pie = PieConfig::default();
+    let red = RedConfig::default();
+    let packets = Length::Packets;
+    for (key, discipline) in [
+        ("target", Discipline::Codel(CodelConfig { target: zero, ..codel })),
+        ("interval", Discipline::Codel(CodelConfig { interval: zero, ..codel })),
+        ("target", Discipline::Codel(CodelConfig { target: codel.interval, ..codel })),
+        ("flows", Discipline::FqCodel(FqCodelConfig { flows: 0, ..fq_codel })),
+        ("flows", Discipline::FqCodel(FqCodelConfig { flows: 65_537, ..fq_codel })),
+        ("quantum", Discipline::FqCodel(FqCodelConfig { quantum: Size::bytes(0), ..fq_codel })),
+        (
+            "interval",
+            Discipline::FqCodel(FqCodelConfig { codel: CodelConfig { interval: zero, ..codel }, ..fq_codel }),
+        ),
+        ("target", Discipline::Pie(PieConfig { target: zero, ..pie })),
+        ("t_update", Discipline::Pie(PieConfig { t_update: Duration::from_micros(999), ..pie })),
+        ("alpha", Discipline::Pie(PieConfig { alpha: -0.1, ..pie })),
+        ("beta", Discipline::Pie(PieConfig { beta: f64::NAN, ..pie })),
+        ("max", Discipline::Red(RedConfig { max: red.min, ..red })),
+        (
+            "max",
+            Discipline::Red(RedConfig { min: packets(5), max: Length::Octets(Size::bytes(9000)), ..red }),
+        ),
+        ("weight", Discipline::Red(RedConfig { weight: airwire::units::Probability::ZERO, ..red })),
+        ("max_p", Discipline::Red(RedConfig { max_p: airwire::units::Probability::ZERO, ..red })),
+    ] {
+        let invalid = QueueConfig { bounds: Bounds::default(), discipline }.validate().unwrap_err();
+        assert_eq!(invalid.key, key, "{discipline:?}: {invalid}");
+    }
+    for discipline in all() {
+        assert_eq!(QueueConfig { bounds: Bounds::default(), discipline }.validate(), Ok(()));
+    }
+}

@@ -1,0 +1,118 @@
+use airwire::time::Duration;
+use airwire::units::Size;
+
+use super::super::testing::{Bench, udp};
+use super::super::{Bounds, CodelConfig, Discipline, FqCodelConfig, QueueConfig};
+use super::ms;
+use crate::stage::Why;
+
+/// A CoDel that has no reason to do anything.
+fn fair(quantum: u64) -> FqCodelConfig {
+    let seconds = Duration::from_secs;
+    let codel = CodelConfig { target: seconds(100), interval: seconds(200), ..CodelConfig::default() };
+    FqCodelConfig { quantum: Size::bytes(quantum), codel, ..FqCodelConfig::default() }
+}
+
+#[test]
+fn two_flows_have_equal_shares_within_a_quantum_and_a_packet_whatever_their_packets() {
+    for (quantum, octets) in [(1514, [1500, 100]), (300, [1500, 700]), (5000, [60, 1499])] {
+        let mut bench = Bench::new(Discipline::FqCodel(fair(quantum)));
+        let mut lengths = Vec::new();
+        for n in 0..2000 {
+            let flow = n % 2;
+            bench.push(ms(0), udp(flow as u8, 1, octets[flow]));
+            lengths.push((flow, octets[flow] as i64));
+        }
+        let mut shares = [0_i64; 2];
+        while let Some((id, _)) = bench.pop(ms(1)) {
+            let (flow, octets) = lengths[id as usize];
+            shares[flow] += octets;
+            // One of them may have had its turn, the other not yet: a quantum, and what went beyond it.
+            let most = quantum as i64 + 1500;
+            let all_waits = bench.queue.bytes() as i64;
+            if shares[0].max(shares[1]) < 60 * 1000 && all_waits > 0 {
+                assert!((shares[0] - shares[1]).abs() <= most, "{shares:?}, quantum {quantum}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sparse_flow_does_not_wait_behind_a_bulk_one() {
+    let mut bench = Bench::new(Discipline::FqCodel(fair(1514)));
+    for _ in 0..400 {
+        bench.push(ms(0), udp(1, 1, 1500));
+    }
+    for at in 1..50 {
+        // As it begins the bulk flow is new, too, and has its first quantum. The sparse one has no more turns than
+        // these before it is off the lists.
+        for _ in 0..4 {
+            assert!(bench.pop(ms(at)).is_some_and(|(id, _)| id < 400 + at));
+        }
+        let sparse = bench.push(ms(at), udp(2, 1, 100));
+        assert_eq!(bench.pop(ms(at)), Some((sparse, Duration::ZERO)), "at {at} ms");
+    }
+}
+
+#[test]
+fn a_flow_that_sends_now_and_then_does_not_starve_the_others() {
+    let mut bench = Bench::new(Discipline::FqCodel(fair(300)));
+    for _ in 0..100 {
+        bench.push(ms(0), udp(1, 1, 300));
+    }
+    bench.pop(ms(0));
+    // A packet of the other one comes each time that one leaves: half of what leaves is the first one's all the same.
+    let mut of_the_first = 0;
+    for at in 1..=60 {
+        let id = bench.push(ms(at), udp(2, 1, 300));
+        of_the_first += u32::from(bench.pop(ms(at)).is_some_and(|(popped, _)| popped < 100 && popped != id));
+    }
+    assert!((29..=31).contains(&of_the_first), "{of_the_first} of 60");
+}
+
+#[test]
+fn when_there_is_no_room_half_of_the_longest_queue_goes_from_its_head() {
+    let bounds = Bounds { packets: Some(100), bytes: None };
+    let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
+    for n in 0..100 {
+        // 60 of 1000 octets, 40 of 100.
+        let long = n % 5 < 3;
+        bench.push(ms(0), udp(u8::from(long), 1, if long { 1000 } else { 100 }));
+    }
+    assert!(bench.drops().is_empty());
+    bench.push(ms(1), udp(9, 1, 100));
+    let drops = bench.drops();
+    let expected: Vec<u64> = (0..100).filter(|n| n % 5 < 3).take(30).collect();
+    assert_eq!(drops.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), expected);
+    assert!(drops.iter().all(|(_, _, why)| *why == Why::QueueFull));
+    assert_eq!((bench.queue.len(), bench.queue.bytes()), (71, 30 * 1000 + 41 * 100));
+}
+
+#[test]
+fn no_more_than_64_packets_go_at_once() {
+    let bounds = Bounds { packets: Some(500), bytes: None };
+    let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
+    for _ in 0..501 {
+        bench.push(ms(0), udp(1, 1, 100));
+    }
+    assert_eq!(bench.drops().len(), 64);
+}
+
+#[test]
+fn each_flow_has_its_own_codel() {
+    let mut bench = Bench::new(Discipline::FqCodel(FqCodelConfig::default()));
+    for _ in 0..2000 {
+        bench.push(ms(0), udp(1, 1, 1000));
+    }
+    let mut lost = Vec::new();
+    let mut sparse = Vec::new();
+    for at in 0..1000 {
+        if at % 10 == 0 {
+            sparse.push(bench.push(ms(at), udp(2, 1, 100)));
+        }
+        bench.pop(ms(at));
+        lost.extend(bench.drops());
+    }
+    assert!(lost.len() > 20);
+    assert!(lost.iter().all(|(id, _, why)| !sparse.contains(id) && *why == Why::Aqm));
+}

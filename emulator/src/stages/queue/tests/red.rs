@@ -1,0 +1,157 @@
+use airwire::units::{Probability, Size};
+
+use super::super::testing::{Bench, ect, udp};
+use super::super::{Discipline, Length, RedConfig};
+use super::ms;
+use crate::stage::Why;
+
+fn config() -> RedConfig {
+    RedConfig { max_p: Probability::new(0.1), weight: Probability::new(1.0), ..RedConfig::default() }
+}
+
+fn average(bench: &Bench) -> f64 {
+    bench.queue.stats()["avg"].as_f64().unwrap()
+}
+
+/// A queue in which so many packets wait, and the average is as many.
+fn filled(config: RedConfig, packets: usize, seed: u64) -> Bench {
+    let discipline = Discipline::Red(config);
+    let mut bench = Bench::with(super::QueueConfig { bounds: super::Bounds::default(), discipline }, seed);
+    while bench.queue.len() < packets {
+        bench.push(ms(0), udp(1, 1, 1000));
+    }
+    bench.drops();
+    bench
+}
+
+#[test]
+fn the_average_is_the_weighted_one_exactly() {
+    let weight = 1.0 / 512.0;
+    let in_packets = RedConfig { weight: Probability::new(weight), ..RedConfig::default() };
+    let size = Size::bytes;
+    let in_octets =
+        RedConfig { min: Length::Octets(size(5000)), max: Length::Octets(size(15_000)), ..in_packets };
+    for (config, unit) in [(in_packets, 1), (in_octets, 700)] {
+        let mut bench = Bench::new(Discipline::Red(config));
+        let mut by_hand = 0.0;
+        for n in 0..500_u64 {
+            by_hand += weight * (bench.queue.len() as f64 * f64::from(unit) - by_hand);
+            bench.push(ms(n), udp(1, 1, 700));
+            assert!((average(&bench) - by_hand).abs() <= 1e-12 * by_hand, "{} {by_hand}", average(&bench));
+            if n % 3 == 0 && bench.queue.len() > 2 {
+                bench.pop(ms(n));
+            }
+        }
+        assert!(by_hand > 5.0);
+    }
+}
+
+#[test]
+fn while_nothing_is_sent_the_average_shrinks_as_if_small_packets_had_come() {
+    let config = RedConfig { weight: Probability::new(0.002), ..RedConfig::default() };
+    let mut bench = Bench::new(Discipline::Red(config));
+    for _ in 0..60 {
+        bench.push(ms(0), udp(1, 1, 1000));
+    }
+    let mut at = 0;
+    // A transmission takes 4 ms.
+    while bench.pop(ms(at)).is_some() {
+        at += 4;
+    }
+    let before = average(&bench);
+    assert!(before > 1.0);
+    // 600 ms without anything: 150 transmissions.
+    bench.push(ms(at + 600), udp(1, 1, 1000));
+    let law = before * 0.998_f64.powi(150);
+    assert!((average(&bench) - law).abs() < 1e-9 * law, "{} {law}", average(&bench));
+    // That was the end of the silence: with the next packet the average goes on as usual.
+    bench.push(ms(at + 700), udp(1, 1, 1000));
+    let next = law + 0.002 * (1.0 - law);
+    assert!((average(&bench) - next).abs() < 1e-9 * next);
+}
+
+#[test]
+fn from_one_drop_to_the_next_there_are_as_many_packets_as_a_uniform_number_says() {
+    // p_b = 0.1 (10 - 5) / (15 - 5) = 1/20: uniform in 1..=20.
+    let mut gaps = [0_u32; 21];
+    let drops = 20_000;
+    let mut bench = filled(config(), 10, 5);
+    let mut since = 0;
+    let mut seen = 0;
+    while seen <= drops {
+        since += 1;
+        bench.push(ms(1), udp(1, 1, 1000));
+        match bench.drops().as_slice() {
+            [] => {
+                bench.pop(ms(1));
+            }
+            [(_, _, why)] => {
+                assert_eq!(*why, Why::Aqm);
+                // The first gap began somewhere.
+                if seen > 0 {
+                    gaps[since] += 1;
+                }
+                seen += 1;
+                since = 0;
+            }
+            more => panic!("{more:?}"),
+        }
+    }
+    let expected = f64::from(drops) / 20.0;
+    let chi_square: f64 =
+        gaps[1..].iter().map(|number| (f64::from(*number) - expected).powi(2) / expected).sum();
+    // 19 degrees of freedom, 99.9 %.
+    assert!(chi_square < 43.8 && gaps[0] == 0, "{gaps:?}: {chi_square}");
+}
+
+/// Of 2000 packets that find so many waiting.
+fn dropped_at(config: RedConfig, waiting: usize) -> f64 {
+    let discipline = Discipline::DropTail;
+    let mut bench = Bench::new(discipline);
+    while bench.queue.len() < waiting {
+        bench.push(ms(0), udp(1, 1, 1000));
+    }
+    let bounds = super::Bounds::default();
+    bench.reconfigure(ms(0), super::QueueConfig { bounds, discipline: Discipline::Red(config) });
+    let mut dropped = 0;
+    for _ in 0..2000 {
+        bench.push(ms(1), udp(1, 1, 1000));
+        match bench.drops().len() {
+            0 => drop(bench.pop(ms(1))),
+            n => dropped += n,
+        }
+    }
+    dropped as f64 / 2000.0
+}
+
+#[test]
+fn below_the_lower_threshold_none_is_dropped_and_from_the_upper_one_on_all_are() {
+    assert_eq!(
+        (dropped_at(config(), 4), dropped_at(config(), 15), dropped_at(config(), 40)),
+        (0.0, 1.0, 1.0)
+    );
+    // One in (20 + 1) / 2.
+    assert!((dropped_at(config(), 10) - 2.0 / 21.0).abs() < 0.01);
+}
+
+#[test]
+fn gentle_goes_on_to_twice_the_upper_threshold() {
+    let gentle = RedConfig { gentle: true, ..config() };
+    // p_b = 0.1 + 0.9 · 5 / 15 = 0.4: after 1, 2 or 3 packets with the probabilities 0.4, 0.4, 0.2: one in 1.8.
+    assert!((dropped_at(gentle, 20) - 1.0 / 1.8).abs() < 0.03, "{}", dropped_at(gentle, 20));
+    assert_eq!((dropped_at(gentle, 30), dropped_at(gentle, 50)), (1.0, 1.0));
+}
+
+#[test]
+fn what_can_be_marked_is_marked() {
+    let mut bench = filled(RedConfig { ecn: true, ..config() }, 14, 1);
+    let mut marked = 0;
+    for _ in 0..1000 {
+        bench.push(ms(1), ect(udp(1, 1, 1000)));
+        marked += bench.marks().len();
+        bench.pop(ms(1));
+    }
+    // p_b = 0.09: one in 6 on average.
+    assert!((130..=200).contains(&marked), "{marked}");
+    assert_eq!(bench.queue.len(), 14);
+}
