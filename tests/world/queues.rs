@@ -84,14 +84,14 @@ fn a_sender_that_offers_ecn_slows_down_once_a_round_trip_and_loses_nothing() {
             assert_eq!(stats["wire"]["down"]["queue"]["marked"], marked, "{queue} {recipe}: {stats}");
             assert!(marked > 2, "{queue} {recipe}: {marked} marked");
             assert!(fixed.iter().all(|said| said.ecn != Ecn::Ce), "only the queue marks");
-            // What it says with CWR, and what it does, is the same; and no more than once in a window.
+            // What it says with CWR, and what it does, is the same; and no more than once in a round trip.
             let slowed: Vec<Instant> = fixed
                 .iter()
                 .filter(|said| said.data && said.flags.contains(Flags::CWR))
                 .map(|said| said.at)
                 .collect();
             assert_eq!(slowed.len() as u64, counters.window_reductions, "{queue} {recipe}");
-            assert!(slowed.len() > 1 && slowed.len() as u64 <= marked, "{queue} {recipe}: {slowed:?}");
+            assert!(slowed.len() > 1, "{queue} {recipe}: {slowed:?}");
             assert!(
                 slowed.windows(2).all(|pair| pair[1] - pair[0] >= ROUND_TRIP),
                 "{queue} {recipe}: {slowed:?}"
