@@ -99,7 +99,7 @@ impl Following {
                 self.change(at);
             }
             if let Some(rate) = self.rate.filter(|_| !self.busy())
-                && let Some((waited, packet)) = queue.pop(at)
+                && let Some((waited, packet)) = queue.pop(at, out)
             {
                 self.begin(at, rate, waited, packet, out);
             }

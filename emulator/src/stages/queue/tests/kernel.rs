@@ -156,7 +156,7 @@ impl Vector {
             queue: self.queue(),
             ..LinkConfig::default()
         };
-        let mut link = Link::new(&config, None, Stream::new(1, "jitter"), Stream::new(1, "queue")).unwrap();
+        let mut link = Link::new(&config, Stream::new(1, "link").into()).unwrap();
         let mut draws = SplitMix(self.seed);
         // PIE takes 53 of the bits, RED the upper 32.
         let bits = if self.discipline == "red" { 32 } else { 53 };
