@@ -180,7 +180,7 @@ fn torment(mut entity: Entity, format: Format, mut data: &[u8]) {
         }
         assert!(told <= submitted, "an SDU has two outcomes");
         if entity.is_unrecoverable() {
-            entity.reestablish(now);
+            entity.reestablish(now, 0);
         }
     }
 }

@@ -235,6 +235,7 @@ impl Bearer {
         for direction in Direction::BOTH {
             self.lanes[direction].air.clear();
         }
+        let hfn = self.start_value();
         let directions = match sides {
             Sides::Both => &Direction::BOTH[..],
             Sides::Down => &[Direction::Down],
@@ -242,10 +243,10 @@ impl Bearer {
         };
         match directions {
             [direction] => {
-                self.entities[*direction].reestablish_transmitting(now);
-                self.entities[direction.reversed()].reestablish_receiving(now);
+                self.entities[*direction].reestablish_transmitting(now, hfn);
+                self.entities[direction.reversed()].reestablish_receiving(now, hfn);
             }
-            _ => Direction::BOTH.into_iter().for_each(|direction| self.entities[direction].reestablish(now)),
+            _ => Direction::BOTH.into_iter().for_each(|direction| self.entities[direction].reestablish(now, hfn)),
         }
         match self.rrc.begun() {
             Begun::Lost => {}
@@ -289,6 +290,11 @@ impl Bearer {
     /// What there is to say about the end that sends in `direction`.
     fn end(&self, direction: Direction) -> EntityConfig {
         end(&self.config, direction, &self.lanes)
+    }
+
+    /// TS 25.331 §8.5.9: RRC configures START, two more than the highest HFN of the bearer.
+    fn start_value(&self) -> u32 {
+        2 + self.entities.iter().map(|(_, entity)| entity.highest_hfn()).max().unwrap_or(0)
     }
 
     fn tell_resets(&mut self, out: &mut Outbox) {

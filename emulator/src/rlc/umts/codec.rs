@@ -170,12 +170,16 @@ fn encode_reset(reset: Reset, pdu_type: u8, format: Format) -> Vec<u8> {
     octets
 }
 
+/// Whether it is an AMD PDU (D/C, §9.2.2.1), and no control PDU.
+pub fn is_data(octets: &[u8]) -> bool {
+    octets.first().is_some_and(|first| first & 0x80 != 0)
+}
+
 /// Reads a PDU. An AMD PDU must have the configured size; a control PDU may be shorter. What stands in padding is
 /// disregarded (§9.2.2.10).
 pub fn decode(octets: &[u8], format: Format) -> Result<Pdu, DecodeError> {
     let first = *octets.first().ok_or(DecodeError::Empty)?;
-    // D/C (§9.2.2.1).
-    if first & 0x80 != 0 {
+    if is_data(octets) {
         return amd::decode(octets, format).map(Pdu::Amd);
     }
     if octets.len() > format.pdu_size {

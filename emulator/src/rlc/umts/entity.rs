@@ -14,6 +14,7 @@
 //! outcome is told, or never.
 
 mod discard;
+mod hfn;
 mod poll;
 mod receiver;
 mod reestablishment;
@@ -26,6 +27,7 @@ mod transmitter;
 
 use airwire::time::{Duration, Instant};
 use discard::wire;
+use hfn::Hfns;
 use receiver::{Arrival, Receiver};
 pub use reporting::Incoming;
 pub use reset::ResetCause;
@@ -35,9 +37,9 @@ use transmitter::{Transmission, Transmitter};
 
 pub use crate::rlc::air::OneLess;
 
-use super::codec::{Format, decode, encode};
+use super::codec::{Format, decode, encode, is_data};
 use super::config::{ReceiverConfig, SenderConfig};
-use super::pdu::{Pdu, Rest, Sn, Status, Sufi};
+use super::pdu::{Pdu, Reset, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
 use super::status_report;
 
@@ -108,6 +110,8 @@ pub enum PduKind {
     Data {
         /// Its "Sequence Number".
         sn: Sn,
+        /// The HFN of its COUNT-C, for whoever ciphers it (§9.7.8).
+        hfn: u32,
         /// VT(DAT): 1 for the first transmission.
         transmission: u32,
         /// The "Polling bit" is set.
@@ -142,8 +146,7 @@ pub struct Entity {
     resetting: Resetting,
     /// VT(RST) = MaxRST. Nothing happens until `reestablish`.
     unrecoverable: bool,
-    /// HFN of VT(S) = 0 since the last reset. There is no ciphering; RESET and RESET ACK PDUs show it (§9.2.2.14).
-    hfn: u32,
+    hfns: Hfns,
     /// How often this entity was reset or re-established.
     resets: u32,
     stats: Stats,
@@ -160,7 +163,7 @@ impl Entity {
             transmitter: Transmitter::new(config.sender, config.sends, now),
             receiver: Receiver::new(config.receiver, config.incoming, now),
             unrecoverable: false,
-            hfn: 0,
+            hfns: Hfns::default(),
             resets: 0,
             stats: Stats::default(),
         }
@@ -280,6 +283,7 @@ impl Entity {
             epoch: self.epoch(sent.sn),
             kind: PduKind::Data {
                 sn: wire(sent.sn),
+                hfn: self.hfns.of_own(sent.sn),
                 transmission: sent.number,
                 polls: sent.polls,
                 sdus: sent.sdus,
@@ -337,30 +341,42 @@ impl Entity {
             self.stats.ignored += 1;
             return;
         }
+        // §11.4.2: ignore any incoming AMD PDU, before it is read: it may be enciphered with an HFN that is not known yet.
+        if self.activity() == Activity::ResetPending && is_data(octets) {
+            self.stats.ignored += 1;
+            return;
+        }
         // §10.3, invalid PDU format.
         let Ok(pdu) = decode(octets, self.receives) else {
             self.stats.decode_errors += 1;
             return;
         };
         match pdu {
-            // §11.4.3; in RESET_PENDING §11.4.5.3: the entity is reset, and stays pending.
-            Pdu::Reset(reset) => {
-                let hfni = self.hfni();
-                if self.resetting.handle_reset(reset, hfni) == ResetReceipt::New {
-                    self.stats.resets_by_peer += 1;
-                    self.reset(now);
+            // §11.4.3, §11.4.5.3.
+            Pdu::Reset(Reset { rsn, hfni }) => {
+                let receipt = self.resetting.receipt(rsn);
+                if receipt == ResetReceipt::Repeated {
+                    self.resetting.acknowledge(rsn, self.hfns.told_again());
+                    return;
                 }
+                self.resetting.acknowledge(rsn, self.highest_hfn());
+                self.stats.resets_by_peer += 1;
+                let hfns = self.hfns.restarted(self.transmitter.vt_s()).told(hfni);
+                // In RESET_PENDING only the RESET ACK increases them (§11.4.5.3).
+                let pending = receipt == ResetReceipt::Crossing;
+                self.reset(now, if pending { hfns } else { hfns.increased() });
             }
             // §11.4.4.
             Pdu::ResetAck(ack) => {
                 if self.resetting.handle_reset_ack(ack) {
-                    self.reset(now);
+                    let hfns = self.hfns.restarted(self.transmitter.vt_s()).told(ack.hfni);
+                    self.reset(now, hfns.increased());
                 } else {
                     self.stats.ignored += 1;
                 }
             }
-            // §11.4.2: ignore any incoming AMD PDU, piggybacked STATUS PDU or STATUS PDU.
-            Pdu::Amd(_) | Pdu::Status(_) if self.activity() == Activity::ResetPending => {
+            // §11.4.2: and any STATUS PDU.
+            Pdu::Status(_) if self.activity() == Activity::ResetPending => {
                 self.stats.ignored += 1;
             }
             // §11.5.3.
@@ -493,23 +509,24 @@ impl Entity {
             ResetCause::ErroneousSn => self.stats.resets_erroneous_sn += 1,
         }
         self.transmitter.suspend();
-        let hfni = self.hfni();
-        if self.resetting.start(hfni) == Expiry::Unrecoverable {
+        if self.resetting.start(self.highest_hfn()) == Expiry::Unrecoverable {
             self.fail();
         }
     }
 
-    /// §11.4.2.1, §11.4.3.1: the highest HFN used, that of VT(S) − 1. HFN grows by one with each wrap of the sequence
-    /// number.
-    fn hfni(&self) -> u32 {
-        (self.hfn + (self.transmitter.vt_s().saturating_sub(1) >> 12) as u32) & 0xf_ffff
+    /// The highest HFN used for what it sends: HFNI of its RESET and RESET ACK PDUs (§11.4.2.1, §11.4.3.1).
+    pub fn highest_hfn(&self) -> u32 {
+        self.hfns.highest(self.transmitter.vt_s())
     }
 
-    /// §11.4.3, §11.4.4: the entity is reset.
-    ///
-    /// Deviation: a RESET PDU in RESET_PENDING increases HFN by one, too; by §11.4.5.3 only the RESET ACK PDU does.
-    fn reset(&mut self, now: Instant) {
-        self.hfn = (self.hfni() + 1) & 0xf_ffff;
+    /// The HFN of the peer's AMD PDU with this number, for whoever deciphers it.
+    pub fn hfn_of(&self, sn: Sn) -> u32 {
+        self.hfns.of_peer(self.receiver.place(sn))
+    }
+
+    /// §11.4.3, §11.4.4: the entity is reset, and goes on with these HFNs.
+    fn reset(&mut self, now: Instant, hfns: Hfns) {
+        self.hfns = hfns;
         self.resets += 1;
         self.transmitter.reset(&mut self.stats);
         self.receiver.reset();
@@ -526,6 +543,7 @@ impl Entity {
     fn fail(&mut self) {
         self.stats.unrecoverable_errors += 1;
         self.unrecoverable = true;
+        self.hfns = self.hfns.restarted(self.transmitter.vt_s());
         self.transmitter.reset(&mut self.stats);
     }
 }

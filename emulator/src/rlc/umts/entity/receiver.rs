@@ -90,19 +90,27 @@ impl Receiver {
         arrival
     }
 
-    fn accept(&mut self, now: Instant, amd: Amd) -> Arrival {
+    /// The number of an AMD PDU without its modulus: within the reception window, just behind it, or else ahead of it.
+    pub(super) fn place(&self, sn: Sn) -> u64 {
         let window = self.reporting.config().window;
-        // §11.3.4.2: outside the interval VR(R) ≤ SN < VR(MR), where VR(MR) = VR(R) + Configured_Rx_Window_Size.
-        let distance = amd.sn.since(self.reassembler.vr_r());
-        if distance >= window {
-            let behind = Sn::MODULUS - distance;
-            return if u64::from(behind) <= self.vr_r && behind <= window {
-                Arrival::Duplicate
-            } else {
-                Arrival::OutsideWindow
-            };
+        let distance = sn.since(self.reassembler.vr_r());
+        let behind = Sn::MODULUS - distance;
+        if distance >= window && u64::from(behind) <= self.vr_r && behind <= window {
+            self.vr_r - u64::from(behind)
+        } else {
+            self.vr_r + u64::from(distance)
         }
-        let sn = self.vr_r + u64::from(distance);
+    }
+
+    fn accept(&mut self, now: Instant, amd: Amd) -> Arrival {
+        // §11.3.4.2: outside the interval VR(R) ≤ SN < VR(MR), where VR(MR) = VR(R) + Configured_Rx_Window_Size.
+        let sn = self.place(amd.sn);
+        if sn < self.vr_r {
+            return Arrival::Duplicate;
+        }
+        if sn - self.vr_r >= u64::from(self.reporting.config().window) {
+            return Arrival::OutsideWindow;
+        }
         let sdus = &mut self.sdus;
         if self.reassembler.receive(amd, |sdu| sdus.push_back(sdu)) == Receipt::Duplicate {
             return Arrival::Duplicate;

@@ -1,26 +1,28 @@
-//! §9.7.7: the RLC re-establishment function, of the whole entity or of one of its sides.
+//! §9.7.7: the RLC re-establishment function, of the whole entity or of one of its sides. `hfn` is the HFN that upper
+//! layers configure for the directions that start anew.
 
 use airwire::time::Instant;
 
 use super::Entity;
+use super::hfn::Hfns;
 
 impl Entity {
     /// Re-establishes the whole entity. Both ends have to do so at once, and no PDU that is on its way between them may
     /// arrive any more.
-    pub fn reestablish(&mut self, now: Instant) {
+    pub fn reestablish(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.resetting.reestablish();
         self.receiver.reporting.restart(now);
         self.transmitter.polling.restart(now);
-        self.reset(now);
+        self.reset(now, Hfns::configured(hfn));
     }
 
     /// Re-establishes the transmitting side. The peer has to re-establish its receiving side at once, and no PDU that is
     /// on its way between them may arrive any more.
-    pub fn reestablish_transmitting(&mut self, now: Instant) {
+    pub fn reestablish_transmitting(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.resetting.reestablish();
-        self.hfn = (self.hfni() + 1) & 0xf_ffff;
+        self.hfns = self.hfns.sending(hfn);
         self.resets += 1;
         self.transmitter.polling.restart(now);
         self.transmitter.reset(&mut self.stats);
@@ -28,7 +30,8 @@ impl Entity {
     }
 
     /// Re-establishes the receiving side. The peer has to re-establish its transmitting side at once.
-    pub fn reestablish_receiving(&mut self, now: Instant) {
+    pub fn reestablish_receiving(&mut self, now: Instant, hfn: u32) {
+        self.hfns = self.hfns.told(hfn);
         self.resetting.reestablish();
         self.receiver.reporting.restart(now);
         self.receiver.reset();

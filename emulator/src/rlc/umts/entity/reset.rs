@@ -30,13 +30,15 @@ impl ResetCause {
     }
 }
 
-/// What to do about a RESET PDU (§11.4.3). Either way a RESET ACK answers it.
+/// What a RESET PDU means. In any case a RESET ACK answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResetReceipt {
-    /// The first since establishment, or RSN differs from the last one received: the entity is reset.
+    /// §11.4.3: the first since establishment, or RSN differs from the last one received. The entity is reset.
     New,
-    /// RSN is the same as in the last one received: the entity is not reset.
+    /// §11.4.3: RSN is the same as in the last one received. The entity is not reset.
     Repeated,
+    /// §11.4.5.3: it came in RESET_PENDING, where RSN is not compared. The entity is reset, and stays pending.
+    Crossing,
 }
 
 /// What the scheduling of a RESET PDU leads to.
@@ -57,9 +59,10 @@ pub(super) struct Resetting {
     pending: Option<Pending>,
     /// VT(RST), §9.4 h: only a RESET ACK resets it.
     vt_rst: u8,
-    /// The answer to the last RESET received; `None` if there was none since establishment.
-    last_ack: Option<Reset>,
-    ack_queued: bool,
+    /// RSN of the last RESET received; `None` if there was none since establishment.
+    last_rsn: Option<bool>,
+    /// The RESET ACK that waits to be sent.
+    ack: Option<Reset>,
 }
 
 /// A reset procedure of our own.
@@ -79,8 +82,8 @@ impl Resetting {
             next_rsn: false,
             pending: None,
             vt_rst: 0,
-            last_ack: None,
-            ack_queued: false,
+            last_rsn: None,
+            ack: None,
         }
     }
 
@@ -94,8 +97,8 @@ impl Resetting {
         self.next_rsn = false;
         self.pending = None;
         self.vt_rst = 0;
-        self.last_ack = None;
-        self.ack_queued = false;
+        self.last_rsn = None;
+        self.ack = None;
     }
 
     /// RESET_PENDING (§9.3.3.3).
@@ -134,15 +137,21 @@ impl Resetting {
         self.pending.as_ref()?.timer_rst
     }
 
-    /// §11.4.3, and in RESET_PENDING §11.4.5.3, where RSN is not compared. `hfni`: what our RESET ACK says (§11.4.3.1).
-    pub(super) fn handle_reset(&mut self, reset: Reset, hfni: u32) -> ResetReceipt {
-        self.ack_queued = true;
-        let repeated = self.last_ack.is_some_and(|last| last.rsn == reset.rsn) && self.pending.is_none();
-        if repeated {
-            return ResetReceipt::Repeated;
+    /// What a RESET PDU with this RSN means.
+    pub(super) fn receipt(&self, rsn: bool) -> ResetReceipt {
+        if self.pending.is_some() {
+            ResetReceipt::Crossing
+        } else if self.last_rsn == Some(rsn) {
+            ResetReceipt::Repeated
+        } else {
+            ResetReceipt::New
         }
-        self.last_ack = Some(Reset { rsn: reset.rsn, hfni });
-        ResetReceipt::New
+    }
+
+    /// A RESET PDU with this RSN was received, and `hfni` is what the RESET ACK says (§11.4.3.1).
+    pub(super) fn acknowledge(&mut self, rsn: bool, hfni: u32) {
+        self.last_rsn = Some(rsn);
+        self.ack = Some(Reset { rsn, hfni });
     }
 
     /// §11.4.4: true if RSN is that of our RESET. Any other RESET ACK is discarded.
@@ -158,11 +167,11 @@ impl Resetting {
     /// RESET and RESET ACK PDUs that wait to be sent.
     pub(super) fn queued(&self) -> usize {
         let reset = self.pending.as_ref().is_some_and(|pending| pending.queued);
-        usize::from(self.ack_queued) + usize::from(reset)
+        usize::from(self.ack.is_some()) + usize::from(reset)
     }
 
     pub(super) fn take_ack(&mut self) -> Option<Reset> {
-        std::mem::take(&mut self.ack_queued).then_some(self.last_ack).flatten()
+        self.ack.take()
     }
 
     /// The RESET PDU, if it waits to be sent. Timer_RST starts at `starts` (§9.5 h).

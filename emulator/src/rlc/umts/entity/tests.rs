@@ -1,6 +1,7 @@
 //! Two entities back to back, in scenarios that are named after the clauses of TS 25.322 and the headings of
 //! TS 34.123-1 §7.2.3.
 
+mod ciphering;
 mod discard;
 mod hostile;
 mod poll;

@@ -213,7 +213,7 @@ impl Victim {
             assert!(id < self.submitted && self.told.insert(id), "SDU {id} has two outcomes");
         }
         if self.entity.is_unrecoverable() {
-            self.entity.reestablish(self.now);
+            self.entity.reestablish(self.now, 0);
             self.collect();
         }
     }
@@ -230,7 +230,7 @@ proptest! {
             victim.take(step);
         }
         // Re-establishment gives up all that was sent in part, and nothing twice.
-        victim.entity.reestablish(victim.now);
+        victim.entity.reestablish(victim.now, 0);
         victim.collect();
         let (waiting, _) = victim.entity.waiting();
         prop_assert_eq!(victim.told.len() + waiting, victim.submitted as usize);

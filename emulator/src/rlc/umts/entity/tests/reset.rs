@@ -180,7 +180,7 @@ fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
         pair.lose = Box::new(|_| false);
         let now = pair.now;
         for end in &mut pair.ends {
-            end.reestablish(now);
+            end.reestablish(now, 7);
         }
         pair.run_for(ms(1_000));
         assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [1, 2]);
@@ -220,4 +220,24 @@ fn an_sdu_whose_acknowledgement_was_lost_arrives_and_is_reset_once_each() {
     pair.run_until(at(5_000));
     assert_eq!(pair.arrived(B), [0]);
     assert_eq!(pair.outcomes[A], [(0, SduOutcome::Reset)]);
+}
+
+/// Deviation from §11.4.3, which repeats the old one: then A would decipher with an HFN that B no longer uses.
+#[test]
+fn a_reset_ack_that_is_repeated_tells_of_the_resets_in_between() {
+    let mut pair = Pair::new(resetting()).losing(|_| true);
+    let of_a = Pdu::Reset(Reset { rsn: false, hfni: 5 });
+    pair.inject(B, &of_a);
+    pair.run_until(at(15));
+    // The RESET ACK is lost, and B resets by itself, which A answers.
+    pair.inject_status(B, vec![ack(9)]);
+    pair.run_until(at(25));
+    assert_eq!(pair.resets(B), [(20, Reset { rsn: false, hfni: 1 })]);
+    pair.inject(B, &Pdu::ResetAck(Reset { rsn: false, hfni: 5 }));
+    assert_eq!((pair.ends[B].highest_hfn(), pair.ends[B].hfn_of(Sn::ZERO)), (2, 6));
+    pair.inject(B, &of_a);
+    pair.run_until(at(40));
+    let acks: Vec<_> = pair.reset_acks(B).iter().map(|(_, ack)| ack.hfni).collect();
+    assert_eq!(acks, [0, 1], "A adds one, and gets what B uses");
+    assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
 }

@@ -1,0 +1,216 @@
+//! Ends that cipher (§9.7.8): the HFNs of both directions stay in step over wraps and resets (§11.4).
+
+use airwire::rng::Stream;
+
+use super::*;
+
+/// Enciphers or deciphers an AMD PDU behind its first two octets. It is no cipher, but each COUNT-C has octets of its
+/// own.
+fn cipher(octets: &mut [u8], hfn: u32, sn: Sn) {
+    let count_c = u64::from(hfn) << 12 | u64::from(sn.get());
+    let mut keystream = Stream::new(count_c, "ciphering");
+    for octet in &mut octets[2..] {
+        *octet ^= keystream.bits() as u8;
+    }
+}
+
+/// The SN of an AMD PDU.
+fn amd_sn(octets: &[u8]) -> Sn {
+    Sn::new(u16::from(octets[0] & 0x7f) << 5 | u16::from(octets[1] >> 3))
+}
+
+/// An entity that ciphers what it sends and deciphers what it takes, each with what it alone knows.
+struct Ciphering(Entity);
+
+impl Ciphering {
+    fn pull(&mut self, now: Instant, blocks: usize) -> Vec<Outgoing> {
+        let mut pdus = self.0.pull(now, blocks, OneLess::Fits);
+        for pdu in &mut pdus {
+            if let PduKind::Data { sn, hfn, .. } = pdu.kind {
+                cipher(&mut pdu.octets, hfn, sn);
+            }
+        }
+        pdus
+    }
+
+    fn handle_pdu(&mut self, now: Instant, mut octets: Vec<u8>) {
+        // Control PDUs are not ciphered.
+        if is_data(&octets) {
+            let sn = amd_sn(&octets);
+            cipher(&mut octets, self.0.hfn_of(sn), sn);
+        }
+        self.0.handle_pdu(now, &octets);
+    }
+}
+
+/// Two of them, with a TTI grid that they share.
+struct Link {
+    ends: [Ciphering; 2],
+    now: Instant,
+    air: VecDeque<(Instant, usize, Vec<u8>)>,
+    blocks: usize,
+    delivered: [Vec<Vec<u8>>; 2],
+    acknowledged: [u64; 2],
+    sent: [u64; 2],
+}
+
+impl Link {
+    fn new(config: &EntityConfig, blocks: usize) -> Self {
+        Self {
+            ends: [(), ()].map(|()| Ciphering(Entity::new(config.clone(), Instant::ZERO))),
+            now: Instant::ZERO,
+            air: VecDeque::new(),
+            blocks,
+            delivered: [const { Vec::new() }; 2],
+            acknowledged: [0; 2],
+            sent: [0; 2],
+        }
+    }
+
+    /// An SDU that says who sent it and which one it is, in every eight octets.
+    fn sdu(from: usize, number: u64) -> Vec<u8> {
+        let eight = (number << 1 | from as u64).to_be_bytes();
+        (0..1 + number as usize % 25).flat_map(|_| eight).collect()
+    }
+
+    fn send(&mut self, from: usize) {
+        let number = self.sent[from];
+        self.sent[from] += 1;
+        self.ends[from].0.submit(self.now, SduId(number), Self::sdu(from, number));
+    }
+
+    /// One TTI. `lost` says of each PDU whether it is.
+    fn tti(&mut self, mut lost: impl FnMut(usize, &Outgoing) -> bool) {
+        let end = self.now + TTI;
+        while self.air.front().is_some_and(|(at, ..)| *at <= self.now) {
+            let (_, to, octets) = self.air.pop_front().expect("it was at the front");
+            self.ends[to].handle_pdu(self.now, octets);
+        }
+        for from in [A, B] {
+            self.ends[from].0.handle_deadline(self.now);
+            for pdu in self.ends[from].pull(self.now, self.blocks) {
+                if !lost(from, &pdu) {
+                    self.air.push_back((end + DELAY, 1 - from, pdu.octets));
+                }
+            }
+        }
+        for end in [A, B] {
+            while let Some(sdu) = self.ends[end].0.poll_sdu() {
+                self.delivered[end].push(sdu);
+            }
+            while let Some((_, outcome)) = self.ends[end].0.poll_outcome() {
+                self.acknowledged[end] += u64::from(outcome == SduOutcome::Acknowledged);
+            }
+            assert!(!self.ends[end].0.is_unrecoverable());
+        }
+        self.now = end;
+    }
+
+    /// A STATUS PDU that is wrong, so that the end resets (§10.1).
+    fn confuse(&mut self, end: usize) {
+        let vt_s = self.ends[end].0.transmitter.vt_s();
+        let beyond = Status(vec![Sufi::Ack { lsn: wire(vt_s + 1) }]);
+        self.ends[end].0.handle_pdu(self.now, &encode(&Pdu::Status(beyond), FORMAT));
+    }
+
+    /// What arrived is what was sent, each once and in order, and both ends agree on both HFNs.
+    fn check(&self) {
+        for to in [A, B] {
+            let number = |sdu: &Vec<u8>| {
+                u64::from_be_bytes(sdu[..8].try_into().expect("an SDU has eight octets or more")) >> 1
+            };
+            for sdu in &self.delivered[to] {
+                assert!(*sdu == Self::sdu(1 - to, number(sdu)), "an SDU came otherwise than it went");
+            }
+            assert!(self.delivered[to].is_sorted_by(|a, b| number(a) < number(b)), "order");
+            assert!(self.delivered[to].len() as u64 >= self.acknowledged[1 - to]);
+            let (sender, receiver) = (&self.ends[1 - to].0, &self.ends[to].0);
+            assert_eq!(receiver.stats().decode_errors, 0, "nothing is deciphered with another HFN");
+            assert_eq!(receiver.faults(), Faults::default());
+            let last = sender.transmitter.vt_s().saturating_sub(1);
+            assert_eq!(receiver.hfn_of(wire(last)), sender.highest_hfn(), "out of step");
+        }
+    }
+}
+
+fn ciphering() -> EntityConfig {
+    let mut config = quiet();
+    config.sender.window = 512;
+    config.receiver.window = 512;
+    config.sender.poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::default() };
+    config.receiver.timer_status_prohibit = Some(ms(80));
+    config.receiver.missing_pdu_indicator = true;
+    config.receiver.piggyback = true;
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 5 };
+    config.sender.max_rst = 255;
+    config.sender.timer_rst = ms(150);
+    config
+}
+
+/// Random losses, more of RESETs and RESET ACKs than of data, and resets of either side at any time.
+fn run(seed: u64, ttis: u64, config: &EntityConfig) -> Link {
+    let mut air = Stream::new(seed, "loss");
+    let mut chance = Stream::new(seed, "traffic");
+    let mut link = Link::new(config, 8);
+    let resets = 0.3 + 0.1 * (seed % 6) as f64;
+    for tti in 0..ttis + 500 {
+        let storm = tti < ttis;
+        for end in [A, B] {
+            if storm && link.ends[end].0.waiting().0 < 20 && chance.chance(0.6) {
+                link.send(end);
+            }
+            if storm && chance.chance(0.02) {
+                link.confuse(end);
+            }
+        }
+        link.tti(|_, pdu| {
+            let loss = match pdu.kind {
+                PduKind::Reset | PduKind::ResetAck => resets,
+                PduKind::Data { .. } | PduKind::Status => 0.05,
+            };
+            storm && air.chance(loss)
+        });
+    }
+    link
+}
+
+#[test]
+fn whatever_is_lost_and_whoever_resets_the_hfns_stay_in_step() {
+    let (mut resets, mut delivered) = (0, 0);
+    for seed in 0..60 {
+        let link = run(seed, 1_500, &ciphering());
+        link.check();
+        resets += link.ends.iter().map(|end| end.0.stats().resets()).sum::<u64>();
+        delivered += link.delivered[A].len() + link.delivered[B].len();
+    }
+    assert!(resets > 1_000 && delivered > 10_000, "{resets} resets, {delivered} SDUs");
+}
+
+#[test]
+fn wraps_count_in_both_directions_by_themselves() {
+    let mut config = ciphering();
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
+    let mut link = Link::new(&config, 64);
+    let mut air = Stream::new(3, "loss");
+    for reset in [A, B] {
+        for tti in 0..1_000 {
+            for _ in 0..10 {
+                link.send(A);
+            }
+            if tti % 10 == 0 {
+                link.send(B);
+            }
+            link.tti(|_, _| air.chance(0.05));
+        }
+        let hfns = [A, B].map(|end| link.ends[end].0.highest_hfn());
+        assert!(hfns[A] > hfns[B] + 4, "{hfns:?}: A sends more");
+        link.confuse(reset);
+        for _ in 0..100 {
+            link.tti(|_, _| false);
+        }
+        let after = [A, B].map(|end| link.ends[end].0.highest_hfn());
+        assert_eq!(after.map(|hfn| hfn > 0), [true; 2]);
+        assert!(after[A] > hfns[A] && after[B] > hfns[B], "{hfns:?}, {after:?}");
+        link.check();
+    }
+}
