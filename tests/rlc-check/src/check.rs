@@ -44,7 +44,7 @@ pub(crate) struct Checker {
 impl Checker {
     pub(crate) fn new(down: Direction, up: Direction) -> Self {
         let end = |settings: &Direction| End {
-            sender: SenderBook { vt_ws: settings.window, ..SenderBook::default() },
+            sender: SenderBook { vt_ws: settings.window, hfn: settings.hfn, ..SenderBook::default() },
             receiver: ReceiverBook::default(),
         };
         Self {
@@ -81,10 +81,10 @@ impl Checker {
                 mrw = self.status_sent(end, pdu, status);
             }
             PduKind::Reset { rsn, hfni } => self.reset_sent(end, pdu, *rsn, *hfni),
-            PduKind::ResetAck { rsn, .. } => {
+            PduKind::ResetAck { rsn, hfni } => {
                 let answered = self.ends[end].receiver.to_answer.pop_front();
-                self.report.expect(Invariant::Reset, pdu.frame, answered == Some(*rsn), || {
-                    format!("RESET ACK {rsn} where {answered:?} is to be answered")
+                self.report.expect(Invariant::Reset, pdu.frame, answered == Some((*rsn, *hfni)), || {
+                    format!("RESET ACK {rsn} HFNI {hfni} where {answered:?} is to be answered")
                 });
             }
         }
@@ -206,7 +206,6 @@ impl Checker {
             counts[end].new += 1;
             if number > 0 && number.is_multiple_of(MODULUS) {
                 counts[end].laps += 1;
-                sender.wraps += 1;
             }
             number
         } else {
@@ -271,6 +270,9 @@ impl Checker {
         let other = &settings[1 - end];
         let End { sender, receiver } = &mut ends[end];
         let frame = pdu.frame;
+        report.expect(Invariant::Window, frame, status.window != Some(0), || {
+            "a WINDOW of 0, which is discarded".to_owned()
+        });
         report.expect(Invariant::Reset, frame, sender.pending.is_none(), || {
             "STATUS while a RESET is not answered".to_owned()
         });
@@ -354,17 +356,21 @@ impl Checker {
                 format!("a RESET, and no PDU was transmitted {} times in vain", max_dat.max(2) - 1)
             });
         }
-        let expected = sender.last_reset.is_some_and(|(last, _)| !last);
+        let expected = sender.last_rsn.is_some_and(|last| !last);
         report.expect(Invariant::Reset, pdu.frame, rsn == expected, || format!("a new RESET has RSN {rsn}"));
-        // Every wrap and every RESET of either end adds 1 to the HFN.
-        let (last, set_back) = sender.last_reset.map_or((0, 0), |(_, hfni)| (hfni, sender.set_back));
-        let least = last + sender.wraps + u32::from(set_back > 0);
-        report.expect(Invariant::Reset, pdu.frame, hfni >= least, || {
-            format!("HFNI {hfni} where at least {least} are used")
+        // If the RESET was decided on before that of the other end came, the two cross, and only the answer increases
+        // the HFN.
+        let just_now = sender.set_back_by_peer.is_some_and(|at| pdu.at - at <= 2 * settings[end].tti);
+        if just_now && sender.vt_s == 0 && hfni == sender.hfn.wrapping_sub(1) & HFN {
+            sender.hfn = hfni;
+        }
+        let highest = sender.highest_hfn();
+        report.expect(Invariant::Reset, pdu.frame, hfni == highest, || {
+            format!("HFNI {hfni} where {highest} is the highest used")
         });
+        sender.set_back_by_peer = None;
         sender.pending = Some((rsn, hfni));
-        sender.last_reset = Some((rsn, hfni));
-        (sender.set_back, sender.wraps) = (0, 0);
+        sender.last_rsn = Some(rsn);
         sender.exhausted = None;
     }
 }

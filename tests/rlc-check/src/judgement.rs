@@ -19,7 +19,7 @@ pub enum Invariant {
     Tti,
     /// The share of damaged PDUs agrees with the block error rate.
     BlockErrors,
-    /// RESETs have a cause, the right numbers, and an answer.
+    /// RESETs have a cause, the right numbers, and an answer; both say the highest HFN used.
     Reset,
 }
 
@@ -48,7 +48,7 @@ impl Invariant {
             Self::Polling => "polls are answered, prohibited and repeated in time",
             Self::Tti => "PDUs of a TTI on its grid and in the format set",
             Self::BlockErrors => "losses within the binomial 99.9 % interval",
-            Self::Reset => "RESETs: numbers alternate, repeats are identical",
+            Self::Reset => "RESETs: numbers alternate, HFNI is the highest used",
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct Direction {
     pub pdu: usize,
     /// The sender's window as configured, in PDUs.
     pub window: u64,
+    /// The HFN of the first PDU.
+    pub hfn: u32,
     /// MaxDAT.
     pub max_dat: Option<u32>,
     /// What follows when MaxDAT is reached.
@@ -54,6 +56,7 @@ impl FromStr for Direction {
             flight: 10_000_000,
             pdu: 42,
             window: 512,
+            hfn: 0,
             max_dat: None,
             discard: Discard::Reset,
             tsp: None,
@@ -71,6 +74,7 @@ impl FromStr for Direction {
                 "flight" => direction.flight = time(value).ok_or_else(bad)?,
                 "pdu" => direction.pdu = value.parse().map_err(|_| bad())?,
                 "window" => direction.window = value.parse().map_err(|_| bad())?,
+                "hfn" => direction.hfn = value.parse().map_err(|_| bad())?,
                 "max-dat" => direction.max_dat = Some(value.parse().map_err(|_| bad())?),
                 "tsp" => direction.tsp = Some(time(value).ok_or_else(bad)?),
                 "poll" => direction.timer_poll = Some(time(value).ok_or_else(bad)?),

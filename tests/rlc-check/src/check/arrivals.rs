@@ -22,17 +22,23 @@ impl Checker {
         match arrival.kind {
             PduKind::Reset { rsn, .. } => {
                 let End { sender, receiver } = &mut self.ends[end];
-                receiver.to_answer.push_back(rsn);
-                // A repeat, because the answer was lost or is late, sets nothing back again.
-                if receiver.last_rsn != Some(rsn) || sender.pending.is_some() {
-                    receiver.last_rsn = Some(rsn);
-                    self.set_back(end);
+                // A repeat, because the answer was lost or is late, sets nothing back again. The answer to it names
+                // the HFN before the one that is used.
+                if receiver.last_rsn == Some(rsn) && sender.pending.is_none() {
+                    receiver.to_answer.push_back((rsn, sender.hfn.wrapping_sub(1) & HFN));
+                    return;
                 }
+                receiver.last_rsn = Some(rsn);
+                receiver.to_answer.push_back((rsn, sender.highest_hfn()));
+                // §11.4.5.3: while an end waits for an answer itself, only that increases its HFN.
+                let increase = u32::from(sender.pending.is_none());
+                self.set_back(end, increase);
+                self.ends[end].sender.set_back_by_peer = (increase == 1).then_some(arrival.at);
             }
             PduKind::ResetAck { rsn, .. } => {
                 if self.ends[end].sender.pending.is_some_and(|(pending, _)| pending == rsn) {
                     self.ends[end].sender.pending = None;
-                    self.set_back(end);
+                    self.set_back(end, 1);
                 }
             }
             // Until its RESET is answered, an end ignores everything else.
@@ -106,6 +112,7 @@ impl Checker {
                 sender.acknowledged(number);
             }
         }
+        // WSN = 0 is discarded (§9.2.2.11.3).
         if let Some(window) = status.window.filter(|window| *window > 0) {
             sender.vt_ws = u64::from(window).min(settings.window);
         }
@@ -124,15 +131,14 @@ impl Checker {
     }
 
     /// Sets all state variables back to their first values (§11.4.3).
-    pub(super) fn set_back(&mut self, end: usize) {
+    pub(super) fn set_back(&mut self, end: usize, increase: u32) {
         let window = self.settings[end].window;
         let End { sender, receiver } = &mut self.ends[end];
         *sender = SenderBook {
             vt_ws: window,
             pending: sender.pending,
-            last_reset: sender.last_reset,
-            set_back: sender.set_back + 1,
-            wraps: sender.wraps,
+            last_rsn: sender.last_rsn,
+            hfn: sender.highest_hfn().wrapping_add(increase) & HFN,
             epoch: sender.epoch,
             ..SenderBook::default()
         };

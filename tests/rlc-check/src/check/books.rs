@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::MODULUS;
 use crate::settings::Time;
 use crate::trace::PduKind;
 
@@ -39,11 +40,12 @@ pub(super) struct SenderBook {
     pub(super) mrw: Option<u64>,
     /// RSN and HFNI of a RESET that is not answered yet.
     pub(super) pending: Option<(bool, u32)>,
-    pub(super) last_reset: Option<(bool, u32)>,
-    /// How often all variables were set back since the last RESET that was sent.
-    pub(super) set_back: u32,
-    /// How often the sequence numbers wrapped since then.
-    pub(super) wraps: u32,
+    /// RSN of the last RESET.
+    pub(super) last_rsn: Option<bool>,
+    /// HFN of the first number since all variables were set back.
+    pub(super) hfn: u32,
+    /// When a RESET of the other end has set them back.
+    pub(super) set_back_by_peer: Option<Time>,
     pub(super) epoch: u32,
 }
 
@@ -57,8 +59,8 @@ pub(super) struct ReceiverBook {
     /// The oldest poll that is not answered yet: when it came, and with which frame.
     pub(super) polled: Option<(Time, u64)>,
     pub(super) last_rsn: Option<bool>,
-    /// RSNs of RESETs that are to be answered.
-    pub(super) to_answer: VecDeque<bool>,
+    /// RSNs of RESETs that are to be answered, and HFNI of the answer.
+    pub(super) to_answer: VecDeque<(bool, u32)>,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,15 @@ pub(super) struct Arrival {
     pub(super) mrw: Option<u64>,
 }
 
+/// An HFN has 20 bits.
+pub(super) const HFN: u32 = 0xf_ffff;
+
 impl SenderBook {
+    /// The highest HFN used (§11.4.1): it grows with each wrap of the numbers.
+    pub(super) fn highest_hfn(&self) -> u32 {
+        self.hfn.wrapping_add((self.vt_s.saturating_sub(1) / MODULUS) as u32) & HFN
+    }
+
     pub(super) fn acknowledged(&mut self, below: u64) {
         if below <= self.vt_a {
             return;

@@ -52,8 +52,13 @@ fn reset(at: Time, rsn: bool, hfni: u32) -> Pdu {
     pdu(at, Way::Down, PduKind::Reset { rsn, hfni })
 }
 
-fn reset_ack(at: Time, rsn: bool) -> Pdu {
-    pdu(at, Way::Up, PduKind::ResetAck { rsn, hfni: 0 })
+fn reset_ack(at: Time, rsn: bool, hfni: u32) -> Pdu {
+    pdu(at, Way::Up, PduKind::ResetAck { rsn, hfni })
+}
+
+fn window(at: Time, wsn: u16, lsn: u16) -> Pdu {
+    let status = Status { window: Some(wsn), lsn: Some(lsn), ..Status::default() };
+    pdu(at, Way::Up, PduKind::Status(status))
 }
 
 fn mrw(at: Time, length: u16) -> Pdu {
@@ -153,7 +158,7 @@ fn a_third_transmission_is_too_many_for_max_dat_3() {
     let mut silent = trace.clone();
     silent.push(data(160, 3));
     assert!(judged(&silent).contains(&Invariant::MaxDat), "new data instead of a RESET");
-    trace.extend([reset(160, false, 0), reset_ack(180, false)]);
+    trace.extend([reset(160, false, 0), reset_ack(180, false, 0)]);
     trace.push(Pdu { epoch: 4097, ..data(200, 0) });
     assert_eq!(judged(&trace), []);
 }
@@ -275,7 +280,7 @@ fn what_never_came_before_the_end_of_the_capture_is_found() {
 
 #[test]
 fn a_reset_without_a_reason_is_found() {
-    let trace = [data(0, 0), reset(10, false, 0), reset_ack(40, false)];
+    let trace = [data(0, 0), reset(10, false, 0), reset_ack(40, false, 0)];
     assert_eq!(judged(&trace), [Invariant::Reset]);
     let unknown = Direction { max_dat: None, ..down() };
     assert_eq!(judged_with(unknown, &trace), [], "MaxDAT is not known");
@@ -324,10 +329,10 @@ fn resets_alternate_and_are_repeated_as_they_were() {
             data(0, 0),
             lost(reset(10, false, 0)),
             second,
-            reset_ack(240, false),
+            reset_ack(240, false, 0),
             again(data(260, 0)),
             third,
-            reset_ack(300, true),
+            reset_ack(300, true, 1),
         ];
         judged_with(down, &trace)
     };
@@ -337,7 +342,101 @@ fn resets_alternate_and_are_repeated_as_they_were() {
     assert!(with(reset(210, false, 0), reset(270, false, 1)).contains(&Invariant::Reset), "the same RSN");
     assert!(with(reset(210, false, 0), reset(270, true, 0)).contains(&Invariant::Reset), "the same HFN");
     assert!(judged(&[data(0, 0), lost(reset(10, false, 0)), data(20, 1)]).contains(&Invariant::Reset));
-    assert!(judged(&[data(0, 0), reset_ack(40, false)]).contains(&Invariant::Reset), "nothing to answer");
+    assert!(judged(&[data(0, 0), reset_ack(40, false, 0)]).contains(&Invariant::Reset), "nothing to answer");
+}
+
+/// The first RESET is answered, the other one crosses a RESET of the other end.
+fn crossing(second_down: u32, second_up: u32, ack_up: u32, ack_down: u32) -> Vec<Invariant> {
+    let down = Direction { max_dat: None, ..down() };
+    let up = Direction { max_dat: None, ..up() };
+    let again = |epoch, pdu| Pdu { epoch, ..pdu };
+    let reset_up = |at, rsn, hfni| pdu(at, Way::Up, PduKind::Reset { rsn, hfni });
+    let ack_of_down = |at, rsn, hfni| pdu(at, Way::Down, PduKind::ResetAck { rsn, hfni });
+    let trace = [
+        data(0, 0),
+        reset(10, false, 0),
+        reset_ack(40, false, 0),
+        again(4097, data(70, 0)),
+        reset(80, true, second_down),
+        reset_up(80, false, second_up),
+        reset_ack(100, true, ack_up),
+        ack_of_down(100, false, ack_down),
+        again(3 * 4096 + 1, data(130, 0)),
+        reset(140, false, 2),
+        reset_ack(160, false, 2),
+    ];
+    let mut checker = Checker::new(down, up);
+    for pdu in trace {
+        checker.pdu(&pdu);
+    }
+    checker.finish(None).violations.into_iter().map(|found| found.invariant).collect()
+}
+
+#[test]
+fn resets_and_their_answers_say_the_highest_hfn_used() {
+    assert_eq!(crossing(1, 1, 1, 1), []);
+    for (wrong, name) in [
+        (crossing(2, 1, 1, 1), "RESET"),
+        (crossing(1, 0, 1, 1), "the other's RESET"),
+        (crossing(1, 1, 2, 1), "an answer while waiting for one: only that increases the HFN"),
+        (crossing(1, 1, 1, 0), "the other's answer"),
+    ] {
+        assert_eq!(wrong, [Invariant::Reset], "{name}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_repeated_says_the_same_hfn() {
+    let with = |hfni| {
+        let down = Direction { max_dat: None, ..down() };
+        let repeated = [
+            data(0, 0),
+            reset(10, false, 0),
+            lost(reset_ack(40, false, 0)),
+            reset(210, false, 0),
+            reset_ack(240, false, hfni),
+        ];
+        judged_with(down, &repeated)
+    };
+    assert_eq!(with(0), []);
+    assert_eq!(with(1), [Invariant::Reset]);
+}
+
+#[test]
+fn each_wrap_adds_one_to_the_hfn() {
+    for (hfni, found) in [(0, vec![Invariant::Reset]), (1, vec![]), (2, vec![Invariant::Reset])] {
+        let (mut trace, now) = laps(MODULUS + 8);
+        trace.push(in_lap(MODULUS, reset(now, false, hfni)));
+        let down = Direction { max_dat: None, ..down() };
+        assert_eq!(judged_with(down, &trace), found, "HFNI {hfni}");
+    }
+}
+
+#[test]
+fn data_beyond_a_window_that_the_receiver_told_are_found() {
+    let told = |wsn: u16, then: &[Pdu]| {
+        let mut trace = vec![data(0, 0), poll(10, 1), window(40, wsn, 2)];
+        trace.extend_from_slice(then);
+        judged(&trace)
+    };
+    let three: Vec<Pdu> = (2..5).map(|sn| data(50 + 10 * u64::from(sn), sn)).collect();
+    assert_eq!(told(3, &three), []);
+    assert_eq!(told(2, &three), [Invariant::Window]);
+    assert_eq!(told(0, &three), [Invariant::Window], "nobody heeds a window of 0");
+    // More than the configured window is that.
+    let nine: Vec<Pdu> = (2..11).map(|sn| data(50 + 10 * u64::from(sn), sn)).collect();
+    assert_eq!(told(100, &nine[..8]), []);
+    assert_eq!(told(100, &nine), [Invariant::Window]);
+    // A copy beyond it is too much as well, but for the last PDU.
+    let shrinks = |copy: u16| {
+        let lost: Vec<Pdu> = (0..4).map(|sn| lost(data(10 * u64::from(sn), sn))).collect();
+        let report = Status { window: Some(1), lsn: Some(0), missing: vec![0, 1, 2, 3], ..Status::default() };
+        let mut trace = lost;
+        trace.extend([poll(40, 4), pdu(80, Way::Up, PduKind::Status(report)), data(100, copy)]);
+        judged(&trace)
+    };
+    assert_eq!(shrinks(0), []);
+    assert_eq!(shrinks(1), [Invariant::Window]);
 }
 
 #[test]
