@@ -24,8 +24,10 @@ pub use kinds::StageConfig;
 use serde_json::{Value as Json, json};
 use tree::{Node, Table, Value};
 
+use crate::packet::Direction;
 use crate::path::{Named, Path};
 use crate::prefix::Prefix;
+use crate::rlc::config::DirectionConfig;
 use crate::settings::Position;
 use crate::stage::Recording;
 use crate::stages::loss::LossConfig;
@@ -168,16 +170,23 @@ impl Scenario {
         each.collect()
     }
 
-    /// What may make a run stand still that was not meant to: each with the stage and direction that it is about.
+    /// What no real link does, and what may make a run stand still that was not meant to: each with the stage and direction
+    /// that it is about.
     pub fn warnings(&self) -> Vec<String> {
-        let losses = self.stages.iter().filter_map(|stage| match &stage.config {
-            StageConfig::Loss(directions) => Some((stage, directions)),
-            _ => None,
-        });
-        let each = losses.flat_map(|(stage, directions)| {
-            directions.iter().filter_map(move |(direction, config)| {
-                Some(format!("{}.{direction}: {}", stage.name, config.warning()?))
-            })
+        let each = self.stages.iter().flat_map(|StageSettings { name, config }| match config {
+            StageConfig::Loss(directions) => {
+                let warning = |(direction, config): (Direction, &LossConfig)| {
+                    Some(format!("{name}.{direction}: {}", config.warning()?))
+                };
+                directions.iter().filter_map(warning).collect()
+            }
+            StageConfig::Rlc(rlc) => {
+                let of = |side: &str, config: &DirectionConfig| -> Vec<String> {
+                    config.warnings().iter().map(|warning| format!("{name}.{side}.{warning}")).collect()
+                };
+                [of("down", &rlc.down), of("up", &rlc.up)].concat()
+            }
+            _ => Vec::new(),
         });
         each.collect()
     }

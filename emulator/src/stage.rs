@@ -312,6 +312,20 @@ pub enum Mishap {
         /// The direction in which the entity sends data.
         direction: Direction,
     },
+    /// An RLC sender goes on with another window, because its receiver said so (WINDOW, §9.2.2.11.3).
+    RlcWindow {
+        /// The direction in which it sends data.
+        direction: Direction,
+        /// VT(WS), in PDUs.
+        pdus: u16,
+    },
+    /// An RLC receiver has ignored something in a well-formed PDU, because it contradicts the PDUs before it.
+    RlcFault {
+        /// The direction of the PDU.
+        direction: Direction,
+        /// What: as [`Faults::each`](crate::rlc::umts::reassembly::Faults::each) has it.
+        fault: &'static str,
+    },
     /// RRC starts RLC anew.
     RlcReestablished,
     /// There is something to transmit for an idle terminal, which has no dedicated channel (CELL_FACH).

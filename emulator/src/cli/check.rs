@@ -28,10 +28,9 @@ impl Check {
         let mut exit = ExitCode::SUCCESS;
         for file in &self.files {
             match check(file) {
-                Ok((stages, warnings)) => {
-                    for warning in warnings {
-                        say::complain(format_args!("{file}: warning: {warning}\n"));
-                    }
+                Ok(scenario) => {
+                    say::warn_of(file, &scenario);
+                    let stages = scenario.stages.len();
                     let s = if stages == 1 { "" } else { "s" };
                     say::print(format_args!("{file}: ok ({stages} stage{s})\n"))?;
                 }
@@ -45,10 +44,9 @@ impl Check {
     }
 }
 
-/// Loads a scenario and builds its stages, which finds mistakes that loading does not. Returns the number of stages, and
-/// what there is to warn of.
-fn check(file: &str) -> Result<(usize, Vec<String>), ScenarioError> {
+/// Loads a scenario and builds its stages, which finds mistakes that loading does not.
+fn check(file: &str) -> Result<Scenario, ScenarioError> {
     let scenario = Scenario::load(file)?;
     scenario.build(None, Recording::Off, false)?;
-    Ok((scenario.stages.len(), scenario.warnings()))
+    Ok(scenario)
 }

@@ -6,7 +6,7 @@ use airlink::stage::{Event, Incident, Mark, Mishap, Record, Recording};
 use airlink::views::{Listener, RunInfo};
 use airwire::dump::Conversations;
 use airwire::time::Instant;
-use tracing::{Level, debug, info, trace};
+use tracing::{Level, debug, info, trace, warn};
 
 /// A listener whose lines have the time of what happened.
 pub(super) struct Log {
@@ -60,6 +60,12 @@ impl Listener for Log {
             }
             Mishap::RlcFailed { direction } => {
                 info!(target: "airlink::stage", at, stage, %direction, "RLC has failed: MaxRST resets had no answer");
+            }
+            Mishap::RlcWindow { direction, pdus } => {
+                info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC window");
+            }
+            Mishap::RlcFault { direction, fault } => {
+                warn!(target: "airlink::stage", at, stage, %direction, fault, "RLC ignored what contradicts the PDUs before");
             }
             Mishap::RlcReestablished => {
                 info!(target: "airlink::stage", at, stage, "RLC starts anew");

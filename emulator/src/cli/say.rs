@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
 use airfiles::Shown;
+use airlink::scenario::Scenario;
 use anyhow::Context;
 
 /// Whether somebody still reads stdout.
@@ -27,4 +28,11 @@ pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
 /// Writes to stderr. If that fails, there is nobody to tell.
 pub(super) fn complain(text: impl Display) {
     let _ = write!(std::io::stderr().lock(), "{}", Shown(text));
+}
+
+/// Warns of what a scenario says, by the name under which it was asked for.
+pub(super) fn warn_of(name: &str, scenario: &Scenario) {
+    for warning in scenario.warnings() {
+        complain(format_args!("{name}: warning: {warning}\n"));
+    }
 }

@@ -36,6 +36,7 @@ impl Show {
             None => self.list()?,
             Some(name) => {
                 let scenario = Scenario::load(name)?;
+                say::warn_of(name, &scenario);
                 if self.json {
                     format!("{:#}\n", scenario.to_json())
                 } else if self.source {

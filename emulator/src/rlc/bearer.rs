@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::air::Air;
 use super::config::{DirectionConfig, RlcConfig};
+use super::incidents::Told;
 use super::ledger::Ledger;
 use super::rrc::{Begun, Carrier, Rrc, Sides};
 use super::switching::Switcher;
@@ -22,7 +23,7 @@ use super::umts::config::Discard;
 use super::umts::dch::Dch;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::entity::{
-    Entity, EntityConfig, Incoming, Outgoing, PduKind, ResetCause, SduId, SduOutcome, Stats, TimersStart,
+    Entity, EntityConfig, Incoming, Outgoing, PduKind, SduId, SduOutcome, TimersStart,
 };
 use crate::settings::{Invalid, Position, Settings};
 use crate::stage::{Event, Mishap, NotLive, Outbox, RadioPdu, Stage, Technology, Why};
@@ -51,8 +52,7 @@ struct Lane {
     front: Queue,
     ledger: Ledger,
     counters: Counters,
-    /// The resets that its sender has initiated, as far as they have been told: by the number of their cause.
-    resets_told: [u64; ResetCause::ALL.len()],
+    told: Told,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -87,7 +87,7 @@ impl Bearer {
     pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
         config.validate()?;
         let lane = |direction: Direction| {
-            let DirectionConfig { channel, queue, .. } = of(config, direction);
+            let DirectionConfig { sender, channel, queue, .. } = of(config, direction);
             let air = Air::new(channel, seed, &format!("{name}/{direction}"));
             Lane {
                 air,
@@ -95,7 +95,7 @@ impl Bearer {
                 front: Queue::new(*queue, Stream::new(seed, &format!("{name}/{direction}/queue"))),
                 ledger: Ledger::new(queue.bounds),
                 counters: Counters::default(),
-                resets_told: Default::default(),
+                told: Told::new(sender.window),
             }
         };
         let lanes = PerDirection::from_fn(lane);
@@ -213,7 +213,10 @@ impl Bearer {
     fn collect(&mut self, now: Instant, out: &mut Outbox) {
         self.settle_packets(out);
         if out.tells_incidents() {
-            self.tell_resets(out);
+            for direction in Direction::BOTH {
+                let (sender, receiver) = (&self.entities[direction], &self.entities[direction.reversed()]);
+                self.lanes[direction].told.tell(direction, sender, receiver, out);
+            }
         }
         for direction in Direction::BOTH {
             if self.entities[direction].is_unrecoverable() && self.rrc.failed(now, direction) {
@@ -246,7 +249,9 @@ impl Bearer {
                 self.entities[*direction].reestablish_transmitting(now, hfn);
                 self.entities[direction.reversed()].reestablish_receiving(now, hfn);
             }
-            _ => Direction::BOTH.into_iter().for_each(|direction| self.entities[direction].reestablish(now, hfn)),
+            _ => Direction::BOTH
+                .into_iter()
+                .for_each(|direction| self.entities[direction].reestablish(now, hfn)),
         }
         match self.rrc.begun() {
             Begun::Lost => {}
@@ -295,19 +300,6 @@ impl Bearer {
     /// TS 25.331 §8.5.9: RRC configures START, two more than the highest HFN of the bearer.
     fn start_value(&self) -> u32 {
         2 + self.entities.iter().map(|(_, entity)| entity.highest_hfn()).max().unwrap_or(0)
-    }
-
-    fn tell_resets(&mut self, out: &mut Outbox) {
-        for direction in Direction::BOTH {
-            let counted = self.entities[direction].resets();
-            let told = &mut self.lanes[direction].resets_told;
-            for cause in ResetCause::ALL {
-                if counted[cause as usize] > told[cause as usize] {
-                    out.befall(Mishap::RlcReset { direction, cause: cause.name() });
-                }
-            }
-            *told = counted;
-        }
     }
 
     fn settle_packets(&mut self, out: &mut Outbox) {
@@ -441,7 +433,7 @@ fn end(config: &RlcConfig, direction: Direction, lanes: &PerDirection<Lane>) -> 
             Direction::Up => TimersStart::WhenTransmitted { tti: out.tti() },
         },
         sender: sends.sender.clone(),
-        receiver: receives.receiver,
+        receiver: receives.receiver.clone(),
         sends: (&sends.format).into(),
         receives: (&receives.format).into(),
         incoming: Incoming { tti: back.tti(), blocks: back.largest() as u16 },
@@ -449,8 +441,11 @@ fn end(config: &RlcConfig, direction: Direction, lanes: &PerDirection<Lane>) -> 
 }
 
 /// What an entity counts as the sender of its direction.
-fn sender_stats(stats: &Stats) -> Value {
+fn sender_stats(entity: &Entity) -> Value {
+    let stats = entity.stats();
     json!({
+        "window": entity.window(),
+        "windows_taken": stats.windows_taken,
         "pdus_new": stats.pdus_new,
         "pdus_resent": stats.pdus_resent,
         "poll_retransmissions": stats.poll_retransmissions,
@@ -458,6 +453,7 @@ fn sender_stats(stats: &Stats) -> Value {
         "timer_poll_expiries": stats.timer_poll_expiries,
         "nacks": stats.nacks,
         "nacks_ignored": stats.nacks_ignored,
+        "window_full": stats.window_full,
         "window_stalls": stats.window_stalls,
         "statuses_received": stats.statuses_received,
         "statuses_refused": stats.statuses_refused,
@@ -475,8 +471,11 @@ fn sender_stats(stats: &Stats) -> Value {
 }
 
 /// What the entity at the other end of this direction counts as its receiver.
-fn receiver_stats(stats: &Stats) -> Value {
+pub(super) fn receiver_stats(entity: &Entity) -> Value {
+    let (stats, faults) = (entity.stats(), entity.faults());
     json!({
+        "windows_told": stats.windows_told,
+        "faults": faults,
         "pdus_received": stats.pdus_received,
         "duplicates": stats.duplicates,
         "outside_window": stats.outside_window,
@@ -570,7 +569,7 @@ impl Stage for Bearer {
 
     fn stats(&self) -> Value {
         let direction = |direction: Direction| {
-            let Lane { air, front, ledger, counters, switcher: _, resets_told: _ } = &self.lanes[direction];
+            let Lane { air, front, ledger, counters, switcher: _, told: _ } = &self.lanes[direction];
             let (waiting, waiting_bytes) = ledger.waiting();
             let blocks = air.counters;
             let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
@@ -593,8 +592,8 @@ impl Stage for Bearer {
                 "blocks_lost": blocks.lost,
                 "blocks_lost_in_outage": blocks.lost_in_outage,
                 "bler": bler,
-                "sender": sender_stats(&self.entities[direction].stats()),
-                "receiver": receiver_stats(&self.entities[direction.reversed()].stats()),
+                "sender": sender_stats(&self.entities[direction]),
+                "receiver": receiver_stats(&self.entities[direction.reversed()]),
             });
             if !front.is_drop_tail() {
                 stats["queue"] = front.stats();

@@ -11,6 +11,7 @@ use super::rrc::RrcConfig;
 use super::switching::Switching;
 use super::umts::config::{FormatConfig, ReceiverConfig, SenderConfig};
 use super::umts::dch::Dch;
+use super::umts::ranges;
 use super::values::length;
 use crate::fading::FadingConfig;
 use crate::fading::units::{Decibels, Distance, Frequency, Speed};
@@ -47,6 +48,9 @@ pub struct DirectionConfig {
     pub format: FormatConfig,
     /// What carries PDUs this way, STATUS PDUs about the other direction among them.
     pub channel: ChannelConfig,
+    /// Whether values that RRC cannot configure (TS 25.331 §10.3.4.23) are refused; otherwise they are warned of.
+    /// Default: false.
+    pub strict: bool,
     /// Bounds the packets of which nothing has been transmitted yet: the packet under transmission and those that
     /// wait for an acknowledgement do not count. Default: no bound.
     pub queue: QueueConfig,
@@ -324,11 +328,22 @@ impl ChannelConfig {
 }
 
 impl DirectionConfig {
+    /// The values that RRC cannot configure.
+    pub fn warnings(&self) -> Vec<String> {
+        let outside = ranges::outside(&self.sender, &self.receiver);
+        outside.into_iter().map(|outside| format!("{}: {}", outside.key, outside.message)).collect()
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         self.sender.validate().map_err(|invalid| invalid.within("sender"))?;
         self.receiver.validate().map_err(|invalid| invalid.within("receiver"))?;
         self.format.validate().map_err(|invalid| invalid.within("format"))?;
         self.channel.validate().map_err(|invalid| invalid.within("channel"))?;
+        if let Some(outside) = ranges::outside(&self.sender, &self.receiver).into_iter().next()
+            && self.strict
+        {
+            return Err(Invalid::new(outside.key, outside.message));
+        }
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
 }
@@ -369,6 +384,7 @@ struct Uplink {
     format: FormatConfig,
     #[serde(with = "UplinkChannel")]
     channel: ChannelConfig,
+    strict: bool,
     queue: QueueConfig,
 }
 
@@ -399,7 +415,7 @@ impl Uplink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rlc::umts::config::Discard;
+    use crate::rlc::umts::config::{Discard, WindowAt};
 
     fn read(text: &str) -> RlcConfig {
         toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -425,6 +441,17 @@ mod tests {
         assert_eq!((poll.timer_poll, poll.poll_window, poll.poll_pdu), (None, None, Some(64)));
         assert_eq!(poll.timer_poll_periodic, Some(Duration::from_millis(300)));
         assert_eq!(config.down.receiver.timer_status_prohibit, None);
+        let never = read(
+            "down.sender.poll = { timer_poll = \"0ms\", timer_poll_periodic = \"0ms\", timer_poll_prohibit = \"0ms\" }\n\
+             down.sender.ignore_nack_within = \"0ms\"\n\
+             down.receiver = { timer_status_prohibit = \"0ms\", status_delay = \"0ms\", timer_epc = \"0ms\", \
+             timer_status_periodic = \"0ms\" }",
+        );
+        never.validate().unwrap();
+        let (poll, receiver) = (never.down.sender.poll, &never.down.receiver);
+        assert_eq!([poll.timer_poll, poll.timer_poll_periodic, poll.timer_poll_prohibit], [None; 3]);
+        assert_eq!([receiver.timer_epc, receiver.timer_status_periodic, receiver.status_delay], [None; 3]);
+        assert_eq!((receiver.prohibits(), never.down.sender.ignore_nack_within), (None, None));
         assert!(toml::from_str::<RlcConfig>("down.sender.poll.poll_pdu = \"many\"").is_err());
         let error = toml::from_str::<RlcConfig>("down.sender.poll.timer_poll = \"200\"").unwrap_err();
         assert!(error.to_string().contains("\"150ms\""), "{error}");
@@ -444,6 +471,8 @@ mod tests {
         config.up.channel.errors = BlockErrors::Listed { lost: vec![0, 7] };
         config.up.channel.counts = Counts::Any;
         config.up.queue.bounds.packets = Some(50);
+        config.up.receiver.windows = vec![WindowAt { at: Duration::from_secs(1), window: 8 }];
+        config.up.receiver.advertise_window = Some(3);
         for config in [config, RlcConfig::wcdma_384()] {
             let text = toml::to_string(&config).unwrap();
             assert_eq!(read(&text), config, "{text}");
@@ -477,10 +506,22 @@ mod tests {
             ("down.sender.poll.poll_window = 101", "down.sender.poll.poll_window", "1 to 100"),
             ("down.sender.poll.poll_pdu = 0", "down.sender.poll.poll_pdu", "1 or more"),
             ("down.sender.max_rst = 0", "down.sender.max_rst", "1 or more"),
+            ("down.receiver.advertise_window = 0", "down.receiver.advertise_window", "1 PDU or more"),
             (
-                "down.receiver.timer_status_periodic = \"0ms\"",
-                "down.receiver.timer_status_periodic",
-                "write \"off\"",
+                "down.receiver.windows = [{ at = \"1s\", window = 5000 }]",
+                "down.receiver.windows",
+                "1 to 4095",
+            ),
+            (
+                "down.receiver.windows = [{ at = \"2s\", window = 9 }, { at = \"2s\", window = 8 }]",
+                "down.receiver.windows",
+                "ascending order",
+            ),
+            ("up.strict = true\nup.sender.max_rst = 5", "up.sender.max_rst", "4 is the nearest"),
+            (
+                "down.strict = true\ndown.receiver.timer_status_prohibit = \"1500ms\"",
+                "down.receiver.timer_status_prohibit",
+                "1.000s is the nearest",
             ),
             ("down.sender.timer_rst = \"0ms\"", "down.sender.timer_rst", "a time of 0"),
             ("up.channel.blocks = []", "up.channel.blocks", "a channel carries something"),

@@ -6,12 +6,13 @@
 //! - [`rrc`] starts the protocol anew, and [`switching`] changes a channel's rate;
 //! - `ledger` knows what became of each packet that was handed to the protocol;
 //! - [`bearer`], the stage, carries PDUs between two entities of the protocol over two channels;
-//! - [`config`] is what can be set.
+//! - `incidents` tells of it beside the packets, and [`config`] is what can be set.
 
 mod air;
 pub mod bearer;
 pub(crate) mod channel;
 pub mod config;
+mod incidents;
 mod ledger;
 pub mod rrc;
 pub mod switching;

@@ -23,6 +23,20 @@ pub(super) fn count(key: &str, value: u16) -> Result<(), Invalid> {
     if value == 0 { Err(Invalid::new(key, "0 is not possible: write 1 or more")) } else { Ok(()) }
 }
 
+/// A time that can be switched off: by `"off"`, and by 0 of any unit.
+pub(super) mod off_time {
+    use airwire::time::Duration;
+    use serde::Deserializer;
+
+    pub(in crate::rlc) use super::off::serialize;
+
+    pub(in crate::rlc) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(super::off::deserialize(deserializer)?.filter(|time: &Duration| !time.is_zero()))
+    }
+}
+
 /// `None` is written as `"off"`.
 pub(super) mod off {
     use std::fmt;

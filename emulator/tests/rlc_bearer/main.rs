@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use airlink::machine::Machine;
 use airlink::packet::Direction;
 use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, RlcConfig};
-use airlink::rlc::umts::config::Discard;
+use airlink::rlc::umts::config::{Discard, PollConfig, WindowAt};
 use airlink::stage::{Event, RadioPdu, Recording, Why};
 use airlink::stages::queue::Bounds;
 use airwire::time::{Duration, Instant};
@@ -339,6 +339,35 @@ fn a_full_window_of_4095_does_not_learn_to_discard_under_way() {
             Ok(_) => assert!(live),
             Err(error) => assert!(!live && error.contains("down.sender.discard"), "{error}"),
         }
+    }
+}
+
+/// A poll in the window's last PDU arrives 50 ms after its TTI began, waits for the uplink's TTI, and is answered 60 ms
+/// after that; then the next window goes. So there is one window per round trip.
+#[test]
+fn a_window_that_the_receiver_tells_bounds_the_rate_to_a_window_per_round_trip() {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.sender.poll = PollConfig { poll_window: Some(99), ..PollConfig::NONE };
+    config.down.receiver.timer_status_prohibit = None;
+    for (window, round_trip) in [(12, 120), (24, 120), (36, 140), (48, 140), (60, 160)] {
+        config.down.receiver.advertise_window = Some(12);
+        config.down.receiver.windows = vec![WindowAt { at: ms(500), window }];
+        let mut run = Run::new(&config, 1);
+        run.until(at(1_000));
+        assert_eq!(run.counter(Direction::Down, "sender/window"), u64::from(window));
+        for n in 0..100 {
+            run.send(at(1_000), Direction::Down, numbered(n, 1_500));
+        }
+        run.until(at(1_000 + 10 * round_trip - 1));
+        assert_eq!(run.counter(Direction::Down, "sender/pdus_new"), 10 * u64::from(window), "{window}");
+        assert_eq!(run.counter(Direction::Down, "sender/window_full"), 10, "{window}");
+        assert_eq!(run.counter(Direction::Up, "sender/window"), 512, "a window is of one direction");
+        // Under way to another one.
+        config.down.receiver.windows.clear();
+        config.down.receiver.advertise_window = Some(window / 2);
+        run.path.reconfigure(at(1_000 + 10 * round_trip - 1), 0, &config).unwrap();
+        run.until(at(1_500 + 10 * round_trip));
+        assert_eq!(run.counter(Direction::Down, "sender/window"), u64::from(window / 2));
     }
 }
 

@@ -140,7 +140,7 @@ fn directions() -> impl Strategy<Value = DirectionConfig> {
         let receiver = ReceiverConfig { window: sender.window, ..receiver };
         let channel =
             ChannelConfig { dch, switching, errors, blocks, outage, ..ChannelConfig::downlink_384() };
-        DirectionConfig { sender, receiver, format, channel, queue }
+        DirectionConfig { sender, receiver, format, channel, strict: false, queue }
     })
 }
 
@@ -271,7 +271,7 @@ proptest! {
         let mut config = RlcConfig::wcdma_384();
         for (direction, p) in [(&mut config.down, p), (&mut config.up, q)] {
             direction.channel.errors = bler(p);
-            (direction.sender, direction.receiver, direction.format) = (sender.clone(), receiver, format);
+            (direction.sender, direction.receiver, direction.format) = (sender.clone(), receiver.clone(), format);
         }
         config.up.channel.blocks = vec![1];
         let loads: Vec<_> = (0..100)

@@ -5,7 +5,7 @@ use airwire::time::Duration;
 use airwire::units::Size;
 use serde::{Deserialize, Serialize};
 
-use crate::rlc::values::{count, length, off, optional_length};
+use crate::rlc::values::{count, length, off, off_time, optional_length};
 use crate::settings::Invalid;
 
 /// How PDUs are written. Both ends of a direction agree on it.
@@ -44,7 +44,7 @@ pub struct SenderConfig {
     /// Not in the specification: a NACK that comes so soon after the PDU was retransmitted is taken to be about an
     /// earlier copy. It keeps a Timer_Status_Prohibit shorter than the round trip from making copies of what is
     /// still on its way. More than the round trip below IP makes no sense: then it takes another report. Default: off.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub ignore_nack_within: Option<Duration>,
 }
 
@@ -93,13 +93,13 @@ pub struct PollConfig {
     /// Poll with the last PDU of the retransmission buffer. Default: true.
     pub last_retransmission: bool,
     /// Poll again when a poll has not been answered for so long. Default: 200 ms.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub timer_poll: Option<Duration>,
     /// Poll every so often. Default: off.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub timer_poll_periodic: Option<Duration>,
     /// No two polls closer than this. Default: 100 ms.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub timer_poll_prohibit: Option<Duration>,
     /// Poll with every n-th PDU. Default: off.
     #[serde(with = "off")]
@@ -116,25 +116,31 @@ pub struct PollConfig {
 }
 
 /// TS 25.322 §9.6, receiving side.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReceiverConfig {
     /// Configured_Rx_Window_Size, in PDUs. Default: 512.
     pub window: u16,
+    /// The sender is told to use this window (WINDOW), and told again in every report and after every RESET. More than
+    /// `sender.window` counts as that. Default: off, the sender uses `sender.window`.
+    #[serde(with = "off")]
+    pub advertise_window: Option<u16>,
+    /// Windows that the sender is told to use later, in ascending order of their times. Default: none.
+    pub windows: Vec<WindowAt>,
     /// TSP: the least time between two acknowledgement reports. Shorter than the round trip below IP, and every
     /// report asks again for what is already under way. Default: 150 ms; off, or 0 as in Inamura et al. §2.2: never
     /// prohibited.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub timer_status_prohibit: Option<Duration>,
     /// A report leaves so long after what asked for it, and covers what is missing then: TSP as Inamura et al. §2.2 describe it.
     /// No part of TS 25.322. Default: off.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub status_delay: Option<Duration>,
     /// Report every so often. Default: off.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub timer_status_periodic: Option<Duration>,
     /// Timer_EPC of the estimated PDU counter: report again when what was asked for has not come. Default: off.
-    #[serde(with = "off")]
+    #[serde(with = "off_time")]
     pub timer_epc: Option<Duration>,
     /// Report as soon as a gap is seen. Default: true.
     pub missing_pdu_indicator: bool,
@@ -142,6 +148,16 @@ pub struct ReceiverConfig {
     pub in_sequence: bool,
     /// A report goes where an AMD PDU would have padding, if it fits there. Default: false.
     pub piggyback: bool,
+}
+
+/// A window that the receiver advertises from some time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WindowAt {
+    /// Since the start.
+    pub at: Duration,
+    /// WSN, in PDUs.
+    pub window: u16,
 }
 
 impl Default for FormatConfig {
@@ -202,6 +218,8 @@ impl Default for ReceiverConfig {
     fn default() -> Self {
         Self {
             window: 512,
+            advertise_window: None,
+            windows: Vec::new(),
             timer_status_prohibit: Some(Duration::from_millis(150)),
             status_delay: None,
             timer_status_periodic: None,
@@ -283,14 +301,32 @@ impl PollConfig {
 
 impl ReceiverConfig {
     /// How long acknowledgement is prohibited after a report. `None`: it never is.
-    pub(super) fn prohibits(&self) -> Option<Duration> {
+    pub(in crate::rlc) fn prohibits(&self) -> Option<Duration> {
         self.timer_status_prohibit.filter(|time| !time.is_zero())
     }
 
     pub(in crate::rlc) fn validate(&self) -> Result<(), Invalid> {
         window(self.window)?;
+        wsn("advertise_window", self.advertise_window)?;
+        wsn("windows", self.windows.iter().map(|told| told.window))?;
+        if let Some(pair) = self.windows.windows(2).find(|pair| pair[0].at >= pair[1].at) {
+            let message =
+                format!("{} does not come after {}: write them in ascending order", pair[1].at, pair[0].at);
+            return Err(Invalid::new("windows", message));
+        }
         optional_length("timer_status_periodic", self.timer_status_periodic)?;
         optional_length("timer_epc", self.timer_epc)
+    }
+}
+
+/// §9.2.2.11.3: WSN has 12 bits, and 0 is discarded.
+fn wsn(key: &str, windows: impl IntoIterator<Item = u16>) -> Result<(), Invalid> {
+    match windows.into_iter().find(|window| !(1..=4095).contains(window)) {
+        Some(0) => Err(Invalid::new(key, "a sender discards a WINDOW of 0: write 1 PDU or more")),
+        Some(window) => {
+            Err(Invalid::new(key, format!("{window} is more than WINDOW can say: write 1 to 4095")))
+        }
+        None => Ok(()),
     }
 }
 

@@ -13,6 +13,7 @@
 //! it is final: if each direction keeps its order and no PDU is slower than Timer_RST, an SDU is delivered before its
 //! outcome is told, or never.
 
+mod advertising;
 mod discard;
 mod hfn;
 mod poll;
@@ -176,9 +177,7 @@ impl Entity {
         self.timers = config.timers;
         self.resetting.reconfigure(&config.sender);
         self.transmitter.reconfigure(now, &config.sender);
-        let ReceiverConfig { window, in_sequence, .. } = *self.receiver.reporting.config();
-        let receiver = ReceiverConfig { window, in_sequence, ..config.receiver };
-        self.receiver.reporting.reconfigure(now, receiver, config.incoming);
+        self.receiver.reconfigure(now, config.receiver.clone(), config.incoming);
         self.catch_up(now);
     }
 
@@ -189,7 +188,7 @@ impl Entity {
     /// If it is empty.
     pub fn submit(&mut self, now: Instant, id: SduId, octets: Vec<u8>) {
         self.stats.sdus_submitted += 1;
-        self.transmitter.submit(now, id, octets);
+        self.transmitter.submit(now, id, octets, &mut self.stats);
     }
 
     /// SDUs of which nothing was transmitted yet, and their octets.
@@ -303,7 +302,7 @@ impl Entity {
         // Every part of a report has the LSN of the moment when it was written. If an MRW_ACK went ahead of one, LSN
         // would be below the peer's VT(A), an "erroneous Sequence Number".
         if let Some(part) = self.receiver.reporting.next_part(starts) {
-            self.stats.statuses_sent += 1;
+            self.count_sent(&part);
             return Some(part);
         }
         let mut others = Vec::new();
@@ -316,17 +315,23 @@ impl Entity {
             self.stats.polls += 1;
             others.push(Sufi::Poll { sn: wire(sn) });
         }
-        self.stats.statuses_sent += 1;
         if self.receiver.reporting.is_due() {
             let others = if self.leaves_room(&others) { std::mem::take(&mut others) } else { Vec::new() };
             self.receiver.begin_report(others, self.sends.pdu_size, starts);
         }
-        if !others.is_empty() {
-            return Some(status_report::without_acknowledgement(others));
-        }
-        let part = self.receiver.reporting.next_part(starts);
-        self.stats.statuses_sent -= u64::from(part.is_none());
-        part
+        let status = if others.is_empty() {
+            self.receiver.reporting.next_part(starts)?
+        } else {
+            status_report::without_acknowledgement(others)
+        };
+        self.count_sent(&status);
+        Some(status)
+    }
+
+    fn count_sent(&mut self, Status(sufis): &Status) {
+        self.stats.statuses_sent += 1;
+        let windows = sufis.iter().filter(|sufi| matches!(sufi, Sufi::Window { .. })).count();
+        self.stats.windows_told += windows as u64;
     }
 
     /// Whether a report fits behind `others`: the header, ACK, WINDOW, and one gap in any coding.
@@ -430,7 +435,12 @@ impl Entity {
 
     /// Tells the peer to use a transmission window of `wsn` PDUs (WINDOW, §9.2.2.11.3).
     pub fn advertise_window(&mut self, wsn: u16) {
-        self.receiver.advertise_window(wsn);
+        self.receiver.advertising.advertise(wsn);
+    }
+
+    /// VT(WS): the transmission window that it uses.
+    pub fn window(&self) -> u16 {
+        self.transmitter.vt_ws()
     }
 
     /// The next SDU for the upper layer, if one is complete.
@@ -455,6 +465,7 @@ impl Entity {
             return;
         }
         self.receiver.reporting.handle_deadline(now, self.receiver.vr_r());
+        self.receiver.advertising.handle_deadline(now);
         if let Err(cause) = self.transmitter.handle_deadline(now, self.activity(), &mut self.stats) {
             self.start_reset(cause);
         }
@@ -468,6 +479,7 @@ impl Entity {
         let deadlines = [
             self.resetting.next_deadline(),
             self.receiver.reporting.next_deadline(),
+            self.receiver.advertising.next_deadline(),
             self.transmitter.next_deadline(self.activity()),
         ];
         deadlines.into_iter().flatten().min()

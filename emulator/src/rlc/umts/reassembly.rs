@@ -58,6 +58,13 @@ pub struct Faults {
     pub nlength: u64,
 }
 
+impl Faults {
+    /// Each with the name that statistics and events have for it.
+    pub const fn each(self) -> [(&'static str, u64); 3] {
+        [("nothing-to-end", self.nothing_to_end), ("too-long", self.too_long), ("nlength", self.nlength)]
+    }
+}
+
 /// What the PDUs before VR(R) left unfinished.
 #[derive(Clone, Debug)]
 enum Unfinished {

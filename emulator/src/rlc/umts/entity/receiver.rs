@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use airwire::time::Instant;
 
+use super::advertising::Advertising;
 use super::discard::wire;
 use super::reporting::{Incoming, Reporting};
 use crate::rlc::umts::config::ReceiverConfig;
@@ -20,9 +21,7 @@ pub(super) struct Receiver {
     pub(super) reporting: Reporting,
     /// The MRW_ACK that waits to be sent.
     mrw_ack: Option<Sufi>,
-    /// WSN that the peer was told. A STATUS PDU can be lost, so every report repeats it. `None`: it was told nothing.
-    window: Option<u16>,
-    window_queued: bool,
+    pub(super) advertising: Advertising,
     sdus: VecDeque<Vec<u8>>,
 }
 
@@ -43,10 +42,9 @@ impl Receiver {
             reassembler: Reassembler::new(delivery),
             vr_r: 0,
             vr_h: 0,
+            advertising: Advertising::new(&config),
             reporting: Reporting::new(config, incoming, now),
             mrw_ack: None,
-            window: None,
-            window_queued: false,
             sdus: VecDeque::new(),
         }
     }
@@ -57,8 +55,7 @@ impl Receiver {
         (self.vr_r, self.vr_h) = (0, 0);
         self.reporting.reset();
         self.mrw_ack = None;
-        self.window = None;
-        self.window_queued = false;
+        self.advertising.reset();
     }
 
     pub(super) fn vr_r(&self) -> u64 {
@@ -73,10 +70,11 @@ impl Receiver {
         self.sdus.pop_front()
     }
 
-    /// WINDOW (§9.2.2.11.3).
-    pub(super) fn advertise_window(&mut self, wsn: u16) {
-        self.window = Some(wsn);
-        self.window_queued = true;
+    pub(super) fn reconfigure(&mut self, now: Instant, config: ReceiverConfig, incoming: Incoming) {
+        let ReceiverConfig { window, in_sequence, .. } = *self.reporting.config();
+        self.advertising.reconfigure(now, self.reporting.config(), &config);
+        let config = ReceiverConfig { window, in_sequence, ..config };
+        self.reporting.reconfigure(now, config, incoming);
     }
 
     /// §11.3.3: reception of an AMD PDU.
@@ -179,23 +177,19 @@ impl Receiver {
 
     /// Whether an MRW_ACK or WINDOW waits to be sent. No timer delays these (§9.5 f).
     pub(super) fn has_others(&self) -> bool {
-        self.mrw_ack.is_some() || self.window_queued
+        self.mrw_ack.is_some() || self.advertising.is_queued()
     }
 
     /// The MRW_ACK and WINDOW that wait to be sent.
     pub(super) fn take_others(&mut self, others: &mut Vec<Sufi>) {
         others.extend(self.mrw_ack.take());
-        if std::mem::take(&mut self.window_queued) {
-            others.extend(self.window.map(|wsn| Sufi::Window { wsn }));
-        }
+        others.extend(self.advertising.take());
     }
 
     /// Writes the report that is due (§11.5.2.2), in STATUS PDUs of at most `octets`. `others` go first.
     pub(super) fn begin_report(&mut self, mut others: Vec<Sufi>, octets: usize, starts: Instant) {
-        if let Some(wsn) = self.window
-            && !others.iter().any(|sufi| matches!(sufi, Sufi::Window { .. }))
-        {
-            others.push(Sufi::Window { wsn });
+        if !others.iter().any(|sufi| matches!(sufi, Sufi::Window { .. })) {
+            others.extend(self.advertising.sufi());
         }
         let missing = self.reassembler.missing(wire(self.vr_h));
         let received = Received { vr_r: wire(self.vr_r), vr_h: wire(self.vr_h), missing: &missing };

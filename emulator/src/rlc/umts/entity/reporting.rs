@@ -58,12 +58,12 @@ struct Epc {
 impl Reporting {
     pub(super) fn new(config: ReceiverConfig, incoming: Incoming, now: Instant) -> Self {
         Self {
-            config,
             incoming,
             state: State::Allowed,
             delayed: false,
             timer_status_periodic: config.timer_status_periodic.map(|period| now + period),
             epc: None,
+            config,
         }
     }
 

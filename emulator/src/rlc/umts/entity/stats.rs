@@ -19,8 +19,15 @@ pub struct Stats {
     pub nacks: u64,
     /// Of `nacks`: those that came too soon after a retransmission (`ignore_nack_within`).
     pub nacks_ignored: u64,
-    /// Times that new data had to wait because VT(S) had reached VT(MS).
+    /// Times that new data began to wait because VT(S) had reached VT(MS).
+    pub window_full: u64,
+    /// Of `window_full`: those when the lower layer had a block for them. It is asked for a block if something else,
+    /// a poll perhaps, is to be sent.
     pub window_stalls: u64,
+    /// WINDOWs received, and heeded (§9.2.2.11.3).
+    pub windows_taken: u64,
+    /// WINDOWs sent, repetitions included.
+    pub windows_told: u64,
     /// STATUS PDUs sent, the piggybacked ones included.
     pub statuses_sent: u64,
     /// Of `statuses_sent`: the piggybacked ones.

@@ -13,7 +13,7 @@ mod window;
 use std::collections::VecDeque;
 
 use super::*;
-use crate::rlc::umts::config::{Discard, PollConfig};
+use crate::rlc::umts::config::{Discard, PollConfig, WindowAt};
 use crate::rlc::umts::pdu::{Amd, Reset};
 
 /// The end that sends most of the data, and the other one.
@@ -58,6 +58,8 @@ fn quiet() -> EntityConfig {
         },
         receiver: ReceiverConfig {
             window: 128,
+            advertise_window: None,
+            windows: Vec::new(),
             timer_status_prohibit: None,
             status_delay: None,
             timer_status_periodic: None,

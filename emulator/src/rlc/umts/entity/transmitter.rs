@@ -46,8 +46,16 @@ pub(super) struct Transmitter {
     /// SDUs of which nothing was transmitted yet, and their octets.
     unbegun: usize,
     unbegun_octets: usize,
-    /// New data waits because VT(S) = VT(MS), and that was counted.
-    stalled: bool,
+    window: Window,
+}
+
+/// Whether VT(S) has reached VT(MS) while new data wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Window {
+    Open,
+    Full,
+    /// It was still full when the lower layer had a block for them.
+    Stalled,
 }
 
 /// An AMD PDU that was sent.
@@ -122,7 +130,7 @@ impl Transmitter {
             discarding: Discarding::new(&config, format),
             unbegun: 0,
             unbegun_octets: 0,
-            stalled: false,
+            window: Window::Open,
             config,
         }
     }
@@ -139,11 +147,15 @@ impl Transmitter {
         self.vt_s
     }
 
+    pub(super) fn vt_ws(&self) -> u16 {
+        self.vt_ws
+    }
+
     pub(super) fn poll_outcome(&mut self) -> Option<(SduId, SduOutcome)> {
         self.outcomes.pop_front()
     }
 
-    pub(super) fn submit(&mut self, now: Instant, id: SduId, octets: Vec<u8>) {
+    pub(super) fn submit(&mut self, now: Instant, id: SduId, octets: Vec<u8>, stats: &mut Stats) {
         let place = self.first_sdu + self.sdus.len() as u64;
         self.unbegun += 1;
         self.unbegun_octets += octets.len();
@@ -157,6 +169,18 @@ impl Transmitter {
             polls: false,
         });
         self.segmenter.push(place, octets);
+        self.look_at_window(stats);
+    }
+
+    /// Counts it if new data begin to wait because VT(S) has reached VT(MS).
+    fn look_at_window(&mut self, stats: &mut Stats) {
+        let waits = self.vt_s >= self.vt_ms() && self.segmenter.has_next();
+        if !waits {
+            self.window = Window::Open;
+        } else if self.window == Window::Open {
+            self.window = Window::Full;
+            stats.window_full += 1;
+        }
     }
 
     /// SDUs of which nothing was transmitted yet, and their octets.
@@ -280,12 +304,12 @@ impl Transmitter {
             return Ok(Some(self.retransmit(now, starts, sn, stats)));
         }
         if self.vt_s < self.vt_ms() {
-            self.stalled = false;
             if let Some(new) = self.transmit_new(now, starts, piggyback, stats) {
+                self.look_at_window(stats);
                 return Ok(Some(new));
             }
-        } else if self.segmenter.has_next() && !self.stalled {
-            self.stalled = true;
+        } else if self.segmenter.has_next() && self.window != Window::Stalled {
+            self.window = Window::Stalled;
             stats.window_stalls += 1;
         }
         while self.polling.wants_to_go() {

@@ -257,3 +257,68 @@ fn a_nack_that_is_ignored_does_not_stop_timer_poll() {
     assert!(pair.ends[A].stats().nacks_ignored > 0);
     assert_eq!(pair.arrived(B), [0, 1, 2, 3], "nobody asks any more");
 }
+
+/// What was outstanding, VT(S) − VT(A), when each AMD PDU left an end; B's reports are seen when they arrive.
+fn most_outstanding(pair: &Pair, since: u64) -> u64 {
+    let (mut vt_s, mut most) = (0, 0);
+    for seen in pair.from(A).filter(|seen| matches!(seen.pdu, Pdu::Amd(_))) {
+        vt_s += u64::from(matches!(seen.kind, PduKind::Data { transmission: 1, .. }));
+        let arrived = |(sent, _, _): &(u64, Vec<u16>, u16)| *sent + 40 <= seen.at.as_millis();
+        let reports = pair.reported(B);
+        let vt_a = reports.iter().filter(|report| arrived(report)).map(|report| report.2).max().unwrap_or(0);
+        if seen.at >= at(since) {
+            most = most.max(vt_s - u64::from(vt_a));
+        }
+    }
+    most
+}
+
+#[test]
+fn the_sender_keeps_to_the_window_that_it_is_told_and_is_told_again_after_a_reset() {
+    let poll = PollConfig { poll_window: Some(99), last_pdu: true, ..PollConfig::NONE };
+    let mut config = windowed(128, poll);
+    config.receiver.windows =
+        vec![WindowAt { at: ms(500), window: 20 }, WindowAt { at: ms(1_000), window: 6 }];
+    config.receiver.advertise_window = Some(40);
+    let mut pair = Pair::new(config);
+    pair.send_pdus(A, 1_000);
+    for (end, window) in [(490, 40), (990, 20), (1_490, 6)] {
+        let begin = pair.now.as_millis() + 200;
+        pair.run_until(at(end));
+        assert_eq!(pair.ends[A].window(), window);
+        assert_eq!(most_outstanding(&pair, begin), u64::from(window));
+    }
+    let stats = pair.ends[A].stats();
+    assert!(stats.window_full >= stats.window_stalls && stats.window_stalls > 10, "{stats:?}");
+    assert!(stats.windows_taken > 10, "every report repeats it");
+    assert_eq!(stats.windows_taken, pair.ends[B].stats().windows_told);
+    pair.inject_status(A, vec![ack(4_000)]);
+    assert_eq!(pair.ends[A].stats().resets(), 1);
+    pair.run_for(ms(60));
+    assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
+    pair.run_for(ms(100));
+    assert_eq!(pair.ends[A].window(), 6, "told again, though nothing else asks for a report");
+}
+
+#[test]
+fn a_window_that_is_no_longer_advertised_is_taken_back() {
+    let mut config = windowed(128, PollConfig::NONE);
+    config.receiver.advertise_window = Some(8);
+    let mut pair = Pair::new(config.clone());
+    pair.run_until(at(100));
+    assert_eq!((pair.ends[A].window(), pair.ends[B].window()), (8, 8));
+    config.receiver.advertise_window = None;
+    let now = pair.now;
+    pair.ends[B].reconfigure(now, &config);
+    pair.run_until(at(200));
+    assert_eq!((pair.ends[A].window(), pair.ends[B].window()), (128, 8));
+    // A schedule that comes later holds from its time on; what is over is over.
+    config.receiver.windows = vec![WindowAt { at: ms(100), window: 1 }, WindowAt { at: ms(300), window: 2 }];
+    let now = pair.now;
+    pair.ends[B].reconfigure(now, &config);
+    assert_eq!(pair.ends[B].next_deadline(), Some(at(300)));
+    pair.run_until(at(299));
+    assert_eq!(pair.ends[A].window(), 128);
+    pair.run_until(at(400));
+    assert_eq!(pair.ends[A].window(), 2);
+}

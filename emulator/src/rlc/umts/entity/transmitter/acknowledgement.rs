@@ -2,7 +2,7 @@
 
 use airwire::time::{Duration, Instant};
 
-use super::{Fate, State, Stats, Transmitter, widest, wire};
+use super::{Fate, State, Stats, Transmitter, Window, widest, wire};
 use crate::rlc::umts::entity::SduOutcome;
 use crate::rlc::umts::entity::reset::ResetCause;
 use crate::rlc::umts::pdu::Sn;
@@ -39,8 +39,10 @@ impl Transmitter {
             return Err(ResetCause::ErroneousSn);
         }
         // §9.2.2.11.3: VT(WS) := WSN, at most Configured_Tx_Window_Size. WSN = 0 is discarded.
+        let before = self.vt_ws;
         if let Some(wsn) = told.window.filter(|wsn| *wsn > 0) {
             self.vt_ws = wsn.min(widest(&self.config));
+            stats.windows_taken += 1;
         }
 
         let vt_a = self.vt_a;
@@ -75,6 +77,12 @@ impl Transmitter {
             }
         }
         self.discarding.start_next(self.vt_a, self.config.window);
+        self.look_at_window(stats);
+        // Choice: if a narrower window makes new data wait, VT(S) − 1 has become the last PDU that is allowed (§9.7.1,
+        // trigger 1). It may not have polled, and then nothing would ever ask for the report that opens the window.
+        if self.vt_ws < before && self.window != Window::Open && self.config.poll.last_pdu {
+            self.polling.trigger();
+        }
         match exhausted {
             // An MRW_ACK in the same STATUS PDU may have moved VT(A) beyond it.
             Some(sn) if sn >= self.vt_a => self.exhausted(sn, stats),

@@ -2,7 +2,7 @@
 
 use airwire::time::Instant;
 
-use super::{Activity, End, Fate, Sdu, Sent, State, Stats, Target, Transmitter, widest};
+use super::{Activity, End, Fate, Sdu, Sent, State, Stats, Target, Transmitter, Window, widest};
 use crate::rlc::umts::config::Discard;
 use crate::rlc::umts::entity::reset::ResetCause;
 use crate::rlc::umts::entity::{SduOutcome, discard};
@@ -85,7 +85,7 @@ impl Transmitter {
         self.unacknowledged = 0;
         (self.vt_s, self.vt_a) = (0, 0);
         self.vt_ws = widest(&self.config);
-        self.stalled = false;
+        self.window = Window::Open;
         self.suspend();
     }
 

@@ -1,0 +1,131 @@
+//! What is told about a bearer beside its packets: resets, windows, and PDUs that contradict each other.
+
+use super::umts::entity::{Entity, ResetCause};
+use super::umts::reassembly::Faults;
+use crate::packet::Direction;
+use crate::stage::{Mishap, Outbox};
+
+/// What has been told about one direction.
+pub(super) struct Told {
+    /// Resets that its sender has initiated, by the number of their cause.
+    resets: [u64; ResetCause::ALL.len()],
+    /// VT(WS) of its sender.
+    window: u16,
+    /// What its receiver could not make sense of.
+    faults: Faults,
+}
+
+impl Told {
+    /// Nothing yet. `window` is Configured_Tx_Window_Size.
+    pub(super) fn new(window: u16) -> Self {
+        Self { resets: Default::default(), window, faults: Faults::default() }
+    }
+
+    /// Tells what is new: `sender` sends in this direction, `receiver` is at the other end.
+    pub(super) fn tell(
+        &mut self,
+        direction: Direction,
+        sender: &Entity,
+        receiver: &Entity,
+        out: &mut Outbox,
+    ) {
+        let resets = sender.resets();
+        for cause in ResetCause::ALL {
+            if resets[cause as usize] > self.resets[cause as usize] {
+                out.befall(Mishap::RlcReset { direction, cause: cause.name() });
+            }
+        }
+        self.resets = resets;
+        let pdus = sender.window();
+        if pdus != self.window {
+            out.befall(Mishap::RlcWindow { direction, pdus });
+        }
+        self.window = pdus;
+        let faults = receiver.faults();
+        for ((fault, now), (_, before)) in faults.each().into_iter().zip(self.faults.each()) {
+            if now > before {
+                out.befall(Mishap::RlcFault { direction, fault });
+            }
+        }
+        self.faults = faults;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::time::Instant;
+
+    use super::*;
+    use crate::rlc::bearer::receiver_stats;
+    use crate::rlc::config::RlcConfig;
+    use crate::rlc::umts::codec::encode;
+    use crate::rlc::umts::entity::{EntityConfig, Incoming, TimersStart};
+    use crate::rlc::umts::pdu::{Amd, Pdu, Previous, Rest, Sn, Status, Sufi};
+    use crate::stage::Recording;
+
+    fn end(config: &RlcConfig, direction: Direction) -> EntityConfig {
+        let (sends, receives) = match direction {
+            Direction::Down => (&config.down, &config.up),
+            Direction::Up => (&config.up, &config.down),
+        };
+        EntityConfig {
+            sender: sends.sender.clone(),
+            receiver: receives.receiver.clone(),
+            sends: (&sends.format).into(),
+            receives: (&receives.format).into(),
+            timers: TimersStart::WhenSubmitted,
+            incoming: Incoming { tti: receives.channel.tti, blocks: 1 },
+        }
+    }
+
+    /// What is told when these PDUs have come to the mobile, after each of them.
+    fn told(pdus: &[Pdu]) -> (Vec<Vec<Mishap>>, Entity) {
+        let config = RlcConfig::wcdma_384();
+        let [sender, mut receiver] = [Direction::Down, Direction::Up]
+            .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));
+        let mut told = Told::new(sender.window());
+        let mut out = Outbox::new(Recording::Incidents, false);
+        out.begin(Instant::ZERO, Some(0));
+        let each = pdus.iter().map(|pdu| {
+            receiver.handle_pdu(Instant::ZERO, &encode(pdu, (&config.down.format).into()));
+            told.tell(Direction::Down, &sender, &receiver, &mut out);
+            out.take_incidents().into_iter().map(|incident| incident.what).collect()
+        });
+        (each.collect(), receiver)
+    }
+
+    #[test]
+    fn what_contradicts_the_pdus_before_is_told_and_counted_each_time() {
+        let whole = |sn: u16| Amd { sn: Sn::new(sn), ends: vec![39], data: vec![1; 39], ..Amd::default() };
+        let ends_nothing = |sn: u16| Amd {
+            sn: Sn::new(sn),
+            previous: Previous::EndedExactly,
+            rest: Rest::Padding,
+            ..Amd::default()
+        };
+        let pdus = [whole(0), ends_nothing(1), ends_nothing(2), whole(3)].map(Pdu::Amd);
+        let fault = Mishap::RlcFault { direction: Direction::Down, fault: "nothing-to-end" };
+        let (incidents, receiver) = told(&pdus);
+        assert_eq!(incidents, [vec![], vec![fault], vec![fault], vec![]]);
+        let faults = &receiver_stats(&receiver)["faults"];
+        assert_eq!((&faults["nothing_to_end"], &faults["nlength"]), (&2.into(), &0.into()));
+    }
+
+    #[test]
+    fn a_sender_tells_a_new_window_once() {
+        let config = RlcConfig::wcdma_384();
+        let [mut sender, receiver] = [Direction::Down, Direction::Up]
+            .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));
+        let mut told = Told::new(sender.window());
+        let mut out = Outbox::new(Recording::Incidents, false);
+        out.begin(Instant::ZERO, Some(0));
+        for (wsn, pdus) in [(64, Some(64)), (64, None), (512, Some(512)), (600, None)] {
+            let status = Pdu::Status(Status(vec![Sufi::Window { wsn }, Sufi::NoMore]));
+            sender.handle_pdu(Instant::ZERO, &encode(&status, (&config.up.format).into()));
+            told.tell(Direction::Down, &sender, &receiver, &mut out);
+            let what: Vec<_> = out.take_incidents().into_iter().map(|incident| incident.what).collect();
+            let expected = pdus.map(|pdus| Mishap::RlcWindow { direction: Direction::Down, pdus });
+            assert_eq!(what, Vec::from_iter(expected), "{wsn}");
+        }
+    }
+}
