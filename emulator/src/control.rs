@@ -12,7 +12,8 @@
 //! > {"command":"stop"}                      the run ends, as by SIGTERM
 //! ```
 //!
-//! The socket is an abstract one, `@airlink/NAME`. It belongs to the network namespace, its name serves as a lock, and
+//! The socket is an abstract one, `@airlink/NAME`. It belongs to the network namespace (`airlink run` has one in those that
+//! it makes, too), its name serves as a lock, and
 //! it goes away with the process, however that ends. If a path is given instead, the file is removed at the end, and a
 //! file that a killed process left is replaced.
 //!
@@ -38,6 +39,7 @@ use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::netns::Anonymous;
 use crate::reactor::{Interest, Reactor, Token};
 
 /// `schema_version` of every answer.
@@ -266,10 +268,12 @@ pub trait Subject {
 /// The control socket at the running link's end, which never waits.
 pub struct Control {
     address: Address,
-    listener: UnixListener,
+    /// The n-th has the n-th token from `first` on.
+    listeners: Vec<UnixListener>,
+    first: Token,
     clients: BTreeMap<Token, Client>,
-    /// The listener's token, and the next client's.
-    tokens: (Token, u32),
+    /// The next client's token.
+    next: u32,
     /// New clients are not accepted until then, because accepting one has failed.
     closed_until: Option<Instant>,
 }
@@ -295,20 +299,38 @@ enum Stays {
 }
 
 impl Control {
-    /// Makes the socket. It uses all tokens of the reactor from `first` on.
-    pub fn listen(address: Address, first: Token, reactor: &mut Reactor) -> Result<Self, ControlError> {
-        let mut open = || -> io::Result<UnixListener> {
-            let listener = address.listen()?;
-            if let Address::File(path) = &address {
-                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    /// Makes the socket. An abstract one can be found by its name in the namespaces `inside`, too: a program that runs
+    /// behind the link talks to it from there. It uses all tokens of the reactor from `first` on.
+    pub fn listen(
+        address: Address,
+        inside: &[&Anonymous],
+        first: Token,
+        reactor: &mut Reactor,
+    ) -> Result<Self, ControlError> {
+        let mut open = || -> io::Result<Vec<UnixListener>> {
+            let mut listeners = vec![address.listen()?];
+            match &address {
+                Address::File(path) => fs::set_permissions(path, fs::Permissions::from_mode(0o600))?,
+                Address::Named(_) => {
+                    for namespace in inside {
+                        listeners.push(namespace.enter(|| address.listen()).map_err(io::Error::other)??);
+                    }
+                }
             }
-            listener.set_nonblocking(true)?;
-            reactor.register(&listener, first, Interest::Read)?;
-            Ok(listener)
+            for (token, listener) in (first.0..).map(Token).zip(&listeners) {
+                listener.set_nonblocking(true)?;
+                reactor.register(listener, token, Interest::Read)?;
+            }
+            Ok(listeners)
         };
-        let listener = open().map_err(|source| address.listen_error(source))?;
-        let tokens = (first, first.0 + 1);
-        Ok(Self { address, listener, clients: BTreeMap::new(), tokens, closed_until: None })
+        let listeners = open().map_err(|source| address.listen_error(source))?;
+        let next = first.0 + listeners.len() as u32;
+        Ok(Self { address, listeners, first, clients: BTreeMap::new(), next, closed_until: None })
+    }
+
+    /// Each with its token.
+    fn listeners(&self) -> impl Iterator<Item = (Token, &UnixListener)> {
+        (self.first.0..).map(Token).zip(&self.listeners)
     }
 
     /// Where clients find it.
@@ -333,14 +355,19 @@ impl Control {
     ) -> io::Result<()> {
         if self.closed_until.is_some_and(|until| until <= now) {
             self.closed_until = None;
-            reactor.register(&self.listener, self.tokens.0, Interest::Read)?;
+            for (token, listener) in self.listeners() {
+                reactor.register(listener, token, Interest::Read)?;
+            }
         }
-        if ready.contains(&self.tokens.0)
+        let knocks = |(token, _): &(Token, &UnixListener)| ready.contains(token);
+        if self.listeners().any(|listener| knocks(&listener))
             && let Err(error) = self.accept(reactor)
         {
-            // The link goes on. The client would wake us again at once, so the listener is left alone for a while.
+            // The link goes on. The client would wake us again at once, so nobody is listened to for a while.
             tracing::warn!("nobody can talk to this link for the moment: {error}");
-            reactor.deregister(&self.listener, self.tokens.0)?;
+            for (token, listener) in self.listeners() {
+                reactor.deregister(listener, token)?;
+            }
             self.closed_until = Some(now + CLOSED);
         }
         let mut left = Vec::new();
@@ -366,8 +393,12 @@ impl Control {
     }
 
     fn accept(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        (0..self.listeners.len()).try_for_each(|listener| self.accept_at(listener, reactor))
+    }
+
+    fn accept_at(&mut self, listener: usize, reactor: &mut Reactor) -> io::Result<()> {
         loop {
-            let stream = match self.listener.accept() {
+            let stream = match self.listeners[listener].accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
@@ -381,8 +412,8 @@ impl Control {
                 let _ = client.flush();
                 continue;
             }
-            let token = Token(self.tokens.1);
-            self.tokens.1 += 1;
+            let token = Token(self.next);
+            self.next += 1;
             reactor.register(&client.stream, token, Interest::Read)?;
             self.clients.insert(token, client);
         }
@@ -562,7 +593,7 @@ mod tests {
     /// Runs a control socket until `f` is done, which plays the callers.
     fn served<T: Send>(address: &Address, f: impl FnOnce(&Address) -> T + Send) -> T {
         let mut reactor = Reactor::new(Clock::start()).unwrap();
-        let mut control = Control::listen(address.clone(), FIRST, &mut reactor).unwrap();
+        let mut control = Control::listen(address.clone(), &[], FIRST, &mut reactor).unwrap();
         let mut knob = Knob(json!("as it was"));
         std::thread::scope(|scope| {
             let (done, end) = UnixStream::pair().unwrap();
@@ -654,9 +685,9 @@ mod tests {
     fn a_name_is_taken_once_listed_while_it_is_and_free_again_afterwards() {
         let address = address("name");
         let mut reactor = Reactor::new(Clock::start()).unwrap();
-        let control = Control::listen(address.clone(), FIRST, &mut reactor).unwrap();
+        let control = Control::listen(address.clone(), &[], FIRST, &mut reactor).unwrap();
         assert!(running().unwrap().contains(&address.to_string()));
-        let second = Control::listen(address.clone(), Token(40), &mut reactor).err().unwrap();
+        let second = Control::listen(address.clone(), &[], Token(40), &mut reactor).err().unwrap();
         assert!(second.to_string().contains("airlink down"), "{second}");
         drop(control);
         assert!(!running().unwrap().contains(&address.to_string()));
@@ -670,17 +701,17 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         let address: Address = path.to_str().unwrap().parse().unwrap();
         let mut reactor = Reactor::new(Clock::start()).unwrap();
-        let control = Control::listen(address.clone(), FIRST, &mut reactor).unwrap();
+        let control = Control::listen(address.clone(), &[], FIRST, &mut reactor).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(matches!(
-            Control::listen(address.clone(), Token(40), &mut reactor),
+            Control::listen(address.clone(), &[], Token(40), &mut reactor),
             Err(ControlError::Taken(_))
         ));
         drop(control);
         assert!(!path.exists());
 
         fs::write(&path, "not a socket").unwrap();
-        let in_the_way = Control::listen(address, Token(60), &mut reactor).err().unwrap();
+        let in_the_way = Control::listen(address, &[], Token(60), &mut reactor).err().unwrap();
         assert!(in_the_way.to_string().contains("in the way"), "{in_the_way}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "not a socket");
         fs::remove_file(&path).unwrap();
@@ -690,7 +721,7 @@ mod tests {
     fn a_socket_in_a_directory_that_is_not_there_cannot_be_made_and_is_not_called_a_link_that_is_not_there() {
         let address: Address = "/no/such/dir/sock".parse().unwrap();
         let mut reactor = Reactor::new(Clock::start()).unwrap();
-        let error = Control::listen(address.clone(), FIRST, &mut reactor).err().unwrap().to_string();
+        let error = Control::listen(address.clone(), &[], FIRST, &mut reactor).err().unwrap().to_string();
         assert!(error.contains("/no/such/dir/sock") && error.contains("directory"), "{error}");
         assert!(!error.contains("airlink status"), "{error}");
         let error = Caller::connect(&address).err().unwrap().to_string();
@@ -732,7 +763,7 @@ mod tests {
         assert!(matches!(called, ControlError::Strangers { uid: 65534, .. }), "{called}");
         assert!(!running().unwrap().contains(&address.to_string()));
         let mut reactor = Reactor::new(Clock::start()).unwrap();
-        let listened = Control::listen(address, FIRST, &mut reactor).err().unwrap();
+        let listened = Control::listen(address, &[], FIRST, &mut reactor).err().unwrap();
         assert!(matches!(listened, ControlError::Strangers { uid: 65534, .. }), "{listened}");
         squatter.kill().unwrap();
         squatter.wait().unwrap();

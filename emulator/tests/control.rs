@@ -71,6 +71,37 @@ fn a_setting_is_changed_while_packets_flow() {
     assert!(ctl(&[&name, "stats"]).unwrap_err().contains("airlink status"));
 }
 
+/// Abstract sockets belong to a network namespace, and a program behind the link has another one.
+#[test]
+fn a_program_behind_the_link_talks_to_it_by_its_name() {
+    let scratch = Scratch::new("inside");
+    let scenario = scratch.path("rlc.toml");
+    fs::write(
+        &scenario,
+        "schema = 1\ndescription = \"a bearer\"\n[[stage]]\nkind = \"rlc\"\nname = \"radio\"\n",
+    )
+    .unwrap();
+    let key = "radio.down.receiver.timer_status_prohibit";
+    let ask =
+        format!("{AIRLINK} ctl $AIRLINK_CONTROL set {key} 300ms && {AIRLINK} ctl $AIRLINK_CONTROL get {key}");
+    let run = |more: &[&str], command: &str| {
+        let output = airlink(&[&["run", "-s", &scenario], more, &["--", "sh", "-c", command]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let answers = "\"300ms\"\n\"300ms\"\n";
+    assert_eq!(run(&[], &ask), answers);
+    // Both sides have namespaces of their own.
+    let saved = scratch.path("server");
+    let server = format!("sh -c '{AIRLINK} ctl $AIRLINK_CONTROL get {key} >{saved}'");
+    let both = format!("{ask}; while ! test -s {saved}; do sleep 0.1; done");
+    assert_eq!(run(&["--rootless", "--server", &server], &both), answers);
+    assert!(["\"300ms\"\n", "\"150ms\"\n"].contains(&fs::read_to_string(&saved).unwrap().as_str()));
+    // Three in a row: each has a name of its own, though their process numbers may be alike.
+    let nested = format!("{AIRLINK} run -s {scenario} -- {AIRLINK} run -s {scenario} -- sh -c '{ask}'");
+    assert_eq!(run(&[], &nested), answers);
+}
+
 #[test]
 fn what_is_set_of_both_directions_is_answered_with_what_both_have() {
     let name = format!("both-{}", std::process::id());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use airlink::addresses::Block;
-use airlink::control::Address;
+use airlink::control::{self, Address};
 use airlink::driver::OBSERVERS_OWN;
 use airlink::netns::{self, Anonymous};
 use airlink::prefix::Prefix;
@@ -78,6 +78,16 @@ Without a command of its own to report: 1 the link failed, 2 usage, 3 environmen
 SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; after SIGTERM and SIGHUP the command has 5 s.
 The first four end --linger.";
 
+/// The control socket's name if none is given. A run inside of another one may have the same process number there, and
+/// the outer one's name is taken.
+fn own_name() -> Address {
+    let taken = control::running().unwrap_or_default();
+    let first = format!("run-{}", std::process::id());
+    let others = (2..).map(|n| format!("{first}-{n}"));
+    let free = std::iter::once(first.clone()).chain(others).find(|name| !taken.contains(name));
+    Address::Named(free.unwrap_or(first))
+}
+
 impl Run {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let session = Session::new(self.link)?;
@@ -112,13 +122,14 @@ impl Run {
         if let Err(error) = mobile.forward_packets() {
             tracing::warn!("links inside of this one will reach no further than it: {error}");
         }
-        let address = self.control.unwrap_or_else(|| Address::Named(format!("run-{}", std::process::id())));
+        let address = self.control.unwrap_or_else(own_name);
         let [fixed_device, mobile_device] = addresses.devices(&fixed, &mobile, session.scenario.mtu);
         let mut environment = addresses.environment();
         environment.push(("AIRLINK_CONTROL", address.to_string()));
+        let inside: &[&Anonymous] = if self.server.is_some() { &[&mobile, &fixed] } else { &[&mobile] };
         reactor.register(&signals, SIGNALS, Interest::Read)?;
         let clock = reactor.clock();
-        let mut running = session.open(reactor, address, &fixed_device, &mobile_device)?;
+        let mut running = session.open(reactor, address, inside, &fixed_device, &mobile_device)?;
         tracing::info!(
             "{}: fixed {}, mobile {}; airlink ctl {}",
             addresses.scenario,

@@ -10,6 +10,7 @@ use airlink::capture::Capture;
 use airlink::control::{Address, Control, Request, Subject};
 use airlink::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round};
 use airlink::lateness::{Lateness, Limit};
+use airlink::netns::Anonymous;
 use airlink::path::Path;
 use airlink::reactor::{Clock, Reactor, Token};
 use airlink::scenario::{self, Scenario};
@@ -142,6 +143,7 @@ impl Session {
         self,
         reactor: Reactor,
         address: Address,
+        inside: &[&Anonymous],
         fixed: &TunConfig,
         mobile: &TunConfig,
     ) -> anyhow::Result<Running> {
@@ -149,7 +151,7 @@ impl Session {
         let Self { link, scenario, seed, path } = self;
         let mut reactor = reactor;
         let clock = reactor.clock();
-        let control = Control::listen(address, CONTROL, &mut reactor)?;
+        let control = Control::listen(address, inside, CONTROL, &mut reactor)?;
         let endpoint = |config: &TunConfig, pcap: &Option<PathBuf>| -> anyhow::Result<Endpoint> {
             let capture = pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
             Ok(Endpoint::new(Tun::open(config)?, capture))

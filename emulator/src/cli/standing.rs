@@ -110,7 +110,7 @@ impl Up {
             side(self.mobile_dev, self.mobile_netns, self.mobile_addr, addresses.mobile, self.mobile_route);
         let mut reactor = session::reactor()?;
         reactor.catch_stop_signals()?;
-        let running = session.open(reactor, self.name, &fixed, &mobile)?;
+        let running = session.open(reactor, self.name, &[], &fixed, &mobile)?;
         if self.detach {
             leave_terminal()?;
         } else {
