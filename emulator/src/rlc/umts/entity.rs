@@ -443,6 +443,19 @@ impl Entity {
         self.transmitter.vt_ws()
     }
 
+    /// §9.7.5, CRLC-SUSPEND-Req: LOCAL_SUSPEND, or in RESET_PENDING RESET_AND_SUSPEND. No AMD PDU with SN ≥ VT(S) + N is
+    /// sent any more; retransmissions, STATUS and RESET PDUs are, and everything is received. Returns VT(S), which the
+    /// confirmation contains.
+    pub fn suspend(&mut self, n: u16) -> Sn {
+        self.transmitter.suspend_after(n);
+        wire(self.transmitter.vt_s())
+    }
+
+    /// §9.7.5, CRLC-RESUME-Req: back to where it was before.
+    pub fn resume(&mut self) {
+        self.transmitter.resume();
+    }
+
     /// The next SDU for the upper layer, if one is complete.
     pub fn poll_sdu(&mut self) -> Option<Vec<u8>> {
         let sdu = self.receiver.poll_sdu()?;
@@ -520,7 +533,7 @@ impl Entity {
             ResetCause::MaxMrw => self.stats.resets_max_mrw += 1,
             ResetCause::ErroneousSn => self.stats.resets_erroneous_sn += 1,
         }
-        self.transmitter.suspend();
+        self.transmitter.pause();
         if self.resetting.start(self.highest_hfn()) == Expiry::Unrecoverable {
             self.fail();
         }

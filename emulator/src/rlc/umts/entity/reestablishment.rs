@@ -11,6 +11,7 @@ impl Entity {
     /// arrive any more.
     pub fn reestablish(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
+        self.transmitter.resume();
         self.resetting.reestablish();
         self.receiver.reporting.restart(now);
         self.transmitter.polling.restart(now);
@@ -21,6 +22,7 @@ impl Entity {
     /// on its way between them may arrive any more.
     pub fn reestablish_transmitting(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
+        self.transmitter.resume();
         self.resetting.reestablish();
         self.hfns = self.hfns.sending(hfn);
         self.resets += 1;

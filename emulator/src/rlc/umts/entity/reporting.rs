@@ -129,7 +129,10 @@ impl Reporting {
         self.state = State::Underway(parts.into());
         self.epc = self.config.timer_epc.filter(|_| missing > 0).map(|timer| {
             // VR(EP) := the number of negatively acknowledged PDUs. When Timer_EPC, the round trip, has expired, each
-            // TTI counts it down by the PDUs that it can carry.
+            // TTI counts it down by the PDUs that it can carry. Choice: that is the most that a TTI can carry, and not
+            // what the transport format of each TTI received says. A TTI with fewer PDUs is one whose sender has no
+            // more to send, so that retransmissions, which go first, are not behind it; and where nothing is
+            // transmitted at all there is no format to count by, but the report must not wait for ever.
             let ttis = missing.div_ceil(u64::from(self.incoming.blocks.max(1)));
             Epc { at: starts + timer + self.incoming.tti * ttis, asked_below: vr_h }
         });

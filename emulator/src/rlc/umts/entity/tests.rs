@@ -8,6 +8,7 @@ mod poll;
 mod reporting;
 mod reset;
 mod soak;
+mod suspend;
 mod window;
 
 use std::collections::VecDeque;

@@ -47,6 +47,8 @@ pub(super) struct Transmitter {
     unbegun: usize,
     unbegun_octets: usize,
     window: Window,
+    /// LOCAL_SUSPEND (§9.3.3.4): the first SN that is not sent.
+    suspended: Option<u64>,
 }
 
 /// Whether VT(S) has reached VT(MS) while new data wait.
@@ -131,6 +133,7 @@ impl Transmitter {
             unbegun: 0,
             unbegun_octets: 0,
             window: Window::Open,
+            suspended: None,
             config,
         }
     }
@@ -233,10 +236,24 @@ impl Transmitter {
         self.scheduled.range(..vt_ms).count() + usize::from(last >= vt_ms && self.scheduled.contains(&last))
     }
 
-    /// How many new AMD PDUs are allowed: VT(S) < VT(MS).
+    /// §9.7.5: from now on no AMD PDU with SN ≥ VT(S) + N is sent.
+    pub(super) fn suspend_after(&mut self, n: u16) {
+        self.suspended = Some(self.vt_s + u64::from(n));
+    }
+
+    /// §9.7.5: AMD PDUs are sent again.
+    pub(super) fn resume(&mut self) {
+        self.suspended = None;
+    }
+
+    fn suspended_from(&self) -> u64 {
+        self.suspended.unwrap_or(u64::MAX)
+    }
+
+    /// How many new AMD PDUs are allowed: VT(S) < VT(MS), and not suspended.
     fn new_pdus(&self, most: usize) -> usize {
-        let window = self.vt_ms().saturating_sub(self.vt_s) as usize;
-        self.segmenter.ready(most.min(window))
+        let allowed = self.vt_ms().min(self.suspended_from()).saturating_sub(self.vt_s);
+        self.segmenter.ready(most.min(allowed as usize))
     }
 
     /// The next retransmission that is allowed: SN < VT(MS), or SN = VT(S) − 1, so that a poll can be sent in a full
@@ -303,12 +320,12 @@ impl Transmitter {
             }
             return Ok(Some(self.retransmit(now, starts, sn, stats)));
         }
-        if self.vt_s < self.vt_ms() {
+        if self.vt_s < self.vt_ms().min(self.suspended_from()) {
             if let Some(new) = self.transmit_new(now, starts, piggyback, stats) {
                 self.look_at_window(stats);
                 return Ok(Some(new));
             }
-        } else if self.segmenter.has_next() && self.window != Window::Stalled {
+        } else if self.vt_s >= self.vt_ms() && self.segmenter.has_next() && self.window != Window::Stalled {
             self.window = Window::Stalled;
             stats.window_stalls += 1;
         }

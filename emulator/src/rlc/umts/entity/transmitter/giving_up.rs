@@ -67,7 +67,7 @@ impl Transmitter {
     }
 
     /// RESET_PENDING (§11.4.2): nothing is transmitted, so these timers stop.
-    pub(in crate::rlc::umts::entity) fn suspend(&mut self) {
+    pub(in crate::rlc::umts::entity) fn pause(&mut self) {
         self.polling.reset();
         self.discarding.reset();
     }
@@ -83,10 +83,12 @@ impl Transmitter {
         self.pdus.clear();
         self.scheduled.clear();
         self.unacknowledged = 0;
+        // Choice: a reset leaves as many PDUs to a suspended entity as it still had.
+        self.suspended = self.suspended.map(|from| from.saturating_sub(self.vt_s));
         (self.vt_s, self.vt_a) = (0, 0);
         self.vt_ws = widest(&self.config);
         self.window = Window::Open;
-        self.suspend();
+        self.pause();
     }
 
     /// Takes back all SDUs of which nothing was transmitted. They have no outcome.

@@ -1,0 +1,51 @@
+//! §9.7.5: the local suspend function.
+
+use super::*;
+
+fn usual() -> EntityConfig {
+    let mut config = polling(PollConfig::default());
+    config.receiver.missing_pdu_indicator = true;
+    config
+}
+
+#[test]
+fn a_suspended_entity_sends_n_more_and_repeats_what_is_asked_for() {
+    let mut pair = Pair::new(usual()).losing(first_of(A, &[3, 5]));
+    pair.send_pdus(A, 20);
+    pair.run_until(at(5));
+    assert_eq!(pair.ends[A].suspend(2), Sn::new(4), "the confirmation contains VT(S)");
+    pair.send_pdus(B, 3);
+    pair.run_until(at(2_000));
+    let new = pair.from(A).filter(|seen| matches!(seen.kind, PduKind::Data { transmission: 1, .. }));
+    assert_eq!(new.count(), 6, "below VT(S) + 2");
+    assert_eq!(pair.arrived(B), [0, 1, 2, 3, 4, 5], "PDUs 3 and 5 were sent again");
+    assert_eq!(pair.arrived(A), [20, 21, 22], "and everything is received");
+    let stats = pair.ends[A].stats();
+    assert_eq!((stats.window_full, stats.window_stalls), (0, 0), "it is not the window");
+    assert_eq!(pair.ends[A].blocks_wanted(4), 0);
+    pair.ends[A].resume();
+    pair.run_until(at(4_000));
+    assert_eq!(pair.arrived(B), (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_suspended_entity_is_reset_and_stays_suspended() {
+    let mut config = usual();
+    config.sender.timer_rst = ms(100);
+    let mut pair = Pair::new(config);
+    pair.send_pdus(A, 12);
+    pair.run_until(at(5));
+    pair.ends[A].suspend(1);
+    pair.inject_status(A, vec![ack(9)]);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
+    // What was sent is discarded by the reset. Of N nothing was used, so one PDU may go.
+    assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0, 1, 2, 3]);
+    let after = |pair: &Pair| pair.from(A).filter(|seen| seen.epoch >> 12 == 1).count();
+    assert_eq!(pair.arrived(B)[pair.arrived(B).len() - 1], 4);
+    assert!(after(&pair) >= 1);
+    assert_eq!(pair.ends[A].waiting().0, 7);
+    pair.ends[A].resume();
+    pair.run_until(at(2_000));
+    assert_eq!((pair.ends[A].waiting().0, pair.arrived(B).last()), (0, Some(&11)));
+}
