@@ -440,11 +440,12 @@ fn end(config: &RlcConfig, direction: Direction, lanes: &PerDirection<Lane>) -> 
     }
 }
 
-/// What an entity counts as the sender of its direction.
-fn sender_stats(entity: &Entity) -> Value {
+/// What an entity counts as the sender of its direction. `configured`: its window, unless it was told another one.
+fn sender_stats(entity: &Entity, configured: u16) -> Value {
     let stats = entity.stats();
+    let window = entity.window();
     json!({
-        "window": entity.window(),
+        "window": (window < configured).then_some(window),
         "windows_taken": stats.windows_taken,
         "pdus_new": stats.pdus_new,
         "pdus_resent": stats.pdus_resent,
@@ -592,7 +593,7 @@ impl Stage for Bearer {
                 "blocks_lost": blocks.lost,
                 "blocks_lost_in_outage": blocks.lost_in_outage,
                 "bler": bler,
-                "sender": sender_stats(&self.entities[direction]),
+                "sender": sender_stats(&self.entities[direction], of(&self.config, direction).sender.window),
                 "receiver": receiver_stats(&self.entities[direction.reversed()]),
             });
             if !front.is_drop_tail() {

@@ -361,7 +361,10 @@ fn a_window_that_the_receiver_tells_bounds_the_rate_to_a_window_per_round_trip()
         run.until(at(1_000 + 10 * round_trip - 1));
         assert_eq!(run.counter(Direction::Down, "sender/pdus_new"), 10 * u64::from(window), "{window}");
         assert_eq!(run.counter(Direction::Down, "sender/window_full"), 10, "{window}");
-        assert_eq!(run.counter(Direction::Up, "sender/window"), 512, "a window is of one direction");
+        assert!(
+            run.path.stats()["radio"]["up"]["sender"]["window"].is_null(),
+            "a window is of one direction"
+        );
         // Under way to another one.
         config.down.receiver.windows.clear();
         config.down.receiver.advertise_window = Some(window / 2);
