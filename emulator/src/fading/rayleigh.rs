@@ -111,8 +111,8 @@ mod tests {
             let below = 10.0_f64.powf(-decibels / 10.0);
             let rho = below.sqrt();
             let rate = (2.0 * PI).sqrt() * doppler * rho * (-below).exp();
-            let (step, seconds) = (2e-4, 3.0);
-            let runs: Vec<(f64, f64)> = (0..60)
+            let (step, seconds) = (4e-4, 5.0);
+            let runs: Vec<(f64, f64)> = (0..100)
                 .map(|seed| {
                     let fading = rayleigh(doppler, seed);
                     let fates: Vec<bool> = (0..(seconds / step) as u32)
