@@ -367,10 +367,10 @@ fn a_window_that_the_receiver_tells_bounds_the_rate_to_a_window_per_round_trip()
         );
         // Under way to another one.
         config.down.receiver.windows.clear();
-        config.down.receiver.advertise_window = Some(window / 2);
+        config.down.receiver.advertise_window = Some(window / 2 + 1);
         run.path.reconfigure(at(1_000 + 10 * round_trip - 1), 0, &config).unwrap();
         run.until(at(1_500 + 10 * round_trip));
-        assert_eq!(run.counter(Direction::Down, "sender/window"), u64::from(window / 2));
+        assert_eq!(run.counter(Direction::Down, "sender/window"), u64::from(window / 2 + 1));
     }
 }
 
