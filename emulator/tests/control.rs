@@ -95,7 +95,7 @@ fn a_program_behind_the_link_talks_to_it_by_its_name() {
     let saved = scratch.path("server");
     let server = format!("sh -c '{AIRLINK} ctl $AIRLINK_CONTROL get {key} >{saved}'");
     let both = format!("{ask}; while ! test -s {saved}; do sleep 0.1; done");
-    assert_eq!(run(&["--rootless", "--server", &server], &both), answers);
+    assert_eq!(run(&["--rootless=yes", "--server", &server], &both), answers);
     assert!(["\"300ms\"\n", "\"150ms\"\n"].contains(&fs::read_to_string(&saved).unwrap().as_str()));
     // Three in a row: each has a name of its own, though their process numbers may be alike.
     let nested = format!("{AIRLINK} run -s {scenario} -- {AIRLINK} run -s {scenario} -- sh -c '{ask}'");
