@@ -140,9 +140,10 @@ fn a_standing_link_that_is_killed_leaves_nothing_and_its_name_is_free() {
     for _ in 0..3 {
         // The inner program ends at once, and the link stays: in the namespaces of a run, which end with it.
         let script = format!(
-            "set -e; {AIRLINK} {}; test \"$({AIRLINK} status)\" = {name}; \
+            "set -e; standing() {{ {AIRLINK} status | grep -vx \"$AIRLINK_CONTROL\" || true; }}; \
+             {AIRLINK} {}; test \"$(standing)\" = {name}; \
              kill -9 $(pgrep -f -- '--detach$'); while {AIRLINK} status {name} 2>&-; do :; done; \
-             {AIRLINK} {}; {AIRLINK} down {name}; test -z \"$({AIRLINK} status)\"; \
+             {AIRLINK} {}; {AIRLINK} down {name}; test -z \"$(standing)\"; \
              ! grep airlink1 /proc/net/dev",
             up.join(" "),
             up.join(" ")

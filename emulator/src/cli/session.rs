@@ -13,7 +13,7 @@ use airlink::lateness::{Lateness, Limit};
 use airlink::netns::Anonymous;
 use airlink::path::Path;
 use airlink::reactor::{Clock, Reactor, Token};
-use airlink::scenario::{self, Scenario};
+use airlink::scenario::{self, Scenario, presets};
 use airlink::tun::{Tun, TunConfig};
 use airlink::views::{self, Views, summary};
 use airwire::time::{Duration, Instant};
@@ -45,10 +45,13 @@ impl ScenarioArgs {
     /// The scenario with its settings changed, and the seed.
     pub(super) fn load(&self) -> anyhow::Result<(Scenario, u64)> {
         let mut scenario = Scenario::load(&self.scenario)?;
+        // What a preset has is its paper's: `check` and `show` warn of it, and a run of what was added.
+        let is_preset = presets::ALL.iter().any(|preset| preset.name == self.scenario);
+        let papers = if is_preset { scenario.warnings() } else { Vec::new() };
         for (key, value) in &self.set {
             scenario.set(key, value)?;
         }
-        for warning in scenario.warnings() {
+        for warning in scenario.warnings().iter().filter(|warning| !papers.contains(warning)) {
             tracing::warn!("{}: {warning}", self.scenario);
         }
         let seed = self.seed.unwrap_or(scenario.seed);
