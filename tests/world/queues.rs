@@ -92,6 +92,8 @@ fn a_sender_that_offers_ecn_slows_down_once_a_round_trip_and_loses_nothing() {
                 .collect();
             assert_eq!(slowed.len() as u64, counters.window_reductions, "{queue} {recipe}");
             assert!(slowed.len() > 1, "{queue} {recipe}: {slowed:?}");
+            // Each of them is for a mark of its own, and none for the echo of one that it has heeded.
+            assert!(slowed.len() as u64 <= marked, "{queue} {recipe}: {} for {marked} marks", slowed.len());
             assert!(
                 slowed.windows(2).all(|pair| pair[1] - pair[0] >= ROUND_TRIP),
                 "{queue} {recipe}: {slowed:?}"

@@ -44,7 +44,14 @@ pub(super) fn most(scenario: &Scenario, mss: u16) -> f64 {
                 }
             }
             StageConfig::Rlc(rlc) => most = most.min(of_bearer(rlc, packet)),
-            StageConfig::Station(_) | StageConfig::Outage(_) => {}
+            // On no path of the papers, or nothing that takes capacity. What is not taken off leaves the bound a bound.
+            StageConfig::Station(_)
+            | StageConfig::Outage(_)
+            | StageConfig::Reorder(_)
+            | StageConfig::Duplicate(_)
+            | StageConfig::Corrupt(_)
+            | StageConfig::Truncate(_)
+            | StageConfig::Policer(_) => {}
         }
         constant.retain(|(leaves_after, _)| *leaves_after != stage.name);
     }
@@ -66,7 +73,7 @@ fn damaged(loss: &LossConfig, packet: f64) -> f64 {
             (leaves * value(loss.good) + enters * value(loss.bad)) / (enters + leaves)
         }
         // On no path of the papers. What is not taken off leaves the bound a bound.
-        Model::None | Model::Markov | Model::List => 0.0,
+        Model::None | Model::Markov | Model::List | Model::Rayleigh | Model::Shadowing => 0.0,
     }
 }
 
@@ -77,7 +84,7 @@ fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
     const HEADER: f64 = 2.0;
     let channel = &rlc.down.channel;
     let payload = rlc.down.format.pdu.as_bytes() as f64 - HEADER;
-    let blocks = f64::from(channel.blocks.iter().copied().max().unwrap_or(0)) / channel.tti.as_secs_f64();
+    let blocks = f64::from(channel.largest()) / channel.tti().as_secs_f64();
     let bler = match &channel.errors {
         BlockErrors::Independent { bler } | BlockErrors::PerTti { bler } => bler.value(),
         // On no path of the papers, as above.

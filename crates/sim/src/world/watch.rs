@@ -246,7 +246,7 @@ impl Watcher {
     fn ended(&mut self, record: &Record, why: Option<Why>) {
         let Some(transit) = self.inside.remove(&record.packet) else { return };
         // What comes damaged is dropped by whoever verifies it: the same as if the channel had lost it.
-        let why = why.or(transit.is_damaged.then_some(Why::Loss));
+        let why = why.or_else(|| transit.is_damaged.then_some(Why::Loss));
         if let Some(first) = transit.copied
             && let Some(copies) = self.copies.get_mut(&first)
         {

@@ -68,7 +68,7 @@ impl Schedule {
     /// Reads the text of such a file.
     pub fn parse(text: &str, is_looped: bool) -> Result<Self, ScheduleError> {
         let mut rows = text.lines().zip(1..);
-        let columns = rows.next().map_or(Err(COLUMNS.to_owned()), |(header, _)| columns(header));
+        let columns = rows.next().map_or_else(|| Err(COLUMNS.to_owned()), |(header, _)| columns(header));
         let columns = columns.map_err(|wrong| ScheduleError::Line { line: 1, wrong })?;
         let mut lines: Vec<Line> = Vec::new();
         let mut last = 1;
@@ -142,7 +142,7 @@ impl Schedule {
 fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
     let mut columns = Vec::new();
     for name in header.split(',') {
-        let (name, unit) = name.trim().split_once(' ').unwrap_or((name.trim(), ""));
+        let (name, unit) = name.trim().split_once(' ').unwrap_or_else(|| (name.trim(), ""));
         let unit = unit.trim();
         let quantity = match name {
             "time" => Quantity::Time,

@@ -94,7 +94,7 @@ impl TwoStates {
     /// Either the four, or the mean and the burst, and those possible.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let mut four = FOUR.into_iter().zip(self.four);
-        let Some(pair) = self.mean.map(|_| "mean").or(self.burst.map(|_| "burst")) else {
+        let Some(pair) = self.mean.map(|_| "mean").or_else(|| self.burst.map(|_| "burst")) else {
             return four.find(|(_, probability)| probability.is_none()).map_or(Ok(()), |(key, _)| {
                 Err(Invalid::new(
                     key,

@@ -231,7 +231,7 @@ fn only_what_it_affects_is_chosen_and_the_draws_are_the_same() {
         let held = events.iter().filter(|(_, event)| matches!(event, Event::Held { .. }));
         held.map(|(number, _)| *number).collect::<Vec<_>>()
     };
-    let mixed = |n: u64| if n % 2 == 0 { tcp(true, &[]) } else { tcp(true, &[1; 10]) };
+    let mixed = |n: u64| if n.is_multiple_of(2) { tcp(true, &[]) } else { tcp(true, &[1; 10]) };
     let all = chosen(Affects::All, &mixed);
     let (acks, data) = (chosen(Affects::Acks, &mixed), chosen(Affects::Data, &mixed));
     assert_eq!(acks, all.iter().copied().filter(|n| n % 2 == 0).collect::<Vec<_>>());

