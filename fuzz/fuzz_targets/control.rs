@@ -47,7 +47,7 @@ fn run(data: &[u8]) {
 
     let name = format!("fuzz-{}", std::process::id());
     let mut reactor = Reactor::new(Clock::start()).expect("a reactor");
-    let mut control = Control::listen(Address::Named(name.clone()), Token(1), &mut reactor)
+    let mut control = Control::listen(Address::Named(name.clone()), &[], Token(1), &mut reactor)
         .expect("nobody else has this name");
     let address = SocketAddr::from_abstract_name(format!("airlink/{name}")).expect("a short name");
     let mut client = UnixStream::connect_addr(&address).expect("it listens");

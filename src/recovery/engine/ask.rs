@@ -103,8 +103,9 @@ impl Recovery {
             }
             Episode::Reduced => {
                 // RFC 3168 §6.1.2 and §6.1.3: CWR goes with the first data after `recover`, and the receiver echoes the same
-                // mark until it has seen that. So does Linux 6.18, tcp_fastretrans_alert(), TCP_CA_CWR.
-                if self.cc.recover.is_none_or(|recover| path.flight.una() > recover) {
+                // mark until it has seen that: in the ACK of exactly `recover`, too.
+                let same_mark = ack.ece && self.cc.recover == Some(path.flight.una());
+                if over && !same_mark {
                     self.leave(path, Cue::Acknowledged, Memory::Nothing);
                 }
                 return self.ask_window(path, ack);
