@@ -15,7 +15,7 @@ use airwire::time::Instant;
 
 use crate::maths;
 use crate::settings::Invalid;
-use rayleigh::Rayleigh;
+pub(crate) use rayleigh::Rayleigh;
 use shadowing::Shadowing;
 use units::{Decibels, Distance, Frequency, Speed};
 

@@ -17,14 +17,14 @@ use crate::maths::cos_turns;
 const M: usize = 32;
 
 #[derive(Clone, Debug)]
-pub(super) struct Rayleigh {
+pub(crate) struct Rayleigh {
     /// Of both components: frequency in Hz, and phase in turns.
     in_phase: [(f64, f64); M],
     quadrature: [(f64, f64); M],
 }
 
 impl Rayleigh {
-    pub(super) fn new(doppler: f64, mut stream: Stream) -> Self {
+    pub(crate) fn new(doppler: f64, mut stream: Stream) -> Self {
         let theta = stream.unit() - 0.5;
         let mut phase = || stream.unit();
         let mut component = |quarter: f64| {
@@ -39,7 +39,7 @@ impl Rayleigh {
     }
 
     /// At a time in seconds; 1 on average.
-    pub(super) fn power(&self, at: f64) -> f64 {
+    pub(crate) fn power(&self, at: f64) -> f64 {
         let sum = |component: &[(f64, f64); M]| -> f64 {
             component.iter().map(|(frequency, phase)| cos_turns(frequency * at + phase)).sum()
         };

@@ -6,6 +6,10 @@
 //!
 //! At one and the same instant PDUs arrive first, then timers expire, then RRC acts, then TTIs begin: what happens just when a TTI
 //! begins is still in time for it.
+//!
+//! A downlink that mobiles share has its TTIs from the cell (`shared`).
+
+mod shared;
 
 use std::any::Any;
 
@@ -13,7 +17,9 @@ use airwire::rng::Stream;
 use airwire::time::Instant;
 use serde_json::{Value, json};
 
-use super::air::Air;
+use super::air::OneLess;
+use super::carrier::Carrier as Channel;
+use super::cell::Cell;
 use super::config::{DirectionConfig, RlcConfig};
 use super::incidents::Told;
 use super::ledger::Ledger;
@@ -40,12 +46,14 @@ pub struct Bearer {
     lanes: PerDirection<Lane>,
     rrc: Rrc,
     deadline: Option<Instant>,
+    /// There is something for a downlink that mobiles share, from then on.
+    shared_from: Option<Instant>,
     reestablished: u64,
 }
 
 /// What belongs to one direction.
 struct Lane {
-    air: Air,
+    air: Channel,
     switcher: Switcher,
     /// Where packets wait that the entity does not have, so that a discipline can drop them or choose among them. With
     /// drop-tail it is always empty: the entity has them all.
@@ -77,18 +85,28 @@ impl Settings for RlcConfig {
     }
 
     fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {
-        let bearer = Bearer::new(self, seed, position.name()).map_err(|invalid| invalid.to_string())?;
-        Ok(Box::new(bearer))
+        let stage: Result<Box<dyn Stage>, Invalid> = match &self.hsdpa {
+            None => Bearer::new(self, seed, position.name()).map(|bearer| Box::new(bearer) as _),
+            Some(_) => Cell::new(self, seed, position.name()).map(|cell| Box::new(cell) as _),
+        };
+        stage.map_err(|invalid| invalid.to_string())
     }
 }
 
 impl Bearer {
-    /// `name` is the stage's: each direction's block errors have their own stream.
+    /// `name` is the stage's: each direction's block errors have their own stream. Where mobiles share the downlink, the
+    /// stage is a [`Cell`].
     pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
+        let snr = config.hsdpa.as_ref().map_or(0.0, |hsdpa| hsdpa.snr.value());
+        Self::receiving(config, snr, seed, name)
+    }
+
+    /// `snr`: with which a downlink that mobiles share is received, in dB.
+    pub(super) fn receiving(config: &RlcConfig, snr: f64, seed: u64, name: &str) -> Result<Self, Invalid> {
         config.validate()?;
         let lane = |direction: Direction| {
             let DirectionConfig { sender, channel, queue, .. } = of(config, direction);
-            let air = Air::new(channel, seed, &format!("{name}/{direction}"));
+            let air = shared::carrier(config, direction, snr, seed, &format!("{name}/{direction}"));
             Lane {
                 air,
                 switcher: Switcher::new(channel.switching.clone(), Instant::ZERO),
@@ -106,6 +124,7 @@ impl Bearer {
             lanes,
             rrc: Rrc::new(config.rrc.clone()),
             deadline: None,
+            shared_from: None,
             reestablished: 0,
         };
         bearer.plan(Instant::ZERO, Instant::ZERO);
@@ -114,7 +133,7 @@ impl Bearer {
 
     /// Blocks that were transmitted in this direction, and how many of them were damaged.
     pub fn blocks(&self, direction: Direction) -> (u64, u64) {
-        let counters = self.lanes[direction].air.counters;
+        let counters = self.lanes[direction].air.counters();
         (counters.blocks, counters.lost)
     }
 
@@ -137,10 +156,18 @@ impl Bearer {
     /// If a TTI begins now, the entity gets what it takes to fill it, and no more: the rest goes on waiting where the
     /// discipline sees it. An entity whose window is full keeps what it has got and gets nothing further.
     fn feed(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        let wanted = self.wanted_octets(direction);
-        let Lane { air, front, ledger, .. } = &mut self.lanes[direction];
+        let Channel::Dedicated(air) = &mut self.lanes[direction].air else { return };
         air.advance(now);
-        if front.is_drop_tail() || air.next_begin() > now || !self.rrc.is_ready(now) {
+        if air.next_begin() <= now && self.rrc.is_ready(now) {
+            self.fill_up(now, direction, out);
+        }
+    }
+
+    /// A TTI begins.
+    fn fill_up(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        let wanted = self.wanted_octets(direction);
+        let Lane { front, ledger, .. } = &mut self.lanes[direction];
+        if front.is_drop_tail() {
             return;
         }
         let entity = &mut self.entities[direction];
@@ -164,43 +191,20 @@ impl Bearer {
 
     /// The TTI that begins now, if one does and there is something to send.
     fn transmit(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        let lane = &mut self.lanes[direction];
+        let Lane { air: Channel::Dedicated(air), ledger, .. } = &mut self.lanes[direction] else { return };
         let entity = &mut self.entities[direction];
-        lane.air.advance(now);
-        let begins = lane.air.next_begin();
+        air.advance(now);
+        let begins = air.next_begin();
         if begins > now {
             return;
         }
-        let wanted = entity.blocks_wanted(lane.air.largest());
+        let wanted = entity.blocks_wanted(air.largest());
         if wanted == 0 || !self.rrc.is_ready(now) {
             return;
         }
-        let blocks = lane.air.format_for(wanted);
-        let pdus = entity.pull(begins, blocks, lane.air.one_less(blocks));
-        if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
-            let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
-            lane.ledger.begin_through(*last, begun);
-        }
-        let Lane { air, ledger, .. } = lane;
-        let on_air = |pdu: &Outgoing, lost| {
-            out.radio(|at, stage| RadioPdu {
-                at,
-                stage,
-                direction,
-                technology: Technology::Umts,
-                bytes: pdu.octets.as_slice().into(),
-                epoch: pdu.epoch,
-                lost,
-                transmission: match pdu.kind {
-                    PduKind::Data { transmission, .. } => transmission,
-                    PduKind::Status | PduKind::Reset | PduKind::ResetAck => 1,
-                },
-                packets: sdus(pdu)
-                    .iter()
-                    .filter_map(|SduId(number)| Some(ledger.packet(*number)?.id))
-                    .collect(),
-            });
-        };
+        let blocks = air.format_for(wanted);
+        let pdus = pull(entity, ledger, begins, blocks, air.one_less(blocks), out);
+        let on_air = |pdu: &Outgoing, lost| put_on_air(direction, ledger, pdu, lost, out);
         if let Some(until) = air.launch(pdus, on_air, |pdu| pdu.octets) {
             out.befall(Mishap::Outage { direction, until });
         }
@@ -371,7 +375,11 @@ impl Bearer {
             let (_, waiting) = ledger.waiting();
             switcher.observe(now, waiting + front.bytes(), air.rate());
             let entity = &self.entities[direction];
-            let begins = (to_be_fed || entity.blocks_wanted(1) > 0).then(|| air.next_begin_from(from));
+            let begins = (to_be_fed || entity.blocks_wanted(1) > 0).then_some(from);
+            if matches!(air, Channel::Shared(_)) {
+                self.shared_from = begins;
+            }
+            let begins = begins.and_then(|from| air.next_begin_from(from));
             let (lands, switches) = (air.next_landing(), switcher.next_deadline());
             let deadlines = [begins, lands, switches, entity.next_deadline(), self.deadline];
             self.deadline = deadlines.into_iter().flatten().min();
@@ -497,6 +505,40 @@ fn submit(entity: &mut Entity, ledger: &mut Ledger, since: Instant, packet: Pack
     entity.submit(since, SduId(number), octets);
 }
 
+/// The PDUs for a TTI that begins now.
+fn pull(
+    entity: &mut Entity,
+    ledger: &mut Ledger,
+    begins: Instant,
+    blocks: usize,
+    one_less: OneLess,
+    out: &mut Outbox,
+) -> Vec<Outgoing> {
+    let pdus = entity.pull(begins, blocks, one_less);
+    if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
+        let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
+        ledger.begin_through(*last, begun);
+    }
+    pdus
+}
+
+fn put_on_air(direction: Direction, ledger: &Ledger, pdu: &Outgoing, lost: bool, out: &mut Outbox) {
+    out.radio(|at, stage| RadioPdu {
+        at,
+        stage,
+        direction,
+        technology: Technology::Umts,
+        bytes: pdu.octets.as_slice().into(),
+        epoch: pdu.epoch,
+        lost,
+        transmission: match pdu.kind {
+            PduKind::Data { transmission, .. } => transmission,
+            PduKind::Status | PduKind::Reset | PduKind::ResetAck => 1,
+        },
+        packets: sdus(pdu).iter().filter_map(|SduId(number)| Some(ledger.packet(*number)?.id)).collect(),
+    });
+}
+
 /// The packets of which it carries octets.
 fn sdus(pdu: &Outgoing) -> &[SduId] {
     match &pdu.kind {
@@ -572,7 +614,7 @@ impl Stage for Bearer {
         let direction = |direction: Direction| {
             let Lane { air, front, ledger, counters, switcher: _, told: _ } = &self.lanes[direction];
             let (waiting, waiting_bytes) = ledger.waiting();
-            let blocks = air.counters;
+            let blocks = air.counters();
             let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
             let mut stats = json!({
                 "packets": counters.packets,
@@ -601,8 +643,12 @@ impl Stage for Bearer {
             }
             stats
         };
+        let mut down = direction(Direction::Down);
+        if let Channel::Shared(link) = &self.lanes.down.air {
+            down["hsdpa"] = link.stats();
+        }
         json!({
-            "down": direction(Direction::Down),
+            "down": down,
             "up": direction(Direction::Up),
             "reestablished": self.reestablished,
         })
@@ -616,12 +662,15 @@ impl Stage for Bearer {
         for direction in Direction::BOTH {
             self.check(direction, of(config, direction))?;
         }
+        shared::check(self.config.hsdpa.as_ref(), config.hsdpa.as_ref())?;
         let old = std::mem::replace(&mut self.config, config.clone());
         self.rrc.reconfigure(now, config.rrc.clone());
         for direction in Direction::BOTH {
             let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
             let lane = &mut self.lanes[direction];
-            lane.air.reconfigure(now, channel);
+            if let Channel::Dedicated(air) = &mut lane.air {
+                air.reconfigure(now, channel);
+            }
             lane.ledger.set_bounds(queue.bounds);
             lane.front.reconfigure(now, *queue, out);
             if of(&old, direction).channel.switching != channel.switching {

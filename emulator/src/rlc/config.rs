@@ -11,6 +11,7 @@ use super::rrc::RrcConfig;
 use super::switching::Switching;
 use super::umts::config::{FormatConfig, ReceiverConfig, SenderConfig};
 use super::umts::dch::Dch;
+use super::umts::hs::config::HsdpaConfig;
 use super::umts::ranges;
 use super::values::length;
 use crate::fading::FadingConfig;
@@ -33,6 +34,10 @@ pub struct RlcConfig {
     pub up: DirectionConfig,
     /// What RRC does with the bearer.
     pub rrc: RrcConfig,
+    /// The downlink is an HS-DSCH, which the mobiles of a cell share; of `down.channel`, only `delay` counts. Absent: it has
+    /// a channel of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hsdpa: Option<HsdpaConfig>,
 }
 
 /// One direction: the sender that pushes data this way, the receiver at its other end (which reports about this
@@ -169,20 +174,24 @@ impl RlcConfig {
     /// 384 kbit/s down, 64 kbit/s up (TS 34.108 §6.10): the default.
     pub fn wcdma_384() -> Self {
         let up = DirectionConfig { channel: ChannelConfig::uplink_64(), ..DirectionConfig::default() };
-        Self { down: DirectionConfig::default(), up, rrc: RrcConfig::default() }
+        Self { down: DirectionConfig::default(), up, rrc: RrcConfig::default(), hsdpa: None }
     }
 
     /// 64 kbit/s both ways.
     pub fn wcdma_64() -> Self {
         let both = DirectionConfig { channel: ChannelConfig::uplink_64(), ..DirectionConfig::default() };
-        Self { down: both.clone(), up: both, rrc: RrcConfig::default() }
+        Self { down: both.clone(), up: both, rrc: RrcConfig::default(), hsdpa: None }
     }
 
     /// Says which setting is impossible, and what is possible.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.down.validate().map_err(|invalid| invalid.within("down"))?;
         self.up.validate().map_err(|invalid| invalid.within("up"))?;
-        self.rrc.validate().map_err(|invalid| invalid.within("rrc"))
+        self.rrc.validate().map_err(|invalid| invalid.within("rrc"))?;
+        let Some(hsdpa) = &self.hsdpa else { return Ok(()) };
+        self.down.channel.validate_shared().map_err(|invalid| invalid.within("channel").within("down"))?;
+        let pdu = self.down.format.pdu.as_bytes() as usize;
+        hsdpa.validate(pdu).map_err(|invalid| invalid.within("hsdpa"))
     }
 }
 
@@ -375,6 +384,30 @@ impl ChannelConfig {
     }
 }
 
+impl ChannelConfig {
+    /// The downlink is an HS-DSCH: nothing is said here of another channel.
+    fn validate_shared(&self) -> Result<(), Invalid> {
+        let usual = Self::downlink_384();
+        let settings = [
+            ("dch", self.dch != usual.dch),
+            ("switching", self.switching != usual.switching),
+            ("tti", self.tti != usual.tti),
+            ("phase", self.phase != usual.phase),
+            ("blocks", self.blocks != usual.blocks),
+            ("counts", self.counts != usual.counts),
+            ("errors", self.errors != usual.errors),
+            ("outage", self.outage != usual.outage),
+        ];
+        match settings.iter().find(|(_, is_there)| *is_there) {
+            Some((key, _)) => {
+                let message = "it belongs to a dedicated channel, but with `hsdpa` the downlink is an HS-DSCH: leave one out";
+                Err(Invalid::new(*key, message))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// `DirectionConfig` with other defaults for what is absent.
 #[derive(Deserialize)]
 #[serde(remote = "DirectionConfig", deny_unknown_fields, default = "Uplink::direction")]
@@ -531,6 +564,10 @@ mod tests {
             ("up.channel.phase = \"20ms\"", "up.channel.phase", "not shorter than the TTI"),
             ("up.format.pdu = \"4B\"", "up.format.pdu", "\"16B\" to \"1503B\""),
             ("up.queue.packets = 0", "up.queue.packets", "queue of 0 packets"),
+            ("hsdpa.processes = 0", "hsdpa.processes", "1 to 8"),
+            ("hsdpa = {}\ndown.channel.blocks = [7]", "down.channel.blocks", "HS-DSCH"),
+            ("hsdpa = {}\ndown.channel.dch = \"64kbit\"", "down.channel.dch", "HS-DSCH"),
+            ("hsdpa = {}\ndown.format.pdu = \"1503B\"", "hsdpa.category", "smaller `format.pdu`"),
         ] {
             let invalid = read(text).validate().unwrap_err();
             assert_eq!(invalid.key, key, "{text}: {invalid}");

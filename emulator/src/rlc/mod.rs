@@ -5,11 +5,14 @@
 //! - `air` lays TTIs on their grid and carries blocks, and `channel` damages some of them;
 //! - [`rrc`] starts the protocol anew, and [`switching`] changes a channel's rate;
 //! - `ledger` knows what became of each packet that was handed to the protocol;
-//! - [`bearer`], the stage, carries PDUs between two entities of the protocol over two channels;
+//! - [`bearer`], the stage, carries PDUs between two entities of the protocol over two channels (`carrier`);
+//! - [`cell`] is the stage where mobiles share the downlink: a bearer for each of them;
 //! - `incidents` tells of it beside the packets, and [`config`] is what can be set.
 
 mod air;
 pub mod bearer;
+mod carrier;
+pub mod cell;
 pub(crate) mod channel;
 pub mod config;
 mod incidents;

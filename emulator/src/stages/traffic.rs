@@ -265,10 +265,7 @@ impl Traffic {
     }
 
     fn packet(&mut self, out: &mut Outbox) -> Packet {
-        let mut bytes = self.template.clone();
-        let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
-        packet.set_ident(self.packets as u16);
-        packet.fill_checksum();
+        let bytes = numbered(&self.template, self.packets);
         self.packets += 1;
         self.bytes += bytes.len() as u64;
         out.originate(self.direction, Origin::Background { leaves_after: self.leaves_after }, bytes)
@@ -372,8 +369,17 @@ const DISCARD: u16 = 9;
 const FROM: Ipv4Address = Ipv4Address::new(192, 0, 2, 1);
 const TO: Ipv4Address = Ipv4Address::new(192, 0, 2, 2);
 
+/// The n-th packet of a template.
+pub(crate) fn numbered(template: &[u8], n: u64) -> Vec<u8> {
+    let mut bytes = template.to_vec();
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
+    packet.set_ident(n as u16);
+    packet.fill_checksum();
+    bytes
+}
+
 /// A packet of `size` octets, at least `HEADERS`, that still needs the checksum of its IP header.
-fn udp_to_discard(size: usize) -> Vec<u8> {
+pub(crate) fn udp_to_discard(size: usize) -> Vec<u8> {
     let udp = UdpRepr { src_port: DISCARD, dst_port: DISCARD };
     let ip = Ipv4Repr {
         src_addr: FROM,

@@ -247,7 +247,7 @@ proptest! {
         uplink_is_slow in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let mut config = RlcConfig { down, up, rrc };
+        let mut config = RlcConfig { down, up, rrc, hsdpa: None };
         if uplink_is_slow {
             let errors = config.up.channel.errors;
             config.up.channel = ChannelConfig { errors, ..ChannelConfig::uplink_64() };

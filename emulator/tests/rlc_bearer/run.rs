@@ -3,8 +3,8 @@
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, Named, Path};
-use airlink::rlc::bearer::Bearer;
 use airlink::rlc::config::{BlockErrors, RlcConfig};
+use airlink::settings::{Position, Settings};
 use airlink::stage::Recording;
 use airwire::time::{Duration, Instant};
 use airwire::units::Probability;
@@ -21,7 +21,7 @@ impl Run {
     }
 
     pub(crate) fn recording(config: &RlcConfig, seed: u64, recording: Recording, radio: bool) -> Self {
-        let stage = Box::new(Bearer::new(config, seed, "radio").unwrap());
+        let stage = Settings::build(config, Position { index: 0, names: &["radio"] }, seed).unwrap();
         let path = Path::new(vec![Named { name: "radio".to_owned(), stage }], recording, radio);
         Self { path, left: Vec::new() }
     }

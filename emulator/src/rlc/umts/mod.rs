@@ -4,8 +4,8 @@
 //! - `segmentation` fills AMD PDUs with SDUs, [`reassembly`] takes the SDUs out again;
 //! - [`status_report`] writes and reads what STATUS PDUs report;
 //! - [`entity`] is the protocol, one per end;
-//! - [`config`] is what can be set about it, `ranges` which values RRC can configure, and [`dch`] the channels that
-//!   carry it.
+//! - [`config`] is what can be set about it, `ranges` which values RRC can configure, and [`dch`] and [`hs`] the
+//!   channels that carry it.
 //!
 //! In this module "§" followed by a number is a clause of TS 25.322, V13.0.0. State variables, timers, protocol
 //! parameters and super-fields have the names that the standard gives them: VT(S) is `vt_s`. What earlier releases
@@ -16,6 +16,7 @@ pub mod codec;
 pub mod config;
 pub mod dch;
 pub mod entity;
+pub mod hs;
 pub mod pdu;
 pub(crate) mod ranges;
 pub mod reassembly;

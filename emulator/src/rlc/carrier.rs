@@ -1,0 +1,91 @@
+//! What carries one direction of a bearer: a channel of its own, or its share of one.
+
+use airwire::time::{Duration, Instant};
+
+use super::air::{Air, Counters, Flight};
+use super::umts::dch::Dch;
+use super::umts::hs::{Link, TTI};
+
+pub(super) enum Carrier {
+    /// TTIs of its own.
+    Dedicated(Air),
+    /// TTIs that the cell gives it.
+    Shared(Box<Link>),
+}
+
+impl Carrier {
+    pub(super) fn advance(&mut self, now: Instant) {
+        if let Self::Dedicated(air) = self {
+            air.advance(now);
+        }
+    }
+
+    /// The next TTI that does not begin before `from`. `None`: the cell says.
+    pub(super) fn next_begin_from(&self, from: Instant) -> Option<Instant> {
+        match self {
+            Self::Dedicated(air) => Some(air.next_begin_from(from)),
+            Self::Shared(_) => None,
+        }
+    }
+
+    pub(super) fn tti(&self) -> Duration {
+        match self {
+            Self::Dedicated(air) => air.tti(),
+            Self::Shared(_) => TTI,
+        }
+    }
+
+    pub(super) fn largest(&self) -> usize {
+        match self {
+            Self::Dedicated(air) => air.largest(),
+            Self::Shared(link) => link.largest(),
+        }
+    }
+
+    pub(super) fn rate(&self) -> Option<Dch> {
+        match self {
+            Self::Dedicated(air) => air.rate(),
+            Self::Shared(_) => None,
+        }
+    }
+
+    pub(super) fn change_rate(&mut self, now: Instant, rate: Dch) {
+        if let Self::Dedicated(air) = self {
+            air.change_rate(now, rate);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Dedicated(air) => air.clear(),
+            Self::Shared(link) => link.clear(),
+        }
+    }
+
+    pub(super) fn next_landing(&self) -> Option<Instant> {
+        match self {
+            Self::Dedicated(air) => air.next_landing(),
+            Self::Shared(link) => link.next_landing(),
+        }
+    }
+
+    pub(super) fn land(&mut self, now: Instant) -> Option<Flight> {
+        match self {
+            Self::Dedicated(air) => air.land(now),
+            Self::Shared(link) => link.land(now),
+        }
+    }
+
+    /// Of a shared channel: blocks are those of MAC-hs.
+    pub(super) fn counters(&self) -> Counters {
+        match self {
+            Self::Dedicated(air) => air.counters,
+            Self::Shared(link) => Counters {
+                ttis: link.counters.ttis,
+                blocks: link.counters.blocks,
+                lost: link.counters.lost,
+                lost_in_outage: 0,
+            },
+        }
+    }
+}

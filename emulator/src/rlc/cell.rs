@@ -1,0 +1,298 @@
+//! A cell whose mobiles share the downlink: the `rlc` stage with `hsdpa`.
+//!
+//! The path's mobile has its bearer, and so has each of the others. TTIs of the downlink are on a grid of 2 ms; a scheduler
+//! gives each to one of those that have something to send. While none has, no TTI begins.
+//!
+//! Choice: packets of the other mobiles stay in here. They have no numbers of the path, are in no record and in no total, and
+//! leave no stage; what they had is in this stage's statistics. So the path's records are about what hosts and the traffic
+//! of the scenario send, and a mobile more changes nothing in them but what it does to those.
+
+use std::any::Any;
+
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use serde_json::{Value, json};
+
+use super::bearer::Bearer;
+use super::config::RlcConfig;
+use super::umts::hs::TTI;
+use super::umts::hs::config::HsdpaConfig;
+use super::umts::hs::scheduler::Scheduler;
+use crate::packet::{Direction, Origin, Packet};
+use crate::settings::Invalid;
+use crate::stage::{NotLive, OneWay, Outbox, Recording, Stage};
+use crate::stages::traffic::{Traffic, numbered, udp_to_discard};
+
+/// The stage.
+pub struct Cell {
+    config: RlcConfig,
+    hsdpa: HsdpaConfig,
+    /// Of the path's mobile.
+    own: Bearer,
+    others: Vec<Other>,
+    scheduler: Scheduler,
+    /// The first TTI that has not begun.
+    next_tti: u64,
+    deadline: Option<Instant>,
+}
+
+/// Another mobile.
+struct Other {
+    bearer: Bearer,
+    source: Source,
+    out: Outbox,
+    sent: u64,
+    /// Its queue was full, or RLC gave them up.
+    dropped: u64,
+    delivered: u64,
+    delivered_bytes: u64,
+    /// The sum over those delivered.
+    delays: Duration,
+}
+
+enum Source {
+    Traffic(Box<Traffic>),
+    /// There is always as much waiting as a block takes.
+    Full(Full),
+}
+
+struct Full {
+    template: Vec<u8>,
+    /// When it begins. `None`: it has begun.
+    begins: Option<Instant>,
+    octets: u64,
+}
+
+impl Cell {
+    /// `name` is the stage's.
+    pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
+        let Some(hsdpa) = config.hsdpa.clone() else {
+            return Err(Invalid::new("hsdpa", "a cell has a downlink that is shared: add `hsdpa = {}`"));
+        };
+        let own = Bearer::new(config, seed, name)?;
+        let mobiles = hsdpa.others.as_ref().map_or(0, |others| others.mobiles);
+        let others =
+            (0..mobiles).map(|n| Other::new(config, &hsdpa, n, seed, &format!("{name}/other-{}", n + 1)));
+        let mut cell = Self {
+            config: config.clone(),
+            own,
+            others: others.collect::<Result<_, _>>()?,
+            scheduler: Scheduler::new(1 + mobiles as usize),
+            hsdpa,
+            next_tti: 0,
+            deadline: None,
+        };
+        cell.plan(Instant::ZERO);
+        Ok(cell)
+    }
+
+    /// Of the path's mobile.
+    pub fn bearer(&self) -> &Bearer {
+        &self.own
+    }
+
+    fn bearers(&self) -> impl Iterator<Item = &Bearer> {
+        std::iter::once(&self.own).chain(self.others.iter().map(|other| &other.bearer))
+    }
+
+    /// The TTI that begins now, if one does and somebody can use it.
+    fn transmit(&mut self, now: Instant, out: &mut Outbox) {
+        self.advance(now);
+        let tti = self.next_tti;
+        if begin(tti) > now {
+            return;
+        }
+        let pdu = 8.0 * self.config.down.format.pdu.as_bytes() as f64;
+        let bids = self.bearers().map(|bearer| bearer.bid(now)).enumerate();
+        let bids = bids.filter_map(|(mobile, pdus)| Some((mobile, pdus? as f64 * pdu)));
+        let HsdpaConfig { scheduler: scheduling, average, .. } = self.hsdpa;
+        let Some(mobile) = self.scheduler.choose(scheduling, average, tti, bids) else {
+            self.next_tti += 1;
+            return;
+        };
+        self.next_tti += 1;
+        let sent = match mobile.checked_sub(1) {
+            None => self.own.serve(now, out),
+            Some(index) => self.others[index].serve(now),
+        };
+        self.scheduler.serve(average, tti, mobile, sent as f64 * pdu);
+    }
+
+    /// No TTI begins before `now` any more.
+    fn advance(&mut self, now: Instant) {
+        self.next_tti = self.next_tti.max((now - Instant::ZERO).as_nanos().div_ceil(TTI.as_nanos()));
+    }
+
+    fn plan(&mut self, now: Instant) {
+        self.advance(now);
+        let next = begin(self.next_tti);
+        let grid = |at: Instant| begin((at - Instant::ZERO).as_nanos().div_ceil(TTI.as_nanos())).max(next);
+        let ttis = self.bearers().filter_map(Bearer::wants_tti).map(grid);
+        let bearers = self.bearers().filter_map(Bearer::next_deadline);
+        let sources = self.others.iter().filter_map(|other| other.source.next_deadline());
+        self.deadline = ttis.chain(bearers).chain(sources).min();
+    }
+}
+
+fn begin(tti: u64) -> Instant {
+    Instant::ZERO + TTI * tti
+}
+
+impl Other {
+    fn new(config: &RlcConfig, hsdpa: &HsdpaConfig, n: u32, seed: u64, name: &str) -> Result<Self, Invalid> {
+        let bearer = Bearer::receiving(config, hsdpa.others_snr(n), seed, name)?;
+        let others = hsdpa.others.as_ref().ok_or_else(|| Invalid::new("others", "there are none"))?;
+        let stream = Stream::new(seed, &format!("{name}/down/traffic"));
+        let source = match others.traffic() {
+            Some(traffic) => Source::Traffic(Box::new(Traffic::new(&traffic, Direction::Down, 0, stream)?)),
+            None => Source::Full(Full {
+                template: udp_to_discard(others.packet.as_bytes() as usize),
+                begins: Some(Instant::ZERO + others.starts),
+                octets: bearer.largest_block(),
+            }),
+        };
+        let out = Outbox::new(Recording::Off, false);
+        Ok(Self {
+            bearer,
+            source,
+            out,
+            sent: 0,
+            dropped: 0,
+            delivered: 0,
+            delivered_bytes: 0,
+            delays: Duration::ZERO,
+        })
+    }
+
+    fn handle_deadline(&mut self, now: Instant) {
+        self.out.begin(now, None);
+        if self.bearer.next_deadline().is_some_and(|at| at <= now) {
+            self.bearer.handle_deadline(now, &mut self.out);
+        }
+        self.count(now);
+        self.load(now);
+    }
+
+    /// What its source sends by now goes to its bearer.
+    fn load(&mut self, now: Instant) {
+        let packets = match &mut self.source {
+            Source::Traffic(traffic) => {
+                traffic.handle_deadline(now, &mut self.out);
+                self.out.take()
+            }
+            Source::Full(full) => full.fill(now, self.bearer.waiting_down(), self.sent, &mut self.out),
+        };
+        self.sent += packets.len() as u64;
+        for packet in packets {
+            self.bearer.handle_packet(now, packet, &mut self.out);
+        }
+        self.count(now);
+    }
+
+    fn serve(&mut self, now: Instant) -> usize {
+        self.out.begin(now, None);
+        let sent = self.bearer.serve(now, &mut self.out);
+        self.count(now);
+        self.load(now);
+        sent
+    }
+
+    /// What has come out is with its mobile.
+    fn count(&mut self, now: Instant) {
+        for packet in self.out.take() {
+            self.delivered += 1;
+            self.delivered_bytes += packet.len() as u64;
+            self.delays += now - packet.entered;
+        }
+        self.dropped += self.out.dropped.drain(..).count() as u64;
+        self.out.originated.clear();
+    }
+
+    fn stats(&self) -> Value {
+        let delay = self.delays.as_secs_f64() / self.delivered.max(1) as f64;
+        json!({
+            "packets": self.sent,
+            "dropped": self.dropped,
+            "delivered": self.delivered,
+            "delivered_bytes": self.delivered_bytes,
+            "mean_delay": delay,
+            "held": self.bearer.held(),
+            "hsdpa": self.bearer.stats()["down"]["hsdpa"],
+        })
+    }
+}
+
+impl Source {
+    fn next_deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Traffic(traffic) => traffic.next_deadline(),
+            // Then its bearer has TTIs.
+            Self::Full(full) => full.begins,
+        }
+    }
+}
+
+impl Full {
+    /// The packets that are missing while so many octets wait. `sent`: how many there were.
+    fn fill(&mut self, now: Instant, waiting: u64, sent: u64, out: &mut Outbox) -> Vec<Packet> {
+        if self.begins.is_some_and(|at| at > now) {
+            return Vec::new();
+        }
+        self.begins = None;
+        let missing = self.octets.saturating_sub(waiting).div_ceil(self.template.len() as u64);
+        let origin = Origin::Background { leaves_after: 0 };
+        (sent..sent + missing)
+            .map(|n| out.originate(Direction::Down, origin, numbered(&self.template, n)))
+            .collect()
+    }
+}
+
+impl Stage for Cell {
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        self.own.handle_packet(now, packet, out);
+        self.plan(now);
+    }
+
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        if self.own.next_deadline().is_some_and(|at| at <= now) {
+            self.own.handle_deadline(now, out);
+        }
+        for other in &mut self.others {
+            other.handle_deadline(now);
+        }
+        self.transmit(now, out);
+        self.plan(now);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    fn held(&self) -> usize {
+        self.own.held()
+    }
+
+    fn stats(&self) -> Value {
+        let mut stats = self.own.stats();
+        if !self.others.is_empty() {
+            stats["others"] = self.others.iter().map(Other::stats).collect();
+        }
+        stats
+    }
+
+    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
+        self.own.reconfigure(now, settings, out)?;
+        let Some(config) = settings.downcast_ref::<RlcConfig>() else { return Ok(()) };
+        let Some(hsdpa) = &config.hsdpa else { return Ok(()) };
+        self.own.share(config, hsdpa.snr.value());
+        for (n, other) in (0..).zip(&mut self.others) {
+            other.out.begin(now, None);
+            other.bearer.reconfigure(now, settings, &mut other.out)?;
+            other.bearer.share(config, hsdpa.others_snr(n));
+            other.count(now);
+        }
+        (self.config, self.hsdpa) = (config.clone(), hsdpa.clone());
+        self.plan(now);
+        Ok(())
+    }
+}

@@ -1,0 +1,363 @@
+//! Everything that can be set about a downlink that mobiles share.
+
+use airwire::time::Duration;
+use airwire::units::{Rate, Size};
+use serde::{Deserialize, Serialize};
+
+use super::cqi::{Category, Cqi};
+use super::scheduler::Scheduling;
+use crate::fading::units::{Decibels, Frequency, Speed};
+use crate::rlc::values::length;
+use crate::settings::Invalid;
+use crate::stages::duplex::OneWaySettings;
+use crate::stages::traffic::{Begins, Source, TrafficConfig};
+
+/// An HS-DSCH, the mobile's share of it, and the other mobiles of the cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HsdpaConfig {
+    /// HS-DSCH category of all mobiles: how large their blocks are. Default: 6, at most 7168 bits in each TTI.
+    pub category: u8,
+    /// The mean signal-to-noise ratio at the mobile. Default: 10 dB.
+    pub snr: Decibels,
+    /// Fast fading of each mobile. Absent: it receives with its mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fading: Option<FastFading>,
+    /// Who has the next TTI. Default: round-robin.
+    pub scheduler: Scheduling,
+    /// Of `proportional-fair`: over how many TTIs what a mobile has had is averaged. Default: 1000.
+    pub average: u32,
+    /// A mobile reports its CQI every so often. Default: 2 ms.
+    pub cqi_period: Duration,
+    /// From the moment that a CQI is about until blocks follow it. Default: 6 ms.
+    pub cqi_delay: Duration,
+    /// HARQ processes of each mobile. Default: 6.
+    pub processes: u8,
+    /// From the beginning of a transmission until its process can be used again. Default: 12 ms.
+    pub round_trip: Duration,
+    /// How often a block is transmitted before it is given up. Default: 4.
+    pub transmissions: u8,
+    /// Of re-ordering, in blocks. Default: 16.
+    pub window: u8,
+    /// How long re-ordering waits for a block. Default: 50 ms.
+    pub t1: Duration,
+    /// Other mobiles in the cell. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<OthersConfig>,
+}
+
+/// Fast fading (Rayleigh).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FastFading {
+    /// How fast the mobile moves.
+    pub speed: Speed,
+    /// The frequency of the carrier.
+    pub carrier: Frequency,
+}
+
+/// Mobiles that share the channel with that of the path. Each has a bearer of its own, with the settings of this one, and
+/// traffic of its own, downwards.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OthersConfig {
+    /// How many.
+    pub mobiles: u32,
+    /// Their mean signal-to-noise ratio. Absent: that of the path's mobile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snr: Option<Decibels>,
+    /// How far the best and the worst of them are apart; the others lie evenly between. Default: 0 dB.
+    #[serde(default = "no_decibels")]
+    pub spread: Decibels,
+    /// What each is sent.
+    pub source: Load,
+    /// Of `cbr` and `pareto-on-off`, while it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Of each packet, IP header included. Default: 1500 octets.
+    #[serde(default = "usual_packet")]
+    pub packet: Size,
+    /// Of `pareto-on-off`, as in the stage `traffic`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<f64>,
+    /// Of `pareto-on-off`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_on: Option<Duration>,
+    /// Of `pareto-on-off`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_off: Option<Duration>,
+    /// When it begins, since the start. Default: 0.
+    #[serde(default)]
+    pub starts: Duration,
+}
+
+/// What another mobile is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// There is always something waiting.
+    FullBuffer,
+    /// Constant bit rate.
+    Cbr,
+    /// On and off in turn, each time for a Pareto distributed time.
+    ParetoOnOff,
+}
+
+fn decibels(text: &str) -> Decibels {
+    text.parse().expect("a number and dB")
+}
+
+fn no_decibels() -> Decibels {
+    decibels("0dB")
+}
+
+fn usual_packet() -> Size {
+    Size::bytes(1500)
+}
+
+impl Default for HsdpaConfig {
+    fn default() -> Self {
+        Self {
+            category: 6,
+            snr: decibels("10dB"),
+            fading: None,
+            scheduler: Scheduling::default(),
+            average: 1000,
+            cqi_period: Duration::from_millis(2),
+            cqi_delay: Duration::from_millis(6),
+            processes: 6,
+            round_trip: Duration::from_millis(12),
+            transmissions: 4,
+            window: 16,
+            t1: Duration::from_millis(50),
+            others: None,
+        }
+    }
+}
+
+/// The receive windows of TS 25.331 §10.3.5.1a.
+const WINDOWS: [u8; 7] = [4, 6, 8, 12, 16, 24, 32];
+const MOST_PROCESSES: u8 = 8;
+const MOST_MOBILES: u32 = 100;
+/// Beyond this range nothing changes any more.
+const SNR: std::ops::RangeInclusive<f64> = -60.0..=60.0;
+const LIGHT: f64 = 299_792_458.0;
+
+impl FastFading {
+    /// The largest Doppler shift, in Hz.
+    pub(super) fn doppler(&self) -> f64 {
+        self.speed.metres_per_second() / LIGHT * self.carrier.hertz()
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !(1e-3..=20_000.0).contains(&self.speed.metres_per_second()) {
+            return Err(Invalid::new(
+                "speed",
+                "from 0.001m/s to 20000m/s, such as \"3km/h\" for a pedestrian",
+            ));
+        }
+        if !(1e6..=1e12).contains(&self.carrier.hertz()) {
+            return Err(Invalid::new("carrier", "from 1MHz to 1000GHz, such as \"2GHz\""));
+        }
+        Ok(())
+    }
+}
+
+impl HsdpaConfig {
+    /// What the mobiles can receive. The settings are valid.
+    pub(super) fn mobiles_category(&self) -> Category {
+        Category::of(self.category).expect("the settings were validated")
+    }
+
+    /// `octets`: of a PDU.
+    pub(in crate::rlc) fn validate(&self, octets: usize) -> Result<(), Invalid> {
+        let Some(category) = Category::of(self.category) else {
+            return Err(Invalid::new("category", "write 1 to 12 (6: 3.6 Mbit/s, 8: 7.2, 10: 14)"));
+        };
+        if category.largest.pdus(octets) == 0 {
+            let message = format!(
+                "its largest block has {} bits: no PDU of {octets} octets fits. Write a smaller `format.pdu`",
+                category.largest.block()
+            );
+            return Err(Invalid::new("category", message));
+        }
+        self.reaches("snr", self.snr.value(), octets)?;
+        if let Some(fading) = &self.fading {
+            fading.validate().map_err(|invalid| invalid.within("fading"))?;
+        }
+        if !(1..=1_000_000).contains(&self.average) {
+            return Err(Invalid::new("average", "write a number of TTIs from 1 to 1000000, such as 1000"));
+        }
+        length("cqi_period", self.cqi_period)?;
+        if !(1..=MOST_PROCESSES).contains(&self.processes) {
+            return Err(Invalid::new("processes", format!("HARQ has 1 to {MOST_PROCESSES} processes")));
+        }
+        length("round_trip", self.round_trip)?;
+        if !(1..=100).contains(&self.transmissions) {
+            return Err(Invalid::new("transmissions", "write 1 to 100; 1 is without HARQ"));
+        }
+        if !WINDOWS.contains(&self.window) {
+            let message = format!("{} is not a window size of TS 25.331: one of {WINDOWS:?}", self.window);
+            return Err(Invalid::new("window", message));
+        }
+        length("t1", self.t1)?;
+        let Some(others) = &self.others else { return Ok(()) };
+        others.validate().map_err(|invalid| invalid.within("others"))?;
+        let within = |invalid: Invalid| Invalid::new("snr", invalid.message).within("others");
+        (0..others.mobiles).try_for_each(|n| self.reaches("snr", self.others_snr(n), octets)).map_err(within)
+    }
+
+    /// Where nothing fades, a mobile that receives too badly for a PDU would wait for ever.
+    fn reaches(&self, key: &str, snr: f64, octets: usize) -> Result<(), Invalid> {
+        if !SNR.contains(&snr) {
+            return Err(Invalid::new(key, "from -60dB to 60dB, such as \"10dB\""));
+        }
+        let cqi = Cqi::of(snr);
+        if self.fading.is_none() && cqi.pdus(octets) == 0 {
+            let message = format!(
+                "at {snr} dB a mobile reports CQI {}, whose block of {} bits takes no PDU of {octets} octets: write more, \
+                 or a smaller `format.pdu`",
+                cqi.get(),
+                cqi.block()
+            );
+            return Err(Invalid::new(key, message));
+        }
+        Ok(())
+    }
+
+    /// The mean signal-to-noise ratio of the n-th other mobile, counted from 0.
+    pub(in crate::rlc) fn others_snr(&self, n: u32) -> f64 {
+        let Some(others) = &self.others else { return self.snr.value() };
+        let middle = others.snr.unwrap_or(self.snr).value();
+        match others.mobiles {
+            0 | 1 => middle,
+            mobiles => middle + others.spread.value() * (f64::from(n) / f64::from(mobiles - 1) - 0.5),
+        }
+    }
+}
+
+impl OthersConfig {
+    /// As settings of the stage `traffic`. `None`: there is always something waiting.
+    pub(in crate::rlc) fn traffic(&self) -> Option<TrafficConfig> {
+        let source = match self.source {
+            Load::FullBuffer => return None,
+            Load::Cbr => Source::Cbr,
+            Load::ParetoOnOff => Source::ParetoOnOff,
+        };
+        Some(TrafficConfig {
+            source,
+            sources: 1,
+            rate: self.rate?,
+            packet: self.packet,
+            shape: self.shape,
+            mean_on: self.mean_on,
+            mean_off: self.mean_off,
+            begins: Begins::On,
+            leaves_after: String::new(),
+            starts: self.starts,
+        })
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !(1..=MOST_MOBILES).contains(&self.mobiles) {
+            return Err(Invalid::new("mobiles", format!("write 1 to {MOST_MOBILES}, or leave out `others`")));
+        }
+        if !(0.0..=60.0).contains(&self.spread.value()) {
+            return Err(Invalid::new("spread", "from 0dB to 60dB, such as \"6dB\""));
+        }
+        if self.source != Load::FullBuffer {
+            if self.rate.is_none() {
+                return Err(Invalid::new("rate", "this source needs it: add `rate = \"100kbit\"` or so"));
+            }
+            return self.traffic().map_or(Ok(()), |traffic| traffic.validate());
+        }
+        if !(28..=65_535).contains(&self.packet.as_bytes()) {
+            return Err(Invalid::new("packet", "an IP packet with UDP has from 28 to 65535 octets"));
+        }
+        let others = [
+            ("rate", self.rate.is_some()),
+            ("shape", self.shape.is_some()),
+            ("mean_on", self.mean_on.is_some()),
+            ("mean_off", self.mean_off.is_some()),
+        ];
+        match others.iter().find(|(_, is_there)| *is_there) {
+            Some((key, _)) => {
+                Err(Invalid::new(*key, "a full buffer sends as much as there is room for: leave it out"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (String, String) {
+        let config: HsdpaConfig = toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let invalid = config.validate(42).unwrap_err();
+        (invalid.key, invalid.message)
+    }
+
+    #[test]
+    fn what_is_impossible_is_refused_with_what_is_possible() {
+        HsdpaConfig::default().validate(42).unwrap();
+        assert_eq!(HsdpaConfig::default().validate(1503).unwrap_err().key, "category");
+        for (text, key, wanted) in [
+            ("category = 0", "category", "1 to 12"),
+            ("category = 13", "category", "1 to 12"),
+            ("snr = \"-12.9dB\"", "snr", "CQI 3"),
+            ("snr = \"90dB\"", "snr", "60dB"),
+            ("fading = { speed = \"0km/h\", carrier = \"2GHz\" }", "fading.speed", "3km/h"),
+            ("fading = { speed = \"3km/h\", carrier = \"2kHz\" }", "fading.carrier", "2GHz"),
+            ("average = 0", "average", "1000"),
+            ("cqi_period = \"0ms\"", "cqi_period", "a time of 0"),
+            ("processes = 9", "processes", "1 to 8"),
+            ("round_trip = \"0ms\"", "round_trip", "a time of 0"),
+            ("transmissions = 0", "transmissions", "1 to 100"),
+            ("window = 5", "window", "[4, 6, 8"),
+            ("t1 = \"0ms\"", "t1", "a time of 0"),
+            ("others = { mobiles = 0, source = \"full-buffer\" }", "others.mobiles", "1 to 100"),
+            ("others = { mobiles = 1, source = \"cbr\" }", "others.rate", "add `rate"),
+            (
+                "others = { mobiles = 1, source = \"full-buffer\", rate = \"1Mbit\" }",
+                "others.rate",
+                "leave it out",
+            ),
+            ("others = { mobiles = 1, source = \"full-buffer\", packet = \"20B\" }", "others.packet", "28"),
+            (
+                "others = { mobiles = 1, source = \"cbr\", rate = \"1Mbit\", packet = \"20B\" }",
+                "others.packet",
+                "28",
+            ),
+            ("others = { mobiles = 2, source = \"full-buffer\", spread = \"-1dB\" }", "others.spread", "6dB"),
+            (
+                "others = { mobiles = 2, source = \"full-buffer\", spread = \"50dB\" }",
+                "others.snr",
+                "takes no PDU",
+            ),
+            (
+                "others = { mobiles = 2, source = \"pareto-on-off\", rate = \"1Mbit\" }",
+                "others.shape",
+                "needs it",
+            ),
+        ] {
+            let (found, message) = refused(text);
+            assert_eq!(found, key, "{text}: {message}");
+            assert!(message.contains(wanted), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_others_are_spread_evenly_about_their_mean() {
+        let snrs = |text: &str| {
+            let config: HsdpaConfig = toml::from_str(text).unwrap();
+            let mobiles = config.others.as_ref().map_or(0, |others| others.mobiles);
+            (0..mobiles).map(|n| config.others_snr(n)).collect::<Vec<_>>()
+        };
+        let others = |rest: &str| format!("snr = \"8dB\"\nothers = {{ source = \"full-buffer\", {rest} }}");
+        assert_eq!(snrs(&others("mobiles = 3, spread = \"6dB\"")), [5.0, 8.0, 11.0]);
+        assert_eq!(snrs(&others("mobiles = 1, spread = \"6dB\"")), [8.0]);
+        assert_eq!(snrs(&others("mobiles = 2, snr = \"1dB\"")), [1.0, 1.0]);
+    }
+}

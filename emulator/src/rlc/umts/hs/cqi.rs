@@ -1,0 +1,149 @@
+//! What a channel quality indicator stands for (TS 25.214 §6A.2): the transport block that the mobile could receive, and
+//! how likely it is lost.
+
+use std::f64::consts::LN_10;
+
+use crate::maths;
+
+/// CQI, 0 to 30. 0: out of range, nothing can be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cqi(u8);
+
+/// Bits of the transport block of CQI 1, 2 and so on (Table 7D; 7A to 7C are the same up to the largest block of their
+/// categories).
+const SIZES: [u16; 30] = [
+    137, 173, 233, 317, 377, 461, 650, 792, 931, 1262, 1483, 1742, 2279, 2583, 3319, 3565, 4189, 4664, 5287,
+    5887, 6554, 7168, 9719, 11418, 14411, 17237, 21754, 23370, 24222, 25558,
+];
+
+/// VF, Queue ID, TSN, SID, N and F (TS 25.321 §9.2.2).
+const HEADER_BITS: u16 = 21;
+/// "The maximum number of PDUs transmitted in a single TTI" for FDD, by the note on N (TS 25.321 §9.2.2).
+const MOST_PDUS: usize = 70;
+
+/// What a mobile of an HS-DSCH category can receive (TS 25.306 §5.1, and the tables of TS 25.214 §6A.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Category {
+    /// A higher CQI has no larger block.
+    pub largest: Cqi,
+    /// It receives a block in one TTI of so many.
+    pub spacing: u64,
+}
+
+impl Category {
+    /// `None`: there is no such category here.
+    pub const fn of(number: u8) -> Option<Self> {
+        let (largest, spacing) = match number {
+            1 | 2 => (22, 3),
+            3 | 4 => (22, 2),
+            5 | 6 => (22, 1),
+            7 | 8 => (25, 1),
+            9 => (26, 1),
+            10 => (30, 1),
+            11 => (15, 2),
+            12 => (15, 1),
+            _ => return None,
+        };
+        Some(Self { largest: Cqi(largest), spacing })
+    }
+}
+
+impl Cqi {
+    /// The number, 0 to 30.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// What a mobile reports that receives with this signal-to-noise ratio, in dB: with this block, or a smaller one, about a
+    /// tenth of the blocks are lost. The relation for an AWGN channel of Brouwer et al., "Usage of link-level performance
+    /// indicators for HSDPA network-level simulations in E-UMTS", ISSSTA 2004.
+    pub fn of(snr: f64) -> Self {
+        if snr <= -16.0 {
+            return Self(0);
+        }
+        Self((snr / 1.02 + 16.62).floor().min(30.0) as u8)
+    }
+
+    /// The smallest block that takes so many PDUs of so many octets each, up to `most`; `most` if there is none.
+    pub fn for_pdus(pdus: usize, octets: usize, most: Self) -> Self {
+        (1..most.0).map(Self).find(|cqi| cqi.pdus(octets) >= pdus).unwrap_or(most)
+    }
+
+    /// Bits of its transport block.
+    pub fn block(self) -> u16 {
+        self.0.checked_sub(1).map_or(0, |index| SIZES[usize::from(index)])
+    }
+
+    /// How many MAC-d PDUs of so many octets its block takes.
+    pub fn pdus(self, octets: usize) -> usize {
+        (usize::from(self.block().saturating_sub(HEADER_BITS)) / (8 * octets)).min(MOST_PDUS)
+    }
+
+    /// How likely its block is lost, received with a signal-to-noise ratio of so many dB. Brouwer et al. have the ratio as a
+    /// function of this:
+    ///
+    /// SNR = (√3 − log CQI) / 2 · log(BLER^−0.7 − 1) + 1.03 CQI − 17.3
+    pub fn bler(self, snr: f64) -> f64 {
+        if self.0 == 0 {
+            return 1.0;
+        }
+        let cqi = f64::from(self.0);
+        let steepness = (3.0_f64.sqrt() - maths::ln(cqi) / LN_10) / 2.0;
+        let decades = (snr - 1.03 * cqi + 17.3) / steepness;
+        if decades > 300.0 {
+            return 0.0;
+        }
+        maths::pow(1.0 + maths::exp(decades * LN_10), -1.0 / 0.7)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reported_is_lost_about_one_time_in_ten() {
+        for cqi in 1..=30 {
+            // Where the report changes from the one below.
+            let least = (f64::from(cqi) - 16.62) * 1.02 + 1e-9;
+            assert_eq!(Cqi::of(least).get(), cqi.max(1));
+            let bler = Cqi(cqi).bler(least);
+            assert!((0.04..0.25).contains(&bler), "CQI {cqi}: {bler}");
+        }
+        assert_eq!(
+            [-40.0, -16.0, -15.9, 13.64, 14.0, 60.0].map(|snr| Cqi::of(snr).get()),
+            [0, 0, 1, 29, 30, 30]
+        );
+    }
+
+    #[test]
+    fn the_relation_is_the_one_that_was_published() {
+        for cqi in [1_u8, 7, 15, 22, 30] {
+            for bler in [0.9_f64, 0.5, 0.1, 0.01] {
+                let n = f64::from(cqi);
+                let snr =
+                    (3.0_f64.sqrt() - n.log10()) / 2.0 * (bler.powf(-0.7) - 1.0).log10() + 1.03 * n - 17.3;
+                assert!((Cqi(cqi).bler(snr) / bler - 1.0).abs() < 1e-9, "CQI {cqi}, {bler}");
+            }
+            assert_eq!(Cqi(cqi).bler(200.0), 0.0);
+            assert!((Cqi(cqi).bler(-200.0) - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn blocks_take_what_fits_behind_their_header() {
+        // 21 · 336 + 21 = 7077, 22 · 336 + 21 = 7413.
+        assert_eq!(Cqi(22).pdus(42), 21);
+        assert_eq!([0, 1, 4, 5, 7, 8].map(|cqi| Cqi(cqi).pdus(42)), [0, 0, 0, 1, 1, 2]);
+        assert_eq!(Cqi(30).pdus(42), 70, "76 would fit");
+        assert_eq!(Cqi::for_pdus(1, 42, Cqi(22)).get(), 5);
+        assert_eq!(Cqi::for_pdus(21, 42, Cqi(22)).get(), 22);
+        assert_eq!(Cqi::for_pdus(21, 42, Cqi(30)).get(), 22);
+        for category in 1..=12 {
+            let largest = Category::of(category).unwrap().largest;
+            let block = [7168, 14411, 17237, 25558, 3319];
+            assert!(block.contains(&largest.block()), "{category}");
+        }
+        assert_eq!(Category::of(13), None);
+    }
+}

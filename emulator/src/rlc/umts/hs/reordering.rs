@@ -1,0 +1,232 @@
+//! The re-ordering queue of a mobile (TS 25.321 §11.6.2): blocks that HARQ delivers in any order go on in that of their
+//! numbers. What is missing for too long is not waited for: T1 expires, or the window moves on.
+
+use airwire::time::{Duration, Instant};
+
+/// TSN: 6 bits, so arithmetic is modulo 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tsn(u8);
+
+impl Tsn {
+    const MODULUS: u8 = 64;
+
+    /// `count` modulo 64.
+    pub(super) fn of(count: u64) -> Self {
+        Self((count % u64::from(Self::MODULUS)) as u8)
+    }
+
+    fn plus(self, n: u8) -> Self {
+        Self((self.0 + n) % Self::MODULUS)
+    }
+
+    /// How far it is ahead of `base`, 0 to 63.
+    fn since(self, base: Self) -> u8 {
+        (self.0 + Self::MODULUS - base.0) % Self::MODULUS
+    }
+}
+
+/// The queue, of blocks of any kind.
+pub(super) struct Reordering<T> {
+    /// RECEIVE_WINDOW_SIZE.
+    window: u8,
+    t1: Duration,
+    /// next_expected_TSN: in the window, or the first above it.
+    next_expected: Tsn,
+    /// RcvWindow_UpperEdge: the highest TSN so far.
+    upper_edge: Tsn,
+    /// By TSN: what cannot be delivered yet.
+    buffer: [Option<T>; Tsn::MODULUS as usize],
+    timer: Option<Timer>,
+    pub(super) counters: Counters,
+}
+
+/// T1, while it runs.
+#[derive(Clone, Copy)]
+struct Timer {
+    expires: Instant,
+    /// T1_TSN.
+    tsn: Tsn,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// Blocks that came when they were not waited for any more.
+    pub(super) late: u64,
+    pub(super) t1_expiries: u64,
+    /// How often the window moved over a block that was missing.
+    pub(super) window_moves: u64,
+}
+
+impl<T> Reordering<T> {
+    pub(super) fn new(window: u8, t1: Duration) -> Self {
+        Self {
+            window,
+            t1,
+            next_expected: Tsn(0),
+            upper_edge: Tsn(Tsn::MODULUS - 1),
+            buffer: std::array::from_fn(|_| None),
+            timer: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// From the next start of T1 on.
+    pub(super) fn set_t1(&mut self, t1: Duration) {
+        self.t1 = t1;
+    }
+
+    /// As at the start. What it holds is lost.
+    pub(super) fn reset(&mut self) {
+        *self = Self { counters: self.counters, ..Self::new(self.window, self.t1) };
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.timer.map(|timer| timer.expires)
+    }
+
+    fn lower_edge(&self) -> Tsn {
+        self.upper_edge.plus(Tsn::MODULUS - self.window + 1)
+    }
+
+    fn is_in_window(&self, tsn: Tsn) -> bool {
+        tsn.since(self.lower_edge()) < self.window
+    }
+
+    /// A block has come. What can go on now is added to `delivered`.
+    pub(super) fn receive(&mut self, now: Instant, tsn: Tsn, block: T, delivered: &mut Vec<T>) {
+        if self.is_in_window(tsn) {
+            let lower = self.lower_edge();
+            let is_awaited = tsn.since(lower) >= self.next_expected.since(lower);
+            if !is_awaited || self.buffer[usize::from(tsn.0)].is_some() {
+                self.counters.late += 1;
+                return;
+            }
+        } else {
+            self.upper_edge = tsn;
+            let mut missing = false;
+            while !self.is_in_window(self.next_expected) {
+                missing |= !self.deliver_next(delivered);
+            }
+            self.counters.window_moves += u64::from(missing);
+        }
+        self.buffer[usize::from(tsn.0)] = Some(block);
+        self.deliver_consecutive(delivered);
+        self.run_timer(now);
+    }
+
+    /// T1 has expired, if it has.
+    pub(super) fn handle_deadline(&mut self, now: Instant, delivered: &mut Vec<T>) {
+        let Some(Timer { tsn, .. }) = self.timer.take_if(|timer| timer.expires <= now) else { return };
+        self.counters.t1_expiries += 1;
+        while self.next_expected != tsn {
+            self.deliver_next(delivered);
+        }
+        self.deliver_consecutive(delivered);
+        self.run_timer(now);
+    }
+
+    /// Waits for the next one no longer. False: it had not come.
+    fn deliver_next(&mut self, delivered: &mut Vec<T>) -> bool {
+        let block = self.buffer[usize::from(self.next_expected.0)].take();
+        self.next_expected = self.next_expected.plus(1);
+        let is_there = block.is_some();
+        delivered.extend(block);
+        is_there
+    }
+
+    fn deliver_consecutive(&mut self, delivered: &mut Vec<T>) {
+        while self.buffer[usize::from(self.next_expected.0)].is_some() {
+            self.deliver_next(delivered);
+        }
+    }
+
+    /// T1 stops when the block of T1_TSN has been delivered, and runs while another one waits: then for the highest.
+    fn run_timer(&mut self, now: Instant) {
+        if self.timer.is_some_and(|timer| self.buffer[usize::from(timer.tsn.0)].is_none()) {
+            self.timer = None;
+        }
+        if self.timer.is_none() {
+            let ahead = (0..Tsn::MODULUS).rev().map(|n| self.next_expected.plus(n));
+            let highest = ahead.into_iter().find(|tsn| self.buffer[usize::from(tsn.0)].is_some());
+            self.timer = highest.map(|tsn| Timer { expires: now + self.t1, tsn });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T1: Duration = Duration::from_millis(50);
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// What comes out when blocks of these numbers come in, one each millisecond from 1 on. A block is its number.
+    fn through(queue: &mut Reordering<u64>, tsns: &[u64]) -> Vec<u64> {
+        let mut delivered = Vec::new();
+        for (n, tsn) in (1..).zip(tsns) {
+            queue.receive(at(n), Tsn::of(*tsn), *tsn, &mut delivered);
+        }
+        delivered
+    }
+
+    #[test]
+    fn what_is_in_order_goes_on_at_once_for_many_laps() {
+        let mut queue = Reordering::new(16, T1);
+        let all: Vec<u64> = (0..1000).collect();
+        assert_eq!(through(&mut queue, &all), all);
+        assert_eq!((queue.next_deadline(), queue.counters), (None, Counters::default()));
+    }
+
+    #[test]
+    fn a_block_waits_for_those_before_it() {
+        let mut queue = Reordering::new(16, T1);
+        assert_eq!(through(&mut queue, &[0, 2, 3, 5]), [0]);
+        assert_eq!(queue.next_deadline(), Some(at(52)), "since block 2 came");
+        assert_eq!(through(&mut queue, &[1]), [1, 2, 3]);
+        assert_eq!(queue.next_deadline(), Some(at(51)), "since then for block 5");
+        assert_eq!(through(&mut queue, &[4]), [4, 5]);
+        assert_eq!((queue.next_deadline(), queue.counters), (None, Counters::default()));
+    }
+
+    #[test]
+    fn after_t1_nothing_before_its_block_is_waited_for() {
+        let mut queue = Reordering::new(16, T1);
+        let mut delivered = through(&mut queue, &[1, 3, 4, 6]);
+        queue.handle_deadline(at(50), &mut delivered);
+        assert_eq!(delivered, [] as [u64; 0]);
+        queue.handle_deadline(at(51), &mut delivered);
+        // T1 ran for block 1 alone.
+        assert_eq!(delivered, [1]);
+        assert_eq!(queue.next_deadline(), Some(at(101)), "for block 6");
+        queue.handle_deadline(at(101), &mut delivered);
+        assert_eq!(delivered, [1, 3, 4, 6]);
+        assert_eq!(through(&mut queue, &[0, 2, 5, 7]), [7]);
+        assert_eq!(queue.counters, Counters { late: 3, t1_expiries: 2, window_moves: 0 });
+    }
+
+    #[test]
+    fn the_window_moves_over_what_is_missing() {
+        let mut queue = Reordering::new(4, T1);
+        assert_eq!(through(&mut queue, &[1, 2, 3]), [] as [u64; 0]);
+        // The window is now 1 to 4.
+        assert_eq!(through(&mut queue, &[4]), [1, 2, 3, 4]);
+        assert_eq!(through(&mut queue, &[7, 9]), [] as [u64; 0]);
+        // 8 to 11: of 5, 6 and 7 there is only 7.
+        assert_eq!(through(&mut queue, &[11]), [7]);
+        assert_eq!(through(&mut queue, &[8]), [8, 9]);
+        assert_eq!(queue.counters, Counters { late: 0, t1_expiries: 0, window_moves: 3 });
+    }
+
+    #[test]
+    fn a_copy_goes_no_further_and_a_reset_begins_anew() {
+        let mut queue = Reordering::new(16, T1);
+        assert_eq!(through(&mut queue, &[0, 0, 2, 2]), [0]);
+        assert_eq!(queue.counters.late, 2);
+        queue.reset();
+        assert_eq!(queue.next_deadline(), None);
+        assert_eq!(through(&mut queue, &[0, 1]), [0, 1]);
+    }
+}

@@ -1,0 +1,252 @@
+//! A downlink that mobiles share: what each has of it, and what RLC makes of its losses.
+
+use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig, Load, OthersConfig};
+use airlink::rlc::umts::hs::scheduler::Scheduling;
+
+use super::*;
+
+/// RLC for megabits: a window of 2047 PDUs.
+fn cell(hsdpa: HsdpaConfig) -> RlcConfig {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.channel.delay = ms(10);
+    config.down.sender.window = 2047;
+    config.down.receiver.window = 2047;
+    config.down.receiver.timer_status_prohibit = Some(ms(60));
+    config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
+    config.up.channel.delay = ms(10);
+    RlcConfig { hsdpa: Some(hsdpa), ..config }
+}
+
+fn loud() -> HsdpaConfig {
+    HsdpaConfig { snr: "40dB".parse().unwrap(), ..HsdpaConfig::default() }
+}
+
+fn full_buffers(mobiles: u32) -> Option<OthersConfig> {
+    let text = format!("mobiles = {mobiles}\nsource = \"full-buffer\"");
+    Some(toml::from_str(&text).unwrap())
+}
+
+fn fading() -> Option<FastFading> {
+    Some(FastFading { speed: "3km/h".parse().unwrap(), carrier: "2GHz".parse().unwrap() })
+}
+
+/// Packets of 1500 octets for so many seconds of 3.6 Mbit/s.
+fn fill(run: &mut Run, seconds: u64) {
+    for n in 0..seconds as u32 * 300 {
+        run.send(Instant::ZERO, Direction::Down, numbered(n, 1500));
+    }
+}
+
+/// A counter of the path's mobile, 0, or of another one.
+fn of(run: &Run, mobile: usize, pointer: &str) -> u64 {
+    let stats = run.path.stats();
+    let mobile = match mobile.checked_sub(1) {
+        None => format!("/radio/down/{pointer}"),
+        Some(other) => format!("/radio/others/{other}/{pointer}"),
+    };
+    stats
+        .pointer(&mobile)
+        .and_then(serde_json::Value::as_u64)
+        .unwrap_or_else(|| panic!("{mobile} in {stats:#}"))
+}
+
+#[test]
+fn a_mobile_alone_has_the_rate_of_its_category() {
+    let mut run = Run::new(&cell(loud()), 1);
+    fill(&mut run, 10);
+    run.until(Instant::from_secs(10));
+    // From 0 s to just at 10 s.
+    assert_eq!(of(&run, 0, "hsdpa/transmissions"), 5001);
+    assert_eq!(of(&run, 0, "hsdpa/blocks"), 5001);
+    assert_eq!(of(&run, 0, "hsdpa/pdus"), 5001 * 21);
+    // 21 PDUs of 40 octets, and an octet of each packet for its length indicator. What was sent since 12 ms before the end is
+    // under way; POLLs and their answers cost nothing downwards.
+    let expected = (4994 * 21 * 40) / 1501 * 1500;
+    let delivered = run.path.totals().down.left_bytes;
+    assert!(expected - delivered < 2 * 1500, "{delivered}, expected {expected}");
+    assert_eq!(run.counter(Direction::Down, "sender/pdus_resent"), 0);
+    run.check_conservation();
+}
+
+#[test]
+fn mobiles_that_receive_alike_have_equal_shares() {
+    for scheduler in [Scheduling::RoundRobin, Scheduling::ProportionalFair, Scheduling::MaxCqi] {
+        let hsdpa = HsdpaConfig { scheduler, others: full_buffers(3), ..loud() };
+        let mut run = Run::new(&cell(hsdpa), 1);
+        fill(&mut run, 10);
+        run.until(Instant::from_secs(10));
+        let blocks: Vec<u64> = (0..4).map(|mobile| of(&run, mobile, "hsdpa/blocks")).collect();
+        assert_eq!(blocks.iter().sum::<u64>(), 5001, "{scheduler:?}");
+        assert!(blocks.iter().all(|count| (1250..=1251).contains(count)), "{scheduler:?}: {blocks:?}");
+        let pdus: Vec<u64> = (0..4).map(|mobile| of(&run, mobile, "hsdpa/pdus")).collect();
+        assert!(
+            pdus.iter().zip(&blocks).all(|(pdus, blocks)| *pdus == 21 * blocks),
+            "{scheduler:?}: {pdus:?}"
+        );
+        run.check_conservation();
+    }
+}
+
+#[test]
+fn what_nobody_else_needs_is_left_to_who_has_something() {
+    let others: OthersConfig =
+        toml::from_str("mobiles = 2\nsource = \"cbr\"\nrate = \"200kbit\"\npacket = \"500B\"").unwrap();
+    let mut run = Run::new(&cell(HsdpaConfig { others: Some(others), ..loud() }), 1);
+    fill(&mut run, 10);
+    run.until(Instant::from_secs(10));
+    for mobile in [1, 2] {
+        // 50 packets a second, each in a block of 13 PDUs; the first STATUS arrives, and nothing is repeated.
+        assert_eq!(of(&run, mobile, "packets"), 501);
+        assert!((498..=501).contains(&of(&run, mobile, "delivered")));
+        assert!(of(&run, mobile, "hsdpa/blocks") <= 501);
+    }
+    let others = of(&run, 1, "hsdpa/transmissions") + of(&run, 2, "hsdpa/transmissions");
+    assert_eq!(of(&run, 0, "hsdpa/transmissions"), 5001 - others);
+}
+
+#[test]
+fn an_idle_cell_asks_for_no_deadline() {
+    let mut run = Run::new(&cell(loud()), 1);
+    assert_eq!(run.path.next_deadline(), None);
+    run.send(at(5), Direction::Down, numbered(0, 500));
+    assert_eq!(run.path.next_deadline(), Some(at(6)), "the next TTI");
+    run.until(at(3000));
+    assert_eq!(run.path.next_deadline(), None);
+    // One TTI of 2 ms, and the delay.
+    assert_eq!(run.left, [(at(18), Direction::Down, numbered(0, 500))]);
+    assert_eq!((of(&run, 0, "hsdpa/blocks"), of(&run, 0, "hsdpa/pdus")), (1, 13));
+}
+
+/// Fast enough fading that reports are out of date: HARQ repeats a lot, and gives some up.
+fn bad() -> HsdpaConfig {
+    HsdpaConfig {
+        fading: Some(FastFading { speed: "50km/h".parse().unwrap(), carrier: "2GHz".parse().unwrap() }),
+        cqi_delay: ms(20),
+        transmissions: 2,
+        ..HsdpaConfig::default()
+    }
+}
+
+#[test]
+fn rlc_repeats_what_harq_has_given_up() {
+    for seed in 0..5 {
+        let hsdpa = HsdpaConfig { others: full_buffers(2), scheduler: Scheduling::ProportionalFair, ..bad() };
+        let mut run = Run::recording(&cell(hsdpa), seed, Recording::Off, true);
+        for n in 0..500 {
+            run.send(at(u64::from(n) * 10), Direction::Down, numbered(n, 200 + n as usize));
+        }
+        run.step_through(Instant::from_secs(20));
+        let left: Vec<u32> = run.left.iter().map(|(_, _, bytes)| number_of(bytes)).collect();
+        assert_eq!(left, (0..500).collect::<Vec<_>>(), "seed {seed}: each once and in order");
+        assert!(of(&run, 0, "hsdpa/lost") > 10);
+        assert!(run.counter(Direction::Down, "sender/pdus_resent") > 10);
+        assert_eq!(run.counter(Direction::Down, "foreign"), 0);
+        // Each PDU that RLC transmitted was put on record once, and as lost if its block was.
+        let pdus = run.path.take_pdus();
+        let down: Vec<&RadioPdu> = pdus.iter().filter(|pdu| pdu.direction == Direction::Down).collect();
+        assert_eq!(down.len() as u64, of(&run, 0, "hsdpa/pdus"));
+        let lost = down.iter().filter(|pdu| pdu.lost).count() as u64;
+        assert!(lost >= of(&run, 0, "hsdpa/lost"));
+        let received = run.counter(Direction::Down, "receiver/pdus_received")
+            + run.counter(Direction::Down, "receiver/duplicates");
+        let late = of(&run, 0, "hsdpa/late");
+        let data = down.iter().filter(|pdu| !pdu.lost && pdu.bytes[0] & 0x80 != 0).count() as u64;
+        assert!(data == received || late > 0 && data > received, "{data} arrived, {received} were received");
+    }
+}
+
+#[test]
+fn a_seed_has_one_run() {
+    let left = |seed| {
+        let hsdpa = HsdpaConfig { others: full_buffers(2), ..bad() };
+        let mut run = Run::new(&cell(hsdpa), seed);
+        for n in 0..200 {
+            run.send(at(u64::from(n) * 10), Direction::Down, numbered(n, 1000));
+        }
+        run.until(Instant::from_secs(5));
+        (run.left, run.path.stats())
+    };
+    assert_eq!(left(7), left(7));
+    assert!(left(7).0 != left(8).0);
+}
+
+/// What all mobiles are sent in so many seconds, in PDUs that were not given up.
+fn throughput(scheduler: Scheduling, seed: u64) -> f64 {
+    let hsdpa = HsdpaConfig {
+        scheduler,
+        fading: fading(),
+        average: 500,
+        others: full_buffers(5),
+        snr: "5dB".parse().unwrap(),
+        ..HsdpaConfig::default()
+    };
+    let mut run = Run::new(&cell(hsdpa), seed);
+    fill(&mut run, 4);
+    run.until(Instant::from_secs(4));
+    (0..6).map(|mobile| of(&run, mobile, "delivered_bytes") as f64).sum()
+}
+
+#[test]
+fn proportional_fair_has_a_multi_user_gain_over_round_robin() {
+    let gains: Vec<f64> = (0..20)
+        .map(|seed| {
+            throughput(Scheduling::ProportionalFair, seed) / throughput(Scheduling::RoundRobin, seed) - 1.0
+        })
+        .collect();
+    let n = gains.len() as f64;
+    let mean = gains.iter().sum::<f64>() / n;
+    let deviation = (gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+    assert!(mean - 3.29 * deviation / n.sqrt() > 0.0, "{mean} ± {deviation}");
+}
+
+#[test]
+fn max_cqi_starves_who_receives_worst_and_round_robin_does_not() {
+    let shares = |scheduler| {
+        let others: OthersConfig =
+            toml::from_str("mobiles = 2\nsource = \"full-buffer\"\nsnr = \"5dB\"\nspread = \"8dB\"").unwrap();
+        let hsdpa = HsdpaConfig {
+            scheduler,
+            others: Some(others),
+            snr: "0dB".parse().unwrap(),
+            ..HsdpaConfig::default()
+        };
+        let mut run = Run::new(&cell(hsdpa), 1);
+        fill(&mut run, 4);
+        run.until(Instant::from_secs(4));
+        (0..3).map(|mobile| of(&run, mobile, "hsdpa/transmissions")).collect::<Vec<_>>()
+    };
+    let all = shares(Scheduling::RoundRobin);
+    assert!(all.iter().all(|count| (660..=675).contains(count)), "{all:?}");
+    let best = shares(Scheduling::MaxCqi);
+    assert!(best[2] > 1900 && best[0] < 100, "{best:?}");
+}
+
+#[test]
+fn settings_change_under_way_but_for_what_both_ends_and_mobiles_agree_on() {
+    let config = cell(HsdpaConfig { others: full_buffers(1), ..loud() });
+    let mut run = Run::new(&config, 1);
+    fill(&mut run, 10);
+    run.until(at(1000));
+    let changed = |change: &dyn Fn(&mut HsdpaConfig)| {
+        let mut config = config.clone();
+        change(config.hsdpa.as_mut().unwrap());
+        config
+    };
+    let before = of(&run, 0, "hsdpa/pdus");
+    // CQI 8: blocks of 792 bits, two PDUs.
+    let worse = changed(&|hsdpa| hsdpa.snr = "-8dB".parse().unwrap());
+    run.path.reconfigure(at(1000), 0, &worse).unwrap();
+    run.until(at(2000));
+    let more = of(&run, 0, "hsdpa/pdus") - before;
+    assert!((400..=520).contains(&more), "{more}");
+    for (key, refused) in [
+        ("hsdpa.processes", changed(&|hsdpa| hsdpa.processes = 5)),
+        ("hsdpa.window", changed(&|hsdpa| hsdpa.window = 8)),
+        ("hsdpa.others", changed(&|hsdpa| hsdpa.others = None)),
+        ("hsdpa", RlcConfig { hsdpa: None, ..config.clone() }),
+    ] {
+        let error = run.path.reconfigure(at(2000), 0, &refused).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{key}`")), "{error}");
+    }
+    assert_eq!(full_buffers(1).unwrap().source, Load::FullBuffer);
+}
