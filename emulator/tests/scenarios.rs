@@ -128,6 +128,22 @@ fn a_small_packet_crosses_the_w_cdma_preset_and_comes_back_in_400_ms_on_average(
     assert!(wanted.contains(&mean), "{mean}");
 }
 
+#[test]
+fn a_small_packet_crosses_the_hsdpa_preset_and_comes_back_in_80_ms_on_average() {
+    let mut path = build(&Scenario::load("hsdpa-like").unwrap(), None);
+    let mut total = Duration::ZERO;
+    let rounds = 400;
+    for round in 0..rounds {
+        let sent = Instant::from_millis(round * 2_000) + Duration::from_micros(round * 137);
+        let arrived = deliver(&mut path, sent, FIXED, vec![0x45; 38]);
+        total += deliver(&mut path, arrived, MOBILE, vec![0x45; 38]) - sent;
+    }
+    let mean = total / rounds;
+    // HARQ, and fades in which no block gets through.
+    let wanted = Duration::from_millis(79)..Duration::from_millis(86);
+    assert!(wanted.contains(&mean), "{mean}");
+}
+
 /// Hands in a packet and waits until one comes out.
 fn deliver(path: &mut Path, at: Instant, port: airlink::machine::Port, packet: Vec<u8>) -> Instant {
     catch_up(path, at, |_, _, _| {});
@@ -774,6 +790,9 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ("### `rlc`: `rrc.inactivity`", "rlc", "rrc.inactivity", &["after = '1s', promotion = '1s'"]),
     ("### `rlc`: `rrc.reestablishment`", "rlc", "rrc.reestablishment", &[""]),
     ("### `rlc`: `rrc.reestablishment.scheduled`", "rlc", "rrc.reestablishment.scheduled", &["at = ['1s']"]),
+    ("### `rlc`: `hsdpa`", "rlc", "hsdpa", &[""]),
+    ("### `rlc`: `hsdpa.fading`", "rlc", "hsdpa.fading", &["speed = '3km/h', carrier = '2GHz'"]),
+    ("### `rlc`: `hsdpa.others`", "rlc", "hsdpa.others", &["mobiles = 1, source = 'full-buffer'"]),
     ("### `rlc`: `sender`", "rlc", "down.sender", &[""]),
     (
         "### `rlc`: `sender.discard`",

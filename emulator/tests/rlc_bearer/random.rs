@@ -6,6 +6,8 @@ use airlink::rlc::switching::{Change, Switching};
 use airlink::rlc::umts::config::{FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::dch::Dch;
 use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
+use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
+use airlink::rlc::umts::hs::scheduler::Scheduling;
 use airlink::stages::times::Spells;
 use airwire::units::Size;
 use proptest::prelude::*;
@@ -191,6 +193,27 @@ fn rrcs() -> impl Strategy<Value = RrcConfig> {
     })
 }
 
+/// Without other mobiles, which never come to rest.
+fn hsdpas() -> impl Strategy<Value = HsdpaConfig> {
+    let fading = prop::option::of((20_u32..200).prop_map(|speed| FastFading {
+        speed: format!("{speed}km/h").parse().unwrap(),
+        carrier: "2GHz".parse().unwrap(),
+    }));
+    let window = prop::sample::select(vec![4, 8, 16, 32]);
+    let parts = (5_i32..20, fading, 1_u8..=8, 1_u8..=5, window, 5_u64..60, 0_u64..30);
+    parts.prop_map(|(snr, fading, processes, transmissions, window, t1, delay)| HsdpaConfig {
+        category: 10,
+        snr: format!("{snr}dB").parse().unwrap(),
+        fading,
+        cqi_delay: ms(delay),
+        processes,
+        transmissions,
+        window,
+        t1: ms(t1),
+        ..HsdpaConfig::default()
+    })
+}
+
 /// What is asked of every run, whatever happens in it.
 fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseError> {
     let mut run = Run::recording(config, seed, Recording::Events, false);
@@ -244,15 +267,56 @@ proptest! {
         down in directions(),
         up in directions(),
         rrc in rrcs(),
+        hsdpa in prop::option::weighted(0.4, hsdpas()),
         uplink_is_slow in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let mut config = RlcConfig { down, up, rrc, hsdpa: None };
+        let mut config = RlcConfig { down, up, rrc, hsdpa };
+        if config.hsdpa.is_some() {
+            config.down.channel = ChannelConfig { delay: config.down.channel.delay, ..ChannelConfig::default() };
+        }
         if uplink_is_slow {
             let errors = config.up.channel.errors;
             config.up.channel = ChannelConfig { errors, ..ChannelConfig::uplink_64() };
         }
         check(&config, &loads, seed)?;
+    }
+
+    /// Other mobiles in the cell are accounted for apart: nothing of theirs is among the packets of the path.
+    #[test]
+    fn other_mobiles_leave_the_books_of_the_path_alone(
+        loads in loads(),
+        hsdpa in hsdpas(),
+        (mobiles, average) in (1_u32..5, 1_u32..2000),
+        scheduler in prop::sample::select(vec![
+            Scheduling::RoundRobin, Scheduling::ProportionalFair, Scheduling::MaxCqi,
+        ]),
+        source in prop::sample::select(vec![
+            "source = \"full-buffer\"",
+            "source = \"cbr\"\nrate = \"300kbit\"\npacket = \"400B\"",
+            "source = \"pareto-on-off\"\nrate = \"1Mbit\"\nshape = 1.5\nmean_on = \"200ms\"\nmean_off = \"100ms\"",
+        ]),
+        seed in any::<u64>(),
+    ) {
+        let others = toml::from_str(&format!("mobiles = {mobiles}\nspread = \"3dB\"\n{source}")).unwrap();
+        let hsdpa = HsdpaConfig { scheduler, average, others: Some(others), ..hsdpa };
+        let mut run = Run::recording(&RlcConfig { hsdpa: Some(hsdpa), ..RlcConfig::wcdma_384() }, seed, Recording::Events, false);
+        let mut now = Instant::ZERO;
+        for (n, load) in loads.iter().enumerate() {
+            now += Duration::from_micros(load.gap_micros);
+            run.step_through(now);
+            run.send(now, load.direction, numbered(n as u32, load.octets));
+            run.check_conservation();
+        }
+        run.step_through(now + ms(500));
+        let entered = run.path.totals().iter().map(|(_, totals)| totals.entered).sum::<u64>();
+        prop_assert_eq!(entered, loads.len() as u64);
+        prop_assert_eq!(run.counter(Direction::Down, "foreign"), 0);
+        let stats = run.path.stats();
+        for other in stats.pointer("/radio/others").and_then(serde_json::Value::as_array).unwrap() {
+            let count = |name: &str| other[name].as_u64().unwrap();
+            prop_assert_eq!(count("packets"), count("delivered") + count("dropped") + count("held"), "{:#}", other);
+        }
     }
 
     /// So much that reports need several PDUs, each of which waits for a TTI of its own.
