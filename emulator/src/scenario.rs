@@ -159,7 +159,12 @@ impl Scenario {
             let [down, up] = match &stage.config {
                 StageConfig::Loss(directions) => [&directions.down, &directions.up]
                     .map(|side| side.as_ref().map(LossConfig::remarks).unwrap_or_default()),
-                StageConfig::Rlc(rlc) => [&rlc.down, &rlc.up].map(|side| side.channel.remarks()),
+                StageConfig::Rlc(rlc) => {
+                    let pdu = rlc.down.format.pdu.as_bytes() as usize;
+                    let shared = rlc.hsdpa.iter().map(|hsdpa| hsdpa.remark(pdu));
+                    let down = rlc.down.channel.remarks().into_iter().chain(shared).collect();
+                    [down, rlc.up.channel.remarks()]
+                }
                 _ => [const { Vec::new() }; 2],
             };
             let with_place =

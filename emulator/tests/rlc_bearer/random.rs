@@ -5,9 +5,9 @@ use airlink::rlc::rrc::{Begun, Inactivity, ReestablishmentConfig, RrcConfig, Sch
 use airlink::rlc::switching::{Change, Switching};
 use airlink::rlc::umts::config::{FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::dch::Dch;
-use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
 use airlink::rlc::umts::hs::scheduler::Scheduling;
+use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use airlink::stages::times::Spells;
 use airwire::units::Size;
 use proptest::prelude::*;

@@ -169,6 +169,21 @@ impl HsdpaConfig {
         Category::of(self.category).expect("the settings were validated")
     }
 
+    /// What the path's mobile has at its mean. `octets`: of a PDU.
+    pub fn remark(&self, octets: usize) -> String {
+        let cqi = Cqi::of(self.snr.value());
+        let taken = cqi.min(self.mobiles_category().largest);
+        let pdus = taken.pdus(octets);
+        format!(
+            "at its mean of {} the mobile reports CQI {}: alone in the cell it has {pdus} PDUs in a block of {} bits, {} kbit/s \
+             with RLC's headers",
+            self.snr,
+            cqi.get(),
+            taken.block(),
+            pdus * octets * 4 / self.mobiles_category().spacing as usize
+        )
+    }
+
     /// `octets`: of a PDU.
     pub(in crate::rlc) fn validate(&self, octets: usize) -> Result<(), Invalid> {
         let Some(category) = Category::of(self.category) else {
@@ -346,6 +361,15 @@ mod tests {
             assert_eq!(found, key, "{text}: {message}");
             assert!(message.contains(wanted), "{text}: {message}");
         }
+    }
+
+    #[test]
+    fn the_remark_says_what_a_mobile_has_at_its_mean() {
+        let remark = |text: &str| toml::from_str::<HsdpaConfig>(text).unwrap().remark(82);
+        assert!(remark("").starts_with("at its mean of 10dB the mobile reports CQI 26: "));
+        assert!(remark("").contains("10 PDUs in a block of 7168 bits, 3280 kbit/s"), "{}", remark(""));
+        assert!(remark("category = 1").contains("1093 kbit/s"));
+        assert!(remark("category = 10").contains("26 PDUs in a block of 17237 bits, 8528 kbit/s"));
     }
 
     #[test]
