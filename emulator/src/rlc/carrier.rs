@@ -6,6 +6,7 @@ use super::air::{Air, Counters, Flight};
 use super::umts::dch::Dch;
 use super::umts::hs::{Link, TTI};
 
+#[expect(clippy::large_enum_variant, reason = "most bearers have two of the large one")]
 pub(super) enum Carrier {
     /// TTIs of its own.
     Dedicated(Air),

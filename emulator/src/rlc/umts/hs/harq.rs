@@ -87,23 +87,21 @@ impl<T> Harq<T> {
         self.processes[process].block.take()
     }
 
-    /// `block` is transmitted at `now`, with this signal-to-noise ratio (not in dB). `draw`, in [0, 1), decides. `loss`: how
-    /// likely it is lost at a ratio.
+    /// `block` is transmitted at `now`, with this signal-to-noise ratio (not in dB). `is_lost` decides, by the sum of them.
     pub(super) fn transmit(
         &mut self,
         now: Instant,
         process: usize,
         mut block: Block<T>,
         snr: f64,
-        draw: f64,
         rules: Rules,
-        loss: impl Fn(Cqi, f64) -> f64,
+        is_lost: impl FnOnce(Cqi, f64) -> bool,
     ) -> Outcome<T> {
         block.transmissions += 1;
         block.energy += snr;
         let process = &mut self.processes[process];
         process.free = now + rules.round_trip;
-        if draw >= loss(block.cqi, block.energy) {
+        if !is_lost(block.cqi, block.energy) {
             Outcome::Arrives(block)
         } else if block.transmissions >= rules.transmissions {
             Outcome::Lost(block)
@@ -143,7 +141,7 @@ mod tests {
         block: Block<u64>,
         lost: bool,
     ) -> Outcome<u64> {
-        harq.transmit(at(now), process, block, 1.0, 0.5, RULES, |_, _| f64::from(lost))
+        harq.transmit(at(now), process, block, 1.0, RULES, |_, _| lost)
     }
 
     #[test]
@@ -188,13 +186,11 @@ mod tests {
         let mut seen = Vec::new();
         for (n, snr) in (0..).zip([1.0, 0.5, 4.0]) {
             let block = next.take().or_else(|| harq.take(0)).unwrap();
-            harq.transmit(at(12 * n), 0, block, snr, 0.0, RULES, |_, energy| {
-                // The method is handed a shared closure.
-                assert_eq!(energy, [1.0, 1.5, 5.5][n as usize]);
-                1.0
+            harq.transmit(at(12 * n), 0, block, snr, RULES, |_, energy| {
+                seen.push(energy);
+                true
             });
-            seen.push(n);
         }
-        assert_eq!(seen, [0, 1, 2]);
+        assert_eq!(seen, [1.0, 1.5, 5.5]);
     }
 }

@@ -184,8 +184,8 @@ impl Link {
         let snr = ratio(self.channel.snr(now));
         let draw = self.draws.unit();
         let rules = Rules { round_trip: self.config.round_trip, transmissions: self.config.transmissions };
-        let loss = |cqi: Cqi, energy| cqi.bler(decibels(energy));
-        let outcome = self.harq.transmit(now, process, block, snr, draw, rules, loss);
+        let is_lost = |cqi: Cqi, energy| draw < cqi.bler(decibels(energy));
+        let outcome = self.harq.transmit(now, process, block, snr, rules, is_lost);
         self.counters.first_damaged += u64::from(new_pdus > 0 && !matches!(outcome, Outcome::Arrives(_)));
         match outcome {
             Outcome::Arrives(block) => {

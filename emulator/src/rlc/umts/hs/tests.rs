@@ -118,9 +118,8 @@ fn what_is_left_after_some_transmissions_is_the_product_of_their_losses() {
             let mut harq = Harq::new(1);
             let mut block = Some(Block { number, cqi, content: (), transmissions: 0, energy: 0.0 });
             while let Some(again) = block.take() {
-                let loss = |cqi: Cqi, energy| cqi.bler(decibels(energy));
-                let draw = draws.unit();
-                match harq.transmit(Instant::ZERO, 0, again, ratio(snr), draw, rules, loss) {
+                let is_lost = |cqi: Cqi, energy| draws.unit() < cqi.bler(decibels(energy));
+                match harq.transmit(Instant::ZERO, 0, again, ratio(snr), rules, is_lost) {
                     Outcome::Arrives(_) => {}
                     Outcome::Lost(_) => lost += 1,
                     Outcome::Waits => block = harq.take(0),
