@@ -164,6 +164,26 @@ fn a_report_counts_after_its_delay_and_until_the_next() {
     assert!((20..=100).contains(&changes), "{changes}");
 }
 
+#[test]
+fn a_reset_of_mac_hs_forgets_what_is_under_way_at_both_ends() {
+    let config = HsdpaConfig { snr: "40dB".parse().unwrap(), ..HsdpaConfig::default() };
+    let mut link = link(&config, 1);
+    assert_eq!(saturate(&mut link, 100).len(), 2100);
+    let now = Instant::ZERO + TTI * 100;
+    let transmission = link.block(now, |_| vec![pdu(7)]).unwrap();
+    link.transmit(now, transmission, |_, _| {});
+    assert_eq!(link.next_landing(), Some(now + TTI));
+    link.clear();
+    assert_eq!(link.next_landing(), None);
+    // Numbers begin anew at both ends: nothing is taken for late, nothing waits.
+    let later = now + TTI * 6;
+    let transmission = link.block(later, |_| vec![pdu(8)]).unwrap();
+    link.transmit(later, transmission, |_, _| {});
+    let flight = link.land(later + TTI).unwrap();
+    assert_eq!(flight.blocks, [pdu(8).octets]);
+    assert_eq!((link.reordering.counters.late, link.next_landing()), (0, None));
+}
+
 fn configs() -> impl Strategy<Value = HsdpaConfig> {
     let window = prop::sample::select(vec![4, 6, 8, 16, 32]);
     let parts = (1_u8..=8, 1_u8..=6, window, 1_u64..80, 2_u64..40, -5.0..12.0_f64);
