@@ -166,6 +166,15 @@ mod tests {
     }
 
     #[test]
+    fn of_blocks_to_be_repeated_the_oldest_goes_first() {
+        let mut harq = Harq::new(2);
+        transmit(&mut harq, 0, 0, block(5), true);
+        transmit(&mut harq, 2, 1, block(3), true);
+        assert_eq!(harq.turn(at(12), true), Some(Turn::Again { process: 0 }), "the other has no answer yet");
+        assert_eq!(harq.turn(at(14), true), Some(Turn::Again { process: 1 }));
+    }
+
+    #[test]
     fn the_last_transmission_that_is_damaged_loses_the_block() {
         let mut harq = Harq::new(1);
         assert!(matches!(transmit(&mut harq, 0, 0, block(7), true), Outcome::Waits));
