@@ -242,6 +242,7 @@ fn settings_change_under_way_but_for_what_both_ends_and_mobiles_agree_on() {
     run.until(at(2000));
     let more = of(&run, 0, "hsdpa/pdus") - before;
     assert!((400..=520).contains(&more), "{more}");
+    assert_eq!([0, 1].map(|mobile| of(&run, mobile, "hsdpa/cqi")), [8, 8]);
     for (key, refused) in [
         ("hsdpa.processes", changed(&|hsdpa| hsdpa.processes = 5)),
         ("hsdpa.window", changed(&|hsdpa| hsdpa.window = 8)),

@@ -300,7 +300,9 @@ proptest! {
     ) {
         let others = toml::from_str(&format!("mobiles = {mobiles}\nspread = \"3dB\"\n{source}")).unwrap();
         let hsdpa = HsdpaConfig { scheduler, average, others: Some(others), ..hsdpa };
-        let mut run = Run::recording(&RlcConfig { hsdpa: Some(hsdpa), ..RlcConfig::wcdma_384() }, seed, Recording::Events, false);
+        let mut config = RlcConfig { hsdpa: Some(hsdpa), ..RlcConfig::wcdma_384() };
+        config.down.queue.bounds.packets = Some(2);
+        let mut run = Run::recording(&config, seed, Recording::Events, false);
         let mut now = Instant::ZERO;
         for (n, load) in loads.iter().enumerate() {
             now += Duration::from_micros(load.gap_micros);
