@@ -1,7 +1,7 @@
 //! A queue: bounded by packets, by octets, or by both, and managed by one of several disciplines. It belongs to
 //! whatever transmits behind it.
 //!
-//! A discipline decides which packet is dropped or marked, and which one is next. [`Queue`] and its [`Desk`] do it, count
+//! A discipline decides which packet is dropped or marked, and which one is next. [`Queue`] and its `Desk` do it, count
 //! it and record it. Nothing here has a timer: what a discipline does as time passes, it does at the next packet.
 
 use std::collections::VecDeque;

@@ -4,7 +4,7 @@
 //! - `channel` is how well a mobile receives, [`cqi`] what it reports of it, and how likely a block is lost;
 //! - `harq` repeats blocks, and combines what has arrived of them;
 //! - `reordering` puts them into their order again;
-//! - [`Link`] is all of that for one mobile, [`config`] what can be set.
+//! - `Link` is all of that for one mobile, [`config`] what can be set.
 //!
 //! Choices: a TTI has one mobile (no code multiplexing). A mobile has one queue. MAC-hs asks RLC for PDUs when it builds a
 //! block, as if flow control between RNC and Node B were perfect. A block is no larger than what it carries needs.
