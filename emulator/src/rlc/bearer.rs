@@ -4,8 +4,8 @@
 //! transport format set allows, STATUS and RESET PDUs among them; one TTI and the delay later those that the channel
 //! has not damaged arrive together. While an entity has nothing to send, no TTI begins.
 //!
-//! At one and the same instant PDUs arrive first, then timers expire, then RRC acts, then TTIs begin: what happens just when a TTI
-//! begins is still in time for it.
+//! At one and the same instant PDUs arrive first, then timers expire, then RRC acts, then TTIs begin: what happens just
+//! when a TTI begins is still in time for it.
 //!
 //! A downlink that mobiles share has its TTIs from the cell (`shared`).
 
@@ -18,12 +18,12 @@ use airwire::time::Instant;
 use serde_json::{Value, json};
 
 use super::air::OneLess;
-use super::carrier::Carrier as Channel;
+use super::carrier::Carrier;
 use super::cell::Cell;
 use super::config::{DirectionConfig, RlcConfig};
 use super::incidents::Told;
 use super::ledger::Ledger;
-use super::rrc::{Begun, Carrier, Rrc, Sides};
+use super::rrc::{Begun, Readiness, Rrc, Sides};
 use super::switching::Switcher;
 use super::umts::config::Discard;
 use super::umts::dch::Dch;
@@ -53,7 +53,7 @@ pub struct Bearer {
 
 /// What belongs to one direction.
 struct Lane {
-    air: Channel,
+    air: Carrier,
     switcher: Switcher,
     /// Where packets wait that the entity does not have, so that a discipline can drop them or choose among them. With
     /// drop-tail it is always empty: the entity has them all.
@@ -156,7 +156,7 @@ impl Bearer {
     /// If a TTI begins now, the entity gets what it takes to fill it, and no more: the rest goes on waiting where the
     /// discipline sees it. An entity whose window is full keeps what it has got and gets nothing further.
     fn feed(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        let Channel::Dedicated(air) = &mut self.lanes[direction].air else { return };
+        let Carrier::Dedicated(air) = &mut self.lanes[direction].air else { return };
         air.advance(now);
         if air.next_begin() <= now && self.rrc.is_ready(now) {
             self.fill_up(now, direction, out);
@@ -191,7 +191,7 @@ impl Bearer {
 
     /// The TTI that begins now, if one does and there is something to send.
     fn transmit(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        let Lane { air: Channel::Dedicated(air), ledger, .. } = &mut self.lanes[direction] else { return };
+        let Lane { air: Carrier::Dedicated(air), ledger, .. } = &mut self.lanes[direction] else { return };
         let entity = &mut self.entities[direction];
         air.advance(now);
         let begins = air.next_begin();
@@ -353,11 +353,11 @@ impl Bearer {
     fn schedule(&mut self, now: Instant, out: &mut Outbox) {
         let wanted = self.entities.iter().any(|(_, entity)| entity.blocks_wanted(1) > 0)
             || Direction::BOTH.into_iter().any(|direction| self.is_to_be_fed(direction));
-        let carrier = if wanted { self.rrc.call(now) } else { Carrier::Ready };
-        let from = match carrier {
-            Carrier::Ready => now,
-            Carrier::From(at) => at,
-            Carrier::Called(at) => {
+        let readiness = if wanted { self.rrc.call(now) } else { Readiness::Ready };
+        let from = match readiness {
+            Readiness::Ready => now,
+            Readiness::From(at) => at,
+            Readiness::Called(at) => {
                 out.befall(Mishap::Promotion { until: at });
                 at
             }
@@ -376,7 +376,7 @@ impl Bearer {
             switcher.observe(now, waiting + front.bytes(), air.rate());
             let entity = &self.entities[direction];
             let begins = (to_be_fed || entity.blocks_wanted(1) > 0).then_some(from);
-            if matches!(air, Channel::Shared(_)) {
+            if matches!(air, Carrier::Shared(_)) {
                 self.shared_from = begins;
             }
             let begins = begins.and_then(|from| air.next_begin_from(from));
@@ -644,7 +644,7 @@ impl Stage for Bearer {
             stats
         };
         let mut down = direction(Direction::Down);
-        if let Channel::Shared(link) = &self.lanes.down.air {
+        if let Carrier::Shared(link) = &self.lanes.down.air {
             down["hsdpa"] = link.stats();
         }
         json!({
@@ -668,7 +668,7 @@ impl Stage for Bearer {
         for direction in Direction::BOTH {
             let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
             let lane = &mut self.lanes[direction];
-            if let Channel::Dedicated(air) = &mut lane.air {
+            if let Carrier::Dedicated(air) = &mut lane.air {
                 air.reconfigure(now, channel);
             }
             lane.ledger.set_bounds(queue.bounds);

@@ -138,7 +138,7 @@ enum Terminal {
 
 /// Whether TTIs may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Carrier {
+pub(super) enum Readiness {
     Ready,
     /// It takes until then, and that was told.
     From(Instant),
@@ -182,17 +182,17 @@ impl Rrc {
     }
 
     /// There is something to transmit at `now`. From when on can it be?
-    pub(super) fn call(&mut self, now: Instant) -> Carrier {
+    pub(super) fn call(&mut self, now: Instant) -> Readiness {
         match (self.config.inactivity, &self.terminal) {
             (Some(Inactivity { promotion, .. }), Terminal::Dch { .. } | Terminal::Fach)
                 if !self.is_ready(now) =>
             {
                 let at = now + promotion;
                 self.terminal = Terminal::Promoted { at };
-                Carrier::Called(at)
+                Readiness::Called(at)
             }
-            (Some(_), Terminal::Promoted { at }) if now < *at => Carrier::From(*at),
-            _ => Carrier::Ready,
+            (Some(_), Terminal::Promoted { at }) if now < *at => Readiness::From(*at),
+            _ => Readiness::Ready,
         }
     }
 
