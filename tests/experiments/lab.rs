@@ -422,9 +422,13 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     let first = json(&scratch.0.join("out/lab.json"))["transfers"][0].clone();
 
     // Interrupted again, before there is another round.
-    let running = lab("500", &[]).spawn().unwrap();
     let next = scratch.0.join(format!("out/{:02}-newreno", kept + 1));
-    let _ = fs::remove_dir_all(&next);
+    // What the first lab has started may still write into it.
+    wait_for("nothing of the round that was interrupted", || {
+        let _ = fs::remove_dir_all(&next);
+        (!next.exists()).then_some(())
+    });
+    let running = lab("500", &[]).spawn().unwrap();
     wait_for("the next round", || next.exists().then_some(()));
     kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
     let stopped = Ended::of(running.wait_with_output().unwrap());

@@ -1,5 +1,7 @@
 //! What the RLC's settings do to this kernel's TCP, over TUN devices, is what virtual time says they do.
 
+use std::path::Path;
+
 use airtcp_testkit::machine::{Ended, airtcp};
 use serde_json::Value;
 
@@ -47,27 +49,38 @@ fn virtually(preset: &str, setting: &str) -> Vec<Transfer> {
         .collect()
 }
 
-/// By the kernel's Reno to a receiver of the kernel's. Of transfers that this machine has spoiled, nothing is said.
+/// By the kernel's Reno to a receiver of the kernel's: as many transfers as in virtual time. Those that this machine has
+/// spoiled do not count, and others are made in their place.
 fn really(scratch: &Scratch, preset: &str, setting: &str) -> Vec<Transfer> {
-    let (name, runs) = (setting.replace(['.', '='], "-"), SEEDS.len().to_string());
-    let output = scratch.path(&name);
-    let mut command = airtcp(&["lab", "run", "--scenario", preset, "--set", setting, "--output", &output]);
-    command.args(["--sender", "linux:reno", "--bytes", BYTES, "--runs", &runs, "--jobs", "3"]);
-    let run = Ended::of(command.output().unwrap());
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let name = setting.replace(['.', '='], "-");
     let directory = scratch.0.join(&name);
+    let mut counted = Vec::new();
+    for runs in [1, 2, 4].map(|times| times * SEEDS.len()) {
+        let (output, runs) = (scratch.path(&name), runs.to_string());
+        let mut command =
+            airtcp(&["lab", "run", "--scenario", preset, "--set", setting, "--output", &output]);
+        command.args(["--sender", "linux:reno", "--bytes", BYTES, "--runs", &runs, "--jobs", "3"]);
+        let run = Ended::of(command.output().unwrap());
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        counted = that_count(&directory);
+        if counted.len() >= SEEDS.len() {
+            return counted;
+        }
+    }
+    panic!("of {} transfers this machine has spoiled all but {}", 4 * SEEDS.len(), counted.len());
+}
+
+fn that_count(directory: &Path) -> Vec<Transfer> {
     let lab = json(&directory.join("lab.json"));
     let transfers = lab["transfers"].as_array().unwrap().iter();
-    let counted: Vec<Transfer> = transfers
+    transfers
         .filter(|transfer| transfer["spoiled"].is_null())
         .map(|transfer| {
             let seed = transfer["seed"].as_u64().unwrap();
             let airlink = json(&directory.join(format!("{seed:02}-linux-reno/airlink.json")));
             Transfer::of(transfer["kbit_per_s"].as_f64().unwrap(), &airlink["stages"]["radio"])
         })
-        .collect();
-    assert!(!counted.is_empty(), "this machine has spoiled all transfers: {}", run.stdout);
-    counted
+        .collect()
 }
 
 fn mean(transfers: &[Transfer], of: impl Fn(&Transfer) -> f64) -> f64 {
