@@ -28,6 +28,7 @@ use crate::packet::Direction;
 use crate::path::{Named, Path};
 use crate::prefix::Prefix;
 use crate::rlc::config::DirectionConfig;
+use crate::rlc::umts::hs::framing::Framing;
 use crate::settings::Position;
 use crate::stage::Recording;
 use crate::stages::loss::LossConfig;
@@ -160,8 +161,8 @@ impl Scenario {
                 StageConfig::Loss(directions) => [&directions.down, &directions.up]
                     .map(|side| side.as_ref().map(LossConfig::remarks).unwrap_or_default()),
                 StageConfig::Rlc(rlc) => {
-                    let pdu = rlc.down.format.pdu.as_bytes() as usize;
-                    let shared = rlc.hsdpa.iter().map(|hsdpa| hsdpa.remark(pdu));
+                    let framing = Framing::of(&rlc.down.format);
+                    let shared = rlc.hsdpa.iter().map(|hsdpa| hsdpa.remark(framing));
                     let down = rlc.down.channel.remarks().into_iter().chain(shared).collect();
                     [down, rlc.up.channel.remarks()]
                 }

@@ -358,7 +358,10 @@ pub enum Mishap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technology {
     /// RLC acknowledged mode of UMTS (TS 25.322).
-    Umts,
+    Umts {
+        /// Bits of a "Length Indicator": 7 or 15.
+        indicators: u8,
+    },
 }
 
 /// A radio PDU at the moment of its transmission, whether it then arrives or not.

@@ -1,7 +1,7 @@
 //! The decoder of RLC PDUs, and what is behind it: nothing that comes from the air may bring it down, and whatever
 //! it takes must be written the same again.
 //!
-//! The first octet chooses the PDU size, whether HE = 10 is configured, and what is behind the decoder. That is a
+//! The first octet chooses the PDU size, fixed or flexible, whether HE = 10 is configured, and what is behind the decoder. That is a
 //! reassembler; then come PDUs, each behind an octet that tells how much of it there is. Or it is a whole entity with
 //! traffic of its own: see `Step`.
 
@@ -9,9 +9,9 @@
 
 mod target;
 
-use airlink::rlc::umts::codec::{Format, decode, encode};
+use airlink::rlc::umts::codec::{Format, IndicatorSize, Sizing, decode, encode};
 use airlink::rlc::umts::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
-use airlink::rlc::umts::entity::{Entity, EntityConfig, Incoming, OneLess, SduId, TimersStart};
+use airlink::rlc::umts::entity::{Entity, EntityConfig, Incoming, OneLess, Room, SduId, TimersStart};
 use airlink::rlc::umts::pdu::{Pdu, Rest, Sn, Status};
 use airlink::rlc::umts::reassembly::{Delivery, Reassembler};
 use airlink::rlc::umts::status_report::{Received, acknowledge, interpret};
@@ -19,7 +19,22 @@ use airwire::time::{Duration, Instant};
 
 target::run!(run);
 
-const SIZES: [usize; 6] = [42, 8, 20, 126, 127, 200];
+const FORMATS: [Format; 9] = [
+    Format::fixed(42),
+    Format::fixed(8),
+    Format::fixed(20),
+    Format::fixed(126),
+    Format::fixed(127),
+    Format::fixed(200),
+    flexible(42, IndicatorSize::Bits7),
+    flexible(20, IndicatorSize::Bits15),
+    flexible(1505, IndicatorSize::Bits15),
+];
+
+const fn flexible(most: usize, size: IndicatorSize) -> Format {
+    Format { sizing: Sizing::Flexible(size), ..Format::fixed(most) }
+}
+
 /// Configured_Rx_Window_Size.
 const WINDOW: u16 = 512;
 
@@ -79,10 +94,10 @@ impl Receiver {
     }
 }
 
-/// An AMD PDU has to have its size.
+/// An AMD PDU has to have its size, if that is fixed.
 fn filled(octets: &[u8], format: Format) -> Vec<u8> {
     let mut octets = octets.to_vec();
-    if octets.first().is_some_and(|first| first & 0x80 != 0) {
+    if format.is_fixed() && octets.first().is_some_and(|first| first & 0x80 != 0) {
         octets.resize(format.pdu_size, 0);
     }
     octets
@@ -167,7 +182,7 @@ fn torment(mut entity: Entity, format: Format, mut data: &[u8]) {
                     assert!(deadlines < 1_000, "deadlines without end");
                 }
                 now = end;
-                assert!(entity.pull(now, blocks, OneLess::Fits).len() <= blocks);
+                assert!(entity.pull(now, Room::Pdus(blocks), OneLess::Fits).len() <= blocks);
             }
             Step::Submits(octets) => {
                 entity.submit(now, SduId(submitted), vec![1; octets]);
@@ -187,8 +202,8 @@ fn torment(mut entity: Entity, format: Format, mut data: &[u8]) {
 
 fn run(data: &[u8]) {
     let Some((choice, mut data)) = data.split_first() else { return };
-    let format =
-        Format { pdu_size: SIZES[usize::from(*choice) % SIZES.len()], he_special: choice & 0x80 != 0 };
+    let format = FORMATS[usize::from(*choice) % FORMATS.len()];
+    let format = Format { he_special: choice & 0x80 != 0, ..format };
     if choice & 0x20 != 0 {
         let Some((settings, data)) = data.split_first() else { return };
         // What can be configured is not smaller.

@@ -25,11 +25,12 @@ use super::incidents::Told;
 use super::ledger::Ledger;
 use super::rrc::{Begun, Readiness, Rrc, Sides};
 use super::switching::Switcher;
-use super::umts::config::Discard;
+use super::umts::codec::Format;
+use super::umts::config::{Discard, FormatConfig};
 use super::umts::dch::Dch;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::entity::{
-    Entity, EntityConfig, Incoming, Outgoing, PduKind, SduId, SduOutcome, TimersStart,
+    Entity, EntityConfig, Incoming, Outgoing, PduKind, Room, SduId, SduOutcome, TimersStart,
 };
 use crate::settings::{Invalid, Position, Settings};
 use crate::stage::{Event, Mishap, NotLive, Outbox, RadioPdu, Stage, Technology, Why};
@@ -149,8 +150,7 @@ impl Bearer {
 
     /// Octets of packets that have not begun, with which the entity can fill any TTI.
     fn wanted_octets(&self, direction: Direction) -> usize {
-        let pdu = of(&self.config, direction).format.pdu.as_bytes() as usize;
-        self.lanes[direction].air.largest() * pdu
+        self.lanes[direction].air.largest_octets(of(&self.config, direction).format.most())
     }
 
     /// If a TTI begins now, the entity gets what it takes to fill it, and no more: the rest goes on waiting where the
@@ -203,8 +203,9 @@ impl Bearer {
             return;
         }
         let blocks = air.format_for(wanted);
-        let pdus = pull(entity, ledger, begins, blocks, air.one_less(blocks), out);
-        let on_air = |pdu: &Outgoing, lost| put_on_air(direction, ledger, pdu, lost, out);
+        let pdus = pull(entity, ledger, begins, Room::Pdus(blocks), air.one_less(blocks), out);
+        let technology = technology(&of(&self.config, direction).format);
+        let on_air = |pdu: &Outgoing, lost| put_on_air(direction, technology, ledger, pdu, lost, out);
         if let Some(until) = air.launch(pdus, on_air, |pdu| pdu.octets) {
             out.befall(Mishap::Outage { direction, until });
         }
@@ -396,6 +397,7 @@ impl Bearer {
         let cannot_discard = new.sender.window == 4095 && resets(old) && !resets(new);
         let fixed = [
             ("format.pdu", old.format.pdu != new.format.pdu, at_both_ends),
+            ("format.flexible", old.format.flexible != new.format.flexible, at_both_ends),
             ("format.he_special", old.format.he_special != new.format.he_special, at_both_ends),
             ("sender.window", old.sender.window != new.sender.window, at_both_ends),
             (
@@ -510,11 +512,11 @@ fn pull(
     entity: &mut Entity,
     ledger: &mut Ledger,
     begins: Instant,
-    blocks: usize,
+    room: Room,
     one_less: OneLess,
     out: &mut Outbox,
 ) -> Vec<Outgoing> {
-    let pdus = entity.pull(begins, blocks, one_less);
+    let pdus = entity.pull(begins, room, one_less);
     if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
         let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
         ledger.begin_through(*last, begun);
@@ -522,12 +524,23 @@ fn pull(
     pdus
 }
 
-fn put_on_air(direction: Direction, ledger: &Ledger, pdu: &Outgoing, lost: bool, out: &mut Outbox) {
+fn technology(format: &FormatConfig) -> Technology {
+    Technology::Umts { indicators: Format::from(format).indicator_size().bits() }
+}
+
+fn put_on_air(
+    direction: Direction,
+    technology: Technology,
+    ledger: &Ledger,
+    pdu: &Outgoing,
+    lost: bool,
+    out: &mut Outbox,
+) {
     out.radio(|at, stage| RadioPdu {
         at,
         stage,
         direction,
-        technology: Technology::Umts,
+        technology,
         bytes: pdu.octets.as_slice().into(),
         epoch: pdu.epoch,
         lost,

@@ -43,6 +43,14 @@ impl Carrier {
         }
     }
 
+    /// The most octets of PDUs that a TTI takes. `pdu`: octets of a PDU.
+    pub(super) fn largest_octets(&self, pdu: usize) -> usize {
+        match self {
+            Self::Dedicated(air) => air.largest() * pdu,
+            Self::Shared(link) => link.largest_octets(),
+        }
+    }
+
     pub(super) fn rate(&self) -> Option<Dch> {
         match self {
             Self::Dedicated(air) => air.rate(),

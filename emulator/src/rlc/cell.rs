@@ -25,7 +25,6 @@ use crate::stages::traffic::{Traffic, numbered, udp_to_discard};
 
 /// The stage.
 pub struct Cell {
-    config: RlcConfig,
     hsdpa: HsdpaConfig,
     /// Of the path's mobile.
     own: Bearer,
@@ -74,7 +73,6 @@ impl Cell {
         let others =
             (0..mobiles).map(|n| Other::new(config, &hsdpa, n, seed, &format!("{name}/other-{}", n + 1)));
         let mut cell = Self {
-            config: config.clone(),
             own,
             others: others.collect::<Result<_, _>>()?,
             scheduler: Scheduler::new(1 + mobiles as usize),
@@ -102,9 +100,9 @@ impl Cell {
         if begin(tti) > now {
             return;
         }
-        let pdu = 8.0 * self.config.down.format.pdu.as_bytes() as f64;
+        let bits = |octets: usize| 8.0 * octets as f64;
         let bids = self.bearers().map(|bearer| bearer.bid(now)).enumerate();
-        let bids = bids.filter_map(|(mobile, pdus)| Some((mobile, pdus? as f64 * pdu)));
+        let bids = bids.filter_map(|(mobile, octets)| Some((mobile, bits(octets?))));
         let HsdpaConfig { scheduler: scheduling, average, .. } = self.hsdpa;
         let Some(mobile) = self.scheduler.choose(scheduling, average, tti, bids) else {
             self.next_tti += 1;
@@ -115,7 +113,7 @@ impl Cell {
             None => self.own.serve(now, out),
             Some(index) => self.others[index].serve(now),
         };
-        self.scheduler.serve(average, tti, mobile, sent as f64 * pdu);
+        self.scheduler.serve(average, tti, mobile, bits(sent));
     }
 
     /// No TTI begins before `now` any more.
@@ -291,7 +289,7 @@ impl Stage for Cell {
             other.bearer.share(config, hsdpa.others_snr(n));
             other.count(now);
         }
-        (self.config, self.hsdpa) = (config.clone(), hsdpa.clone());
+        self.hsdpa = hsdpa.clone();
         self.plan(now);
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::switching::Switching;
 use super::umts::config::{FormatConfig, ReceiverConfig, SenderConfig};
 use super::umts::dch::Dch;
 use super::umts::hs::config::HsdpaConfig;
+use super::umts::hs::framing::Framing;
 use super::umts::ranges;
 use super::values::length;
 use crate::fading::FadingConfig;
@@ -188,10 +189,28 @@ impl RlcConfig {
         self.down.validate().map_err(|invalid| invalid.within("down"))?;
         self.up.validate().map_err(|invalid| invalid.within("up"))?;
         self.rrc.validate().map_err(|invalid| invalid.within("rrc"))?;
+        self.validate_flexible()?;
         let Some(hsdpa) = &self.hsdpa else { return Ok(()) };
         self.down.channel.validate_shared().map_err(|invalid| invalid.within("channel").within("down"))?;
-        let pdu = self.down.format.pdu.as_bytes() as usize;
-        hsdpa.validate(pdu).map_err(|invalid| invalid.within("hsdpa"))
+        hsdpa.validate(Framing::of(&self.down.format)).map_err(|invalid| invalid.within("hsdpa"))
+    }
+
+    /// A flexible PDU size goes with MAC-ehs down and with MAC-i/is up (TS 25.322 §9.2.2.9): blocks of a DCH have the size of
+    /// its transport format.
+    fn validate_flexible(&self) -> Result<(), Invalid> {
+        let down = "a DCH carries blocks of one size: add `hsdpa = {}`, whose MAC-ehs takes PDUs of any size, or leave it out";
+        let up = "the uplink is a DCH, which carries blocks of one size (MAC-i/is on an E-DCH, which takes others, there is \
+                  none here): leave it out";
+        let refused = [
+            ("down", self.down.format.flexible.is_some() && self.hsdpa.is_none(), down),
+            ("up", self.up.format.flexible.is_some(), up),
+        ];
+        match refused.iter().find(|(_, is_there, _)| *is_there) {
+            Some((direction, _, message)) => {
+                Err(Invalid::new("flexible", *message).within("format").within(direction))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -492,6 +511,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_as_the_same() {
+        let flexible = read("hsdpa = {}\ndown.format.flexible = { most = \"126B\", indicators = \"7bit\" }");
         let mut config = RlcConfig::wcdma_64();
         config.down.sender.discard = Discard::Timer {
             timer_discard: Duration::from_secs(2),
@@ -506,7 +526,7 @@ mod tests {
         config.up.queue.bounds.packets = Some(50);
         config.up.receiver.windows = vec![WindowAt { at: Duration::from_secs(1), window: 8 }];
         config.up.receiver.advertise_window = Some(3);
-        for config in [config, RlcConfig::wcdma_384()] {
+        for config in [config, RlcConfig::wcdma_384(), flexible] {
             let text = toml::to_string(&config).unwrap();
             assert_eq!(read(&text), config, "{text}");
             config.validate().unwrap();
@@ -568,6 +588,24 @@ mod tests {
             ("hsdpa = {}\ndown.channel.blocks = [7]", "down.channel.blocks", "HS-DSCH"),
             ("hsdpa = {}\ndown.channel.dch = \"64kbit\"", "down.channel.dch", "HS-DSCH"),
             ("hsdpa = {}\ndown.format.pdu = \"1503B\"", "hsdpa.category", "smaller `format.pdu`"),
+            ("down.format.flexible = {}", "down.format.flexible", "add `hsdpa = {}`"),
+            ("hsdpa = {}\nup.format.flexible = {}", "up.format.flexible", "the uplink is a DCH"),
+            (
+                "hsdpa = {}\ndown.format = { pdu = \"82B\", flexible = {} }",
+                "down.format.pdu",
+                "no size of their own",
+            ),
+            (
+                "hsdpa = {}\ndown.format.flexible.most = \"1506B\"",
+                "down.format.flexible.most",
+                "\"16B\" to \"1505B\"",
+            ),
+            ("hsdpa = {}\ndown.format.flexible.most = \"15B\"", "down.format.flexible.most", "15 octets"),
+            (
+                "hsdpa = {}\ndown.format.flexible = { most = \"127B\", indicators = \"7bit\" }",
+                "down.format.flexible.indicators",
+                "`most = \"126B\"`",
+            ),
         ] {
             let invalid = read(text).validate().unwrap_err();
             assert_eq!(invalid.key, key, "{text}: {invalid}");

@@ -30,9 +30,6 @@ const IP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const FRAMING: usize = 24;
 
-/// TS 25.322 §9.2.2.8: AMD PDUs of up to 126 octets have 7-bit "Length Indicators".
-const LONGEST_WITH_7_BITS: usize = 126;
-
 /// A pcap file of radio PDUs.
 pub(super) struct RadioCapture {
     capture: Capture,
@@ -77,7 +74,7 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out.extend([0, 0]);
 
     match pdu.technology {
-        Technology::Umts => umts_rlc(pdu, out),
+        Technology::Umts { indicators } => umts_rlc(pdu, indicators, out),
     }
 
     let mut pseudo = sum(0, &out[12..IP_HEADER]);
@@ -92,7 +89,7 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
 }
 
 /// The framing that the `umts-rlc` heuristic knows, and the PDU.
-fn umts_rlc(pdu: &RadioPdu, out: &mut Vec<u8>) {
+fn umts_rlc(pdu: &RadioPdu, indicators: u8, out: &mut Vec<u8>) {
     out.extend(b"umts-rlc");
     // Channel type PS DTCH and mode AM: the dissector reassembles, and hands over to IP, only with both.
     out.extend([0x02, 4, 0x03, 2]);
@@ -102,7 +99,7 @@ fn umts_rlc(pdu: &RadioPdu, out: &mut Vec<u8>) {
     // passes for a mobile of its own. 0 is not allowed.
     out.extend((pdu.epoch.wrapping_add(1)).max(1).to_be_bytes());
     out.extend([0x06, (FIRST_BEARER + pdu.stage).min(255) as u8]);
-    out.extend([0x07, if pdu.bytes.len() <= LONGEST_WITH_7_BITS { 1 } else { 2 }]);
+    out.extend([0x07, if indicators == 7 { 1 } else { 2 }]);
     out.push(0x01);
     out.extend(&pdu.bytes);
 }

@@ -58,7 +58,7 @@ fn amd(millis: u64, sn: u16, transmission: u32, lost: bool, packet: u64) -> Radi
         at: Instant::from_millis(millis),
         stage: 1,
         direction: Direction::Down,
-        technology: Technology::Umts,
+        technology: Technology::Umts { indicators: 7 },
         bytes: bytes.into(),
         epoch: 0,
         lost,
@@ -121,7 +121,11 @@ fn wireshark_reads_the_carrier_with_its_checksums_and_the_pdu_in_it() {
     // With 15-bit length indicators, the second of which announces padding.
     let mut long = vec![0; 200];
     long[..4].copy_from_slice(&[0x80, 0x01, 0xff, 0xfe]);
-    capture.pdu(&RadioPdu { bytes: long.into(), ..amd(50, 0, 1, false, 0) }).unwrap();
+    let of_15_bits = RadioPdu { technology: Technology::Umts { indicators: 15 }, ..amd(50, 0, 1, false, 0) };
+    capture.pdu(&RadioPdu { bytes: long.into(), ..of_15_bits.clone() }).unwrap();
+    // Of a flexible size they may be in a short PDU as well.
+    let short = [0x80, 0x09, 0x00, 0x04, 0x45, 0x00];
+    capture.pdu(&RadioPdu { bytes: short.into(), ..of_15_bits }).unwrap();
     capture.finish().unwrap();
 
     let fields = [
@@ -147,6 +151,7 @@ fn wireshark_reads_the_carrier_with_its_checksums_and_the_pdu_in_it() {
         "0.030000000 0x0003 50000 1 1 0 0x00001003 6 4095  ",
         "0.040000000 0x0001 50000 1 1 1 0x00000001 6  74565 ",
         "0.050000000 0x0001 50000 1 1 1 0x00000001 6 0  32767",
+        "0.050000000 0x0001 50000 1 1 1 0x00000001 6 1  2",
     ];
     assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
 }

@@ -6,7 +6,7 @@ use airlink::rlc::umts::hs::scheduler::Scheduling;
 use super::*;
 
 /// RLC for megabits: a window of 2047 PDUs.
-fn cell(hsdpa: HsdpaConfig) -> RlcConfig {
+pub(crate) fn cell(hsdpa: HsdpaConfig) -> RlcConfig {
     let mut config = RlcConfig::wcdma_384();
     config.down.channel.delay = ms(10);
     config.down.sender.window = 2047;
@@ -17,11 +17,11 @@ fn cell(hsdpa: HsdpaConfig) -> RlcConfig {
     RlcConfig { hsdpa: Some(hsdpa), ..config }
 }
 
-fn loud() -> HsdpaConfig {
+pub(crate) fn loud() -> HsdpaConfig {
     HsdpaConfig { snr: "40dB".parse().unwrap(), ..HsdpaConfig::default() }
 }
 
-fn full_buffers(mobiles: u32) -> Option<OthersConfig> {
+pub(crate) fn full_buffers(mobiles: u32) -> Option<OthersConfig> {
     let text = format!("mobiles = {mobiles}\nsource = \"full-buffer\"");
     Some(toml::from_str(&text).unwrap())
 }
@@ -38,7 +38,7 @@ fn fill(run: &mut Run, seconds: u64) {
 }
 
 /// A counter of the path's mobile, 0, or of another one.
-fn of(run: &Run, mobile: usize, pointer: &str) -> u64 {
+pub(crate) fn of(run: &Run, mobile: usize, pointer: &str) -> u64 {
     let stats = run.path.stats();
     let mobile = match mobile.checked_sub(1) {
         None => format!("/radio/down/{pointer}"),
@@ -117,7 +117,7 @@ fn an_idle_cell_asks_for_no_deadline() {
 }
 
 /// Fast enough fading that reports are out of date: HARQ repeats a lot, and gives some up.
-fn bad() -> HsdpaConfig {
+pub(crate) fn bad() -> HsdpaConfig {
     HsdpaConfig {
         fading: Some(FastFading { speed: "50km/h".parse().unwrap(), carrier: "2GHz".parse().unwrap() }),
         cqi_delay: ms(20),

@@ -1,5 +1,6 @@
 //! The RLC bearer as a stage: its rate, its delay, its losses, and what becomes of every packet.
 
+mod flexible;
 mod hsdpa;
 mod random;
 mod rates;

@@ -3,7 +3,8 @@
 use airlink::rlc::config::DirectionConfig;
 use airlink::rlc::rrc::{Begun, Inactivity, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
 use airlink::rlc::switching::{Change, Switching};
-use airlink::rlc::umts::config::{FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
+use airlink::rlc::umts::codec::IndicatorSize;
+use airlink::rlc::umts::config::{FlexibleConfig, FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::dch::Dch;
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
 use airlink::rlc::umts::hs::scheduler::Scheduling;
@@ -111,8 +112,24 @@ fn receivers() -> impl Strategy<Value = ReceiverConfig> {
 
 fn formats() -> impl Strategy<Value = FormatConfig> {
     let sizes = prop::sample::select(vec![16_u64, 17, 42, 82, 126, 127, 300]);
-    (sizes, any::<bool>())
-        .prop_map(|(octets, he_special)| FormatConfig { pdu: Size::bytes(octets), he_special })
+    (sizes, any::<bool>()).prop_map(|(octets, he_special)| FormatConfig {
+        pdu: Size::bytes(octets),
+        he_special,
+        ..FormatConfig::default()
+    })
+}
+
+/// Of a downlink that is shared.
+fn flexible() -> impl Strategy<Value = FlexibleConfig> {
+    let short = FlexibleConfig { most: Size::bytes(42), indicators: IndicatorSize::Bits7 };
+    let most = |octets| FlexibleConfig { most: Size::bytes(octets), ..FlexibleConfig::default() };
+    prop::sample::select(vec![
+        FlexibleConfig::default(),
+        FlexibleConfig::default(),
+        most(16),
+        most(400),
+        short,
+    ])
 }
 
 fn directions() -> impl Strategy<Value = DirectionConfig> {
@@ -268,12 +285,17 @@ proptest! {
         up in directions(),
         rrc in rrcs(),
         hsdpa in prop::option::weighted(0.4, hsdpas()),
+        flexible in prop::option::of(flexible()),
         uplink_is_slow in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let mut config = RlcConfig { down, up, rrc, hsdpa };
         if config.hsdpa.is_some() {
             config.down.channel = ChannelConfig { delay: config.down.channel.delay, ..ChannelConfig::default() };
+            if flexible.is_some() {
+                let he_special = config.down.format.he_special;
+                config.down.format = FormatConfig { flexible, he_special, ..FormatConfig::default() };
+            }
         }
         if uplink_is_slow {
             let errors = config.up.channel.errors;
@@ -333,7 +355,7 @@ proptest! {
         let window = sender.window.max(512);
         let sender = SenderConfig { window, max_rst: 32, ..sender };
         let receiver = ReceiverConfig { window, ..receiver };
-        let format = FormatConfig { pdu: Size::bytes(octets), he_special: false };
+        let format = FormatConfig { pdu: Size::bytes(octets), ..FormatConfig::default() };
         let mut config = RlcConfig::wcdma_384();
         for (direction, p) in [(&mut config.down, p), (&mut config.up, q)] {
             direction.channel.errors = bler(p);

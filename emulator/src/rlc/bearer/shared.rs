@@ -5,9 +5,11 @@ use airwire::time::Instant;
 use super::super::air::{Air, OneLess};
 use super::super::carrier::Carrier;
 use super::super::config::RlcConfig;
+use super::super::umts::entity::{Outgoing, Room};
 use super::super::umts::hs::config::HsdpaConfig;
+use super::super::umts::hs::framing::Framing;
 use super::super::umts::hs::{Link, TTI};
-use super::{Bearer, Lane, of, pull, put_on_air};
+use super::{Bearer, Lane, of, pull, put_on_air, technology};
 use crate::packet::Direction;
 use crate::stage::{NotLive, Outbox};
 
@@ -16,8 +18,8 @@ pub(super) fn carrier(config: &RlcConfig, direction: Direction, snr: f64, seed: 
     let channel = &of(config, direction).channel;
     match &config.hsdpa {
         Some(hsdpa) if direction == Direction::Down => {
-            let pdu = config.down.format.pdu.as_bytes() as usize;
-            Carrier::Shared(Box::new(Link::new(hsdpa, snr, pdu, channel.delay, seed, name)))
+            let framing = Framing::of(&config.down.format);
+            Carrier::Shared(Box::new(Link::new(hsdpa, snr, framing, channel.delay, seed, name)))
         }
         Some(_) | None => Carrier::Dedicated(Air::new(channel, seed, name)),
     }
@@ -54,8 +56,8 @@ impl Bearer {
         [again, new].into_iter().flatten().min()
     }
 
-    /// How many PDUs a block of its could have in the TTI that begins now. `None`: it has nothing to send, or receives too
-    /// badly.
+    /// How many octets of PDUs a block of its could have in the TTI that begins now. `None`: it has nothing to send, or
+    /// receives too badly.
     pub(in crate::rlc) fn bid(&self, now: Instant) -> Option<usize> {
         let Carrier::Shared(link) = &self.lanes.down.air else { return None };
         link.bid(now, self.has_new(now))
@@ -65,7 +67,7 @@ impl Bearer {
         self.shared_from.is_some_and(|from| from <= now) && self.rrc.is_ready(now)
     }
 
-    /// It has the TTI that begins now. Returned are how many PDUs are sent that were not sent before.
+    /// It has the TTI that begins now. Returned are how many octets of PDUs are sent that were not sent before.
     ///
     /// A PDU is put on record when the transmission begins that decides what becomes of its block: of several, the last.
     pub(in crate::rlc) fn serve(&mut self, now: Instant, out: &mut Outbox) -> usize {
@@ -75,13 +77,15 @@ impl Bearer {
         }
         let entity = &mut self.entities.down;
         let Lane { air: Carrier::Shared(link), ledger, .. } = &mut self.lanes.down else { return 0 };
-        let pdus = |room| match entity.blocks_wanted(room) {
-            wanted @ 1.. if has_new => pull(entity, ledger, now, wanted, OneLess::Fits, out),
+        let pdus = |room: Room| match entity.blocks_wanted(room.pdus()) {
+            wanted @ 1.. if has_new => pull(entity, ledger, now, room.at_most(wanted), OneLess::Fits, out),
             _ => Vec::new(),
         };
         let Some(transmission) = link.block(now, pdus) else { return 0 };
-        let sent = transmission.new_pdus;
-        link.transmit(now, transmission, |pdu, lost| put_on_air(Direction::Down, ledger, pdu, lost, out));
+        let sent = transmission.new_octets;
+        let technology = technology(&self.config.down.format);
+        let on_air = |pdu: &Outgoing, lost| put_on_air(Direction::Down, technology, ledger, pdu, lost, out);
+        link.transmit(now, transmission, on_air);
         self.rrc.transmits(now + TTI);
         self.collect(now, out);
         self.schedule(now, out);
@@ -96,7 +100,7 @@ impl Bearer {
 
     /// The most octets that a block of the downlink carries, headers of RLC among them.
     pub(in crate::rlc) fn largest_block(&self) -> u64 {
-        self.lanes.down.air.largest() as u64 * self.config.down.format.pdu.as_bytes()
+        self.wanted_octets(Direction::Down) as u64
     }
 
     /// New settings of the shared downlink, and of how well it is received.

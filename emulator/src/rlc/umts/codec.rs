@@ -11,16 +11,49 @@ pub(crate) use amd::encode_amd;
 pub use rlist::RlistError;
 pub(crate) use rlist::{expand_rlist, push_burst, push_distance};
 
-use super::config::FormatConfig;
 use super::pdu::{Pdu, Reset};
 
 /// How PDUs of one direction are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// "AMD PDU size" in octets, which is fixed; the most that a control PDU has.
+    /// "AMD PDU size" in octets, or the most if it is flexible; the most that a control PDU has.
     pub pdu_size: usize,
+    /// Whether that is the size of every PDU.
+    pub sizing: Sizing,
     /// "Use of the special value of the HE field" is configured (§9.2.2.7): HE = 10 is sent, and understood.
     pub he_special: bool,
+}
+
+/// Whether PDUs have one size (§4.2.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizing {
+    /// "Fixed RLC PDU size": PDUs are filled, with padding where there is nothing else. Their size says how long "Length
+    /// Indicators" are (§9.2.2.8).
+    Fixed,
+    /// "Flexible RLC PDU size": a PDU ends where what it carries ends, and "Length Indicator size" is configured.
+    Flexible(IndicatorSize),
+}
+
+/// "Length Indicator size".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum IndicatorSize {
+    /// 7 bits.
+    #[serde(rename = "7bit")]
+    Bits7,
+    /// 15 bits.
+    #[default]
+    #[serde(rename = "15bit")]
+    Bits15,
+}
+
+impl IndicatorSize {
+    /// Without the E bit.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::Bits7 => 7,
+            Self::Bits15 => 15,
+        }
+    }
 }
 
 /// Why a PDU is discarded (§10.3, §11.3.4.5, §11.3.4.6, §11.3.4.10). The numbers are those of the PDU.
@@ -29,7 +62,7 @@ pub enum DecodeError {
     /// There is no octet to read.
     #[error("no octets at all")]
     Empty,
-    /// §11.3.4.10: an AMD PDU that has not the configured "AMD PDU size".
+    /// §11.3.4.10: an AMD PDU that has not the configured "AMD PDU size", or is larger than the largest.
     #[error("an AMD PDU of {octets} octets where {pdu_size} are configured")]
     AmdSize {
         /// What came.
@@ -123,24 +156,46 @@ impl Format {
     /// offset is as large as a reserved value of a 15-bit indicator.
     pub const SIZES: std::ops::RangeInclusive<usize> = 8..=0x7000;
 
-    /// Octets of a "Length Indicator" with its E bit (§9.2.2.8): 7 bits if the AMD PDU size is ≤ 126 octets, else 15.
-    pub const fn li_octets(self) -> usize {
-        if self.pdu_size <= 126 { 1 } else { 2 }
+    /// "Fixed RLC PDU size", without the special value of HE.
+    pub const fn fixed(pdu_size: usize) -> Self {
+        Self { pdu_size, sizing: Sizing::Fixed, he_special: false }
     }
 
-    /// Octets of an AMD PDU after its header of two octets: "Length Indicators", data and padding.
+    /// How long "Length Indicators" are (§9.2.2.8): with a fixed size 7 bits if that is ≤ 126 octets, else 15.
+    pub const fn indicator_size(self) -> IndicatorSize {
+        match self.sizing {
+            Sizing::Fixed if self.pdu_size <= 126 => IndicatorSize::Bits7,
+            Sizing::Fixed => IndicatorSize::Bits15,
+            Sizing::Flexible(size) => size,
+        }
+    }
+
+    /// Octets of a "Length Indicator" with its E bit.
+    pub const fn li_octets(self) -> usize {
+        (self.indicator_size().bits() as usize + 1) / 8
+    }
+
+    /// Whether PDUs have all the same size.
+    pub const fn is_fixed(self) -> bool {
+        matches!(self.sizing, Sizing::Fixed)
+    }
+
+    /// What `octets` are on the air: with padding, where the size is fixed.
+    fn padded(self, mut octets: Vec<u8>) -> Vec<u8> {
+        if self.is_fixed() {
+            octets.resize(self.pdu_size, 0);
+        }
+        octets
+    }
+
+    /// Octets of the largest AMD PDU after its header of two octets: "Length Indicators", data and padding.
     pub const fn body(self) -> usize {
         self.pdu_size - 2
     }
 }
 
-impl From<&FormatConfig> for Format {
-    fn from(config: &FormatConfig) -> Self {
-        Self { pdu_size: config.pdu.as_bytes() as usize, he_special: config.he_special }
-    }
-}
-
-/// Writes a PDU of exactly `pdu_size` octets. Control PDUs are padded with zeros (§9.2.1.5, §9.2.1.7).
+/// Writes a PDU. With a fixed size it has exactly `pdu_size` octets: control PDUs are padded with zeros (§9.2.1.5,
+/// §9.2.1.7). With a flexible one it has no padding.
 ///
 /// # Panics
 ///
@@ -150,10 +205,9 @@ pub fn encode(pdu: &Pdu, format: Format) -> Vec<u8> {
     match pdu {
         Pdu::Amd(amd) => encode_amd(amd, format),
         Pdu::Status(status) => {
-            let mut octets = sufi::encode(status);
+            let octets = sufi::encode(status);
             assert!(octets.len() <= format.pdu_size, "a STATUS PDU of {} octets", octets.len());
-            octets.resize(format.pdu_size, 0);
-            octets
+            format.padded(octets)
         }
         Pdu::Reset(reset) => encode_reset(*reset, control::RESET, format),
         Pdu::ResetAck(reset) => encode_reset(*reset, control::RESET_ACK, format),
@@ -164,10 +218,7 @@ pub fn encode(pdu: &Pdu, format: Format) -> Vec<u8> {
 fn encode_reset(reset: Reset, pdu_type: u8, format: Format) -> Vec<u8> {
     assert!(reset.hfni < 1 << 20, "HFNI has 20 bits");
     let word = u32::from(pdu_type) << 28 | u32::from(reset.rsn) << 27 | reset.hfni << 4;
-    let mut octets = Vec::with_capacity(format.pdu_size);
-    octets.extend(word.to_be_bytes());
-    octets.resize(format.pdu_size, 0);
-    octets
+    format.padded(word.to_be_bytes().to_vec())
 }
 
 /// Whether it is an AMD PDU (D/C, §9.2.2.1), and no control PDU.
@@ -175,8 +226,8 @@ pub fn is_data(octets: &[u8]) -> bool {
     octets.first().is_some_and(|first| first & 0x80 != 0)
 }
 
-/// Reads a PDU. An AMD PDU must have the configured size; a control PDU may be shorter. What stands in padding is
-/// disregarded (§9.2.2.10).
+/// Reads a PDU. An AMD PDU must have the configured size, if that is fixed; others may be shorter. What stands in padding
+/// is disregarded (§9.2.2.10).
 pub fn decode(octets: &[u8], format: Format) -> Result<Pdu, DecodeError> {
     let first = *octets.first().ok_or(DecodeError::Empty)?;
     if is_data(octets) {

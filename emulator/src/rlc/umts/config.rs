@@ -5,6 +5,7 @@ use airwire::time::Duration;
 use airwire::units::Size;
 use serde::{Deserialize, Serialize};
 
+use super::codec::{Format, IndicatorSize, Sizing};
 use crate::rlc::values::{count, length, off, off_time, optional_length};
 use crate::settings::Invalid;
 
@@ -15,8 +16,23 @@ pub struct FormatConfig {
     /// Octets of every AMD PDU, and of every control PDU with its padding. Default: 42 octets, which are 336 bits,
     /// one transport block: 2 octets of header and 40 of payload.
     pub pdu: Size,
+    /// "Flexible RLC PDU size" (release 7) in place of `pdu`: a PDU ends where what it carries ends. Absent: the size is fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flexible: Option<FlexibleConfig>,
     /// "Use special value of the HE field": HE = 10 tells that an SDU ends with the PDU. Default: false.
     pub he_special: bool,
+}
+
+/// PDUs without padding, up to a largest size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlexibleConfig {
+    /// Octets of the largest PDU. Default: 1505, of which 2 are the header: a data field has 1503 at most (§9.2.2.9), which
+    /// takes a packet of 1500 octets with its "Length Indicator".
+    pub most: Size,
+    /// "Length Indicator size". Default: 15 bits. Choice: 7 bits go with PDUs of up to 126 octets only, since no end could be
+    /// told behind them.
+    pub indicators: IndicatorSize,
 }
 
 /// TS 25.322 §9.6, sending side.
@@ -162,7 +178,13 @@ pub struct WindowAt {
 
 impl Default for FormatConfig {
     fn default() -> Self {
-        Self { pdu: Size::bytes(42), he_special: false }
+        Self { pdu: Size::bytes(42), flexible: None, he_special: false }
+    }
+}
+
+impl Default for FlexibleConfig {
+    fn default() -> Self {
+        Self { most: Size::bytes(LARGEST), indicators: IndicatorSize::default() }
     }
 }
 
@@ -234,8 +256,24 @@ impl Default for ReceiverConfig {
 /// The window sizes that RRC can configure (TS 25.331 §10.3.4.23).
 const WINDOWS: [u16; 16] = [1, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2047, 2560, 3072, 3584, 4095];
 
+/// §9.2.2.9: "the maximum size of the data field of the RLC PDU is 1503 octets". Its header has 2.
+const LARGEST: u64 = 1505;
+
 impl FormatConfig {
+    /// Octets of the largest PDU, or of every PDU if the size is fixed.
+    pub fn most(&self) -> usize {
+        self.flexible.map_or(self.pdu, |flexible| flexible.most).as_bytes() as usize
+    }
+
     pub(in crate::rlc) fn validate(self) -> Result<(), Invalid> {
+        if let Some(flexible) = self.flexible {
+            if self.pdu != Self::default().pdu {
+                let message =
+                    "PDUs have no size of their own with `flexible`, which has `most`: leave it out";
+                return Err(Invalid::new("pdu", message));
+            }
+            return flexible.validate().map_err(|invalid| invalid.within("flexible"));
+        }
         match self.pdu.as_bytes() {
             16..=1503 => Ok(()),
             octets => Err(Invalid::new(
@@ -246,6 +284,35 @@ impl FormatConfig {
                 ),
             )),
         }
+    }
+}
+
+impl FlexibleConfig {
+    fn validate(self) -> Result<(), Invalid> {
+        let octets = self.most.as_bytes();
+        if !(16..=LARGEST).contains(&octets) {
+            let message =
+                format!("a PDU of {octets} octets is not possible: write \"16B\" to \"{LARGEST}B\"");
+            return Err(Invalid::new("most", message));
+        }
+        if self.indicators == IndicatorSize::Bits7 && octets > 126 {
+            let message = format!(
+                "7 bits cannot tell where a packet ends in a PDU of {octets} octets: write \"15bit\", or `most = \"126B\"` \
+                 or less"
+            );
+            return Err(Invalid::new("indicators", message));
+        }
+        Ok(())
+    }
+}
+
+impl From<&FormatConfig> for Format {
+    fn from(config: &FormatConfig) -> Self {
+        let sizing = match config.flexible {
+            None => Sizing::Fixed,
+            Some(FlexibleConfig { indicators, .. }) => Sizing::Flexible(indicators),
+        };
+        Self { pdu_size: config.most(), sizing, he_special: config.he_special }
     }
 }
 

@@ -94,7 +94,7 @@ pub enum SduOutcome {
 /// A PDU for the lower layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The PDU, of the configured size.
+    /// The PDU, of the configured size, or with a flexible one at most that.
     pub octets: Vec<u8>,
     /// What it is.
     pub kind: PduKind,
@@ -102,6 +102,51 @@ pub struct Outgoing {
     /// SN) names an AMD PDU uniquely, for 4096 wraps (4 hours of a full 384 kbit/s) after each of 2^20 resets. Control
     /// PDUs have the epoch of VT(S).
     pub epoch: u32,
+}
+
+/// What the lower layer takes in a TTI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// So many PDUs.
+    Pdus(usize),
+    /// PDUs until they have so many octets: the last one may have more, and is not complete within the TTI.
+    Octets {
+        /// All that there is room for.
+        octets: usize,
+        /// What the lower layer adds to each PDU.
+        header: usize,
+        /// At most so many PDUs.
+        pdus: usize,
+    },
+}
+
+impl Room {
+    /// Whether one more PDU goes with these. `reserved`: others that are still to come.
+    fn takes_another(self, pdus: &[Outgoing], reserved: usize) -> bool {
+        match self {
+            Self::Pdus(most) => pdus.len() + reserved < most,
+            Self::Octets { octets, header, pdus: most } => {
+                let taken: usize = pdus.iter().map(|pdu| header + pdu.octets.len()).sum();
+                taken < octets && pdus.len() + reserved < most
+            }
+        }
+    }
+
+    /// How many PDUs there is room for.
+    pub const fn pdus(self) -> usize {
+        match self {
+            Self::Pdus(pdus) | Self::Octets { pdus, .. } => pdus,
+        }
+    }
+
+    /// The same for fewer PDUs.
+    #[must_use]
+    pub fn at_most(self, most: usize) -> Self {
+        match self {
+            Self::Pdus(pdus) => Self::Pdus(pdus.min(most)),
+            Self::Octets { octets, header, pdus } => Self::Octets { octets, header, pdus: pdus.min(most) },
+        }
+    }
 }
 
 /// What an outgoing PDU is, for whoever accounts for it.
@@ -226,10 +271,10 @@ impl Entity {
         if self.resetting.is_pending() { Activity::ResetPending } else { Activity::DataTransfer }
     }
 
-    /// The PDUs for a TTI that begins now, at most `blocks`. A STATUS PDU that is piggybacked saves a block, which is
-    /// done only if `one_less` says that the TTI can be sent without it.
-    pub fn pull(&mut self, now: Instant, blocks: usize, one_less: OneLess) -> Vec<Outgoing> {
-        let mut pdus = Vec::with_capacity(blocks);
+    /// The PDUs for a TTI that begins now. A STATUS PDU that is piggybacked saves a block, which is done only if `one_less`
+    /// says that the TTI can be sent without it.
+    pub fn pull(&mut self, now: Instant, room: Room, one_less: OneLess) -> Vec<Outgoing> {
+        let mut pdus = Vec::with_capacity(room.pdus());
         if self.unrecoverable {
             return pdus;
         }
@@ -240,7 +285,7 @@ impl Entity {
         // §11.5.2.1: a STATUS PDU that may fit the padding of an AMD PDU. A block is kept for it until it does.
         let mut piggyback = None;
         let mut first_data = 0;
-        while pdus.len() + usize::from(piggyback.is_some()) < blocks {
+        while room.takes_another(&pdus, usize::from(piggyback.is_some())) {
             if let Some(ack) = self.resetting.take_ack() {
                 pdus.push(self.control(&Pdu::ResetAck(ack), PduKind::ResetAck));
             } else if let Some(reset) = self.resetting.take_reset(starts) {

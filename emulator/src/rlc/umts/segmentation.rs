@@ -1,14 +1,17 @@
-//! Segmentation and concatenation of SDUs into AMD PDUs of a fixed size (§9.2.2.8, §9.2.2.9, §11.3.2).
+//! Segmentation and concatenation of SDUs into AMD PDUs (§9.2.2.8, §9.2.2.9, §11.3.2).
 //!
 //! Choice: an AMD PDU is filled when it is about to be sent, not when SDUs come from the upper layer. So it carries as
 //! much as there is by then, and VT(S) is the only PDU that can still change.
+//!
+//! With a fixed size a PDU has padding where SDUs leave room. With a flexible one it ends there. Choice: then SDUs are
+//! concatenated up to the largest size, which §9.2.2.9 leaves open in the downlink: windows count PDUs.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use super::codec::Format;
+use super::codec::{Format, Sizing};
 use super::pdu::{Amd, Previous, Rest, Sn};
 
 /// §9.2.2.8: with "SDU discard with explicit signalling", at most 15 "Length Indicators" indicate ends of SDUs in one
@@ -43,7 +46,8 @@ pub(crate) struct Cut<Id> {
     /// The SDUs whose end it tells, in order. The (i + 1)-th "Length Indicator" is that of the SDU at index i; the
     /// first may be of an SDU that it carries nothing of (LI 0). With HE = 10 there is one SDU, and no indicator.
     pub(crate) ended: Vec<Id>,
-    /// Octets of padding after its "Length Indicator", which a piggybacked STATUS PDU may use (§9.2.2.8).
+    /// Octets behind the data and one more "Length Indicator", which a piggybacked STATUS PDU may use (§9.2.2.8): padding,
+    /// or where the size is flexible what is left up to the largest (§9.2.1.6).
     pub(crate) spare: usize,
 }
 
@@ -68,27 +72,71 @@ pub(crate) struct ResumeAt {
 /// How the rest of an SDU fits the room in a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
-    /// It goes on in the next PDU.
-    GoesOn,
+    /// It goes on in the next PDU, after so many octets.
+    GoesOn(usize),
     /// It ends, and its indicator says so.
     Ends,
+    /// It ends with the PDU, and HE = 10 says so.
+    EndsByHe,
     /// It ends with the PDU; the next one has to say so.
     EndsExactly,
     /// It ends one octet before the end of the PDU, which a 15-bit indicator does not fit; the next one says so.
     EndsOneShort,
 }
 
+/// Where the rest of an SDU comes to lie.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Octets of the PDU that are left for data and indicators.
+    room: usize,
+    /// "Length Indicators" that it has already.
+    indicators: usize,
+    /// Whether another SDU waits behind.
+    more: bool,
+}
+
 impl Fit {
-    /// `rest` octets of an SDU in `room` octets, which are for data and indicators; a "Length Indicator" takes
-    /// `indicator` octets, and the PDU has `indicators` of them. `None`: it does not fit, since it would take the 15th
-    /// indicator and what is behind its end would need another.
-    const fn of(rest: usize, room: usize, indicator: usize, indicators: usize) -> Option<Self> {
-        match room.checked_sub(rest) {
-            None => Some(Self::GoesOn),
-            Some(0) => Some(Self::EndsExactly),
-            Some(left) if left < indicator => Some(Self::EndsOneShort),
-            Some(left) if left >= 2 * indicator && indicators + 1 == MOST_INDICATORS => None,
-            Some(_) => Some(Self::Ends),
+    /// `rest` octets of an SDU. `None`: they do not fit, and the PDU ends before them.
+    const fn of(rest: usize, place: Place, format: Format) -> Option<Self> {
+        let Some(left) = place.room.checked_sub(rest) else { return Some(Self::GoesOn(place.room)) };
+        match format.sizing {
+            Sizing::Fixed => Self::in_fixed(left, place, format),
+            Sizing::Flexible(_) => Self::in_flexible(rest, left, place, format),
+        }
+    }
+
+    /// It leaves `left` octets of a PDU of a fixed size. It does not fit if it would take the 15th indicator and what is
+    /// behind its end would need another.
+    const fn in_fixed(left: usize, place: Place, format: Format) -> Option<Self> {
+        let indicator = format.li_octets();
+        match left {
+            // §11.3.2: HE = 10 where there is no concatenation inside the PDU. With indicators HE is 01.
+            0 if format.he_special && place.indicators == 0 => Some(Self::EndsByHe),
+            0 => Some(Self::EndsExactly),
+            _ if left < indicator => Some(Self::EndsOneShort),
+            _ if left >= 2 * indicator && place.indicators + 1 == MOST_INDICATORS => None,
+            _ => Some(Self::Ends),
+        }
+    }
+
+    /// It leaves `left` octets up to the largest size, and the PDU may end before that.
+    ///
+    /// Choice: where an SDU fits and its indicator does not, its last octet goes into the next PDU, which can say the end.
+    /// "Length Indicator" 0 would do as well; but if nothing else came, it would be alone in a PDU without data.
+    const fn in_flexible(rest: usize, left: usize, place: Place, format: Format) -> Option<Self> {
+        let indicator = format.li_octets();
+        let nothing_follows = !place.more || left < 2 * indicator;
+        if place.indicators == MOST_INDICATORS {
+            return None;
+        }
+        if format.he_special && place.indicators == 0 && nothing_follows {
+            return Some(Self::EndsByHe);
+        }
+        match left {
+            // A single octet behind a 15-bit indicator would count as padding.
+            _ if left < indicator && rest <= indicator => None,
+            _ if left < indicator => Some(Self::GoesOn(rest - 1)),
+            _ => Some(Self::Ends),
         }
     }
 }
@@ -131,7 +179,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
     /// How many PDUs [`cut`](Self::cut) would return now, counted up to `most`.
     pub(crate) fn ready(&self, most: usize) -> usize {
         let indicator = self.format.li_octets();
-        let mut rests = self.waiting.iter().map(|sdu| sdu.octets.len());
+        let mut rests = self.waiting.iter().map(|sdu| sdu.octets.len()).peekable();
         let mut rest = rests.next().map(|octets| octets - self.sent);
         let mut unsaid = self.unsaid.is_some();
         let mut pdus = 0;
@@ -141,14 +189,15 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
             let mut room = self.format.body() - ends * indicator;
             unsaid = false;
             while let Some(octets) = rest.filter(|_| room >= indicator) {
-                let Some(fit) = Fit::of(octets, room, indicator, ends) else { break };
-                if fit == Fit::GoesOn {
-                    rest = Some(octets - room);
+                let place = Place { room, indicators: ends, more: rests.peek().is_some() };
+                let Some(fit) = Fit::of(octets, place, self.format) else { break };
+                if let Fit::GoesOn(taken) = fit {
+                    rest = Some(octets - taken);
                     break;
                 }
                 rest = rests.next();
                 if fit != Fit::Ends {
-                    unsaid = fit == Fit::EndsOneShort || !(self.format.he_special && ends == 0);
+                    unsaid = fit != Fit::EndsByHe;
                     break;
                 }
                 ends += 1;
@@ -180,25 +229,33 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         // `room` is for data and further indicators. §9.2.2.8: a single octet behind an SDU with a 15-bit indicator is
         // not filled.
         while room >= indicator {
+            let place = Place { room, indicators: cut.ended.len(), more: self.waiting.len() > 1 };
             let fits = self.waiting.front().and_then(|sdu| {
                 let rest = &sdu.octets[self.sent..];
-                Some((sdu.id, rest, Fit::of(rest.len(), room, indicator, cut.ended.len())?))
+                Some((sdu.id, rest, Fit::of(rest.len(), place, self.format)?))
             });
             let Some((id, rest, fit)) = fits else {
-                cut.amd.rest = Rest::Padding;
-                cut.spare = room - indicator;
+                if self.format.is_fixed() {
+                    cut.amd.rest = Rest::Padding;
+                }
+                if cut.ended.len() < MOST_INDICATORS {
+                    cut.spare = room - indicator;
+                }
                 break;
             };
-            let taken = rest.len().min(room);
+            let (taken, last) = match fit {
+                Fit::GoesOn(taken) => (taken, false),
+                _ => (rest.len(), true),
+            };
             cut.amd.data.extend(&rest[..taken]);
-            cut.carried.push(Carried { id, first: self.sent == 0, last: fit != Fit::GoesOn });
-            if fit == Fit::GoesOn {
-                self.sent += taken;
-                break;
+            cut.carried.push(Carried { id, first: self.sent == 0, last });
+            self.sent += taken;
+            if last {
+                self.waiting.pop_front();
+                self.sent = 0;
             }
-            self.waiting.pop_front();
-            self.sent = 0;
             match fit {
+                Fit::GoesOn(_) => {}
                 Fit::Ends => {
                     cut.amd.ends.push(cut.amd.data.len() as u16);
                     cut.ended.push(id);
@@ -209,12 +266,11 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
                     cut.amd.data.push(0);
                     self.unsaid = Some((Previous::EndedOneShort, id));
                 }
-                // §11.3.2: HE = 10 where there is no concatenation inside the PDU. With indicators HE is 01.
-                _ if self.format.he_special && cut.ended.is_empty() => {
+                Fit::EndsByHe => {
                     cut.amd.rest = Rest::SduEnd;
                     cut.ended.push(id);
                 }
-                _ => self.unsaid = Some((Previous::EndedExactly, id)),
+                Fit::EndsExactly => self.unsaid = Some((Previous::EndedExactly, id)),
             }
             break;
         }

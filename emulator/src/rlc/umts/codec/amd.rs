@@ -1,6 +1,6 @@
 //! AMD PDUs (§9.2.1.4) with their "Length Indicators" (§9.2.2.8).
 
-use super::{DecodeError, Format, control, sufi};
+use super::{DecodeError, Format, IndicatorSize, control, sufi};
 use crate::rlc::umts::pdu::{Amd, Previous, Rest, Sn};
 
 /// Header Extension Type (§9.2.2.7).
@@ -29,9 +29,9 @@ enum Meaning {
 
 impl Indicators {
     const fn of(format: Format) -> Self {
-        match format.li_octets() {
-            1 => Self { octets: 1, all_ones: 0x7f },
-            _ => Self { octets: 2, all_ones: 0x7fff },
+        match format.indicator_size() {
+            IndicatorSize::Bits7 => Self { octets: 1, all_ones: 0x7f },
+            IndicatorSize::Bits15 => Self { octets: 2, all_ones: 0x7fff },
         }
     }
 
@@ -77,7 +77,7 @@ pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
         "no 7-bit indicator says that an SDU ended one octet short"
     );
 
-    let mut octets = Vec::with_capacity(format.pdu_size);
+    let mut octets = Vec::with_capacity(2 + count * indicators.octets + amd.data.len());
     let he = match amd.rest {
         Rest::SduEnd => {
             assert!(count == 0 && format.he_special, "HE = 10 leaves no place for length indicators");
@@ -103,7 +103,7 @@ pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
     let room = format.pdu_size.checked_sub(octets.len());
     match (&amd.rest, room) {
         (_, None) => panic!("{} octets of data and {count} indicators do not fit", amd.data.len()),
-        (Rest::Nothing | Rest::SduEnd, Some(0)) => {}
+        (Rest::Nothing | Rest::SduEnd, Some(room)) if room == 0 || !format.is_fixed() => {}
         (Rest::Nothing, Some(1)) if ignores_an_octet(indicators, &amd.ends, amd.data.len() + 1) => {}
         (Rest::Nothing | Rest::SduEnd, Some(room)) => panic!("{room} octets of the PDU are not filled"),
         (Rest::Padding, _) => assert_eq!(amd.data.len(), last_end(&amd.ends), "padding within an SDU"),
@@ -114,8 +114,7 @@ pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
             octets.extend(status);
         }
     }
-    octets.resize(format.pdu_size, 0);
-    octets
+    format.padded(octets)
 }
 
 fn last_end(ends: &[u16]) -> usize {
@@ -129,7 +128,9 @@ fn ignores_an_octet(indicators: Indicators, ends: &[u16], room: usize) -> bool {
 }
 
 pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd, DecodeError> {
-    if octets.len() != format.pdu_size {
+    let has_size =
+        if format.is_fixed() { octets.len() == format.pdu_size } else { octets.len() <= format.pdu_size };
+    if !has_size {
         return Err(DecodeError::AmdSize { octets: octets.len(), pdu_size: format.pdu_size });
     }
     let (header, body) = octets.split_first_chunk().ok_or(DecodeError::Truncated)?;

@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::rlc::umts::pdu::{Amd, ListItem, Previous, Rest, Sn, Status, Sufi};
 
-const PDU_42: Format = Format { pdu_size: 42, he_special: false };
+const PDU_42: Format = Format::fixed(42);
 const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };
 /// The smallest PDU with 15-bit indicators, and the largest with 7-bit ones.
-const PDU_127: Format = Format { pdu_size: 127, he_special: false };
-const PDU_126: Format = Format { pdu_size: 126, he_special: false };
+const PDU_127: Format = Format::fixed(127);
+const PDU_126: Format = Format::fixed(126);
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<_> = text.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
@@ -345,7 +345,7 @@ fn any_status(octets: usize) -> impl Strategy<Value = Status> {
 
 fn any_format() -> impl Strategy<Value = Format> {
     let sizes = prop_oneof![Just(42_usize), Just(126), Just(127), 20..400_usize];
-    (sizes, any::<bool>()).prop_map(|(pdu_size, he_special)| Format { pdu_size, he_special })
+    (sizes, any::<bool>()).prop_map(|(pdu_size, he_special)| Format { he_special, ..Format::fixed(pdu_size) })
 }
 
 fn any_amd(format: Format) -> impl Strategy<Value = Amd> {

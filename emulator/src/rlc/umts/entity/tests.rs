@@ -3,6 +3,7 @@
 
 mod ciphering;
 mod discard;
+mod flexible;
 mod hostile;
 mod poll;
 mod reporting;
@@ -14,6 +15,7 @@ mod window;
 use std::collections::VecDeque;
 
 use super::*;
+use crate::rlc::umts::codec::{IndicatorSize, Sizing};
 use crate::rlc::umts::config::{Discard, PollConfig, WindowAt};
 use crate::rlc::umts::pdu::{Amd, Reset};
 
@@ -21,7 +23,8 @@ use crate::rlc::umts::pdu::{Amd, Reset};
 const A: usize = 0;
 const B: usize = 1;
 
-const FORMAT: Format = Format { pdu_size: 42, he_special: false };
+const FORMAT: Format = Format::fixed(42);
+const FLEXIBLE: Format = Format { sizing: Sizing::Flexible(IndicatorSize::Bits15), ..Format::fixed(1505) };
 const TTI: Duration = ms(10);
 /// From the end of a TTI until its PDUs arrive.
 const DELAY: Duration = ms(30);
@@ -87,6 +90,8 @@ type Lose = Box<dyn FnMut(&Seen) -> bool>;
 /// Two entities and the air between them: a TTI grid that they share, four blocks per TTI.
 struct Pair {
     ends: [Entity; 2],
+    /// Of the PDUs that each end sends.
+    formats: [Format; 2],
     now: Instant,
     blocks: usize,
     next_tti: Instant,
@@ -107,6 +112,7 @@ impl Pair {
 
     fn of(a: EntityConfig, b: EntityConfig) -> Self {
         Self {
+            formats: [a.sends, b.sends],
             ends: [a, b].map(|config| Entity::new(config, Instant::ZERO)),
             now: Instant::ZERO,
             blocks: 4,
@@ -187,14 +193,21 @@ impl Pair {
         for from in [A, B] {
             let wanted = self.ends[from].blocks_wanted(self.blocks);
             let discards = self.ends[from].stats().discards;
-            let pdus = self.ends[from].pull(now, self.blocks, OneLess::Fits);
+            let pdus = self.ends[from].pull(now, Room::Pdus(self.blocks), OneLess::Fits);
             assert!(pdus.len() <= self.blocks);
             // A discard or an error that happens only now may leave nothing to send.
             let gave_up = self.ends[from].is_unrecoverable() || self.ends[from].stats().discards > discards;
             assert!(wanted == 0 || !pdus.is_empty() || gave_up);
             for outgoing in pdus {
-                let pdu = decode(&outgoing.octets, FORMAT).expect("an entity sends what can be read");
-                assert_eq!(outgoing.octets.len(), FORMAT.pdu_size);
+                let format = self.formats[from];
+                let pdu = decode(&outgoing.octets, format).expect("an entity sends what can be read");
+                match format.sizing {
+                    Sizing::Fixed => assert_eq!(outgoing.octets.len(), format.pdu_size),
+                    Sizing::Flexible(_) => {
+                        assert!(outgoing.octets.len() <= format.pdu_size);
+                        assert_eq!(encode(&pdu, format), outgoing.octets, "there is padding");
+                    }
+                }
                 let mut seen =
                     Seen { at: now, from, pdu, kind: outgoing.kind, epoch: outgoing.epoch, lost: false };
                 seen.lost = (self.lose)(&seen);
@@ -295,7 +308,7 @@ impl Pair {
 
     /// Hands `pdu` to an end as if the other had sent it.
     fn inject(&mut self, to: usize, pdu: &Pdu) {
-        let octets = encode(pdu, FORMAT);
+        let octets = encode(pdu, self.formats[1 - to]);
         self.ends[to].handle_pdu(self.now, &octets);
         self.collect();
     }

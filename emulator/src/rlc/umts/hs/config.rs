@@ -5,6 +5,7 @@ use airwire::units::{Rate, Size};
 use serde::{Deserialize, Serialize};
 
 use super::cqi::{Category, Cqi};
+use super::framing::Framing;
 use super::scheduler::Scheduling;
 use crate::fading::units::{Decibels, Frequency, Speed};
 use crate::rlc::values::length;
@@ -169,34 +170,39 @@ impl HsdpaConfig {
         Category::of(self.category).expect("the settings were validated")
     }
 
-    /// What the path's mobile has at its mean. `octets`: of a PDU.
-    pub fn remark(&self, octets: usize) -> String {
+    /// What the path's mobile has at its mean.
+    pub fn remark(&self, framing: Framing) -> String {
         let cqi = Cqi::of(self.snr.value());
         let taken = cqi.min(self.mobiles_category().largest);
-        let pdus = taken.pdus(octets);
+        let octets = framing.octets(taken);
+        let has = match framing {
+            Framing::Hs { .. } => format!("{} PDUs", framing.pdus(taken)),
+            Framing::Ehs { .. } => format!("{octets} octets of PDUs"),
+        };
         format!(
-            "at its mean of {} the mobile reports CQI {}: alone in the cell it has {pdus} PDUs in a block of {} bits, {} kbit/s \
+            "at its mean of {} the mobile reports CQI {}: alone in the cell it has {has} in a block of {} bits, {} kbit/s \
              with RLC's headers",
             self.snr,
             cqi.get(),
             taken.block(),
-            pdus * octets * 4 / self.mobiles_category().spacing as usize
+            octets * 4 / self.mobiles_category().spacing as usize
         )
     }
 
-    /// `octets`: of a PDU.
-    pub(in crate::rlc) fn validate(&self, octets: usize) -> Result<(), Invalid> {
+    pub(in crate::rlc) fn validate(&self, framing: Framing) -> Result<(), Invalid> {
         let Some(category) = Category::of(self.category) else {
             return Err(Invalid::new("category", "write 1 to 12 (6: 3.6 Mbit/s, 8: 7.2, 10: 14)"));
         };
-        if category.largest.pdus(octets) == 0 {
+        if let Framing::Hs { pdu } = framing
+            && framing.pdus(category.largest) == 0
+        {
             let message = format!(
-                "its largest block has {} bits: no PDU of {octets} octets fits. Write a smaller `format.pdu`",
+                "its largest block has {} bits: no PDU of {pdu} octets fits. Write a smaller `format.pdu`",
                 category.largest.block()
             );
             return Err(Invalid::new("category", message));
         }
-        self.reaches("snr", self.snr.value(), octets)?;
+        self.reaches("snr", self.snr.value(), framing)?;
         if let Some(fading) = &self.fading {
             fading.validate().map_err(|invalid| invalid.within("fading"))?;
         }
@@ -219,19 +225,22 @@ impl HsdpaConfig {
         let Some(others) = &self.others else { return Ok(()) };
         others.validate().map_err(|invalid| invalid.within("others"))?;
         let within = |invalid: Invalid| Invalid::new("snr", invalid.message).within("others");
-        (0..others.mobiles).try_for_each(|n| self.reaches("snr", self.others_snr(n), octets)).map_err(within)
+        (0..others.mobiles).try_for_each(|n| self.reaches("snr", self.others_snr(n), framing)).map_err(within)
     }
 
     /// Where nothing fades, a mobile that receives too badly for a PDU would wait for ever.
-    fn reaches(&self, key: &str, snr: f64, octets: usize) -> Result<(), Invalid> {
+    fn reaches(&self, key: &str, snr: f64, framing: Framing) -> Result<(), Invalid> {
         if !SNR.contains(&snr) {
             return Err(Invalid::new(key, "from -60dB to 60dB, such as \"10dB\""));
         }
         let cqi = Cqi::of(snr);
-        if self.fading.is_none() && cqi.pdus(octets) == 0 {
+        if self.fading.is_none() && framing.octets(cqi) == 0 {
+            let (takes, smaller) = match framing {
+                Framing::Hs { pdu } => (format!("no PDU of {pdu} octets"), ", or a smaller `format.pdu`"),
+                Framing::Ehs { .. } => ("nothing".to_owned(), ""),
+            };
             let message = format!(
-                "at {snr} dB a mobile reports CQI {}, whose block of {} bits takes no PDU of {octets} octets: write more, \
-                 or a smaller `format.pdu`",
+                "at {snr} dB a mobile reports CQI {}, whose block of {} bits takes {takes}: write more{smaller}",
                 cqi.get(),
                 cqi.block()
             );
@@ -310,14 +319,19 @@ mod tests {
 
     fn refused(text: &str) -> (String, String) {
         let config: HsdpaConfig = toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let invalid = config.validate(42).unwrap_err();
+        let invalid = config.validate(Framing::Hs { pdu: 42 }).unwrap_err();
         (invalid.key, invalid.message)
     }
 
     #[test]
     fn what_is_impossible_is_refused_with_what_is_possible() {
-        HsdpaConfig::default().validate(42).unwrap();
-        assert_eq!(HsdpaConfig::default().validate(1503).unwrap_err().key, "category");
+        let default = |framing| HsdpaConfig::default().validate(framing);
+        default(Framing::Hs { pdu: 42 }).unwrap();
+        assert_eq!(default(Framing::Hs { pdu: 1503 }).unwrap_err().key, "category");
+        default(Framing::Ehs { most: 1505 }).unwrap();
+        let deaf: HsdpaConfig = toml::from_str("snr = \"-16dB\"").unwrap();
+        let invalid = deaf.validate(Framing::Ehs { most: 1505 }).unwrap_err();
+        assert!(invalid.message.ends_with("whose block of 0 bits takes nothing: write more"), "{invalid}");
         for (text, key, wanted) in [
             ("category = 0", "category", "1 to 12"),
             ("category = 13", "category", "1 to 12"),
@@ -365,11 +379,14 @@ mod tests {
 
     #[test]
     fn the_remark_says_what_a_mobile_has_at_its_mean() {
-        let remark = |text: &str| toml::from_str::<HsdpaConfig>(text).unwrap().remark(82);
+        let of = |text: &str, framing| toml::from_str::<HsdpaConfig>(text).unwrap().remark(framing);
+        let remark = |text: &str| of(text, Framing::Hs { pdu: 82 });
         assert!(remark("").starts_with("at its mean of 10dB the mobile reports CQI 26: "));
         assert!(remark("").contains("10 PDUs in a block of 7168 bits, 3280 kbit/s"), "{}", remark(""));
         assert!(remark("category = 1").contains("1093 kbit/s"));
         assert!(remark("category = 10").contains("26 PDUs in a block of 17237 bits, 8528 kbit/s"));
+        let flexible = of("", Framing::Ehs { most: 1505 });
+        assert!(flexible.contains("893 octets of PDUs in a block of 7168 bits, 3572 kbit/s"), "{flexible}");
     }
 
     #[test]

@@ -16,11 +16,6 @@ const SIZES: [u16; 30] = [
     5887, 6554, 7168, 9719, 11418, 14411, 17237, 21754, 23370, 24222, 25558,
 ];
 
-/// VF, Queue ID, TSN, SID, N and F (TS 25.321 §9.2.2).
-const HEADER_BITS: u16 = 21;
-/// "The maximum number of PDUs transmitted in a single TTI" for FDD, by the note on N (TS 25.321 §9.2.2).
-const MOST_PDUS: usize = 70;
-
 /// What a mobile of an HS-DSCH category can receive (TS 25.306 §5.1, and the tables of TS 25.214 §6A.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Category {
@@ -64,19 +59,14 @@ impl Cqi {
         Self((snr / 1.02 + 16.62).floor().min(30.0) as u8)
     }
 
-    /// The smallest block that takes so many PDUs of so many octets each, up to `most`; `most` if there is none.
-    pub fn for_pdus(pdus: usize, octets: usize, most: Self) -> Self {
-        (1..most.0).map(Self).find(|cqi| cqi.pdus(octets) >= pdus).unwrap_or(most)
+    /// The smallest block that takes so many bits, up to `most`; `most` if there is none.
+    pub fn for_bits(bits: usize, most: Self) -> Self {
+        (1..most.0).map(Self).find(|cqi| usize::from(cqi.block()) >= bits).unwrap_or(most)
     }
 
     /// Bits of its transport block.
     pub fn block(self) -> u16 {
         self.0.checked_sub(1).map_or(0, |index| SIZES[usize::from(index)])
-    }
-
-    /// How many MAC-d PDUs of so many octets its block takes.
-    pub fn pdus(self, octets: usize) -> usize {
-        (usize::from(self.block().saturating_sub(HEADER_BITS)) / (8 * octets)).min(MOST_PDUS)
     }
 
     /// How likely its block is lost, received with a signal-to-noise ratio of so many dB. Brouwer et al. have the ratio as a
@@ -131,14 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn blocks_take_what_fits_behind_their_header() {
-        // 21 · 336 + 21 = 7077, 22 · 336 + 21 = 7413.
-        assert_eq!(Cqi(22).pdus(42), 21);
-        assert_eq!([0, 1, 4, 5, 7, 8].map(|cqi| Cqi(cqi).pdus(42)), [0, 0, 0, 1, 1, 2]);
-        assert_eq!(Cqi(30).pdus(42), 70, "76 would fit");
-        assert_eq!(Cqi::for_pdus(1, 42, Cqi(22)).get(), 5);
-        assert_eq!(Cqi::for_pdus(21, 42, Cqi(22)).get(), 22);
-        assert_eq!(Cqi::for_pdus(21, 42, Cqi(30)).get(), 22);
+    fn the_smallest_block_is_chosen_that_takes_what_there_is() {
+        assert_eq!(
+            [1, 137, 138, 7168, 7169].map(|bits| Cqi::for_bits(bits, Cqi(30)).get()),
+            [1, 1, 2, 22, 23]
+        );
+        assert_eq!(Cqi::for_bits(7168, Cqi(22)).get(), 22);
+        assert_eq!(Cqi::for_bits(7169, Cqi(22)).get(), 22, "there is none");
         for category in 1..=12 {
             let largest = Category::of(category).unwrap().largest;
             let block = [7168, 14411, 17237, 25558, 3319];

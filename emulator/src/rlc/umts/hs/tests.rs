@@ -10,9 +10,10 @@ use crate::rlc::umts::entity::PduKind;
 use crate::stages::testing::within_binomial;
 
 const OCTETS: usize = 42;
+const FRAMING: Framing = Framing::Hs { pdu: OCTETS };
 
 fn link(config: &HsdpaConfig, seed: u64) -> Link {
-    Link::new(config, config.snr.value(), OCTETS, Duration::ZERO, seed, "radio/down")
+    Link::new(config, config.snr.value(), FRAMING, Duration::ZERO, seed, "radio/down")
 }
 
 fn pdu(number: u32) -> Outgoing {
@@ -35,8 +36,10 @@ fn saturate(link: &mut Link, ttis: u64) -> Vec<u32> {
             numbers(flight);
         }
         if link.bid(now, true).is_some() {
-            let fill =
-                |room| std::iter::repeat_with(|| pdu(next.replace(next.get() + 1))).take(room).collect();
+            let fill = |room: Room| {
+                let pdus = std::iter::repeat_with(|| pdu(next.replace(next.get() + 1)));
+                pdus.take(room.pdus()).collect()
+            };
             if let Some(transmission) = link.block(now, fill) {
                 link.transmit(now, transmission, |_, _| {});
             }
@@ -100,7 +103,7 @@ fn first_transmissions_are_damaged_as_often_as_the_formula_says() {
 
 impl Link {
     fn largest_now(&self) -> u64 {
-        self.cqi(Instant::ZERO).pdus(OCTETS) as u64
+        FRAMING.pdus(self.cqi(Instant::ZERO)) as u64
     }
 }
 
@@ -134,13 +137,13 @@ fn what_is_left_after_some_transmissions_is_the_product_of_their_losses() {
 fn a_block_is_no_larger_than_what_it_carries_needs() {
     let config = HsdpaConfig { snr: "12dB".parse().unwrap(), ..HsdpaConfig::default() };
     let mut link = link(&config, 1);
-    assert_eq!(link.bid(Instant::ZERO, true), Some(21));
+    assert_eq!(link.bid(Instant::ZERO, true), Some(21 * OCTETS));
     let transmission = link.block(Instant::ZERO, |room| {
-        assert_eq!(room, 21);
+        assert_eq!(room, Room::Pdus(21));
         vec![pdu(0), pdu(1)]
     });
     let transmission = transmission.unwrap();
-    assert_eq!((transmission.block.cqi, transmission.new_pdus), (Cqi::for_pdus(2, OCTETS, Cqi::of(12.0)), 2));
+    assert_eq!(transmission.new_octets, 2 * OCTETS);
     assert_eq!(transmission.block.cqi.block(), 792);
 }
 

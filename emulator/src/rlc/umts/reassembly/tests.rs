@@ -5,10 +5,10 @@ use crate::rlc::umts::codec::Format;
 use crate::rlc::umts::segmentation::Segmenter;
 
 const FORMATS: [Format; 4] = [
-    Format { pdu_size: 42, he_special: false },
-    Format { pdu_size: 42, he_special: true },
-    Format { pdu_size: 127, he_special: false },
-    Format { pdu_size: 127, he_special: true },
+    Format::fixed(42),
+    Format { he_special: true, ..Format::fixed(42) },
+    Format::fixed(127),
+    Format { he_special: true, ..Format::fixed(127) },
 ];
 
 fn sn(value: u16) -> Sn {

@@ -1,13 +1,15 @@
+mod flexible;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::umts::codec::{decode, encode_amd};
+use crate::rlc::umts::codec::{IndicatorSize, decode, encode_amd};
 use crate::rlc::umts::pdu::{Pdu, Status, Sufi};
 use crate::rlc::umts::reassembly::{Delivery, Reassembler};
 
-const PDU_42: Format = Format { pdu_size: 42, he_special: false };
+const PDU_42: Format = Format::fixed(42);
 const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };
-const PDU_130: Format = Format { pdu_size: 130, he_special: false };
+const PDU_130: Format = Format::fixed(130);
 
 impl<Id: Copy> Segmenter<Id> {
     /// Octets that no PDU carries yet.
@@ -155,12 +157,12 @@ fn no_pdu_has_more_than_15_length_indicators() {
     // 14 packets take 42 octets each, 110 are left.
     let mut lengths = vec![40; 14];
     lengths.extend([108, 40]);
-    let cuts = all(&mut with(Format { pdu_size: 700, he_special: false }, &lengths));
+    let cuts = all(&mut with(Format::fixed(700), &lengths));
     assert_eq!((cuts[0].ended.len(), &cuts[0].amd.rest), (15, &Rest::Nothing), "it leaves nothing to pad");
     assert_eq!(cuts[1].ended, [15]);
     // The 15th goes on, and ends in the next PDU.
     lengths[14] = 200;
-    let cuts = all(&mut with(Format { pdu_size: 700, he_special: false }, &lengths));
+    let cuts = all(&mut with(Format::fixed(700), &lengths));
     assert_eq!((cuts[0].ended.len(), cuts[0].amd.data.len()), (14, 670));
     assert_eq!(cuts[1].ended, [14, 15]);
 }
@@ -243,11 +245,26 @@ fn any_lengths(body: usize) -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![3 => prop::collection::vec(lengths, 1..30), 1 => prop::collection::vec(small, 30..60)]
 }
 
-fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
+fn any_fixed() -> impl Strategy<Value = Format> {
     let sizes = prop_oneof![3 => Just(42_usize), 1 => Just(126), 2 => Just(127), 2 => 20..300_usize];
-    (sizes, any::<bool>())
-        .prop_map(|(pdu_size, he_special)| Format { pdu_size, he_special })
-        .prop_flat_map(|format| (Just(format), any_lengths(format.body())))
+    (sizes, any::<bool>()).prop_map(|(pdu_size, he_special)| Format { he_special, ..Format::fixed(pdu_size) })
+}
+
+fn any_flexible() -> impl Strategy<Value = Format> {
+    let sizes = prop_oneof![16..300_usize, Just(126), Just(1505)];
+    (sizes, any::<(bool, bool)>()).prop_map(|(most, (he_special, short))| {
+        let size = if short && most <= 126 { IndicatorSize::Bits7 } else { IndicatorSize::Bits15 };
+        Format { sizing: Sizing::Flexible(size), he_special, ..Format::fixed(most) }
+    })
+}
+
+fn any_flexible_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
+    any_flexible().prop_flat_map(|format| (Just(format), any_lengths(format.body())))
+}
+
+fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
+    let formats = prop_oneof![any_fixed(), any_flexible()];
+    formats.prop_flat_map(|format| (Just(format), any_lengths(format.body())))
 }
 
 /// Encodes and decodes the PDUs, and reassembles them.

@@ -177,7 +177,7 @@ fn any_received() -> impl Strategy<Value = (Sn, Sn, Vec<Gap>)> {
 }
 
 fn on_air(status: &Status, octets: usize) -> Status {
-    let format = Format { pdu_size: octets, he_special: false };
+    let format = Format::fixed(octets);
     match decode(&encode(&Pdu::Status(status.clone()), format), format) {
         Ok(Pdu::Status(status)) => status,
         other => panic!("{status:?} became {other:?}"),

@@ -24,7 +24,7 @@ struct Ciphering(Entity);
 
 impl Ciphering {
     fn pull(&mut self, now: Instant, blocks: usize) -> Vec<Outgoing> {
-        let mut pdus = self.0.pull(now, blocks, OneLess::Fits);
+        let mut pdus = self.0.pull(now, Room::Pdus(blocks), OneLess::Fits);
         for pdu in &mut pdus {
             if let PduKind::Data { sn, hfn, .. } = pdu.kind {
                 cipher(&mut pdu.octets, hfn, sn);

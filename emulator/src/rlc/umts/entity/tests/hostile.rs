@@ -173,7 +173,7 @@ impl Victim {
             }
             Step::Wait { millis } => self.wait(ms(millis)),
             Step::Pull { blocks } => {
-                let pdus = self.entity.pull(self.now, blocks, OneLess::Fits);
+                let pdus = self.entity.pull(self.now, Room::Pdus(blocks), OneLess::Fits);
                 assert!(pdus.len() <= blocks);
                 for pdu in pdus {
                     assert_eq!(pdu.octets.len(), FORMAT.pdu_size);

@@ -169,8 +169,17 @@ fn with_everything_switched_on_nothing_is_lost() {
     }
 }
 
+/// Of all that can be configured.
+fn formats() -> impl proptest::strategy::Strategy<Value = Format> {
+    let short = Format { sizing: Sizing::Flexible(IndicatorSize::Bits7), ..Format::fixed(42) };
+    let flexible = |most| Format { pdu_size: most, ..FLEXIBLE };
+    let formats = [FORMAT, FORMAT, Format::fixed(127), short, flexible(16), flexible(200), FLEXIBLE];
+    let he_special = |format| Format { he_special: true, ..format };
+    proptest::sample::select([formats, formats.map(he_special)].concat())
+}
+
 proptest::proptest! {
-    #![proptest_config(proptest::test_runner::Config::with_cases(48))]
+    #![proptest_config(proptest::test_runner::Config::with_cases(96))]
 
     #[test]
     fn whatever_the_settings_every_sdu_is_accounted_for_once(
@@ -183,8 +192,10 @@ proptest::proptest! {
         epc in proptest::option::of(50_u64..300),
         timer_discard in 50_u64..2_000,
         flags in 0_u8..64,
+        format in formats(),
     ) {
         let mut config = usual();
+        (config.sends, config.receives) = (format, format);
         let flag = |bit: u8| flags >> bit & 1 == 1;
         (config.sender.window, config.receiver.window) = (window, window);
         let timer_mrw = ms(200);

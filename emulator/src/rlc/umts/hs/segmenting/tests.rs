@@ -1,0 +1,199 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::rlc::umts::entity::PduKind;
+
+const EHS: Framing = Framing::Ehs { most: 1505 };
+
+/// Of so many octets, which tell the number.
+fn pdu(number: usize, octets: usize) -> Outgoing {
+    let octets = (0..octets).map(|n| (n * 7 + number * 31) as u8).collect();
+    Outgoing { octets, kind: PduKind::Status, epoch: 0 }
+}
+
+fn cqi(bits: usize) -> Cqi {
+    Cqi::for_bits(bits, Cqi::of(40.0))
+}
+
+/// The SI of each block, and the octets of its parts.
+fn shape(content: &Content) -> (Si, Vec<usize>) {
+    (content.si, content.parts.iter().map(Vec::len).collect())
+}
+
+#[test]
+fn a_pdu_that_does_not_fit_goes_on_in_the_next_block() {
+    let mut segmenter = Segmenter::new(EHS);
+    // 1483 bits: 185 octets, of which TSN and SI take one, and each part two.
+    let block = cqi(1483);
+    let pdus = vec![pdu(0, 20), pdu(1, 500), pdu(2, 30)];
+    let mut blocks = vec![segmenter.fill(block, pdus).unwrap()];
+    assert!(segmenter.has_waiting());
+    while let Some(content) = segmenter.fill(block, Vec::new()) {
+        blocks.push(content);
+    }
+    let expected = [
+        (Si::LastGoesOn, vec![20, 184 - 22 - 2]),
+        (Si::Both, vec![182]),
+        (Si::FirstContinues, vec![500 - 160 - 182, 184 - 2 - 158 - 2]),
+        (Si::FirstContinues, vec![8]),
+    ];
+    // The third has its last part of PDU 1, and the first of PDU 2.
+    let shapes: Vec<_> = blocks.iter().map(shape).collect();
+    assert_eq!(shapes[..2], expected[..2]);
+    assert_eq!(shapes[2], (Si::Both, expected[2].1.clone()));
+    assert_eq!(shapes[3..], expected[3..]);
+    assert_eq!((segmenter.has_waiting(), segmenter.segments), (false, 5));
+    let mut reassembler = Reassembler::default();
+    let mut delivered = Vec::new();
+    for (number, content) in (0..).zip(blocks) {
+        reassembler.receive(number, content, &mut delivered);
+    }
+    assert_eq!(delivered, [pdu(0, 20).octets, pdu(1, 500).octets, pdu(2, 30).octets]);
+    assert_eq!(reassembler.incomplete, 0);
+}
+
+#[test]
+fn rlc_is_asked_for_what_is_left_behind_what_waits() {
+    let mut segmenter = Segmenter::new(EHS);
+    let block = cqi(1483);
+    let room = |octets, pdus| Room::Octets { octets, header: 2, pdus };
+    assert_eq!(segmenter.room(block), room(184, 26));
+    segmenter.fill(block, vec![pdu(0, 300)]).unwrap();
+    assert_eq!(segmenter.room(block), room(184 - 2 - 118, 25));
+}
+
+#[test]
+fn without_one_of_its_parts_a_pdu_is_not_put_together() {
+    let mut segmenter = Segmenter::new(EHS);
+    let block = cqi(1483);
+    let mut blocks: Vec<_> =
+        segmenter.fill(block, vec![pdu(0, 400), pdu(1, 400), pdu(2, 20)]).into_iter().collect();
+    while let Some(content) = segmenter.fill(block, Vec::new()) {
+        blocks.push(content);
+    }
+    assert_eq!(blocks.len(), 5);
+    let sizes = [400, 400, 20];
+    // Parts of PDU 0 are in blocks 0 to 2, of 1 in 2 to 4, of 2 in 4.
+    for (lost, whole, incomplete) in
+        [(0, vec![1, 2], 2), (1, vec![1, 2], 2), (2, vec![2], 3), (3, vec![0, 2], 2), (4, vec![0], 0)]
+    {
+        let mut reassembler = Reassembler::default();
+        let mut delivered = Vec::new();
+        for (number, content) in (0..).zip(&blocks).filter(|(number, _)| *number != lost) {
+            reassembler.receive(number, content.clone(), &mut delivered);
+        }
+        let expected: Vec<_> = whole.iter().map(|number| pdu(*number, sizes[*number]).octets).collect();
+        assert_eq!((delivered, reassembler.incomplete), (expected, incomplete), "without block {lost}");
+    }
+}
+
+/// A TSN comes again after 64 blocks. If 64 in between are lost, the last one before and the first one after have TSNs that
+/// follow each other.
+#[test]
+fn halves_of_two_pdus_are_none_though_their_tsns_follow_each_other() {
+    let content = |si, parts: &[&[u8]]| Content {
+        si,
+        parts: parts.iter().map(|part| part.to_vec()).collect(),
+        pdus: vec![0; parts.len()],
+    };
+    let mut reassembler = Reassembler::default();
+    let mut delivered = Vec::new();
+    reassembler.receive(5, content(Si::LastGoesOn, &[b"half"]), &mut delivered);
+    reassembler.receive(70, content(Si::FirstContinues, &[b"of another", b"whole"]), &mut delivered);
+    assert_eq!(delivered, [b"whole".to_vec()]);
+    assert_eq!(reassembler.incomplete, 2);
+}
+
+#[test]
+fn a_pdu_is_decided_with_the_last_of_its_blocks_and_lost_with_any() {
+    for lost in [None, Some(0), Some(1), Some(2)] {
+        let mut segmenter = Segmenter::new(EHS);
+        let block = cqi(1483);
+        let mut blocks = vec![segmenter.fill(block, vec![pdu(0, 20), pdu(1, 600)]).unwrap()];
+        let mut told = Vec::new();
+        let mut decide = |segmenter: &mut Segmenter, n: usize, content: &Content| {
+            segmenter.decide(content, lost == Some(n), |pdu, lost| told.push((pdu.octets.len(), lost)));
+            std::mem::take(&mut told)
+        };
+        // Before the others are filled.
+        assert_eq!(decide(&mut segmenter, 0, &blocks[0]), [(20, lost == Some(0))]);
+        while let Some(content) = segmenter.fill(block, Vec::new()) {
+            blocks.push(content);
+        }
+        assert_eq!(blocks.len(), 4);
+        // In another order than they were filled.
+        assert_eq!(decide(&mut segmenter, 3, &blocks[3]), []);
+        assert_eq!(decide(&mut segmenter, 1, &blocks[1]), []);
+        assert_eq!(decide(&mut segmenter, 2, &blocks[2]), [(600, lost.is_some())]);
+        assert!(segmenter.undecided.is_empty());
+    }
+}
+
+#[test]
+fn after_a_reset_nothing_waits_and_nothing_is_stored() {
+    let mut segmenter = Segmenter::new(EHS);
+    let block = cqi(1483);
+    let first = segmenter.fill(block, vec![pdu(0, 300)]).unwrap();
+    let mut reassembler = Reassembler::default();
+    let mut delivered = Vec::new();
+    reassembler.receive(0, first.clone(), &mut delivered);
+    segmenter.reset();
+    reassembler.reset();
+    assert!(!segmenter.has_waiting());
+    segmenter.decide(&first, false, |_, _| panic!("nobody asks"));
+    let second = segmenter.fill(block, vec![pdu(1, 30)]).unwrap();
+    assert_eq!(shape(&second), (Si::Complete, vec![30]));
+    reassembler.receive(0, second, &mut delivered);
+    assert_eq!((delivered, reassembler.incomplete), (vec![pdu(1, 30).octets], 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Blocks of any size, some of which are lost: a PDU arrives if none of its blocks was lost, and in its order; and what is
+    /// decided of it is that.
+    #[test]
+    fn whole_pdus_arrive_and_no_others(
+        pdus in prop::collection::vec(1_usize..1506, 1..40),
+        blocks in prop::collection::vec((137_usize..25_559, any::<bool>()), 1..40),
+        loses in 0_u8..4,
+    ) {
+        let mut segmenter = Segmenter::new(EHS);
+        let mut reassembler = Reassembler::default();
+        let mut waiting: VecDeque<_> = pdus.iter().enumerate().map(|(n, octets)| pdu(n, *octets)).collect();
+        let (mut delivered, mut arrived, mut all) = (Vec::new(), Vec::new(), 0);
+        let mut sizes = blocks.iter().cycle();
+        for number in 0.. {
+            let (bits, lost) = *sizes.next().unwrap();
+            let (block, lost) = (cqi(bits), lost && loses == 0);
+            let mut given = Vec::new();
+            if let Room::Octets { octets, header, pdus } = segmenter.room(block) {
+                let mut left = octets;
+                while left > 0 && given.len() < pdus && let Some(pdu) = waiting.pop_front() {
+                    left = left.saturating_sub(header + pdu.octets.len());
+                    given.push(pdu);
+                }
+            }
+            let Some(content) = segmenter.fill(block, given) else { break };
+            let framing = segmenter.framing();
+            prop_assert!(framing.smallest(&content.parts, cqi(25_558)) <= block, "it is too large");
+            prop_assert!(content.parts.len() <= 26);
+            segmenter.decide(&content, lost, |pdu, lost| {
+                all += 1;
+                if !lost {
+                    arrived.push(pdu.octets.clone());
+                }
+            });
+            if !lost {
+                reassembler.receive(number, content, &mut delivered);
+            }
+        }
+        prop_assert_eq!(all, pdus.len());
+        prop_assert_eq!(&delivered, &arrived);
+        if loses > 0 {
+            let sent: Vec<_> = pdus.iter().enumerate().map(|(n, octets)| pdu(n, *octets).octets).collect();
+            prop_assert_eq!(delivered, sent);
+            prop_assert_eq!(reassembler.incomplete, 0);
+        }
+    }
+}
