@@ -25,10 +25,26 @@ down.channel.errors = { model = "independent", bler = "10%" }
 up.channel.errors = { model = "independent", bler = "10%" }
 "#;
 
+/// A downlink with PDUs of a flexible size, which a mobile alone in its cell receives without losses; the uplink as above.
+const FLEXIBLE: &str = r#"
+schema = 1
+description = "a bearer alone, over an HS-DSCH"
+[[stage]]
+kind = "rlc"
+name = "radio"
+hsdpa.snr = "40dB"
+down.format.flexible = {}
+down.sender.poll.poll_sufi = true
+up.channel.errors = { model = "independent", bler = "10%" }
+"#;
+
 /// How `rlc-check` is told the same.
 const DOWN: &str = "tti=10ms,phase=0ms,blocks=1+2+4+8+12,flight=50ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
 const UP: &str =
     "tti=20ms,phase=0ms,blocks=1+2+3+4,flight=60ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
+/// A PDU stands where its last part begins, up to two TTIs after RLC has sent it: so much closer may polls be.
+const FLEXIBLE_DOWN: &str =
+    "tti=2ms,phase=0ms,flight=42ms,pdu=1505,flexible=15bit,window=512,tsp=150ms,poll=200ms,prohibit=96ms";
 
 struct Directory(PathBuf);
 
@@ -56,6 +72,8 @@ fn tshark(pcap: &Path, args: &[&str]) -> String {
         .arg("-r")
         .arg(pcap)
         .args(["-n", "--enable-heuristic", "rlc_udp"])
+        // It takes some packets of the emulator for its own.
+        .args(["--disable-protocol", "rtcp"])
         .args(args)
         .output()
         .expect("this test needs tshark: sh interop/setup.sh test");
@@ -91,8 +109,13 @@ struct Packets {
 
 impl Run {
     fn new(name: &str, settings: &str, check: &str, args: &[&str]) -> Self {
+        let [down, up] = [DOWN, UP].map(|direction| format!("{direction},{check}"));
+        Self::of(name, &format!("{BEARER}{settings}"), &down, &up, args)
+    }
+
+    fn of(name: &str, scenario: &str, down: &str, up: &str, args: &[&str]) -> Self {
         let directory = Directory::new(name);
-        std::fs::write(directory.file("radio.toml"), format!("{BEARER}{settings}")).unwrap();
+        std::fs::write(directory.file("radio.toml"), scenario).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
             .args(["sim", "--json", "--scenario"])
             .arg(directory.file("radio.toml"))
@@ -108,10 +131,9 @@ impl Run {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
         let ended = (summary["seconds"].as_f64().unwrap() * 1e9) as u64;
-        let settings = |direction: &str| format!("{direction},{check}").parse().unwrap();
         let radio = directory.file("radio.pcap");
-        let report =
-            rlc_check::judge(&radio, settings(DOWN), settings(UP), LOST, None, End::At(ended)).unwrap();
+        let [down, up] = [down, up].map(|settings| settings.parse().unwrap());
+        let report = rlc_check::judge(&radio, down, up, LOST, None, End::At(ended)).unwrap();
         println!("{}", report.to_text(5));
         Self { directory, summary, report }
     }
@@ -297,4 +319,63 @@ up.format.pdu = "700B"
         packets.assert_inner_are_of_sent();
         assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
     }
+}
+
+#[test]
+fn wireshark_takes_packets_out_of_pdus_of_a_flexible_size() {
+    for (name, he_special) in [("flexible", false), ("flexible-he", true)] {
+        let run = Run::of(
+            name,
+            &format!("{FLEXIBLE}down.format.he_special = {he_special}\n"),
+            &format!("{FLEXIBLE_DOWN},max-dat=10"),
+            &format!("{UP},max-dat=10"),
+            &["--size", "mix", "--for", "20s", "--down", "poisson:2500kbit", "--up", "poisson:50kbit"],
+        );
+        let fields = tshark(
+            &run.radio(),
+            &["-T", "fields", "-e", "rlc.he", "-e", "rlc.padding", "-Y", "rlc.channel.dir == 1"],
+        );
+        assert!(fields.lines().all(|line| line.split('\t').nth(1).is_none_or(str::is_empty)), "padding");
+        let ends_by_he = fields.lines().filter(|line| line.starts_with('2')).count();
+        assert_eq!(ends_by_he > 500, he_special, "{ends_by_he} PDUs have HE = 10");
+        assert!(tshark(&run.radio(), &["-Y", "rlc.sufi.poll_sn"]).lines().count() > 0);
+        run.assert_behaves();
+        run.assert_no_expert_items();
+        for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
+            assert!(packets.sent.len() > 500);
+            assert_eq!(packets.sent, packets.delivered);
+            packets.assert_inner_are_of_sent();
+            assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
+        }
+    }
+}
+
+/// Without HARQ one block in ten is lost, and with it every PDU of which it has a part.
+#[test]
+fn wireshark_follows_pdus_of_which_a_part_was_lost() {
+    let scenario = FLEXIBLE
+        .replace("hsdpa.snr = \"40dB\"", "hsdpa = { snr = \"3.45dB\", transmissions = 1, t1 = \"10ms\" }");
+    let directory = Directory::new("parts");
+    std::fs::write(directory.file("radio.toml"), scenario).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
+        .args(["sim", "--json", "--size", "mix", "--for", "20s", "--down", "saturate", "--scenario"])
+        .arg(directory.file("radio.toml"))
+        .arg("--radio-pcap")
+        .arg(directory.file("radio.pcap"))
+        .arg("--pcap-fixed")
+        .arg(directory.file("fixed.pcap"))
+        .arg("--pcap-mobile")
+        .arg(directory.file("mobile.pcap"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let hsdpa = &summary["stages"]["radio"]["down"]["hsdpa"];
+    assert!(hsdpa["lost"].as_u64().unwrap() > 100 && hsdpa["incomplete"].as_u64().unwrap() > 100, "{hsdpa}");
+    let run = Run { directory, summary, report: Judgement::default() };
+    let [down, _] = run.packets();
+    down.assert_inner_are_of_sent();
+    assert_eq!(down.sent, down.delivered);
+    let found = down.inner.len() as f64 / down.delivered.len() as f64;
+    assert!(found > 0.99, "{found}");
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use books::*;
 
 use crate::judgement::{Counts, Invariant, Judgement};
-use crate::settings::{Direction, Discard, Time};
+use crate::settings::{Direction, Discard, Sizing, Time};
 use crate::trace::{Pdu, PduKind, Status};
 
 const MODULUS: u64 = 4096;
@@ -149,8 +149,13 @@ impl Checker {
         counts.pdus += 1;
         counts.lost += u64::from(pdu.lost);
         let octets = settings.pdu;
-        self.report.expect(Invariant::Format, pdu.frame, pdu.octets == octets, || {
-            format!("{} octets instead of {octets}", pdu.octets)
+        let fits = match settings.sizing {
+            Sizing::Fixed => pdu.octets == octets,
+            Sizing::Flexible(_) => pdu.octets <= octets && !pdu.padded,
+        };
+        self.report.expect(Invariant::Format, pdu.frame, fits, || {
+            let padded = if pdu.padded { ", some of them padding," } else { "" };
+            format!("{} octets{padded} instead of {octets}", pdu.octets)
         });
         self.report.expect(Invariant::Format, pdu.frame, pdu.objections.is_empty(), || {
             format!("tshark says: {}", pdu.objections)

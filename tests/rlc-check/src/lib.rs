@@ -37,7 +37,7 @@ pub fn judge(
     bearer: Option<u8>,
     end: End,
 ) -> anyhow::Result<Judgement> {
-    let pdus = trace::read(pcap, lost_port, bearer)?;
+    let pdus = trace::read(pcap, lost_port, bearer, [&down, &up])?;
     anyhow::ensure!(!pdus.is_empty(), "no RLC PDUs in {}", pcap.display());
     let mut checker = Checker::new(down, up);
     for pdu in &pdus {

@@ -13,10 +13,11 @@ use rlc_check::settings::{self, Direction, Time};
     name = "rlc-check",
     after_help = "\
 Settings of a direction are those of the sender that pushes data that way, and of the receiver at its other end:
-  tti=10ms blocks=1+2+4+8+12 flight=60ms pdu=42 window=512 max-dat=10 discard=reset|mrw
+  tti=10ms blocks=1+2+4+8+12 flight=60ms pdu=42 flexible=7bit|15bit window=512 max-dat=10 discard=reset|mrw
   tsp=150ms poll=200ms prohibit=100ms bler=0.1 hfn=0
 `flight` is the time from a PDU's transmission to its arrival: a TTI and the channel's delay. The grid of TTIs begins
-with the first PDU of the direction, unless phase=3ms says where (since 1970); `hfn` is the HFN of the first PDU. What is absent is not checked.
+with the first PDU of the direction, unless phase=3ms says where (since 1970); `hfn` is the HFN of the first PDU. With
+`flexible`, the size of its length indicators, `pdu` is the largest size. What is absent is not checked.
 Exit codes: 0 all hold, 1 some do not, 2 usage."
 )]
 struct Cli {

@@ -14,6 +14,15 @@ pub enum Discard {
     Mrw,
 }
 
+/// The "RLC PDU size".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizing {
+    /// Fixed.
+    Fixed,
+    /// Flexible, with "Length Indicators" of so many bits.
+    Flexible(u8),
+}
+
 /// The settings of one direction: of the sender that pushes data that way, and of the receiver at its other end. `None`
 /// is not checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +35,10 @@ pub struct Direction {
     pub blocks: Vec<u16>,
     /// From a PDU's transmission to its arrival.
     pub flight: Time,
-    /// Octets of a PDU.
+    /// Octets of a PDU, or the most.
     pub pdu: usize,
+    /// Whether all PDUs have that size.
+    pub sizing: Sizing,
     /// The sender's window as configured, in PDUs.
     pub window: u64,
     /// The HFN of the first PDU.
@@ -55,6 +66,7 @@ impl FromStr for Direction {
             blocks: Vec::new(),
             flight: 10_000_000,
             pdu: 42,
+            sizing: Sizing::Fixed,
             window: 512,
             hfn: 0,
             max_dat: None,
@@ -73,6 +85,13 @@ impl FromStr for Direction {
                 "phase" => direction.phase = Some(time(value).ok_or_else(bad)?),
                 "flight" => direction.flight = time(value).ok_or_else(bad)?,
                 "pdu" => direction.pdu = value.parse().map_err(|_| bad())?,
+                "flexible" => {
+                    direction.sizing = match value {
+                        "7bit" => Sizing::Flexible(7),
+                        "15bit" => Sizing::Flexible(15),
+                        _ => return Err(bad()),
+                    }
+                }
                 "window" => direction.window = value.parse().map_err(|_| bad())?,
                 "hfn" => direction.hfn = value.parse().map_err(|_| bad())?,
                 "max-dat" => direction.max_dat = Some(value.parse().map_err(|_| bad())?),
@@ -95,6 +114,17 @@ impl FromStr for Direction {
             }
         }
         Ok(direction)
+    }
+}
+
+impl Direction {
+    /// The "Length Indicator" that announces a report (§9.2.2.8) has 7 bits in PDUs of a fixed size up to 126 octets.
+    pub fn announces_report(&self) -> u16 {
+        match self.sizing {
+            Sizing::Fixed if self.pdu <= 126 => 126,
+            Sizing::Flexible(7) => 126,
+            Sizing::Fixed | Sizing::Flexible(_) => 32_766,
+        }
     }
 }
 

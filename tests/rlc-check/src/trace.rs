@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::settings::Time;
+use crate::settings::{Direction, Time};
 
 /// Which way a PDU goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Pdu {
     pub lost: bool,
     /// Its size.
     pub octets: usize,
+    /// Some of them are padding.
+    pub padded: bool,
     /// The U-RNTI, which the capture uses as an epoch.
     pub epoch: u32,
     /// What it carries.
@@ -94,7 +96,7 @@ impl Status {
     }
 }
 
-const FIELDS: [&str; 43] = [
+const FIELDS: [&str; 44] = [
     "frame.number",
     "frame.time_epoch",
     "udp.srcport",
@@ -124,6 +126,7 @@ const FIELDS: [&str; 43] = [
     "_ws.malformed",
     "_ws.expert.message",
     "rlc.li.value",
+    "rlc.padding",
     "rlc.li.reserved",
     "rlc.li.incorrect",
     "rlc.li.too_many",
@@ -141,17 +144,18 @@ const FIELDS: [&str; 43] = [
 ];
 
 /// The fields from this one on are objections to the PDU.
-const OBJECTIONS: usize = 29;
+const OBJECTIONS: usize = 30;
 
 /// UDP header and the framing in front of a PDU.
 const AROUND: usize = 8 + 24;
 
 /// All PDUs of a capture, or those of one radio bearer. PDUs from `lost_port` are those that the channel damaged.
-pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>) -> Result<Vec<Pdu>> {
+/// `settings`: of the downlink and of the uplink.
+pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>, settings: [&Direction; 2]) -> Result<Vec<Pdu>> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(pcap).args(["-n", "--enable-heuristic", "rlc_udp", "-T", "fields"]);
     // Only the RLC is judged, not what its data look like to other dissectors.
-    for protocol in ["tcp", "icmp", "icmpv6", "ipv6"] {
+    for protocol in ["tcp", "icmp", "icmpv6", "ipv6", "rtcp"] {
         tshark.args(["--disable-protocol", protocol]);
     }
     tshark.args(["-E", "separator=|"]);
@@ -168,12 +172,12 @@ pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>) -> Result<Vec<Pdu>>
         if bearer.is_some_and(|bearer| number::<u8>(fields.get(6).copied().unwrap_or("")) != Some(bearer)) {
             continue;
         }
-        pdus.push(pdu(&fields, lost_port).with_context(|| format!("tshark's line `{line}`"))?);
+        pdus.push(pdu(&fields, lost_port, settings).with_context(|| format!("tshark's line `{line}`"))?);
     }
     Ok(pdus)
 }
 
-fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
+fn pdu(fields: &[&str], lost_port: u16, settings: [&Direction; 2]) -> Result<Pdu> {
     ensure!(fields.len() == FIELDS.len(), "{} fields instead of {}", fields.len(), FIELDS.len());
     let field = |name: &str| {
         let index = FIELDS.iter().position(|field| *field == name).expect("a field that is asked for");
@@ -182,11 +186,12 @@ fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
     // The field may be there for the carrier and for the packet inside; the carrier's comes first.
     let outer = |name: &str| field(name).split(',').next().unwrap_or("");
     let octets = number::<usize>(outer("udp.length")).context("no UDP length")?.saturating_sub(AROUND);
+    let way = if field("rlc.channel.dir") == "1" { Way::Down } else { Way::Up };
     let kind = match (field("rlc.dc"), field("rlc.ctrl_pdu_type")) {
         ("1", _) => {
             let sn = number(field("rlc.seq")).context("no sequence number")?;
-            // In PDUs of more than 126 octets, length indicators have 15 bits, and 126 is an ordinary one.
-            let announced = if octets <= 126 { "126" } else { "32766" };
+            // Where length indicators have 15 bits, 126 is an ordinary one.
+            let announced = settings[way as usize].announces_report().to_string();
             let piggybacked = field("rlc.li.value").split(',').any(|value| value == announced);
             let piggybacked = piggybacked.then(|| status(&field)).transpose()?;
             PduKind::Data { sn, poll: field("rlc.p") == "1", piggybacked }
@@ -207,9 +212,10 @@ fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
     Ok(Pdu {
         frame: number(field("frame.number")).context("no frame number")?,
         at: nanoseconds(field("frame.time_epoch")).context("no time")?,
-        way: if field("rlc.channel.dir") == "1" { Way::Down } else { Way::Up },
+        way,
         lost: number(outer("udp.srcport")) == Some(lost_port),
         octets,
+        padded: !field("rlc.padding").is_empty(),
         epoch,
         kind,
         inside: if objections.is_empty() { inside } else { String::new() },
@@ -313,9 +319,14 @@ fn nanoseconds(text: &str) -> Option<Time> {
 mod tests {
     use super::*;
 
+    fn parsed_as(line: &str, settings: &str) -> Pdu {
+        let none = "|".repeat(FIELDS.len() - OBJECTIONS + 1);
+        let settings: Direction = settings.parse().unwrap();
+        pdu(&format!("{line}{none}").split('|').collect::<Vec<_>>(), 50_002, [&settings; 2]).unwrap()
+    }
+
     fn parsed(line: &str) -> Pdu {
-        let none = "|".repeat(FIELDS.len() - OBJECTIONS);
-        pdu(&format!("{line}{none}").split('|').collect::<Vec<_>>(), 50_002).unwrap()
+        parsed_as(line, "pdu=42")
     }
 
     #[test]
@@ -336,13 +347,14 @@ mod tests {
 
     #[test]
     fn li_126_announces_a_report_among_7_bit_indicators_only() {
-        let li_126 = |octets: usize| {
-            let around = format!("1|1.000000020|50000|{}|1|0x00000001|5|1|2|0|", octets + AROUND);
-            parsed(&format!("{around}||||||||||||||||||126")).kind
+        let li_126 = |settings: &str| {
+            let around = format!("1|1.000000020|50000|{}|1|0x00000001|5|1|2|0|", 126 + AROUND);
+            parsed_as(&format!("{around}||||||||||||||||||126"), settings).kind
         };
         let empty = PduKind::Data { sn: 2, poll: false, piggybacked: Some(Status::default()) };
-        assert_eq!(li_126(126), empty);
-        assert_eq!(li_126(127), PduKind::Data { sn: 2, poll: false, piggybacked: None });
+        let none = PduKind::Data { sn: 2, poll: false, piggybacked: None };
+        assert_eq!([li_126("pdu=126"), li_126("pdu=127")], [empty.clone(), none.clone()]);
+        assert_eq!([li_126("pdu=126,flexible=7bit"), li_126("pdu=1505,flexible=15bit")], [empty, none]);
     }
 
     #[test]

@@ -24,6 +24,7 @@ fn pdu(at: Time, way: Way, kind: PduKind) -> Pdu {
         way,
         lost: false,
         octets: 42,
+        padded: false,
         epoch: 1,
         kind,
         objections: String::new(),
