@@ -808,6 +808,7 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ("### `rlc`: `sender.poll`", "rlc", "down.sender.poll", &[""]),
     ("### `rlc`: `receiver`", "rlc", "down.receiver", &[""]),
     ("### `rlc`: `format`", "rlc", "down.format", &[""]),
+    ("### `rlc`: `format.flexible`", "rlc", "down.format.flexible", &[""]),
     ("### `rlc`: `channel`", "rlc", "down.channel", &[""]),
     (
         "### `rlc`: `channel.switching`",
@@ -852,6 +853,8 @@ fn with(kind: &str, path: &str, settings: &str) -> String {
         "down.sender.discard" | "down.channel.errors" | "down.channel.switching" if settings.is_empty() => {
             "down = {}".to_owned()
         }
+        // It goes with a downlink that is shared.
+        "down.format.flexible" => format!("hsdpa = {{}}\n{path} = {{ {settings} }}"),
         _ => format!("{path} = {{ {settings} }}"),
     };
     format!("{}[[stage]]\nkind = 'link'\nname = 'end'", stage(kind, &settings))
