@@ -9,32 +9,32 @@
 //!
 //! A downlink that mobiles share has its TTIs from the cell (`shared`).
 
+mod live;
+mod renewal;
+mod sending;
+mod settling;
 mod shared;
+pub(super) mod statistics;
 
 use std::any::Any;
 
 use airwire::rng::Stream;
 use airwire::time::Instant;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::air::OneLess;
 use super::carrier::Carrier;
 use super::cell::Cell;
 use super::config::{DirectionConfig, RlcConfig};
 use super::incidents::Told;
 use super::ledger::Ledger;
-use super::rrc::{Begun, Readiness, Rrc, Sides};
+use super::rrc::{Readiness, Rrc};
 use super::switching::Switcher;
-use super::umts::codec::Format;
-use super::umts::config::{Discard, FormatConfig};
-use super::umts::dch::Dch;
 use crate::packet::{Direction, Packet, PerDirection};
-use crate::rlc::umts::entity::{
-    Entity, EntityConfig, Incoming, Outgoing, PduKind, Room, SduId, SduOutcome, TimersStart,
-};
+use crate::rlc::umts::entity::{Entity, EntityConfig, Incoming, Outgoing, Room, TimersStart};
 use crate::settings::{Invalid, Position, Settings};
-use crate::stage::{Event, Mishap, NotLive, Outbox, RadioPdu, Stage, Technology, Why};
+use crate::stage::{Event, Mishap, NotLive, Outbox, Stage, Why};
 use crate::stages::queue::Queue;
+use sending::{pull, put_on_air, submit, technology};
 
 /// An SDU is an IP packet: longer ones do not exist.
 const LONGEST: usize = 65_535;
@@ -231,52 +231,6 @@ impl Bearer {
         self.reestablish(now, out);
     }
 
-    /// RRC starts RLC anew, if it is time.
-    fn reestablish(&mut self, now: Instant, out: &mut Outbox) {
-        let Some(sides) = self.rrc.due(now) else { return };
-        // Choice: while a RESET has no answer, nobody knows whether the peer has reset both directions. So both start anew.
-        let resets = self.entities.iter().any(|(_, entity)| entity.is_resetting());
-        let sides = if resets { Sides::Both } else { sides };
-        self.reestablished += 1;
-        out.befall(Mishap::RlcReestablished);
-        // What is on its way has numbers of before, STATUS PDUs about the other direction too.
-        for direction in Direction::BOTH {
-            self.lanes[direction].air.clear();
-        }
-        let hfn = self.start_value();
-        let directions = match sides {
-            Sides::Both => &Direction::BOTH[..],
-            Sides::Down => &[Direction::Down],
-            Sides::Up => &[Direction::Up],
-        };
-        match directions {
-            [direction] => {
-                self.entities[*direction].reestablish_transmitting(now, hfn);
-                self.entities[direction.reversed()].reestablish_receiving(now, hfn);
-            }
-            _ => Direction::BOTH
-                .into_iter()
-                .for_each(|direction| self.entities[direction].reestablish(now, hfn)),
-        }
-        match self.rrc.begun() {
-            Begun::Lost => {}
-            Begun::Requeued => directions.iter().for_each(|direction| self.requeue(now, *direction, out)),
-        }
-        self.settle_packets(out);
-    }
-
-    /// After `direction` has started anew: what has not arrived is to be transmitted from its beginning.
-    fn requeue(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        self.settle_outcomes(direction, Begun::Requeued, out);
-        let entity = &mut self.entities[direction];
-        entity.withdraw();
-        self.lanes[direction].ledger.begin_again(now, |number, since, octets| {
-            entity.submit(since, SduId(number), octets.to_vec());
-        });
-        // Timer_Discard of what waited longer than it allows.
-        entity.handle_deadline(now);
-    }
-
     /// Changes the rate of this direction, if it is time.
     fn switch(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         let Lane { air, switcher, .. } = &mut self.lanes[direction];
@@ -300,54 +254,6 @@ impl Bearer {
     /// What there is to say about the end that sends in `direction`.
     fn end(&self, direction: Direction) -> EntityConfig {
         end(&self.config, direction, &self.lanes)
-    }
-
-    /// TS 25.331 §8.5.9: RRC configures START, two more than the highest HFN of the bearer.
-    fn start_value(&self) -> u32 {
-        2 + self.entities.iter().map(|(_, entity)| entity.highest_hfn()).max().unwrap_or(0)
-    }
-
-    fn settle_packets(&mut self, out: &mut Outbox) {
-        for direction in Direction::BOTH {
-            let Lane { ledger, counters, .. } = &mut self.lanes[direction];
-            while let Some(octets) = self.entities[direction.reversed()].poll_sdu() {
-                match ledger.deliver(&octets) {
-                    Some(packet) => {
-                        counters.delivered += 1;
-                        counters.delivered_bytes += packet.len() as u64;
-                        out.forward(packet);
-                    }
-                    None => counters.foreign += 1,
-                }
-            }
-            // What a failed sender gave up may still be on the air, and arrive until RLC starts anew.
-            if !self.entities[direction].is_unrecoverable() {
-                self.settle_outcomes(direction, Begun::Lost, out);
-            }
-        }
-    }
-
-    /// `begun`: what becomes of packets that a reset, or RLC's start anew, took.
-    fn settle_outcomes(&mut self, direction: Direction, begun: Begun, out: &mut Outbox) {
-        let Lane { ledger, counters, .. } = &mut self.lanes[direction];
-        while let Some((SduId(number), outcome)) = self.entities[direction].poll_outcome() {
-            if outcome == SduOutcome::Reset && begun == Begun::Requeued {
-                continue;
-            }
-            let Some(packet) = ledger.settle(number) else { continue };
-            let why = match outcome {
-                // It was delivered, under the name of an earlier packet of the same octets, which was given up.
-                SduOutcome::Acknowledged | SduOutcome::Discarded => {
-                    counters.rlc_discard += 1;
-                    Why::RlcDiscard
-                }
-                SduOutcome::Reset => {
-                    counters.rlc_reset += 1;
-                    Why::RlcReset
-                }
-            };
-            out.drop(packet, why);
-        }
     }
 
     /// After every call: when the next one is wanted.
@@ -386,43 +292,6 @@ impl Bearer {
             self.deadline = deadlines.into_iter().flatten().min();
         }
     }
-
-    /// What cannot change while PDUs of the old kind are on the air, or windows are in use.
-    fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), NotLive> {
-        let old = of(&self.config, direction);
-        let at_both_ends = "both ends have to agree on it: start the link anew";
-        // A discard needs one more sequence number than the window has, and 4095 may be in use.
-        let resets =
-            |config: &DirectionConfig| matches!(config.sender.discard, Discard::ResetAfterMaxDat { .. });
-        let cannot_discard = new.sender.window == 4095 && resets(old) && !resets(new);
-        let fixed = [
-            ("format.pdu", old.format.pdu != new.format.pdu, at_both_ends),
-            ("format.flexible", old.format.flexible != new.format.flexible, at_both_ends),
-            ("format.he_special", old.format.he_special != new.format.he_special, at_both_ends),
-            ("sender.window", old.sender.window != new.sender.window, at_both_ends),
-            (
-                "sender.discard",
-                cannot_discard,
-                "a window of 4095 may be in use up to the last number, and a discard takes another one: start the \
-                 link anew",
-            ),
-            ("receiver.window", old.receiver.window != new.receiver.window, at_both_ends),
-            (
-                "receiver.in_sequence",
-                old.receiver.in_sequence != new.receiver.in_sequence,
-                "packets that wait for their turn would be in disorder: start the link anew",
-            ),
-            (
-                "channel.phase",
-                old.channel.phase != new.channel.phase,
-                "the grid of TTIs is laid out once: start the link anew",
-            ),
-        ];
-        match fixed.iter().find(|(_, changed, _)| *changed) {
-            Some((setting, _, why)) => Err(NotLive::new(format!("{direction}.{setting}"), *why)),
-            None => Ok(()),
-        }
-    }
 }
 
 fn of(config: &RlcConfig, direction: Direction) -> &DirectionConfig {
@@ -447,116 +316,6 @@ fn end(config: &RlcConfig, direction: Direction, lanes: &PerDirection<Lane>) -> 
         sends: (&sends.format).into(),
         receives: (&receives.format).into(),
         incoming: Incoming { tti: back.tti(), blocks: back.largest() as u16 },
-    }
-}
-
-/// What an entity counts as the sender of its direction. `configured`: its window, unless it was told another one.
-fn sender_stats(entity: &Entity, configured: u16) -> Value {
-    let stats = entity.stats();
-    let window = entity.window();
-    json!({
-        "window": (window < configured).then_some(window),
-        "windows_taken": stats.windows_taken,
-        "pdus_new": stats.pdus_new,
-        "pdus_resent": stats.pdus_resent,
-        "poll_retransmissions": stats.poll_retransmissions,
-        "polls": stats.polls,
-        "timer_poll_expiries": stats.timer_poll_expiries,
-        "nacks": stats.nacks,
-        "nacks_ignored": stats.nacks_ignored,
-        "window_full": stats.window_full,
-        "window_stalls": stats.window_stalls,
-        "statuses_received": stats.statuses_received,
-        "statuses_refused": stats.statuses_refused,
-        "resets": stats.resets(),
-        "resets_max_dat": stats.resets_max_dat,
-        "resets_max_mrw": stats.resets_max_mrw,
-        "resets_erroneous_sn": stats.resets_erroneous_sn,
-        "reset_pdus": stats.reset_pdus,
-        "unrecoverable_errors": stats.unrecoverable_errors,
-        "discards": stats.discards,
-        "mrws_sent": stats.mrws_sent,
-        "sdus_discarded": stats.sdus_discarded,
-        "sdus_reset": stats.sdus_reset,
-    })
-}
-
-/// What the entity at the other end of this direction counts as its receiver.
-pub(super) fn receiver_stats(entity: &Entity) -> Value {
-    let (stats, faults) = (entity.stats(), entity.faults());
-    json!({
-        "windows_told": stats.windows_told,
-        "faults": faults,
-        "pdus_received": stats.pdus_received,
-        "duplicates": stats.duplicates,
-        "outside_window": stats.outside_window,
-        "polled": stats.polled,
-        "statuses_sent": stats.statuses_sent,
-        "piggybacked": stats.piggybacked,
-        "mrws_received": stats.mrws_received,
-        "mrws_obsolete": stats.mrws_obsolete,
-        "decode_errors": stats.decode_errors,
-        "ignored": stats.ignored,
-    })
-}
-
-/// The entity gets a packet that waits since then.
-fn submit(entity: &mut Entity, ledger: &mut Ledger, since: Instant, packet: Packet) {
-    let octets = packet.bytes.clone();
-    let number = ledger.submit(since, packet);
-    entity.submit(since, SduId(number), octets);
-}
-
-/// The PDUs for a TTI that begins now.
-fn pull(
-    entity: &mut Entity,
-    ledger: &mut Ledger,
-    begins: Instant,
-    room: Room,
-    one_less: OneLess,
-    out: &mut Outbox,
-) -> Vec<Outgoing> {
-    let pdus = entity.pull(begins, room, one_less);
-    if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
-        let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
-        ledger.begin_through(*last, begun);
-    }
-    pdus
-}
-
-fn technology(format: &FormatConfig) -> Technology {
-    Technology::Umts { indicators: Format::from(format).indicator_size().bits() }
-}
-
-fn put_on_air(
-    direction: Direction,
-    technology: Technology,
-    ledger: &Ledger,
-    pdu: &Outgoing,
-    lost: bool,
-    out: &mut Outbox,
-) {
-    out.radio(|at, stage| RadioPdu {
-        at,
-        stage,
-        direction,
-        technology,
-        bytes: pdu.octets.as_slice().into(),
-        epoch: pdu.epoch,
-        lost,
-        transmission: match pdu.kind {
-            PduKind::Data { transmission, .. } => transmission,
-            PduKind::Status | PduKind::Reset | PduKind::ResetAck => 1,
-        },
-        packets: sdus(pdu).iter().filter_map(|SduId(number)| Some(ledger.packet(*number)?.id)).collect(),
-    });
-}
-
-/// The packets of which it carries octets.
-fn sdus(pdu: &Outgoing) -> &[SduId] {
-    match &pdu.kind {
-        PduKind::Data { sdus, .. } => sdus,
-        PduKind::Status | PduKind::Reset | PduKind::ResetAck => &[],
     }
 }
 
@@ -624,83 +383,10 @@ impl Stage for Bearer {
     }
 
     fn stats(&self) -> Value {
-        let direction = |direction: Direction| {
-            let Lane { air, front, ledger, counters, switcher: _, told: _ } = &self.lanes[direction];
-            let (waiting, waiting_bytes) = ledger.waiting();
-            let blocks = air.counters();
-            let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
-            let mut stats = json!({
-                "packets": counters.packets,
-                "bytes": counters.bytes,
-                "delivered": counters.delivered,
-                "delivered_bytes": counters.delivered_bytes,
-                "queue_full": counters.queue_full,
-                "rlc_discard": counters.rlc_discard,
-                "rlc_reset": counters.rlc_reset,
-                "refused": counters.refused,
-                "foreign": counters.foreign,
-                "queue_packets": waiting + front.len(),
-                "queue_bytes": waiting_bytes + front.bytes(),
-                "held": ledger.held() + front.len(),
-                "rate": air.rate().map(Dch::name),
-                "ttis": blocks.ttis,
-                "blocks": blocks.blocks,
-                "blocks_lost": blocks.lost,
-                "blocks_lost_in_outage": blocks.lost_in_outage,
-                "bler": bler,
-                "sender": sender_stats(&self.entities[direction], of(&self.config, direction).sender.window),
-                "receiver": receiver_stats(&self.entities[direction.reversed()]),
-            });
-            if !front.is_drop_tail() {
-                stats["queue"] = front.stats();
-            }
-            stats
-        };
-        let mut down = direction(Direction::Down);
-        if let Carrier::Shared(link) = &self.lanes.down.air {
-            down["hsdpa"] = link.stats();
-        }
-        json!({
-            "down": down,
-            "up": direction(Direction::Up),
-            "reestablished": self.reestablished,
-        })
+        self.statistics()
     }
 
     fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
-        let Some(config) = settings.downcast_ref::<RlcConfig>() else {
-            return Err(NotLive::new("kind", "another kind of stage takes a new link"));
-        };
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
-        for direction in Direction::BOTH {
-            self.check(direction, of(config, direction))?;
-        }
-        shared::check(self.config.hsdpa.as_ref(), config.hsdpa.as_ref())?;
-        let old = std::mem::replace(&mut self.config, config.clone());
-        self.rrc.reconfigure(now, config.rrc.clone());
-        for direction in Direction::BOTH {
-            let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
-            let lane = &mut self.lanes[direction];
-            if let Carrier::Dedicated(air) = &mut lane.air {
-                air.reconfigure(now, channel);
-            }
-            lane.ledger.set_bounds(queue.bounds);
-            lane.front.reconfigure(now, *queue, out);
-            if of(&old, direction).channel.switching != channel.switching {
-                lane.switcher = Switcher::new(channel.switching.clone(), now);
-            }
-        }
-        self.adapt_entities(now);
-        for direction in Direction::BOTH {
-            let Lane { front, ledger, .. } = &mut self.lanes[direction];
-            while front.is_drop_tail()
-                && let Some((waited, packet)) = front.pop(now, out)
-            {
-                submit(&mut self.entities[direction], ledger, now - waited, packet);
-            }
-        }
-        self.collect(now, out);
-        self.schedule(now, out);
-        Ok(())
+        self.adopt(now, settings, out)
     }
 }

@@ -56,7 +56,7 @@ mod tests {
     use airwire::time::Instant;
 
     use super::*;
-    use crate::rlc::bearer::receiver_stats;
+    use crate::rlc::bearer::statistics::receiver_stats;
     use crate::rlc::config::RlcConfig;
     use crate::rlc::umts::codec::encode;
     use crate::rlc::umts::entity::{EntityConfig, Incoming, TimersStart};

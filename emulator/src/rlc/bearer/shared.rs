@@ -9,7 +9,8 @@ use super::super::umts::entity::{Outgoing, Room};
 use super::super::umts::hs::config::HsdpaConfig;
 use super::super::umts::hs::framing::Framing;
 use super::super::umts::hs::{Link, TTI};
-use super::{Bearer, Lane, of, pull, put_on_air, technology};
+use super::sending::{pull, put_on_air, technology};
+use super::{Bearer, Lane, of};
 use crate::packet::Direction;
 use crate::stage::{NotLive, Outbox};
 

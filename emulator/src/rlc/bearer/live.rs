@@ -1,0 +1,95 @@
+//! Settings that change under way.
+
+use std::any::Any;
+
+use airwire::time::Instant;
+
+use super::sending::submit;
+use super::{Bearer, Lane, of, shared};
+use crate::packet::Direction;
+use crate::rlc::carrier::Carrier;
+use crate::rlc::config::{DirectionConfig, RlcConfig};
+use crate::rlc::switching::Switcher;
+use crate::rlc::umts::config::Discard;
+use crate::stage::{NotLive, Outbox};
+
+impl Bearer {
+    pub(super) fn adopt(
+        &mut self,
+        now: Instant,
+        settings: &dyn Any,
+        out: &mut Outbox,
+    ) -> Result<(), NotLive> {
+        let Some(config) = settings.downcast_ref::<RlcConfig>() else {
+            return Err(NotLive::new("kind", "another kind of stage takes a new link"));
+        };
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
+        for direction in Direction::BOTH {
+            self.check(direction, of(config, direction))?;
+        }
+        shared::check(self.config.hsdpa.as_ref(), config.hsdpa.as_ref())?;
+        let old = std::mem::replace(&mut self.config, config.clone());
+        self.rrc.reconfigure(now, config.rrc.clone());
+        for direction in Direction::BOTH {
+            let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
+            let lane = &mut self.lanes[direction];
+            if let Carrier::Dedicated(air) = &mut lane.air {
+                air.reconfigure(now, channel);
+            }
+            lane.ledger.set_bounds(queue.bounds);
+            lane.front.reconfigure(now, *queue, out);
+            if of(&old, direction).channel.switching != channel.switching {
+                lane.switcher = Switcher::new(channel.switching.clone(), now);
+            }
+        }
+        self.adapt_entities(now);
+        for direction in Direction::BOTH {
+            let Lane { front, ledger, .. } = &mut self.lanes[direction];
+            while front.is_drop_tail()
+                && let Some((waited, packet)) = front.pop(now, out)
+            {
+                submit(&mut self.entities[direction], ledger, now - waited, packet);
+            }
+        }
+        self.collect(now, out);
+        self.schedule(now, out);
+        Ok(())
+    }
+
+    /// What cannot change while PDUs of the old kind are on the air, or windows are in use.
+    fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), NotLive> {
+        let old = of(&self.config, direction);
+        let at_both_ends = "both ends have to agree on it: start the link anew";
+        // A discard needs one more sequence number than the window has, and 4095 may be in use.
+        let resets =
+            |config: &DirectionConfig| matches!(config.sender.discard, Discard::ResetAfterMaxDat { .. });
+        let cannot_discard = new.sender.window == 4095 && resets(old) && !resets(new);
+        let fixed = [
+            ("format.pdu", old.format.pdu != new.format.pdu, at_both_ends),
+            ("format.flexible", old.format.flexible != new.format.flexible, at_both_ends),
+            ("format.he_special", old.format.he_special != new.format.he_special, at_both_ends),
+            ("sender.window", old.sender.window != new.sender.window, at_both_ends),
+            (
+                "sender.discard",
+                cannot_discard,
+                "a window of 4095 may be in use up to the last number, and a discard takes another one: start the \
+                 link anew",
+            ),
+            ("receiver.window", old.receiver.window != new.receiver.window, at_both_ends),
+            (
+                "receiver.in_sequence",
+                old.receiver.in_sequence != new.receiver.in_sequence,
+                "packets that wait for their turn would be in disorder: start the link anew",
+            ),
+            (
+                "channel.phase",
+                old.channel.phase != new.channel.phase,
+                "the grid of TTIs is laid out once: start the link anew",
+            ),
+        ];
+        match fixed.iter().find(|(_, changed, _)| *changed) {
+            Some((setting, _, why)) => Err(NotLive::new(format!("{direction}.{setting}"), *why)),
+            None => Ok(()),
+        }
+    }
+}

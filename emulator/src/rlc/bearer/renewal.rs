@@ -1,0 +1,62 @@
+//! RRC starts RLC anew.
+
+use airwire::time::Instant;
+
+use super::Bearer;
+use crate::packet::Direction;
+use crate::rlc::rrc::{Begun, Sides};
+use crate::rlc::umts::entity::SduId;
+use crate::stage::{Mishap, Outbox};
+
+impl Bearer {
+    /// RRC starts RLC anew, if it is time.
+    pub(super) fn reestablish(&mut self, now: Instant, out: &mut Outbox) {
+        let Some(sides) = self.rrc.due(now) else { return };
+        // Choice: while a RESET has no answer, nobody knows whether the peer has reset both directions. So both start anew.
+        let resets = self.entities.iter().any(|(_, entity)| entity.is_resetting());
+        let sides = if resets { Sides::Both } else { sides };
+        self.reestablished += 1;
+        out.befall(Mishap::RlcReestablished);
+        // What is on its way has numbers of before, STATUS PDUs about the other direction too.
+        for direction in Direction::BOTH {
+            self.lanes[direction].air.clear();
+        }
+        let hfn = self.start_value();
+        let directions = match sides {
+            Sides::Both => &Direction::BOTH[..],
+            Sides::Down => &[Direction::Down],
+            Sides::Up => &[Direction::Up],
+        };
+        match directions {
+            [direction] => {
+                self.entities[*direction].reestablish_transmitting(now, hfn);
+                self.entities[direction.reversed()].reestablish_receiving(now, hfn);
+            }
+            _ => Direction::BOTH
+                .into_iter()
+                .for_each(|direction| self.entities[direction].reestablish(now, hfn)),
+        }
+        match self.rrc.begun() {
+            Begun::Lost => {}
+            Begun::Requeued => directions.iter().for_each(|direction| self.requeue(now, *direction, out)),
+        }
+        self.settle_packets(out);
+    }
+
+    /// After `direction` has started anew: what has not arrived is to be transmitted from its beginning.
+    fn requeue(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        self.settle_outcomes(direction, Begun::Requeued, out);
+        let entity = &mut self.entities[direction];
+        entity.withdraw();
+        self.lanes[direction].ledger.begin_again(now, |number, since, octets| {
+            entity.submit(since, SduId(number), octets.to_vec());
+        });
+        // Timer_Discard of what waited longer than it allows.
+        entity.handle_deadline(now);
+    }
+
+    /// TS 25.331 §8.5.9: RRC configures START, two more than the highest HFN of the bearer.
+    fn start_value(&self) -> u32 {
+        2 + self.entities.iter().map(|(_, entity)| entity.highest_hfn()).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,71 @@
+//! Packets on their way into an entity, and its PDUs on their way to the air.
+
+use airwire::time::Instant;
+
+use crate::packet::{Direction, Packet};
+use crate::rlc::air::OneLess;
+use crate::rlc::ledger::Ledger;
+use crate::rlc::umts::codec::Format;
+use crate::rlc::umts::config::FormatConfig;
+use crate::rlc::umts::entity::{Entity, Outgoing, PduKind, Room, SduId};
+use crate::stage::{Event, Outbox, RadioPdu, Technology};
+
+/// The entity gets a packet that waits since then.
+pub(super) fn submit(entity: &mut Entity, ledger: &mut Ledger, since: Instant, packet: Packet) {
+    let octets = packet.bytes.clone();
+    let number = ledger.submit(since, packet);
+    entity.submit(since, SduId(number), octets);
+}
+
+/// The PDUs for a TTI that begins now.
+pub(super) fn pull(
+    entity: &mut Entity,
+    ledger: &mut Ledger,
+    begins: Instant,
+    room: Room,
+    one_less: OneLess,
+    out: &mut Outbox,
+) -> Vec<Outgoing> {
+    let pdus = entity.pull(begins, room, one_less);
+    if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
+        let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
+        ledger.begin_through(*last, begun);
+    }
+    pdus
+}
+
+pub(super) fn technology(format: &FormatConfig) -> Technology {
+    Technology::Umts { indicators: Format::from(format).indicator_size().bits() }
+}
+
+pub(super) fn put_on_air(
+    direction: Direction,
+    technology: Technology,
+    ledger: &Ledger,
+    pdu: &Outgoing,
+    lost: bool,
+    out: &mut Outbox,
+) {
+    out.radio(|at, stage| RadioPdu {
+        at,
+        stage,
+        direction,
+        technology,
+        bytes: pdu.octets.as_slice().into(),
+        epoch: pdu.epoch,
+        lost,
+        transmission: match pdu.kind {
+            PduKind::Data { transmission, .. } => transmission,
+            PduKind::Status | PduKind::Reset | PduKind::ResetAck => 1,
+        },
+        packets: sdus(pdu).iter().filter_map(|SduId(number)| Some(ledger.packet(*number)?.id)).collect(),
+    });
+}
+
+/// The packets of which it carries octets.
+fn sdus(pdu: &Outgoing) -> &[SduId] {
+    match &pdu.kind {
+        PduKind::Data { sdus, .. } => sdus,
+        PduKind::Status | PduKind::Reset | PduKind::ResetAck => &[],
+    }
+}

@@ -1,0 +1,105 @@
+//! What a bearer counts, for people and programs.
+
+use serde_json::{Value, json};
+
+use super::{Bearer, Lane, of};
+use crate::packet::Direction;
+use crate::rlc::carrier::Carrier;
+use crate::rlc::umts::dch::Dch;
+use crate::rlc::umts::entity::Entity;
+
+impl Bearer {
+    pub(super) fn statistics(&self) -> Value {
+        let direction = |direction: Direction| {
+            let Lane { air, front, ledger, counters, switcher: _, told: _ } = &self.lanes[direction];
+            let (waiting, waiting_bytes) = ledger.waiting();
+            let blocks = air.counters();
+            let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
+            let mut stats = json!({
+                "packets": counters.packets,
+                "bytes": counters.bytes,
+                "delivered": counters.delivered,
+                "delivered_bytes": counters.delivered_bytes,
+                "queue_full": counters.queue_full,
+                "rlc_discard": counters.rlc_discard,
+                "rlc_reset": counters.rlc_reset,
+                "refused": counters.refused,
+                "foreign": counters.foreign,
+                "queue_packets": waiting + front.len(),
+                "queue_bytes": waiting_bytes + front.bytes(),
+                "held": ledger.held() + front.len(),
+                "rate": air.rate().map(Dch::name),
+                "ttis": blocks.ttis,
+                "blocks": blocks.blocks,
+                "blocks_lost": blocks.lost,
+                "blocks_lost_in_outage": blocks.lost_in_outage,
+                "bler": bler,
+                "sender": sender_stats(&self.entities[direction], of(&self.config, direction).sender.window),
+                "receiver": receiver_stats(&self.entities[direction.reversed()]),
+            });
+            if !front.is_drop_tail() {
+                stats["queue"] = front.stats();
+            }
+            stats
+        };
+        let mut down = direction(Direction::Down);
+        if let Carrier::Shared(link) = &self.lanes.down.air {
+            down["hsdpa"] = link.stats();
+        }
+        json!({
+            "down": down,
+            "up": direction(Direction::Up),
+            "reestablished": self.reestablished,
+        })
+    }
+}
+
+/// What an entity counts as the sender of its direction. `configured`: its window, unless it was told another one.
+fn sender_stats(entity: &Entity, configured: u16) -> Value {
+    let stats = entity.stats();
+    let window = entity.window();
+    json!({
+        "window": (window < configured).then_some(window),
+        "windows_taken": stats.windows_taken,
+        "pdus_new": stats.pdus_new,
+        "pdus_resent": stats.pdus_resent,
+        "poll_retransmissions": stats.poll_retransmissions,
+        "polls": stats.polls,
+        "timer_poll_expiries": stats.timer_poll_expiries,
+        "nacks": stats.nacks,
+        "nacks_ignored": stats.nacks_ignored,
+        "window_full": stats.window_full,
+        "window_stalls": stats.window_stalls,
+        "statuses_received": stats.statuses_received,
+        "statuses_refused": stats.statuses_refused,
+        "resets": stats.resets(),
+        "resets_max_dat": stats.resets_max_dat,
+        "resets_max_mrw": stats.resets_max_mrw,
+        "resets_erroneous_sn": stats.resets_erroneous_sn,
+        "reset_pdus": stats.reset_pdus,
+        "unrecoverable_errors": stats.unrecoverable_errors,
+        "discards": stats.discards,
+        "mrws_sent": stats.mrws_sent,
+        "sdus_discarded": stats.sdus_discarded,
+        "sdus_reset": stats.sdus_reset,
+    })
+}
+
+/// What the entity at the other end of this direction counts as its receiver.
+pub(in crate::rlc) fn receiver_stats(entity: &Entity) -> Value {
+    let (stats, faults) = (entity.stats(), entity.faults());
+    json!({
+        "windows_told": stats.windows_told,
+        "faults": faults,
+        "pdus_received": stats.pdus_received,
+        "duplicates": stats.duplicates,
+        "outside_window": stats.outside_window,
+        "polled": stats.polled,
+        "statuses_sent": stats.statuses_sent,
+        "piggybacked": stats.piggybacked,
+        "mrws_received": stats.mrws_received,
+        "mrws_obsolete": stats.mrws_obsolete,
+        "decode_errors": stats.decode_errors,
+        "ignored": stats.ignored,
+    })
+}
