@@ -1,0 +1,142 @@
+use airwire::units::Probability;
+
+use super::*;
+use crate::rlc::umts::config::{Discard, WindowAt};
+
+fn read(text: &str) -> RlcConfig {
+    toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[test]
+fn what_is_absent_has_the_default_of_its_own_direction() {
+    assert_eq!(read(""), RlcConfig::wcdma_384());
+    let config = read("up.channel.delay = \"7ms\"\ndown.sender.window = 256");
+    assert_eq!(config.up.channel.delay, Duration::from_millis(7));
+    assert_eq!((config.up.channel.tti, config.up.channel.largest()), (Duration::from_millis(20), 4));
+    assert_eq!((config.down.channel.tti, config.down.channel.largest()), (Duration::from_millis(10), 12));
+    assert_eq!((config.down.sender.window, config.up.sender.window), (256, 512));
+}
+
+#[test]
+fn what_can_be_switched_off_is_switched_off_by_name() {
+    let config = read(
+        "down.sender.poll = { timer_poll = \"off\", poll_window = \"off\", poll_pdu = 64, \
+         timer_poll_periodic = \"300ms\" }\ndown.receiver.timer_status_prohibit = \"off\"",
+    );
+    let poll = config.down.sender.poll;
+    assert_eq!((poll.timer_poll, poll.poll_window, poll.poll_pdu), (None, None, Some(64)));
+    assert_eq!(poll.timer_poll_periodic, Some(Duration::from_millis(300)));
+    assert_eq!(config.down.receiver.timer_status_prohibit, None);
+    let never = read(
+        "down.sender.poll = { timer_poll = \"0ms\", timer_poll_periodic = \"0ms\", timer_poll_prohibit = \"0ms\" }\n\
+         down.sender.ignore_nack_within = \"0ms\"\n\
+         down.receiver = { timer_status_prohibit = \"0ms\", status_delay = \"0ms\", timer_epc = \"0ms\", \
+         timer_status_periodic = \"0ms\" }",
+    );
+    never.validate().unwrap();
+    let (poll, receiver) = (never.down.sender.poll, &never.down.receiver);
+    assert_eq!([poll.timer_poll, poll.timer_poll_periodic, poll.timer_poll_prohibit], [None; 3]);
+    assert_eq!([receiver.timer_epc, receiver.timer_status_periodic, receiver.status_delay], [None; 3]);
+    assert_eq!((receiver.prohibits(), never.down.sender.ignore_nack_within), (None, None));
+    assert!(toml::from_str::<RlcConfig>("down.sender.poll.poll_pdu = \"many\"").is_err());
+    let error = toml::from_str::<RlcConfig>("down.sender.poll.timer_poll = \"200\"").unwrap_err();
+    assert!(error.to_string().contains("\"150ms\""), "{error}");
+}
+
+#[test]
+fn what_is_written_is_read_back_as_the_same() {
+    let flexible = read("hsdpa = {}\ndown.format.flexible = { most = \"126B\", indicators = \"7bit\" }");
+    let mut config = RlcConfig::wcdma_64();
+    config.down.sender.discard = Discard::Timer {
+        timer_discard: Duration::from_secs(2),
+        timer_mrw: Duration::from_millis(100),
+        max_mrw: 4,
+    };
+    let [bad, leave_good, leave_bad] = [0.5, 0.01, 0.1].map(Probability::new);
+    config.down.channel.errors = BlockErrors::gilbert_elliott(Probability::ZERO, bad, leave_good, leave_bad);
+    config.up.channel.errors = BlockErrors::Listed { lost: vec![0, 7] };
+    config.up.channel.counts = Counts::Any;
+    config.up.queue.bounds.packets = Some(50);
+    config.up.receiver.windows = vec![WindowAt { at: Duration::from_secs(1), window: 8 }];
+    config.up.receiver.advertise_window = Some(3);
+    for config in [config, RlcConfig::wcdma_384(), flexible] {
+        let text = toml::to_string(&config).unwrap();
+        assert_eq!(read(&text), config, "{text}");
+        config.validate().unwrap();
+    }
+}
+
+#[test]
+fn unknown_keys_are_refused_in_both_directions() {
+    for text in ["down.chanel = {}", "up.channel.ttl = \"1ms\"", "up.sender.windows = 1", "sideways = 1"] {
+        assert!(toml::from_str::<RlcConfig>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_impossible_is_refused_with_what_is_possible() {
+    for (text, key, wanted) in [
+        ("down.sender.window = 500", "down.sender.window", "512 is the nearest"),
+        ("up.receiver.window = 0", "up.receiver.window", "1 is the nearest"),
+        (
+            "down.sender.discard = { mode = \"reset-after-max-dat\", max_dat = 0 }",
+            "down.sender.discard.max_dat",
+            "MaxDAT is 1 or more",
+        ),
+        (
+            "up.sender.discard = { mode = \"timer\", timer_discard = \"1s\", timer_mrw = \"1s\", max_mrw = 0 }",
+            "up.sender.discard.max_mrw",
+            "1 or more",
+        ),
+        ("down.sender.poll.poll_window = 101", "down.sender.poll.poll_window", "1 to 100"),
+        ("down.sender.poll.poll_pdu = 0", "down.sender.poll.poll_pdu", "1 or more"),
+        ("down.sender.max_rst = 0", "down.sender.max_rst", "1 or more"),
+        ("down.receiver.advertise_window = 0", "down.receiver.advertise_window", "1 PDU or more"),
+        ("down.receiver.windows = [{ at = \"1s\", window = 5000 }]", "down.receiver.windows", "1 to 4095"),
+        (
+            "down.receiver.windows = [{ at = \"2s\", window = 9 }, { at = \"2s\", window = 8 }]",
+            "down.receiver.windows",
+            "ascending order",
+        ),
+        ("up.strict = true\nup.sender.max_rst = 5", "up.sender.max_rst", "4 is the nearest"),
+        (
+            "down.strict = true\ndown.receiver.timer_status_prohibit = \"1500ms\"",
+            "down.receiver.timer_status_prohibit",
+            "1.000s is the nearest",
+        ),
+        ("down.sender.timer_rst = \"0ms\"", "down.sender.timer_rst", "a time of 0"),
+        ("up.channel.blocks = []", "up.channel.blocks", "a channel carries something"),
+        ("up.channel.blocks = [4, 2]", "up.channel.blocks", "does not ascend"),
+        ("up.channel.blocks = [0, 2]", "up.channel.blocks", "does not ascend"),
+        ("up.channel.tti = \"0ms\"", "up.channel.tti", "a time of 0"),
+        ("up.channel.phase = \"20ms\"", "up.channel.phase", "not shorter than the TTI"),
+        ("up.format.pdu = \"4B\"", "up.format.pdu", "\"16B\" to \"1503B\""),
+        ("up.queue.packets = 0", "up.queue.packets", "queue of 0 packets"),
+        ("hsdpa.processes = 0", "hsdpa.processes", "1 to 8"),
+        ("hsdpa = {}\ndown.channel.blocks = [7]", "down.channel.blocks", "HS-DSCH"),
+        ("hsdpa = {}\ndown.channel.dch = \"64kbit\"", "down.channel.dch", "HS-DSCH"),
+        ("hsdpa = {}\ndown.format.pdu = \"1503B\"", "hsdpa.category", "smaller `format.pdu`"),
+        ("down.format.flexible = {}", "down.format.flexible", "add `hsdpa = {}`"),
+        ("hsdpa = {}\nup.format.flexible = {}", "up.format.flexible", "the uplink is a DCH"),
+        (
+            "hsdpa = {}\ndown.format = { pdu = \"82B\", flexible = {} }",
+            "down.format.pdu",
+            "no size of their own",
+        ),
+        (
+            "hsdpa = {}\ndown.format.flexible.most = \"1506B\"",
+            "down.format.flexible.most",
+            "\"16B\" to \"1505B\"",
+        ),
+        ("hsdpa = {}\ndown.format.flexible.most = \"15B\"", "down.format.flexible.most", "15 octets"),
+        (
+            "hsdpa = {}\ndown.format.flexible = { most = \"127B\", indicators = \"7bit\" }",
+            "down.format.flexible.indicators",
+            "`most = \"126B\"`",
+        ),
+    ] {
+        let invalid = read(text).validate().unwrap_err();
+        assert_eq!(invalid.key, key, "{text}: {invalid}");
+        assert!(invalid.message.contains(wanted), "{text}: {invalid}");
+    }
+}
