@@ -258,13 +258,7 @@ impl Checker {
         });
         sender.epoch = epoch;
         if poll {
-            if let (Some(prohibit), Some(last)) = (settings.poll_prohibit, sender.last_poll) {
-                report.expect(Invariant::Polling, frame, pdu.at - last >= prohibit, || {
-                    format!("a poll {} ms after another", (pdu.at - last) / 1_000_000)
-                });
-            }
-            sender.last_poll = Some(pdu.at);
-            sender.open_poll = Some(OpenPoll { at: pdu.at, frame, vt_s: sender.vt_s });
+            polled(sender, settings, report, pdu);
         }
         number
     }
@@ -328,6 +322,14 @@ impl Checker {
             receiver.last_report = Some(LastReport { at: pdu.at, partial });
             receiver.polled = None;
         }
+        // §9.2.2.11.9.
+        if let Some(sn) = status.poll_sn {
+            let last = sender.vt_s.saturating_sub(1) % MODULUS;
+            report.expect(Invariant::Polling, frame, u64::from(sn) == last, || {
+                format!("Poll_SN {sn} where VT(S) - 1 is {last}")
+            });
+            polled(sender, &settings[end], report, pdu);
+        }
         let (mrw, _) = status.mrw?;
         let number = at_or_after(sender.vt_a, mrw);
         sender.vt_s = sender.vt_s.max(number);
@@ -378,6 +380,17 @@ impl Checker {
         sender.last_rsn = Some(rsn);
         sender.exhausted = None;
     }
+}
+
+/// A poll goes out, in an AMD PDU or as a POLL.
+fn polled(sender: &mut SenderBook, settings: &Direction, report: &mut Judgement, pdu: &Pdu) {
+    if let (Some(prohibit), Some(last)) = (settings.poll_prohibit, sender.last_poll) {
+        report.expect(Invariant::Polling, pdu.frame, pdu.at - last >= prohibit, || {
+            format!("a poll {} ms after another", (pdu.at - last) / 1_000_000)
+        });
+    }
+    sender.last_poll = Some(pdu.at);
+    sender.open_poll = Some(OpenPoll { at: pdu.at, frame: pdu.frame, vt_s: sender.vt_s });
 }
 
 #[cfg(test)]

@@ -459,3 +459,25 @@ fn a_window_that_mrw_moved_is_gone_on_with() {
     twice.push(data(200, 1));
     assert!(judged_with(discarding, &twice).contains(&Invariant::Format), "it lies below the window");
 }
+
+/// The poll of PDU 1 is lost; a POLL with its number repeats it.
+#[test]
+fn a_poll_super_field_is_a_poll() {
+    let with_poll_sn = |sn| {
+        let status = Status { poll_sn: Some(sn), ..Status::default() };
+        [data(0, 0), lost(poll(10, 1)), lost(pdu(210, Way::Down, PduKind::Status(status)))]
+    };
+    assert_eq!(judged_until(down(), &with_poll_sn(1), Some(300)), []);
+    assert_eq!(judged_until(down(), &with_poll_sn(0), Some(300)), [Invariant::Polling]);
+    assert_eq!(judged_until(down(), &with_poll_sn(1)[..2], Some(300)), [Invariant::Polling]);
+}
+
+#[test]
+fn of_a_flexible_size_pdus_are_no_larger_than_the_largest_and_have_no_padding() {
+    let judged = |octets, padded| {
+        let mut checker = Checker::new(settings("pdu=100,flexible=15bit"), up());
+        checker.pdu(&Pdu { frame: 1, octets, padded, ..data(0, 0) });
+        checker.finish(None).violations.len()
+    };
+    assert_eq!([judged(3, false), judged(100, false), judged(101, false), judged(42, true)], [0, 0, 1, 1]);
+}

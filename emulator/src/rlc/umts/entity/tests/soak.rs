@@ -173,7 +173,7 @@ fn with_everything_switched_on_nothing_is_lost() {
 fn formats() -> impl proptest::strategy::Strategy<Value = Format> {
     let short = Format { sizing: Sizing::Flexible(IndicatorSize::Bits7), ..Format::fixed(42) };
     let flexible = |most| Format { pdu_size: most, ..FLEXIBLE };
-    let formats = [FORMAT, FORMAT, Format::fixed(127), short, flexible(16), flexible(200), FLEXIBLE];
+    let formats = [FORMAT, FORMAT, Format::fixed(127), short, flexible(42), flexible(200), FLEXIBLE];
     let he_special = |format| Format { he_special: true, ..format };
     proptest::sample::select([formats, formats.map(he_special)].concat())
 }
