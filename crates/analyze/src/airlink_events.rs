@@ -62,6 +62,9 @@ pub struct AirlinkEvent<'a> {
     /// The same more exactly, by the name of an `airlink::stage::Why`.
     #[serde(borrow)]
     pub why: Option<Cow<'a, str>>,
+    /// Of `corrupted`: whether a checksum finds it.
+    #[serde(default)]
+    pub found: bool,
     schema_version: Option<u32>,
     wall_zero: Option<i64>,
 }

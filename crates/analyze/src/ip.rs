@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use airwire::checksum;
 use airwire::options::Options;
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
@@ -39,6 +40,9 @@ pub struct Context {
     /// Octets from the IP header on, on the wire, padding included.
     pub on_wire: usize,
 }
+
+/// Longer packets may be several that a device has put together, with the checksum of the first.
+const ONE_PACKET: usize = 1500;
 
 /// The number of TCP in an IP header.
 pub(crate) const TCP: u8 = 6;
@@ -96,10 +100,27 @@ impl From<Skipped> for Found {
 pub(crate) fn tcp(context: Context, walk: &Walk, ip: &Ip, octets: Octets<'_>) -> Found {
     match parse_tcp(context, ip, octets) {
         Ok((packet, _)) if walk.is_beyond => Found::Flawed(packet, Problem::BeyondFrame),
+        Ok((packet, _)) if walk.is_damaged || is_damaged(ip, octets) => {
+            Found::Flawed(packet, Problem::Checksum)
+        }
         Ok((packet, Some(problem))) => Found::Flawed(packet, problem),
         Ok((packet, None)) => Found::Tcp(packet),
         Err(skipped) => skipped.into(),
     }
+}
+
+/// Whether the capture has all of a segment, and its checksum does not fit.
+#[inline]
+fn is_damaged(ip: &Ip, octets: Octets<'_>) -> bool {
+    let (segment, len) = (octets.kept(), octets.len());
+    if segment.len() < len || !(20..=ONE_PACKET).contains(&len) {
+        return false;
+    }
+    // A device will add up the rest. Linux has put the pseudo-header's sum there, others nothing.
+    let written = word(segment, 16);
+    written != 0
+        && written != checksum::partial(ip.src, ip.dst, TCP, len)
+        && !checksum::verify_transport(ip.src, ip.dst, TCP, segment)
 }
 
 fn word(octets: &[u8], at: usize) -> u16 {
@@ -133,6 +154,9 @@ fn header_v4<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skippe
     if header < 20 || total < header {
         return Err(Problem::Malformed.into());
     }
+    // Where a device fills it in, nothing stands there, or that of a packet that it will split.
+    let is_written = word(fixed, 10) != 0 && word(fixed, 2) != 0;
+    walk.is_damaged |= is_written && octets.kept().get(..header).is_some_and(|all| checksum::plain(all) != 0);
     let addr = |at: usize| IpAddr::V4(Ipv4Addr::from(long(fixed, at)));
     let (ident, protocol, fragment) = (word(fixed, 4), fixed[9], word(fixed, 6));
     let ip = Ip { src: addr(12), dst: addr(16), ecn: Ecn::from_bits(fixed[1]), ident: Some(ident) };

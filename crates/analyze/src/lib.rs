@@ -43,6 +43,7 @@ pub mod capture;
 pub mod comments;
 pub mod connection;
 pub mod connections;
+mod damage;
 pub mod decisions;
 mod encapsulation;
 mod endpoints;

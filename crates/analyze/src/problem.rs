@@ -24,9 +24,13 @@ pub enum Problem {
     Malformed,
     /// TCP options that cannot be; the rest of the packet counts.
     MalformedOptions,
-    /// A header that says that more is behind it than there was on the wire. What was there counts: a receiver drops the
-    /// packet.
+    /// A header that says that more is behind it than there was on the wire. What was there counts, where that is so of
+    /// many packets.
     BeyondFrame,
+    /// A checksum that does not fit, of IP or TCP, and is not one that a device will fill in.
+    Checksum,
+    /// Damaged on the way: one of the two above, where almost all packets from the same address are whole.
+    Corrupted,
     /// An IP fragment whose others are missing.
     Fragment,
     /// IP fragments that overlap, or whose lengths cannot be. Receivers drop all of the packet (RFC 5722).
@@ -60,6 +64,11 @@ impl fmt::Display for Problem {
             Self::MalformedOptions => "TCP options that cannot be, taken as absent",
             Self::BeyondFrame => {
                 "packets that claim to be longer than their frames: only what is there counts"
+            }
+            Self::Checksum => "packets with a checksum that does not fit",
+            Self::Corrupted => {
+                "packets that were damaged on the way (a checksum does not fit, or the end is missing): receivers drop \
+                 them, and they do not count"
             }
             Self::Fragment => "IP fragments whose others are missing",
             Self::FragmentOverlap => "IP fragments that overlap or cannot be",

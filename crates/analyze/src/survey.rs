@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::capture::{Capture, Frame, Next};
 use super::connections::{Connections, Finished, Limits, Traces};
+use super::damage::Damage;
 use super::fragments::Fragments;
 use super::ip::Found;
 use super::other::{Other, Others};
@@ -41,6 +42,7 @@ pub struct Totals {
 pub struct Survey {
     connections: Connections,
     fragments: Fragments,
+    damage: Damage,
     totals: Totals,
     earliest: Timestamp,
     latest: Timestamp,
@@ -68,6 +70,7 @@ impl Survey {
         Self {
             connections: Connections::new(traces, limits),
             fragments: Fragments::default(),
+            damage: Damage::default(),
             totals: Totals::default(),
             earliest: Timestamp::default(),
             latest: Timestamp::default(),
@@ -85,7 +88,7 @@ impl Survey {
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
             problems.note(Problem::AboveSnapLength, frame.number);
         }
-        let packet = match self.fragments.packet(frame, problems) {
+        let packet = match self.damage.judge(self.fragments.packet(frame, problems)) {
             Found::Tcp(packet) => Some(packet),
             Found::Flawed(packet, problem) => {
                 problems.note(problem, frame.number);

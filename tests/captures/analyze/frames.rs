@@ -68,6 +68,8 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
         let place = (index * octets / 8) as u16 | u16::from(index < last) << 13;
         header[2..4].copy_from_slice(&(piece.len() as u16 + 20).to_be_bytes());
         header[6..8].copy_from_slice(&place.to_be_bytes());
+        // A device will fill it in.
+        header[10..12].fill(0);
         [&header, piece].concat()
     };
     payload.chunks(octets).enumerate().map(piece).collect()

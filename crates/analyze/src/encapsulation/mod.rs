@@ -83,6 +83,8 @@ pub(crate) struct Walk {
     headers: u8,
     /// A header says that more is behind it than there was on the wire.
     pub(crate) is_beyond: bool,
+    /// The checksum of an IP header does not fit.
+    pub(crate) is_damaged: bool,
     /// A UDP port says that it is a tunnel, which it need not be.
     is_guess: bool,
 }

@@ -76,6 +76,8 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
             let len = (piece.len() as u16 + 20).to_be_bytes();
             header[2..4].copy_from_slice(&len);
             header[6..8].copy_from_slice(&place);
+            // A device will fill it in.
+            header[10..12].fill(0);
         }
         frames.push([&header, *piece].concat());
     }

@@ -48,9 +48,62 @@ fn tcp(found: Found) -> Packet {
     packet
 }
 
+/// What is changed has no checksums any more.
 fn set(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
+    let checksums = if packet[0] >> 4 == 6 { &[56][..] } else { &[10, 36] };
+    for checksum in checksums {
+        if let Some(field) = packet.get_mut(*checksum..checksum + 2) {
+            field.fill(0);
+        }
+    }
     packet[at..at + octets.len()].copy_from_slice(octets);
     packet
+}
+
+#[test]
+fn every_bit_of_a_packet_is_covered_by_a_checksum_but_those_of_its_fields() {
+    let is_flawed = |found: &Found| matches!(found, Found::Flawed(_, Problem::Checksum));
+    for v6 in [false, true] {
+        let sent = packet(v6);
+        assert!(!is_flawed(&whole(&sent)));
+        for bit in 0..8 * sent.len() {
+            let mut changed = sent.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let found = whole(&changed);
+            // Traffic class, flow label and hop limit of IPv6 are not. The version tells what all the rest is.
+            let covered = !v6 || !matches!(bit / 8, 1..=3 | 7);
+            match found {
+                _ if bit / 8 == 0 => {}
+                Found::Flawed(_, Problem::Checksum) => assert!(covered, "bit {bit}"),
+                Found::Tcp(_) => assert!(!covered, "bit {bit}"),
+                Found::Flawed(_, Problem::BeyondFrame)
+                | Found::Nothing(_)
+                | Found::Fragment
+                | Found::Other(_) => {}
+                Found::Flawed(..) => panic!("bit {bit}: {found:?}"),
+            }
+        }
+        // The beginning is no proof.
+        let mut cut = sent.clone();
+        let last = cut.len() - 1;
+        cut[last - 20] ^= 1;
+        assert!(!is_flawed(&parse_as(cut.len(), &cut[..last])));
+    }
+}
+
+#[test]
+fn a_checksum_that_a_device_will_fill_in_is_no_damage() {
+    for v6 in [false, true] {
+        let (sent, at) = (packet(v6), if v6 { 56 } else { 36 });
+        let (src, dst) = addresses(v6);
+        let partial = checksum::partial(src.ip(), dst.ip(), TCP, 32 + PAYLOAD);
+        for (written, is_damaged) in [(partial, false), (0, false), (partial ^ 0x100, true)] {
+            let mut packet = sent.clone();
+            packet[at..at + 2].copy_from_slice(&written.to_be_bytes());
+            let found = whole(&packet);
+            assert_eq!(matches!(found, Found::Flawed(_, Problem::Checksum)), is_damaged, "{written:x}");
+        }
+    }
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub struct TruthFindings {
     pub known: u64,
     /// TCP packets of the captures that are not in the events.
     pub unknown: u64,
-    /// Dropped, and found to be lost.
+    /// Dropped, or damaged so that a receiver drops it, and found to be lost.
     pub losses_found: u64,
     /// Dropped, and found to have arrived.
     pub losses_missed: u64,
@@ -120,6 +120,8 @@ pub struct TruthFindings {
     pub arrivals_found: u64,
     /// Left the path, and the captures do not tell.
     pub arrivals_not_told: u64,
+    /// Left the path with other headers, which no checksum finds, so that the captures do not have it at the far end.
+    pub arrived_as_others: u64,
     /// The losses of `losses_found` by congestion, by the gap where they were found: as [`Transit::lost_between`].
     pub congestion_between: Vec<u64>,
     /// The same for losses by the radio.

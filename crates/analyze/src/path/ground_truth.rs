@@ -37,12 +37,24 @@ pub(super) enum Said {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    Left,
+    Left(Whole),
     Dropped(DropReason),
+}
+
+/// What a packet is when it leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Whole {
+    #[default]
+    Yes,
+    /// A receiver drops it. The radio has lost it, as where airtcp looks for the truth about a loss.
+    No,
+    /// No checksum finds what was changed.
+    NobodyKnows,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
+    whole: Whole,
     end: Option<End>,
     said: Option<Said>,
 }
@@ -126,7 +138,12 @@ impl Told {
                 self.inside.insert(event.packet, State::default());
                 return;
             }
-            "left" => End::Left,
+            "truncated" => return self.damage(event.packet, Whole::No),
+            "corrupted" => {
+                let whole = if event.found { Whole::No } else { Whole::NobodyKnows };
+                return self.damage(event.packet, whole);
+            }
+            "left" => End::Left(self.inside.get(&event.packet).map_or(Whole::Yes, |state| state.whole)),
             "dropped" => End::Dropped(match event.cause.as_deref() {
                 Some("congestion") => DropReason::Loss(Cause::Congestion),
                 Some("radio") => DropReason::Loss(Cause::Radio),
@@ -139,6 +156,12 @@ impl Told {
         if let Some(said) = state.said {
             self.inside.remove(&event.packet);
             self.count(end, said);
+        }
+    }
+
+    fn damage(&mut self, packet: u64, whole: Whole) {
+        if let Some(state) = self.inside.get_mut(&packet).filter(|state| state.whole != Whole::No) {
+            state.whole = whole;
         }
     }
 
@@ -169,20 +192,28 @@ impl Told {
         self.inside.remove(&event);
         self.count(end, said);
         match end {
-            End::Left => None,
+            End::Left(Whole::Yes | Whole::NobodyKnows) => None,
+            End::Left(Whole::No) => Some(DropReason::Loss(Cause::Radio)),
             End::Dropped(why) => Some(why),
         }
     }
 
     fn count(&mut self, end: End, said: Said) {
         let findings = &mut self.findings;
-        match (end, said) {
-            (End::Left, Said::Arrived) => findings.arrivals_found += 1,
-            (End::Left, Said::Lost { .. }) => findings.losses_invented += 1,
-            (End::Left, Said::Nothing) => findings.arrivals_not_told += 1,
-            (End::Dropped(_), Said::Arrived) => findings.losses_missed += 1,
-            (End::Dropped(_), Said::Nothing) => findings.losses_not_told += 1,
-            (End::Dropped(why), Said::Lost { gap }) => {
+        let lost = match end {
+            // Its headers were changed, and what arrived is another packet for all that the captures can know.
+            End::Left(Whole::NobodyKnows) if said != Said::Arrived => return findings.arrived_as_others += 1,
+            End::Left(Whole::Yes | Whole::NobodyKnows) => None,
+            End::Left(Whole::No) => Some(DropReason::Loss(Cause::Radio)),
+            End::Dropped(why) => Some(why),
+        };
+        match (lost, said) {
+            (None, Said::Arrived) => findings.arrivals_found += 1,
+            (None, Said::Lost { .. }) => findings.losses_invented += 1,
+            (None, Said::Nothing) => findings.arrivals_not_told += 1,
+            (Some(_), Said::Arrived) => findings.losses_missed += 1,
+            (Some(_), Said::Nothing) => findings.losses_not_told += 1,
+            (Some(why), Said::Lost { gap }) => {
                 findings.losses_found += 1;
                 match why {
                     DropReason::Loss(Cause::Congestion) => findings.congestion_between[gap] += 1,
@@ -191,5 +222,46 @@ impl Told {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a packet to which this happened and then left.
+    fn compared(happened: &str, said: Said) -> (Option<DropReason>, TruthFindings) {
+        let findings = TruthFindings { radio_between: vec![0], ..TruthFindings::default() };
+        let mut told = Told { findings, ..Told::default() };
+        for line in [
+            r#"{"t":1,"event":"entered","packet":7,"direction":"down","bytes":100}"#,
+            happened,
+            r#"{"t":3,"event":"left","packet":7,"direction":"down","bytes":100}"#,
+        ] {
+            told.take(&serde_json::from_str(line).unwrap(), 1);
+        }
+        let why = told.compare(7, said);
+        (why, told.findings)
+    }
+
+    /// [docs/scenarios.md](../../../../docs/scenarios.md#corrupt): it counts as one of the radio.
+    #[test]
+    fn who_leaves_so_that_a_receiver_drops_it_is_lost() {
+        let none = TruthFindings { radio_between: vec![0], ..TruthFindings::default() };
+        for happened in [
+            r#"{"t":2,"event":"truncated","packet":7,"direction":"down","stage":"x","from":100,"to":50}"#,
+            r#"{"t":2,"event":"corrupted","packet":7,"direction":"down","stage":"x","bits":[3],"found":true}"#,
+        ] {
+            let (why, found) = compared(happened, Said::Lost { gap: 0 });
+            assert_eq!(why, Some(DropReason::Loss(Cause::Radio)));
+            assert_eq!(found, TruthFindings { losses_found: 1, radio_between: vec![1], ..none.clone() });
+            let (_, missed) = compared(happened, Said::Arrived);
+            assert_eq!(missed, TruthFindings { losses_missed: 1, ..none.clone() });
+        }
+        let unseen = r#"{"t":2,"event":"corrupted","packet":7,"direction":"down","stage":"x","bits":[3,19],"found":false}"#;
+        let (why, found) = compared(unseen, Said::Arrived);
+        assert_eq!((why, found), (None, TruthFindings { arrivals_found: 1, ..none.clone() }));
+        let (why, found) = compared(unseen, Said::Lost { gap: 0 });
+        assert_eq!((why, found), (None, TruthFindings { arrived_as_others: 1, ..none }));
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::capture::{Capture, CaptureError, Frame, Next};
+use crate::damage::Damage;
 use crate::fragments::Fragments;
 use crate::ip::Found;
 use crate::packet::{Packet, Timestamp};
@@ -11,6 +12,7 @@ use crate::problem::{Problem, Problems};
 pub(super) struct Reader {
     capture: Capture,
     fragments: Fragments,
+    damage: Damage,
     /// Nanoseconds by which its clock is ahead.
     pub(super) ahead: i64,
     next: Option<Packet>,
@@ -23,10 +25,17 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
-        let capture = Capture::open(path, filter)?;
-        let (fragments, problems) = (Fragments::default(), Problems::default());
-        let latest = i64::MIN;
-        Ok(Self { capture, fragments, ahead: 0, next: None, has_ended: false, packets: 0, latest, problems })
+        Ok(Self {
+            capture: Capture::open(path, filter)?,
+            fragments: Fragments::default(),
+            damage: Damage::default(),
+            ahead: 0,
+            next: None,
+            has_ended: false,
+            packets: 0,
+            latest: i64::MIN,
+            problems: Problems::default(),
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -65,7 +74,8 @@ impl Reader {
         };
         // Times must not go back, since the other captures were read up to here.
         let at = frame.at.0.saturating_sub(self.ahead).max(self.latest);
-        let packet = match self.fragments.packet(&Frame { at: Timestamp(at), ..frame }, problems) {
+        let found = self.fragments.packet(&Frame { at: Timestamp(at), ..frame }, problems);
+        let packet = match self.damage.judge(found) {
             Found::Tcp(packet) => packet,
             Found::Flawed(packet, problem) => {
                 if problem != Problem::PayloadCut {

@@ -1,5 +1,7 @@
 //! Senders in virtual time, captured at both ends and between: what the captures say against what the path did.
 
+mod changed;
+
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -173,6 +173,10 @@ impl fmt::Display for TruthFindings {
             (0, _) => writeln!(f, "  passed {right} of {right}{not_told}")?,
             (wrong, _) => writeln!(f, "  failed {wrong} of {}{not_told}", right + wrong)?,
         }
+        if self.arrived_as_others > 0 {
+            let others = self.arrived_as_others;
+            writeln!(f, "  {others} left it with other headers, which no checksum finds: not compared")?;
+        }
         if self.congestion_between.len() > 1 {
             let between = self.congestion_between.iter().zip(&self.radio_between).enumerate();
             for (gap, (congestion, radio)) in between.filter(|(_, (a, b))| *a + *b > 0) {

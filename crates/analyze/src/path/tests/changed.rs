@@ -1,0 +1,103 @@
+//! Stages that damage packets, copy them, let others overtake them or police them: what captures say against what the
+//! stage has counted.
+
+use super::*;
+
+fn through(stage: &str) -> String {
+    format!(
+        "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\nboth = {{ rate = \"5Mbit\", delay = \"30ms\" }}\n\
+         [[stage]]\nname = \"change\"\n{stage}\n"
+    )
+}
+
+/// By the stage, of what goes forth and of what comes back.
+fn counted(run: &Run, what: &str) -> [u64; 2] {
+    ["down", "up"].map(|way| run.world.path().stats()["change"][way][what].as_u64().unwrap())
+}
+
+#[test]
+fn what_is_damaged_is_lost_and_makes_no_connections() {
+    for stage in [
+        "kind = \"corrupt\"\nboth = { chance = \"3%\" }",
+        "kind = \"corrupt\"\nboth = { chance = \"3%\", where = \"header\", bits = 3 }",
+        "kind = \"corrupt\"\nboth = { chance = \"3%\", where = \"payload\" }",
+        "kind = \"truncate\"\nboth = { chance = \"3%\" }",
+        "kind = \"truncate\"\nboth = { chance = \"3%\", to = \"60B\" }",
+    ] {
+        for recipe in ["newreno", "sack"] {
+            let run = run(&through(stage), recipe, 2_000_000);
+            let report = read(&run.both(), Keep::Findings).unwrap().0;
+            assert_eq!(report.connections.len(), 1, "{stage}: {report}");
+            let what = if stage.contains("truncate") { "truncated" } else { "corrupted" };
+            let [data, acks] = flows(&report);
+            for (flow, damaged) in [&data, &acks].into_iter().zip(counted(&run, what)) {
+                let [lost, not_told, invented] = [
+                    flow.data.lost + flow.acks.lost,
+                    flow.data.not_told + flow.acks.not_told,
+                    flow.data.came_from_nowhere + flow.acks.came_from_nowhere,
+                ];
+                // The last ACK is still under way when it ends.
+                assert!(
+                    (lost..=lost + not_told).contains(&damaged),
+                    "{recipe}, {stage}: {damaged}; {report}"
+                );
+                assert!(not_told <= 2 && invented == 0, "{recipe}, {stage}: {report}");
+            }
+            assert!(data.data.lost > 20, "{report}");
+            let resent = run.world.result(0).counters.resent();
+            assert_eq!(data.sent_again, resent, "{recipe}, {stage}");
+            // At the sender it is ACKs that come damaged: none of them explains a retransmission.
+            let mut alone = Vec::new();
+            let mut capture = Capture::open(&run.both().captures[0], None).unwrap();
+            survey::read(&mut capture, Traces::None, &mut |finished| alone.push(finished.ended.findings));
+            assert_eq!(alone.len(), 1, "{recipe}, {stage}");
+            let counters = &run.world.result(0).counters;
+            let found = &alone[0].directions[0].retransmissions;
+            assert_eq!(
+                (found.packets, found.timeouts, found.unexplained),
+                (resent, counters.timeouts, 0),
+                "{recipe}, {stage}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn copies_are_those_that_the_path_has_made() {
+    for gap in ["0ms", "5ms"] {
+        let stage =
+            format!("kind = \"duplicate\"\nboth = {{ chance = \"3%\", copies = 2, gap = \"{gap}\" }}");
+        let run = run(&through(&stage), "newreno", 2_000_000);
+        let [data, acks] = on_path(&run.both());
+        let copies = [data, acks].map(|flow| {
+            assert_eq!((flow.data.lost, flow.acks.lost), (0, 0));
+            flow.data.duplicated + flow.acks.duplicated
+        });
+        assert_eq!(copies, counted(&run, "copied"), "{gap}");
+        assert!(copies[0] > 50);
+    }
+}
+
+#[test]
+fn overtaken_are_those_that_the_path_has_held_back() {
+    for how in ["distance = 3", "time = \"20ms\""] {
+        let stage = format!("kind = \"reorder\"\nboth = {{ chance = \"3%\", {how} }}");
+        let run = run(&through(&stage), "sack", 2_000_000);
+        let [data, acks] = on_path(&run.both());
+        let overtaken = [data, acks].map(|flow| {
+            assert_eq!((flow.data.lost, flow.acks.lost, flow.data.duplicated), (0, 0, 0));
+            flow.data.reordered + flow.acks.reordered
+        });
+        assert_eq!(overtaken, counted(&run, "overtaken"), "{how}");
+        assert!(overtaken[0] > 20);
+    }
+}
+
+#[test]
+fn what_a_policer_drops_is_lost() {
+    let stage = "kind = \"policer\"\nboth = { rate = \"2Mbit\", burst = \"30kB\" }";
+    let run = run(&through(stage), "sack", 2_000_000);
+    let [data, acks] = on_path(&run.both());
+    assert_eq!([data.data.lost, acks.acks.lost], counted(&run, "dropped"));
+    assert!(data.data.lost > 20);
+}
