@@ -22,9 +22,9 @@ pub struct Scene {
 pub static SCENES: [Scene; 4] = [
     Scene {
         name: "handover",
-        title: "A handover: for two seconds nothing gets through, and nothing is lost",
+        title: "A handover: for two seconds no block gets through, RLC repeats them, and nothing is lost",
         scenario: include_str!("handover.toml"),
-        bytes: 500_000,
+        bytes: 300_000,
         senders: &["newreno", "newreno+frto", "newreno+eifel", "linux:cubic"],
         claims: &[
             Claim {
@@ -46,7 +46,7 @@ pub static SCENES: [Scene; 4] = [
                 says: Says::SendsLessAgain,
             },
             Claim {
-                because: "The kernel does the one and the other",
+                because: "The kernel's probe (RACK-TLP) puts the timer off, and what is a mistake all the same is taken back",
                 sender: "linux:cubic",
                 than: "newreno",
                 says: Says::Faster,

@@ -16,8 +16,8 @@ use crate::LabError;
 use crate::compare::in_virtual_time::{self, OneTransfer};
 use crate::sender::{Kind, Sender};
 
-/// Within so long of the path's beginning the SYN leaves. What happens on the scenes' paths happens again every four or every
-/// twelve seconds: no part of that is more likely than another.
+/// Within so long of the path's beginning the SYN leaves. What happens on the scenes' paths happens again every twelve seconds:
+/// no part of that is more likely than another.
 pub(super) const FIRST: Duration = Duration::from_secs(12);
 
 /// When it leaves. Outages come at set times: so they come at any time of a transfer.
@@ -62,7 +62,7 @@ pub(super) fn stands_for(kind: &Kind) -> Option<String> {
     }
 }
 
-fn host(kind: &Kind) -> Result<HostSpec, LabError> {
+pub(super) fn host(kind: &Kind) -> Result<HostSpec, LabError> {
     match kind {
         Kind::Recipe { recipe, profile } => {
             Ok(HostSpec { profile: profile.profile(), recipe: recipe.clone() })
@@ -109,8 +109,9 @@ pub(super) fn run(
     senders.iter().map(of_sender).collect()
 }
 
-fn run_one(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> Result<Counted, LabError> {
-    let transfer = OneTransfer {
+/// What a seed makes of a scene.
+pub(super) fn transfer(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> OneTransfer<'_> {
+    OneTransfer {
         scenario,
         octets,
         limit: LIMIT,
@@ -119,8 +120,11 @@ fn run_one(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> Resu
         seed,
         begin: Instant::ZERO + begin(seed),
         watch: Watch::Results,
-    };
-    let (world, kbit_per_s) = transfer.run(|_| {})?;
+    }
+}
+
+fn run_one(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> Result<Counted, LabError> {
+    let (world, kbit_per_s) = transfer(scenario, octets, fixed, seed).run(|_| {})?;
     let counters = world.result(0).counters;
     Ok(Counted { kbit_per_s, resent: counters.resent() as f64, timeouts: counters.timeouts as f64 })
 }

@@ -140,13 +140,37 @@ fn no_part_of_a_period_is_more_likely() {
     for scene in &SCENES {
         let table: toml::Table = scene.scenario.parse().unwrap();
         let stages = table["stage"].as_array().unwrap().iter();
-        let outages = stages.flat_map(|stage| ["both", "down", "up"].map(|way| stage.get(way)));
-        for every in outages.flatten().filter_map(|way| way.get("every")?.as_str()) {
+        let ways = stages.flat_map(|stage| ["both", "down", "up"].map(|way| stage.get(way))).flatten();
+        let periods: Vec<_> = ways
+            .flat_map(|way| [Some(way), way.get("channel").and_then(|channel| channel.get("outage"))])
+            .filter_map(|outage| outage?.get("every")?.as_str())
+            .collect();
+        assert_eq!(periods.is_empty(), !["handover", "lost-again"].contains(&scene.name), "{}", scene.name);
+        for every in periods {
             let seconds: u64 = every.strip_suffix('s').unwrap().parse().unwrap();
             let first = seeds::FIRST.as_nanos();
             assert!(first.is_multiple_of(seconds * 1_000_000_000), "{}: {every}", scene.name);
         }
     }
+}
+
+/// RLC repeats what the handover has taken, and does not give up.
+#[test]
+fn nothing_is_lost_in_the_handover() {
+    let scene = find("handover").unwrap();
+    let (scenario, senders) = scene.resolve();
+    let mut stalled = 0;
+    for (sender, seed) in senders.iter().flat_map(|sender| (7_001..=7_020).map(move |seed| (sender, seed))) {
+        let transfer = seeds::transfer(&scenario, scene.bytes, seeds::host(&sender.kind).unwrap(), seed);
+        let (world, _) = transfer.run(|_| {}).unwrap();
+        let radio = &world.path().stats()["radio"];
+        for way in ["down", "up"] {
+            let lost = ["rlc_reset", "rlc_discard"].map(|why| radio[way][why].as_u64().unwrap());
+            assert_eq!(lost, [0, 0], "{}, seed {seed}, {way}: {radio}", sender.name);
+        }
+        stalled += u64::from(radio["down"]["blocks_lost_in_outage"].as_u64().unwrap() > 0);
+    }
+    assert!(stalled > 40, "most transfers meet a handover: {stalled} of 80");
 }
 
 /// What README shows of virtual time is what the demo prints.
