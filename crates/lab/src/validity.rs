@@ -4,7 +4,8 @@
 //! The rules, by what every transfer keeps anyway (docs/lab.md has them as well):
 //!
 //! - Of the packets one in a hundred left the path more than [`LATE`] later than they were to (`airlink.json`).
-//! - A device or its queue refused a packet: not the path dropped it (`airlink.json`, `sender.jsonl`).
+//! - A device or its queue refused a packet: not the path dropped it (`airlink.json`, `sender.jsonl`). It may refuse those that a
+//!   stage `corrupt` has damaged: what is of no version of IP any more.
 //! - The clock of the wall, by which captures and logs are laid side by side, moved [`JUMP`] against the other one meanwhile.
 //! - A receiver that reads at once, and whose buffer may grow, closed its window: its program did not get its turn.
 //! - A kernel on either side discarded segments for want of memory or of a program's turn ([`SHORTAGES`]). On a side where a
@@ -132,8 +133,11 @@ fn judge(evidence: &Evidence<'_>) -> Option<String> {
 pub(crate) fn dropped<'a>(path: &Value, senders: impl IntoIterator<Item = &'a Value>) -> u64 {
     let number =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
-    let of_path = ["/fixed", "/mobile"].into_iter().flat_map(|side| {
-        ["dropped_by_kernel", "refused_packets"].map(|counter| number(path, &format!("{side}/{counter}")))
+    let of_path = [("fixed", "up"), ("mobile", "down")].into_iter().flat_map(|(side, way)| {
+        let stages = path["stages"].as_object().into_iter().flat_map(|stages| stages.values());
+        let corrupted: u64 = stages.map(|stage| number(stage, &format!("/{way}/corrupted"))).sum();
+        let refused = number(path, &format!("/{side}/refused_packets")).saturating_sub(corrupted);
+        [number(path, &format!("/{side}/dropped_by_kernel")), refused]
     });
     let of_senders = senders.into_iter().flat_map(|sender| {
         ["/device/dropped_by_kernel", "/device/refused"].map(|counter| number(sender, counter))
@@ -166,6 +170,21 @@ mod tests {
     #[test]
     fn one_late_packet_among_many_spoils_nothing() {
         assert_eq!(judge(&valid(&BTreeMap::new())), None);
+    }
+
+    /// A device takes no packet whose version of IP was damaged.
+    #[test]
+    fn what_the_path_has_damaged_a_device_may_refuse() {
+        let counters = BTreeMap::new();
+        for (corrupted, refused, is_spoiled) in [(3, 2, false), (2, 2, false), (1, 2, true), (0, 1, true)] {
+            for (side, way, other) in [("fixed", "up", "down"), ("mobile", "down", "up")] {
+                let mut evidence = valid(&counters);
+                evidence.path[side]["refused_packets"] = refused.into();
+                evidence.path["stages"]["air"][way]["corrupted"] = corrupted.into();
+                evidence.path["stages"]["air"][other]["corrupted"] = 9.into();
+                assert_eq!(judge(&evidence).is_some(), is_spoiled, "{side}: {refused} of {corrupted}");
+            }
+        }
     }
 
     #[test]
