@@ -72,7 +72,8 @@ fn tshark_counts_the_same_duplicate_acks() {
 fn tcptrace_counts_the_same_duplicate_acks() {
     // A SYN-ACK that comes again, and a FIN behind the ACK for the last data, count as well; and so do ACKs when nothing
     // is outstanding.
-    const DIFFERENT: [(&str, i64); 7] = [
+    const DIFFERENT: [(&str, i64); 8] = [
+        ("bbr", 1),
         ("eifel", 1),
         ("fast-timeout", 2),
         ("handover", 1),

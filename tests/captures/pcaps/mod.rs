@@ -58,6 +58,10 @@ fn every_capture_shows_what_it_is_there_for() {
     assert!(number("etcp", "/marks/ob") > 0.0);
     assert!(number("reset", "/retransmissions/packets") > 0.0);
     assert!(number("handover", "/time/waiting_for_timeout_seconds") > 2.0, "the hole in the coverage");
+    // In the hole RLC gives up, and what the timer sends again was lost; in the handover everything is late.
+    let timeouts = number("handover", "/retransmissions/timeouts");
+    let mistakes = number("handover", "/retransmissions/spurious/timeouts");
+    assert!(timeouts > mistakes && mistakes > 0.0, "{mistakes} of {timeouts}");
     for kernel in ["cubic", "bbr"] {
         assert_eq!(number(kernel, "/acked_bytes"), 1e6, "{kernel}");
     }
