@@ -319,6 +319,18 @@ pub enum Mishap {
         /// VT(WS), in PDUs.
         pdus: u16,
     },
+    /// An RLC sender is suspended (LOCAL_SUSPEND, §9.3.3.4).
+    RlcSuspended {
+        /// The direction in which it sends data.
+        direction: Direction,
+        /// How many new PDUs it may still send.
+        pdus: u64,
+    },
+    /// It is so no longer.
+    RlcResumed {
+        /// The direction in which it sends data.
+        direction: Direction,
+    },
     /// An RLC receiver has ignored something in a well-formed PDU, because it contradicts the PDUs before it.
     RlcFault {
         /// The direction of the PDU.

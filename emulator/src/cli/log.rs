@@ -64,6 +64,12 @@ impl Listener for Log {
             Mishap::RlcWindow { direction, pdus } => {
                 info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC window");
             }
+            Mishap::RlcSuspended { direction, pdus } => {
+                info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC suspended");
+            }
+            Mishap::RlcResumed { direction } => {
+                info!(target: "airlink::stage", at, stage, %direction, "RLC resumed");
+            }
             Mishap::RlcFault { direction, fault } => {
                 warn!(target: "airlink::stage", at, stage, %direction, fault, "RLC ignored what contradicts the PDUs before");
             }

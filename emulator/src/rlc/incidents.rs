@@ -11,6 +11,8 @@ pub(super) struct Told {
     resets: [u64; ResetCause::ALL.len()],
     /// VT(WS) of its sender.
     window: u16,
+    /// Whether its sender is in LOCAL_SUSPEND.
+    suspended: bool,
     /// What its receiver could not make sense of.
     faults: Faults,
 }
@@ -18,7 +20,7 @@ pub(super) struct Told {
 impl Told {
     /// Nothing yet. `window` is Configured_Tx_Window_Size.
     pub(super) fn new(window: u16) -> Self {
-        Self { resets: Default::default(), window, faults: Faults::default() }
+        Self { resets: Default::default(), window, suspended: false, faults: Faults::default() }
     }
 
     /// Tells what is new: `sender` sends in this direction, `receiver` is at the other end.
@@ -41,6 +43,13 @@ impl Told {
             out.befall(Mishap::RlcWindow { direction, pdus });
         }
         self.window = pdus;
+        let suspended = sender.suspended();
+        match suspended {
+            Some(pdus) if !self.suspended => out.befall(Mishap::RlcSuspended { direction, pdus }),
+            None if self.suspended => out.befall(Mishap::RlcResumed { direction }),
+            _ => {}
+        }
+        self.suspended = suspended.is_some();
         let faults = receiver.faults();
         for ((fault, now), (_, before)) in faults.each().into_iter().zip(self.faults.each()) {
             if now > before {

@@ -13,7 +13,7 @@ use airlink::machine::Machine;
 use airlink::packet::Direction;
 use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, RlcConfig};
 use airlink::rlc::umts::config::{Discard, PollConfig, WindowAt};
-use airlink::stage::{Event, RadioPdu, Recording, Why};
+use airlink::stage::{Event, Mishap, RadioPdu, Recording, Why};
 use airlink::stages::queue::Bounds;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Size};
@@ -303,6 +303,49 @@ fn settings_change_under_way_and_others_are_refused() {
     set(&mut run, at(150), &|_| {}).unwrap();
     run.until(at(3000));
     assert_eq!(run.left.len(), 3);
+}
+
+/// TS 25.322 §9.7.5, LOCAL_SUSPEND: no new PDU with SN ≥ VT(S) + N, until it is resumed.
+#[test]
+fn a_sender_is_suspended_and_resumed_under_way() {
+    let mut config = RlcConfig::wcdma_384();
+    let mut run = Run::recording(&config, 1, Recording::Incidents, false);
+    fill(&mut run, 2);
+    run.until(at(1_000));
+    let sent = |run: &Run| run.counter(Direction::Down, "sender/pdus_new");
+    let before = sent(&run);
+    config.down.sender.suspend = Some(30);
+    run.path.reconfigure(at(1_000), 0, &config).unwrap();
+    assert_eq!(run.counter(Direction::Down, "sender/suspended"), 30);
+    run.send(at(1_001), Direction::Up, numbered(999, 500));
+    run.until(at(3_000));
+    assert_eq!((sent(&run) - before, run.counter(Direction::Down, "sender/suspended")), (30, 0));
+    assert!(run.left.iter().any(|left| left.1 == Direction::Up), "the other direction goes on");
+    assert_eq!(run.path.next_deadline(), None, "it waits for nothing but to be resumed");
+    assert!(run.path.held() > 0);
+    // What is set again is no new suspension.
+    run.path.reconfigure(at(3_000), 0, &config).unwrap();
+    assert_eq!(run.counter(Direction::Down, "sender/suspended"), 0);
+    config.down.sender.suspend = None;
+    run.path.reconfigure(at(3_000), 0, &config).unwrap();
+    assert!(run.path.stats()["radio"]["down"]["sender"]["suspended"].is_null());
+    run.until(at(6_000));
+    assert_eq!(run.path.held(), 0);
+    let told: Vec<Mishap> = run.path.take_incidents().into_iter().map(|incident| incident.what).collect();
+    let direction = Direction::Down;
+    assert_eq!(told, [Mishap::RlcSuspended { direction, pdus: 30 }, Mishap::RlcResumed { direction }]);
+}
+
+/// From the start it sends so many.
+#[test]
+fn a_sender_can_be_suspended_from_the_start() {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.sender.suspend = Some(5);
+    let mut run = Run::new(&config, 1);
+    run.send(at(0), Direction::Down, numbered(0, 1500));
+    run.until(at(3_000));
+    assert_eq!(run.counter(Direction::Down, "sender/pdus_new"), 5);
+    assert_eq!((run.left.len(), run.path.held()), (0, 1));
 }
 
 /// Discards by MRW while a report takes several PDUs, with an uplink of one block per TTI: no answer overtakes an

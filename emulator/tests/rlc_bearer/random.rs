@@ -72,6 +72,7 @@ fn senders() -> impl Strategy<Value = SenderConfig> {
             poll,
             send_mrw,
             ignore_nack_within,
+            suspend: None,
         },
     )
 }

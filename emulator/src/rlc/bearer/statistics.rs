@@ -60,6 +60,7 @@ fn sender_stats(entity: &Entity, configured: u16) -> Value {
     let window = entity.window();
     json!({
         "window": (window < configured).then_some(window),
+        "suspended": entity.suspended(),
         "windows_taken": stats.windows_taken,
         "pdus_new": stats.pdus_new,
         "pdus_resent": stats.pdus_resent,

@@ -62,6 +62,10 @@ pub struct SenderConfig {
     /// still on its way. More than the round trip below IP makes no sense: then it takes another report. Default: off.
     #[serde(with = "off_time")]
     pub ignore_nack_within: Option<Duration>,
+    /// LOCAL_SUSPEND (§9.3.3.4): from the moment that this is set, so many new PDUs are sent and no more. What is asked for
+    /// again is sent, and so are reports and RESETs. Default: off, nothing is suspended.
+    #[serde(with = "off")]
+    pub suspend: Option<u16>,
 }
 
 /// When an SDU is given up.
@@ -198,6 +202,7 @@ impl Default for SenderConfig {
             poll: PollConfig::default(),
             send_mrw: false,
             ignore_nack_within: None,
+            suspend: None,
         }
     }
 }

@@ -501,6 +501,11 @@ impl Entity {
         self.transmitter.resume();
     }
 
+    /// How many new AMD PDUs a suspended entity may still send. `None`: it is not suspended.
+    pub fn suspended(&self) -> Option<u64> {
+        self.transmitter.suspended()
+    }
+
     /// The next SDU for the upper layer, if one is complete.
     pub fn poll_sdu(&mut self) -> Option<Vec<u8>> {
         let sdu = self.receiver.poll_sdu()?;

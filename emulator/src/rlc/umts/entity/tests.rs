@@ -59,6 +59,7 @@ fn quiet() -> EntityConfig {
             poll: PollConfig::NONE,
             send_mrw: false,
             ignore_nack_within: None,
+            suspend: None,
         },
         receiver: ReceiverConfig {
             window: 128,

@@ -133,7 +133,7 @@ impl Transmitter {
             unbegun: 0,
             unbegun_octets: 0,
             window: Window::Open,
-            suspended: None,
+            suspended: config.suspend.map(u64::from),
             config,
         }
     }
@@ -141,6 +141,12 @@ impl Transmitter {
     pub(super) fn reconfigure(&mut self, now: Instant, config: &SenderConfig) {
         self.polling.reconfigure(now, config.poll);
         self.discarding.reconfigure(config, self.format);
+        if config.suspend != self.config.suspend {
+            match config.suspend {
+                Some(n) => self.suspend_after(n),
+                None => self.resume(),
+            }
+        }
         let window = self.config.window;
         self.config = SenderConfig { window, ..config.clone() };
         self.vt_ws = self.vt_ws.min(widest(&self.config));
@@ -244,6 +250,11 @@ impl Transmitter {
     /// §9.7.5: AMD PDUs are sent again.
     pub(super) fn resume(&mut self) {
         self.suspended = None;
+    }
+
+    /// How many new AMD PDUs may still be sent. `None`: it is not suspended.
+    pub(super) fn suspended(&self) -> Option<u64> {
+        self.suspended.map(|from| from.saturating_sub(self.vt_s))
     }
 
     fn suspended_from(&self) -> u64 {
@@ -373,9 +384,10 @@ impl Transmitter {
         let cut = self.segmenter.cut(wire(sn))?;
         let mut trigger = self.polling.pdu_counts();
         trigger |= self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws);
-        // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented. Deviation: the last PDU that the
-        // window allows does not poll unless it is the last one of all.
-        trigger |= self.config.poll.last_pdu && !self.segmenter.has_next();
+        // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented, or it is the last one before a
+        // suspension. Deviation: the last PDU that the window allows does not poll unless it is the last one of all.
+        let last = !self.segmenter.has_next() || self.suspended == Some(sn + 1);
+        trigger |= self.config.poll.last_pdu && last;
         for carried in &cut.carried {
             let polls = carried.first && self.polling.sdu_counts();
             let sdu = self.sdu(carried.id).expect("the fate of an SDU that is being segmented is open");

@@ -49,3 +49,21 @@ fn a_suspended_entity_is_reset_and_stays_suspended() {
     pair.run_until(at(2_000));
     assert_eq!((pair.ends[A].waiting().0, pair.arrived(B).last()), (0, Some(&11)));
 }
+
+/// §9.7.1, trigger 1: "the last AMD PDU that is allowed to transmit".
+#[test]
+fn the_last_pdu_before_the_suspension_polls() {
+    let mut pair = Pair::new(polling(PollConfig { last_pdu: true, ..PollConfig::NONE }));
+    pair.send_pdus(A, 20);
+    pair.run_until(at(5));
+    pair.ends[A].suspend(2);
+    assert_eq!(pair.ends[A].suspended(), Some(2));
+    pair.run_until(at(500));
+    assert_eq!(pair.polls(A), [(10, 5)]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(pair.ends[A].suspended(), Some(0));
+    pair.ends[A].resume();
+    assert_eq!(pair.ends[A].suspended(), None);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.polls(A), [(10, 5), (530, 19)]);
+}

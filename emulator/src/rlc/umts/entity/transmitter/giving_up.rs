@@ -84,7 +84,7 @@ impl Transmitter {
         self.scheduled.clear();
         self.unacknowledged = 0;
         // Choice: a reset leaves as many PDUs to a suspended entity as it still had.
-        self.suspended = self.suspended.map(|from| from.saturating_sub(self.vt_s));
+        self.suspended = self.suspended();
         (self.vt_s, self.vt_a) = (0, 0);
         self.vt_ws = widest(&self.config);
         self.window = Window::Open;
