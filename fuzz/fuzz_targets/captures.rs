@@ -10,7 +10,7 @@ mod target;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use airtcp_analyze::capture::Capture;
+use aircaptures::capture::Capture;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::survey;
 

@@ -11,12 +11,12 @@ mod target;
 
 use std::net::SocketAddr;
 
-use airtcp_analyze::capture::Frame;
-use airtcp_analyze::fragments::Fragments;
-use airtcp_analyze::ip::Found;
-use airtcp_analyze::link_layer::LinkType;
-use airtcp_analyze::packet::{Packet, Timestamp};
-use airtcp_analyze::problem::{Problem, Problems};
+use aircaptures::capture::Frame;
+use aircaptures::fragments::Fragments;
+use aircaptures::ip::Found;
+use aircaptures::link_layer::LinkType;
+use aircaptures::packet::{Packet, Timestamp};
+use aircaptures::problem::{Problem, Problems};
 use airtcp_testkit::frames::around::{self, Around};
 use airtcp_testkit::frames::{ACK, SYN, Tcp, v4, v6};
 use airtcp_testkit::hostile::Draw;

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use aircaptures::capture::{Capture, Next};
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
 use airlink::stage::{Event, Recording};
 use airtcp_analyze::airlink_events::EventReader;
-use airtcp_analyze::capture::{Capture, Next};
 use airtcp_testkit::machine::{Ended, TempFile};
 use airwire::time::Instant;
 use serde_json::Value;

@@ -13,11 +13,11 @@ use std::path::Path;
 
 use airlink::views::pcapng::{self, Writer};
 
-use super::capture::{Capture, Next};
 use super::connection::Ended;
 use super::decisions::{Line, Log};
-use super::link_layer::LinkType;
 use super::trace::{Fate, Loss, Offset, Proof, Sending, SentSegment, Trace};
+use aircaptures::capture::{Capture, Next};
+use aircaptures::link_layer::LinkType;
 
 /// The comments on the frames of a capture. They are collected in a first pass over the capture and written in a second
 /// one.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::connection::{Connection, Ended, Keep};
 use super::endpoints::Endpoints;
-use super::icmp::IcmpError;
-use super::packet::{Packet, Timestamp};
-use super::problem::{Problem, Problems};
+use aircaptures::icmp::IcmpError;
+use aircaptures::packet::{Packet, Timestamp};
+use aircaptures::problem::{Problem, Problems};
 
 /// A connection of which no more packets are expected.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::ip::Found;
-use super::problem::Problem;
+use aircaptures::ip::Found;
+use aircaptures::problem::Problem;
 
 /// Addresses that are told apart. A host that captures what it sends is among the first.
 const MOST: usize = 4096;
@@ -75,8 +75,8 @@ mod tests {
     use airtcp_testkit::frames::{ACK, Tcp, v4};
 
     use super::*;
-    use crate::ip::{Context, parse};
-    use crate::packet::Timestamp;
+    use aircaptures::ip::{Context, parse};
+    use aircaptures::packet::Timestamp;
 
     /// One from this host, with a flaw or without.
     fn packet(host: u8, flaw: Option<Problem>) -> Found {

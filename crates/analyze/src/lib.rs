@@ -1,13 +1,14 @@
 //! What a capture says about the TCP connections in it, whoever made it.
 //!
-//! Begin with [`read`]: it reads an open [`Capture`] to its end and calls a function with each connection's
+//! Begin with [`read`]: it reads an open [`Capture`](aircaptures::Capture) to its end and calls a function with each connection's
 //! [`ConnectionFindings`]. These can be serialized, and `Display` says them to a person.
 //!
 //! ```
 //! use std::path::Path;
 //!
+//! use aircaptures::Capture;
 //! use airtcp_analyze::connection::findings::PartialAcks;
-//! use airtcp_analyze::{Capture, Traces, read};
+//! use airtcp_analyze::{Traces, read};
 //!
 //! // 300 kB from a NewReno sender over a lossy radio link, captured at the sender.
 //! let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pcaps/newreno.pcap");
@@ -20,7 +21,7 @@
 //! assert_eq!(data.acked_bytes, 300_000);
 //! assert_eq!((data.retransmissions.fast, data.retransmissions.timeout), (12, 19));
 //! assert_eq!(data.sender.partial_acks, PartialAcks::NewReno);
-//! # Ok::<(), airtcp_analyze::CaptureError>(())
+//! # Ok::<(), aircaptures::CaptureError>(())
 //! ```
 //!
 //! - [`survey`] reads one capture, also from an interface while it goes on.
@@ -29,8 +30,7 @@
 //!   pictures.
 //! - [`comments`] writes why each packet was sent into a copy of the capture; [`decisions`] reads what the sender itself
 //!   logged, and [`airlink_events`] what the emulator logged.
-//! - Below that, [`capture`] reads frames, [`link_layer`] knows where their first header begins, [`ip`] reads the last
-//!   two of a TCP packet, [`fragments`] puts together what IP has split, and [`connections`] sorts packets by connection.
+//! - [`connections`] sorts packets by connection. Below that, `aircaptures` reads frames and the headers in them.
 
 #![warn(missing_docs)]
 #![cfg_attr(
@@ -39,28 +39,18 @@
 )]
 
 pub mod airlink_events;
-pub mod capture;
 pub mod comments;
 pub mod connection;
 pub mod connections;
 mod damage;
 pub mod decisions;
-mod encapsulation;
 mod endpoints;
-pub mod fragments;
-mod icmp;
-pub mod ip;
-pub mod link_layer;
-pub mod other;
-pub mod packet;
 pub mod path;
-pub mod problem;
 #[cfg(test)]
 mod scenarios;
 pub mod survey;
 pub mod trace;
 
-pub use capture::{Capture, CaptureError};
 pub use connection::{ConnectionFindings, Ended};
 pub use connections::{Finished, Limits, Traces};
 pub use survey::{Survey, Totals, read};

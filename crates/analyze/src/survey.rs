@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::capture::{Capture, Frame, Next};
 use super::connections::{Connections, Finished, Limits, Traces};
 use super::damage::Damage;
-use super::fragments::Fragments;
-use super::ip::Found;
-use super::other::{Other, Others};
-use super::packet::{Packet, Timestamp};
-use super::problem::{Problem, Problems};
+use aircaptures::capture::{Capture, Frame, Next};
+use aircaptures::fragments::Fragments;
+use aircaptures::ip::Found;
+use aircaptures::other::{Other, Others};
+use aircaptures::packet::{Packet, Timestamp};
+use aircaptures::problem::{Problem, Problems};
 
 /// What there is to say about a capture beside its connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

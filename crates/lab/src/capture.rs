@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use airtcp_analyze::capture::{Capture, Next};
-use airtcp_analyze::ip::Found;
-use airtcp_analyze::packet::{Packet, Timestamp};
+use aircaptures::capture::{Capture, Next};
+use aircaptures::ip::Found;
+use aircaptures::packet::{Packet, Timestamp};
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 use serde::{Deserialize, Serialize};

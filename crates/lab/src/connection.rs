@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use airtcp_analyze::packet::Timestamp;
+use aircaptures::packet::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;

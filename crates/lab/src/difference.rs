@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use airtcp_analyze::capture::{Capture, Frame, Next};
-use airtcp_analyze::ip::Found;
-use airtcp_analyze::packet::Packet;
+use aircaptures::capture::{Capture, Frame, Next};
+use aircaptures::ip::Found;
+use aircaptures::packet::Packet;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 use serde::{Deserialize, Serialize};

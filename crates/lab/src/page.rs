@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use airtcp_analyze::capture::CaptureError;
+use aircaptures::capture::CaptureError;
 use airtcp_analyze::path::PathError;
 use airtcp_numbers::statistics::Mean;
 use airtcp_report::html::chart::{self, Chart, Interval};

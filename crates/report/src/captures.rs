@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use aircaptures::{Capture, CaptureError};
 use airtcp_analyze::connection::findings::DirectionFindings;
-use airtcp_analyze::{Capture, CaptureError, ConnectionFindings, Finished, Totals, Trace, Traces, read};
+use airtcp_analyze::{ConnectionFindings, Finished, Totals, Trace, Traces, read};
 use airtcp_numbers::units::{show_bytes, show_rate};
 
 use crate::html::table::{Cell, Shows, Table};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use airtcp_analyze::capture::Capture;
+use aircaptures::capture::Capture;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::survey;
 use airtcp_analyze::trace::Trace;

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::SystemTime;
 
+use aircaptures::capture::{self, Next};
+use aircaptures::ip::Found;
+use aircaptures::packet::Packet;
 use airlink::capture::Capture;
 use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
-use airtcp_analyze::capture::{self, Next};
-use airtcp_analyze::ip::Found;
-use airtcp_analyze::packet::Packet;
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, ethernet, v4, v6};
 use airtcp_testkit::machine::TempFile;

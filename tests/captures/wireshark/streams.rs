@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use airtcp_analyze::{Capture, Traces, read};
+use aircaptures::Capture;
+use airtcp_analyze::{Traces, read};
 use airtcp_testkit::frames::{ACK, ETHERNET, FIN_ACK, Pcap, RST, SYN, SYN_ACK, Tcp, v4};
 use airtcp_testkit::machine::TempFile;
 use airwire::options::Options;

@@ -14,8 +14,8 @@ use super::flight::Sent;
 use super::rtt::Measured;
 use super::series::Counted;
 use super::time_spent::Shows;
-use crate::packet::Packet;
 use crate::trace::{AckSeen, Proof, RttSample};
+use aircaptures::packet::Packet;
 
 /// Octets above what was seen that an ACK may cover, since the capture may have missed them. An ACK for more is not of
 /// this stream.

@@ -1,6 +1,6 @@
 //! One packet seen twice: the network made a copy, or the capture was made at two places at once.
 
-use crate::packet::Packet;
+use aircaptures::packet::Packet;
 
 /// Packets among which a copy is looked for.
 const REMEMBERED: usize = 4;

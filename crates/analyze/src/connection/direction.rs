@@ -18,8 +18,8 @@ use super::receiver_window::{ReceiverWindow, Scale};
 use super::rtt::Rtt;
 use super::series::Series;
 use super::time_spent::{Shows, SpentOn, TimeSpent};
-use crate::packet::Packet;
 use crate::trace::{Fate, Offset, Proof, SentSegment, Trace, WindowPoint};
+use aircaptures::packet::Packet;
 
 /// What a direction is told about a packet beside the packet.
 #[derive(Clone, Copy, Debug)]

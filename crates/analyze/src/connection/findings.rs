@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
 
-pub use crate::icmp::IcmpKind;
+pub use aircaptures::icmp::IcmpKind;
 
 /// Everything that is said about a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]

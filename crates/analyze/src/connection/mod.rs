@@ -46,9 +46,9 @@ use self::opening::{Messages, Progress, Step};
 use self::receiver_window::Scale;
 use self::vantage::ReplyDelay;
 use super::endpoints::Endpoints;
-use super::icmp::{IcmpError, IcmpKind};
-use super::packet::{Packet, Timestamp};
 use super::trace::Trace;
+use aircaptures::icmp::{IcmpError, IcmpKind};
+use aircaptures::packet::{Packet, Timestamp};
 
 /// What is kept of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

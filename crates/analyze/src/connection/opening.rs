@@ -4,8 +4,8 @@ use airwire::segment::Flags;
 
 use super::compact::heap_of_vec;
 use super::findings::{IcmpFindings, Opening};
-use crate::icmp::IcmpError;
-use crate::packet::{Packet, Timestamp};
+use aircaptures::icmp::IcmpError;
+use aircaptures::packet::{Packet, Timestamp};
 
 /// How far the handshake has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use airwire::segment::Flags;
 
 use super::compact::CompactOption;
-use crate::packet::Packet;
+use aircaptures::packet::Packet;
 
 /// How the windows in the headers are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use super::flight::Sent;
 use super::series::Counted;
 use super::time_spent::Shows;
 use super::trigger::{Explanation, Trigger};
-use crate::packet::Packet;
 use crate::trace::{Fate, Idle, Proof, Sending, SentSegment};
+use aircaptures::packet::Packet;
 
 /// So many packets in a row outside the known window mean that it is the window that is wrong.
 const STRAYS: u8 = 8;

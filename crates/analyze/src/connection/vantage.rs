@@ -2,7 +2,7 @@
 
 use super::compact::CompactOption;
 use super::findings::CaptureAt;
-use crate::packet::Packet;
+use aircaptures::packet::Packet;
 
 /// How soon one end answers, seen from the capture: it is measured from handshakes, timestamps and ACKs.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Clock;
 use crate::connection::findings::RttFindings;
-use crate::problem::Problems;
+use aircaptures::problem::Problems;
 
 /// Everything that is said about a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,7 +11,7 @@ use airwire::Cause;
 use super::Way;
 use super::findings::TruthFindings;
 use crate::airlink_events::{AirlinkEvent, EventReader, EventsError};
-use crate::packet::Packet;
+use aircaptures::packet::Packet;
 
 /// Nanoseconds by which a capture that airlink did not make may see a packet earlier or later than airlink.
 const NEAR: i64 = 20_000_000;

@@ -31,9 +31,9 @@ use self::ground_truth::GroundTruth;
 use self::reader::Reader;
 use self::tracker::{Now, Tracker};
 use super::airlink_events::EventsError;
-use super::capture::CaptureError;
-use super::packet::Packet;
 use super::trace::{Fate, Trace};
+use aircaptures::capture::CaptureError;
+use aircaptures::packet::Packet;
 
 /// The files to read.
 #[derive(Clone, Debug, Default)]

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::capture::{Capture, CaptureError, Frame, Next};
 use crate::damage::Damage;
-use crate::fragments::Fragments;
-use crate::ip::Found;
-use crate::packet::{Packet, Timestamp};
-use crate::problem::{Problem, Problems};
+use aircaptures::capture::{Capture, CaptureError, Frame, Next};
+use aircaptures::fragments::Fragments;
+use aircaptures::ip::Found;
+use aircaptures::packet::{Packet, Timestamp};
+use aircaptures::problem::{Problem, Problems};
 
 pub(super) struct Reader {
     capture: Capture,

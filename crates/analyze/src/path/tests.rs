@@ -16,10 +16,10 @@ use airwire::time::{Duration, Instant};
 use super::findings::FlowFindings;
 use super::judges::verdicts;
 use super::*;
-use crate::capture::Capture;
 use crate::connections::Traces;
 use crate::scenarios::LATE;
 use crate::survey;
+use aircaptures::capture::Capture;
 
 type Packets = Vec<(i64, Vec<u8>)>;
 

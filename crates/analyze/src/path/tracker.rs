@@ -18,8 +18,8 @@ use super::ground_truth::{DropReason, GroundTruth, Said};
 use super::{Fates, Way};
 use crate::connection::findings::RttFindings;
 use crate::connection::rtt::{Measured, Rtt};
-use crate::packet::Packet;
 use crate::trace::{Fate, Loss, Proof};
+use aircaptures::packet::Packet;
 
 /// Nanoseconds after which a packet that was not found again is lost: no queue worth looking at takes longer.
 const PATIENCE: i64 = 60_000_000_000;

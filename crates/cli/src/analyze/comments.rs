@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use aircaptures::capture::{Capture, STANDARD_INPUT};
 use airfiles::{By, limits};
-use airtcp_analyze::capture::{Capture, STANDARD_INPUT};
 use airtcp_analyze::comments::Comments;
 use airtcp_analyze::connections::Finished;
 use airtcp_analyze::decisions::Log;

@@ -13,11 +13,11 @@ mod select;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use aircaptures::capture::{Capture, CaptureError};
+use aircaptures::packet::Timestamp;
+use aircaptures::problem::Problem;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
-use airtcp_analyze::capture::{Capture, CaptureError};
 use airtcp_analyze::connections::{Limits, Traces};
-use airtcp_analyze::packet::Timestamp;
-use airtcp_analyze::problem::Problem;
 use airtcp_analyze::survey::{Progress, Survey, Totals};
 use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use aircaptures::packet::Timestamp;
 use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, Opening, RttOf};
 use airtcp_analyze::connections::{Finished, Traces};
-use airtcp_analyze::packet::Timestamp;
 use airtcp_analyze::survey::Totals;
 use airtcp_numbers::units::{show_bytes, show_rate};
 use jiff::tz::TimeZone;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use airtcp_analyze::capture::STANDARD_INPUT;
+use aircaptures::capture::STANDARD_INPUT;
 use airtcp_analyze::connections::Finished;
 use airtcp_analyze::path::judges::{self, Scores};
 use airtcp_analyze::path::sender_log::{SenderComparison, SenderError, SenderLog};

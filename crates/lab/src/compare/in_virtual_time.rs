@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aircaptures::ip::{self, Context, Found};
+use aircaptures::packet::{Packet, Timestamp};
 use airlink::capture::Tap;
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
 use airtcp::profile::{AckPolicy, AckRules, LinuxAcks, Profile, SackOffer};
 use airtcp_analyze::decisions::Line;
-use airtcp_analyze::ip::{self, Context, Found};
-use airtcp_analyze::packet::{Packet, Timestamp};
 use airtcp_sim::run::{Run, Until, run_prepared};
 use airtcp_sim::world::{self, Flow, HostSpec, Length, Watch, World};
 use airwire::time::{Duration, Instant};

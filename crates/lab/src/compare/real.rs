@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
+use aircaptures::capture::{Capture, Next};
+use aircaptures::ip::Found;
+use aircaptures::packet::Packet;
 use airlink::stage::Why;
 use airtcp_analyze::airlink_events::{EventReader, EventsError};
-use airtcp_analyze::capture::{Capture, Next};
 use airtcp_analyze::decisions::Log;
-use airtcp_analyze::ip::Found;
-use airtcp_analyze::packet::Packet;
 use serde_json::Value;
 
 use super::trace::{Captured, Decided, Fate, Machine, Trace};

@@ -5,9 +5,9 @@
 
 use std::fmt;
 
+use aircaptures::packet::{Packet, Timestamp};
 use airlink::stage::Why;
 use airtcp_analyze::decisions::Line;
-use airtcp_analyze::packet::{Packet, Timestamp};
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 use serde::Serialize;

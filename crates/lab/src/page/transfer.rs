@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use aircaptures::capture::{Capture, CaptureError};
 use airfiles::By;
-use airtcp_analyze::capture::{Capture, CaptureError};
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::path;
 use airtcp_analyze::survey;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use airtcp_analyze::capture::Capture;
+use aircaptures::capture::Capture;
 use airtcp_analyze::comments::Comments;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::decisions::Log;

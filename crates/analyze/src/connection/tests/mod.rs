@@ -17,8 +17,8 @@ use airwire::seq::Seq;
 
 use super::findings::*;
 use super::{Connection, Ended, Keep};
-use crate::packet::{Packet, Timestamp};
 use crate::trace::{Fate, Proof, Sending};
+use aircaptures::packet::{Packet, Timestamp};
 
 /// Both streams wrap soon.
 const ISNS: [u32; 2] = [u32::MAX - 5000, u32::MAX - 1];

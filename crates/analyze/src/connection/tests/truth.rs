@@ -10,8 +10,8 @@ use airwire::time::{Duration, Instant};
 
 use super::super::findings::*;
 use super::super::{Connection, Ended, Keep};
-use crate::packet::{Packet, Timestamp};
 use crate::scenarios::LATE;
+use aircaptures::packet::{Packet, Timestamp};
 
 #[derive(Clone, Default)]
 struct Captured(Arc<Mutex<Packets>>);

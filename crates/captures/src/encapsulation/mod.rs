@@ -137,6 +137,19 @@ impl Walk {
         None
     }
 
+    /// The first IP packet, header included.
+    pub(crate) fn outermost_ip<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<Octets<'a>> {
+        let mut layer = Layer::Link(link);
+        for _ in 0..DEEPEST {
+            if let Layer::Ip = layer {
+                return Some(octets);
+            }
+            let Ok(Next::Layer(next, inside)) = self.step(layer, octets) else { return None };
+            (layer, octets) = (next, inside);
+        }
+        None
+    }
+
     fn step<'a>(&mut self, layer: Layer, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
         match layer {
             Layer::Ethernet => ethernet::frame(octets),

@@ -106,19 +106,20 @@ pub struct Occurrences {
 pub struct Problems(Vec<(Problem, Occurrences)>);
 
 impl Problems {
-    pub(crate) fn note(&mut self, problem: Problem, frame: u64) {
+    /// Notes a problem.
+    pub fn note(&mut self, problem: Problem, frame: u64) {
         self.entry(problem, frame).count += 1;
     }
 
     /// Notes a problem with a detail, which replaces the one before.
-    pub(crate) fn note_detail(&mut self, problem: Problem, frame: u64, detail: String) {
+    pub fn note_detail(&mut self, problem: Problem, frame: u64, detail: String) {
         let entry = self.entry(problem, frame);
         entry.count += 1;
         entry.detail = Some(detail);
     }
 
     /// Notes a problem `count` times.
-    pub(crate) fn add(&mut self, problem: Problem, frame: u64, count: u64) {
+    pub fn add(&mut self, problem: Problem, frame: u64, count: u64) {
         if count > 0 {
             let entry = self.entry(problem, frame);
             entry.count += count;

@@ -72,7 +72,7 @@ impl IcmpKind {
     }
 
     /// Whether a SYN that meets it goes nowhere.
-    pub(crate) fn is_unreachable(self) -> bool {
+    pub fn is_unreachable(self) -> bool {
         !matches!(self, Self::PacketTooBig | Self::SourceQuench)
     }
 }
@@ -97,16 +97,19 @@ impl fmt::Display for IcmpKind {
 
 /// An error about a TCP packet, of which it has the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IcmpError {
-    pub(crate) kind: IcmpKind,
-    pub(crate) icmp_type: u8,
-    pub(crate) code: u8,
+pub struct IcmpError {
+    /// What it says.
+    pub kind: IcmpKind,
+    /// The type, as it stands in the message.
+    pub icmp_type: u8,
+    /// The code, as it stands in the message.
+    pub code: u8,
     /// Who says so.
-    pub(crate) from: IpAddr,
+    pub from: IpAddr,
     /// The MTU of the next link, if the packet was too big for it. Routers before RFC 1191 left it out.
-    pub(crate) mtu: Option<u32>,
+    pub mtu: Option<u32>,
     /// From where the packet came, and where it was going.
-    pub(crate) about: [SocketAddr; 2],
+    pub about: [SocketAddr; 2],
 }
 
 pub(crate) const ICMP: u8 = 1;

@@ -43,14 +43,14 @@ pub struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// The ICMP error about a TCP packet in it.
-    pub(crate) fn icmp(&self) -> Option<IcmpError> {
+    pub fn icmp(&self) -> Option<IcmpError> {
         let octets = Octets::new(self.data, self.length as usize);
         let (protocol, ip, message) = Walk::default().icmp(self.link, octets)?;
         icmp::read(protocol, ip.src, message.kept())
     }
 
     /// As much of a TCP packet's payload as was kept. Of a packet that was split it is none.
-    pub(crate) fn payload(&self) -> &'a [u8] {
+    pub fn payload(&self) -> &'a [u8] {
         let (octets, mut walk) = (Octets::new(self.data, self.length as usize), Walk::default());
         let tcp = match walk.straight(self.link, octets) {
             Some((_, tcp)) => tcp,
@@ -61,6 +61,12 @@ impl<'a> Frame<'a> {
         };
         let header = tcp.kept().get(12).map_or(0, |octet| usize::from(octet >> 4) * 4);
         tcp.kept().get(header..).unwrap_or_default()
+    }
+
+    /// The outermost IP packet, header included: as much of it as was kept.
+    pub fn ip(&self) -> Option<&'a [u8]> {
+        let octets = Octets::new(self.data, self.length as usize);
+        Walk::default().outermost_ip(self.link, octets).map(|ip| ip.kept())
     }
 
     /// Reads the headers inside. A fragment is a problem here: [`Fragments`](crate::fragments::Fragments) puts them

@@ -121,7 +121,8 @@ impl fmt::Display for Other {
 pub struct Others(BTreeMap<Other, u64>);
 
 impl Others {
-    pub(crate) fn note(&mut self, other: Other) {
+    /// Notes one.
+    pub fn note(&mut self, other: Other) {
         *self.0.entry(other).or_default() += 1;
     }
 
