@@ -55,6 +55,7 @@
 
 pub mod capture;
 pub mod fading;
+pub mod fit;
 pub mod machine;
 pub mod maths;
 pub mod output;

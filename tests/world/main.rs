@@ -1,5 +1,6 @@
 //! Hosts over the paths of airlink, in virtual time: each algorithm does what its paper says.
 
+mod fitted;
 mod handovers;
 mod judges;
 mod many_flows;

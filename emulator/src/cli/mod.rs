@@ -7,6 +7,7 @@ mod completions;
 mod ctl;
 mod device;
 mod failure;
+mod fit;
 mod inside;
 mod log;
 mod man;
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     Show(show::Show),
     Check(check::Check),
     Compare(compare::Compare),
+    Fit(fit::Fit),
     Bridge(bridge::Bridge),
     Completions(completions::Completions),
     Man(man::Man),
@@ -94,6 +96,7 @@ impl Cli {
             Command::Show(command) => command.run(),
             Command::Check(command) => command.run(),
             Command::Compare(command) => command.run(),
+            Command::Fit(command) => command.run(),
             Command::Bridge(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -1,0 +1,300 @@
+//! `airlink fit`: a scenario that does what a recorded path did.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use aircaptures::{Capture, Next};
+use airlink::fit::{
+    self, Bound, Burst, Clock, Comparison, Fitted, FittedFiles, Matched, Observed, Options, Way,
+};
+use airlink::packet::{Direction, PerDirection};
+use airlink::scenario::Scenario;
+use airlink::stage::Recording as Nothing;
+use airwire::time::Duration;
+use airwire::units::Rate;
+use anyhow::Context;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{failure, say};
+
+/// Make a scenario of a path that was recorded at both ends.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Fit {
+    /// The captures at the fixed end of the path and at the mobile end, of the same time
+    #[arg(value_names = ["FIXED", "MOBILE"], num_args = 2, required = true)]
+    captures: Vec<PathBuf>,
+    /// Where the scenario goes: NAME.toml; what changes with time goes to NAME-down.csv and NAME-up.csv beside it
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Only packets that pass, in tcpdump's language: what does not cross the path looks lost
+    #[arg(long, value_name = "FILTER")]
+    filter: Option<String>,
+    /// How much the clock of the second capture is ahead of the first one's [default: found out from the packets]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = offset)]
+    clock_offset: Option<i64>,
+    /// The rate is that of so much time, again and again
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = airwire::units::typed_time)]
+    step: Duration,
+    /// Print JSON instead of text: one object
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Other packets over the same path:
+    airlink fit fixed.pcap mobile.pcap --filter 'host 10.0.0.2' --output train.toml
+    airlink run -s train.toml -- ./my-program
+Record while something sends as fast as the path takes it, in each direction that matters, and with offload switched off
+(ethtool -K DEVICE gro off tso off gso off): a rate is seen only while packets wait, and a packet that was joined never was
+on the path.";
+
+/// A shorter step would have one packet in it, or none.
+const SHORTEST_STEP: Duration = Duration::from_millis(1);
+
+fn offset(text: &str) -> Result<i64, String> {
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(text) => (-1, text),
+        None => (1, text),
+    };
+    let time = airwire::units::typed_time(text).map_err(|error| error.to_string())?;
+    Ok(sign * time.as_nanos() as i64)
+}
+
+impl Fit {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        if self.step < SHORTEST_STEP {
+            return Err(failure::usage("--step: at least 1ms"));
+        }
+        let name = self.name()?;
+        let captures = [self.captures[0].as_path(), self.captures[1].as_path()];
+        let [fixed, mobile] = captures.map(|capture| self.observed(capture));
+        let matched = fit::find(&fixed?, &mobile?, self.clock_offset)?;
+        let fitted = fit::fit(&matched.recording, Options { step: self.step })?;
+        let what = format!(
+            "{:.1} s of the path between {} and {}, as airlink fit found it",
+            fitted.lasts.as_secs_f64(),
+            captures[0].display(),
+            captures[1].display()
+        );
+        write(&self.output, &fit::files(&fitted, &name, &what))?;
+        // As whoever reads the files gets it.
+        let scenario = Scenario::load(&self.output.display().to_string())?;
+        let mut path = scenario.build(None, Nothing::Off, false)?;
+        let carried = fit::carry(&matched.recording, &mut path);
+        let check = fit::compare(&matched.recording, &carried);
+        for warning in warnings(&matched, &fitted) {
+            say::complain(format_args!("warning: {warning}\n"));
+        }
+        say::print(if self.json {
+            format!("{:#}\n", as_json(&matched, &fitted, &check))
+        } else {
+            as_text(&matched, &fitted, &check)
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What a capture has, as far as it can be read.
+    fn observed(&self, path: &Path) -> anyhow::Result<Observed> {
+        let mut capture = Capture::open(path, self.filter.as_deref())?;
+        let mut observed = Observed::default();
+        loop {
+            match capture.read() {
+                Next::Frame(frame) => {
+                    if let Some(packet) = frame.ip() {
+                        observed.packet(frame.at.0, packet);
+                    }
+                }
+                Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+                Next::Damaged { frame, detail } => {
+                    let name = capture.name();
+                    say::complain(format_args!("{name}: warning: read up to frame {frame} only: {detail}\n"));
+                    break;
+                }
+                Next::End => break,
+            }
+        }
+        let passes = if self.filter.is_some() { " that passes the filter" } else { "" };
+        anyhow::ensure!(!observed.is_empty(), "{}: no IP packet{passes} in it", capture.name());
+        Ok(observed)
+    }
+
+    /// That of the files, without what follows the point.
+    fn name(&self) -> anyhow::Result<String> {
+        let output = &self.output;
+        let stem = output.file_stem().and_then(|stem| stem.to_str());
+        match (stem, output.extension().and_then(|extension| extension.to_str())) {
+            (Some(stem), Some("toml")) => Ok(stem.to_owned()),
+            _ => Err(failure::usage(format!(
+                "--output {}: a scenario's file has a name that ends in .toml",
+                output.display()
+            ))),
+        }
+    }
+}
+
+fn write(output: &Path, files: &FittedFiles) -> anyhow::Result<()> {
+    let schedules = files.schedules.iter().map(|(name, text)| (output.with_file_name(name), text));
+    for (file, text) in schedules.chain([(output.to_owned(), &files.scenario)]) {
+        airfiles::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// What makes the result doubtful.
+fn warnings(matched: &Matched, fitted: &Fitted) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if matched.joined > 0 {
+        warnings.push(format!(
+            "{} packets are longer than 1514 octets: their hosts' devices join segments, and the path never had them. Record \
+             with offload switched off (ethtool -K DEVICE gro off tso off gso off)",
+            matched.joined
+        ));
+    }
+    if matched.from_nowhere > 0 {
+        warnings.push(format!(
+            "{} packets left that never entered: a capture has dropped some (tcpdump says how many), and others look lost",
+            matched.from_nowhere
+        ));
+    }
+    for (direction, way) in fitted.ways.iter() {
+        let losses = &way.losses;
+        if way.rate.is_some() && losses.bound.is_none() {
+            warnings.push(format!(
+                "{direction}: no loss shows how long the queue may be; it has none there, and the longest one seen had {} octets",
+                losses.longest_queue
+            ));
+        }
+    }
+    warnings
+}
+
+fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>) -> String {
+    let mut rows = vec![["".to_owned(), "down".to_owned(), "up".to_owned()]];
+    let mut row = |name: &str, of: &dyn Fn(Direction) -> String| {
+        rows.push([name.to_owned(), of(Direction::Down), of(Direction::Up)]);
+    };
+    let way = |direction: Direction| &fitted.ways[direction];
+    row("packets", &|direction| matched.recording.directions[direction].crossings.len().to_string());
+    row("delay of the wire", &|direction| delay(way(direction)));
+    row("rate", &|direction| rate(way(direction)));
+    row("queue", &|direction| queue(way(direction)));
+    row("lost to the queue", &|direction| way(direction).losses.to_queue.to_string());
+    row("lost otherwise", &|direction| lost(way(direction)));
+    if fitted.ways.iter().any(|(_, way)| way.overtaken.is_some()) {
+        row("overtaken", &|direction| {
+            let overtaken = way(direction).overtaken;
+            overtaken.map_or("none".to_owned(), |it| format!("{}, {} late", percent(it.share), ms(it.late)))
+        });
+    }
+    if fitted.ways.iter().any(|(_, way)| way.copied > 0.0) {
+        row("copied", &|direction| percent(way(direction).copied));
+    }
+    rows.push(Default::default());
+    let mut both = |name: &str, of: &dyn Fn(&fit::Outcome) -> String| {
+        let beside = |direction: Direction| {
+            let Comparison { recorded, carried, .. } = &check[direction];
+            format!("{} / {}", of(recorded), of(carried))
+        };
+        rows.push([name.to_owned(), beside(Direction::Down), beside(Direction::Up)]);
+    };
+    both("lost", &|outcome| percent(outcome.lost));
+    both("took, a tenth at most", &|outcome| ms(outcome.low));
+    both("took, half at most", &|outcome| ms(outcome.median));
+    both("took, nine tenths at most", &|outcome| ms(outcome.high));
+    let apart = |direction: Direction| ms(check[direction].apart);
+    rows.push(["a packet's times differ by".to_owned(), apart(Direction::Down), apart(Direction::Up)]);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let (names, downs) = (width(0), width(1));
+    let mut text = String::new();
+    for [name, down, up] in &rows {
+        text += format!("{name:<names$}  {down:<downs$}  {up}").trim_end();
+        text.push('\n');
+    }
+    let clock = match matched.clock {
+        Clock::Same => "Both captures have the same clock.".to_owned(),
+        Clock::Given { ahead_ns } => {
+            format!("The second clock is {} ms ahead, as was said.", ahead_ns as f64 / 1e6)
+        }
+        Clock::Estimated { ahead_ns } => format!(
+            "The second clock is taken to be {:.3} ms ahead, which makes the least delay the same both ways: say --clock-offset \
+             if you know better.",
+            ahead_ns as f64 / 1e6
+        ),
+    };
+    text + &format!(
+        "\nThe lower part is recorded / the same packets over the fitted path. {:.1} s, then it begins again.\n{clock}\n",
+        fitted.lasts.as_secs_f64()
+    )
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.1} ms", time.as_nanos() as f64 / 1e6)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+fn kbit(rate: Rate) -> String {
+    format!("{:.0}", rate.as_bits_per_second() as f64 / 1e3)
+}
+
+fn delay(way: &Way) -> String {
+    let delays = way.delay.pieces().iter().map(|(_, delay)| *delay);
+    let (least, most) = (delays.clone().min().unwrap_or_default(), delays.max().unwrap_or_default());
+    let jitter =
+        if way.jitter.is_zero() { String::new() } else { format!(", and up to {} more", ms(way.jitter)) };
+    if least == most { ms(least) + &jitter } else { format!("{} to {}{jitter}", ms(least), ms(most)) }
+}
+
+fn rate(way: &Way) -> String {
+    let Some(rate) = &way.rate else { return "never seen: no packet waited".to_owned() };
+    let rates = rate.course.pieces().iter().map(|(_, rate)| *rate);
+    let (least, most) = (rates.clone().min(), rates.max());
+    let (least, most) = (least.unwrap_or(rate.mean), most.unwrap_or(rate.mean));
+    let seen = format!("seen for {:.0} % of the time", 100.0 * rate.seen);
+    if least == most {
+        return format!("{} kbit/s, {seen}", kbit(rate.mean));
+    }
+    format!("{} kbit/s ({} to {}), {seen}", kbit(rate.mean), kbit(least), kbit(most))
+}
+
+fn queue(way: &Way) -> String {
+    match way.losses.bound {
+        Some(Bound::Packets(packets)) => format!("{packets} packets"),
+        Some(Bound::Octets(size)) => size.to_string(),
+        None => "no end seen".to_owned(),
+    }
+}
+
+fn lost(way: &Way) -> String {
+    let losses = &way.losses;
+    let burst = match losses.burst {
+        None => String::new(),
+        Some(Burst::Packets(length)) => format!(", {length:.1} in a row"),
+        Some(Burst::Time(lasts, _)) => format!(", for {} each time", ms(lasts)),
+    };
+    format!("{} ({}){burst}", losses.others, percent(losses.share))
+}
+
+fn as_json(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>) -> Value {
+    let of = |direction: Direction| {
+        json!({
+            "packets": matched.recording.directions[direction].crossings.len(),
+            "fitted": fitted.ways[direction],
+            "check": check[direction],
+        })
+    };
+    json!({
+        "schema_version": 1,
+        "lasts": fitted.lasts,
+        "clock_ahead_seconds": matched.clock.ahead() as f64 / 1e9,
+        "joined": matched.joined,
+        "from_nowhere": matched.from_nowhere,
+        "down": of(Direction::Down),
+        "up": of(Direction::Up),
+    })
+}

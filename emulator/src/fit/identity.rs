@@ -1,0 +1,144 @@
+//! What makes a packet the same at both ends of a path: everything that no router changes.
+
+use std::hash::Hasher;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use siphasher::sip::SipHasher13;
+
+/// Octets behind the IP header that count: TCP's header, and its timestamps where they come first, as most hosts write
+/// them. Captures keep at least so much.
+const COUNTED: usize = 32;
+/// Where TCP's options begin, and two octets of padding before timestamps (RFC 7323, appendix A).
+const OPTIONS: usize = 20;
+const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
+const TCP: u8 = 6;
+
+/// A packet, wherever it is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) flow: (IpAddr, IpAddr),
+    /// Of what stays the same.
+    pub(super) hash: u64,
+    /// Its length by its header.
+    pub(super) octets: u32,
+}
+
+/// `None`: not an IP packet, or its header is not whole.
+pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
+    let mut hasher = SipHasher13::new();
+    let (flow, octets, protocol, header, behind) = match packet.first()? >> 4 {
+        4 => {
+            let fixed: &[u8; 20] = packet.first_chunk()?;
+            // Not the type of service, the length, the time to live and the checksum.
+            hasher.write(&fixed[4..8]);
+            hasher.write(&fixed[9..10]);
+            hasher.write(&fixed[12..20]);
+            let address = |at: usize| -> Option<IpAddr> {
+                Some(Ipv4Addr::from(*fixed.get(at..)?.first_chunk::<4>()?).into())
+            };
+            let octets = u32::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+            let header = usize::from(fixed[0] & 0x0f) * 4;
+            ((address(12)?, address(16)?), octets, fixed[9], header, packet.get(header..).unwrap_or_default())
+        }
+        6 => {
+            let fixed: &[u8; 40] = packet.first_chunk()?;
+            // Not the traffic class, the flow label, the length and the hop limit.
+            hasher.write(&fixed[6..7]);
+            hasher.write(&fixed[8..40]);
+            let address = |at: usize| -> Option<IpAddr> {
+                Some(Ipv6Addr::from(*fixed.get(at..)?.first_chunk::<16>()?).into())
+            };
+            let octets = 40 + u32::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+            ((address(8)?, address(24)?), octets, fixed[6], 40, &packet[40..])
+        }
+        _ => return None,
+    };
+    let mut counted = [0; COUNTED];
+    let kept = behind.len().min(COUNTED);
+    counted[..kept].copy_from_slice(&behind[..kept]);
+    // Octets of payload of TCP: base stations add options. Of other protocols all of it counts.
+    let mut length = octets.saturating_sub(header as u32);
+    if protocol == TCP {
+        length = length.saturating_sub(u32::from(counted[12] >> 4) * 4);
+        // Where options begin, reserved bits, which base stations write, and those of ECN; and the checksum, which a sender's
+        // device fills in.
+        counted[12] = 0;
+        counted[13] &= 0x3f;
+        counted[16..18].fill(0);
+        if counted[OPTIONS..].first_chunk() != Some(&TIMESTAMPS) {
+            counted[OPTIONS..].fill(0);
+        }
+    } else {
+        // The checksum of UDP, for the same reason.
+        counted[6..8].fill(0);
+    }
+    hasher.write(&length.to_be_bytes());
+    hasher.write(&counted);
+    Some(Identity { flow, hash: hasher.finish(), octets })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet() -> Vec<u8> {
+        let mut packet =
+            vec![0x45, 0, 0, 72, 0x12, 0x34, 0x40, 0, 64, 6, 0xaa, 0xbb, 10, 0, 0, 1, 10, 1, 0, 1];
+        packet.extend((0..OPTIONS as u8).map(|octet| octet * 3));
+        packet[32] = 0x80;
+        packet.extend(TIMESTAMPS);
+        packet.extend((0..28).map(|octet| octet * 7));
+        packet
+    }
+
+    #[test]
+    fn what_routers_and_base_stations_change_does_not_count() {
+        let same = identify(&packet()).unwrap();
+        // Type of service; time to live; header checksum; reserved bits; ECN; TCP's checksum; payload.
+        for (at, mask) in [
+            (1, 0xff),
+            (8, 0xff),
+            (10, 0xff),
+            (11, 0xff),
+            (32, 0x0f),
+            (33, 0xc0),
+            (36, 0xff),
+            (37, 0xff),
+            (55, 0xff),
+        ] {
+            let mut other = packet();
+            other[at] ^= mask;
+            assert_eq!(identify(&other).unwrap(), same, "octet {at}");
+        }
+    }
+
+    #[test]
+    fn an_option_that_a_base_station_adds_does_not_count() {
+        let mut more = packet();
+        more.splice(52..52, [253, 4, 0x3a, 0x5d]);
+        (more[3], more[32]) = (76, 0x90);
+        let (same, more) = (identify(&packet()).unwrap(), identify(&more).unwrap());
+        assert_eq!((more.hash, more.octets), (same.hash, same.octets + 4));
+    }
+
+    #[test]
+    fn what_tells_a_packet_from_another_counts() {
+        let same = identify(&packet()).unwrap();
+        // Length; identification; source; port; number; acknowledgment; flags; window; timestamp.
+        for at in [3, 4, 15, 20, 24, 31, 33, 34, 47] {
+            let mut other = packet();
+            other[at] ^= 1;
+            assert_ne!(identify(&other).unwrap().hash, same.hash, "octet {at}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_no_ip_packet_does_no_harm() {
+        let whole = packet();
+        for len in 0..whole.len() {
+            assert_eq!(identify(&whole[..len]).is_some(), len >= 20, "{len}");
+        }
+        assert_eq!(identify(&[0x60; 39]), None);
+        assert_eq!(identify(&[0x75; 60]), None);
+    }
+}

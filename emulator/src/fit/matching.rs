@@ -1,0 +1,360 @@
+//! Two captures of one path, and each packet found again.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+use airwire::time::{Duration, Instant};
+
+use super::identity::{Identity, identify};
+use super::{Crossing, Recorded, Recording};
+use crate::packet::{Direction, PerDirection};
+
+/// Nanoseconds by which a packet may seem to leave before it entered: two captures on one machine differ by less.
+const NOISE: i64 = 1_000_000;
+
+/// What was captured at one end.
+#[derive(Clone, Debug, Default)]
+pub struct Observed(Vec<Seen>);
+
+impl Observed {
+    /// A packet came past: nanoseconds by this end's clock, and the IP packet as far as it was kept. What is no IP packet
+    /// does not count.
+    pub fn packet(&mut self, at: i64, packet: &[u8]) {
+        self.0.extend(identify(packet).map(|identity| Seen { at, identity }));
+    }
+
+    /// Nothing came past.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// How far the clock of the second capture is ahead of the first one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Packets leave after they entered, so it is taken to be the same.
+    Same,
+    /// As was said.
+    Given {
+        /// Nanoseconds; negative if it is behind.
+        ahead_ns: i64,
+    },
+    /// Otherwise packets would leave before they entered; so that the least delay is the same both ways.
+    Estimated {
+        /// Nanoseconds; negative if it is behind.
+        ahead_ns: i64,
+    },
+}
+
+impl Clock {
+    /// In nanoseconds.
+    pub fn ahead(self) -> i64 {
+        match self {
+            Self::Same => 0,
+            Self::Given { ahead_ns } | Self::Estimated { ahead_ns } => ahead_ns,
+        }
+    }
+}
+
+/// What two captures say together.
+#[derive(Clone, Debug)]
+pub struct Matched {
+    /// What became of each packet.
+    pub recording: Recording,
+    /// How the clocks of both ends compare.
+    pub clock: Clock,
+    /// Packets that the second capture has and the first should, of hosts whose other packets it has.
+    pub from_nowhere: u64,
+    /// Packets longer than an MTU of Ethernet: the kernel has put them together, or not split them yet.
+    pub joined: u64,
+}
+
+/// No packet is in both captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no packet is in both captures: they are not of one path, or not of the same time, or a router between them changes \
+     addresses (NAT)"
+)]
+pub struct NothingFound;
+
+/// A packet in one capture.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: i64,
+    identity: Identity,
+}
+
+/// Source and destination.
+type Flow = (IpAddr, IpAddr);
+
+/// By how much later the second capture has the packets of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Later {
+    least: i64,
+    most: i64,
+}
+
+/// Finds the packets of both ends in each other: first that at the fixed end of a path, then that at its mobile end.
+/// `ahead` says by how many nanoseconds the second one's clock is ahead, if that is known.
+pub fn find(first: &Observed, second: &Observed, ahead: Option<i64>) -> Result<Matched, NothingFound> {
+    let [here, there] = [first, second].map(|observed| {
+        let mut seen = observed.0.clone();
+        // A capture of several interfaces is not always in order.
+        seen.sort_by_key(|seen| seen.at);
+        seen
+    });
+    let pairs = pairs(&here, &there);
+    let flows = later(&here, &there, &pairs);
+    if flows.is_empty() {
+        return Err(NothingFound);
+    }
+    let sides = sides(&flows);
+    let clock = match ahead {
+        Some(ahead_ns) => Clock::Given { ahead_ns },
+        None => estimate(&flows, &sides),
+    };
+    Ok(recording(&here, &there, &pairs, &sides, clock))
+}
+
+/// For each packet of the second capture its index in the first one. Packets that look the same are told apart by their
+/// order: one that something later has overtaken is taken for lost, as long as there is another.
+fn pairs(here: &[Seen], there: &[Seen]) -> Vec<Option<usize>> {
+    let mut open: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
+    for (index, seen) in here.iter().enumerate() {
+        open.entry(seen.identity.hash).or_default().push_back(index);
+    }
+    let mut newest: BTreeMap<Flow, usize> = BTreeMap::new();
+    let find = |seen: &Seen| {
+        let candidates = open.get_mut(&seen.identity.hash)?;
+        let newest = newest.entry(seen.identity.flow).or_default();
+        while candidates.len() > 1 && candidates[0] < *newest {
+            candidates.pop_front();
+        }
+        let index = candidates.pop_front()?;
+        *newest = index.max(*newest);
+        Some(index)
+    };
+    there.iter().map(find).collect()
+}
+
+fn later(here: &[Seen], there: &[Seen], pairs: &[Option<usize>]) -> BTreeMap<Flow, Later> {
+    let mut flows: BTreeMap<Flow, Later> = BTreeMap::new();
+    for (seen, index) in there.iter().zip(pairs) {
+        let Some(index) = index else { continue };
+        let by = seen.at - here[*index].at;
+        let known = flows.entry(seen.identity.flow).or_insert(Later { least: by, most: by });
+        (known.least, known.most) = (known.least.min(by), known.most.max(by));
+    }
+    flows
+}
+
+/// In which direction each flow goes. Whatever the clocks say, packets are later at the end at which they leave.
+fn sides(flows: &BTreeMap<Flow, Later>) -> BTreeMap<Flow, Direction> {
+    let direction = |(flow, later): (&Flow, &Later)| {
+        let is_down = match flows.get(&(flow.1, flow.0)) {
+            Some(back) => later.least + later.most > back.least + back.most,
+            None => later.least >= -NOISE,
+        };
+        (*flow, if is_down { Direction::Down } else { Direction::Up })
+    };
+    flows.iter().map(direction).collect()
+}
+
+fn estimate(flows: &BTreeMap<Flow, Later>, sides: &BTreeMap<Flow, Direction>) -> Clock {
+    let of =
+        |direction| flows.iter().filter(move |(flow, _)| sides[flow] == direction).map(|(_, later)| later);
+    let down = of(Direction::Down).map(|later| later.least).min();
+    let up = of(Direction::Up).map(|later| later.most).max();
+    let is_possible = down.is_none_or(|least| least >= -NOISE) && up.is_none_or(|most| most <= NOISE);
+    match (down, up) {
+        _ if is_possible => Clock::Same,
+        (Some(least), Some(most)) => Clock::Estimated { ahead_ns: least / 2 + most / 2 },
+        (Some(by), None) | (None, Some(by)) => Clock::Estimated { ahead_ns: by },
+        (None, None) => Clock::Same,
+    }
+}
+
+fn recording(
+    here: &[Seen],
+    there: &[Seen],
+    pairs: &[Option<usize>],
+    sides: &BTreeMap<Flow, Direction>,
+    clock: Clock,
+) -> Matched {
+    let mut found = vec![None; here.len()];
+    for (at, index) in pairs.iter().enumerate() {
+        if let Some(index) = index {
+            found[*index] = Some(at);
+        }
+    }
+    let there_at = |at: usize| there[at].at - clock.ahead();
+    // What happens while only one capture is made tells nothing.
+    let begin = here[0].at.max(there_at(0));
+    let end = here[here.len() - 1].at.min(there_at(there.len() - 1));
+    let instant = |at: i64| Instant::from_nanos((at - begin).max(0) as u64);
+    let mut directions = PerDirection::<Recorded>::default();
+    let mut joined = 0;
+    let mut add = |direction: Direction, entered: i64, octets: u32, left: Option<i64>| {
+        if entered >= begin && entered <= end {
+            let crossing = Crossing { entered: instant(entered), octets, left: left.map(instant) };
+            directions[direction].crossings.push(crossing);
+            joined += u64::from(octets > LONGEST);
+        }
+    };
+    let direction = |seen: &Seen| sides.get(&seen.identity.flow).copied();
+    for (seen, found) in here.iter().zip(&found) {
+        if direction(seen) == Some(Direction::Down) {
+            add(Direction::Down, seen.at, seen.identity.octets, found.map(there_at));
+        }
+    }
+    let mut from_nowhere = 0;
+    let known: BTreeSet<u64> = here.iter().map(|seen| seen.identity.hash).collect();
+    let mut copies = PerDirection::<u64>::default();
+    for (at, (seen, index)) in there.iter().zip(pairs).enumerate() {
+        match (direction(seen), index) {
+            (Some(Direction::Up), index) => {
+                add(Direction::Up, there_at(at), seen.identity.octets, index.map(|index| here[index].at));
+            }
+            (Some(Direction::Down), None) if known.contains(&seen.identity.hash) => copies.down += 1,
+            (Some(Direction::Down), None) if there_at(at) > begin => from_nowhere += 1,
+            _ => {}
+        }
+    }
+    let sent: BTreeSet<u64> = there.iter().map(|seen| seen.identity.hash).collect();
+    for (seen, found) in here.iter().zip(&found) {
+        if direction(seen) == Some(Direction::Up) && found.is_none() {
+            if sent.contains(&seen.identity.hash) {
+                copies.up += 1;
+            } else if seen.at > begin {
+                from_nowhere += 1;
+            }
+        }
+    }
+    for direction in Direction::BOTH {
+        let recorded = &mut directions[direction];
+        recorded.copies = copies[direction];
+        without_untold(&mut recorded.crossings, instant(end));
+    }
+    let recording = Recording { directions, lasts: Duration::from_nanos((end - begin).max(0) as u64) };
+    Matched { recording, clock, from_nowhere, joined }
+}
+
+/// The longest packet of an Ethernet with VLAN tags.
+const LONGEST: u32 = 1514;
+
+/// Leaves out packets at the end that may still have been under way.
+fn without_untold(crossings: &mut Vec<Crossing>, end: Instant) {
+    let longest = crossings.iter().filter_map(Crossing::delay).max().unwrap_or_default();
+    crossings.retain(|crossing| crossing.left.is_some() || crossing.entered + longest <= end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{Family, sequenced};
+
+    const MS: i64 = 1_000_000;
+
+    fn down(number: u64) -> Vec<u8> {
+        sequenced(Family::V4, Direction::Down, number, 100)
+    }
+
+    fn up(number: u64) -> Vec<u8> {
+        sequenced(Family::V4, Direction::Up, number, 80)
+    }
+
+    fn observed(packets: impl IntoIterator<Item = (i64, Vec<u8>)>) -> Observed {
+        let mut observed = Observed::default();
+        packets.into_iter().for_each(|(at, packet)| observed.packet(at * MS, &packet));
+        observed
+    }
+
+    /// Packets every 10 ms each way, 30 ms down and 20 ms up; the mobile end's clock is so many milliseconds ahead.
+    fn ends(ahead: i64) -> [Observed; 2] {
+        let numbers = || 0..100_u64;
+        let at = |number: u64| 10 * number as i64;
+        [
+            observed(numbers().flat_map(|it| [(at(it), down(it)), (at(it) + 20, up(it))])),
+            observed(numbers().flat_map(|it| [(at(it) + 30 + ahead, down(it)), (at(it) + ahead, up(it))])),
+        ]
+    }
+
+    fn delays(matched: &Matched, direction: Direction) -> Vec<u64> {
+        let crossings = matched.recording.directions[direction].crossings.iter();
+        let mut delays: Vec<u64> = crossings.filter_map(|it| Some(it.delay()?.as_millis())).collect();
+        delays.dedup();
+        delays
+    }
+
+    #[test]
+    fn packets_of_both_directions_are_found_with_their_delays() {
+        let [fixed, mobile] = ends(0);
+        let matched = find(&fixed, &mobile, None).unwrap();
+        assert_eq!((matched.clock, matched.from_nowhere, matched.joined), (Clock::Same, 0, 0));
+        assert_eq!(
+            (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
+            (vec![30], vec![20])
+        );
+        let crossings = &matched.recording.directions.down.crossings;
+        assert!(crossings.iter().all(|crossing| crossing.octets == 100 && crossing.left.is_some()));
+    }
+
+    #[test]
+    fn clocks_that_differ_are_told_and_what_is_said_of_them_counts() {
+        for ahead in [-5000, -45, 61, 5000] {
+            let [fixed, mobile] = ends(ahead);
+            let matched = find(&fixed, &mobile, None).unwrap();
+            // The least delay is the same both ways then: half of 50 ms.
+            assert_eq!(matched.clock, Clock::Estimated { ahead_ns: (ahead + 5) * MS }, "{ahead}");
+            assert_eq!(
+                (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
+                (vec![25], vec![25])
+            );
+            let matched = find(&fixed, &mobile, Some(ahead * MS)).unwrap();
+            assert_eq!(
+                (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
+                (vec![30], vec![20])
+            );
+        }
+    }
+
+    #[test]
+    fn what_did_not_arrive_is_lost_and_what_comes_twice_is_a_copy() {
+        let fixed = observed((0..100).map(|number| (10 * number as i64, down(number))));
+        let arrives = |number: &u64| ![40, 41, 70].contains(number);
+        let arrived = (0..100).filter(arrives).map(|number| (10 * number as i64 + 30, down(number)));
+        let mobile = observed(arrived.chain([(505, down(20))]));
+        let matched = find(&fixed, &mobile, None).unwrap();
+        let crossings = &matched.recording.directions.down.crossings;
+        let lost = crossings.iter().filter(|it| it.left.is_none()).map(|it| it.entered.as_millis() as i64);
+        // The recording begins with the first packet that was seen at both ends.
+        let begin = 1000 - crossings.last().unwrap().entered.as_millis() as i64 - 10;
+        assert_eq!(lost.map(|at| at + begin).collect::<Vec<_>>(), [400, 410, 700]);
+        assert_eq!((matched.recording.directions.down.copies, matched.from_nowhere), (1, 0));
+    }
+
+    #[test]
+    fn of_two_that_look_the_same_the_one_that_was_overtaken_is_the_lost_one() {
+        let sent =
+            [(0, down(1)), (10, down(2)), (20, down(3)), (500, down(1)), (510, down(4)), (520, down(5))];
+        let arrived = [(40, down(2)), (50, down(3)), (530, down(1)), (540, down(4)), (550, down(5))];
+        let matched = find(&observed(sent), &observed(arrived), None).unwrap();
+        assert_eq!(delays(&matched, Direction::Down), [30]);
+    }
+
+    #[test]
+    fn what_left_and_never_entered_is_counted() {
+        let [fixed, mobile] = ends(0);
+        let mut more = mobile;
+        more.packet(505 * MS, &down(1000));
+        assert_eq!(find(&fixed, &more, None).unwrap().from_nowhere, 1);
+    }
+
+    #[test]
+    fn captures_of_other_paths_are_refused() {
+        let [fixed, _] = ends(0);
+        let other = observed((500..600).map(|number| (number as i64, down(number))));
+        assert_eq!(find(&fixed, &other, None).unwrap_err(), NothingFound);
+        assert_eq!(find(&fixed, &Observed::default(), None).unwrap_err(), NothingFound);
+    }
+}

@@ -1,0 +1,149 @@
+//! A fitted path as a scenario, and the schedules that it names.
+
+use std::fmt::Write;
+
+use airwire::time::{Duration, Instant};
+use airwire::units::exact_time;
+
+use super::{Bound, Burst, Course, Fitted, RateSeen, Way};
+use crate::packet::PerDirection;
+
+/// What is written: a scenario, and beside it a schedule for each direction that changes with time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FittedFiles {
+    /// The scenario.
+    pub scenario: String,
+    /// By the file's name.
+    pub schedules: Vec<(String, String)>,
+}
+
+/// Losses that are so rare are left out.
+const RARE: f64 = 1e-6;
+/// Packets of which fewer were overtaken or copied keep their order and number.
+const SELDOM: f64 = 1e-3;
+
+/// The files of a path that is called `name`. `what` is said about it, in one line.
+pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
+    let mut schedules = Vec::new();
+    let links = PerDirection::from_fn(|direction| {
+        let way = &fitted.ways[direction];
+        let schedule = schedule(way, fitted.lasts).map(|text| {
+            let file = format!("{name}-{direction}.csv");
+            schedules.push((file.clone(), text));
+            file
+        });
+        link(way, schedule.as_deref())
+    });
+    let mut text = format!("schema = 1\ndescription = {what:?}\n");
+    // The queue comes first in both directions: what is lost has taken its time on the link.
+    let up = stages(&fitted.ways.up);
+    let down = stages(&fitted.ways.down);
+    for (kind, settings) in up.into_iter().rev() {
+        let _ = write!(text, "\n[[stage]]\nkind = \"{kind}\"\nname = \"{kind}-up\"\nup = {settings}\n");
+    }
+    let PerDirection { down: link_down, up: link_up } = links;
+    let _ =
+        write!(text, "\n[[stage]]\nkind = \"link\"\nname = \"path\"\ndown = {link_down}\nup = {link_up}\n");
+    for (kind, settings) in down {
+        let _ = write!(text, "\n[[stage]]\nkind = \"{kind}\"\nname = \"{kind}-down\"\ndown = {settings}\n");
+    }
+    FittedFiles { scenario: text, schedules }
+}
+
+/// What is behind the link, in the order of the packets' way.
+fn stages(way: &Way) -> Vec<(&'static str, String)> {
+    let mut stages = Vec::new();
+    let share = way.losses.share;
+    if share > RARE {
+        let settings = match way.losses.burst {
+            None => format!("{{ model = \"uniform\", per = {share:.3e} }}"),
+            Some(Burst::Packets(length)) => {
+                format!("{{ model = \"gilbert-elliott\", mean = {share:.3e}, burst = {length:.2} }}")
+            }
+            // Ten steps to a burst; a chain in time has lost what comes in its bursts, whatever comes.
+            Some(Burst::Time(lasts, share)) => {
+                let (step, lasts) = (rounded(lasts / 10), rounded(lasts));
+                format!(
+                    "{{ model = \"gilbert-elliott\", mean = {share:.3e}, burst = \"{lasts}\", step = \"{step}\" }}"
+                )
+            }
+        };
+        stages.push(("loss", settings));
+    }
+    if let Some(overtaken) = way.overtaken.filter(|overtaken| overtaken.share >= SELDOM) {
+        let late = rounded(overtaken.late.max(Duration::from_micros(1)));
+        stages.push(("reorder", format!("{{ chance = {:.3e}, time = \"{late}\" }}", overtaken.share)));
+    }
+    if way.copied >= SELDOM {
+        stages.push(("duplicate", format!("{{ chance = {:.3e} }}", way.copied)));
+    }
+    stages
+}
+
+fn link(way: &Way, schedule: Option<&str>) -> String {
+    let mut keys = Vec::new();
+    if let Some(file) = schedule {
+        keys.push(format!("follow = {file:?}, loop = true"));
+    }
+    if let Some(rate) = constant_rate(way) {
+        keys.push(format!("rate = \"{rate}\""));
+    }
+    if let Some(delay) = way.delay.as_constant() {
+        keys.push(format!("delay = \"{}\"", rounded(delay)));
+    }
+    if !way.jitter.is_zero() {
+        keys.push(format!("jitter = \"{}\"", rounded(way.jitter)));
+    }
+    match way.losses.bound {
+        Some(Bound::Packets(packets)) => keys.push(format!("queue = {{ packets = {packets} }}")),
+        Some(Bound::Octets(size)) => keys.push(format!("queue = {{ bytes = \"{size}\" }}")),
+        None => {}
+    }
+    format!("{{ {} }}", keys.join(", "))
+}
+
+fn constant_rate(way: &Way) -> Option<String> {
+    let rate = way.rate.as_ref()?.course.as_constant()?;
+    Some(rate.to_string())
+}
+
+/// To a microsecond: no capture is more exact.
+fn rounded(time: Duration) -> String {
+    let micros = (time.as_nanos() + 500) / 1000;
+    exact_time(Duration::from_micros(micros.max(u64::from(!time.is_zero()))))
+}
+
+/// What changes with time. The last line is the end of the recording, when it begins again.
+fn schedule(way: &Way, lasts: Duration) -> Option<String> {
+    let rates = way.rate.as_ref().map(|RateSeen { course, .. }| course);
+    let rates = rates.filter(|course| course.as_constant().is_none());
+    let delays = Some(&way.delay).filter(|course| course.as_constant().is_none());
+    let mut times: Vec<Instant> = times(rates).chain(times(delays)).collect();
+    times.sort_unstable();
+    times.dedup();
+    let end = Instant::ZERO + lasts;
+    times.retain(|at| *at < end);
+    if times.is_empty() {
+        return None;
+    }
+    let rate = |at| rates.map(|course| course.at(at).as_bits_per_second() as f64 / 1e3);
+    let delay = |at| delays.map(|course| course.at(at).as_nanos() as f64 / 1e6);
+    let mut text = "time ms".to_owned();
+    text += if rates.is_some() { ",rate kbit" } else { "" };
+    text += if delays.is_some() { ",delay ms" } else { "" };
+    text.push('\n');
+    for at in times.into_iter().chain([end]) {
+        let _ = write!(text, "{:.3}", at.as_nanos() as f64 / 1e6);
+        for (value, decimals) in [(rate(at), 3), (delay(at), 3)] {
+            if let Some(value) = value {
+                let _ = write!(text, ",{value:.decimals$}");
+            }
+        }
+        text.push('\n');
+    }
+    Some(text)
+}
+
+fn times<T: Copy + PartialEq>(course: Option<&Course<T>>) -> impl Iterator<Item = Instant> {
+    course.into_iter().flat_map(|course| course.pieces().iter().map(|(from, _)| *from))
+}

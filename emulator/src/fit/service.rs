@@ -1,0 +1,215 @@
+//! How long packets take, and how fast they leave.
+
+use std::collections::BTreeMap;
+
+use airwire::time::{Duration, Instant};
+use airwire::units::Rate;
+
+use super::{Course, Crossing, Overtaken, RateSeen};
+
+/// A direction in which so many times fewer octets go than in the other carries answers: no queue stands in it for long,
+/// so what its packets take is the wire's delay, as it is just then. In the other direction a queue may stand.
+pub(super) const THIN: u64 = 5;
+const SECOND: u64 = 1_000_000_000;
+/// Delays that differ by less are the same,
+const LEAST_STEP: u64 = 500_000;
+/// or by less than this share.
+const SAME_DELAY: f64 = 0.02;
+/// Rates that differ by less are the same.
+const SAME_RATE: f64 = 0.03;
+/// How many nanoseconds around an unknown rate known ones are looked for.
+const AROUND: u64 = SECOND;
+
+/// The most octets that entered within a second.
+pub(super) fn busiest_second(crossings: &[Crossing]) -> u64 {
+    let mut seconds = BTreeMap::<u64, u64>::new();
+    for crossing in crossings {
+        *seconds.entry(crossing.entered.as_nanos() / SECOND).or_default() += u64::from(crossing.octets);
+    }
+    seconds.into_values().max().unwrap_or_default()
+}
+
+/// What packets take that wait for none: the delay of the wire, and the time on the transmitter.
+pub(super) fn least_delay(crossings: &[Crossing]) -> Course<Duration> {
+    Course::constant(crossings.iter().filter_map(Crossing::delay).min().unwrap_or_default())
+}
+
+/// The delay in each `step` of time, where no queue explains it: the least of the packets that entered then. While none
+/// entered it is that of the ones before.
+pub(super) fn delay(crossings: &[Crossing], step: Duration) -> Course<Duration> {
+    let mut steps = BTreeMap::<u64, u64>::new();
+    for (entered, delay) in crossings.iter().filter_map(|it| Some((it.entered, it.delay()?.as_nanos()))) {
+        let least = steps.entry(entered.as_nanos() / step.as_nanos()).or_insert(delay);
+        *least = delay.min(*least);
+    }
+    let mut pieces: Vec<(u64, u64)> = Vec::new();
+    for (index, delay) in steps {
+        let is_same = |last: u64| {
+            let apart = last.abs_diff(delay);
+            apart <= LEAST_STEP || apart as f64 <= SAME_DELAY * last as f64
+        };
+        if pieces.last().is_none_or(|(_, last)| !is_same(*last)) {
+            pieces.push((if pieces.is_empty() { 0 } else { index * step.as_nanos() }, delay));
+        }
+    }
+    if let [_] = pieces[..] {
+        return least_delay(crossings);
+    }
+    Course::new(pieces.into_iter().map(|(at, delay)| (Instant::from_nanos(at), Duration::from_nanos(delay))))
+}
+
+/// The delay without the time that the fastest packet was on the transmitter.
+pub(super) fn of_the_wire(
+    crossings: &[Crossing],
+    delay: &Course<Duration>,
+    rate: Option<&RateSeen>,
+) -> Course<Duration> {
+    let arrived =
+        crossings.iter().filter_map(|crossing| Some((crossing.delay()?, crossing.left?, crossing.octets)));
+    let (Some(rate), Some((_, left, octets))) = (rate, arrived.min()) else { return delay.clone() };
+    let transmission = rate.course.at(left).time_for(octets as usize);
+    Course::new(delay.pieces().iter().map(|(from, delay)| (*from, *delay - transmission)))
+}
+
+/// Twice what packets take longer than this, on average: uniform jitter has its mean in the middle.
+pub(super) fn jitter(crossings: &[Crossing], delay: &Course<Duration>) -> Duration {
+    let more = crossings.iter().filter_map(|it| Some((it.delay()? - delay.at(it.entered)).as_nanos()));
+    let (sum, count) = more.fold((0, 0), |(sum, count), more| (sum + more, count + 1));
+    Duration::from_nanos(2 * sum / count.max(1))
+}
+
+/// Packets that left after one that had entered later.
+pub(super) fn overtaken(crossings: &[Crossing]) -> Option<Overtaken> {
+    let arrived: Vec<_> = crossings.iter().filter_map(|crossing| crossing.left).collect();
+    let mut earliest_behind = Instant::from_nanos(u64::MAX);
+    let (mut count, mut late) = (0_u64, 0);
+    for left in arrived.iter().rev() {
+        if *left > earliest_behind {
+            count += 1;
+            late += (*left).saturating_since(earliest_behind).as_nanos();
+        }
+        earliest_behind = earliest_behind.min(*left);
+    }
+    (count > 0).then(|| Overtaken {
+        share: count as f64 / arrived.len() as f64,
+        late: Duration::from_nanos(late / count),
+    })
+}
+
+/// Time in which packets waited, and what left in it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    octets: f64,
+    nanos: f64,
+}
+
+impl Work {
+    fn rate(self) -> f64 {
+        self.octets * 8e9 / self.nanos
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { octets: self.octets + other.octets, nanos: self.nanos + other.nanos }
+    }
+}
+
+/// The rate in each `step` of time. From a packet that leaves while the next one waits, until that one has left, the
+/// path has carried just the next one, and what was lost behind the queue.
+pub(super) fn rate(
+    crossings: &[Crossing],
+    delay: &Course<Duration>,
+    was_sent: &[bool],
+    lasts: Duration,
+    step: Duration,
+) -> Option<RateSeen> {
+    let (step, lasts) = (step.as_nanos(), lasts.as_nanos());
+    let mut work = vec![Work::default(); lasts.div_ceil(step) as usize];
+    // What has been sent, and not been seen since, when the packet before left.
+    let mut unseen = 0;
+    let mut before: Option<Instant> = None;
+    for (crossing, is_sent) in crossings.iter().zip(was_sent) {
+        let Some(left) = crossing.left else {
+            unseen += u64::from(*is_sent) * u64::from(crossing.octets);
+            continue;
+        };
+        if before.is_some_and(|before| left < before) {
+            // It was overtaken, or has overtaken: its time says nothing.
+            continue;
+        }
+        let waited = |before: &Instant| crossing.entered + delay.at(crossing.entered) < *before;
+        if let Some(before) = before.filter(waited) {
+            spread(&mut work, step, (before, left), (unseen + u64::from(crossing.octets)) as f64);
+        }
+        (before, unseen) = (Some(left), 0);
+    }
+    let all = work.iter().copied().fold(Work::default(), Work::plus);
+    // A few packets that came close together say nothing of a rate.
+    if all.nanos < 0.01 * lasts as f64 || all.octets == 0.0 {
+        return None;
+    }
+    let rates = known_around(&work, all, step as f64, (AROUND / step).max(1) as usize);
+    let pieces = merged(&rates).into_iter().map(|(index, rate)| {
+        (Instant::from_nanos(index as u64 * step), Rate::bits_per_second((rate.round() as u64).max(1)))
+    });
+    Some(RateSeen {
+        course: Course::new(pieces),
+        mean: Rate::bits_per_second((all.rate().round() as u64).max(1)),
+        seen: (all.nanos / lasts as f64).min(1.0),
+    })
+}
+
+/// Spreads octets that left evenly over the steps of their time, as far as there are any.
+fn spread(work: &mut [Work], step: u64, (from, to): (Instant, Instant), octets: f64) {
+    let (from, to) = (from.as_nanos(), to.as_nanos());
+    let index = |at: u64| (at / step) as usize;
+    if let (true, Some(piece)) = (from == to, work.get_mut(index(to))) {
+        piece.octets += octets;
+        return;
+    }
+    let each = octets / (to - from) as f64;
+    let mut at = from;
+    while at < to {
+        let end = to.min((at / step + 1) * step);
+        let Some(piece) = work.get_mut(index(at)) else { return };
+        piece.nanos += (end - at) as f64;
+        piece.octets += each * (end - at) as f64;
+        at = end;
+    }
+}
+
+/// The rate of each step. For the part of it in which it was not seen, that of the steps around it, or of all: what was
+/// seen to leave in a moment of a step has not left in all of it.
+fn known_around(work: &[Work], all: Work, step: f64, around: usize) -> Vec<f64> {
+    let mut sums = vec![Work::default()];
+    for piece in work {
+        sums.push(sums[sums.len() - 1].plus(*piece));
+    }
+    let between = |from: usize, to: usize| Work {
+        octets: sums[to].octets - sums[from].octets,
+        nanos: sums[to].nanos - sums[from].nanos,
+    };
+    let near = |index: usize| between(index.saturating_sub(around), (index + around + 1).min(work.len()));
+    let rate = |(index, piece): (usize, &Work)| {
+        let around = match near(index) {
+            near if near.nanos > 0.0 => near.rate(),
+            _ => all.rate(),
+        };
+        (piece.octets * 8e9 + (step - piece.nanos).max(0.0) * around) / step
+    };
+    work.iter().enumerate().map(rate).collect()
+}
+
+/// Neighbours of about the same rate are one piece, of their mean; the index is that of its first step.
+fn merged(rates: &[f64]) -> Vec<(usize, f64)> {
+    let mut pieces: Vec<(usize, f64, usize)> = Vec::new();
+    for (index, rate) in rates.iter().enumerate() {
+        match pieces.last_mut() {
+            Some((_, mean, count)) if (rate - *mean).abs() <= SAME_RATE * *mean => {
+                *mean += (rate - *mean) / (*count + 1) as f64;
+                *count += 1;
+            }
+            _ => pieces.push((index, *rate, 1)),
+        }
+    }
+    pieces.into_iter().map(|(index, mean, _)| (index, mean)).collect()
+}

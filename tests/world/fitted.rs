@@ -1,0 +1,149 @@
+//! How true a fitted path is: what is recorded at both ends of a path becomes a scenario, and over this scenario other
+//! senders fare as over the path itself.
+//!
+//! The recording is of one sender, for two minutes, and with one seed; what is compared are others, with other seeds.
+
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use airlink::capture::Tap;
+use airlink::fit::{self, Observed, Options};
+use airlink::path::{FIXED, MOBILE};
+use airlink::scenario::Scenario;
+use airtcp::profile::Profile;
+use airtcp_numbers::statistics::Mean;
+use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
+use airwire::time::{Duration, Instant};
+
+/// Presets.
+const PATHS: [&str; 10] = [
+    "wcdma-64",
+    "wcdma-384",
+    "wcdma-384-jitter",
+    "gprs",
+    "hsdpa-like",
+    "geo",
+    "leo",
+    "sifest-random",
+    "rtt-last-hop",
+    "tax-rebate",
+];
+const RECORDED: &str = "linux";
+const RECORDED_FOR: Duration = Duration::from_secs(120);
+const COMPARED: [&str; 2] = ["newreno", "sack+fast-timeout"];
+const COMPARED_FOR: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Default)]
+struct End(Arc<Mutex<Observed>>);
+
+impl Tap for End {
+    fn packet(&mut self, at: Instant, packet: &[u8]) {
+        self.0.lock().unwrap().packet(at.as_nanos() as i64, packet);
+    }
+}
+
+/// A transfer that does not end, between hosts like Linux.
+fn transfer(scenario: &str, recipe: &str, seed: u64) -> World {
+    World::new(WorldConfig {
+        scenario: Scenario::load(scenario).unwrap(),
+        seed,
+        fixed: HostSpec { profile: Profile::linux(), recipe: recipe.parse().unwrap() },
+        mobile: HostSpec::kernel(),
+        flows: vec![Flow { watch: Watch::Results, ..Flow::down(Length::Endless) }],
+    })
+    .unwrap()
+}
+
+/// Records a transfer, and writes what fits it. The file of the scenario.
+fn fitted(preset: &str) -> PathBuf {
+    let mut world = transfer(preset, RECORDED, 1);
+    let ends = [End::default(), End::default()];
+    world.tap(FIXED, ends[0].clone());
+    world.tap(MOBILE, ends[1].clone());
+    world.run_until(Instant::ZERO + RECORDED_FOR).unwrap();
+    let [fixed, mobile] = ends.map(|end| end.0.lock().unwrap().clone());
+    let matched = fit::find(&fixed, &mobile, None).unwrap();
+    let fitted = fit::fit(&matched.recording, Options::default()).unwrap();
+    let files = fit::files(&fitted, preset, "a recording");
+    let directory = std::env::temp_dir().join(format!("airtcp-fitted-{}-{preset}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    for (name, text) in &files.schedules {
+        fs::write(directory.join(name), text).unwrap();
+    }
+    let file = directory.join(format!("{preset}.toml"));
+    fs::write(&file, files.scenario).unwrap();
+    file
+}
+
+/// How a transfer went.
+struct Fared {
+    /// Octets that the application has read.
+    delivered: f64,
+    /// Segments sent again, for each megabyte of those.
+    resent: f64,
+}
+
+fn fare(scenario: &str, recipe: &str, seed: u64) -> Fared {
+    let mut world = transfer(scenario, recipe, seed);
+    world.run_until(Instant::ZERO + COMPARED_FOR).unwrap();
+    let result = world.result(0);
+    let delivered = result.delivered as f64;
+    Fared { delivered, resent: result.counters.resent() as f64 * 1e6 / delivered }
+}
+
+fn mean(runs: &[Fared], of: fn(&Fared) -> f64) -> Mean {
+    Mean::of(&runs.iter().map(of).collect::<Vec<_>>()).unwrap()
+}
+
+/// Half the interval's width, of the mean.
+fn share(mean: Mean) -> f64 {
+    mean.half_width.unwrap_or_default() / mean.mean
+}
+
+/// One row for each path and sender: the ratio, what it may be off, and a line of the table in docs/scenarios.md.
+fn compare(paths: &[&str], seeds: Range<u64>) -> Vec<(f64, f64, String)> {
+    let mut rows = Vec::new();
+    println!(
+        "| path | sender | goodput, of that over the path | sent again per MB: path, fitted |\n|---|---|---|---|"
+    );
+    for preset in paths {
+        let file = fitted(preset);
+        for recipe in COMPARED {
+            let runs =
+                |scenario: &str| seeds.clone().map(|seed| fare(scenario, recipe, seed)).collect::<Vec<_>>();
+            let [path, fitted] = [runs(preset), runs(&file.display().to_string())];
+            let [over_path, over_fitted] = [&path, &fitted].map(|runs| mean(runs, |it| it.delivered));
+            let ratio = over_fitted.mean / over_path.mean;
+            // The relative intervals of both means, as the sides of a right angle.
+            let apart = ratio * share(over_path).hypot(share(over_fitted));
+            let [resent, resent_fitted] = [&path, &fitted].map(|runs| mean(runs, |it| it.resent).mean);
+            let row = format!(
+                "| `{preset}` | `{recipe}` | {ratio:.2} ± {apart:.2} | {resent:.0}, {resent_fitted:.0} |"
+            );
+            println!("{row}");
+            rows.push((ratio, apart, row));
+        }
+        fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    }
+    rows
+}
+
+/// Where chance decides little.
+#[test]
+fn other_senders_fare_over_a_fitted_path_as_over_the_recorded_one() {
+    for (ratio, _, row) in compare(&["wcdma-64", "wcdma-384", "gprs", "rtt-last-hop"], 11..15) {
+        assert!((0.95..1.05).contains(&ratio), "{row}");
+    }
+}
+
+/// What docs/scenarios.md has in its table.
+#[test]
+#[ignore = "takes minutes"]
+fn ten_paths_and_how_true_their_fits_are() {
+    let rows = compare(&PATHS, 11..31);
+    // Half of what a sender gets there, or twice as much, is another path.
+    let far = rows.iter().filter(|(ratio, apart, _)| ratio + apart < 0.5 || ratio - apart > 2.0);
+    assert_eq!(far.collect::<Vec<_>>(), Vec::<&(f64, f64, String)>::new());
+}
