@@ -186,7 +186,10 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     if fitted.ways.iter().any(|(_, way)| way.overtaken.is_some()) {
         row("overtaken", &|direction| {
             let overtaken = way(direction).overtaken;
-            overtaken.map_or("none".to_owned(), |it| format!("{}, {} late", percent(it.share), ms(it.late)))
+            overtaken.map_or_else(
+                || "none".to_owned(),
+                |it| format!("{}, {} late", percent(it.share), ms(it.late)),
+            )
         });
     }
     if fitted.ways.iter().any(|(_, way)| way.copied > 0.0) {

@@ -3,6 +3,7 @@
 use airlink::rlc::config::{BlockErrors, RlcConfig};
 use airlink::rlc::umts::config::Discard;
 use airlink::rlc::umts::hs::cqi::Category;
+use airlink::rlc::umts::hs::framing::Framing;
 use airlink::scenario::{Scenario, StageConfig};
 use airlink::stages::loss::{LossConfig, Model};
 use airlink::stages::queue::Bounds;
@@ -87,8 +88,9 @@ fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
     let payload = rlc.down.format.pdu.as_bytes() as f64 - HEADER;
     if let Some(category) = rlc.hsdpa.as_ref().and_then(|hsdpa| Category::of(hsdpa.category)) {
         // On no path of the papers. What it cannot have for its channel and for others is not taken off.
-        let pdus = category.largest.pdus(rlc.down.format.pdu.as_bytes() as usize) as f64;
-        return 8.0 * payload * pdus / (0.002 * category.spacing as f64);
+        let framing = Framing::of(&rlc.down.format);
+        let (octets, pdus) = (framing.octets(category.largest), framing.pdus(category.largest));
+        return 8.0 * (octets as f64 - HEADER * pdus as f64) / (0.002 * category.spacing as f64);
     }
     let blocks = f64::from(channel.largest()) / channel.tti().as_secs_f64();
     let bler = match &channel.errors {
