@@ -194,7 +194,7 @@ pub struct Fitted {
 
 /// Why nothing can be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TooLittle {
+pub enum Unfit {
     /// A direction's packets are too few.
     #[error(
         "only {arrived} packets crossed {}: {FEWEST} are needed. Record a longer transfer, and both directions",
@@ -208,22 +208,38 @@ pub enum TooLittle {
     },
     /// It is over at once.
     #[error("the recording lasts {0} only: a second is needed")]
-    Time(Duration),
+    Short(Duration),
+    /// There are more steps than anybody wants in a schedule; or a clock was set while the recording was made.
+    #[error(
+        "the recording lasts {lasts}, which is more than {MOST_STEPS} steps of {step}: take longer steps, or a part of it \
+         (editcap -A FROM -B TO)"
+    )]
+    Long {
+        /// From its first packet to its last.
+        lasts: Duration,
+        /// What was asked for.
+        step: Duration,
+    },
 }
 
 /// With fewer packets a direction's least delay says nothing.
 const FEWEST: usize = 20;
 const SHORTEST: Duration = Duration::from_secs(1);
+/// A day of 20 ms each has less.
+const MOST_STEPS: u64 = 5_000_000;
 
 /// Reads from a recording what the path is like.
-pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, TooLittle> {
+pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, Unfit> {
     if recording.lasts < SHORTEST {
-        return Err(TooLittle::Time(recording.lasts));
+        return Err(Unfit::Short(recording.lasts));
+    }
+    if recording.lasts.as_nanos() / options.step.as_nanos() > MOST_STEPS {
+        return Err(Unfit::Long { lasts: recording.lasts, step: options.step });
     }
     for (direction, recorded) in recording.directions.iter() {
         let arrived = recorded.arrived();
         if arrived < FEWEST {
-            return Err(TooLittle::Packets { direction, arrived });
+            return Err(Unfit::Packets { direction, arrived });
         }
     }
     let busiest = PerDirection::from_fn(|direction| {

@@ -143,7 +143,7 @@ fn bound(crossings: &[Crossing], waiting: &[Waiting], was_sent: &[bool]) -> Boun
 /// Their share of what was sent, their bursts, and their number.
 fn others(crossings: &[Crossing], was_sent: &[bool]) -> (f64, Option<Burst>, u64) {
     let sent: Vec<_> = crossings.iter().zip(was_sent).filter(|(_, sent)| **sent).map(|(it, _)| it).collect();
-    let (mut lost, mut bursts, mut nanos) = (0_u64, 0_u64, 0);
+    let (mut lost, mut bursts, mut nanos) = (0_u64, 0_u64, 0_u128);
     let mut since: Option<Instant> = None;
     for crossing in &sent {
         match (crossing.left, since) {
@@ -152,7 +152,7 @@ fn others(crossings: &[Crossing], was_sent: &[bool]) -> (f64, Option<Burst>, u64
                 bursts += 1;
             }
             (Some(_), Some(begun)) => {
-                nanos += crossing.entered.saturating_since(begun).as_nanos();
+                nanos += u128::from(crossing.entered.saturating_since(begun).as_nanos());
                 since = None;
             }
             _ => {}
@@ -169,7 +169,8 @@ fn others(crossings: &[Crossing], was_sent: &[bool]) -> (f64, Option<Burst>, u64
     if length <= LONGER / (1.0 - share) || bursts as f64 > by_chance - CERTAIN * by_chance.sqrt() {
         return (share, None, lost);
     }
-    let (lasts, all) = (Duration::from_nanos(nanos / bursts), sent[sent.len() - 1].entered);
+    let (lasts, all) =
+        (Duration::from_nanos((nanos / u128::from(bursts)) as u64), sent[sent.len() - 1].entered);
     let burst = if lasts < LASTING {
         Burst::Packets(length)
     } else {

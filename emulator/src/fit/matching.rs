@@ -141,7 +141,7 @@ fn later(here: &[Seen], there: &[Seen], pairs: &[Option<usize>]) -> BTreeMap<Flo
     let mut flows: BTreeMap<Flow, Later> = BTreeMap::new();
     for (seen, index) in there.iter().zip(pairs) {
         let Some(index) = index else { continue };
-        let by = seen.at - here[*index].at;
+        let by = seen.at.saturating_sub(here[*index].at);
         let known = flows.entry(seen.identity.flow).or_insert(Later { least: by, most: by });
         (known.least, known.most) = (known.least.min(by), known.most.max(by));
     }
@@ -152,7 +152,7 @@ fn later(here: &[Seen], there: &[Seen], pairs: &[Option<usize>]) -> BTreeMap<Flo
 fn sides(flows: &BTreeMap<Flow, Later>) -> BTreeMap<Flow, Direction> {
     let direction = |(flow, later): (&Flow, &Later)| {
         let is_down = match flows.get(&(flow.1, flow.0)) {
-            Some(back) => later.least + later.most > back.least + back.most,
+            Some(back) => later.least.midpoint(later.most) > back.least.midpoint(back.most),
             None => later.least >= -NOISE,
         };
         (*flow, if is_down { Direction::Down } else { Direction::Up })
@@ -187,11 +187,11 @@ fn recording(
             found[*index] = Some(at);
         }
     }
-    let there_at = |at: usize| there[at].at - clock.ahead();
+    let there_at = |at: usize| there[at].at.saturating_sub(clock.ahead());
     // What happens while only one capture is made tells nothing.
     let begin = here[0].at.max(there_at(0));
     let end = here[here.len() - 1].at.min(there_at(there.len() - 1));
-    let instant = |at: i64| Instant::from_nanos((at - begin).max(0) as u64);
+    let instant = |at: i64| Instant::from_nanos(at.saturating_sub(begin).max(0) as u64);
     let mut directions = PerDirection::<Recorded>::default();
     let mut joined = 0;
     let mut add = |direction: Direction, entered: i64, octets: u32, left: Option<i64>| {
@@ -235,7 +235,7 @@ fn recording(
         recorded.copies = copies[direction];
         without_untold(&mut recorded.crossings, instant(end));
     }
-    let recording = Recording { directions, lasts: Duration::from_nanos((end - begin).max(0) as u64) };
+    let recording = Recording { directions, lasts: instant(end) - Instant::ZERO };
     Matched { recording, clock, from_nowhere, joined }
 }
 
@@ -348,6 +348,16 @@ mod tests {
         let mut more = mobile;
         more.packet(505 * MS, &down(1000));
         assert_eq!(find(&fixed, &more, None).unwrap().from_nowhere, 1);
+    }
+
+    #[test]
+    fn clocks_that_are_centuries_apart_do_no_harm() {
+        let [mut fixed, mut mobile] = ends(0);
+        for (end, at) in [(&mut fixed, i64::MAX), (&mut mobile, i64::MIN)] {
+            end.packet(at, &down(7000));
+            end.packet(at, &up(7000));
+        }
+        let _ = find(&fixed, &mobile, None).unwrap();
     }
 
     #[test]

@@ -74,25 +74,25 @@ pub(super) fn of_the_wire(
 /// Twice what packets take longer than this, on average: uniform jitter has its mean in the middle.
 pub(super) fn jitter(crossings: &[Crossing], delay: &Course<Duration>) -> Duration {
     let more = crossings.iter().filter_map(|it| Some((it.delay()? - delay.at(it.entered)).as_nanos()));
-    let (sum, count) = more.fold((0, 0), |(sum, count), more| (sum + more, count + 1));
-    Duration::from_nanos(2 * sum / count.max(1))
+    let (sum, count) = more.fold((0_u128, 0), |(sum, count), more| (sum + u128::from(more), count + 1));
+    Duration::from_nanos((2 * sum / count.max(1)) as u64)
 }
 
 /// Packets that left after one that had entered later.
 pub(super) fn overtaken(crossings: &[Crossing]) -> Option<Overtaken> {
     let arrived: Vec<_> = crossings.iter().filter_map(|crossing| crossing.left).collect();
     let mut earliest_behind = Instant::from_nanos(u64::MAX);
-    let (mut count, mut late) = (0_u64, 0);
+    let (mut count, mut late) = (0_u64, 0_u128);
     for left in arrived.iter().rev() {
         if *left > earliest_behind {
             count += 1;
-            late += (*left).saturating_since(earliest_behind).as_nanos();
+            late += u128::from((*left).saturating_since(earliest_behind).as_nanos());
         }
         earliest_behind = earliest_behind.min(*left);
     }
     (count > 0).then(|| Overtaken {
         share: count as f64 / arrived.len() as f64,
-        late: Duration::from_nanos(late / count),
+        late: Duration::from_nanos((late / u128::from(count)) as u64),
     })
 }
 
