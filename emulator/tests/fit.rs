@@ -133,7 +133,7 @@ fn what_cannot_be_fitted_is_refused_and_says_what_to_do() {
     );
     let (code, error) = scratch.refused("fit fixed.pcap missing.pcap -o same.toml");
     assert!(code == 1 && error.contains("cannot read missing.pcap"), "{error}");
-    scratch.done("sim -s known.toml --seed 5 --for 5s --size 200 --pcap-fixed other.pcap");
+    scratch.done("sim -s known.toml --for 5s --size 200 --up none --pcap-fixed other.pcap");
     let (code, error) = scratch.refused("fit other.pcap mobile.pcap -o same.toml");
     assert!(code == 1 && error.contains("no packet is in both captures"), "{error}");
     let (code, error) = scratch.refused("fit fixed.pcap mobile.pcap -o same.toml --step 1us");

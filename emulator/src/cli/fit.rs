@@ -25,13 +25,14 @@ pub(crate) struct Fit {
     /// The captures at the fixed end of the path and at the mobile end, of the same time
     #[arg(value_names = ["FIXED", "MOBILE"], num_args = 2, required = true)]
     captures: Vec<PathBuf>,
-    /// Where the scenario goes: NAME.toml; what changes with time goes to NAME-down.csv and NAME-up.csv beside it
+    /// File to write: the scenario, NAME.toml; beside it NAME-down.csv and NAME-up.csv, for what changes with time
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Only packets that pass, in tcpdump's language: what does not cross the path looks lost
-    #[arg(long, value_name = "FILTER")]
+    /// Only these packets, in tcpdump's language, e.g. 'host 10.0.0.2': what does not cross the path looks lost
+    #[arg(short, long, value_name = "FILTER")]
     filter: Option<String>,
-    /// How much the clock of the second capture is ahead of the first one's [default: found out from the packets]
+    /// How much the clock of each capture is ahead of the first one's, here of the second [default: found out from the
+    /// packets]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = offset)]
     clock_offset: Option<i64>,
     /// The rate is that of so much time, again and again

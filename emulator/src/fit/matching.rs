@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use airwire::time::{Duration, Instant};
+use airwire::time::Instant;
 
 use super::identity::{Identity, identify};
 use super::{Crossing, Recorded, Recording};
@@ -188,14 +188,15 @@ fn recording(
         }
     }
     let there_at = |at: usize| there[at].at.saturating_sub(clock.ahead());
-    // What happens while only one capture is made tells nothing.
+    // While only one capture is made, what is not in the other need not be lost.
     let begin = here[0].at.max(there_at(0));
     let end = here[here.len() - 1].at.min(there_at(there.len() - 1));
-    let instant = |at: i64| Instant::from_nanos(at.saturating_sub(begin).max(0) as u64);
+    let first = here[0].at.min(there_at(0));
+    let instant = |at: i64| Instant::from_nanos(at.saturating_sub(first).max(0) as u64);
     let mut directions = PerDirection::<Recorded>::default();
     let mut joined = 0;
     let mut add = |direction: Direction, entered: i64, octets: u32, left: Option<i64>| {
-        if entered >= begin && entered <= end {
+        if left.is_some() || (begin..=end).contains(&entered) {
             let crossing = Crossing { entered: instant(entered), octets, left: left.map(instant) };
             directions[direction].crossings.push(crossing);
             joined += u64::from(octets > LONGEST);
@@ -300,6 +301,16 @@ mod tests {
     }
 
     #[test]
+    fn before_the_other_capture_begins_nothing_is_lost() {
+        let sent = observed((0..100).map(|number| (10 * number as i64, down(number))));
+        let arrived = observed((50..100).map(|number| (10 * number as i64 + 30, down(number))));
+        let crossings = find(&sent, &arrived, None).unwrap().recording.directions.down.crossings;
+        // The first to arrive left at 500 ms, and was seen at 530 ms.
+        assert_eq!(crossings[0].entered.as_millis(), 500);
+        assert!(crossings.iter().all(|crossing| crossing.left.is_some()));
+    }
+
+    #[test]
     fn clocks_that_differ_are_told_and_what_is_said_of_them_counts() {
         for ahead in [-5000, -45, 61, 5000] {
             let [fixed, mobile] = ends(ahead);
@@ -326,10 +337,8 @@ mod tests {
         let mobile = observed(arrived.chain([(505, down(20))]));
         let matched = find(&fixed, &mobile, None).unwrap();
         let crossings = &matched.recording.directions.down.crossings;
-        let lost = crossings.iter().filter(|it| it.left.is_none()).map(|it| it.entered.as_millis() as i64);
-        // The recording begins with the first packet that was seen at both ends.
-        let begin = 1000 - crossings.last().unwrap().entered.as_millis() as i64 - 10;
-        assert_eq!(lost.map(|at| at + begin).collect::<Vec<_>>(), [400, 410, 700]);
+        let lost = crossings.iter().filter(|it| it.left.is_none()).map(|it| it.entered.as_millis());
+        assert_eq!(lost.collect::<Vec<_>>(), [400, 410, 700]);
         assert_eq!((matched.recording.directions.down.copies, matched.from_nowhere), (1, 0));
     }
 

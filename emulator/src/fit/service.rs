@@ -17,6 +17,8 @@ const LEAST_STEP: u64 = 500_000;
 const SAME_DELAY: f64 = 0.02;
 /// Rates that differ by less are the same.
 const SAME_RATE: f64 = 0.03;
+/// If so many steps have the same rate, it does not change.
+const NEARLY_ALL: f64 = 0.97;
 /// How many nanoseconds around an unknown rate known ones are looked for.
 const AROUND: u64 = SECOND;
 
@@ -148,7 +150,11 @@ pub(super) fn rate(
         return None;
     }
     let rates = known_around(&work, all, step as f64, (AROUND / step).max(1) as usize);
-    let pieces = merged(&rates).into_iter().map(|(index, rate)| {
+    let pieces = match constant(&rates) {
+        Some(rate) => vec![(0, rate)],
+        None => merged(&rates),
+    };
+    let pieces = pieces.into_iter().map(|(index, rate)| {
         (Instant::from_nanos(index as u64 * step), Rate::bits_per_second((rate.round() as u64).max(1)))
     });
     Some(RateSeen {
@@ -197,6 +203,15 @@ fn known_around(work: &[Work], all: Work, step: f64, around: usize) -> Vec<f64> 
         (piece.octets * 8e9 + (step - piece.nanos).max(0.0) * around) / step
     };
     work.iter().enumerate().map(rate).collect()
+}
+
+/// The rate that nearly all steps have. In the others something was lost of which it cannot be told whether it was sent.
+fn constant(rates: &[f64]) -> Option<f64> {
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted[sorted.len() / 2];
+    let alike = rates.iter().filter(|rate| (**rate - median).abs() <= SAME_RATE * median).count();
+    (alike as f64 >= NEARLY_ALL * rates.len() as f64).then_some(median)
 }
 
 /// Neighbours of about the same rate are one piece, of their mean; the index is that of its first step.
