@@ -217,7 +217,7 @@ fn what_is_too_little_is_refused() {
     assert_eq!(error, "the recording lasts 0ns only: a second is needed");
     let long = Recording { lasts: Duration::from_secs(365 * 86_400), ..Recording::default() };
     let error = fit(&long, Options::default()).unwrap_err().to_string();
-    assert!(error.contains("more than 5000000 steps of 20ms: take longer steps"), "{error}");
+    assert!(error.contains("more than 5000000 steps of 20.000ms: take longer steps"), "{error}");
     let mut few = over(&link, packets(9, 125, 3000, 5), answers(5), 1);
     few.directions.up.crossings.truncate(19);
     let error = fit(&few, Options::default()).unwrap_err().to_string();
