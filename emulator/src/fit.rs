@@ -14,6 +14,7 @@
 //!
 //! Choice, all of it: no standard says how. Where numbers decide, they stand beside the function.
 
+pub mod clock;
 mod identity;
 mod losses;
 mod matching;
@@ -29,7 +30,7 @@ use serde::{Serialize, Serializer};
 
 use self::losses::Judged;
 pub use self::losses::{Bound, Burst, Losses};
-pub use self::matching::{Clock, Matched, NothingFound, Observed, find};
+pub use self::matching::{Matched, NothingFound, Observed, find};
 pub use self::replay::{Comparison, Outcome, carry, compare};
 pub use self::scenario::{FittedFiles, files};
 use crate::packet::{Direction, PerDirection};

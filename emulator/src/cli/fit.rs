@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use aircaptures::{Capture, Next};
-use airlink::fit::{
-    self, Bound, Burst, Clock, Comparison, Fitted, FittedFiles, Matched, Observed, Options, Way,
-};
+use airlink::fit::clock::Clock;
+use airlink::fit::{self, Bound, Burst, Comparison, Fitted, FittedFiles, Matched, Observed, Options, Way};
 use airlink::packet::{Direction, PerDirection};
 use airlink::scenario::Scenario;
 use airlink::stage::Recording as Nothing;
@@ -22,9 +21,12 @@ use super::{failure, say};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Fit {
-    /// The captures at the fixed end of the path and at the mobile end, of the same time
-    #[arg(value_names = ["FIXED", "MOBILE"], num_args = 2, required = true)]
-    captures: Vec<PathBuf>,
+    /// The capture at the fixed end of the path
+    #[arg(value_name = "FIXED")]
+    fixed: PathBuf,
+    /// The one at its mobile end, of the same time
+    #[arg(value_name = "MOBILE")]
+    mobile: PathBuf,
     /// File to write: the scenario, NAME.toml; beside it NAME-down.csv and NAME-up.csv, for what changes with time
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -70,15 +72,14 @@ impl Fit {
             return Err(failure::usage("--step: at least 1ms"));
         }
         let name = self.name()?;
-        let captures = [self.captures[0].as_path(), self.captures[1].as_path()];
-        let [fixed, mobile] = captures.map(|capture| self.observed(capture));
-        let matched = fit::find(&fixed?, &mobile?, self.clock_offset)?;
+        let (fixed, mobile) = (self.observed(&self.fixed)?, self.observed(&self.mobile)?);
+        let matched = fit::find(fixed, mobile, self.clock_offset)?;
         let fitted = fit::fit(&matched.recording, Options { step: self.step })?;
         let what = format!(
             "{:.1} s of the path between {} and {}, as airlink fit found it",
             fitted.lasts.as_secs_f64(),
-            captures[0].display(),
-            captures[1].display()
+            self.fixed.display(),
+            self.mobile.display()
         );
         write(&self.output, &fit::files(&fitted, &name, &what))?;
         // As whoever reads the files gets it.

@@ -5,12 +5,10 @@ use std::net::IpAddr;
 
 use airwire::time::Instant;
 
+use super::clock::{Clock, Later};
 use super::identity::{Identity, identify};
 use super::{Crossing, Recorded, Recording};
 use crate::packet::{Direction, PerDirection};
-
-/// Nanoseconds by which a packet may seem to leave before it entered: two captures on one machine differ by less.
-const NOISE: i64 = 1_000_000;
 
 /// What was captured at one end.
 #[derive(Clone, Debug, Default)]
@@ -26,33 +24,6 @@ impl Observed {
     /// Nothing came past.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-/// How far the clock of the second capture is ahead of the first one's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// Packets leave after they entered, so it is taken to be the same.
-    Same,
-    /// As was said.
-    Given {
-        /// Nanoseconds; negative if it is behind.
-        ahead_ns: i64,
-    },
-    /// Otherwise packets would leave before they entered; so that the least delay is the same both ways.
-    Estimated {
-        /// Nanoseconds; negative if it is behind.
-        ahead_ns: i64,
-    },
-}
-
-impl Clock {
-    /// In nanoseconds.
-    pub fn ahead(self) -> i64 {
-        match self {
-            Self::Same => 0,
-            Self::Given { ahead_ns } | Self::Estimated { ahead_ns } => ahead_ns,
-        }
     }
 }
 
@@ -87,18 +58,10 @@ struct Seen {
 /// Source and destination.
 type Flow = (IpAddr, IpAddr);
 
-/// By how much later the second capture has the packets of a flow.
-#[derive(Clone, Copy, Debug)]
-struct Later {
-    least: i64,
-    most: i64,
-}
-
 /// Finds the packets of both ends in each other: first that at the fixed end of a path, then that at its mobile end.
 /// `ahead` says by how many nanoseconds the second one's clock is ahead, if that is known.
-pub fn find(first: &Observed, second: &Observed, ahead: Option<i64>) -> Result<Matched, NothingFound> {
-    let [here, there] = [first, second].map(|observed| {
-        let mut seen = observed.0.clone();
+pub fn find(first: Observed, second: Observed, ahead: Option<i64>) -> Result<Matched, NothingFound> {
+    let [here, there] = [first, second].map(|Observed(mut seen)| {
         // A capture of several interfaces is not always in order.
         seen.sort_by_key(|seen| seen.at);
         seen
@@ -108,10 +71,10 @@ pub fn find(first: &Observed, second: &Observed, ahead: Option<i64>) -> Result<M
     if flows.is_empty() {
         return Err(NothingFound);
     }
-    let sides = sides(&flows);
+    let sides = sides(&flows, ahead.unwrap_or(0));
     let clock = match ahead {
         Some(ahead_ns) => Clock::Given { ahead_ns },
-        None => estimate(&flows, &sides),
+        None => Clock::estimated(flows.iter().map(|(flow, later)| (sides[flow] == Direction::Down, *later))),
     };
     Ok(recording(&here, &there, &pairs, &sides, clock))
 }
@@ -141,37 +104,19 @@ fn later(here: &[Seen], there: &[Seen], pairs: &[Option<usize>]) -> BTreeMap<Flo
     let mut flows: BTreeMap<Flow, Later> = BTreeMap::new();
     for (seen, index) in there.iter().zip(pairs) {
         let Some(index) = index else { continue };
-        let by = seen.at.saturating_sub(here[*index].at);
-        let known = flows.entry(seen.identity.flow).or_insert(Later { least: by, most: by });
-        (known.least, known.most) = (known.least.min(by), known.most.max(by));
+        let later = Later::of(here[*index].at, seen.at);
+        flows.entry(seen.identity.flow).and_modify(|known| *known = known.and(later)).or_insert(later);
     }
     flows
 }
 
-/// In which direction each flow goes. Whatever the clocks say, packets are later at the end at which they leave.
-fn sides(flows: &BTreeMap<Flow, Later>) -> BTreeMap<Flow, Direction> {
+/// In which direction each flow goes.
+fn sides(flows: &BTreeMap<Flow, Later>, ahead: i64) -> BTreeMap<Flow, Direction> {
     let direction = |(flow, later): (&Flow, &Later)| {
-        let is_down = match flows.get(&(flow.1, flow.0)) {
-            Some(back) => later.least.midpoint(later.most) > back.least.midpoint(back.most),
-            None => later.least >= -NOISE,
-        };
+        let is_down = later.goes_forth(flows.get(&(flow.1, flow.0)).copied(), ahead);
         (*flow, if is_down { Direction::Down } else { Direction::Up })
     };
     flows.iter().map(direction).collect()
-}
-
-fn estimate(flows: &BTreeMap<Flow, Later>, sides: &BTreeMap<Flow, Direction>) -> Clock {
-    let of =
-        |direction| flows.iter().filter(move |(flow, _)| sides[flow] == direction).map(|(_, later)| later);
-    let down = of(Direction::Down).map(|later| later.least).min();
-    let up = of(Direction::Up).map(|later| later.most).max();
-    let is_possible = down.is_none_or(|least| least >= -NOISE) && up.is_none_or(|most| most <= NOISE);
-    match (down, up) {
-        _ if is_possible => Clock::Same,
-        (Some(least), Some(most)) => Clock::Estimated { ahead_ns: least / 2 + most / 2 },
-        (Some(by), None) | (None, Some(by)) => Clock::Estimated { ahead_ns: by },
-        (None, None) => Clock::Same,
-    }
 }
 
 fn recording(
@@ -290,7 +235,7 @@ mod tests {
     #[test]
     fn packets_of_both_directions_are_found_with_their_delays() {
         let [fixed, mobile] = ends(0);
-        let matched = find(&fixed, &mobile, None).unwrap();
+        let matched = find(fixed, mobile, None).unwrap();
         assert_eq!((matched.clock, matched.from_nowhere, matched.joined), (Clock::Same, 0, 0));
         assert_eq!(
             (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
@@ -304,7 +249,7 @@ mod tests {
     fn before_the_other_capture_begins_nothing_is_lost() {
         let sent = observed((0..100).map(|number| (10 * number as i64, down(number))));
         let arrived = observed((50..100).map(|number| (10 * number as i64 + 30, down(number))));
-        let crossings = find(&sent, &arrived, None).unwrap().recording.directions.down.crossings;
+        let crossings = find(sent, arrived, None).unwrap().recording.directions.down.crossings;
         // The first to arrive left at 500 ms, and was seen at 530 ms.
         assert_eq!(crossings[0].entered.as_millis(), 500);
         assert!(crossings.iter().all(|crossing| crossing.left.is_some()));
@@ -314,14 +259,14 @@ mod tests {
     fn clocks_that_differ_are_told_and_what_is_said_of_them_counts() {
         for ahead in [-5000, -45, 61, 5000] {
             let [fixed, mobile] = ends(ahead);
-            let matched = find(&fixed, &mobile, None).unwrap();
+            let matched = find(fixed.clone(), mobile.clone(), None).unwrap();
             // The least delay is the same both ways then: half of 50 ms.
             assert_eq!(matched.clock, Clock::Estimated { ahead_ns: (ahead + 5) * MS }, "{ahead}");
             assert_eq!(
                 (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
                 (vec![25], vec![25])
             );
-            let matched = find(&fixed, &mobile, Some(ahead * MS)).unwrap();
+            let matched = find(fixed, mobile, Some(ahead * MS)).unwrap();
             assert_eq!(
                 (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
                 (vec![30], vec![20])
@@ -330,12 +275,20 @@ mod tests {
     }
 
     #[test]
+    fn without_answers_what_is_said_of_the_clock_tells_the_direction() {
+        let fixed = observed((0..30).map(|number| (10 * number as i64, down(number))));
+        let mobile = observed((0..30).map(|number| (10 * number as i64 + 30 - 5000, down(number))));
+        let matched = find(fixed, mobile, Some(-5000 * MS)).unwrap();
+        assert_eq!(delays(&matched, Direction::Down), [30]);
+    }
+
+    #[test]
     fn what_did_not_arrive_is_lost_and_what_comes_twice_is_a_copy() {
         let fixed = observed((0..100).map(|number| (10 * number as i64, down(number))));
         let arrives = |number: &u64| ![40, 41, 70].contains(number);
         let arrived = (0..100).filter(arrives).map(|number| (10 * number as i64 + 30, down(number)));
         let mobile = observed(arrived.chain([(505, down(20))]));
-        let matched = find(&fixed, &mobile, None).unwrap();
+        let matched = find(fixed, mobile, None).unwrap();
         let crossings = &matched.recording.directions.down.crossings;
         let lost = crossings.iter().filter(|it| it.left.is_none()).map(|it| it.entered.as_millis());
         assert_eq!(lost.collect::<Vec<_>>(), [400, 410, 700]);
@@ -347,7 +300,7 @@ mod tests {
         let sent =
             [(0, down(1)), (10, down(2)), (20, down(3)), (500, down(1)), (510, down(4)), (520, down(5))];
         let arrived = [(40, down(2)), (50, down(3)), (530, down(1)), (540, down(4)), (550, down(5))];
-        let matched = find(&observed(sent), &observed(arrived), None).unwrap();
+        let matched = find(observed(sent), observed(arrived), None).unwrap();
         assert_eq!(delays(&matched, Direction::Down), [30]);
     }
 
@@ -356,7 +309,7 @@ mod tests {
         let [fixed, mobile] = ends(0);
         let mut more = mobile;
         more.packet(505 * MS, &down(1000));
-        assert_eq!(find(&fixed, &more, None).unwrap().from_nowhere, 1);
+        assert_eq!(find(fixed, more, None).unwrap().from_nowhere, 1);
     }
 
     #[test]
@@ -366,14 +319,14 @@ mod tests {
             end.packet(at, &down(7000));
             end.packet(at, &up(7000));
         }
-        let _ = find(&fixed, &mobile, None).unwrap();
+        let _ = find(fixed, mobile, None).unwrap();
     }
 
     #[test]
     fn captures_of_other_paths_are_refused() {
         let [fixed, _] = ends(0);
         let other = observed((500..600).map(|number| (number as i64, down(number))));
-        assert_eq!(find(&fixed, &other, None).unwrap_err(), NothingFound);
-        assert_eq!(find(&fixed, &Observed::default(), None).unwrap_err(), NothingFound);
+        assert_eq!(find(fixed.clone(), other, None).unwrap_err(), NothingFound);
+        assert_eq!(find(fixed, Observed::default(), None).unwrap_err(), NothingFound);
     }
 }
