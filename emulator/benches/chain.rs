@@ -1,6 +1,6 @@
 //! How many packets a second of CPU time a plain chain takes in virtual time.
 //!
-//! `cargo bench -p airlink --bench chain`
+//! `cargo bench -p airlink --bench chain [-- NAME…]`; with names only those, each in full.
 
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::path::{FIXED, MOBILE, Named, Path};
@@ -31,8 +31,14 @@ fn main() {
     measure("link + loss", || vec![link(&fast(none)), loss(&uniform)]);
     measure("link with delay + loss", || vec![link(&fast(Duration::from_millis(1))), loss(&uniform)]);
     for flows in [1, 1000] {
-        transit("station", flows);
+        transit(flows);
     }
+}
+
+/// Whether the command line names it, or nothing.
+fn is_wanted(name: &str) -> bool {
+    let mut names = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
+    names.peek().is_none() || names.any(|wanted| wanted == name)
 }
 
 fn link(config: &LinkConfig) -> Box<dyn Stage> {
@@ -59,6 +65,9 @@ fn cpu_time() -> std::time::Duration {
 fn measure(name: &str, stages: impl Fn() -> Vec<Box<dyn Stage>>) {
     const PACKETS: u32 = 3_000_000;
     const BURST: u32 = 32;
+    if !is_wanted(name) {
+        return;
+    }
     let mut best = f64::INFINITY;
     for _ in 0..3 {
         let named = stages().into_iter().map(|stage| Named { name: String::new(), stage });
@@ -104,9 +113,13 @@ fn segment(packet: &mut Vec<u8>, down: bool, flow: u16, flags: u8, seq: u32, ack
 
 /// Connections in turn, each with two segments of data down and an ACK up, past a station that marks. One segment in
 /// fifty comes late.
-fn transit(name: &str, flows: u16) {
+fn transit(flows: u16) {
     const ROUNDS: u32 = 1_000_000;
     const PAYLOAD: usize = 1460;
+    let name = format!("station, {flows} flows");
+    if !is_wanted(&name) {
+        return;
+    }
     let mut best = f64::INFINITY;
     for _ in 0..3 {
         let config = StationConfig { transit_marks: true, ..StationConfig::default() };
@@ -139,6 +152,5 @@ fn transit(name: &str, flows: u16) {
         let nanos = (cpu_time() - begin).as_nanos() as f64 / f64::from(3 * ROUNDS);
         best = best.min(nanos);
     }
-    let name = format!("{name}, {flows} flows");
     println!("{name:24} {best:7.1} ns/packet {:12.0} packets/s", 1e9 / best);
 }

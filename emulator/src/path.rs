@@ -276,7 +276,7 @@ impl Path {
     /// Where a packet goes that leaves `stage`. `None`: it was a traffic source's and is gone.
     fn next_stop(&mut self, stage: usize, packet: Packet) -> Option<(Stop, Packet)> {
         match packet.origin {
-            Origin::Background { leaves_after } if leaves_after == stage => {
+            Origin::Background { leaves_after } if usize::from(leaves_after) == stage => {
                 self.leave(packet);
                 return None;
             }

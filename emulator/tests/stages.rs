@@ -80,11 +80,11 @@ fn arq(config: &ArqConfig) -> Box<dyn Stage> {
     Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
 }
 
-fn traffic(config: &TrafficConfig, leaves_after: usize) -> Box<dyn Stage> {
+fn traffic(config: &TrafficConfig, leaves_after: u16) -> Box<dyn Stage> {
     traffic_of(config, leaves_after, "traffic/times")
 }
 
-fn traffic_of(config: &TrafficConfig, leaves_after: usize, name: &str) -> Box<dyn Stage> {
+fn traffic_of(config: &TrafficConfig, leaves_after: u16, name: &str) -> Box<dyn Stage> {
     let make =
         |direction, config: &TrafficConfig| Traffic::new(config, direction, leaves_after, stream(name));
     Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
@@ -749,7 +749,7 @@ impl Recipe {
                         Direction::Down => index + reach,
                         Direction::Up => index.saturating_sub(*reach),
                     };
-                    Traffic::new(c, direction, leaves_after, stream(direction, "times"))
+                    Traffic::new(c, direction, leaves_after as u16, stream(direction, "times"))
                 };
                 Box::new(Duplex::build(&both(config), make).unwrap())
             }

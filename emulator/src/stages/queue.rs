@@ -102,32 +102,35 @@ impl Desk<'_> {
         Some(waiting)
     }
 
-    /// Tells the packet's sender of congestion: by a mark if there are to be marks and it understands them (then the
-    /// packet comes back), and else by dropping it.
-    fn signal(&mut self, mut waiting: Waiting, ecn: bool) -> Option<Waiting> {
-        match if ecn { ecn::mark(&mut waiting.packet.bytes) } else { Marking::Impossible } {
+    /// Tells the packet's sender of congestion by a mark. False: it cannot be marked, and is to be dropped for that.
+    fn mark(&mut self, packet: &mut Packet, ecn: bool) -> bool {
+        match if ecn { ecn::mark(&mut packet.bytes) } else { Marking::Impossible } {
             Marking::Marked => {
                 self.tally.marked += 1;
-                self.out.note(&waiting.packet, Event::Marked { what: Mark::Congestion });
-                Some(waiting)
+                self.out.note(packet, Event::Marked { what: Mark::Congestion });
+                true
             }
-            Marking::WasMarked => Some(waiting),
-            Marking::Impossible => {
-                self.drop(waiting.packet);
-                None
-            }
+            Marking::WasMarked => true,
+            Marking::Impossible => false,
         }
     }
 
-    fn drop(&mut self, packet: Packet) {
-        self.tally.dropped += 1;
-        self.out.drop(packet, Why::Aqm);
+    /// Tells the packet's sender of congestion: by a mark (then the packet comes back), and else by dropping it.
+    fn signal(&mut self, mut waiting: Waiting, ecn: bool) -> Option<Waiting> {
+        if self.mark(&mut waiting.packet, ecn) {
+            return Some(waiting);
+        }
+        self.drop(waiting.packet, Why::Aqm);
+        None
     }
 
-    /// There is no room for it.
-    fn refuse(&mut self, packet: Packet) {
-        self.tally.refused += 1;
-        self.out.drop(packet, Why::QueueFull);
+    /// Either there is no room for it, or a discipline wants it.
+    fn drop(&mut self, packet: Packet, why: Why) {
+        match why {
+            Why::QueueFull => self.tally.refused += 1,
+            _ => self.tally.dropped += 1,
+        }
+        self.out.drop(packet, why);
     }
 }
 
@@ -268,52 +271,54 @@ impl Queue {
     }
 
     /// Queues the packet, or drops it, and records which.
-    pub fn push(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        let before = (self.tally.packets, self.tally.bytes);
-        if let Some(waiting) = self.admit(now, packet, out) {
-            let (packets, bytes) = before;
-            out.note(&waiting.packet, Event::Queued { packets, bytes });
-            self.append(waiting, out);
+    pub fn push(&mut self, now: Instant, mut packet: Packet, out: &mut Outbox) {
+        let (packets, bytes) = (self.tally.packets, self.tally.bytes);
+        match self.admit(now, &mut packet, out) {
+            Ok(()) => {
+                out.note(&packet, Event::Queued { packets, bytes });
+                self.append(Waiting { since: now, packet }, out);
+            }
+            Err(why) => self.desk(now, out).drop(packet, why),
         }
     }
 
     /// A packet arrives while nothing waits and the transmitter is free, which takes it at once, unless the discipline
     /// drops it.
-    pub fn pass(&mut self, now: Instant, packet: Packet, out: &mut Outbox) -> Option<Packet> {
+    pub fn pass(&mut self, now: Instant, mut packet: Packet, out: &mut Outbox) -> Option<Packet> {
         if self.is_drop_tail() {
             return Some(packet);
         }
-        let waiting = self.admit(now, packet, out)?;
-        self.append(waiting, out);
+        if let Err(why) = self.admit(now, &mut packet, out) {
+            self.desk(now, out).drop(packet, why);
+            return None;
+        }
+        self.append(Waiting { since: now, packet }, out);
         self.pop(now, out).map(|(_, packet)| packet)
     }
 
-    /// What of this packet is to be queued.
-    fn admit(&mut self, now: Instant, packet: Packet, out: &mut Outbox) -> Option<Waiting> {
+    fn desk<'a>(&'a mut self, now: Instant, out: &'a mut Outbox) -> Desk<'a> {
+        Desk { now, tally: &mut self.tally, out }
+    }
+
+    /// The packet may be queued, marked if its discipline wants that; or why it may not.
+    fn admit(&mut self, now: Instant, packet: &mut Packet, out: &mut Outbox) -> Result<(), Why> {
         let has_room = self.has_room_for(packet.len());
+        let ecn = self.manager.ecn();
         let verdict = match &mut self.manager {
-            Manager::DropTail | Manager::Codel(..) | Manager::FqCodel(..) => Verdict::Pass,
+            Manager::DropTail | Manager::Codel(..) => Verdict::Pass,
+            // It makes room by dropping others.
+            Manager::FqCodel(..) => return Ok(()),
             Manager::Pie(config, pie) if has_room => pie.arrive(config, now, &self.tally, &mut self.draws),
             Manager::Pie(..) => Verdict::Drop,
             Manager::Red(config, red) => red.arrive(config, now, &self.tally, &mut self.draws),
         };
-        let has_room = has_room || matches!(self.manager, Manager::FqCodel(..));
-        let ecn = self.manager.ecn();
-        let waiting = Waiting { since: now, packet };
-        let mut desk = Desk { now, tally: &mut self.tally, out };
         let admitted = match verdict {
-            _ if !has_room => {
-                desk.refuse(waiting.packet);
-                None
-            }
-            Verdict::Pass => Some(waiting),
-            Verdict::Signal => desk.signal(waiting, ecn),
-            Verdict::Drop => {
-                desk.drop(waiting.packet);
-                None
-            }
+            _ if !has_room => Err(Why::QueueFull),
+            Verdict::Pass => Ok(()),
+            Verdict::Signal if self.desk(now, out).mark(packet, ecn) => Ok(()),
+            Verdict::Signal | Verdict::Drop => Err(Why::Aqm),
         };
-        if let (Manager::Pie(_, pie), None) = (&mut self.manager, &admitted) {
+        if let (Manager::Pie(_, pie), Err(_)) = (&mut self.manager, &admitted) {
             pie.dropped();
         }
         admitted
@@ -330,9 +335,19 @@ impl Queue {
     }
 
     /// The transmitter is free and takes the next packet, which has waited so long. `None`: nothing waits any more.
+    #[inline]
     pub fn pop(&mut self, now: Instant, out: &mut Outbox) -> Option<(Duration, Packet)> {
+        let head = match self.manager {
+            Manager::DropTail => Desk { now, tally: &mut self.tally, out }.take(&mut self.line),
+            _ => self.choose(now, out),
+        };
+        head.map(|head| (now.saturating_since(head.since), head.packet))
+    }
+
+    /// What the discipline lets go next.
+    fn choose(&mut self, now: Instant, out: &mut Outbox) -> Option<Waiting> {
         let mut desk = Desk { now, tally: &mut self.tally, out };
-        let head = match &mut self.manager {
+        match &mut self.manager {
             Manager::DropTail => desk.take(&mut self.line),
             Manager::Codel(config, codel) => codel.dequeue(config, &mut self.line, &mut desk),
             Manager::FqCodel(config, flows) => flows.dequeue(config, &mut desk),
@@ -349,8 +364,7 @@ impl Queue {
                 red.depart(now, head.is_some());
                 head
             }
-        };
-        head.map(|head| (now.saturating_since(head.since), head.packet))
+        }
     }
 
     /// Its counters since the start, for `Stage::stats`.

@@ -157,7 +157,7 @@ impl OneWaySettings for TrafficConfig {
 
 impl TrafficConfig {
     /// Index of the stage behind which the packets leave. It lies in the direction in which they go.
-    fn last_stage(&self, direction: Direction, position: Position<'_>) -> Result<usize, Misplaced> {
+    fn last_stage(&self, direction: Direction, position: Position<'_>) -> Result<u16, Misplaced> {
         let (name, Position { index, names }) = (&self.leaves_after, position);
         let misplaced =
             |message, help| Misplaced { key: "leaves_after".to_owned(), message, help: Some(help) };
@@ -177,7 +177,12 @@ impl TrafficConfig {
                 format!("stages ahead of them: {}", ahead.join(", ")),
             ));
         }
-        Ok(last)
+        u16::try_from(last).map_err(|_| {
+            misplaced(
+                format!("the stage `{name}` is too far off"),
+                "it may be the 65536th of a path".to_owned(),
+            )
+        })
     }
 }
 
@@ -189,7 +194,7 @@ pub struct Traffic {
     config: TrafficConfig,
     direction: Direction,
     /// Index of the stage behind which the packets leave.
-    leaves_after: usize,
+    leaves_after: u16,
     sources: Vec<Transmitter>,
     /// What every packet looks like but for its number.
     template: Vec<u8>,
@@ -221,7 +226,7 @@ impl Traffic {
     pub fn new(
         config: &TrafficConfig,
         direction: Direction,
-        leaves_after: usize,
+        leaves_after: u16,
         stream: Stream,
     ) -> Result<Self, Invalid> {
         config.validate()?;

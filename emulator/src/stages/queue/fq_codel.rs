@@ -10,6 +10,7 @@ use super::codel::Codel;
 use super::config::{Bounds, FqCodelConfig};
 use super::flow::FlowHash;
 use super::{Desk, Waiting};
+use crate::stage::Why;
 
 /// §4.1: at most so many packets are dropped at once when there is no room.
 const BATCH: u32 = 64;
@@ -78,7 +79,7 @@ impl FqCodel {
             let Some(waiting) = desk.take(&mut flow.line) else { break };
             octets += waiting.packet.len() as u64;
             packets += 1;
-            desk.refuse(waiting.packet);
+            desk.drop(waiting.packet, Why::QueueFull);
         }
         flow.bytes -= octets;
         flow.codel.dropped_otherwise(packets);
