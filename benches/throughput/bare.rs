@@ -11,7 +11,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, connect, send, setsockopt, socket, sockopt,
 };
 
-use crate::lab::{Lab, MTU, NOWHERE};
+use crate::lab::{Lab, MTU, NOWHERE, Offload};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, Segment, timestamps};
 
@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 
 /// Writes full packets to a kernel that drops them.
 pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let lab = Lab::new(clock)?;
+    let lab = Lab::new(clock, Offload::Off)?;
     let mut segment = Segment::new(NOWHERE, 0, ACK, &timestamps(0), &[0; MSS]);
     let packet = segment.stamped(0, 0);
     let mut meter = Meter::start(clock, plan);
@@ -37,8 +37,8 @@ pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
 
 /// One thread copies from a device whose kernel sends as fast as it can to one whose kernel drops.
 pub(crate) fn copy(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let mut from = Lab::new(clock)?;
-    let to = Lab::new(clock)?;
+    let mut from = Lab::new(clock, Offload::Off)?;
+    let to = Lab::new(clock, Offload::Off)?;
     // What is sent to `NOWHERE` leaves the first namespace by this device.
     let source = Tun::open(&TunConfig {
         namespace: Some(from.namespace.path().to_path_buf()),

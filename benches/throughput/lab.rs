@@ -31,6 +31,15 @@ pub(crate) const MTU: u16 = 1500;
 /// Asked for as SO_RCVBUFFORCE; the kernel doubles it. Far above the path's bandwidth-delay product.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
+/// How segments cross a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Offload {
+    /// Up to 64 kB at once, for the device to cut (TSO).
+    On,
+    /// One by one.
+    Off,
+}
+
 pub(crate) struct Lab {
     // Dropped first: the device goes before its namespace.
     pub(crate) tun: Tun,
@@ -40,13 +49,14 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    pub(crate) fn new(clock: Clock) -> anyhow::Result<Self> {
+    pub(crate) fn new(clock: Clock, offload: Offload) -> anyhow::Result<Self> {
         let namespace = Namespace::create()?;
         let prefix = format!("{KERNEL}/24").parse().context("the address of the device")?;
         let tun = Tun::open(&TunConfig {
             namespace: Some(namespace.path().to_path_buf()),
             addrs: vec![prefix],
             mtu: MTU,
+            offload: offload == Offload::On,
             ..TunConfig::default()
         })?;
         let mut reactor = Reactor::new(clock)?;

@@ -4,10 +4,10 @@
 //! namespaces of its own, which are removed after it.
 
 mod bare;
+mod kernel;
 mod lab;
 mod meter;
 mod null_sender;
-mod paced;
 mod packet;
 mod smol;
 mod userspace;
@@ -21,8 +21,9 @@ use airwire::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
+use crate::kernel::GIGABIT;
+use crate::lab::Offload;
 use crate::meter::{Sample, Timing};
-use crate::paced::Offload;
 
 /// Measure the throughput of TCP senders over a TUN device into the kernel's own TCP.
 ///
@@ -71,8 +72,16 @@ enum Yardstick {
     Smoltcp,
     /// One thread copying from one TUN device to another, fed by UDP
     BareCopy,
+    /// The null sender with offload: up to 45 prebuilt segments in one write, for the kernel to cut
+    NullSenderOffload,
+    /// This project's sender with offload
+    AirtcpOffload,
+    /// The kernel's CUBIC over veth, pieces of up to 64 kB for the device to cut
+    Kernel,
     /// This project's sender `linux` at 1 Gbit/s, paced
     AirtcpPaced,
+    /// The same with offload
+    AirtcpPacedOffload,
     /// The kernel's CUBIC over veth at 1 Gbit/s, paced
     KernelPaced,
     /// The same without offload: segment by segment, as a program writes to TUN
@@ -83,25 +92,36 @@ impl Yardstick {
     fn run(self, clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         match self {
             Self::BareWrite => bare::write(clock, plan),
-            Self::NullSender => null_sender::run(clock, plan),
-            Self::Airtcp => userspace::run(clock, plan),
+            Self::NullSender => null_sender::run(clock, plan, Offload::Off),
+            Self::Airtcp => userspace::run(clock, plan, Offload::Off),
             Self::Smoltcp => smol::run(clock, plan),
             Self::BareCopy => bare::copy(clock, plan),
-            Self::AirtcpPaced => paced::ours(clock, plan),
-            Self::KernelPaced => paced::kernels(clock, plan, Offload::On),
-            Self::KernelSegments => paced::kernels(clock, plan, Offload::Off),
+            Self::NullSenderOffload => null_sender::run(clock, plan, Offload::On),
+            Self::AirtcpOffload => userspace::run(clock, plan, Offload::On),
+            Self::Kernel => kernel::run(clock, plan, None, Offload::On),
+            Self::AirtcpPaced => userspace::paced(clock, plan, Offload::Off),
+            Self::AirtcpPacedOffload => userspace::paced(clock, plan, Offload::On),
+            Self::KernelPaced => kernel::run(clock, plan, Some(GIGABIT), Offload::On),
+            Self::KernelSegments => kernel::run(clock, plan, Some(GIGABIT), Offload::Off),
         }
     }
 
     /// At a given rate, what counts is what it costs.
     fn is_paced(self) -> bool {
-        matches!(self, Self::AirtcpPaced | Self::KernelPaced | Self::KernelSegments)
+        use Yardstick::{AirtcpPaced, AirtcpPacedOffload, KernelPaced, KernelSegments};
+        matches!(self, AirtcpPaced | AirtcpPacedOffload | KernelPaced | KernelSegments)
+    }
+
+    fn has_offload(self) -> bool {
+        matches!(self, Self::NullSenderOffload | Self::AirtcpOffload | Self::Kernel)
     }
 
     /// What it is compared with in the same round, and in what.
     fn compared(self) -> (Self, fn(&Sample) -> f64) {
         if self.is_paced() {
             (Self::KernelPaced, Sample::cores_per_gbit)
+        } else if self.has_offload() {
+            (Self::NullSenderOffload, |sample| sample.gbit_per_s)
         } else {
             (Self::NullSender, |sample| sample.gbit_per_s)
         }
@@ -140,7 +160,8 @@ struct Results {
 struct Row {
     yardstick: Yardstick,
     samples: Vec<Sample>,
-    /// Throughput over the null sender's in the same round; of what is paced, cores for a Gbit/s over `kernel-paced`'s.
+    /// Throughput over the null sender's in the same round, with offload over `null-sender-offload`'s; of what is paced, cores for
+    /// a Gbit/s over `kernel-paced`'s.
     ratios: Vec<f64>,
 }
 
@@ -174,8 +195,12 @@ fn print(results: &Results, json: bool) {
         println!("{}", serde_json::to_string(results).expect("plain data becomes JSON"));
         return;
     }
-    let (paced, free): (Vec<_>, Vec<_>) = results.yardsticks.iter().partition(|row| row.yardstick.is_paced());
-    table(&free, "of null-sender", "CPU/packet", |it| it.cpu_ns_per_packet, |ns| format!("{ns:.0} ns"));
+    let rows = results.yardsticks.iter();
+    let (paced, free): (Vec<_>, Vec<_>) = rows.partition(|row| row.yardstick.is_paced());
+    let (joined, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|row| row.yardstick.has_offload());
+    let nanos = |ns: f64| format!("{ns:.0} ns");
+    table(&free, "of null-sender", "CPU/packet", |it| it.cpu_ns_per_packet, nanos);
+    table(&joined, "of null.. with it", "CPU/packet", |it| it.cpu_ns_per_packet, nanos);
     table(&paced, "of kernel-paced", "cores/Gbit/s", Sample::cores_per_gbit, |cores| format!("{cores:.2}"));
 }
 

@@ -1,30 +1,33 @@
 //! The null sender: no TCP, only its packets. The ceiling of this path for any userspace sender.
 //!
 //! It completes a handshake, then keeps the receiver's window full with prebuilt segments (timestamps on, as in an
-//! ordinary Linux flow) and reads nothing of what comes back but ACK number and window.
+//! ordinary Linux flow) and reads nothing of what comes back but ACK number and window. With offload, as many segments as an IP packet
+//! has room for are one write.
 
+use airlink::offload::Pieces;
 use airlink::reactor::Clock;
 use airwire::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use crate::bare::MSS;
-use crate::lab::{KERNEL, Lab, Receiver};
+use crate::lab::{KERNEL, Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
-use crate::packet::{ACK, RST, Received, SYN, Segment, timestamps};
+use crate::packet::{ACK, RST, Received, SYN, Segment, Segments, timestamps};
 
-/// Segments written before the ACKs are read.
-const BATCH: u64 = 32;
+/// As many of 1500 octets as an IP packet has room for.
+const SEGMENTS_IN_ONE: u64 = 45;
 /// The path loses nothing. If the kernel drops all the same (a full buffer), begin again from what it has.
 const STALL: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let mut lab = Lab::new(clock)?;
+pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
+    let mut lab = Lab::new(clock, offload)?;
     let receiver = Receiver::start(&lab.namespace)?;
-    let mut connection = Connection::open(&mut lab)?;
+    let mut connection = Connection::open(&mut lab, offload)?;
     let mut meter = Meter::start(clock, plan);
     while meter.tick(|| connection.count(&receiver)) {
-        let room = (connection.snd_una + connection.snd_wnd).saturating_sub(connection.snd_nxt) / MSS as u64;
-        for _ in 0..room.min(BATCH) {
+        let octets = (connection.snd_una + connection.snd_wnd).saturating_sub(connection.snd_nxt);
+        let room = octets / (connection.data.count() * MSS as u64);
+        for _ in 0..room.min(connection.data.batch()) {
             connection.send_next(&lab)?;
         }
         let acked = connection.read_acks(&lab)?;
@@ -36,8 +39,32 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     meter.sample().context("the run is over")
 }
 
+/// What is written again and again.
+enum Data {
+    Segment(Segment),
+    Segments(Segments),
+}
+
+impl Data {
+    /// Segments in one write.
+    const fn count(&self) -> u64 {
+        match self {
+            Self::Segment(_) => 1,
+            Self::Segments(_) => SEGMENTS_IN_ONE,
+        }
+    }
+
+    /// Writes before the ACKs are read.
+    const fn batch(&self) -> u64 {
+        match self {
+            Self::Segment(_) => 32,
+            Self::Segments(_) => 2,
+        }
+    }
+}
+
 struct Connection {
-    data: Segment,
+    data: Data,
     clock: Clock,
     iss: u32,
     wscale: u8,
@@ -47,22 +74,22 @@ struct Connection {
     snd_wnd: u64,
     packets: u64,
     sent_again: u64,
-    buffer: Vec<u8>,
+    arriving: Pieces,
 }
 
 impl Connection {
-    fn open(lab: &mut Lab) -> anyhow::Result<Self> {
+    fn open(lab: &mut Lab, offload: Offload) -> anyhow::Result<Self> {
         let iss = 1000;
         // Timestamps first, so that their place is the same in every segment; then MSS, and window scale 7.
         let mut options = timestamps(0);
         options.extend([2, 4, 5, 180, 1, 3, 3, 7]);
         let mut syn = Segment::new(KERNEL, 0, SYN, &options, &[]);
         lab.tun.send(syn.stamped(iss, millis(lab.clock.now())))?;
-        let mut buffer = vec![0; 2000];
+        let mut arriving = Pieces::new(1 << 16);
         let syn_ack = loop {
             ensure!(lab.wait(lab.clock.now() + Duration::from_secs(1))?, "the kernel did not answer the SYN");
-            let len = lab.tun.recv(&mut buffer)?.unwrap_or(0);
-            match Received::parse(&buffer[..len]) {
+            lab.tun.fill(&mut arriving)?;
+            match arriving.next_packet().and_then(Received::parse) {
                 Some(received) if received.flags == SYN | ACK => break received,
                 Some(received) => bail!("the kernel answered the SYN with flags {:#04x}", received.flags),
                 None => {}
@@ -74,8 +101,15 @@ impl Connection {
         let ack = syn_ack.seq.wrapping_add(1);
         let mut third = Segment::new(KERNEL, ack, ACK, &timestamps(ts_ecr), &[]);
         lab.tun.send(third.stamped(iss + 1, millis(lab.clock.now())))?;
+        let options = timestamps(ts_ecr);
         Ok(Self {
-            data: Segment::new(KERNEL, ack, ACK, &timestamps(ts_ecr), &[0x5a; MSS]),
+            data: match offload {
+                Offload::Off => Data::Segment(Segment::new(KERNEL, ack, ACK, &options, &[0x5a; MSS])),
+                Offload::On => {
+                    let count = SEGMENTS_IN_ONE as usize;
+                    Data::Segments(Segments::new(KERNEL, ack, ACK, &options, MSS, count))
+                }
+            },
             clock: lab.clock,
             iss,
             wscale,
@@ -84,24 +118,30 @@ impl Connection {
             snd_wnd: u64::from(syn_ack.window),
             packets: 0,
             sent_again: 0,
-            buffer,
+            arriving,
         })
     }
 
     fn send_next(&mut self, lab: &Lab) -> anyhow::Result<()> {
         // Offset 0 has the sequence number after the SYN's.
         let seq = self.iss.wrapping_add(1).wrapping_add(self.snd_nxt as u32);
-        lab.tun.send(self.data.stamped(seq, millis(self.clock.now())))?;
-        self.snd_nxt += MSS as u64;
-        self.packets += 1;
+        let ts_val = millis(self.clock.now());
+        match &mut self.data {
+            Data::Segment(segment) => lab.tun.send(segment.stamped(seq, ts_val))?,
+            Data::Segments(segments) => {
+                nix::unistd::write(&lab.tun, segments.stamped(seq, ts_val))?;
+            }
+        }
+        self.snd_nxt += self.data.count() * MSS as u64;
+        self.packets += self.data.count();
         Ok(())
     }
 
     /// True if an ACK came that is not old.
     fn read_acks(&mut self, lab: &Lab) -> anyhow::Result<bool> {
         let mut any = false;
-        while let Some(len) = lab.tun.recv(&mut self.buffer)? {
-            let Some(received) = Received::parse(&self.buffer[..len]) else { continue };
+        while lab.tun.fill(&mut self.arriving)? {
+            let Some(received) = self.arriving.next_packet().and_then(Received::parse) else { continue };
             ensure!(received.flags & RST == 0, "the kernel reset the connection");
             let una = self.iss.wrapping_add(1).wrapping_add(self.snd_una as u32);
             let advance = received.ack.wrapping_sub(una);

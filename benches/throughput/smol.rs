@@ -14,14 +14,14 @@ use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::Instant as SmolInstant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-use crate::lab::{KERNEL, Lab, MTU, OURS, PORT, Receiver};
+use crate::lab::{KERNEL, Lab, MTU, OURS, Offload, PORT, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
 /// Large enough never to be the limit.
 const SEND_BUFFER: usize = 1 << 20;
 
 pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let mut lab = Lab::new(clock)?;
+    let mut lab = Lab::new(clock, Offload::Off)?;
     let receiver = Receiver::start(&lab.namespace)?;
     let mut device = TunDevice { packets: 0, buffer: vec![0; 2000], out: vec![0; 2000] };
     let mut interface = {

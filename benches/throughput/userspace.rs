@@ -5,35 +5,52 @@ use std::ops::ControlFlow;
 
 use airlink::reactor::{Clock, Reactor};
 use airtcp::host::{ConnId, Host, HostConfig, IoError};
-use airtcp::profile::Profile;
+use airtcp::profile::{Profile, ProfileName};
 use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
 use airtcp_tun::{Application, Driver};
 use airwire::time::Instant;
 use anyhow::{Context, anyhow};
 
-use crate::lab::{KERNEL, Lab, MTU, OURS, PORT, Receiver};
+use crate::kernel::GIGABIT;
+use crate::lab::{KERNEL, Lab, MTU, OURS, Offload, PORT, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
-/// Enough for two batches of segments, and small enough to stay in the cache.
-const UNSENT: usize = 64 * 1024;
+/// Enough that the host always has something to send, as the null sender has: its receiver's ACKs may be a fraction of a
+/// millisecond apart.
+const UNSENT: usize = 1 << 20;
+const CHUNK: usize = 64 << 10;
 
-pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
+pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
     // The null sender keeps the receiver's window full; so does this one once slow start is over.
-    send(clock, plan, "sack".parse()?, Profile::default())
+    send(clock, plan, "sack".parse()?, Profile::default(), offload)
 }
 
-pub(crate) fn send(clock: Clock, plan: Timing, recipe: Recipe, profile: Profile) -> anyhow::Result<Sample> {
-    let lab = Lab::new(clock)?;
+/// A gigabit a second and no more.
+pub(crate) fn paced(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
+    // Who sets SO_MAX_PACING_RATE has the kernel pace by the window, too.
+    let recipe = format!("linux+pacing+max-rate={}kbit/s", GIGABIT * 8 / 1000);
+    send(clock, plan, recipe.parse()?, ProfileName::Linux.profile(), offload)
+}
+
+fn send(
+    clock: Clock,
+    plan: Timing,
+    recipe: Recipe,
+    profile: Profile,
+    offload: Offload,
+) -> anyhow::Result<Sample> {
+    let lab = Lab::new(clock, offload)?;
     let receiver = Receiver::start(&lab.namespace)?;
     let addrs = vec![IpAddr::V4(OURS)];
     let host = Host::new(HostConfig { addrs, mtu: usize::from(MTU), profile, recipe, seed: 1 });
     let mut driver = Driver::new(host, lab.tun, Reactor::new(clock)?, None)?;
     let remote = SocketAddr::new(IpAddr::V4(KERNEL), PORT);
-    let options = SocketOptions::of(driver.host.profile());
+    // No smaller than the receiver's: a window is to end where that one does.
+    let options = SocketOptions { send_buffer: 16 << 20, ..SocketOptions::of(driver.host.profile()) };
     let id = driver.host.connect(clock.now(), None, remote, options)?;
     let meter = Meter::start(clock, plan);
-    let mut sender = BulkSender { id, receiver, meter, chunk: vec![0x5a; UNSENT], failed: None };
+    let mut sender = BulkSender { id, receiver, meter, chunk: vec![0x5a; CHUNK], failed: None };
     driver.run(&mut sender)?;
     if let Some(error) = sender.failed {
         return Err(anyhow!("the connection ended: {error}"));

@@ -1,6 +1,5 @@
-//! A gigabit a second and no more: this project's sender and the kernel's own, each paced by itself.
-//!
-//! How fast they are is given; what counts is how much of the machine they take for it, the receiver's part included.
+//! The kernel's own sender, over veth from one namespace to another: as fast as it can, or paced to a gigabit a second. Then how
+//! fast it is, is given; what counts is how much of the machine it takes, the receiver's part included.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -9,36 +8,19 @@ use std::process::Command;
 
 use airlink::netns::Namespace;
 use airlink::reactor::Clock;
-use airtcp::profile::ProfileName;
 use anyhow::{Context, ensure};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket, sockopt};
 
 use crate::bare::MSS;
-use crate::lab::{KERNEL, OURS, PORT, Receiver};
+use crate::lab::{KERNEL, OURS, Offload, PORT, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
-use crate::userspace;
 
 /// Octets of text a second.
-const RATE: u64 = 1_000_000_000 / 8;
+pub(crate) const GIGABIT: u64 = 1_000_000_000 / 8;
 const CHUNK: usize = 64 << 10;
 
-/// How the kernel hands its segments to the device.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Offload {
-    /// Up to 64 kB at once, for the device to cut (TSO).
-    On,
-    /// One by one, as a program that writes to TUN does.
-    Off,
-}
-
-pub(crate) fn ours(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    // Who sets SO_MAX_PACING_RATE has the kernel pace by the window, too.
-    let recipe = format!("linux+pacing+max-rate={}kbit/s", RATE * 8 / 1000);
-    userspace::send(clock, plan, recipe.parse()?, ProfileName::Linux.profile())
-}
-
-/// The kernel's CUBIC, from one namespace to another.
-pub(crate) fn kernels(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
+/// CUBIC, with no more than `rate` octets a second.
+pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offload) -> anyhow::Result<Sample> {
     let (here, there) = (Namespace::create()?, Namespace::create()?);
     ip(&here, &format!("link add wire type veth peer name wire netns {}", there.name()))?;
     for (namespace, address) in [(&here, OURS), (&there, KERNEL)] {
@@ -49,7 +31,7 @@ pub(crate) fn kernels(clock: Clock, plan: Timing, offload: Offload) -> anyhow::R
         ip(&here, "link set wire gso_max_segs 1")?;
     }
     let receiver = Receiver::start(&there)?;
-    let mut stream = here.enter(paced_stream)??;
+    let mut stream = here.enter(|| stream(rate))??;
     let mut meter = Meter::start(clock, plan);
     let chunk = vec![0x5a; CHUNK];
     let count =
@@ -71,10 +53,12 @@ fn ip(namespace: &Namespace, words: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn paced_stream() -> anyhow::Result<TcpStream> {
+fn stream(rate: Option<u64>) -> anyhow::Result<TcpStream> {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::TcpCongestion, &"cubic".into())?;
-    limit_rate(&socket, RATE).context("cannot set SO_MAX_PACING_RATE")?;
+    if let Some(rate) = rate {
+        limit_rate(&socket, rate).context("cannot set SO_MAX_PACING_RATE")?;
+    }
     connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(KERNEL, PORT)))?;
     let stream = TcpStream::from(socket);
     stream.set_write_timeout(Some(std::time::Duration::from_millis(10)))?;
