@@ -9,6 +9,7 @@ mod pieces;
 mod tests;
 
 pub use batch::Batch;
+pub(crate) use batch::MOST;
 pub(crate) use header::Header;
 pub use pieces::Pieces;
 
@@ -77,9 +78,8 @@ mod tcp {
             }
         }
 
-        /// Writes the packet's length into its IP header, with the checksum of IPv4.
-        pub(super) fn set_length(self, packet: &mut [u8]) {
-            let len = packet.len();
+        /// Writes into its IP header that the packet has `len` octets, with the checksum of IPv4.
+        pub(super) fn set_length(self, packet: &mut [u8], len: usize) {
             if self.is_v4(packet) {
                 packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
                 packet[10..12].fill(0);
@@ -99,10 +99,10 @@ mod tcp {
             segment[16..18].copy_from_slice(&sum.to_be_bytes());
         }
 
-        /// Writes the sum of the pseudo-header, to which the kernel adds the rest.
-        pub(super) fn set_partial_checksum(self, packet: &mut [u8]) {
+        /// Writes the sum of the pseudo-header of a packet of `len` octets, to which the kernel adds the rest.
+        pub(super) fn set_partial_checksum(self, packet: &mut [u8], len: usize) {
             let (src, dst) = self.addresses(packet);
-            let sum = checksum::partial(src, dst, 6, packet.len() - self.ip);
+            let sum = checksum::partial(src, dst, 6, len - self.ip);
             packet[self.ip + 16..self.ip + 18].copy_from_slice(&sum.to_be_bytes());
         }
     }

@@ -189,7 +189,7 @@ impl Tun {
 
     /// Hands the kernel a packet. When this returns, the kernel has processed it, up to the socket that it is for.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
-        unless_interrupted(|| self.device.write(Header::Whole, packet))
+        unless_interrupted(|| self.device.write(Header::Whole, std::iter::once(packet)))
     }
 
     /// Reads the next packet, or segments in one, that the kernel sends; `false` if there is nothing now.
@@ -208,8 +208,8 @@ impl Tun {
 
     /// Hands the kernel all that is in the batch, like [`Self::send`]; the batch keeps it.
     pub fn send_batch(&self, batch: &mut Batch) -> io::Result<()> {
-        let (header, packet) = batch.written();
-        unless_interrupted(|| self.device.write(header, packet))
+        let (header, parts) = batch.written();
+        unless_interrupted(|| self.device.write(header, parts.iter()))
     }
 
     /// Packets that the kernel had for us and dropped because its queue was full.

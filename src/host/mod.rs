@@ -33,7 +33,7 @@ use crate::events::{Event, Refusal};
 use crate::memory::{Budget, MemoryUse};
 use crate::profile::{HalfOpen, Profile, SynFin};
 use crate::recovery::Recipe;
-use crate::tcp::connection::Opening;
+use crate::tcp::connection::{Checksums, Opening};
 use crate::tcp::input::Reaction;
 use crate::tcp::{Connection, Ended, Push, SocketOptions, State};
 
@@ -148,6 +148,7 @@ pub struct HostCounters {
 pub struct Host {
     addrs: Vec<IpAddr>,
     mtu: usize,
+    checksums: Checksums,
     /// The profile with the recipe's options applied.
     profile: Arc<Profile>,
     recipe: Recipe,
@@ -184,6 +185,7 @@ impl Host {
             addrs,
             // No IP packet is longer.
             mtu: mtu.min(65_535),
+            checksums: Checksums::Here,
             profile: Arc::new(recipe.tune(&profile)),
             recipe,
             seed,
@@ -547,6 +549,12 @@ impl Host {
         self.turn = segments.max(1);
     }
 
+    /// Connections opened from now on leave the checksum of their segments, which is zero then, to whoever takes the packets:
+    /// for a device that computes it, as the kernel behind [`Host::take_turns_of`]'s device does.
+    pub fn leave_checksums_to_the_device(&mut self) {
+        self.checksums = Checksums::Device;
+    }
+
     // ----- out -----
 
     /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
@@ -691,6 +699,7 @@ impl Host {
             // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
             ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
             mtu: self.mtu,
+            checksums: self.checksums,
             budget: Arc::clone(&self.budget),
             listened_to: self.events.is_some(),
         }

@@ -4,7 +4,7 @@ use airwire::options::{Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::connection::Connection;
+use super::connection::{Checksums, Connection};
 use super::pacer::Pacer;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
@@ -424,7 +424,11 @@ impl Connection {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         options.write(self.profile.layout, &mut scratch);
-        segment::emit(packet, &header, &scratch, self.snd.buffer.slices(text.0..text.1));
+        let text = self.snd.buffer.slices(text.0..text.1);
+        match self.checksums {
+            Checksums::Here => segment::emit(packet, &header, &scratch, text),
+            Checksums::Device => drop(segment::emit_unsummed(packet, &header, &scratch, text)),
+        }
         self.scratch = scratch;
         self.ip_ident = self.ip_ident.wrapping_add(1);
         self.statistics.segments_out += 1;

@@ -4,5 +4,6 @@ mod by_time;
 mod cli;
 mod kernel;
 mod logs;
+mod offload;
 mod serve;
 mod tun;

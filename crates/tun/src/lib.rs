@@ -231,6 +231,7 @@ impl Driver {
         let leaving = if capture.is_some() || log.is_some() { Batch::single() } else { tun.batch() };
         if leaving.joins() {
             host.take_turns_of(SEGMENTS_IN_ONE);
+            host.leave_checksums_to_the_device();
         }
         Ok(Self {
             host,

@@ -324,6 +324,22 @@ pub struct Header {
 /// # Panics
 /// If `src` and `dst` are not of one address family.
 pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u8], &[u8])) {
+    let ip_len = emit_unsummed(packet, header, options, payload);
+    let segment = &mut packet[ip_len..];
+    let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), 6, segment);
+    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The same with a TCP checksum of zero, which a device is to fill in. Returns where the TCP header begins.
+///
+/// # Panics
+/// If `src` and `dst` are not of one address family.
+pub fn emit_unsummed(
+    packet: &mut Vec<u8>,
+    header: &Header,
+    options: &[u8],
+    payload: (&[u8], &[u8]),
+) -> usize {
     let ip_len = if header.src.is_ipv4() { 20 } else { 40 };
     let tcp_len = 20 + options.len();
     let total = ip_len + tcp_len + payload.0.len() + payload.1.len();
@@ -377,6 +393,5 @@ pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u
     tcp.set_window_len(header.window);
     segment[12] = (tcp_len as u8 / 4) << 4 | (header.flags.0 >> 8) as u8 & 0x0f;
     segment[13] = header.flags.0 as u8;
-    let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), 6, segment);
-    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+    ip_len
 }

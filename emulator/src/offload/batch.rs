@@ -3,24 +3,27 @@
 use super::Header;
 use super::tcp::{CWR, FIN, Headers, PSH, RST, SYN, URG, be16};
 
-/// Packets that leave together: one, or segments that the kernel cuts apart again exactly as they were.
+/// Packets that leave together: one, or segments that the kernel cuts apart again exactly as they were. Where it may be
+/// several, the kernel fills in the checksum of each TCP segment, whatever stands there.
 #[derive(Debug)]
 pub struct Batch {
     joins: bool,
-    /// The first one, and behind it the data of the others.
-    packet: Vec<u8>,
+    /// The first `count` of them wait; behind them are buffers to be used again. Nothing is copied to join them: of all
+    /// but the first only the data are written.
+    packets: Vec<Vec<u8>>,
+    count: usize,
     contents: Contents,
+    /// Octets of the joined packet.
+    len: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Contents {
-    Nothing,
-    /// A packet that nothing can be joined to.
-    Alone,
+    /// Nothing, or a packet that is no TCP segment.
+    Other,
     Segments {
         headers: Headers,
         mss: usize,
-        count: u16,
         /// Another one may follow.
         open: bool,
     },
@@ -28,11 +31,28 @@ enum Contents {
 
 /// The length fields of IP have sixteen bits.
 const LARGEST: usize = 65_535;
+/// Of 1500 octets 45 fit. More parts of a write would do no harm (the kernel takes 1024), but be of no use either.
+pub(crate) const MOST: usize = 64;
+
+/// What is written for a batch, part behind part.
+pub(crate) struct Parts<'a> {
+    packets: &'a [Vec<u8>],
+    /// Of these all but the first are left out.
+    headers: usize,
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
+        let (headers, packets) = (self.headers, self.packets);
+        let skipped = std::iter::once(0).chain(std::iter::repeat(headers));
+        packets.iter().zip(skipped).map(|(packet, skip)| &packet[skip..])
+    }
+}
 
 impl Batch {
     /// Of segments, for a device with offload.
     pub(crate) fn joining() -> Self {
-        Self { joins: true, packet: Vec::new(), contents: Contents::Nothing }
+        Self { joins: true, packets: vec![Vec::new()], count: 0, contents: Contents::Other, len: 0 }
     }
 
     /// Of one packet each time.
@@ -52,102 +72,103 @@ impl Batch {
 
     /// The packet in it, if it is one.
     pub fn only(&self) -> Option<&[u8]> {
-        (self.count() == 1).then_some(&self.packet)
+        (self.count == 1).then_some(&self.packets[0])
     }
 
     /// How many packets wait in it.
     pub fn count(&self) -> usize {
-        match self.contents {
-            Contents::Nothing => 0,
-            Contents::Alone => 1,
-            Contents::Segments { count, .. } => usize::from(count),
-        }
+        self.count
     }
 
     /// Takes the packet, whose buffer is left with something to overwrite. `false`: what waits has to leave first.
     /// Where nothing waits, any packet is taken.
     pub fn join(&mut self, packet: &mut Vec<u8>) -> bool {
-        match &mut self.contents {
-            Contents::Nothing => {
-                std::mem::swap(&mut self.packet, packet);
-                self.contents = if self.joins { Contents::first(&self.packet) } else { Contents::Alone };
-                true
+        if self.count == 0 {
+            self.len = packet.len();
+            self.contents = if self.joins { Contents::first(packet) } else { Contents::Other };
+        } else {
+            let Contents::Segments { headers, mss, open: open @ true } = &mut self.contents else {
+                return false;
+            };
+            let first = &self.packets[0];
+            if self.count == MOST || !continues(first, packet, *headers, self.count, *mss, self.len) {
+                return false;
             }
-            Contents::Alone => false,
-            Contents::Segments { headers, mss, count, open } => {
-                let (headers, all) = (*headers, headers.all());
-                if !*open || !continues(&self.packet, packet, headers, *count, *mss) {
-                    return false;
-                }
-                self.packet.extend_from_slice(&packet[all..]);
-                // The kernel sets these in the last segment only (`tcp_gso_segment`).
-                let ends = headers.flags(packet) & (PSH | FIN);
-                self.packet[headers.ip + 13] |= ends;
-                *count += 1;
-                *open = ends == 0 && packet.len() - all == *mss;
-                true
-            }
+            let data = packet.len() - headers.all();
+            // The kernel sets these in the last segment only (`tcp_gso_segment`).
+            let ends = headers.flags(packet) & (PSH | FIN);
+            *open = ends == 0 && data == *mss;
+            self.len += data;
+            self.packets[0][headers.ip + 13] |= ends;
         }
+        if self.count == self.packets.len() {
+            self.packets.push(Vec::new());
+        }
+        std::mem::swap(&mut self.packets[self.count], packet);
+        self.count += 1;
+        true
     }
 
     /// What is written for them: the header, and the packet behind it.
-    pub(crate) fn written(&mut self) -> (Header, &[u8]) {
-        let Contents::Segments { headers, mss, count: 2.., .. } = self.contents else {
-            return (Header::Whole, &self.packet);
+    pub(crate) fn written(&mut self) -> (Header, Parts<'_>) {
+        let (header, skipped) = match self.contents {
+            Contents::Other => (Header::Whole, 0),
+            Contents::Segments { headers, mss, .. } => {
+                let first = &mut self.packets[0];
+                headers.set_partial_checksum(first, self.len);
+                let start = headers.ip as u16;
+                if self.count > 1 {
+                    headers.set_length(first, self.len);
+                    let (v4, mss) = (headers.is_v4(first), mss as u16);
+                    (Header::Segments { v4, mss, headers: headers.all() as u16, start }, headers.all())
+                } else {
+                    (Header::Unsummed { start, offset: Header::TCP_CHECKSUM }, 0)
+                }
+            }
         };
-        headers.set_length(&mut self.packet);
-        headers.set_partial_checksum(&mut self.packet);
-        let header = Header::Segments {
-            v4: headers.is_v4(&self.packet),
-            mss: mss as u16,
-            headers: headers.all() as u16,
-            start: headers.ip as u16,
-        };
-        (header, &self.packet)
+        (header, Parts { packets: &self.packets[..self.count], headers: skipped })
     }
 
     /// They have left, or were refused.
     pub fn clear(&mut self) {
-        self.contents = Contents::Nothing;
+        self.count = 0;
+        self.contents = Contents::Other;
     }
 
     /// The octets of IP packets that the wire carries for them.
     pub fn octets(&self) -> usize {
-        match self.contents {
-            Contents::Nothing => 0,
-            Contents::Alone => self.packet.len(),
-            Contents::Segments { headers, count, .. } => {
-                self.packet.len() + usize::from(count - 1) * headers.all()
-            }
-        }
+        self.packets[..self.count].iter().map(Vec::len).sum()
     }
 }
 
 impl Contents {
     fn first(packet: &[u8]) -> Self {
-        let Some(headers) = Headers::of(packet) else { return Self::Alone };
+        let Some(headers) = Headers::of(packet) else { return Self::Other };
         // CWR would have to be in the first segment only, and the others speak for a moment of their own.
         let ordinary = headers.flags(packet) & (FIN | SYN | RST | PSH | URG | CWR) == 0;
         let mss = packet.len() - headers.all();
-        if ordinary && mss > 0 { Self::Segments { headers, mss, count: 1, open: true } } else { Self::Alone }
+        Self::Segments { headers, mss, open: ordinary && mss > 0 }
     }
 }
 
 /// Whether the kernel, cutting, would make `packet` of what is joined with it here, octet for octet.
-fn continues(first: &[u8], packet: &[u8], headers: Headers, count: u16, mss: usize) -> bool {
+fn continues(first: &[u8], packet: &[u8], headers: Headers, count: usize, mss: usize, len: usize) -> bool {
     let Headers { ip, .. } = headers;
     let all = headers.all();
-    let next = || headers.seq(first).wrapping_add(u32::from(count) * mss as u32);
+    let next = || headers.seq(first).wrapping_add((count * mss) as u32);
     let data = packet.len().saturating_sub(all);
     let same = |from: usize, to: usize| first[from..to] == packet[from..to];
     let fits = Headers::of(packet) == Some(headers)
         && first[0] == packet[0]
         && (1..=mss).contains(&data)
-        && first.len() + data <= LARGEST;
+        && len + data <= LARGEST;
     let ip_continues = || {
         if headers.is_v4(first) {
             // All but length, identification and checksum.
-            same(0, 2) && same(6, 10) && same(12, ip) && be16(packet, 4) == be16(first, 4).wrapping_add(count)
+            same(0, 2)
+                && same(6, 10)
+                && same(12, ip)
+                && be16(packet, 4) == be16(first, 4).wrapping_add(count as u16)
         } else {
             same(0, 4) && same(6, 40)
         }

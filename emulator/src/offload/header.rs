@@ -34,10 +34,9 @@ const NEEDS_CSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
-/// Of the checksum in a TCP header.
-const TCP_CHECKSUM: u16 = 16;
-
 impl Header {
+    /// From the beginning of a TCP header to its checksum.
+    pub(crate) const TCP_CHECKSUM: u16 = 16;
     /// In octets.
     pub(crate) const LEN: usize = 10;
 
@@ -46,7 +45,7 @@ impl Header {
             Self::Whole => (0, GSO_NONE, 0, 0, 0, 0),
             Self::Unsummed { start, offset } => (NEEDS_CSUM, GSO_NONE, 0, 0, start, offset),
             Self::Segments { v4, mss, headers, start } => {
-                (NEEDS_CSUM, if v4 { GSO_TCPV4 } else { GSO_TCPV6 }, headers, mss, start, TCP_CHECKSUM)
+                (NEEDS_CSUM, if v4 { GSO_TCPV4 } else { GSO_TCPV6 }, headers, mss, start, Self::TCP_CHECKSUM)
             }
         };
         let mut bytes = [0; Self::LEN];

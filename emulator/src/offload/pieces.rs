@@ -86,7 +86,7 @@ impl Pieces {
                 let flags = &mut piece[headers.ip + 13];
                 *flags &= if cut > 0 { !CWR } else { !0 };
                 *flags &= if more { !(PSH | FIN) } else { !0 };
-                headers.set_length(piece);
+                headers.set_length(piece, piece.len());
                 headers.set_checksum(piece);
                 Some(&self.piece)
             }
@@ -94,13 +94,16 @@ impl Pieces {
     }
 }
 
+/// From the beginning of a UDP header to its checksum.
+const UDP_CHECKSUM: usize = 6;
+
 /// Adds what the sum of the pseudo-header at its place lacks.
 fn complete(packet: &mut [u8], start: usize, offset: usize) {
     if packet.len() < start + offset + 2 {
         return;
     }
     let sum = checksum::plain(&packet[start..]);
-    // RFC 768: to UDP zero says that there is none. To the others both are the same number.
-    let sum = if sum == 0 { 0xffff } else { sum };
+    // RFC 768: to UDP zero says that there is none; it has the same number in another way.
+    let sum = if sum == 0 && offset == UDP_CHECKSUM { 0xffff } else { sum };
     packet[start + offset..start + offset + 2].copy_from_slice(&sum.to_be_bytes());
 }

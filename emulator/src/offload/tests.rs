@@ -68,9 +68,10 @@ fn carried(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
     let (mut batch, mut pieces, mut writes, mut out) = (Batch::joining(), Pieces::new(70_000), 0, Vec::new());
     let mut write = |batch: &mut Batch| {
         let (count, octets) = (batch.count(), batch.octets());
-        let (header, packet) = batch.written();
+        let (header, parts) = batch.written();
+        let packet = parts.iter().collect::<Vec<_>>().concat();
         assert_eq!(Header::from_bytes(header.to_bytes()), Ok(header));
-        pieces.room()[..packet.len()].copy_from_slice(packet);
+        pieces.room()[..packet.len()].copy_from_slice(&packet);
         pieces.filled(packet.len(), header);
         let cut: Vec<Vec<u8>> = std::iter::from_fn(|| pieces.next_packet().map(<[u8]>::to_vec)).collect();
         assert_eq!((cut.len(), cut.iter().map(Vec::len).sum::<usize>()), (count, octets));
@@ -153,20 +154,56 @@ fn whatever_is_no_segment_of_data_leaves_alone() {
     assert_eq!(carried(&packets), (count, packets));
 }
 
+/// A host that leaves checksums to the device has nothing there.
+#[test]
+fn what_stands_for_a_checksum_does_not_matter() {
+    let mut sender = Sender::v6();
+    let packets = [MSS, MSS, 0, 100].map(|len| sender.packet(len, Flags(0)));
+    let unsummed = packets.clone().map(|mut packet| {
+        packet[40 + 16..40 + 18].fill(0xa5);
+        packet
+    });
+    assert_eq!(carried(&unsummed).1, packets);
+}
+
+#[test]
+fn a_checksum_that_is_zero_stays_so() {
+    let mut packet = Sender::v6().packet(100, Flags(0));
+    let (sum, text) = (40 + 16, 40 + 32);
+    // Where there was nothing, the checksum: now the sum over all is 0xffff without one.
+    packet[text..text + 2].fill(0);
+    packet[sum..sum + 2].fill(0);
+    let headers = super::tcp::Headers::of(&packet).unwrap();
+    headers.set_checksum(&mut packet);
+    packet.copy_within(sum..sum + 2, text);
+    headers.set_checksum(&mut packet);
+    assert_eq!(packet[sum..sum + 2], [0, 0]);
+    assert_eq!(carried(&[packet.clone()]).1, [packet]);
+}
+
+#[test]
+fn segments_however_small_are_no_more_than_a_write_takes() {
+    let mut sender = Sender::v4();
+    let packets: Vec<_> = (0..300).map(|_| sender.packet(8, Flags(0))).collect();
+    assert_eq!(carried(&packets), (5, packets.clone()));
+}
+
 #[test]
 fn without_offload_a_batch_is_one_packet() {
     let (mut batch, mut sender) = (Batch::single(), Sender::v4());
     let packets = [sender.packet(MSS, Flags(0)), sender.packet(MSS, Flags(0))];
     assert!(batch.join(&mut packets[0].clone()) && !batch.join(&mut packets[1].clone()));
     assert_eq!(batch.only(), Some(&packets[0][..]));
-    assert_eq!(batch.written(), (Header::Whole, &packets[0][..]));
+    let (header, parts) = batch.written();
+    assert_eq!((header, parts.iter().collect::<Vec<_>>()), (Header::Whole, vec![&packets[0][..]]));
 }
 
 #[test]
 fn a_checksum_that_the_kernel_has_left_is_completed() {
     let mut whole = Sender::v6().packet(500, Flags::PSH);
     let expected = whole.clone();
-    super::tcp::Headers::of(&whole).unwrap().set_partial_checksum(&mut whole);
+    let len = whole.len();
+    super::tcp::Headers::of(&whole).unwrap().set_partial_checksum(&mut whole, len);
     assert_ne!(whole, expected);
     let mut pieces = Pieces::new(2000);
     pieces.room()[..whole.len()].copy_from_slice(&whole);

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use tun_tap::{Iface, Mode};
 
-use crate::offload::Header;
+use crate::offload::{Header, MOST};
 
 /// With offload each packet has a [`Header`] in front.
 #[derive(Debug)]
@@ -90,15 +90,27 @@ impl Device {
         }
     }
 
-    pub(super) fn write(&self, header: Header, packet: &[u8]) -> io::Result<()> {
+    /// A packet of so many parts, and no more than [`MOST`].
+    pub(super) fn write<'a>(&self, header: Header, parts: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        let mut parts = parts.take(MOST);
         match self {
-            Self::Plain(iface) if header == Header::Whole => iface.send(packet).map(drop),
+            Self::Plain(iface) if header == Header::Whole => {
+                iface.send(parts.next().unwrap_or_default()).map(drop)
+            }
             Self::Plain(_) => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "several packets in one, for a device that was opened without offload",
             )),
             Self::Offload { file, .. } => {
-                (&*file).write_vectored(&[IoSlice::new(&header.to_bytes()), IoSlice::new(packet)]).map(drop)
+                let header = header.to_bytes();
+                let mut slices = [IoSlice::new(&[]); MOST + 1];
+                slices[0] = IoSlice::new(&header);
+                let mut count = 1;
+                for part in parts {
+                    slices[count] = IoSlice::new(part);
+                    count += 1;
+                }
+                (&*file).write_vectored(&slices[..count]).map(drop)
             }
         }
     }

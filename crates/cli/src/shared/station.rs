@@ -82,8 +82,8 @@ pub(crate) struct Station {
     /// Largest packet in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..), help_heading = "Device")]
     mtu: u16,
-    /// Segments that follow each other cross the device in one piece, and the kernel cuts them: tcpdump at the device
-    /// shows the pieces, everywhere behind it packets as on any wire [default: on for serve, off for send and recv]
+    /// Segments that follow each other cross the device in one piece, and the kernel cuts them and computes checksums:
+    /// tcpdump at the device shows the pieces, everywhere behind it packets as on any wire [default: on for serve, off for send and recv]
     #[arg(long, value_name = "WHETHER", value_enum, help_heading = "Device")]
     offload: Option<Offload>,
     /// Write every packet to a pcap file (nanoseconds)

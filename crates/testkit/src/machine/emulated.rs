@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
 
+use airlink::capture::Capture;
 use airlink::driver::{self, DriverError, Endpoint, Observer, Round};
 use airlink::netns::Namespace;
 use airlink::path::Path;
@@ -46,6 +48,15 @@ impl Observer<Path> for UntilStopped {
 impl EmulatedPath {
     /// Emulates this scenario, written as in a file.
     pub fn new(scenario: &str, seed: u64) -> Self {
+        Self::with(scenario, seed, None)
+    }
+
+    /// The same, and what crosses the fixed side's end goes into a pcap file, which is whole when this is dropped.
+    pub fn captured(scenario: &str, seed: u64, file: &str) -> Self {
+        Self::with(scenario, seed, Some(Capture::create(file, SystemTime::now()).unwrap()))
+    }
+
+    fn with(scenario: &str, seed: u64, mut capture: Option<Capture>) -> Self {
         let (fixed, mobile) = (namespace(), namespace());
         fixed.sysctl("net.ipv4.ip_forward", "1").unwrap();
         let device = |namespace: &Namespace, addr: &str, routes: &[&str]| {
@@ -64,7 +75,7 @@ impl EmulatedPath {
         let emulator = thread::spawn(move || {
             let mut path = scenario.build(Some(seed), Recording::Off, false).unwrap();
             let mut reactor = Reactor::new(Clock::start()).unwrap();
-            let mut endpoints = tuns.map(|tun| Endpoint::new(tun, None));
+            let mut endpoints = tuns.map(|tun| Endpoint::new(tun, capture.take()));
             driver::run(&mut path, &mut endpoints, &mut reactor, None, &mut observer).unwrap();
         });
         Self { fixed, mobile, stop, emulator: Some(emulator) }
