@@ -35,14 +35,17 @@ test:
 ## What takes too long without optimisation: a stream of more than 4 GiB, the papers' scenarios with as many seeds as ns-2 had,
 ## that no recipe ever freezes, vectors of ns-2 that nobody has seen, 10,000 random exchanges beside this machine's kernel, and
 ## all figures of the papers as they are recorded, which takes longest (AIRTCP_FIGURES="p0 p2-fig5" takes some); then `make fuzz`.
+## Sweeps on more than one machine: a Slurm of two nodes, one of which is lost, and GNU parallel over ssh (a minute or two).
 ## AIRTCP_NS2_SEED and AIRTCP_DIFFER_SEED make vectors and exchanges of another day.
 test-long:
+	@sh interop/setup.sh long
 	@sh interop/need-root.sh 'make test-long'
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --features kernel --test differ $(RUNNER) -- --ignored
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test host --test world -- --ignored
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test ns2 -- --ignored --quiet
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
 	[ -n "$(AIRTCP_PROGRAMS)" ] || $(CARGO) build --profile long --locked -p airtcp-cli -p airlink
+	AIRTCP_PROGRAMS=$(or $(AIRTCP_PROGRAMS),$(TARGET)/long) $(CARGO) test --locked -p airtcp-tests --test sweeps $(RUNNER) -- --ignored cluster::
 	AIRTCP_PROGRAMS=$(or $(AIRTCP_PROGRAMS),$(TARGET)/long) $(CARGO) test --locked -p airtcp-tests --test sweeps -- --ignored every_figure_of_the_record
 	$(MAKE) fuzz
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that building, testing, the demo and the benchmarks need, and says which.
-#   interop/setup.sh build|test|bench
+# Installs the Debian packages that building, testing, `make test-long`, the demo and the benchmarks need, and says which.
+#   interop/setup.sh build|test|long|bench
 # Works as root or with sudo; when neither is there, it says what is missing and stops.
 set -eu
 
@@ -33,6 +33,18 @@ if [ "$want" = test ]; then
     command -v chromium-headless-shell >/dev/null 2>&1 || need chromium chromium
     # Not on the PATH of everybody.
     [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
+fi
+
+if [ "$want" = long ]; then
+    need parallel parallel
+    need jq jq
+    need ssh openssh-client
+    need sbatch slurm-client
+    # Not on the PATH of everybody. None of them is left running: the tests start their own.
+    [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
+    [ -x /usr/sbin/munged ] || missing="$missing munge"
+    [ -x /usr/sbin/slurmd ] || missing="$missing slurmd"
+    [ -x /usr/sbin/slurmctld ] || missing="$missing slurmctld"
 fi
 
 if [ "$want" = bench ]; then
@@ -72,7 +84,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "setup: installing$missing" >&2
 $sudo apt-get update -qq
-# What is installed here (nginx) need not run.
+# What is installed here (nginx, sshd, Slurm) need not run.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
     printf '#!/bin/sh\nexit 101\n' | $sudo tee /usr/sbin/policy-rc.d >/dev/null
     $sudo chmod 755 /usr/sbin/policy-rc.d

@@ -73,6 +73,8 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
             "airtcp sweep summary none.results",
             "airtcp sweep merge none.results -o -",
             "airtcp sweep slurm none.toml",
+            "airtcp sweep status none.toml",
+            "airtcp sweep status none.results",
             "airtcp analyze none.pcap",
             "airtcp analyze run.pcap --sender-log none.jsonl",
             "airtcp analyze run.pcap --comments out.pcapng --decisions none.jsonl",

@@ -1,5 +1,6 @@
 //! Many runs in virtual time, the papers' figures, and what the README says of both.
 
+mod cluster;
 mod growth;
 mod helpers;
 mod readme;

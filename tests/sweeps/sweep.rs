@@ -275,45 +275,6 @@ fn gnu_parallel_fills_one_store() {
 }
 
 #[test]
-fn each_job_of_the_array_runs_its_part() {
-    let dir = TempDir::new("sweep");
-    // A name that a shell would take apart.
-    let file = dir.write("it's one.toml", SWEEP);
-    let script =
-        good(&["sweep", "slurm", &file, "--tasks", "3", "--cpus", "2", "--at-once", "2", "--time", "90"]);
-    for line in ["--array=1-3%2", "--cpus-per-task=2", "--time=90", "--job-name=it_s_one"] {
-        assert!(script.stdout.contains(&format!("#SBATCH {line}\n")), "{}", script.stdout);
-    }
-    let script = dir.write("job.sh", &script.stdout);
-    // Runs the jobs of an array one after the other.
-    let stand_ins = root("tests/docs/stand-ins");
-    let arguments = [stand_ins.to_str().unwrap(), &script];
-    let submitted = Ended::of(shell("PATH=$1:$PATH; sbatch --wait \"$2\"", &arguments).output().unwrap());
-    assert_eq!(
-        (submitted.code, submitted.stdout.as_str()),
-        (0, "Submitted batch job 1\n"),
-        "{}",
-        submitted.stderr
-    );
-    assert!(merged(&dir.path("it's one.results")) == undisturbed(&dir, &file));
-}
-
-#[test]
-#[ignore = "starts a Slurm of its own: apt-get install slurmctld slurmd slurm-client munge"]
-fn slurm_fills_one_store() {
-    assert!(nix::unistd::geteuid().is_root(), "munged and slurmctld are started as root");
-    let dir = TempDir::new("sweep");
-    let file = dir.write("s.toml", SWEEP);
-    let script = "cd \"$2\" && airtcp sweep slurm \"$1\" --tasks 4 > job.sh
-        exec sh \"$3\" \"$2/slurm\" sbatch --wait job.sh";
-    let slurm = root("interop/slurm.sh");
-    let arguments = [&file, dir.directory().to_str().unwrap(), slurm.to_str().unwrap()];
-    let ended = Ended::of(shell(script, &arguments).output().unwrap());
-    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    assert!(merged(&dir.path("s.results")) == undisturbed(&dir, &file));
-}
-
-#[test]
 fn the_example_in_the_documentation_runs() {
     let dir = TempDir::new("sweep");
     let text = fs::read_to_string(root("docs/sweeps.md")).unwrap();

@@ -2,8 +2,10 @@
 
 mod picture;
 mod plot;
+mod ranges;
 mod run;
 mod slurm;
+mod status;
 mod summary;
 
 use std::io::{self, Write};
@@ -38,6 +40,7 @@ enum Command {
     Summary(summary::Summary),
     Plot(plot::Plot),
     Slurm(slurm::Slurm),
+    Status(status::Status),
     /// List the metrics that have a name
     Metrics,
 }
@@ -52,7 +55,8 @@ Examples (the files are in docs/examples):
 
 In eight parts with GNU parallel, or on a cluster:
   parallel airtcp sweep run loss.toml --jobs 1 --shard {}/8 ::: $(seq 8)
-  airtcp sweep slurm loss.toml --tasks 8 > loss.sh && sbatch loss.sh
+  airtcp sweep slurm loss.toml > loss.sh && sbatch loss.sh
+  airtcp sweep status loss.toml                  how far it is
 
 docs/sweeps.md says how a sweep's file is written.";
 
@@ -98,6 +102,7 @@ impl Sweep {
             Command::Summary(command) => command.run(),
             Command::Plot(command) => command.run(),
             Command::Slurm(command) => command.run(),
+            Command::Status(command) => command.run(),
             Command::Metrics => {
                 let mut out = say::out();
                 for metric in Metric::known() {

@@ -99,7 +99,8 @@ impl Manifest {
         }
     }
 
-    pub(super) fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
+    /// Reads it. `None`: there is no store in this directory.
+    pub fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
         let path = directory.join(MANIFEST);
         let text = match airfiles::read_kept(&path) {
             Ok(text) => text,

@@ -1,6 +1,7 @@
 //! All runs of a sweep, numbered: the last axis varies fastest but for the seeds, which vary within a point. Every point
 //! has the same seeds, so two points' runs with the same seed are a pair.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -226,12 +227,12 @@ fn digits(hasher: Sha256) -> String {
 }
 
 /// A part of a plan: `3/8` is the third of eight. Every eighth run belongs to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Shard {
-    /// From 1.
-    pub number: usize,
     /// How many shards there are.
     pub of: usize,
+    /// From 1.
+    pub number: usize,
 }
 
 impl Shard {
@@ -241,6 +242,12 @@ impl Shard {
     /// Whether the run with this number belongs to it.
     pub fn has(&self, run: usize) -> bool {
         run % self.of == self.number - 1
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
     }
 }
 

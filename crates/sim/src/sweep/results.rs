@@ -199,6 +199,20 @@ impl Results {
         self.others.len()
     }
 
+    /// What the rows of the plan's runs take, in octets.
+    pub fn octets(&self) -> u64 {
+        self.rows.values().map(|place| place.len as u64 + 1).sum()
+    }
+
+    /// The files, in the order in which they were read, and how many of the plan's runs have their row in each.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&Path, usize)> {
+        let mut rows = vec![0; self.files.len()];
+        for place in self.rows.values() {
+            rows[place.file] += 1;
+        }
+        self.files.iter().map(|(path, _)| path.as_path()).zip(rows)
+    }
+
     /// Lines that are no rows.
     pub fn damaged(&self) -> &[Damaged] {
         &self.damaged
@@ -282,9 +296,16 @@ pub struct Known(BTreeSet<(String, u64)>);
 impl Known {
     /// `None`: there is no store in this directory.
     pub fn read(directory: &Path, plan: &Plan) -> Result<Option<Self>, StoreError> {
-        let Some(manifest) = Manifest::read(directory)? else { return Ok(None) };
-        let results = Results::read(&[directory.to_owned()])?;
+        if Manifest::read(directory)?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self::of(&Results::read(&[directory.to_owned()])?, plan)))
+    }
+
+    /// What a store has, which was read with its own plan.
+    pub fn of(results: &Results, plan: &Plan) -> Self {
         let mut known = results.others.clone();
+        let Some(manifest) = &results.manifest else { return Self(known) };
         match &manifest.runs {
             Runs::Named(asked) => known.extend(results.rows.keys().map(|run| {
                 let (point, seed) = (run / asked.seeds.len(), run % asked.seeds.len());
@@ -296,11 +317,16 @@ impl Known {
             })),
             Runs::Numbered(_) => {}
         }
-        Ok(Some(Self(known)))
+        Self(known)
     }
 
     /// Whether it has this one.
     pub fn has(&self, planned: &Planned<'_>) -> bool {
         self.0.contains(&(planned.point.what.clone(), planned.seed))
+    }
+
+    /// The numbers of the plan's runs that it has not.
+    pub fn missing(&self, plan: &Plan) -> Vec<usize> {
+        (0..plan.runs()).filter(|run| !self.has(&plan.run(*run))).collect()
     }
 }

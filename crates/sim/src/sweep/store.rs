@@ -104,6 +104,24 @@ fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// The line that a store has of a run. `plan` is [`Plan::hash`].
+pub fn row(plan: &str, planned: &Planned<'_>, report: &Report) -> Result<Vec<u8>, serde_json::Error> {
+    let report = serde_json::value::to_raw_value(report)?;
+    let row = Written {
+        format: FORMAT,
+        plan: Cow::Borrowed(plan),
+        run: planned.index,
+        seed: planned.seed,
+        what: Some(Cow::Borrowed(&planned.point.what)),
+        point: Cow::Borrowed(&planned.point.labels),
+        command: planned.command(),
+        report: &report,
+    };
+    let mut line = serde_json::to_vec(&row)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
 /// Appends rows to a file that no other process writes to.
 pub struct Writer<'a> {
     store: &'a Store,
@@ -124,20 +142,8 @@ struct Rows {
 impl Writer<'_> {
     /// Writes the result of one run. After a failure nothing more is written.
     pub fn append(&mut self, planned: &Planned<'_>, report: &Report) -> Result<(), StoreError> {
-        let unwritten = |error| StoreError::Write { path: self.store.directory.clone(), error };
-        let report = serde_json::value::to_raw_value(report).map_err(|error| unwritten(error.into()))?;
-        let row = Written {
-            format: FORMAT,
-            plan: Cow::Borrowed(&self.store.hash),
-            run: planned.index,
-            seed: planned.seed,
-            what: Some(Cow::Borrowed(&planned.point.what)),
-            point: Cow::Borrowed(&planned.point.labels),
-            command: planned.command(),
-            report: &report,
-        };
-        let mut line = serde_json::to_vec(&row).map_err(|error| unwritten(error.into()))?;
-        line.push(b'\n');
+        let line = row(&self.store.hash, planned, report)
+            .map_err(|error| StoreError::Write { path: self.store.directory.clone(), error: error.into() })?;
         if self.file.is_none() {
             self.file = Some(self.create()?);
         }

@@ -1,0 +1,272 @@
+//! `airtcp sweep status`: how far a sweep is that others run.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use airlink::reactor::Clock;
+use airtcp_sim::sweep::plan::{Plan, Shard};
+use airtcp_sim::sweep::progress::{self, Written};
+use airtcp_sim::sweep::results::{Known, Results};
+use airtcp_sim::sweep::{Manifest, store::StoreError};
+use airwire::time::Duration;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::ranges::{Ranges, ranges};
+use crate::shared::progress::in_words;
+use crate::shared::say;
+
+/// Say how far a sweep is: how many runs have results, how fast more come, which are missing.
+///
+/// It only looks at the files of the store, so it can be asked anywhere and at any time.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Status {
+    /// Sweeps, or directories of results
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// List the parts, too, in which the sweep was run
+    #[arg(long)]
+    parts: bool,
+    /// Print JSON instead of text: an object per line
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  airtcp sweep status loss.toml
+  watch airtcp sweep status --parts loss.results";
+
+/// More ranges of runs than this are counted.
+const TOLD: usize = 8;
+
+impl Status {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let mut out = say::out();
+        for file in &self.files {
+            let state = State::read(file, Clock::start().wall_zero())?;
+            if self.json {
+                writeln!(out, "{}", state.json())?;
+            } else {
+                state.write(&mut out, self.parts)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A sweep at one moment.
+struct State {
+    store: PathBuf,
+    runs: usize,
+    missing: Vec<usize>,
+    /// What the rows take on disk.
+    octets: u64,
+    parts: Vec<Part>,
+}
+
+struct Part {
+    shard: Shard,
+    runs: usize,
+    done: usize,
+    /// Since its last row.
+    since: Duration,
+    doing: Doing,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Doing {
+    /// `None`: it has too few rows to tell.
+    Fill {
+        runs_per_s: Option<f64>,
+    },
+    /// Nothing has come for a while, and runs are missing.
+    Stopped,
+    Done,
+}
+
+impl State {
+    fn read(file: &Path, now: SystemTime) -> anyhow::Result<Self> {
+        let plan = match file.extension() {
+            Some(extension) if extension == "toml" => Some(super::read(file)?),
+            _ => None,
+        };
+        let store = if plan.is_some() { super::store_of(file) } else { file.to_owned() };
+        let nothing = |plan: &Plan| Self {
+            store: store.clone(),
+            runs: plan.runs(),
+            missing: (0..plan.runs()).collect(),
+            octets: 0,
+            parts: Vec::new(),
+        };
+        match (Manifest::read(&store).map_err(super::told)?, &plan) {
+            (None, Some(plan)) => return Ok(nothing(plan)),
+            (None, None) => return Err(super::told(StoreError::NoStore(store))),
+            (Some(_), _) => {}
+        }
+        let results = Results::read(std::slice::from_ref(&store)).map_err(super::told)?;
+        // The file may have changed since somebody ran it.
+        let missing = match &plan {
+            Some(plan) => Known::of(&results, plan).missing(plan),
+            None => results.missing().collect(),
+        };
+        let runs = plan.map_or(missing.len() + results.len(), |plan| plan.runs());
+        if !missing.is_empty() {
+            super::tell_damaged(&results);
+        }
+        let written = progress::read(&store, &results).map_err(super::told)?;
+        let part = |(shard, written): (&Shard, &Written)| Part::of(*shard, written, runs, &missing, now);
+        let parts = written.iter().map(part).collect();
+        Ok(Self { store, runs, octets: results.octets(), missing, parts })
+    }
+
+    fn filling(&self) -> impl Iterator<Item = Option<f64>> {
+        self.parts.iter().filter_map(|part| match part.doing {
+            Doing::Fill { runs_per_s } => Some(runs_per_s),
+            Doing::Stopped | Doing::Done => None,
+        })
+    }
+
+    /// Of all that are filling it. Those that have just begun are as fast as the others.
+    fn runs_per_s(&self) -> Option<f64> {
+        let known: Vec<f64> = self.filling().flatten().collect();
+        let all = self.filling().count() as f64;
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() * all / known.len() as f64)
+    }
+
+    fn left(&self) -> Option<Duration> {
+        let seconds = self.missing.len() as f64 / self.runs_per_s()?;
+        Some(Duration::from_secs_f64(seconds))
+    }
+
+    fn json(&self) -> Value {
+        let part = |part: &Part| {
+            let state = match part.doing {
+                Doing::Fill { .. } => "filling",
+                Doing::Stopped => "stopped",
+                Doing::Done => "done",
+            };
+            json!({
+                "part": part.shard.to_string(), "runs": part.runs, "done": part.done, "state": state,
+                "since_s": part.since.as_secs_f64(),
+            })
+        };
+        json!({
+            "store": self.store.display().to_string(), "runs": self.runs, "done": self.runs - self.missing.len(),
+            "missing": ranges(self.missing.iter().copied()), "octets": self.octets, "filling": self.filling().count(),
+            "runs_per_s": self.runs_per_s(), "left_s": self.left().map(Duration::as_secs_f64),
+            "parts": self.parts.iter().map(part).collect::<Vec<_>>(),
+        })
+    }
+
+    fn write(&self, out: &mut impl Write, parts: bool) -> anyhow::Result<()> {
+        let (runs, missing) = (self.runs, self.missing.len());
+        let done = runs - missing;
+        let share = 100 * done / runs.max(1);
+        writeln!(out, "{}: {done} of {runs} runs have results, {share} %", self.store.display())?;
+        let filling = self.filling().count();
+        if missing > 0 {
+            match (filling, self.runs_per_s(), self.left()) {
+                (0, ..) => writeln!(out, "nothing is filling it now")?,
+                (_, Some(rate), Some(left)) => {
+                    writeln!(
+                        out,
+                        "parts that fill it now: {filling}, {rate:.3} runs/s, {} left",
+                        in_words(left)
+                    )?;
+                }
+                _ => writeln!(out, "parts that fill it now: {filling}")?,
+            }
+            let missing = ranges(self.missing.iter().copied());
+            let told = &missing[..missing.len().min(TOLD)];
+            let more = missing[told.len()..].iter().map(|(first, last)| last - first + 1).sum::<usize>();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            writeln!(out, "without results: {}{more}", Ranges(told))?;
+        }
+        if parts && !self.parts.is_empty() {
+            writeln!(out, "{:>12}  {:>15}  last result", "part", "done")?;
+        }
+        for part in self.parts.iter().filter(|_| parts) {
+            let doing = match part.doing {
+                Doing::Fill { .. } => "",
+                Doing::Stopped => ", stopped",
+                Doing::Done => ", done",
+            };
+            let done = format!("{} of {}", part.done, part.runs);
+            writeln!(out, "{:>12}  {done:>15}  {} ago{doing}", part.shard.to_string(), in_words(part.since))?;
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn of(shard: Shard, written: &Written, runs: usize, missing: &[usize], now: SystemTime) -> Self {
+        let missing = missing.iter().filter(|run| shard.has(**run)).count();
+        let runs = (0..runs).filter(|run| shard.has(*run)).count();
+        let doing = match missing {
+            0 => Doing::Done,
+            _ if !written.is_going_on(now) => Doing::Stopped,
+            _ => Doing::Fill { runs_per_s: written.pause().map(|pause| 1.0 / pause.as_secs_f64()) },
+        };
+        let since = now.duration_since(written.last).unwrap_or_default();
+        Self { shard, runs, done: runs - missing, since: Duration::from_secs_f64(since.as_secs_f64()), doing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(number: usize, written: (usize, u64, u64), missing: &[usize]) -> Part {
+        let at = |seconds| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        let (runs, first, last) = written;
+        let written = Written { runs, first: Some(at(first)), last: at(last) };
+        Part::of(Shard { of: 4, number }, &written, 42, missing, at(1000))
+    }
+
+    /// Four parts of 42 runs: one is done, one has ended, two are at work, of which one has one row.
+    fn state() -> State {
+        let missing: Vec<usize> = (4..42).filter(|run| run % 4 != 0).collect();
+        let parts = vec![
+            part(1, (11, 900, 950), &missing),
+            part(2, (1, 900, 901), &missing),
+            part(3, (1, 990, 990), &missing),
+            part(4, (5, 992, 1000), &missing),
+        ];
+        State { store: "s.results".into(), runs: 42, missing, octets: 77, parts }
+    }
+
+    #[test]
+    fn the_rate_is_of_those_that_are_at_work() {
+        let state = state();
+        let rates: Vec<_> = state.filling().collect();
+        assert_eq!(rates, [None, Some(0.5)]);
+        assert_eq!(state.runs_per_s(), Some(1.0));
+        assert_eq!(state.left(), Some(Duration::from_secs(state.missing.len() as u64)));
+        let done: Vec<_> = state.parts.iter().map(|part| (part.done, part.runs)).collect();
+        assert_eq!(done, [(11, 11), (1, 11), (1, 10), (1, 10)]);
+    }
+
+    #[test]
+    fn it_is_told_in_a_few_lines_and_in_one_object() {
+        let state = state();
+        let mut told = Vec::new();
+        state.write(&mut told, true).unwrap();
+        let told = String::from_utf8(told).unwrap();
+        let expected = "s.results: 14 of 42 runs have results, 33 %\n\
+                        parts that fill it now: 2, 1.000 runs/s, 28 s left\n\
+                        without results: 5-7,9-11,13-15,17-19,21-23,25-27,29-31,33-35 and 4 more\n        \
+                                part             done  last result\n         \
+                                 1/4         11 of 11  50 s ago, done\n         \
+                                 2/4          1 of 11  1 min 39 s ago, stopped\n         \
+                                 3/4          1 of 10  10 s ago\n         \
+                                 4/4          1 of 10  0 s ago\n";
+        assert_eq!(told, expected);
+        let json = state.json();
+        assert_eq!(json["missing"][1], json!([9, 11]));
+        assert_eq!(json["parts"][1]["state"], "stopped");
+        assert_eq!((&json["left_s"], &json["done"]), (&json!(28.0), &json!(14)));
+    }
+}
