@@ -12,11 +12,9 @@ pub fn whole<E: From<io::Error>>(
     path: &Path,
     content: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}", std::process::id()));
-    let beside = PathBuf::from(beside);
+    let (beside, file) = beside(path)?;
     let write = || {
-        let mut file = BufWriter::new(airfiles::create(&beside)?);
+        let mut file = BufWriter::new(file);
         content(&mut file)?;
         file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
         Ok(fs::rename(&beside, path)?)
@@ -25,6 +23,20 @@ pub fn whole<E: From<io::Error>>(
         // Half a file is of no use to anybody.
         let _ = fs::remove_file(&beside);
     })
+}
+
+/// A new file that nobody else writes: processes on two machines may have the same number.
+fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut attempt = 0;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}.{attempt}", std::process::id()));
+        let name = PathBuf::from(name);
+        match File::create_new(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+            made => return Ok((name, made?)),
+        }
+    }
 }
 
 /// The same with all of its content at once.
@@ -51,12 +63,19 @@ mod tests {
             Err(io::Error::other("the disk is full"))
         });
         let after_half = seen();
+        // A process of this number on another machine does the same at this moment.
+        let theirs = directory.join(format!("lab.json.{}.0", std::process::id()));
+        fs::write(&theirs, "theirs").unwrap();
+        let beside_theirs = replace(&path, b"ours");
+        let ours = (fs::read_to_string(&path).unwrap(), fs::read_to_string(&theirs).unwrap());
+        fs::remove_file(&theirs).unwrap();
         let written = replace(&path, b"new");
         let anew = seen();
         fs::remove_dir_all(&directory).unwrap();
         assert_eq!(half.unwrap_err().to_string(), "the disk is full");
         assert_eq!(after_half, ("old".to_owned(), 1), "and no half a file beside it");
-        assert!(written.is_ok());
+        assert!(written.is_ok() && beside_theirs.is_ok());
+        assert_eq!(ours, ("ours".to_owned(), "theirs".to_owned()));
         assert_eq!(anew, ("new".to_owned(), 1));
     }
 }
