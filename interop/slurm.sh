@@ -4,12 +4,14 @@
 #   interop/slurm.sh fail DIRECTORY NODE      ends node1 or node2 with everything that runs on it, as a power cut does
 #   interop/slurm.sh start DIRECTORY NODE     starts it again
 #   interop/slurm.sh down DIRECTORY           ends it all
-# Needs root, Debian's packages (interop/setup.sh long) and a DIRECTORY whose path has no blanks. It listens on 127.0.0.1 alone,
-# touches neither /etc/slurm nor /etc/munge, and ends only what it has started.
+# Needs root, Debian's packages (interop/setup.sh long) and a DIRECTORY whose path has no blanks. It touches neither /etc/slurm nor
+# /etc/munge, and ends only what it has started. It listens on all addresses of its network namespace, so give it one of its own
+# (`unshare --net`), with `lo` up and some other address, without which Slurm finds none at all. Elsewhere whoever has not the key in
+# DIRECTORY is refused.
 set -eu
 PATH=$PATH:/usr/sbin
 usage() {
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 [ $# -ge 2 ] || usage
@@ -20,10 +22,9 @@ export SLURM_CONF="$dir/slurm.conf"
 
 # Half a minute at most.
 wait_for() {
-    tries=0
+    until=$(($(date +%s) + 30))
     until "$@"; do
-        tries=$((tries + 1))
-        if [ "$tries" -gt 300 ]; then
+        if [ "$(date +%s)" -gt "$until" ]; then
             echo "slurm.sh: it does not start ($*):" >&2
             for log in "$dir"/*.log; do tail -n 5 "$log" >&2; done
             return 1
@@ -56,7 +57,7 @@ ended() {
 
 # The node's slurmd is the first process of a namespace: the kernel ends all others with it.
 node() { started "$1" unshare --pid --fork --kill-child=KILL --mount-proc slurmd -D -N "$1"; }
-idle() { [ "$(sinfo --noheader --Node --nodes="$1" --format=%t 2>/dev/null)" = idle ]; }
+idle() { [ "$(timeout 2 sinfo --noheader --Node --nodes="$1" --format=%t 2>/dev/null)" = idle ]; }
 
 up() {
     for program in munged slurmctld slurmd sbatch; do
@@ -72,7 +73,6 @@ up() {
 ClusterName=airtcp
 SlurmctldHost=$(hostname -s)(127.0.0.1)
 SlurmctldPort=16817
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 AuthType=auth/munge
 AuthInfo=socket=$dir/munge,cred_expire=10
 CredType=cred/munge
