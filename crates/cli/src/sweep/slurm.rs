@@ -107,7 +107,10 @@ impl Slurm {
         let most = most.min(missing.len().div_ceil(cpus));
         let aim = self.time.map_or(JOB, |limit| limit.seconds().map_or(JOB, |limit| JOB.min(limit / 4.0)));
         let by_itself = (seconds / cpus as f64 / aim).ceil() as usize;
-        let tasks = self.tasks.map_or(by_itself.clamp(1, most), |tasks| tasks.get().min(missing.len()));
+        let tasks = match self.tasks {
+            Some(tasks) => tasks.get().min(missing.len()),
+            None => by_itself.clamp(1, most),
+        };
         let array = Array::choose(
             missing.iter().map(|run| (*run, cost.seconds(&plan, *run))),
             tasks,

@@ -50,7 +50,7 @@ pub fn read(store: &Path, results: &Results) -> Result<BTreeMap<Shard, Written>,
         let unreadable = |error| StoreError::Read { path: path.to_owned(), error };
         let file = fs::metadata(path).map_err(unreadable)?;
         let last = file.modified().map_err(unreadable)?;
-        let first = file.created().ok().or(made.filter(|_| number == 1));
+        let first = file.created().ok().or_else(|| made.filter(|_| number == 1));
         let written = Written { runs, first, last };
         // The names are in their order, so the part's last file comes last, but for clocks that were set.
         let newest: &mut Written = parts.entry(shard).or_insert(written);
