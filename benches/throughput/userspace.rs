@@ -16,10 +16,12 @@ use crate::kernel::GIGABIT;
 use crate::lab::{KERNEL, Lab, MTU, OURS, Offload, PORT, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
-/// Enough that the host always has something to send, as the null sender has: its receiver's ACKs may be a fraction of a
-/// millisecond apart.
-const UNSENT: usize = 1 << 20;
 const CHUNK: usize = 64 << 10;
+/// Enough for two batches of segments, and small enough to stay in the cache.
+const UNSENT: usize = CHUNK;
+/// With offload that is sent before the next ACK comes, a quarter of a millisecond later: the host is always to have something to
+/// send, as the null sender has.
+const UNSENT_WITH_OFFLOAD: usize = 1 << 20;
 
 pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
     // The null sender keeps the receiver's window full; so does this one once slow start is over.
@@ -50,7 +52,11 @@ fn send(
     let options = SocketOptions { send_buffer: 16 << 20, ..SocketOptions::of(driver.host.profile()) };
     let id = driver.host.connect(clock.now(), None, remote, options)?;
     let meter = Meter::start(clock, plan);
-    let mut sender = BulkSender { id, receiver, meter, chunk: vec![0x5a; CHUNK], failed: None };
+    let unsent = match offload {
+        Offload::On => UNSENT_WITH_OFFLOAD,
+        Offload::Off => UNSENT,
+    };
+    let mut sender = BulkSender { id, receiver, meter, unsent, chunk: vec![0x5a; CHUNK], failed: None };
     driver.run(&mut sender)?;
     if let Some(error) = sender.failed {
         return Err(anyhow!("the connection ended: {error}"));
@@ -66,13 +72,15 @@ struct BulkSender {
     id: ConnId,
     receiver: Receiver,
     meter: Meter,
+    /// What the host always has to send, in octets.
+    unsent: usize,
     chunk: Vec<u8>,
     failed: Option<IoError>,
 }
 
 impl Application for BulkSender {
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
-        while host.connection(self.id).is_some_and(|c| c.unsent() < UNSENT) {
+        while host.connection(self.id).is_some_and(|c| c.unsent() < self.unsent) {
             match host.write(now, self.id, &self.chunk) {
                 Ok(_) => {}
                 Err(IoError::WouldBlock) => break,
