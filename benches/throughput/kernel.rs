@@ -1,5 +1,5 @@
-//! The kernel's own sender, over veth from one namespace to another: as fast as it can, or paced to a gigabit a second. Then how
-//! fast it is, is given; what counts is how much of the machine it takes, the receiver's part included.
+//! The kernel's own sender, over veth from one namespace to another: as fast as it can, or paced to a gigabit a second. If it
+//! is paced, its rate is given; what counts is how much of the machine it takes, the receiver's part included.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddrV4, TcpStream};
