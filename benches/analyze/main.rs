@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --bench analyze [-- WHAT]`, where WHAT is
 //! - `[MEGABYTES [ROUNDS]]`: a capture that is made up: bulk transfers over Ethernet with losses, fifty at a time;
+//! - `many [CONNECTIONS [ROUNDS]]`: the same of short transfers, five hundred at a time; 100,000 are a gigabyte;
 //! - `real [CONNECTIONS [ROUNDS]]`: connections of this machine's kernel over a path with losses, captured by tcpdump
 //!   (needs root), once with whole packets and once with the first 128 octets of each;
 //! - `open [CONNECTIONS [ROUNDS]]`: a capture that is made up, of connections none of which ever closes, by ours alone;
@@ -9,6 +10,8 @@
 //!
 //! What is not installed (Debian's packages `tcptrace` and `tshark`) is left out; tshark, which takes long, also from all
 //! but the first.
+//!
+//! `AIRTCP_BEFORE=DIRECTORY` takes the `airtcp` there as one more command: another build, for what a change has brought.
 //!
 //! Every run is a process of its own. All commands run in every round, in turn; one run before them, which is not
 //! counted, puts the file into the page cache.
@@ -72,6 +75,14 @@ fn main() {
             let file = TempFile::new("open");
             write(Path::new(file.path()), |output| never_closed(output, number(1, 1_000_000)));
             compare(Path::new(file.path()), number(2, 1), commands(Path::new(file.path()), Beside::Nothing));
+        }
+        Some("many") => {
+            let file = TempFile::new("many");
+            let (parallel, connections) = (500, number(1, 100_000));
+            write(Path::new(file.path()), |output| {
+                Bulk { parallel, connections, segments: 6, loss: 100 }.write(output)
+            });
+            compare(Path::new(file.path()), number(2, 3), commands(Path::new(file.path()), Beside::Tcptrace));
         }
         Some("file") => {
             let file = Path::new(words.get(1).expect("`file` wants a FILE"));
@@ -144,6 +155,10 @@ fn commands(file: &Path, beside: Beside) -> Vec<(&'static str, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).chain([file.clone()]).collect();
     let airtcp = program("airtcp").display().to_string();
     let mut commands = vec![("airtcp analyze --json", words(&[&airtcp, "analyze", "--json"]))];
+    if let Some(before) = std::env::var_os("AIRTCP_BEFORE") {
+        let airtcp = Path::new(&before).join("airtcp").display().to_string();
+        commands.push(("the same before", words(&[&airtcp, "analyze", "--json"])));
+    }
     if beside != Beside::Nothing && is_there("tcptrace") {
         commands.push(("tcptrace -n -l", words(&["tcptrace", "-n", "-l"])));
     }

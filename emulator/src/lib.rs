@@ -69,6 +69,7 @@ pub mod simulate;
 pub mod stage;
 pub mod stages;
 mod suggest;
+mod totals;
 pub mod views;
 
 #[cfg(feature = "devices")]

@@ -46,16 +46,41 @@ pub fn drain(machine: &mut impl Machine, now: Instant, mut deliver: impl FnMut(I
 ///
 /// When the machine asks for the same deadline again and again: that is a livelock, and a bug in the machine.
 pub fn catch_up(machine: &mut impl Machine, now: Instant, mut deliver: impl FnMut(Instant, Port, Vec<u8>)) {
+    while advance(machine, now, u32::MAX, &mut deliver).is_some() {}
+}
+
+/// Hands in deadlines up to and including `until`, but none after the instant at which something leaves, and `most` of
+/// them or a few more: the rest of an instant is never put off. Returns when the last one was. `None`: there was none.
+///
+/// # Panics
+///
+/// As [`catch_up`].
+pub fn advance(
+    machine: &mut impl Machine,
+    until: Instant,
+    most: u32,
+    mut deliver: impl FnMut(Instant, Port, Vec<u8>),
+) -> Option<Instant> {
     const LIVELOCK: u32 = 100_000;
+    let mut until = until;
     let mut last = None;
     let mut repeats = 0;
-    while let Some(deadline) = machine.next_deadline().filter(|deadline| *deadline <= now) {
+    let mut handled = 0;
+    while let Some(deadline) = machine.next_deadline().filter(|deadline| *deadline <= until) {
         repeats = if last == Some(deadline) { repeats + 1 } else { 0 };
         assert!(repeats < LIVELOCK, "the machine asks for the deadline {deadline:?} over and over");
         last = Some(deadline);
         machine.handle_deadline(deadline);
-        drain(machine, deadline, &mut deliver);
+        handled += 1;
+        while let Some((port, packet)) = machine.poll_packet(deadline) {
+            until = deadline;
+            deliver(deadline, port, packet);
+        }
+        if handled == most {
+            until = deadline;
+        }
     }
+    last
 }
 
 /// The simplest machine: what comes in by one port leaves at once by the other.
@@ -130,6 +155,39 @@ mod tests {
         catch_up(&mut beacon, at(5), |now, port, _| left.push((now, port)));
         assert_eq!(left, [(at(1), A), (at(2), A), (at(2), A)]);
         assert_eq!(beacon.next_deadline(), Some(at(9)));
+    }
+
+    #[test]
+    fn an_advance_ends_with_the_instant_at_which_something_leaves() {
+        /// Sends at every third of its times.
+        struct Third(Vec<Instant>, u32, bool);
+        impl Machine for Third {
+            fn handle_packet(&mut self, _: Instant, _: Port, _: Vec<u8>) {}
+            fn handle_deadline(&mut self, now: Instant) {
+                assert_eq!(now, self.0.remove(0));
+                self.1 += 1;
+                self.2 = self.1.is_multiple_of(3);
+            }
+            fn poll_packet(&mut self, _: Instant) -> Option<(Port, Vec<u8>)> {
+                std::mem::take(&mut self.2).then(|| (A, vec![0]))
+            }
+            fn next_deadline(&self) -> Option<Instant> {
+                self.0.first().copied()
+            }
+        }
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut machine = Third([1, 2, 3, 3, 4, 5, 6, 6, 9].map(at).to_vec(), 0, false);
+        let mut left = Vec::new();
+        let mut step = |until, most| {
+            let last = advance(&mut machine, until, most, |now, _, _| left.push(now));
+            (last, std::mem::take(&mut left))
+        };
+        assert_eq!(step(at(8), 100), (Some(at(3)), vec![at(3)]), "both deadlines at 3 ms are behind it");
+        assert_eq!(step(at(4), 100), (Some(at(4)), vec![]));
+        assert_eq!(step(at(4), 100), (None, vec![]));
+        assert_eq!(step(at(8), 1), (Some(at(5)), vec![at(5)]), "one, and it is the only one of its instant");
+        assert_eq!(step(at(8), 1), (Some(at(6)), vec![]), "two, for they are of one instant");
+        assert_eq!(step(at(9), 1), (Some(at(9)), vec![at(9)]));
     }
 
     #[test]

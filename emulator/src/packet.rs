@@ -1,6 +1,7 @@
 //! An IP packet on its way through the network, and what can be told from its bytes.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use airwire::time::Instant;
 use serde::{Deserialize, Serialize};
@@ -38,14 +39,18 @@ pub enum Origin {
     /// A traffic source inside the network. Such a packet never reaches a host: it leaves after the stage of
     /// this index.
     Background {
-        /// Counted from 0 at the fixed side. A `usize` would make a packet, which is moved often, a quarter longer.
+        /// Counted from 0 at the fixed side.
         leaves_after: u16,
     },
 }
 
-/// An IP packet inside a path.
+/// An IP packet inside a path: a handle, because a packet is moved many times on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct Packet(Box<Content>);
+
+/// What a packet is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
     /// Unique in its path.
     pub id: PacketId,
     /// Never changes.
@@ -56,6 +61,26 @@ pub struct Packet {
     pub entered: Instant,
     /// From the IP header on.
     pub bytes: Vec<u8>,
+}
+
+impl From<Content> for Packet {
+    fn from(content: Content) -> Self {
+        Self(Box::new(content))
+    }
+}
+
+impl Deref for Packet {
+    type Target = Content;
+
+    fn deref(&self) -> &Content {
+        &self.0
+    }
+}
+
+impl DerefMut for Packet {
+    fn deref_mut(&mut self) -> &mut Content {
+        &mut self.0
+    }
 }
 
 /// What a packet is for, as far as a lossy link that was told to spare some of them needs to know.

@@ -6,15 +6,18 @@
 
 use std::collections::VecDeque;
 
-use airwire::Cause;
 use airwire::time::Instant;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::machine::{Machine, Port};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::Settings;
-use crate::stage::{Event, Incident, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage, Why};
+use crate::stage::{Event, Incident, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage};
+pub use crate::totals::Totals;
+
+mod deadlines;
+
+use deadlines::Deadlines;
 
 /// Where a path meets the fixed side's host.
 pub const FIXED: Port = Port(0);
@@ -36,13 +39,8 @@ pub struct Path {
     /// Handed on, and not yet where it goes.
     moving: VecDeque<(Stop, Packet)>,
     outgoing: VecDeque<(Port, Vec<u8>)>,
-    totals: PerDirection<Totals>,
-    background: PerDirection<Totals>,
     radio_links: Vec<RadioLink>,
-    /// Of each stage, as of its last call: asking all of them at each event would cost more than the events.
-    deadlines: Vec<Option<Instant>>,
-    /// The earliest of them.
-    next: Option<Instant>,
+    deadlines: Deadlines,
 }
 
 /// Where a packet goes next.
@@ -91,60 +89,17 @@ impl RadioLink {
     }
 }
 
-/// What became of the packets in one direction: of those of hosts, or of those of traffic sources. At any time
-/// `entered` and `copied` together are the sum of `left`, of all `dropped`, and of what is inside.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Totals {
-    /// Packets that came in.
-    pub entered: u64,
-    /// Their octets, IP headers included.
-    pub entered_bytes: u64,
-    /// Copies of packets that came into being inside.
-    pub copied: u64,
-    /// Packets that went out.
-    pub left: u64,
-    /// Their octets.
-    pub left_bytes: u64,
-    /// Packets that were dropped, by `Why as usize`.
-    pub dropped: [u64; Why::ALL.len()],
-}
-
-impl Totals {
-    fn enter(&mut self, bytes: usize) {
-        self.entered += 1;
-        self.entered_bytes += bytes as u64;
-    }
-
-    fn leave(&mut self, bytes: usize) {
-        self.left += 1;
-        self.left_bytes += bytes as u64;
-    }
-
-    /// Packets that are inside.
-    pub fn inside(&self) -> u64 {
-        self.entered + self.copied - self.left - self.dropped.iter().sum::<u64>()
-    }
-
-    /// Packets dropped for this reason.
-    pub fn dropped_for(&self, why: Why) -> u64 {
-        self.dropped[why as usize]
-    }
-}
-
 impl Path {
     /// `stages` from the fixed side to the mobile. `recording` says what [`Path::take_records`] hands out, `radio`
     /// whether [`Path::take_pdus`] hands out anything.
     pub fn new(stages: Vec<Named>, recording: Recording, radio: bool) -> Self {
-        let deadlines: Vec<_> = stages.iter().map(|named| named.stage.next_deadline()).collect();
+        let deadlines = Deadlines::new(stages.iter().map(|named| named.stage.next_deadline()));
         Self {
             radio_links: RadioLink::of(&stages),
             stages,
             out: Outbox::new(recording, radio),
             moving: VecDeque::new(),
             outgoing: VecDeque::new(),
-            totals: PerDirection::default(),
-            background: PerDirection::default(),
-            next: deadlines.iter().flatten().min().copied(),
             deadlines,
         }
     }
@@ -160,35 +115,36 @@ impl Path {
         let called = &mut *self.stages[stage].stage;
         self.out.begin(now, Some(stage));
         let result = call(called, &mut self.out);
-        self.deadlines[stage] = called.next_deadline();
+        self.deadlines.set(stage, called.next_deadline());
         result
     }
 
-    /// Every packet has come to rest: looks for the earliest deadline.
-    fn settle(&mut self) {
-        self.next = None;
-        for deadline in self.deadlines.iter().flatten() {
-            if self.next.is_none_or(|next| *deadline < next) {
-                self.next = Some(*deadline);
-            }
+    /// From now on nobody looks at what happens inside, but after [`catch_up`](Self::catch_up): stages put off what nothing
+    /// leaves by. Not for a path that records events, whose times would be those of the calls.
+    pub fn be_lazy(&mut self) {
+        for (index, Named { stage, .. }) in self.stages.iter_mut().enumerate() {
+            stage.be_lazy();
+            self.deadlines.set(index, stage.next_deadline());
         }
+        self.deadlines.settle();
+    }
+
+    /// Somebody looks: does everything that lazy stages have put off.
+    pub fn catch_up(&mut self, now: Instant) {
+        for stage in 0..self.stages.len() {
+            self.call(now, stage, |stage, out| stage.catch_up(now, out));
+        }
+        self.deadlines.settle();
     }
 
     /// What became of the hosts' packets.
     pub fn totals(&self) -> &PerDirection<Totals> {
-        &self.totals
+        &self.out.accounts.hosts
     }
 
     /// What became of the packets of traffic sources.
     pub fn background(&self) -> &PerDirection<Totals> {
-        &self.background
-    }
-
-    fn totals_of(&mut self, direction: Direction, origin: Origin) -> &mut Totals {
-        match origin {
-            Origin::Host => &mut self.totals[direction],
-            Origin::Background { .. } => &mut self.background[direction],
-        }
+        &self.out.accounts.background
     }
 
     /// Packets, of hosts and of sources, that are inside. What waits for `poll_packet` has left.
@@ -221,7 +177,7 @@ impl Path {
         self.call(now, stage, |stage, out| stage.reconfigure(now, settings, out))?;
         let alone = self.take_over(stage);
         self.run(now, alone);
-        self.settle();
+        self.deadlines.settle();
         Ok(())
     }
 
@@ -243,24 +199,16 @@ impl Path {
     /// Takes what `stage` has put into the outbox, and sends it on its way. Most packets go alone: such a one is
     /// returned, and spared the way through `moving`.
     fn take_over(&mut self, stage: usize) -> Option<(Stop, Packet)> {
-        while let Some((direction, origin, why)) = self.out.dropped.pop() {
-            self.totals_of(direction, origin).dropped[why as usize] += 1;
-            if origin == Origin::Host && why.cause() == Some(Cause::Radio) {
-                self.radio_carried(stage, direction, RadioFate::Damaged);
+        while let Some(direction) = self.out.damaged.pop() {
+            self.radio_carried(stage, direction, RadioFate::Damaged);
+        }
+        match self.out.leaving.len() {
+            0 => return None,
+            1 if self.moving.is_empty() => {
+                let packet = self.out.leaving.pop()?;
+                return self.next_stop(stage, packet);
             }
-        }
-        while let Some((direction, bytes)) = self.out.originated.pop() {
-            self.background[direction].enter(bytes);
-        }
-        while let Some((direction, origin)) = self.out.copied.pop() {
-            self.totals_of(direction, origin).copied += 1;
-        }
-        if self.out.leaving.is_empty() {
-            return None;
-        }
-        if self.out.leaving.len() == 1 && self.moving.is_empty() {
-            let packet = self.out.leaving.pop()?;
-            return self.next_stop(stage, packet);
+            _ => {}
         }
         // The list goes back below: its capacity is worth keeping.
         let mut leaving = std::mem::take(&mut self.out.leaving);
@@ -306,38 +254,46 @@ impl Path {
             if link.stages.contains(&stage) && over {
                 let measuring = &mut self.stages[link.measured_by].stage;
                 measuring.radio_carried(direction, fate);
-                self.deadlines[link.measured_by] = measuring.next_deadline();
+                self.deadlines.set(link.measured_by, measuring.next_deadline());
             }
         }
     }
 
     /// Moves packets from stage to stage until each rests in one, or is out.
     fn run(&mut self, now: Instant, first: Option<(Stop, Packet)>) {
-        let mut alone = first;
-        while let Some((next, packet)) = alone.take().or_else(|| self.moving.pop_front()) {
-            match next {
-                Stop::Stage(stage) => {
+        let mut next = first;
+        loop {
+            next = match next {
+                Some((Stop::Stage(stage), packet)) => {
                     self.call(now, stage, |stage, out| stage.handle_packet(now, packet, out));
-                    alone = self.take_over(stage);
+                    self.take_over(stage)
                 }
-                Stop::Out => {
+                Some((Stop::Out, packet)) => {
                     self.out.begin(now, None);
                     self.leave(packet);
+                    None
                 }
-            }
+                None => match self.moving.pop_front() {
+                    None => return,
+                    waiting => waiting,
+                },
+            };
         }
     }
 
     /// A host's packet goes out; a traffic source's is gone.
     fn leave(&mut self, packet: Packet) {
-        self.totals_of(packet.direction, packet.origin).leave(packet.len());
+        self.out.accounts.of(packet.direction, packet.origin).leave(packet.len());
         self.out.note(&packet, Event::Left);
         if packet.origin == Origin::Host {
             let port = match packet.direction {
                 Direction::Down => MOBILE,
                 Direction::Up => FIXED,
             };
-            self.outgoing.push_back((port, packet.bytes));
+            let bytes = self.out.strip(packet);
+            self.outgoing.push_back((port, bytes));
+        } else {
+            self.out.recycle(packet);
         }
     }
 }
@@ -345,23 +301,22 @@ impl Path {
 impl Machine for Path {
     fn handle_packet(&mut self, now: Instant, port: Port, bytes: Vec<u8>) {
         let direction = if port == FIXED { Direction::Down } else { Direction::Up };
-        self.totals[direction].enter(bytes.len());
         self.out.begin(now, None);
         let packet = self.out.originate(direction, Origin::Host, bytes);
         let first = self.first_stop(direction);
         self.run(now, Some((first, packet)));
-        self.settle();
+        self.deadlines.settle();
     }
 
     fn handle_deadline(&mut self, now: Instant) {
-        for stage in 0..self.stages.len() {
-            if self.deadlines[stage].is_some_and(|deadline| deadline <= now) {
-                self.call(now, stage, |stage, out| stage.handle_deadline(now, out));
-                let alone = self.take_over(stage);
-                self.run(now, alone);
-            }
+        let mut due = self.deadlines.due(0, now);
+        while let Some(stage) = due {
+            self.call(now, stage, |stage, out| stage.handle_deadline(now, out));
+            let alone = self.take_over(stage);
+            self.run(now, alone);
+            due = self.deadlines.due(stage + 1, now);
         }
-        self.settle();
+        self.deadlines.settle();
     }
 
     fn poll_packet(&mut self, _now: Instant) -> Option<(Port, Vec<u8>)> {
@@ -369,6 +324,6 @@ impl Machine for Path {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.next
+        self.deadlines.next()
     }
 }

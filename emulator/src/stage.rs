@@ -6,12 +6,16 @@
 
 use std::any::Any;
 
+mod outbox;
+
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::packet::{Direction, Origin, Packet, PacketId};
+use crate::packet::{Direction, Packet, PacketId};
+
+pub use outbox::Outbox;
 
 /// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
 /// call, at the time of the call.
@@ -24,6 +28,13 @@ pub trait Stage {
 
     /// When `handle_deadline` is wanted next. `None`: not before another packet comes in.
     fn next_deadline(&self) -> Option<Instant>;
+
+    /// From now on nobody looks at what happens inside, but after `catch_up`: `next_deadline` may be as late as nothing
+    /// leaves before it. What is done late has the outcome that it would have had in time.
+    fn be_lazy(&mut self) {}
+
+    /// Somebody looks: does everything that a lazy stage has put off. Nothing leaves.
+    fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
 
     /// Packets that came in and have neither been handed on nor dropped.
     fn held(&self) -> usize;
@@ -84,6 +95,10 @@ pub trait OneWay {
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
     /// As [`Stage::next_deadline`].
     fn next_deadline(&self) -> Option<Instant>;
+    /// As [`Stage::be_lazy`].
+    fn be_lazy(&mut self) {}
+    /// As [`Stage::catch_up`].
+    fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
     /// As [`Stage::held`].
     fn held(&self) -> usize;
     /// As [`Stage::stats`].
@@ -411,136 +426,4 @@ pub enum Recording {
     Events,
     /// Every event, with the packet's octets where it enters, is dropped or leaves.
     Bytes,
-}
-
-/// Where a stage puts the packets that leave it, and reports what happened to each.
-#[derive(Debug, Default)]
-pub struct Outbox {
-    at: Instant,
-    stage: Option<usize>,
-    recording: Recording,
-    radio: bool,
-    pub(crate) leaving: Vec<Packet>,
-    pub(crate) records: Vec<Record>,
-    pub(crate) pdus: Vec<RadioPdu>,
-    incidents: Vec<Incident>,
-    pub(crate) dropped: Vec<(Direction, Origin, Why)>,
-    /// Background packets that came into being, and their octets.
-    pub(crate) originated: Vec<(Direction, usize)>,
-    /// Copies of packets that came into being.
-    pub(crate) copied: Vec<(Direction, Origin)>,
-    next_id: u64,
-}
-
-impl Outbox {
-    /// `radio`: radio PDUs are recorded too.
-    pub fn new(recording: Recording, radio: bool) -> Self {
-        Self { recording, radio, ..Self::default() }
-    }
-
-    /// From now on it is `stage` that speaks, at the time `at`.
-    pub(crate) fn begin(&mut self, at: Instant, stage: Option<usize>) {
-        self.at = at;
-        self.stage = stage;
-    }
-
-    /// A packet that comes into being now, with the next number of its path. Somebody has to `forward` it.
-    pub fn originate(&mut self, direction: Direction, origin: Origin, bytes: Vec<u8>) -> Packet {
-        let id = PacketId(self.next_id);
-        self.next_id += 1;
-        let packet = Packet { id, direction, origin, entered: self.at, bytes };
-        if origin != Origin::Host {
-            self.originated.push((direction, packet.len()));
-        }
-        self.note(&packet, Event::Entered { bytes: packet.len() });
-        packet
-    }
-
-    /// A copy of the packet, with the next number of its path. Somebody has to `forward` or `drop` it.
-    pub fn copy(&mut self, packet: &Packet) -> Packet {
-        let id = PacketId(self.next_id);
-        self.next_id += 1;
-        let copy = Packet { id, entered: self.at, ..packet.clone() };
-        self.copied.push((copy.direction, copy.origin));
-        self.note(&copy, Event::Entered { bytes: copy.len() });
-        self.note(&copy, Event::Copied { of: packet.id });
-        copy
-    }
-
-    /// To the next stage, now.
-    pub fn forward(&mut self, packet: Packet) {
-        self.leaving.push(packet);
-    }
-
-    /// The packet goes no further. It is counted whether or not events are recorded.
-    pub fn drop(&mut self, packet: Packet, why: Why) {
-        self.dropped.push((packet.direction, packet.origin, why));
-        self.note(&packet, Event::Dropped { why });
-    }
-
-    /// Records what happened to a packet, if events are recorded.
-    #[inline]
-    pub fn note(&mut self, packet: &Packet, event: Event) {
-        if self.recording >= Recording::Events {
-            self.record(packet, event);
-        }
-    }
-
-    fn record(&mut self, packet: &Packet, event: Event) {
-        let visible = matches!(event, Event::Entered { .. } | Event::Dropped { .. } | Event::Left);
-        let bytes = (visible && self.recording == Recording::Bytes).then(|| packet.bytes.as_slice().into());
-        self.records.push(Record {
-            at: self.at,
-            stage: self.stage,
-            packet: packet.id,
-            direction: packet.direction,
-            event,
-            bytes,
-        });
-    }
-
-    /// Whether anybody wants to know what happens to packets.
-    pub fn tells_events(&self) -> bool {
-        self.recording >= Recording::Events
-    }
-
-    /// Whether anybody wants to know of incidents.
-    pub fn tells_incidents(&self) -> bool {
-        self.recording >= Recording::Incidents
-    }
-
-    /// Something has befallen the stage that speaks.
-    pub fn befall(&mut self, what: Mishap) {
-        if self.tells_incidents() {
-            self.incidents.push(Incident { at: self.at, stage: self.stage.unwrap_or_default(), what });
-        }
-    }
-
-    /// Puts a radio PDU on record, if radio PDUs are recorded. `pdu` makes it from the time and the index of the
-    /// stage that speaks, and is not called if nobody wants it: it is not cheap.
-    pub fn radio(&mut self, pdu: impl FnOnce(Instant, usize) -> RadioPdu) {
-        if self.radio {
-            self.pdus.push(pdu(self.at, self.stage.unwrap_or_default()));
-        }
-    }
-
-    /// The packets that were forwarded since the last call. For whoever runs a stage alone.
-    pub fn take(&mut self) -> Vec<Packet> {
-        std::mem::take(&mut self.leaving)
-    }
-
-    /// The events that were recorded since the last call, in their order.
-    pub fn take_records(&mut self) -> Vec<Record> {
-        std::mem::take(&mut self.records)
-    }
-
-    /// What has befallen stages since the last call.
-    pub fn take_incidents(&mut self) -> Vec<Incident> {
-        std::mem::take(&mut self.incidents)
-    }
-
-    /// The radio PDUs that were recorded since the last call.
-    pub fn take_pdus(&mut self) -> Vec<RadioPdu> {
-        std::mem::take(&mut self.pdus)
-    }
 }

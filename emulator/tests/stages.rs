@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlink::machine::{Machine, Port, catch_up, drain};
-use airlink::packet::{Direction, Origin, Packet, PacketId, PerDirection, Purpose};
+use airlink::packet::{Content, Direction, Origin, Packet, PacketId, PerDirection, Purpose};
 use airlink::path::{FIXED, MOBILE, Named, Path};
 use airlink::settings::{Directions, Settings};
 use airlink::stage::{Event, Outbox, Recording, Stage, Why};
@@ -1000,12 +1000,14 @@ fn a_driver_that_is_late_does_not_make_the_link_late() {
     let config = LinkConfig { rate: Some(kbit(80)), delay: ms(20), ..LinkConfig::default() };
     let mut stage = link(&config);
     let mut out = Outbox::new(Recording::Off, false);
-    let packet = |n| Packet {
-        id: PacketId(n),
-        direction: Direction::Down,
-        origin: Origin::Host,
-        entered: Instant::ZERO,
-        bytes: numbered(n as usize, 100),
+    let packet = |n| {
+        Packet::from(Content {
+            id: PacketId(n),
+            direction: Direction::Down,
+            origin: Origin::Host,
+            entered: Instant::ZERO,
+            bytes: numbered(n as usize, 100),
+        })
     };
     for n in 0..10 {
         stage.handle_packet(Instant::ZERO, packet(n), &mut out);

@@ -10,4 +10,5 @@ mod oracle;
 mod paths;
 mod queues;
 mod spurious;
+mod unwatched;
 mod windows;

@@ -291,7 +291,7 @@ fn what_a_queue_and_a_channel_drop_adds_up_to_the_paths_own_totals() {
     let mut world = world(&scenario, 1, flows.to_vec());
     finish(&mut world);
     let count = |truth| (0..3).map(|flow| world.losses(flow).count(truth) as u64).sum::<u64>();
-    let totals = &world.path().totals()[Direction::Down];
+    let totals = &world.totals()[Direction::Down];
     // The three senders' own pure ACKs come when the queue has room, and the channel spares them.
     assert_eq!(count(Cause::Congestion), totals.dropped_for(Why::QueueFull));
     assert_eq!(count(Cause::Radio), totals.dropped_for(Why::Loss));
@@ -316,7 +316,7 @@ fn rlc_that_gives_packets_up_is_the_radio() {
     let source = Scenario::source("wcdma-384-maxdat").unwrap();
     let mut world = World::one_flow(&source, "sack", 500_000, 1).unwrap();
     finish(&mut world);
-    let totals = world.path().totals();
+    let totals = world.totals();
     let lost = world.losses(0);
     assert!(lost.count(Cause::Radio) > 0, "{totals:?}");
     assert_eq!(lost.count(Cause::Congestion), 0);

@@ -74,9 +74,9 @@ const QUEUES: [&str; 4] = [
 fn a_sender_that_offers_ecn_slows_down_once_a_round_trip_and_loses_nothing() {
     for queue in QUEUES {
         for recipe in ["newreno+ecn", "sack+ecn"] {
-            let (world, fixed, mobile) = send(queue, recipe);
+            let (mut world, fixed, mobile) = send(queue, recipe);
             let counters = world.result(0).counters;
-            let totals = &world.path().totals()[Direction::Down];
+            let totals = &world.totals()[Direction::Down];
             assert_eq!(totals.dropped.iter().sum::<u64>(), 0, "{queue} {recipe}");
             assert_eq!((counters.resent(), counters.timeouts), (0, 0), "{queue} {recipe}");
             let marked = mobile.iter().filter(|said| said.data && said.ecn == Ecn::Ce).count() as u64;
@@ -109,7 +109,7 @@ fn a_sender_that_offers_ecn_slows_down_once_a_round_trip_and_loses_nothing() {
 fn a_sender_that_does_not_offer_it_has_its_packets_dropped() {
     for queue in QUEUES {
         let (world, _, mobile) = send(queue, "sack");
-        let totals = &world.path().totals()[Direction::Down];
+        let totals = &world.totals()[Direction::Down];
         assert!(totals.dropped_for(Why::Aqm) > 0, "{queue}");
         assert_eq!(totals.dropped_for(Why::QueueFull), 0, "{queue}");
         assert!(mobile.iter().all(|said| said.ecn == Ecn::NotEct), "{queue}");

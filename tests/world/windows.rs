@@ -328,7 +328,7 @@ fn compensators_back_off_for_a_full_queue() {
     let drops = |window: &str| {
         let world =
             Run { scenario: LINK, sender: window, receiver: "newreno", seconds: 120, seed: 1 }.world();
-        (world.path().totals()[Direction::Down].dropped_for(Why::QueueFull), world.result(0).delivered)
+        (world.totals()[Direction::Down].dropped_for(Why::QueueFull), world.result(0).delivered)
     };
     let (aimd, _) = drops("sack");
     for window in ["westwood", "veno", "jtcp", "tcp-fit", "cubic"] {

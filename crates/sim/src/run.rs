@@ -168,18 +168,20 @@ fn report(run: &Run, world: &mut World, before: &[u64], end: Instant) -> Report 
     let flows: Vec<_> =
         (0..world.flows()).map(|flow| flow_report(run, world, flow, before[flow], end)).collect();
     let goodputs: Vec<_> = flows.iter().map(|flow| flow.goodput_bit_per_s).collect();
-    let totals = world.path().totals();
+    let complete = world.is_complete();
+    let path = world.path();
+    let totals = path.totals();
     let dropped = |cause| {
         let because = Why::ALL.into_iter().filter(|why| why.cause() == Some(cause));
         because.map(|why| totals.down.dropped_for(why) + totals.up.dropped_for(why)).sum()
     };
     Report {
         seconds: end.as_secs_f64(),
-        complete: world.is_complete(),
+        complete,
         jain: jain(&goodputs),
         dropped_by_queues: dropped(Cause::Congestion),
         dropped_by_radio: dropped(Cause::Radio),
-        stages: world.path().stats(),
+        stages: path.stats(),
         flows,
     }
 }

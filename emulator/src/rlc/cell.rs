@@ -42,7 +42,6 @@ struct Other {
     out: Outbox,
     sent: u64,
     /// Its queue was full, or RLC gave them up.
-    dropped: u64,
     delivered: u64,
     delivered_bytes: u64,
     /// The sum over those delivered.
@@ -150,16 +149,7 @@ impl Other {
             }),
         };
         let out = Outbox::new(Recording::Off, false);
-        Ok(Self {
-            bearer,
-            source,
-            out,
-            sent: 0,
-            dropped: 0,
-            delivered: 0,
-            delivered_bytes: 0,
-            delays: Duration::ZERO,
-        })
+        Ok(Self { bearer, source, out, sent: 0, delivered: 0, delivered_bytes: 0, delays: Duration::ZERO })
     }
 
     fn handle_deadline(&mut self, now: Instant) {
@@ -202,15 +192,13 @@ impl Other {
             self.delivered_bytes += packet.len() as u64;
             self.delays += now - packet.entered;
         }
-        self.dropped += self.out.dropped.drain(..).count() as u64;
-        self.out.originated.clear();
     }
 
     fn stats(&self) -> Value {
         let delay = self.delays.as_secs_f64() / self.delivered.max(1) as f64;
         json!({
             "packets": self.sent,
-            "dropped": self.dropped,
+            "dropped": self.out.accounts.background.down.dropped.iter().sum::<u64>(),
             "delivered": self.delivered,
             "delivered_bytes": self.delivered_bytes,
             "mean_delay": delay,
@@ -240,7 +228,10 @@ impl Full {
         let missing = self.octets.saturating_sub(waiting).div_ceil(self.template.len() as u64);
         let origin = Origin::Background { leaves_after: 0 };
         (sent..sent + missing)
-            .map(|n| out.originate(Direction::Down, origin, numbered(&self.template, n)))
+            .map(|n| {
+                let bytes = numbered(&self.template, n, out.buffer());
+                out.originate(Direction::Down, origin, bytes)
+            })
             .collect()
     }
 }

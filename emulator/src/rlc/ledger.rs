@@ -131,11 +131,17 @@ mod tests {
     use airwire::units::Size;
 
     use super::*;
-    use crate::packet::{Direction, Origin, PacketId};
+    use crate::packet::{Content, Direction, Origin, PacketId};
 
     fn packet(id: u64, bytes: &[u8]) -> Packet {
         let (direction, origin) = (Direction::Down, Origin::Host);
-        Packet { id: PacketId(id), direction, origin, entered: Instant::ZERO, bytes: bytes.to_vec() }
+        Packet::from(Content {
+            id: PacketId(id),
+            direction,
+            origin,
+            entered: Instant::ZERO,
+            bytes: bytes.to_vec(),
+        })
     }
 
     fn ledger_of(packets: &[&[u8]]) -> Ledger {

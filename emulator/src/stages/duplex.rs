@@ -110,6 +110,24 @@ impl<S: OneWay> Stage for Duplex<S> {
         }
     }
 
+    fn be_lazy(&mut self) {
+        for direction in Direction::BOTH {
+            if let Some(side) = &mut self.sides[direction] {
+                side.be_lazy();
+                self.deadlines[direction] = side.next_deadline();
+            }
+        }
+    }
+
+    fn catch_up(&mut self, now: Instant, out: &mut Outbox) {
+        for direction in Direction::BOTH {
+            if let Some(side) = &mut self.sides[direction] {
+                side.catch_up(now, out);
+                self.deadlines[direction] = side.next_deadline();
+            }
+        }
+    }
+
     fn held(&self) -> usize {
         self.iter().map(|(_, side)| side.held()).sum()
     }

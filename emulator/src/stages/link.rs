@@ -176,6 +176,8 @@ pub struct Link {
     queue: Queue,
     transmitter: Transmitter,
     wire: Wire,
+    /// The end of a transmission is no deadline: what follows from it is done when the packet lands, or another comes.
+    is_lazy: bool,
     packets_in: u64,
     bytes_in: u64,
 }
@@ -224,6 +226,7 @@ impl Link {
             queue: Queue::new(config.queue, queue),
             transmitter,
             wire,
+            is_lazy: false,
             packets_in: 0,
             bytes_in: 0,
         })
@@ -232,6 +235,22 @@ impl Link {
     #[cfg(test)]
     pub(super) fn queue(&mut self) -> &mut Queue {
         &mut self.queue
+    }
+
+    /// When a packet lands, or a transmission ends.
+    fn next_event(&self) -> Option<Instant> {
+        let sent = match &self.transmitter {
+            Transmitter::Immediate => None,
+            Transmitter::AtRate { sending, .. } => sending.as_ref().map(|(end, _)| *end),
+            Transmitter::Following(following) => following.next_deadline(&self.queue),
+            Transmitter::ByTrace { cursor, sending } => {
+                (sending.is_some() || !self.queue.is_empty()).then(|| cursor.next())
+            }
+        };
+        match (sent, self.wire.next_landing()) {
+            (Some(sent), Some(landing)) => Some(sent.min(landing)),
+            (one, other) => one.or(other),
+        }
     }
 
     /// Does what the transmitter does up to `now`: each step at its own time.
@@ -306,7 +325,9 @@ impl OneWay for Link {
 
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
         // What is due at this very time comes first, whether its deadline has been handed in or not.
-        self.handle_deadline(now, out);
+        if self.next_event().is_some_and(|at| at <= now) {
+            self.handle_deadline(now, out);
+        }
         self.packets_in += 1;
         self.bytes_in += packet.len() as u64;
         match &mut self.transmitter {
@@ -342,18 +363,24 @@ impl OneWay for Link {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let sent = match &self.transmitter {
-            Transmitter::Immediate => None,
-            Transmitter::AtRate { sending, .. } => sending.as_ref().map(|(end, _)| *end),
-            Transmitter::Following(following) => following.next_deadline(&self.queue),
-            Transmitter::ByTrace { cursor, sending } => {
-                (sending.is_some() || !self.queue.is_empty()).then(|| cursor.next())
-            }
-        };
-        match (sent, self.wire.next_landing()) {
-            (Some(sent), Some(landing)) => Some(sent.min(landing)),
-            (one, other) => one.or(other),
+        // A discipline has something to do at the end of a transmission. Otherwise nobody sees it.
+        if let Transmitter::AtRate { sending, .. } = &self.transmitter
+            && self.is_lazy
+            && self.queue.is_drop_tail()
+        {
+            // A packet never overtakes another.
+            let landing = self.wire.next_landing();
+            return landing.or_else(|| sending.as_ref().map(|(end, _)| *end + self.wire.least_delay()));
         }
+        self.next_event()
+    }
+
+    fn be_lazy(&mut self) {
+        self.is_lazy = true;
+    }
+
+    fn catch_up(&mut self, now: Instant, out: &mut Outbox) {
+        self.transmit(now, out);
     }
 
     fn held(&self) -> usize {
@@ -390,6 +417,7 @@ impl OneWay for Link {
     /// The packet under transmission keeps what it has already sent: its remaining bits go at the new rate. Packets
     /// on the wire keep their time of arrival, and those behind them do not overtake them.
     fn reconfigure(&mut self, now: Instant, config: &LinkConfig, out: &mut Outbox) {
+        self.transmit(now, out);
         self.wire.delay = config.delay;
         self.wire.jitter = config.jitter;
         self.wire.stepping = config.steps;

@@ -270,7 +270,7 @@ impl Traffic {
     }
 
     fn packet(&mut self, out: &mut Outbox) -> Packet {
-        let bytes = numbered(&self.template, self.packets);
+        let bytes = numbered(&self.template, self.packets, out.buffer());
         self.packets += 1;
         self.bytes += bytes.len() as u64;
         out.originate(self.direction, Origin::Background { leaves_after: self.leaves_after }, bytes)
@@ -374,9 +374,10 @@ const DISCARD: u16 = 9;
 const FROM: Ipv4Address = Ipv4Address::new(192, 0, 2, 1);
 const TO: Ipv4Address = Ipv4Address::new(192, 0, 2, 2);
 
-/// The n-th packet of a template.
-pub(crate) fn numbered(template: &[u8], n: u64) -> Vec<u8> {
-    let mut bytes = template.to_vec();
+/// The n-th packet of a template, in an empty `buffer`.
+pub(crate) fn numbered(template: &[u8], n: u64, buffer: Vec<u8>) -> Vec<u8> {
+    let mut bytes = buffer;
+    bytes.extend_from_slice(template);
     let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     packet.set_ident(n as u16);
     packet.fill_checksum();

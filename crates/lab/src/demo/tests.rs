@@ -162,7 +162,7 @@ fn nothing_is_lost_in_the_handover() {
     let mut stalled = 0;
     for (sender, seed) in senders.iter().flat_map(|sender| (7_001..=7_020).map(move |seed| (sender, seed))) {
         let transfer = seeds::transfer(&scenario, scene.bytes, seeds::host(&sender.kind).unwrap(), seed);
-        let (world, _) = transfer.run(|_| {}).unwrap();
+        let (mut world, _) = transfer.run(|_| {}).unwrap();
         let radio = &world.path().stats()["radio"];
         for way in ["down", "up"] {
             let lost = ["rlc_reset", "rlc_discard"].map(|why| radio[way][why].as_u64().unwrap());

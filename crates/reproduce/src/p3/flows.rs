@@ -88,5 +88,5 @@ fn sent(world: &World) -> u64 {
 /// Packets that queues dropped on the way down.
 fn dropped(world: &World) -> u64 {
     let whys = Why::ALL.into_iter().filter(|why| why.cause() == Some(Cause::Congestion));
-    whys.map(|why| world.path().totals().down.dropped_for(why)).sum()
+    whys.map(|why| world.totals().down.dropped_for(why)).sum()
 }

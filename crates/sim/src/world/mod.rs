@@ -14,9 +14,9 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use airlink::capture::Tap;
-use airlink::machine::{Machine, Port, catch_up, drain};
-use airlink::packet::Direction;
-use airlink::path::{FIXED, MOBILE, Path};
+use airlink::machine::{Machine, Port, advance, catch_up, drain};
+use airlink::packet::{Direction, PerDirection};
+use airlink::path::{FIXED, MOBILE, Path, Totals};
 use airlink::scenario::{Scenario, ScenarioError};
 use airlink::stage::Recording;
 use airtcp::events::Event;
@@ -40,6 +40,8 @@ const FIRST_PORT: u16 = 10_000;
 /// A host listens once for each size of receive buffer, on ports from here on.
 const LISTENING: u16 = 80;
 pub(crate) const MAX_FLOWS: usize = 50_000;
+/// So many events of the path are handled at most in one step, in which nobody can look at the world.
+const STEP: u32 = 10_000;
 /// More packets than this at one instant, while a flow has no end, mean that the path takes no time at all.
 const STANDSTILL: u64 = 200_000;
 
@@ -185,7 +187,10 @@ impl World {
         let watched = flows.iter().any(|flow| flow.watch > Watch::Results) || told.contains(&true);
         let packets = flows.iter().any(|flow| flow.watch == Watch::Packets);
         let recording = if watched { Recording::Events } else { Recording::Off };
-        let path = scenario.build(Some(seed), recording, false)?;
+        let mut path = scenario.build(Some(seed), recording, false)?;
+        if !watched {
+            path.be_lazy();
+        }
         let mut sites = Sites { seed, mtu: scenario.mtu.into(), fixed, mobile, list: Vec::new() };
         let backlog = flows.len();
         let flows = flows
@@ -251,9 +256,15 @@ impl World {
         self.now
     }
 
-    /// With its counters and the state of its stages.
-    pub fn path(&self) -> &Path {
+    /// With its counters and the state of its stages, as they are now.
+    pub fn path(&mut self) -> &Path {
+        self.path.catch_up(self.now);
         &self.path
+    }
+
+    /// What became of the hosts' packets.
+    pub fn totals(&self) -> &PerDirection<Totals> {
+        self.path.totals()
     }
 
     /// When something happens next. `None`: never again.
@@ -261,26 +272,38 @@ impl World {
         if !self.arrivals.is_empty() {
             return Some(self.now);
         }
-        let mut next = self.path.next_deadline();
+        earlier(self.path.next_deadline(), self.next_of_hosts())
+    }
+
+    /// When a host next has something to do, if nothing comes to it before.
+    fn next_of_hosts(&self) -> Option<Instant> {
         let starts = self.starts.last().map(|(at, _)| *at);
-        for at in self.sites.iter().map(|site| site.deadline).chain([starts]).flatten() {
-            if next.is_none_or(|next| at < next) {
-                next = Some(at);
-            }
-        }
-        next
+        self.sites.iter().fold(starts, |next, site| earlier(next, site.deadline))
     }
 
-    /// Handles the next event. `false`: nothing will ever happen again.
+    /// Handles what happens up to the next event at a host, a packet's arrival for example. `false`: nothing will ever
+    /// happen again.
     pub fn step(&mut self) -> Result<bool, WorldError> {
-        let Some(at) = self.next_event() else { return Ok(false) };
-        self.go_to(at)?;
-        Ok(true)
+        self.step_until(Instant::ZERO + Duration::MAX)
     }
 
-    /// Handles the next event if it comes no later than `until`; otherwise says `false` and leaves the clock alone.
+    /// As [`step`](Self::step), but nothing that comes later than `until`; says `false` if there is nothing up to then,
+    /// and leaves the clock alone.
     pub fn step_until(&mut self, until: Instant) -> Result<bool, WorldError> {
-        let Some(at) = self.next_event().filter(|at| *at <= until) else { return Ok(false) };
+        if !self.arrivals.is_empty() {
+            if until < self.now {
+                return Ok(false);
+            }
+            return self.take_arrival().map(|()| true);
+        }
+        let hosts = self.next_of_hosts().filter(|at| *at <= until);
+        let arrivals = &mut self.arrivals;
+        let deliver = |_, _, packet| arrivals.push_back(packet);
+        let advanced = advance(&mut self.path, hosts.unwrap_or(until), STEP, deliver);
+        let Some(at) = advanced.or(hosts) else {
+            self.path.catch_up(until);
+            return Ok(false);
+        };
         self.go_to(at)?;
         Ok(true)
     }
@@ -376,19 +399,22 @@ impl World {
 
     // ----- inside -----
 
+    fn take_arrival(&mut self) -> Result<(), WorldError> {
+        let Some(packet) = self.arrivals.pop_front() else { return Ok(()) };
+        self.arrived_now += 1;
+        if self.arrived_now > STANDSTILL && self.flows.iter().any(|state| !state.has_end()) {
+            return Err(WorldError::Standstill(self.now));
+        }
+        self.arrive(packet)
+    }
+
+    /// The path has come so far; now the hosts.
     fn go_to(&mut self, at: Instant) -> Result<(), WorldError> {
         if at > self.now {
             self.now = at;
             self.arrived_now = 0;
         }
-        if let Some(packet) = self.arrivals.pop_front() {
-            self.arrived_now += 1;
-            if self.arrived_now > STANDSTILL && self.flows.iter().any(|state| !state.has_end()) {
-                return Err(WorldError::Standstill(self.now));
-            }
-            return self.arrive(packet);
-        }
-        self.advance_path();
+        self.follow_path();
         for site in 0..self.sites.len() {
             let Site { host, deadline, .. } = &mut self.sites[site];
             if deadline.is_some_and(|deadline| deadline <= self.now) {
@@ -427,11 +453,18 @@ impl World {
 
     /// Lets the path do what is due up to now.
     fn advance_path(&mut self) {
-        catch_up(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
+        if self.path.next_deadline().is_some_and(|deadline| deadline <= self.now) {
+            catch_up(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
+            self.follow_path();
+        }
+    }
+
+    /// Something has happened in the path.
+    fn follow_path(&mut self) {
         if let Some(watcher) = &mut self.watcher {
             watcher.follow(&mut self.path);
+            self.tell_truth();
         }
-        self.tell_truth();
     }
 
     /// Senders whose recipes go by it hear what was lost.
@@ -471,8 +504,8 @@ impl World {
             drain(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
             if let Some(watcher) = &mut self.watcher {
                 watcher.entered(&mut self.path);
+                self.tell_truth();
             }
-            self.tell_truth();
         }
         self.spare.push(packet);
         self.tell(site);
@@ -534,6 +567,14 @@ impl World {
                 return Ok(());
             }
         }
+    }
+}
+
+/// The earlier of two times, where either is.
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

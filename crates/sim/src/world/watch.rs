@@ -401,7 +401,7 @@ mod tests {
             dropped.map(|(_, number)| number).collect::<Vec<u32>>()
         };
         assert_eq!((dropped(Direction::Down), dropped(Direction::Up)), (vec![5, 9], vec![3]));
-        let totals = world.path().totals();
+        let totals = world.totals();
         let entered = [totals.down.entered, totals.up.entered];
         assert_eq!([Direction::Down, Direction::Up].map(|way| world.fates(way).len() as u64), entered);
         let left = world.fates(Direction::Down).iter().filter(|fate| **fate == Fate::Left).count();

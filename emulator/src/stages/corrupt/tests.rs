@@ -34,7 +34,7 @@ fn each(config: &CorruptConfig, packet: &[u8], n: u64) -> Vec<Vec<u8>> {
         .map(|seed| {
             let mut bench = corrupt(config, seed);
             bench.send(Instant::ZERO, packet.to_vec());
-            bench.left.remove(0).1.bytes
+            bench.left.remove(0).1.bytes.clone()
         })
         .collect()
 }

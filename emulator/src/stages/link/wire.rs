@@ -101,6 +101,11 @@ impl Wire {
         self.flying.len()
     }
 
+    /// No packet is on the wire for less time.
+    pub(super) fn least_delay(&self) -> Duration {
+        if self.follows.is_some() { Duration::ZERO } else { self.delay }
+    }
+
     /// `packet` is wholly on the wire at `at`.
     pub(super) fn launch(&mut self, at: Instant, packet: Packet, out: &mut Outbox) {
         let mut landing = at + self.follows.as_ref().map_or(self.delay, |schedule| schedule.delay_at(at));
@@ -118,8 +123,7 @@ impl Wire {
     }
 
     pub(super) fn land(&mut self, now: Instant, out: &mut Outbox) {
-        while self.flying.front().is_some_and(|(landing, _)| *landing <= now) {
-            let (_, packet) = self.flying.pop_front().expect("it was just looked at");
+        while let Some((_, packet)) = self.flying.pop_front_if(|(landing, _)| *landing <= now) {
             self.exit(packet, out);
         }
     }

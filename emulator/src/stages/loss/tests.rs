@@ -4,7 +4,7 @@ use smoltcp::wire::{
 };
 
 use super::*;
-use crate::packet::{Direction, Origin, PacketId};
+use crate::packet::{Content, Direction, Origin, PacketId};
 use crate::stage::Recording;
 
 fn loss(config: &LossConfig, seed: u64) -> Loss {
@@ -14,8 +14,13 @@ fn loss(config: &LossConfig, seed: u64) -> Loss {
 /// Whether the channel lets these octets through.
 fn passes(loss: &mut Loss, now: Instant, bytes: Vec<u8>) -> bool {
     let mut out = Outbox::new(Recording::Off, false);
-    let packet =
-        Packet { id: PacketId(0), direction: Direction::Down, origin: Origin::Host, entered: now, bytes };
+    let packet = Packet::from(Content {
+        id: PacketId(0),
+        direction: Direction::Down,
+        origin: Origin::Host,
+        entered: now,
+        bytes,
+    });
     loss.handle_packet(now, packet, &mut out);
     out.take().len() == 1
 }

@@ -4,7 +4,7 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
 use super::{Bounds, Discipline, Queue, QueueConfig};
-use crate::packet::{Direction, Origin, Packet, PacketId};
+use crate::packet::{Content, Direction, Origin, Packet, PacketId};
 use crate::stage::{Event, Mark, Outbox, Recording, Why};
 
 /// A UDP datagram of this flow, Not-ECT, in a packet of `octets`.
@@ -34,7 +34,13 @@ pub(super) fn udp6(host: u8, port: u16, octets: usize) -> Vec<u8> {
 
 /// A packet on its way down.
 pub(super) fn packet(id: u64, at: Instant, bytes: Vec<u8>) -> Packet {
-    Packet { id: PacketId(id), direction: Direction::Down, origin: Origin::Host, entered: at, bytes }
+    Packet::from(Content {
+        id: PacketId(id),
+        direction: Direction::Down,
+        origin: Origin::Host,
+        entered: at,
+        bytes,
+    })
 }
 
 /// A queue without an end, and what it reports. Packets are numbered from 0.

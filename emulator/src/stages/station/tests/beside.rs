@@ -72,13 +72,13 @@ fn a_fragmented_segment_makes_the_answer_congestion() {
 fn background_packets_pass_untouched() {
     let mut station = Station::new(&marks(Side::Mobile));
     let mut out = Outbox::new(Recording::Events, false);
-    let packet = Packet {
+    let packet = Packet::from(Content {
         id: PacketId(1),
         direction: Direction::Up,
         origin: Origin::Background { leaves_after: 3 },
         entered: Instant::ZERO,
         bytes: Tcp::new(Ip::V4, MOBILE, SYN, 1, 1).packet(),
-    };
+    });
     station.handle_packet(Instant::ZERO, packet.clone(), &mut out);
     assert_eq!(out.take(), [packet]);
 }

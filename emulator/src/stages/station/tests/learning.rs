@@ -102,15 +102,15 @@ fn from_mobile_to_mobile_either_station_or_both_can_be_new() {
                 let mut bytes = tcp.packet();
                 for index in order {
                     let mut out = Outbox::new(Recording::Off, false);
-                    let packet = Packet {
+                    let packet = Packet::from(Content {
                         id: PacketId(0),
                         direction,
                         origin: Origin::Host,
                         entered: Instant::ZERO,
                         bytes: bytes.clone(),
-                    };
+                    });
                     stations[index].handle_packet(Instant::ZERO, packet, &mut out);
-                    bytes = out.take().remove(0).bytes;
+                    bytes = out.take().remove(0).bytes.clone();
                 }
                 read(&bytes).0.flags
             };
@@ -195,13 +195,13 @@ fn at_each_handover_the_station_is_one_that_has_seen_nothing() {
     let mut station = Station::new(&StationConfig { handover: Some(handover), ..marks(Side::Mobile) });
     let mut send = |second: u64, tcp: &Tcp| {
         let mut out = Outbox::new(Recording::Off, false);
-        let packet = Packet {
+        let packet = Packet::from(Content {
             id: PacketId(0),
             direction: if tcp.from == FIXED { Direction::Down } else { Direction::Up },
             origin: Origin::Host,
             entered: Instant::from_secs(second),
             bytes: tcp.packet(),
-        };
+        });
         station.handle_packet(Instant::from_secs(second), packet, &mut out);
         (read(&out.take()[0].bytes).0.flags, station.stats())
     };

@@ -11,7 +11,7 @@ use super::header::FIN;
 use super::*;
 use crate::capture::{Capture, Tap};
 use crate::machine::{Machine, Port, drain};
-use crate::packet::PacketId;
+use crate::packet::{Content, PacketId};
 use crate::path::{FIXED, MOBILE, Named, Path};
 use crate::stage::{Record, Recording, Why};
 

@@ -1,0 +1,161 @@
+//! What people wait for: whole commands with the programs as they are installed, and how well several processes share
+//! the work of a sweep.
+//!
+//! `cargo bench --bench waits [-- ROUNDS [WHAT]]`, where WHAT is the beginning of a row's name. The programs are those in
+//! `AIRTCP_PROGRAMS`, or beside this one. `AIRTCP_BEFORE=DIRECTORY` takes those of another build as well: both run in every
+//! round, in turn. `demo` needs root, and is left out without.
+
+use std::borrow::BorrowMut;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use airtcp_numbers::statistics::median;
+use airtcp_testkit::programs::program;
+
+/// Ten thousand runs of some seconds on a radio link, each with a row of its own.
+const SWEEP: &str = r#"
+schema = 1
+seeds = 1000
+metrics = ["goodput", "timeouts"]
+
+[fixed]
+scenario = "sifest-random"
+bytes = "20k"
+
+[axes]
+recipe = ["newreno", "sack"]
+radio-errors.down.good = ["1%", "2%", "3%", "5%", "8%"]
+"#;
+const RUNS: f64 = 10_000.0;
+
+fn main() {
+    let words: Vec<_> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let rounds = words.first().map_or(3, |word| word.parse().expect("ROUNDS is a number"));
+    let wanted = |name: &str| words.get(1).is_none_or(|what| name.starts_with(what.as_str()));
+    let ours = program("airtcp");
+    let before = std::env::var_os("AIRTCP_BEFORE").map(|directory| Path::new(&directory).join("airtcp"));
+    println!("{:<34} {:>8}   {}", "", "seconds", "before / now, same round");
+    for (name, run) in WAITS {
+        if !wanted(name) {
+            continue;
+        }
+        if name.starts_with("demo") && !nix::unistd::geteuid().is_root() {
+            eprintln!("`demo` needs root: without it");
+            continue;
+        }
+        let mut samples = [Vec::new(), Vec::new()];
+        for round in 1..=rounds {
+            eprintln!("{name}: round {round} of {rounds}");
+            for (program, samples) in [Some(&ours), before.as_ref()].into_iter().zip(&mut samples) {
+                samples.extend(program.map(|program| run(program)));
+            }
+        }
+        let [now, then] = samples;
+        let ratios: Vec<f64> = now.iter().zip(&then).map(|(now, then)| then / now).collect();
+        println!("{name:<34} {:>8.1}   {}", median(&now).unwrap_or(0.0), spread(&ratios));
+    }
+    if wanted("efficiency") {
+        efficiency(&ours, rounds);
+    }
+}
+
+type Run = fn(&PathBuf) -> f64;
+
+const WAITS: [(&str, Run); 3] = [
+    ("reproduce --all, two seeds", |program| {
+        took([Command::new(program).args(["reproduce", "--all", "--seeds=2", "--most-seeds=2", "-q"])])
+    }),
+    ("sweep of 10,000 runs", |program| {
+        let place = Scratch::new();
+        let plan = place.plan();
+        took([Command::new(program).args(["sweep", "run", "-q", &plan])])
+    }),
+    ("demo", |program| {
+        let place = Scratch::new();
+        took([Command::new(program).args(["demo", "-q", "--output", &place.path("demo")])])
+    }),
+];
+
+/// One store that 1, 2 … processes fill, each with a part of the runs and one thread, up to one for each core: as Slurm
+/// and GNU parallel have it.
+fn efficiency(program: &PathBuf, rounds: usize) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!(
+        "\n{:<34} {:>8}   {}",
+        "efficiency of a sweep", "runs/s", "runs per core-second / of one process"
+    );
+    let mut samples = vec![Vec::new(); cores];
+    for round in 1..=rounds {
+        eprintln!("efficiency: round {round} of {rounds}");
+        for tasks in 1..=cores {
+            let place = Scratch::new();
+            let plan = place.plan();
+            let mut commands: Vec<_> = (1..=tasks).map(|_| Command::new(program)).collect();
+            for (index, command) in commands.iter_mut().enumerate() {
+                let shard = format!("--shard={}/{tasks}", index + 1);
+                command.args(["sweep", "run", "-q", "--jobs=1", &shard, &plan]);
+            }
+            samples[tasks - 1].push(RUNS / took(commands.iter_mut()));
+        }
+    }
+    for (index, rates) in samples.iter().enumerate() {
+        let tasks = index + 1;
+        let ratios =
+            rates.iter().zip(&samples[0]).map(|(rate, one)| rate / tasks as f64 / one).collect::<Vec<_>>();
+        let name = format!("{tasks} of {cores} cores");
+        println!("{name:<34} {:>8.0}   {}", median(rates).unwrap_or(0.0), spread(&ratios));
+    }
+}
+
+/// A directory of this run, which goes with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        let directory = std::env::temp_dir().join(format!("airtcp-waits-{}", std::process::id()));
+        std::fs::create_dir(&directory).expect("the temporary directory can be written");
+        Self(directory)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// The sweep's file; its store will be beside it.
+    fn plan(&self) -> String {
+        let plan = self.path("many.toml");
+        std::fs::write(&plan, SWEEP).expect("the temporary directory can be written");
+        plan
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Seconds until all of them have ended, which began at once.
+fn took<C: BorrowMut<Command>>(commands: impl IntoIterator<Item = C>) -> f64 {
+    let begin = Instant::now();
+    let start = |mut command: C| {
+        let command = command.borrow_mut();
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        (format!("{command:?}"), command.spawn().expect("the program is there"))
+    };
+    let children: Vec<(String, Child)> = commands.into_iter().map(start).collect();
+    for (command, mut child) in children {
+        let status = child.wait().expect("it ends");
+        assert!(status.success(), "{command}: {status}");
+    }
+    begin.elapsed().as_secs_f64()
+}
+
+/// Median (least to most).
+fn spread(values: &[f64]) -> String {
+    let Some(median) = median(values) else { return "-".to_owned() };
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    format!("{median:.2} ({least:.2} to {most:.2})")
+}

@@ -1,0 +1,86 @@
+//! A world that nobody watches puts off what nobody sees. Whenever somebody does look, all is as it is in one that is watched.
+
+use airlink::scenario::Scenario;
+use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
+use airwire::time::{Duration, Instant};
+
+/// Two links in a row, with a stream beside ours; the first hurries, the second has a short queue, jitter and steps.
+const OTHER: &str = r#"
+schema = 1
+[[stage]]
+kind = "traffic"
+name = "voice"
+down = { source = "cbr", rate = "64kbit", packet = "200B", leaves_after = "air" }
+[[stage]]
+kind = "link"
+name = "backbone"
+both = { rate = "10Mbit" }
+[[stage]]
+kind = "link"
+name = "air"
+both = { rate = "512kbit", delay = "7ms", jitter = "3ms", steps = { every = "1s", within = "20ms" }, queue = { packets = 6 } }
+[[stage]]
+kind = "loss"
+both = { model = "uniform", per = "2%" }
+"#;
+
+fn scenarios() -> Vec<Scenario> {
+    let presets =
+        ["sifest-heavy", "sifest-fairness", "leo", "geo", "etcp-fixed-mobile", "rtt-broad-backbone-short"];
+    let presets = presets.map(|name| Scenario::load(name).unwrap());
+    let managed = OTHER.replace("packets = 6", "packets = 60, discipline = \"codel\"");
+    let written = [OTHER, &managed].map(|text| Scenario::parse(text, "test").unwrap());
+    presets.into_iter().chain(written).collect()
+}
+
+fn world(scenario: &Scenario, seed: u64, watch: Watch) -> World {
+    let recipe = |recipe: &str| Some(recipe.parse().expect("a recipe of the catalogue"));
+    let sender = |text: &str| HostSpec::sender(text.parse().expect("a recipe of the catalogue"));
+    let flows = vec![
+        Flow { recipe: recipe("sack"), watch, ..Flow::down(Length::Endless) },
+        Flow { watch, start: Instant::from_secs(1), ..Flow::down(Length::Octets(50_000)) },
+        Flow { watch, ..Flow::up(Length::Octets(30_000)) },
+    ];
+    let (fixed, mobile) = (sender("newreno"), sender("newreno"));
+    World::new(WorldConfig { scenario: scenario.clone(), seed, fixed, mobile, flows }).unwrap()
+}
+
+#[test]
+fn whoever_looks_finds_what_a_watched_world_has() {
+    for (path, scenario) in scenarios().iter().enumerate() {
+        for seed in 1..=3 {
+            let [mut watched, mut unwatched] =
+                [Watch::Decisions, Watch::Results].map(|watch| world(scenario, seed, watch));
+            // Odd times, so that looks fall between a transmission's end and the landing.
+            let mut at = Instant::ZERO;
+            for look in 0..60_u64 {
+                at += Duration::from_micros(1 + look * look * 211 + seed);
+                for world in [&mut watched, &mut unwatched] {
+                    world.run_until(at).unwrap();
+                }
+                let place = format!("path {path}, seed {seed}, at {at}");
+                assert_eq!(unwatched.results(), watched.results(), "{place}");
+                assert_eq!(unwatched.totals(), watched.totals(), "{place}");
+                assert_eq!(unwatched.path().stats(), watched.path().stats(), "{place}");
+                assert_eq!(unwatched.path().held(), watched.path().held(), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_step_ends_at_a_host() {
+    let scenario = &scenarios()[0];
+    let [mut watched, mut unwatched] =
+        [Watch::Decisions, Watch::Results].map(|watch| world(scenario, 1, watch));
+    let mut steps = 0;
+    while watched.now() < Instant::from_secs(30) {
+        assert!(watched.step().unwrap() && unwatched.step().unwrap());
+        assert_eq!(watched.now(), unwatched.now());
+        assert_eq!(watched.results(), unwatched.results());
+        steps += 1;
+    }
+    // Far fewer than events of the path: the voice stream alone has some 3000.
+    let packets: u64 = watched.results().iter().map(|result| result.statistics.segments_out).sum();
+    assert!(steps < 4 * packets, "{steps} steps for {packets} segments of the senders");
+}
