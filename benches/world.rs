@@ -31,7 +31,8 @@ fn main() {
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     match (words.first().map(String::as_str), numbers.as_slice()) {
         (Some("p0"), [seconds, seed]) => p0(*seconds, *seed),
-        (Some("flows"), [flows]) => many_flows(*flows),
+        (Some("flows"), [flows]) => many_flows(*flows, PACKETS),
+        (Some("flows"), [flows, packets]) => many_flows(*flows, *packets),
         (_, rounds) => compare(rounds.first().copied().unwrap_or(11)),
     }
 }
@@ -73,8 +74,8 @@ fn p0(seconds: u64, seed: u64) {
     println!("{} {}", report.flows[0].data_segments, report.flows[0].delivered / u64::from(MSS));
 }
 
-/// `flows` flows with 100 kbit/s each on one link, for as long as they take to send `PACKETS` packets together.
-fn many_flows(flows: u64) {
+/// `flows` flows with 100 kbit/s each on one link, for as long as they take to send so many packets together.
+fn many_flows(flows: u64, packets: u64) {
     let scenario = format!(
         "schema = 1\n\
          [[stage]]\nkind = \"link\"\nboth = {{ rate = \"{}kbit\", delay = \"50ms\", queue = {{ packets = {} }} }}\n\
@@ -93,7 +94,7 @@ fn many_flows(flows: u64) {
     })
     .expect("not too many flows");
     let per_second = 100_000.0 / (8.0 * f64::from(MSS + HEADERS));
-    let seconds = PACKETS as f64 / (per_second * flows as f64);
+    let seconds = packets as f64 / (per_second * flows as f64);
     world.run_until(Instant::ZERO + Duration::from_secs_f64(seconds)).expect("the run is right");
     let spent = cpu(UsageWho::RUSAGE_SELF) - before;
     let packets: u64 = world.results().iter().map(|result| result.statistics.data_segments_out).sum();
