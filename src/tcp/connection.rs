@@ -7,9 +7,10 @@ use airwire::segment::Flags;
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::buffer::{RecvBuffer, SendBuffer};
+use super::buffer::RecvBuffer;
 use super::icmp::Unreachable;
 use super::receive::linux_steps::receiver_of;
+use super::send_buffer::SendBuffer;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
 use super::told::Told;
@@ -63,8 +64,6 @@ pub struct Connection {
     pub(super) charge: Charge,
     /// `None`: nobody listens.
     pub(super) told: Option<Box<Told>>,
-    /// Reused for the options of each segment.
-    pub(super) scratch: Vec<u8>,
 }
 
 /// Who computes the checksums of the segments that leave.
@@ -194,7 +193,6 @@ impl Connection {
             statistics: Statistics::default(),
             charge: Charge::of(&budget),
             told: listened_to.then(|| Box::new(Told::new(mtu as u32))),
-            scratch: Vec::new(),
             profile,
         }
     }

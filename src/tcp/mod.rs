@@ -3,7 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | `connection` | the connection, and the commands of an application |
-//! | `socket`, `variables`, `statistics`, `buffer`, `reassembly` | the plain data it is made of |
+//! | `socket`, `variables`, `statistics`, `send_buffer`, `buffer`, `reassembly` | the plain data it is made of |
 //! | `input` | a segment arrives: RFC 9293 §3.10.7, step by step |
 //! | `stateless` | a handshake of which nothing is kept |
 //! | `ack` | the acknowledgment in it |
@@ -32,6 +32,7 @@ mod output;
 mod pacer;
 mod reassembly;
 mod receive;
+mod send_buffer;
 mod socket;
 mod stateless;
 mod statistics;

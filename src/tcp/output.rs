@@ -421,15 +421,17 @@ impl Connection {
         if syn {
             self.tell(|| What::Offered(Offer::of(&options, flags)));
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        options.write(self.profile.layout, &mut scratch);
-        let text = self.snd.buffer.slices(text.0..text.1);
-        match self.checksums {
-            Checksums::Here => segment::emit(packet, &header, &scratch, text),
-            Checksums::Device => drop(segment::emit_unsummed(packet, &header, &scratch, text)),
+        let room = (text.1 - text.0) as usize + if self.ts_enabled { 12 } else { 0 };
+        let tcp = segment::emit_unsummed(
+            packet,
+            &header,
+            room,
+            |packet| options.write(self.profile.layout, packet),
+            |packet| self.snd.buffer.copy_to(text.0..text.1, packet),
+        );
+        if self.checksums == Checksums::Here {
+            segment::sum(packet, tcp, &header);
         }
-        self.scratch = scratch;
         self.ip_ident = self.ip_ident.wrapping_add(1);
         self.statistics.segments_out += 1;
         if flags.contains(Flags::ACK) {

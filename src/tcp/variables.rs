@@ -5,10 +5,11 @@ use airwire::seq::Seq;
 use airwire::time::Instant;
 
 use super::alarm::ReorderingAlarm;
-use super::buffer::{RecvBuffer, SendBuffer};
+use super::buffer::RecvBuffer;
 use super::defer::Piece;
 use super::pacer::Pacer;
 use super::receive::linux::LinuxReceiver;
+use super::send_buffer::SendBuffer;
 
 /// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
 #[derive(Debug)]

@@ -1,13 +1,16 @@
 //! Segments on the wire: IPv4/IPv6 and TCP headers in and out, with every check that a receiver owes.
 //!
-//! The header layouts are smoltcp's (`smoltcp::wire`); options are [`crate::options`].
+//! What comes in and IPv6 are read and written by smoltcp (`smoltcp::wire`); options are [`crate::options`].
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket, TcpSeqNumber};
+use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 
 use crate::options::Options;
 use crate::seq::Seq;
+
+/// The number of the protocol.
+const TCP: u8 = 6;
 
 /// The flag bits of octets 12 and 13 of the TCP header, reserved ones included: RFC 9293 §3.1 says to ignore
 /// what one does not understand, but a transit agent writes there (E-TCP §III.A).
@@ -259,10 +262,24 @@ fn skip_extension_headers(first: IpProtocol, packet: &[u8]) -> Result<(IpProtoco
     }
 }
 
+/// Who has verified the TCP checksum of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verified {
+    /// Nobody yet.
+    NotYet,
+    /// The device that brought it, whatever the field says.
+    ByDevice,
+}
+
 /// Parses the TCP segment inside `ip`, checksum included.
 pub fn parse_tcp<'a>(ip: &Ip<'a>) -> Result<Segment<'a>, BadPacket> {
+    parse_tcp_of(ip, Verified::NotYet)
+}
+
+/// The same, where somebody else may have verified the checksum.
+pub fn parse_tcp_of<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, BadPacket> {
     let tcp = TcpPacket::new_checked(ip.payload).map_err(|_| BadPacket::Truncated)?;
-    if !crate::checksum::verify_transport(ip.src, ip.dst, 6, ip.payload) {
+    if verified == Verified::NotYet && !crate::checksum::verify_transport(ip.src, ip.dst, TCP, ip.payload) {
         return Err(BadPacket::TcpChecksum);
     }
     if tcp.src_port() == 0 || tcp.dst_port() == 0 || !is_unicast(ip.src) || !is_unicast(ip.dst) {
@@ -324,50 +341,52 @@ pub struct Header {
 /// # Panics
 /// If `src` and `dst` are not of one address family.
 pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u8], &[u8])) {
-    let ip_len = emit_unsummed(packet, header, options, payload);
-    let segment = &mut packet[ip_len..];
-    let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), 6, segment);
+    let room = options.len() + payload.0.len() + payload.1.len();
+    let tcp = emit_unsummed(
+        packet,
+        header,
+        room,
+        |packet| packet.extend_from_slice(options),
+        |packet| {
+            packet.extend_from_slice(payload.0);
+            packet.extend_from_slice(payload.1);
+        },
+    );
+    sum(packet, tcp, header);
+}
+
+/// Puts the checksum into the TCP header that begins at `tcp`, as [`emit_unsummed`] returns it.
+pub fn sum(packet: &mut [u8], tcp: usize, header: &Header) {
+    let segment = &mut packet[tcp..];
+    let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), TCP, segment);
     segment[16..18].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The same with a TCP checksum of zero, which a device is to fill in. Returns where the TCP header begins.
+/// Overwrites `packet` with one whole IP packet, whose TCP checksum is zero: [`sum`] or a device is to fill it in. `options`
+/// and `text` append theirs, the options padded; `room` is how much both are expected to be. Returns where the TCP header
+/// begins.
 ///
 /// # Panics
 /// If `src` and `dst` are not of one address family.
 pub fn emit_unsummed(
     packet: &mut Vec<u8>,
     header: &Header,
-    options: &[u8],
-    payload: (&[u8], &[u8]),
+    room: usize,
+    options: impl FnOnce(&mut Vec<u8>),
+    text: impl FnOnce(&mut Vec<u8>),
 ) -> usize {
-    let ip_len = if header.src.is_ipv4() { 20 } else { 40 };
-    let tcp_len = 20 + options.len();
-    let total = ip_len + tcp_len + payload.0.len() + payload.1.len();
+    let tcp = if header.src.is_ipv4() { 20 } else { 40 };
     packet.clear();
-    packet.reserve(total);
-    packet.resize(ip_len + 20, 0);
-    packet.extend_from_slice(options);
-    packet.extend_from_slice(payload.0);
-    packet.extend_from_slice(payload.1);
-
+    packet.reserve(tcp + 20 + room);
+    packet.resize(tcp + 20, 0);
+    options(packet);
+    let tcp_len = packet.len() - tcp;
+    text(packet);
+    let total = packet.len();
     let tos = header.tos & 0xfc | header.ecn.bits();
     match (header.src.ip(), header.dst.ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
-            let mut ip = Ipv4Packet::new_unchecked(&mut packet[..]);
-            ip.set_version(4);
-            ip.set_header_len(20);
-            ip.set_dscp(tos >> 2);
-            ip.set_ecn(tos & 3);
-            ip.set_total_len(total as u16);
-            ip.set_ident(header.ident);
-            ip.clear_flags();
-            ip.set_dont_frag(header.dont_fragment);
-            ip.set_frag_offset(0);
-            ip.set_hop_limit(header.ttl);
-            ip.set_next_header(IpProtocol::Tcp);
-            ip.set_src_addr(src);
-            ip.set_dst_addr(dst);
-            ip.fill_checksum();
+            write_ipv4(&mut packet[..20], header, tos, total as u16, src, dst)
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
             let mut ip = Ipv6Packet::new_unchecked(&mut packet[..]);
@@ -383,15 +402,33 @@ pub fn emit_unsummed(
         // See Panics: a connection's two ends are of one family.
         _ => unreachable!("mixed address families"),
     }
+    write_tcp(&mut packet[tcp..], header, tcp_len);
+    tcp
+}
 
-    let segment = &mut packet[ip_len..];
-    let mut tcp = TcpPacket::new_unchecked(&mut segment[..]);
-    tcp.set_src_port(header.src.port());
-    tcp.set_dst_port(header.dst.port());
-    tcp.set_seq_number(TcpSeqNumber(header.seq.0 as i32));
-    tcp.set_ack_number(TcpSeqNumber(header.ack.0 as i32));
-    tcp.set_window_len(header.window);
-    segment[12] = (tcp_len as u8 / 4) << 4 | (header.flags.0 >> 8) as u8 & 0x0f;
-    segment[13] = header.flags.0 as u8;
-    ip_len
+/// RFC 791 §3.1, without options.
+fn write_ipv4(out: &mut [u8], header: &Header, tos: u8, total: u16, src: Ipv4Addr, dst: Ipv4Addr) {
+    const DONT_FRAGMENT: u8 = 0x40;
+    let [len_high, len_low] = total.to_be_bytes();
+    let [ident_high, ident_low] = header.ident.to_be_bytes();
+    let flags = if header.dont_fragment { DONT_FRAGMENT } else { 0 };
+    let fixed = [0x45, tos, len_high, len_low, ident_high, ident_low, flags, 0, header.ttl, TCP, 0, 0];
+    out[..12].copy_from_slice(&fixed);
+    out[12..16].copy_from_slice(&src.octets());
+    out[16..20].copy_from_slice(&dst.octets());
+    let sum = crate::checksum::plain(&out[..20]);
+    out[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// RFC 9293 §3.1, up to the options.
+fn write_tcp(out: &mut [u8], header: &Header, len: usize) {
+    out[..2].copy_from_slice(&header.src.port().to_be_bytes());
+    out[2..4].copy_from_slice(&header.dst.port().to_be_bytes());
+    out[4..8].copy_from_slice(&header.seq.0.to_be_bytes());
+    out[8..12].copy_from_slice(&header.ack.0.to_be_bytes());
+    out[12] = (len as u8 / 4) << 4 | (header.flags.0 >> 8) as u8 & 0x0f;
+    out[13] = header.flags.0 as u8;
+    out[14..16].copy_from_slice(&header.window.to_be_bytes());
+    // No checksum, and no urgent pointer.
+    out[16..20].fill(0);
 }
