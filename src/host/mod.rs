@@ -7,6 +7,7 @@
 //! instant.
 
 mod cookies;
+mod demux;
 mod gate;
 mod icmp;
 mod listening;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use airwire::segment::{self, BadPacket, Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
+use demux::{Demux, Tuple};
 use gate::Gate;
 pub use gate::{GateCounters, Limits};
 use siphasher::sip::SipHasher13;
@@ -155,7 +157,7 @@ pub struct Host {
     seed: u64,
     budget: Arc<Budget>,
     slots: Slots,
-    by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    demux: Demux,
     listeners: BTreeMap<ListenId, Listener>,
     /// Names of listeners are not used again.
     next_listener: u32,
@@ -191,7 +193,7 @@ impl Host {
             seed,
             budget: Budget::unlimited(),
             slots: Slots::default(),
-            by_tuple: BTreeMap::new(),
+            demux: Demux::new(seed),
             listeners: BTreeMap::new(),
             next_listener: 0,
             ready: VecDeque::new(),
@@ -244,7 +246,7 @@ impl Host {
     fn take_segment(&mut self, now: Instant, segment: &Segment<'_>) {
         let tuple = (segment.dst, segment.src);
         let syn_fin = segment.flags.contains(Flags::SYN.with(Flags::FIN));
-        if let Some(&index) = self.by_tuple.get(&tuple) {
+        if let Some(index) = self.index_of(&tuple) {
             if syn_fin && self.profile.syn_fin == SynFin::Drop {
                 self.counters.syns_dropped += 1;
                 self.tell_refused(now, segment, Refusal::SynFin);
@@ -337,7 +339,7 @@ impl Host {
             0 => self.ephemeral(ip, remote).ok_or_else(|| ConnectError::InUse(SocketAddr::new(ip, 0)))?,
             port => SocketAddr::new(ip, port),
         };
-        if self.by_tuple.contains_key(&(local, remote)) {
+        if self.index_of(&(local, remote)).is_some() {
             return Err(ConnectError::InUse(local));
         }
         let opening = self.opening(now, local, remote, options);
@@ -672,6 +674,11 @@ impl Host {
         };
         at(addr).or_else(|| at(SocketAddr::new(any, addr.port())))
     }
+    /// The connection between these ends, the local one first.
+    fn index_of(&self, ends: &Tuple) -> Option<u32> {
+        self.demux.find(ends, |index| self.slots.is_between(index, ends))
+    }
+
 
     fn opening(
         &self,
@@ -718,7 +725,7 @@ impl Host {
             let port = FIRST + (start + self.ports_given) % COUNT;
             self.ports_given += 1;
             let local = SocketAddr::new(ip, port as u16);
-            if !self.by_tuple.contains_key(&(local, remote)) {
+            if self.index_of(&(local, remote)).is_none() {
                 return Some(local);
             }
         }
@@ -726,9 +733,9 @@ impl Host {
     }
 
     fn insert(&mut self, connection: Connection, listener: Option<ListenId>) -> u32 {
-        let tuple = (connection.local(), connection.remote());
+        let tuple = connection.ends();
         let index = self.slots.insert(connection, listener);
-        self.by_tuple.insert(tuple, index);
+        self.demux.insert(&tuple, index, |other| self.slots.is_between(other, &tuple));
         index
     }
 
@@ -751,10 +758,7 @@ impl Host {
         let Some(connection) = self.slots.at_mut(index) else { return };
         connection.account();
         if state == State::Closed {
-            let tuple = (connection.local(), connection.remote());
-            if self.by_tuple.get(&tuple) == Some(&index) {
-                self.by_tuple.remove(&tuple);
-            }
+            self.demux.remove(&connection.ends(), index);
             if self.slots.is_released(index) {
                 self.drop_connection(now, index);
             }
@@ -801,10 +805,7 @@ impl Host {
         }
         self.set_standing(now, index, Standing::Ordinary);
         let Some((connection, listener)) = self.slots.remove(index) else { return };
-        let tuple = (connection.local(), connection.remote());
-        if self.by_tuple.get(&tuple) == Some(&index) {
-            self.by_tuple.remove(&tuple);
-        }
+        self.demux.remove(&connection.ends(), index);
         if let Some(listener) = listener {
             // It may have closed since.
             if let Some(listener) = self.listeners.get_mut(&listener) {

@@ -3,6 +3,7 @@
 use airwire::time::Instant;
 
 use super::ListenId;
+use super::demux::Tuple;
 use super::standing::Standing;
 use crate::tcp::Connection;
 
@@ -91,6 +92,12 @@ impl Slots {
 
     pub(super) fn at_mut(&mut self, index: u32) -> Option<&mut Connection> {
         self.slots.get_mut(index as usize)?.connection.as_deref_mut()
+    }
+
+    /// The connection there has these two ends, the local one first.
+    pub(super) fn is_between(&self, index: u32, ends: &Tuple) -> bool {
+        let slot = self.slots.get(index as usize);
+        slot.and_then(|slot| slot.connection.as_deref()).is_some_and(|connection| connection.ends() == *ends)
     }
 
     pub(super) fn listener_of(&self, index: u32) -> Option<ListenId> {

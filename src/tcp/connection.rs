@@ -433,6 +433,11 @@ impl Connection {
         self.state
     }
 
+    /// Ours first.
+    pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
+        (self.local, self.remote)
+    }
+
     /// Our address and port.
     pub fn local(&self) -> SocketAddr {
         self.local

@@ -1,0 +1,126 @@
+//! Which connection a segment belongs to, by its two ends.
+//!
+//! A table of hashes with open addressing. An entry is eight octets, and the addresses are those of the connection
+//! itself, which is needed next anyway: a segment costs the same with ten connections as with a hundred thousand. The
+//! hash is keyed, because peers choose their ports.
+
+use std::hash::Hasher;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+
+use siphasher::sip::SipHasher13;
+
+/// The local end and the remote one.
+pub(super) type Tuple = (SocketAddr, SocketAddr);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    hash: NonZeroU32,
+    index: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Demux {
+    seed: u64,
+    /// A power of two of them, of which at least half are free.
+    entries: Vec<Option<Entry>>,
+    used: usize,
+}
+
+/// Where an entry is, or where there is room for one.
+enum Place {
+    Found(usize),
+    Free(usize),
+}
+
+impl Demux {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, entries: vec![None; 2], used: 0 }
+    }
+
+    /// The index of the connection between these ends, which `is_it` says whether it is.
+    pub(super) fn find(&self, tuple: &Tuple, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        match self.search(self.hash(tuple), is_it) {
+            Place::Found(at) => self.entries[at].map(|entry| entry.index),
+            Place::Free(_) => None,
+        }
+    }
+
+    /// From now on the connection between these ends is the one at `index`, whichever was it before.
+    pub(super) fn insert(&mut self, tuple: &Tuple, index: u32, is_it: impl Fn(u32) -> bool) {
+        if 2 * (self.used + 1) > self.entries.len() {
+            self.grow();
+        }
+        let hash = self.hash(tuple);
+        let at = match self.search(hash, is_it) {
+            Place::Found(at) => at,
+            Place::Free(at) => {
+                self.used += 1;
+                at
+            }
+        };
+        self.entries[at] = Some(Entry { hash, index });
+    }
+
+    /// The connection at `index` is not to be found between these ends any more. Nothing happens if another has taken its
+    /// place.
+    pub(super) fn remove(&mut self, tuple: &Tuple, index: u32) {
+        let Place::Found(mut free) = self.search(self.hash(tuple), |other| other == index) else { return };
+        self.entries[free] = None;
+        self.used -= 1;
+        // What lies behind moves up, so that a search still comes to it before it comes to a free place.
+        let mut at = free;
+        while let Some(entry) = self.entries[self.after(at)] {
+            at = self.after(at);
+            let steps = |from: usize| at.wrapping_sub(from) & (self.entries.len() - 1);
+            if steps(self.home(entry.hash)) >= steps(free) {
+                self.entries[free] = self.entries[at].take();
+                free = at;
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        let entries = vec![None; 2 * self.entries.len()];
+        for entry in std::mem::replace(&mut self.entries, entries).into_iter().flatten() {
+            if let Place::Free(at) = self.search(entry.hash, |_| false) {
+                self.entries[at] = Some(entry);
+            }
+        }
+    }
+
+    fn search(&self, hash: NonZeroU32, is_it: impl Fn(u32) -> bool) -> Place {
+        let mut at = self.home(hash);
+        while let Some(entry) = self.entries[at] {
+            if entry.hash == hash && is_it(entry.index) {
+                return Place::Found(at);
+            }
+            at = self.after(at);
+        }
+        Place::Free(at)
+    }
+
+    /// Where a search for this hash begins.
+    fn home(&self, hash: NonZeroU32) -> usize {
+        hash.get() as usize & (self.entries.len() - 1)
+    }
+
+    fn after(&self, at: usize) -> usize {
+        (at + 1) & (self.entries.len() - 1)
+    }
+
+    fn hash(&self, (local, remote): &Tuple) -> NonZeroU32 {
+        let mut hasher = SipHasher13::new_with_keys(self.seed, 0x6465_6d75_7800);
+        for address in [local.ip(), remote.ip()] {
+            match address {
+                IpAddr::V4(address) => hasher.write_u32(address.to_bits()),
+                IpAddr::V6(address) => hasher.write(&address.octets()),
+            }
+        }
+        hasher.write_u32(u32::from(local.port()) << 16 | u32::from(remote.port()));
+        NonZeroU32::new(hasher.finish() as u32).unwrap_or(NonZeroU32::MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+use super::*;
+
+fn tuple(number: u16) -> Tuple {
+    let local = SocketAddr::from(([192, 0, 2, 1], 80));
+    match number % 4 {
+        // Few ports and many addresses, the other way round, and the other family.
+        0 => (local, SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], 1000))),
+        1 => {
+            (SocketAddr::from((Ipv6Addr::LOCALHOST, 80)), SocketAddr::from((Ipv6Addr::from_bits(7), number)))
+        }
+        _ => (local, SocketAddr::from(([10, 0, 0, 1], number))),
+    }
+}
+
+/// What a host does with it: slots are used again, and a connection may take another one's place.
+#[test]
+fn it_is_a_map_whatever_comes_and_goes() {
+    for seed in 0..8_u64 {
+        let mut x = 12345 + seed;
+        let mut random = |n: usize| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) as usize % n
+        };
+        let mut demux = Demux::new(seed);
+        let mut map: BTreeMap<Tuple, u32> = BTreeMap::new();
+        let mut ends: Vec<Option<Tuple>> = Vec::new();
+        for step in 0..6000 {
+            // First it grows, then it shrinks.
+            let add = random(6000) > step;
+            let of = tuple(random(700) as u16);
+            if add {
+                let index = ends.len() as u32;
+                ends.push(Some(of));
+                demux.insert(&of, index, |other| ends[other as usize] == Some(of));
+                map.insert(of, index);
+            } else if !ends.is_empty() {
+                let index = random(ends.len());
+                if let Some(of) = ends[index].take() {
+                    demux.remove(&of, index as u32);
+                    map.retain(|_, it| *it != index as u32);
+                }
+            }
+            let is_at = |of: Tuple| demux.find(&of, |index| ends[index as usize] == Some(of));
+            assert_eq!(is_at(of), map.get(&of).copied(), "step {step}");
+            assert_eq!(demux.used, map.len());
+            if step % 500 == 0 {
+                (0..700)
+                    .for_each(|number| assert_eq!(is_at(tuple(number)), map.get(&tuple(number)).copied()));
+            }
+        }
+        assert!(demux.entries.len() >= 2 * map.len());
+    }
+}
+
+#[test]
+fn who_does_not_know_the_seed_does_not_know_where_a_connection_is() {
+    let differs = |number| Demux::new(1).hash(&tuple(number)) != Demux::new(2).hash(&tuple(number));
+    assert!((0..100).all(differs));
+}
+
+/// Two ends that only together are the same as two others are told apart by more than luck.
+#[test]
+fn every_part_of_an_address_counts() {
+    let demux = Demux::new(1);
+    let (local, remote) = tuple(2);
+    let mut hashes = vec![demux.hash(&(local, remote)), demux.hash(&(remote, local))];
+    for (port, address) in [(1, 0), (0, 1), (256, 0), (0, 256)] {
+        let moved = |end: SocketAddr| {
+            let SocketAddr::V4(v4) = end else { unreachable!() };
+            SocketAddr::from((std::net::Ipv4Addr::from_bits(v4.ip().to_bits() + address), end.port() + port))
+        };
+        hashes.extend([demux.hash(&(moved(local), remote)), demux.hash(&(local, moved(remote)))]);
+    }
+    let count = hashes.len();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), count);
+}
