@@ -536,6 +536,23 @@ impl Connection {
         self.snd.buffer.end().saturating_sub(self.flight.max().max(1)) as usize
     }
 
+    /// Octets of text that a full-sized segment carries.
+    pub fn smss(&self) -> u64 {
+        self.snd.smss
+    }
+
+    /// So many octets that are written and have not left are as good as any more until the peer's next segment: with one
+    /// segment behind what the windows can let out till then, nothing is cut short, and nothing looks like the end.
+    pub fn enough_unsent(&mut self, now: Instant) -> u64 {
+        /// A timer may let out a probe, and an empty path takes a segment whatever the window is.
+        const BEYOND_WINDOW: u64 = 1;
+        let by_peer = (self.flight.una() + self.snd.wnd).saturating_sub(self.flight.max());
+        let (whole, smss) = (self.window(), self.snd.smss);
+        let (recovery, path) = self.recovery_and_path(now);
+        let by_cwnd = if recovery.makes_room_by_clock() { whole } else { recovery.room_for_new(&path) };
+        by_peer.min(by_cwnd + BEYOND_WINDOW * smss) + smss
+    }
+
     /// Octets written and not acknowledged yet.
     pub fn unacknowledged(&self) -> usize {
         self.snd.buffer.len()

@@ -140,6 +140,16 @@ impl Recovery {
         room.max(0.0) as u64
     }
 
+    /// Room for new data may come without an ACK, when a timer finds something lost. The retransmission timer makes none.
+    pub(crate) fn makes_room_by_clock(&self) -> bool {
+        let traits = self.answers.detect.traits();
+        traits.judges_each_segment
+            || traits.keeps_flowing
+            || self.samples_rates()
+            || self.paces()
+            || self.deadline().is_some()
+    }
+
     /// What is missing is being sent again.
     pub(crate) const fn is_repairing(&self) -> bool {
         matches!(self.cc.episode, Episode::Recovery(_) | Episode::Restarted(_))

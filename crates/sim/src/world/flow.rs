@@ -102,8 +102,15 @@ pub(super) enum Role {
     Receiver,
 }
 
+/// What of a [`Flow`] is needed once its hosts are known: there may be very many.
+pub(super) struct Plan {
+    pub(super) length: Length,
+    pub(super) start: Instant,
+    pub(super) watch: Watch,
+}
+
 pub(super) struct FlowState {
-    pub(super) flow: Flow,
+    pub(super) flow: Plan,
     stream: Stream,
     /// Indices of both hosts, by role.
     pub(super) sites: [usize; 2],
@@ -120,14 +127,13 @@ pub(super) struct FlowState {
     closed: [bool; 2],
     ended: Option<Ended>,
     /// What the sender's connection left behind.
-    left: Option<(Counters, Statistics)>,
+    left: Option<Box<(Counters, Statistics)>>,
 }
 
 /// What one read takes at most.
 const READ: usize = 64 << 10;
-/// Beyond what has left, a sender keeps two windows and this much ready: an event may let out a whole window, which must
-/// not wait for the application nor end in a small segment. More would only fill memory.
-const READY: u64 = 8 << 10;
+/// A sender writes so many segments at once, or more: few large writes cost less than many small ones.
+const AT_ONCE: u64 = 2;
 
 /// Scratch space between an application and its connection; all flows share it.
 pub(super) struct Buffers {
@@ -151,7 +157,7 @@ impl FlowState {
     ) -> Self {
         Self {
             stream: Stream::new(flow.direction, index),
-            flow,
+            flow: Plan { length: flow.length, start: flow.start, watch: flow.watch },
             sites,
             remote,
             listener,
@@ -180,7 +186,8 @@ impl FlowState {
         let of = |connection: &Connection| {
             (connection.recovery().counters().clone(), connection.statistics().clone())
         };
-        let (counters, statistics) = self.left.clone().or_else(|| sender.map(of)).unwrap_or_default();
+        let left = self.left.as_deref().cloned();
+        let (counters, statistics) = left.or_else(|| sender.map(of)).unwrap_or_default();
         FlowResult {
             started: self.flow.start,
             delivered: self.delivered,
@@ -217,17 +224,19 @@ impl FlowState {
     }
 
     fn write(&mut self, now: Instant, host: &mut Host, id: ConnId, buffers: &mut Buffers) -> usize {
-        // An application writes, and closes, when its connection stands.
-        let Some(connection) = host.connection(id).filter(|c| c.state().is_synchronized()) else { return 0 };
         let left = match self.flow.length {
             Length::Octets(octets) => octets - self.written,
             Length::Endless => u64::MAX,
         };
-        let (unsent, room) = (connection.unsent() as u64, connection.writable() as u64);
-        let ready = 2 * connection.window() + READY;
-        // Few large writes cost less than many small ones.
-        let wanted = if unsent < ready / 2 { ready - unsent } else { 0 };
-        let count = left.min(wanted).min(room);
+        // An application writes, and closes, when its connection stands.
+        let Some(connection) = host.connection_mut(id).filter(|c| c.state().is_synchronized()) else {
+            return 0;
+        };
+        // Nothing waits for the application, and what more it had ready would only fill memory.
+        let (unsent, enough) = (connection.unsent() as u64, connection.enough_unsent(now));
+        debug_assert!(unsent > 0 || self.written == 0 || left == 0, "{unsent} of {enough} at {now}");
+        let wanted = if unsent < enough { enough - unsent + AT_ONCE * connection.smss() } else { 0 };
+        let count = left.min(wanted).min(connection.writable() as u64);
         let mut wrote = 0;
         if count > 0 {
             let octets = self.stream.octets(self.written..self.written + count, &mut buffers.stream);
@@ -249,7 +258,10 @@ impl FlowState {
         role: Role,
         buffers: &mut Buffers,
     ) -> Result<(), StreamError> {
-        loop {
+        let waits =
+            |host: &Host| host.connection(id).is_some_and(|c| c.readable() == 0 && !c.at_end_of_stream());
+        // Most segments bring the sender nothing to read, and the receiver no more than one read takes.
+        while !waits(host) {
             match host.read(now, id, &mut buffers.read) {
                 Ok(0) => {
                     if role == Role::Receiver && self.flow.length != Length::Octets(self.delivered) {
@@ -271,6 +283,7 @@ impl FlowState {
                 Err(_) => return Ok(()),
             }
         }
+        Ok(())
     }
 
     fn check(&mut self, role: Role, octets: &[u8], scratch: &mut Vec<u8>) -> Result<(), StreamError> {
@@ -294,7 +307,8 @@ impl FlowState {
 
     fn close(&mut self, now: Instant, host: &mut Host, id: ConnId, role: Role) {
         if let Some(connection) = host.connection_mut(id).filter(|_| role == Role::Sender) {
-            self.left = Some((connection.recovery().counters().clone(), connection.statistics().clone()));
+            let counters = connection.recovery().counters().clone();
+            self.left = Some(Box::new((counters, connection.statistics().clone())));
             self.decisions.append(&mut connection.recovery_mut().take_trace());
         }
         host.close(now, id);
