@@ -136,6 +136,56 @@ fn an_idle_connection_takes_less_than_two_kilobytes() {
     }
 }
 
+/// However large its window has been, a sender holds what is not acknowledged, and little beside it.
+#[test]
+fn a_busy_connection_takes_little_more_than_its_octets() {
+    let _counted = COUNTED.lock().unwrap();
+    const BUSY: usize = 500;
+    const LARGE: usize = 200_000;
+    const WAITING: usize = 8_000;
+    for (recipe, profile) in [("newreno", "default"), ("sack", "linux")] {
+        let recipe: Recipe = recipe.parse().unwrap();
+        let profile = Profile::by_name(profile).unwrap();
+        let path = Impairments::lossless(Duration::from_millis(1));
+        let mut pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
+        let options = SocketOptions::of(&profile);
+        let listener = pair.right.listen((RIGHT, 80).into(), 16, options.clone()).unwrap();
+        let mut packet = Vec::with_capacity(2000);
+        let mut ids = Vec::with_capacity(BUSY);
+        let before = in_use();
+        for _ in 0..BUSY {
+            let id = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()).unwrap();
+            let peer = loop {
+                assert!(pair.step());
+                if let Some(peer) = pair.right.accept(listener) {
+                    break peer;
+                }
+            };
+            assert_eq!(pair.left.write(pair.now, id, &[7; LARGE]), Ok(LARGE));
+            let mut received = 0;
+            while received < LARGE {
+                assert!(pair.step());
+                received += pump(&mut pair.right, pair.now, peer, usize::MAX);
+            }
+            while pair.left.connection(id).unwrap().unacknowledged() > 0 {
+                assert!(pair.step());
+            }
+            ids.push(id);
+        }
+        for id in ids {
+            assert_eq!(pair.left.write(pair.now, id, &[7; WAITING]), Ok(WAITING));
+            // They get lost.
+            while pair.left.poll_packet(pair.now, &mut packet) {}
+            assert_eq!(pair.left.connection(id).unwrap().unsent(), 0);
+        }
+        let per_end = (in_use() - before) / (2 * BUSY as isize);
+        println!("{per_end} octets per end of a busy connection");
+        // Of the two ends, one has them.
+        let limit = LIMIT + (WAITING + WAITING / 4) as isize / 2;
+        assert!(per_end < limit, "{per_end} octets per end of a busy connection");
+    }
+}
+
 /// The whole connection, its SYN,ACK in flight, and its place in the lists of the host.
 const HALF_OPEN_LIMIT: isize = 2560;
 /// Twice as many are no more than the ports of one client.
