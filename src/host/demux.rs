@@ -111,13 +111,22 @@ impl Demux {
 
     fn hash(&self, (local, remote): &Tuple) -> NonZeroU32 {
         let mut hasher = SipHasher13::new_with_keys(self.seed, 0x6465_6d75_7800);
-        for address in [local.ip(), remote.ip()] {
-            match address {
-                IpAddr::V4(address) => hasher.write_u32(address.to_bits()),
-                IpAddr::V6(address) => hasher.write(&address.octets()),
+        match (local.ip(), remote.ip()) {
+            (IpAddr::V4(local), IpAddr::V4(remote)) => {
+                hasher.write_u64(u64::from(local.to_bits()) << 32 | u64::from(remote.to_bits()));
+            }
+            ends => {
+                for end in <[IpAddr; 2]>::from(ends) {
+                    let bits = match end {
+                        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+                        IpAddr::V6(address) => address.to_bits(),
+                    };
+                    hasher.write_u64((bits >> 64) as u64);
+                    hasher.write_u64(bits as u64);
+                }
             }
         }
-        hasher.write_u32(u32::from(local.port()) << 16 | u32::from(remote.port()));
+        hasher.write_u64(u64::from(local.port()) << 16 | u64::from(remote.port()));
         NonZeroU32::new(hasher.finish() as u32).unwrap_or(NonZeroU32::MIN)
     }
 }

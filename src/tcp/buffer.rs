@@ -126,9 +126,8 @@ impl RecvBuffer {
     /// Drops the first `count` readable octets.
     pub(super) fn discard(&mut self, count: usize) {
         self.data.drain(..count);
-        // An idle connection owns no buffer; a small one is kept for interactive use. To take the next segment's from the
-        // allocator costs less than to have one for each of many connections.
-        if self.data.is_empty() && self.data.capacity() > 128 {
+        // An idle connection owns no buffer; a small one is kept for interactive use.
+        if self.data.is_empty() && self.data.capacity() > 512 {
             self.data = VecDeque::new();
         }
         give_back(&mut self.data);

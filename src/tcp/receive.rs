@@ -292,10 +292,11 @@ impl Connection {
         let unit = 1_u64 << scale;
         // Rounding must not take back what was promised; nor may it promise more each time, or the edge would
         // creep with every ACK and the window never close (RFC 7323 §2.4).
-        let units = match (self.profile.window_update, wanted / unit) {
+        let rounded_up = |octets: u64| (octets + unit - 1) >> scale;
+        let units = match (self.profile.window_update, wanted >> scale) {
             // A buffer smaller than a unit is no reason to stay closed.
-            (WindowUpdate::QuarterBuffer, _) | (_, 0) => wanted.div_ceil(unit),
-            (_, whole) => whole.max(promised.div_ceil(unit)),
+            (WindowUpdate::QuarterBuffer, _) | (_, 0) => rounded_up(wanted),
+            (_, whole) => whole.max(rounded_up(promised)),
         };
         let units = units.min(65_535);
         Advertisement {

@@ -61,6 +61,11 @@ pub fn partial(src: IpAddr, dst: IpAddr, protocol: u8, len: usize) -> u16 {
     fold(pseudo_header(src, dst, protocol, len))
 }
 
+/// The checksum of an IPv4 header without options whose checksum field is zero, or zero if the field is right.
+pub(crate) fn ipv4_header(header: &[u8; 20]) -> u16 {
+    !fold(header.as_chunks().0.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum())
+}
+
 /// The checksum of an ICMPv4 message whose checksum field is zero.
 pub fn plain(data: &[u8]) -> u16 {
     !sum(data)
@@ -83,5 +88,8 @@ mod tests {
             assert_eq!(sum(&data[..len]), reference(&data[..len]), "length {len}");
         }
         assert_eq!(sum(&[0xff; 1500]), 0xffff);
+        for header in data.windows(20) {
+            assert_eq!(ipv4_header(header.first_chunk().unwrap()), !reference(header));
+        }
     }
 }

@@ -211,7 +211,11 @@ pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
                 return Err(BadPacket::Truncated);
             }
             // Not smoltcp's own check, which is left out of fuzzing builds.
-            if crate::checksum::plain(&packet[..header]) != 0 {
+            let wrong = match packet.first_chunk() {
+                Some(fixed) if header == 20 => crate::checksum::ipv4_header(fixed) != 0,
+                _ => crate::checksum::plain(&packet[..header]) != 0,
+            };
+            if wrong {
                 return Err(BadPacket::IpChecksum);
             }
             if ip.more_frags() || ip.frag_offset() != 0 {
@@ -378,7 +382,7 @@ pub fn emit_unsummed(
     let tcp = if header.src.is_ipv4() { 20 } else { 40 };
     packet.clear();
     packet.reserve(tcp + 20 + room);
-    packet.resize(tcp + 20, 0);
+    packet.extend_from_slice(&[0; 60][..tcp + 20]);
     options(packet);
     let tcp_len = packet.len() - tcp;
     text(packet);
@@ -386,7 +390,7 @@ pub fn emit_unsummed(
     let tos = header.tos & 0xfc | header.ecn.bits();
     match (header.src.ip(), header.dst.ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
-            write_ipv4(&mut packet[..20], header, tos, total as u16, src, dst)
+            packet[..20].copy_from_slice(&ipv4_header(header, tos, total as u16, src, dst));
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
             let mut ip = Ipv6Packet::new_unchecked(&mut packet[..]);
@@ -402,26 +406,29 @@ pub fn emit_unsummed(
         // See Panics: a connection's two ends are of one family.
         _ => unreachable!("mixed address families"),
     }
-    write_tcp(&mut packet[tcp..], header, tcp_len);
+    packet[tcp..tcp + 20].copy_from_slice(&tcp_header(header, tcp_len));
     tcp
 }
 
 /// RFC 791 §3.1, without options.
-fn write_ipv4(out: &mut [u8], header: &Header, tos: u8, total: u16, src: Ipv4Addr, dst: Ipv4Addr) {
+fn ipv4_header(header: &Header, tos: u8, total: u16, src: Ipv4Addr, dst: Ipv4Addr) -> [u8; 20] {
     const DONT_FRAGMENT: u8 = 0x40;
     let [len_high, len_low] = total.to_be_bytes();
     let [ident_high, ident_low] = header.ident.to_be_bytes();
     let flags = if header.dont_fragment { DONT_FRAGMENT } else { 0 };
-    let fixed = [0x45, tos, len_high, len_low, ident_high, ident_low, flags, 0, header.ttl, TCP, 0, 0];
-    out[..12].copy_from_slice(&fixed);
+    let mut out = [0; 20];
+    out[..9].copy_from_slice(&[0x45, tos, len_high, len_low, ident_high, ident_low, flags, 0, header.ttl]);
+    out[9] = TCP;
     out[12..16].copy_from_slice(&src.octets());
-    out[16..20].copy_from_slice(&dst.octets());
-    let sum = crate::checksum::plain(&out[..20]);
+    out[16..].copy_from_slice(&dst.octets());
+    let sum = crate::checksum::ipv4_header(&out);
     out[10..12].copy_from_slice(&sum.to_be_bytes());
+    out
 }
 
-/// RFC 9293 §3.1, up to the options.
-fn write_tcp(out: &mut [u8], header: &Header, len: usize) {
+/// RFC 9293 §3.1, up to the options. There is no checksum yet, and no urgent pointer.
+fn tcp_header(header: &Header, len: usize) -> [u8; 20] {
+    let mut out = [0; 20];
     out[..2].copy_from_slice(&header.src.port().to_be_bytes());
     out[2..4].copy_from_slice(&header.dst.port().to_be_bytes());
     out[4..8].copy_from_slice(&header.seq.0.to_be_bytes());
@@ -429,6 +436,5 @@ fn write_tcp(out: &mut [u8], header: &Header, len: usize) {
     out[12] = (len as u8 / 4) << 4 | (header.flags.0 >> 8) as u8 & 0x0f;
     out[13] = header.flags.0 as u8;
     out[14..16].copy_from_slice(&header.window.to_be_bytes());
-    // No checksum, and no urgent pointer.
-    out[16..20].fill(0);
+    out
 }
