@@ -1,0 +1,94 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use airlink::capture::Tap;
+use airlink::path::FIXED;
+use airlink::scenario::Scenario;
+use airwire::segment::{self, Flags};
+
+use super::*;
+use crate::world::{HostSpec, World, WorldConfig};
+
+/// Segments with text, and of these the ones that look like the end of what was written.
+#[derive(Clone, Default)]
+struct Seen {
+    text: Arc<AtomicU64>,
+    pushed: Arc<AtomicU64>,
+}
+
+impl Tap for Seen {
+    fn packet(&mut self, _at: Instant, packet: &[u8]) {
+        let ip = segment::parse_ip(packet).unwrap();
+        let segment = segment::parse_tcp(&ip).unwrap();
+        if segment.dst.port() < 1000 && !segment.payload.is_empty() {
+            self.text.fetch_add(1, Relaxed);
+            self.pushed.fetch_add(u64::from(segment.flags.contains(Flags::PSH)), Relaxed);
+        }
+    }
+}
+
+/// PSH tells: its segment is the last of what the application had written.
+#[test]
+fn no_sender_ever_waits_for_its_application() {
+    let scenario = "schema = 1\n\
+        [[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"40ms\", queue = { packets = 30 } }\n\
+        [[stage]]\nkind = \"loss\"\nboth = { model = \"uniform\", per = \"2%\" }\n";
+    let recipes = [
+        "tahoe",
+        "reno",
+        "newreno",
+        "sack",
+        "sack+rack",
+        "sack+pr",
+        "sack+dcr",
+        "sack+frto+eifel",
+        "cubic+sack+prr",
+        "linux",
+        "reno-linux",
+        "bbr-linux",
+        "bbr3+sack",
+        "westwood",
+        "vegas-window",
+        "sack+pacing",
+        "receiver-window",
+        "newreno+fast-timeout",
+        "newreno+sifest+limited-transmit",
+        "newreno+iw10+mss=536",
+    ];
+    for recipe in recipes {
+        for (profile, receive_buffer) in
+            [(Profile::default(), 60_000), (Profile::linux(), 60_000), (Profile::ns2(), 8_000)]
+        {
+            let seen = Seen::default();
+            let mut world = World::new(WorldConfig {
+                scenario: Scenario::parse(scenario, "scenario").unwrap(),
+                seed: 1,
+                fixed: HostSpec { profile, recipe: recipe.parse().unwrap() },
+                mobile: HostSpec::receiver(),
+                flows: vec![Flow { receive_buffer: Some(receive_buffer), ..Flow::down(Length::Endless) }],
+            })
+            .unwrap();
+            world.tap(FIXED, seen.clone());
+            world.run_until(Instant::from_secs(15)).unwrap();
+            let (text, pushed) = (seen.text.load(Relaxed), seen.pushed.load(Relaxed));
+            assert!(text > 50, "{recipe}: only {text} segments");
+            assert_eq!(pushed, 0, "{recipe}: of {text} segments");
+        }
+    }
+}
+
+/// However large the window has been, what is ready is a few segments.
+#[test]
+fn little_is_ready_beyond_what_may_leave() {
+    let scenario = "schema = 1\n\
+        [[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"40ms\", queue = { packets = 30 } }\n";
+    let mut world = World::one_flow(scenario, "newreno", 10_000_000, 1).unwrap();
+    let mut most = 0;
+    for second in 1..30 {
+        world.run_until(Instant::from_secs(second)).unwrap();
+        let sender = world.sender(0).unwrap();
+        assert!(sender.unacknowledged() > 20_000, "{} at {second} s", sender.unacknowledged());
+        most = most.max(sender.unsent() as u64 / sender.smss());
+    }
+    assert!(most <= 2 + AT_ONCE + 2, "{most} segments");
+}
