@@ -176,7 +176,8 @@ fn a_busy_connection_takes_little_more_than_its_octets() {
             assert_eq!(pair.left.write(pair.now, id, &[7; WAITING]), Ok(WAITING));
             // They get lost.
             while pair.left.poll_packet(pair.now, &mut packet) {}
-            assert_eq!(pair.left.connection(id).unwrap().unsent(), 0);
+            // All but a small segment at the end, for which the others are to be acknowledged first.
+            assert!(pair.left.connection(id).unwrap().unsent() < 1448);
         }
         let per_end = (in_use() - before) / (2 * BUSY as isize);
         println!("{per_end} octets per end of a busy connection");
