@@ -3,40 +3,20 @@
 //! A machine is told the time for which a deadline was set, not the time when it is handled; and of a packet the time
 //! when it was read. So one packet's lateness does not add to the next one's.
 
+mod endpoint;
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::ops::ControlFlow;
 
 use airwire::time::Instant;
-use serde::Serialize;
 
-use crate::capture::Capture;
+pub use self::endpoint::{Endpoint, Traffic};
 use crate::lateness::Lateness;
 use crate::machine::{Machine, Port, catch_up, drain};
 use crate::output::OutputError;
 use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
-use crate::tun::{DeviceError, Tun};
-
-/// A TUN device at one of the machine's ports: the endpoint at index `i` is port `i`.
-pub struct Endpoint {
-    tun: Tun,
-    tap: Option<Capture>,
-    traffic: Traffic,
-}
-
-/// What went through a device. The kernel behind it has sent and received these.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Traffic {
-    /// Packets that the kernel sent: read from the device.
-    pub sent_packets: u64,
-    /// Their octets, IP headers included.
-    pub sent_bytes: u64,
-    /// Packets that the kernel received: written to the device.
-    pub received_packets: u64,
-    /// Their octets, IP headers included.
-    pub received_bytes: u64,
-    /// Packets that the kernel refused; [`is_refusal`] says why it may.
-    pub refused_packets: u64,
-}
 
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
@@ -120,62 +100,6 @@ impl DriverError {
     }
 }
 
-impl Endpoint {
-    /// `tap` gets every packet that crosses the device, in either direction.
-    pub fn new(tun: Tun, tap: Option<Capture>) -> Self {
-        Self { tun, tap, traffic: Traffic::default() }
-    }
-
-    /// The interface's name.
-    pub fn name(&self) -> &str {
-        self.tun.name()
-    }
-
-    /// What went through since the beginning.
-    pub fn traffic(&self) -> Traffic {
-        self.traffic
-    }
-
-    /// Packets that the kernel has dropped because the device's queue was full. No machine has seen them.
-    pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
-        self.tun.kernel_drops()
-    }
-
-    /// The next packet, in memory that is used again if there is some. `None`: there is none to read.
-    fn recv(&mut self, at: Instant, scratch: &mut Scratch) -> Result<Option<Vec<u8>>, DriverError> {
-        let len =
-            self.tun.recv(&mut scratch.buffer).map_err(|source| DriverError::device(self.name(), source))?;
-        let Some(len) = len else { return Ok(None) };
-        let mut packet = scratch.done_with.pop().unwrap_or_default();
-        packet.clear();
-        packet.extend_from_slice(&scratch.buffer[..len]);
-        self.traffic.sent_packets += 1;
-        self.traffic.sent_bytes += len as u64;
-        self.capture(at, &packet)?;
-        Ok(Some(packet))
-    }
-
-    fn send(&mut self, at: Instant, packet: &[u8]) -> Result<(), DriverError> {
-        self.capture(at, packet)?;
-        match self.tun.send(packet) {
-            Ok(()) => {
-                self.traffic.received_packets += 1;
-                self.traffic.received_bytes += packet.len() as u64;
-                Ok(())
-            }
-            Err(error) if is_refusal(&error) => {
-                self.traffic.refused_packets += 1;
-                Ok(())
-            }
-            Err(source) => Err(DriverError::device(self.name(), source)),
-        }
-    }
-
-    fn capture(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
-        self.tap.as_mut().map_or(Ok(()), |tap| tap.write(at, packet))
-    }
-}
-
 /// Runs `machine` between `endpoints` until a stop signal comes, the observer ends it, or the clock reaches `until`.
 /// Returns how late packets left. Captures are written out in any case.
 pub fn run<M: Machine>(
@@ -186,13 +110,13 @@ pub fn run<M: Machine>(
     observer: &mut impl Observer<M>,
 ) -> Result<Lateness, DriverError> {
     for (endpoint, token) in endpoints.iter().zip(0..) {
-        reactor.register(&endpoint.tun, Token(token), Interest::Read)?;
+        reactor.register(endpoint, Token(token), Interest::Read)?;
     }
     let mut lateness = Lateness::default();
     let mut result = serve(machine, endpoints, reactor, until, observer, &mut lateness);
     for (endpoint, token) in endpoints.iter_mut().zip(0..) {
-        let deregistered = reactor.deregister(&endpoint.tun, Token(token));
-        let flushed = endpoint.tap.as_mut().map_or(Ok(()), Capture::flush);
+        let deregistered = reactor.deregister(&*endpoint, Token(token));
+        let flushed = endpoint.flush_capture();
         // All of it is done even after an error; the first error is reported.
         result = result.and_then(|()| Ok(deregistered?)).and_then(|()| Ok(flushed?));
     }
@@ -298,143 +222,5 @@ impl Exits<'_> {
 
     fn failure(&mut self) -> Result<(), DriverError> {
         std::mem::replace(&mut self.failed, Ok(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-    use std::net::UdpSocket;
-
-    use airwire::time::Duration;
-
-    use super::*;
-    use crate::netns::Namespace;
-    use crate::tun::TunConfig;
-
-    /// What comes in by one port leaves by the other, later.
-    struct Delay(Duration, VecDeque<(Instant, Port, Vec<u8>)>);
-
-    impl Machine for Delay {
-        fn handle_packet(&mut self, now: Instant, Port(from): Port, packet: Vec<u8>) {
-            self.1.push_back((now + self.0, Port(1 - from), packet));
-        }
-        fn handle_deadline(&mut self, _: Instant) {}
-        fn poll_packet(&mut self, now: Instant) -> Option<(Port, Vec<u8>)> {
-            self.1.pop_front_if(|(at, ..)| *at <= now).map(|(_, port, packet)| (port, packet))
-        }
-        fn next_deadline(&self) -> Option<Instant> {
-            self.1.front().map(|(at, ..)| *at)
-        }
-    }
-
-    #[test]
-    fn packets_leave_in_order_and_not_before_their_deadline() {
-        const PACKETS: usize = 5;
-        let namespaces: [_; 2] = std::array::from_fn(|_| {
-            Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
-        });
-        let addrs = ["10.0.0.1/24", "10.0.0.2/24"];
-        let mut endpoints: Vec<_> = std::iter::zip(&namespaces, addrs)
-            .map(|(namespace, addr)| {
-                let namespace = Some(namespace.path().to_path_buf());
-                let addrs = vec![addr.parse().unwrap()];
-                Endpoint::new(
-                    Tun::open(&TunConfig { namespace, addrs, ..TunConfig::default() }).unwrap(),
-                    None,
-                )
-            })
-            .collect();
-        let [from, to] = ["10.0.0.1:7", "10.0.0.2:7"];
-        let sender = namespaces[0].enter(|| UdpSocket::bind(from).unwrap()).unwrap();
-        let receiver = namespaces[1].enter(|| UdpSocket::bind(to).unwrap()).unwrap();
-        // A packet that never arrives is a failure, not a wait.
-        receiver.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
-
-        let clock = Clock::start();
-        let mut reactor = Reactor::new(clock).unwrap();
-        let delay = Duration::from_millis(20);
-        let mut machine = Delay(delay, VecDeque::new());
-        let arrivals = std::thread::scope(|scope| {
-            let arrivals = scope.spawn(|| {
-                let mut byte = [0];
-                let arrival = |_| receiver.recv(&mut byte).map(|_| (byte[0], clock.now())).unwrap();
-                (0..PACKETS).map(arrival).collect::<Vec<_>>()
-            });
-            let sent = clock.now();
-            for byte in 0..PACKETS as u8 {
-                sender.send_to(&[byte], to).unwrap();
-            }
-            // Two seconds: a busy machine may not let us run for one.
-            let until = sent + Duration::from_secs(2);
-            let lateness = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut ()).unwrap();
-            assert_eq!(lateness.packets(), PACKETS as u64);
-            assert!(clock.now() >= until);
-            let arrivals = arrivals.join().unwrap();
-            assert!(arrivals.iter().all(|(_, at)| *at >= sent + delay), "sent at {sent}: {arrivals:?}");
-            arrivals
-        });
-        assert!(arrivals.iter().map(|(byte, _)| *byte).eq(0..PACKETS as u8), "{arrivals:?}");
-        assert_eq!(endpoints[0].traffic().sent_packets, PACKETS as u64);
-        assert_eq!(endpoints[1].traffic().received_packets, PACKETS as u64);
-    }
-
-    /// Has a deadline every few microseconds, so there is always one that has just passed.
-    struct Ticking(Instant);
-
-    impl Machine for Ticking {
-        fn handle_packet(&mut self, _: Instant, _: Port, _: Vec<u8>) {}
-        fn handle_deadline(&mut self, now: Instant) {
-            self.0 = now + Duration::from_micros(5);
-        }
-        fn poll_packet(&mut self, _: Instant) -> Option<(Port, Vec<u8>)> {
-            None
-        }
-        fn next_deadline(&self) -> Option<Instant> {
-            Some(self.0)
-        }
-    }
-
-    #[test]
-    fn an_observer_finds_the_machine_where_the_clock_is() {
-        struct Looks(u32);
-        impl Observer<Ticking> for Looks {
-            fn after(&mut self, round: Round<'_, Ticking>) -> Result<ControlFlow<()>, DriverError> {
-                let pending = round.machine.next_deadline().unwrap();
-                assert!(pending > round.now, "at {} the deadline {pending} is still to come", round.now);
-                self.0 += 1;
-                Ok(if self.0 < 1000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-            }
-        }
-        let mut reactor = Reactor::new(Clock::start()).unwrap();
-        run(&mut Ticking(Instant::ZERO), &mut [], &mut reactor, None, &mut Looks(0)).unwrap();
-    }
-
-    #[test]
-    fn a_packet_that_an_observer_lets_out_and_that_fails_ends_the_run() {
-        /// Removes the device, and lets something out when the run's time is over: no further round finds it.
-        struct Removes(Namespace, String, Instant);
-        impl Observer<Delay> for Removes {
-            fn after(&mut self, round: Round<'_, Delay>) -> Result<ControlFlow<()>, DriverError> {
-                let mut ip = std::process::Command::new("ip");
-                self.0.spawn(ip.args(["link", "del", &self.1])).unwrap().wait().unwrap();
-                while round.reactor.clock().now() < self.2 {}
-                round.machine.handle_packet(round.now, Port(1), vec![0x45; 20]);
-                Ok(ControlFlow::Continue(()))
-            }
-            fn next_deadline(&self) -> Option<Instant> {
-                Some(Instant::ZERO)
-            }
-        }
-        let namespace = Namespace::create()
-            .unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"));
-        let config = TunConfig { namespace: Some(namespace.path().to_path_buf()), ..TunConfig::default() };
-        let mut endpoints = [Endpoint::new(Tun::open(&config).unwrap(), None)];
-        let mut reactor = Reactor::new(Clock::start()).unwrap();
-        let until = reactor.clock().now() + Duration::from_millis(200);
-        let mut observer = Removes(namespace, endpoints[0].name().to_owned(), until);
-        let mut machine = Delay(Duration::ZERO, VecDeque::new());
-        let result = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut observer);
-        assert!(matches!(result, Err(DriverError::Device { .. })), "{result:?}");
     }
 }

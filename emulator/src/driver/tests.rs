@@ -1,0 +1,133 @@
+//! Devices in namespaces of their own.
+
+use std::collections::VecDeque;
+use std::net::UdpSocket;
+
+use airwire::time::Duration;
+
+use super::*;
+use crate::netns::Namespace;
+use crate::tun::{Tun, TunConfig};
+
+/// What comes in by one port leaves by the other, later.
+struct Delay(Duration, VecDeque<(Instant, Port, Vec<u8>)>);
+
+impl Machine for Delay {
+    fn handle_packet(&mut self, now: Instant, Port(from): Port, packet: Vec<u8>) {
+        self.1.push_back((now + self.0, Port(1 - from), packet));
+    }
+    fn handle_deadline(&mut self, _: Instant) {}
+    fn poll_packet(&mut self, now: Instant) -> Option<(Port, Vec<u8>)> {
+        self.1.pop_front_if(|(at, ..)| *at <= now).map(|(_, port, packet)| (port, packet))
+    }
+    fn next_deadline(&self) -> Option<Instant> {
+        self.1.front().map(|(at, ..)| *at)
+    }
+}
+
+#[test]
+fn packets_leave_in_order_and_not_before_their_deadline() {
+    const PACKETS: usize = 5;
+    let namespaces: [_; 2] = std::array::from_fn(|_| {
+        Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
+    });
+    let addrs = ["10.0.0.1/24", "10.0.0.2/24"];
+    let mut endpoints: Vec<_> = std::iter::zip(&namespaces, addrs)
+        .map(|(namespace, addr)| {
+            let namespace = Some(namespace.path().to_path_buf());
+            let addrs = vec![addr.parse().unwrap()];
+            Endpoint::new(Tun::open(&TunConfig { namespace, addrs, ..TunConfig::default() }).unwrap(), None)
+        })
+        .collect();
+    let [from, to] = ["10.0.0.1:7", "10.0.0.2:7"];
+    let sender = namespaces[0].enter(|| UdpSocket::bind(from).unwrap()).unwrap();
+    let receiver = namespaces[1].enter(|| UdpSocket::bind(to).unwrap()).unwrap();
+    // A packet that never arrives is a failure, not a wait.
+    receiver.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+
+    let clock = Clock::start();
+    let mut reactor = Reactor::new(clock).unwrap();
+    let delay = Duration::from_millis(20);
+    let mut machine = Delay(delay, VecDeque::new());
+    let arrivals = std::thread::scope(|scope| {
+        let arrivals = scope.spawn(|| {
+            let mut byte = [0];
+            let arrival = |_| receiver.recv(&mut byte).map(|_| (byte[0], clock.now())).unwrap();
+            (0..PACKETS).map(arrival).collect::<Vec<_>>()
+        });
+        let sent = clock.now();
+        for byte in 0..PACKETS as u8 {
+            sender.send_to(&[byte], to).unwrap();
+        }
+        // Two seconds: a busy machine may not let us run for one.
+        let until = sent + Duration::from_secs(2);
+        let lateness = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut ()).unwrap();
+        assert_eq!(lateness.packets(), PACKETS as u64);
+        assert!(clock.now() >= until);
+        let arrivals = arrivals.join().unwrap();
+        assert!(arrivals.iter().all(|(_, at)| *at >= sent + delay), "sent at {sent}: {arrivals:?}");
+        arrivals
+    });
+    assert!(arrivals.iter().map(|(byte, _)| *byte).eq(0..PACKETS as u8), "{arrivals:?}");
+    assert_eq!(endpoints[0].traffic().sent_packets, PACKETS as u64);
+    assert_eq!(endpoints[1].traffic().received_packets, PACKETS as u64);
+}
+
+/// Has a deadline every few microseconds, so there is always one that has just passed.
+struct Ticking(Instant);
+
+impl Machine for Ticking {
+    fn handle_packet(&mut self, _: Instant, _: Port, _: Vec<u8>) {}
+    fn handle_deadline(&mut self, now: Instant) {
+        self.0 = now + Duration::from_micros(5);
+    }
+    fn poll_packet(&mut self, _: Instant) -> Option<(Port, Vec<u8>)> {
+        None
+    }
+    fn next_deadline(&self) -> Option<Instant> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn an_observer_finds_the_machine_where_the_clock_is() {
+    struct Looks(u32);
+    impl Observer<Ticking> for Looks {
+        fn after(&mut self, round: Round<'_, Ticking>) -> Result<ControlFlow<()>, DriverError> {
+            let pending = round.machine.next_deadline().unwrap();
+            assert!(pending > round.now, "at {} the deadline {pending} is still to come", round.now);
+            self.0 += 1;
+            Ok(if self.0 < 1000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        }
+    }
+    let mut reactor = Reactor::new(Clock::start()).unwrap();
+    run(&mut Ticking(Instant::ZERO), &mut [], &mut reactor, None, &mut Looks(0)).unwrap();
+}
+
+#[test]
+fn a_packet_that_an_observer_lets_out_and_that_fails_ends_the_run() {
+    /// Removes the device, and lets something out when the run's time is over: no further round finds it.
+    struct Removes(Namespace, String, Instant);
+    impl Observer<Delay> for Removes {
+        fn after(&mut self, round: Round<'_, Delay>) -> Result<ControlFlow<()>, DriverError> {
+            let mut ip = std::process::Command::new("ip");
+            self.0.spawn(ip.args(["link", "del", &self.1])).unwrap().wait().unwrap();
+            while round.reactor.clock().now() < self.2 {}
+            round.machine.handle_packet(round.now, Port(1), vec![0x45; 20]);
+            Ok(ControlFlow::Continue(()))
+        }
+        fn next_deadline(&self) -> Option<Instant> {
+            Some(Instant::ZERO)
+        }
+    }
+    let namespace =
+        Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"));
+    let config = TunConfig { namespace: Some(namespace.path().to_path_buf()), ..TunConfig::default() };
+    let mut endpoints = [Endpoint::new(Tun::open(&config).unwrap(), None)];
+    let mut reactor = Reactor::new(Clock::start()).unwrap();
+    let until = reactor.clock().now() + Duration::from_millis(200);
+    let mut observer = Removes(namespace, endpoints[0].name().to_owned(), until);
+    let mut machine = Delay(Duration::ZERO, VecDeque::new());
+    let result = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut observer);
+    assert!(matches!(result, Err(DriverError::Device { .. })), "{result:?}");
+}
