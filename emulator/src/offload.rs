@@ -78,6 +78,17 @@ mod tcp {
             }
         }
 
+        /// Whether lengths and checksums of the whole packet are as its sender has to write them.
+        pub(super) fn are_right(self, packet: &[u8]) -> bool {
+            let (src, dst) = self.addresses(packet);
+            let header = if self.is_v4(packet) {
+                usize::from(be16(packet, 2)) == packet.len() && checksum::plain(&packet[..self.ip]) == 0
+            } else {
+                usize::from(be16(packet, 4)) + self.ip == packet.len()
+            };
+            header && checksum::verify_transport(src, dst, 6, &packet[self.ip..])
+        }
+
         /// Writes into its IP header that the packet has `len` octets, with the checksum of IPv4.
         pub(super) fn set_length(self, packet: &mut [u8], len: usize) {
             if self.is_v4(packet) {

@@ -161,6 +161,8 @@ pub const IPV6_MTU: u16 = 1280;
 pub struct Tun {
     device: Device,
     counters: Counters,
+    /// As it was opened with. Somebody may have changed it since.
+    mtu: usize,
 }
 
 impl Tun {
@@ -178,6 +180,16 @@ impl Tun {
         self.device.name()
     }
 
+    /// The largest packet that crosses the device, unless somebody has changed its MTU since it was opened.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// Whether it was opened with offload.
+    pub fn offloads(&self) -> bool {
+        self.device.offloads()
+    }
+
     /// The next packet that the kernel sends; `None` if there is none now.
     ///
     /// # Panics
@@ -185,6 +197,16 @@ impl Tun {
     pub fn recv(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         assert!(!self.device.offloads(), "a device with offload hands over more than packets");
         Ok(unless_none(|| self.device.read(packet))?.map(|(_, len)| len))
+    }
+
+    /// The same into two parts: what the first has no room for is in the second. For a packet that is kept where it was
+    /// read to, in memory of the usual size.
+    ///
+    /// # Panics
+    /// As [`Self::recv`].
+    pub fn recv_apart(&self, packet: &mut [u8], rest: &mut [u8]) -> io::Result<Option<usize>> {
+        assert!(!self.device.offloads(), "a device with offload hands over more than packets");
+        unless_none(|| self.device.read_apart(packet, rest))
     }
 
     /// Hands the kernel a packet. When this returns, the kernel has processed it, up to the socket that it is for.
@@ -204,6 +226,12 @@ impl Tun {
     /// Collects packets for [`Self::send_batch`]: one at a time, if the device was opened without offload.
     pub fn batch(&self) -> Batch {
         if self.device.offloads() { Batch::joining() } else { Batch::single() }
+    }
+
+    /// The same for packets of other hosts: they are joined only where what the kernel cuts is what they are, so a wrong
+    /// checksum stays wrong.
+    pub fn batch_of_others(&self) -> Batch {
+        if self.device.offloads() { Batch::faithful() } else { Batch::single() }
     }
 
     /// Hands the kernel all that is in the batch, like [`Self::send`]; the batch keeps it.
@@ -229,7 +257,7 @@ impl Tun {
             what: "find the counters".to_owned(),
             source,
         })?;
-        let tun = Self { device, counters };
+        let tun = Self { device, counters, mtu: usize::from(config.mtu) };
         tun.configure(config)?;
         Ok(tun)
     }

@@ -3,11 +3,10 @@
 use super::Header;
 use super::tcp::{CWR, FIN, Headers, PSH, RST, SYN, URG, be16};
 
-/// Packets that leave together: one, or segments that the kernel cuts apart again exactly as they were. Where it may be
-/// several, the kernel fills in the checksum of each TCP segment, whatever stands there.
+/// Packets that leave together: one, or segments that the kernel cuts apart again exactly as they were.
 #[derive(Debug)]
 pub struct Batch {
-    joins: bool,
+    joins: Joins,
     /// The first `count` of them wait; behind them are buffers to be used again. Nothing is copied to join them: of all
     /// but the first only the data are written.
     packets: Vec<Vec<u8>>,
@@ -15,6 +14,16 @@ pub struct Batch {
     contents: Contents,
     /// Octets of the joined packet.
     len: usize,
+}
+
+/// Which packets are joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Joins {
+    Nothing,
+    /// Segments of a host that leaves checksums to the device: the kernel fills in each, whatever stands there.
+    Own,
+    /// Segments whose checksums are right: those that the kernel fills in are the same.
+    Others,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,22 +61,31 @@ impl<'a> Parts<'a> {
 impl Batch {
     /// Of segments, for a device with offload.
     pub(crate) fn joining() -> Self {
-        Self { joins: true, packets: vec![Vec::new()], count: 0, contents: Contents::Other, len: 0 }
+        Self::new(Joins::Own)
+    }
+
+    /// Of packets that other hosts have sent: none is written otherwise than it is.
+    pub(crate) fn faithful() -> Self {
+        Self::new(Joins::Others)
+    }
+
+    fn new(joins: Joins) -> Self {
+        Self { joins, packets: vec![Vec::new()], count: 0, contents: Contents::Other, len: 0 }
     }
 
     /// Of one packet each time.
     pub fn single() -> Self {
-        Self { joins: false, ..Self::joining() }
+        Self::new(Joins::Nothing)
     }
 
     /// An empty one of the same kind.
     pub fn another(&self) -> Self {
-        Self { joins: self.joins, ..Self::joining() }
+        Self::new(self.joins)
     }
 
     /// Whether it may become more than one packet.
     pub fn joins(&self) -> bool {
-        self.joins
+        self.joins != Joins::Nothing
     }
 
     /// The packet in it, if it is one.
@@ -85,13 +103,18 @@ impl Batch {
     pub fn join(&mut self, packet: &mut Vec<u8>) -> bool {
         if self.count == 0 {
             self.len = packet.len();
-            self.contents = if self.joins { Contents::first(packet) } else { Contents::Other };
+            self.contents = if self.joins() { Contents::first(packet) } else { Contents::Other };
         } else {
             let Contents::Segments { headers, mss, open: open @ true } = &mut self.contents else {
                 return false;
             };
             let first = &self.packets[0];
             if self.count == MOST || !continues(first, packet, *headers, self.count, *mss, self.len) {
+                return false;
+            }
+            // Of the first nobody has asked as long as it was alone.
+            let right = |packet: &[u8]| self.joins == Joins::Own || headers.are_right(packet);
+            if !right(packet) || (self.count == 1 && !right(first)) {
                 return false;
             }
             let data = packet.len() - headers.all();
@@ -113,6 +136,8 @@ impl Batch {
     pub(crate) fn written(&mut self) -> (Header, Parts<'_>) {
         let (header, skipped) = match self.contents {
             Contents::Other => (Header::Whole, 0),
+            // Whoever gets it judges its checksum.
+            Contents::Segments { .. } if self.joins == Joins::Others && self.count == 1 => (Header::Whole, 0),
             Contents::Segments { headers, mss, .. } => {
                 let first = &mut self.packets[0];
                 headers.set_partial_checksum(first, self.len);

@@ -63,20 +63,46 @@ impl Pieces {
     /// The next packet.
     pub fn next_packet(&mut self) -> Option<&[u8]> {
         match self.rest {
-            Rest::Nothing => None,
             Rest::Whole => {
                 self.rest = Rest::Nothing;
                 Some(&self.packet[..self.len])
+            }
+            Rest::Nothing | Rest::Segments { .. } => {
+                let mut piece = std::mem::take(&mut self.piece);
+                let found = self.next_into(&mut piece);
+                self.piece = piece;
+                found.then_some(&self.piece)
+            }
+        }
+    }
+
+    /// The length of the next packet; `None` if there is none.
+    pub fn next_len(&self) -> Option<usize> {
+        match self.rest {
+            Rest::Nothing => None,
+            Rest::Whole => Some(self.len),
+            Rest::Segments { headers, mss, at, .. } => Some(headers.all() + mss.min(self.len - at)),
+        }
+    }
+
+    /// Writes the next packet over what is in `packet`; `false` if there is none.
+    pub fn next_into(&mut self, packet: &mut Vec<u8>) -> bool {
+        match self.rest {
+            Rest::Nothing => return false,
+            Rest::Whole => {
+                self.rest = Rest::Nothing;
+                packet.clear();
+                packet.extend_from_slice(&self.packet[..self.len]);
             }
             Rest::Segments { headers, mss, at, cut } => {
                 let end = self.len.min(at + mss);
                 let more = end < self.len;
                 self.rest =
                     if more { Rest::Segments { headers, mss, at: end, cut: cut + 1 } } else { Rest::Nothing };
-                self.piece.clear();
-                self.piece.extend_from_slice(&self.packet[..headers.all()]);
-                self.piece.extend_from_slice(&self.packet[at..end]);
-                let piece = &mut self.piece[..];
+                packet.clear();
+                packet.extend_from_slice(&self.packet[..headers.all()]);
+                packet.extend_from_slice(&self.packet[at..end]);
+                let piece = &mut packet[..];
                 if headers.is_v4(piece) {
                     let ident = be16(piece, 4).wrapping_add(cut);
                     piece[4..6].copy_from_slice(&ident.to_be_bytes());
@@ -88,9 +114,9 @@ impl Pieces {
                 *flags &= if more { !(PSH | FIN) } else { !0 };
                 headers.set_length(piece, piece.len());
                 headers.set_checksum(piece);
-                Some(&self.piece)
             }
         }
+        true
     }
 }
 

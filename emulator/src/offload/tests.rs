@@ -65,7 +65,16 @@ impl Sender {
 
 /// How many writes these need, and what comes out of them when they are cut.
 fn carried(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
-    let (mut batch, mut pieces, mut writes, mut out) = (Batch::joining(), Pieces::new(70_000), 0, Vec::new());
+    carried_in(Batch::joining(), packets)
+}
+
+/// The same, if others have sent them.
+fn carried_of_others(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
+    carried_in(Batch::faithful(), packets)
+}
+
+fn carried_in(mut batch: Batch, packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
+    let (mut pieces, mut writes, mut out) = (Pieces::new(70_000), 0, Vec::new());
     let mut write = |batch: &mut Batch| {
         let (count, octets) = (batch.count(), batch.octets());
         let (header, parts) = batch.written();
@@ -73,7 +82,13 @@ fn carried(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
         assert_eq!(Header::from_bytes(header.to_bytes()), Ok(header));
         pieces.room()[..packet.len()].copy_from_slice(&packet);
         pieces.filled(packet.len(), header);
-        let cut: Vec<Vec<u8>> = std::iter::from_fn(|| pieces.next_packet().map(<[u8]>::to_vec)).collect();
+        let cut: Vec<Vec<u8>> = std::iter::from_fn(|| {
+            let len = pieces.next_len();
+            let piece = pieces.next_packet().map(<[u8]>::to_vec);
+            assert_eq!(len, piece.as_ref().map(Vec::len));
+            piece
+        })
+        .collect();
         assert_eq!((cut.len(), cut.iter().map(Vec::len).sum::<usize>()), (count, octets));
         out.extend(cut);
         batch.clear();
@@ -95,6 +110,28 @@ fn segments_that_follow_each_other_are_one_write() {
         let mut packets: Vec<_> = (0..9).map(|_| sender.packet(MSS, Flags(0))).collect();
         packets.push(sender.packet(100, Flags::PSH));
         assert_eq!(carried(&packets), (1, packets.clone()));
+        assert_eq!(carried_of_others(&packets), (1, packets.clone()));
+    }
+}
+
+/// A device would write the checksum that the damaged packet should have, and nobody would find the damage.
+#[test]
+fn what_was_damaged_on_the_way_stays_so_and_alone() {
+    type Damage = (&'static str, fn(&mut Vec<u8>));
+    let damages: [Damage; 5] = [
+        ("data", |packet| *packet.last_mut().unwrap() ^= 1),
+        ("TCP checksum", |packet| packet[20 + 16] ^= 1),
+        ("IP checksum", |packet| packet[10] ^= 1),
+        ("IP length", |packet| packet[3] ^= 1),
+        ("its end is missing", |packet| packet.truncate(1000)),
+    ];
+    for (what, damage) in damages {
+        for (at, writes) in [(0, 2), (1, 3), (3, 2)] {
+            let mut sender = Sender::v4();
+            let mut packets = [(); 4].map(|()| sender.packet(MSS, Flags(0)));
+            damage(&mut packets[at]);
+            assert_eq!(carried_of_others(&packets), (writes, packets.to_vec()), "{what} of {at}");
+        }
     }
 }
 
@@ -214,9 +251,22 @@ fn a_checksum_that_the_kernel_has_left_is_completed() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Send { who: usize, len: usize, flags: u16 },
-    Skip { who: usize, octets: u32 },
-    Tick { who: usize },
+    Send {
+        who: usize,
+        len: usize,
+        flags: u16,
+    },
+    Skip {
+        who: usize,
+        octets: u32,
+    },
+    Tick {
+        who: usize,
+    },
+    /// A bit of the last packet.
+    Damage {
+        bit: prop::sample::Index,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -230,23 +280,50 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn step_on_the_way() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => step(),
+        1 => any::<prop::sample::Index>().prop_map(|bit| Step::Damage { bit }),
+    ]
+}
+
+fn packets_of(steps: Vec<Step>) -> Vec<Vec<u8>> {
+    let mut senders = [Sender::v4(), Sender::v6()];
+    let mut packets: Vec<Vec<u8>> = Vec::new();
+    for step in steps {
+        match step {
+            Step::Send { who, len, flags } => packets.push(senders[who].packet(len, Flags(flags))),
+            Step::Skip { who, octets } => {
+                let seq = &mut senders[who].header.seq;
+                *seq = Seq(seq.0.wrapping_add(octets));
+            }
+            Step::Tick { who } => *senders[who].options.last_mut().unwrap() ^= 1,
+            Step::Damage { bit } => {
+                if let Some(packet) = packets.last_mut() {
+                    let bit = bit.index(8 * packet.len());
+                    packet[bit / 8] ^= 1 << (bit % 8);
+                }
+            }
+        }
+    }
+    packets
+}
+
 proptest! {
     #[test]
     fn whatever_two_connections_send_comes_out_as_it_was(steps in prop::collection::vec(step(), 1..120)) {
-        let mut senders = [Sender::v4(), Sender::v6()];
-        let mut packets = Vec::new();
-        for step in steps {
-            match step {
-                Step::Send { who, len, flags } => packets.push(senders[who].packet(len, Flags(flags))),
-                Step::Skip { who, octets } => {
-                    let seq = &mut senders[who].header.seq;
-                    *seq = Seq(seq.0.wrapping_add(octets));
-                }
-                Step::Tick { who } => *senders[who].options.last_mut().unwrap() ^= 1,
-            }
-        }
+        let packets = packets_of(steps);
         prop_assume!(!packets.is_empty());
         prop_assert_eq!(carried(&packets).1, packets);
+    }
+
+    #[test]
+    fn whatever_others_send_comes_out_as_it_was_damaged_or_not(
+        steps in prop::collection::vec(step_on_the_way(), 1..120)
+    ) {
+        let packets = packets_of(steps);
+        prop_assume!(!packets.is_empty());
+        prop_assert_eq!(carried_of_others(&packets).1, packets);
     }
 
     /// Whatever a device hands over: no panic, and an end.

@@ -1,24 +1,28 @@
-//! The open file behind a device: of the crate `tun-tap`, or, with offload, of our own.
+//! The open file behind a device: opened by the crate `tun-tap`, or, with offload, here.
 
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use tun_tap::{Iface, Mode};
 
 use crate::offload::{Header, MOST};
 
-/// With offload each packet has a [`Header`] in front.
 #[derive(Debug)]
-pub(super) enum Device {
-    Plain(Iface),
-    /// `tun-tap` opens no device with IFF_VNET_HDR, and the kernel takes that flag with the name only.
-    Offload {
-        file: File,
-        name: String,
-    },
+pub(super) struct Device {
+    file: File,
+    name: String,
+    framing: Framing,
+}
+
+/// What is in front of each packet that is read or written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Framing {
+    Nothing,
+    /// With offload: a [`Header`].
+    Header,
 }
 
 mod ioctl {
@@ -35,8 +39,12 @@ impl Device {
         if !offload {
             let iface = Iface::without_packet_info(name, Mode::Tun)?;
             iface.set_non_blocking()?;
-            return Ok(Self::Plain(iface));
+            let name = iface.name().to_owned();
+            // SAFETY: `iface` gives up the descriptor, which is open and nobody else's.
+            let file = unsafe { File::from_raw_fd(iface.into_raw_fd()) };
+            return Ok(Self { file, name, framing: Framing::Nothing });
         }
+        // `tun-tap` opens no device with IFF_VNET_HDR, and the kernel takes that flag with the name only.
         let mut file = OpenOptions::new();
         let file = file.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         // SAFETY: all-zero octets are a valid `ifreq`.
@@ -50,26 +58,23 @@ impl Device {
         unsafe { ioctl::tun_set_iff(file.as_raw_fd(), &raw const request) }?;
         // SAFETY: the kernel has written a name that ends with a zero.
         let name = unsafe { CStr::from_ptr(request.ifr_name.as_ptr()) }.to_string_lossy().into_owned();
-        Ok(Self::Offload { file, name })
+        Ok(Self { file, name, framing: Framing::Header })
     }
 
     pub(super) fn name(&self) -> &str {
-        match self {
-            Self::Plain(iface) => iface.name(),
-            Self::Offload { name, .. } => name,
-        }
+        &self.name
     }
 
     pub(super) fn offloads(&self) -> bool {
-        matches!(self, Self::Offload { .. })
+        self.framing == Framing::Header
     }
 
     /// Says what the kernel may leave to us. A persistent device remembers what it was told before: then it would hand
     /// packets larger than its MTU to who does not expect them.
     pub(super) fn set_offload(&self) -> io::Result<()> {
-        let wanted = match self {
-            Self::Plain(_) => 0,
-            Self::Offload { .. } => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
+        let wanted = match self.framing {
+            Framing::Nothing => 0,
+            Framing::Header => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
         };
         // SAFETY: TUNSETOFFLOAD takes its flags by value; no memory is passed.
         unsafe { ioctl::tun_set_offload(self.as_fd().as_raw_fd(), u64::from(wanted)) }?;
@@ -78,30 +83,36 @@ impl Device {
 
     /// Without offload a packet has no header, and is whole.
     pub(super) fn read(&self, packet: &mut [u8]) -> io::Result<(Header, usize)> {
-        match self {
-            Self::Plain(iface) => Ok((Header::Whole, iface.recv(packet)?)),
-            Self::Offload { file, .. } => {
+        match self.framing {
+            Framing::Nothing => Ok((Header::Whole, (&self.file).read(packet)?)),
+            Framing::Header => {
                 let mut header = [0; Header::LEN];
                 let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(packet)];
-                let len = (&*file).read_vectored(&mut parts)?;
+                let len = (&self.file).read_vectored(&mut parts)?;
                 let header = Header::from_bytes(header).map_err(io::Error::other)?;
                 Ok((header, len.saturating_sub(Header::LEN)))
             }
         }
     }
 
+    /// Reads a packet of a device without offload into two parts, the second of which gets what the first has no room
+    /// for.
+    pub(super) fn read_apart(&self, packet: &mut [u8], rest: &mut [u8]) -> io::Result<usize> {
+        (&self.file).read_vectored(&mut [IoSliceMut::new(packet), IoSliceMut::new(rest)])
+    }
+
     /// A packet of so many parts, and no more than [`MOST`].
     pub(super) fn write<'a>(&self, header: Header, parts: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
         let mut parts = parts.take(MOST);
-        match self {
-            Self::Plain(iface) if header == Header::Whole => {
-                iface.send(parts.next().unwrap_or_default()).map(drop)
+        match self.framing {
+            Framing::Nothing if header == Header::Whole => {
+                (&self.file).write(parts.next().unwrap_or_default()).map(drop)
             }
-            Self::Plain(_) => Err(io::Error::new(
+            Framing::Nothing => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "several packets in one, for a device that was opened without offload",
             )),
-            Self::Offload { file, .. } => {
+            Framing::Header => {
                 let header = header.to_bytes();
                 let mut slices = [IoSlice::new(&[]); MOST + 1];
                 slices[0] = IoSlice::new(&header);
@@ -110,7 +121,7 @@ impl Device {
                     slices[count] = IoSlice::new(part);
                     count += 1;
                 }
-                (&*file).write_vectored(&slices[..count]).map(drop)
+                (&self.file).write_vectored(&slices[..count]).map(drop)
             }
         }
     }
@@ -118,10 +129,6 @@ impl Device {
 
 impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            // SAFETY: the descriptor is open as long as `iface`, which the returned lifetime borrows.
-            Self::Plain(iface) => unsafe { BorrowedFd::borrow_raw(iface.as_raw_fd()) },
-            Self::Offload { file, .. } => file.as_fd(),
-        }
+        self.file.as_fd()
     }
 }
