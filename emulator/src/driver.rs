@@ -4,6 +4,7 @@
 //! when it was read. So one packet's lateness does not add to the next one's.
 
 mod endpoint;
+mod memory;
 #[cfg(test)]
 mod tests;
 
@@ -12,11 +13,13 @@ use std::ops::ControlFlow;
 
 use airwire::time::Instant;
 
+use self::endpoint::{Departure, Shared};
 pub use self::endpoint::{Endpoint, Traffic};
+use self::memory::Memory;
 use crate::lateness::Lateness;
 use crate::machine::{Machine, Port, catch_up, drain};
 use crate::output::OutputError;
-use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
+use crate::reactor::{Interest, Reactor, Token, Wakeup};
 
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
@@ -123,23 +126,10 @@ pub fn run<M: Machine>(
     result.map(|()| lateness)
 }
 
-/// Memory that is used again.
-struct Scratch {
-    /// For reads.
-    buffer: Vec<u8>,
-    /// Packets that have left.
-    done_with: Vec<Vec<u8>>,
-}
-
-/// The most packets whose memory is kept.
-const KEPT: usize = 256;
-
 /// Where packets leave the machine.
 struct Exits<'a> {
-    clock: Clock,
     endpoints: &'a mut [Endpoint],
-    lateness: &'a mut Lateness,
-    scratch: Scratch,
+    shared: Shared<'a>,
     /// The first failure. It is kept until the machine has handed out everything, which cannot be interrupted.
     failed: Result<(), DriverError>,
 }
@@ -153,9 +143,9 @@ fn serve<M: Machine>(
     lateness: &mut Lateness,
 ) -> Result<(), DriverError> {
     let clock = reactor.clock();
-    let scratch = Scratch { buffer: vec![0; MAX_PACKET], done_with: Vec::new() };
-    let mut exits = Exits { clock, endpoints, lateness, scratch, failed: Ok(()) };
-    let (mut readable, mut ready) = (Vec::new(), Vec::new());
+    let memory = Memory::new(endpoints.iter().map(Endpoint::mtu).max().unwrap_or_default());
+    let mut exits = Exits { endpoints, shared: Shared { clock, lateness, memory }, failed: Ok(()) };
+    let (mut readable, mut ready, mut arrived) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         if until.is_some_and(|until| until <= clock.now()) {
             return Ok(());
@@ -174,23 +164,32 @@ fn serve<M: Machine>(
         }
         // Deadlines before the packets that came after them.
         exits.catch_up(machine, clock.now());
+        exits.write_out();
         for index in &readable {
             for _ in 0..BATCH {
                 let now = clock.now();
-                let Some(packet) = exits.endpoints[*index].recv(now, &mut exits.scratch)? else { break };
-                exits.catch_up(machine, now);
-                machine.handle_packet(now, Port(*index), packet);
-                exits.drain(machine, now);
+                if !exits.endpoints[*index].read(now, &mut exits.shared.memory, &mut arrived)? {
+                    break;
+                }
+                for packet in arrived.drain(..) {
+                    exits.catch_up(machine, now);
+                    machine.handle_packet(now, Port(*index), packet);
+                    exits.drain(machine, now);
+                }
+                exits.write_out();
             }
         }
         // An observer may change the machine, which must have handled everything up to now.
         let now = clock.now();
         exits.catch_up(machine, now);
+        exits.write_out();
         exits.failure()?;
-        let Exits { endpoints, lateness, .. } = &exits;
+        let Exits { endpoints, shared, .. } = &exits;
+        let lateness = &*shared.lateness;
         let round = Round { now, machine, reactor, ready: &ready, endpoints, lateness, stopping };
         let verdict = observer.after(round)?;
         exits.drain(machine, now);
+        exits.write_out();
         exits.failure()?;
         if stopping || verdict.is_break() {
             return Ok(());
@@ -200,23 +199,28 @@ fn serve<M: Machine>(
 
 impl Exits<'_> {
     fn catch_up(&mut self, machine: &mut impl Machine, now: Instant) {
-        catch_up(machine, now, |ideal, port, packet| {
-            let now = self.clock.now();
-            self.lateness.record(now - ideal);
-            self.send(now, port, packet);
+        catch_up(machine, now, |due, port, packet| {
+            let departure = Departure { at: self.shared.clock.now(), due: Some(due) };
+            self.send(departure, port, packet);
         });
     }
 
     fn drain(&mut self, machine: &mut impl Machine, now: Instant) {
-        drain(machine, now, |_, port, packet| self.send(now, port, packet));
+        drain(machine, now, |_, port, packet| self.send(Departure { at: now, due: None }, port, packet));
     }
 
-    fn send(&mut self, at: Instant, Port(index): Port, packet: Vec<u8>) {
+    fn send(&mut self, departure: Departure, Port(index): Port, packet: Vec<u8>) {
         if self.failed.is_ok() {
-            self.failed = self.endpoints[index].send(at, &packet);
+            self.failed = self.endpoints[index].send(departure, packet, &mut self.shared);
         }
-        if self.scratch.done_with.len() < KEPT {
-            self.scratch.done_with.push(packet);
+    }
+
+    /// Writes what devices with offload have kept back to join it.
+    fn write_out(&mut self) {
+        for endpoint in &mut *self.endpoints {
+            if self.failed.is_ok() {
+                self.failed = endpoint.write_out(&mut self.shared);
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::device::{self, DeviceSummary};
+use super::device::{self, DeviceArgs, DeviceSummary};
 use super::say;
 
 const EXAMPLES: &str = "\
@@ -68,6 +68,8 @@ pub(crate) struct Bridge {
     #[arg(long, value_name = "FILE", help_heading = "Mobile side")]
     pcap_mobile: Option<PathBuf>,
 
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Largest packet in bytes, on both sides
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
     mtu: u16,
@@ -91,7 +93,7 @@ impl Bridge {
         let capture =
             |path: &Option<_>| path.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose();
         let endpoint = |config: &TunConfig, pcap| -> anyhow::Result<Endpoint> {
-            Ok(Endpoint::new(Tun::open(config)?, capture(pcap)?))
+            Ok(Endpoint::new(Tun::open(&self.device.applied_to(config))?, capture(pcap)?))
         };
         let mut endpoints =
             [endpoint(&self.fixed(), &self.pcap_fixed)?, endpoint(&self.mobile(), &self.pcap_mobile)?];
@@ -164,7 +166,7 @@ fn table(summary: &Summary) -> String {
         "dropped"
     );
     for (name, side) in [("fixed", &summary.fixed), ("mobile", &summary.mobile)] {
-        let Traffic { sent_packets, sent_bytes, received_packets, received_bytes, refused_packets } =
+        let Traffic { sent_packets, sent_bytes, received_packets, received_bytes, refused_packets, .. } =
             side.traffic;
         table += &format!(
             "{name:<7} {:<15} {sent_packets:>12} {sent_bytes:>15} {received_packets:>12} {received_bytes:>15}  \

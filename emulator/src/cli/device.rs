@@ -3,9 +3,31 @@
 use airlink::driver::{Endpoint, Traffic};
 use airlink::prefix::Prefix;
 use airlink::tun::TunConfig;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::failure;
+
+/// How both devices are opened.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct DeviceArgs {
+    /// Segments that follow each other cross the device in one piece, which is faster. The link still treats each packet
+    /// by itself, and its captures show each; but tcpdump at a device shows the pieces, not what is on the wire
+    #[arg(long, value_name = "WHETHER", value_enum, default_value_t = Offload::Off, help_heading = "Devices")]
+    offload: Offload,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Offload {
+    On,
+    Off,
+}
+
+impl DeviceArgs {
+    pub(super) fn applied_to(self, config: &TunConfig) -> TunConfig {
+        TunConfig { offload: self.offload == Offload::On, ..config.clone() }
+    }
+}
 
 #[derive(Serialize)]
 pub(super) struct DeviceSummary {

@@ -23,7 +23,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::device::{self, DeviceSummary};
+use super::device::{self, DeviceArgs, DeviceSummary};
 use super::log::Log;
 use super::say;
 
@@ -64,6 +64,8 @@ impl ScenarioArgs {
 pub(super) struct LinkArgs {
     #[command(flatten)]
     what: ScenarioArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
 
     /// Write what crosses the fixed side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -157,7 +159,7 @@ impl Session {
         let control = Control::listen(address, inside, CONTROL, &mut reactor)?;
         let endpoint = |config: &TunConfig, pcap: &Option<PathBuf>| -> anyhow::Result<Endpoint> {
             let capture = pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
-            Ok(Endpoint::new(Tun::open(config)?, capture))
+            Ok(Endpoint::new(Tun::open(&link.device.applied_to(config))?, capture))
         };
         let endpoints = [endpoint(fixed, &link.pcap_fixed)?, endpoint(mobile, &link.pcap_mobile)?];
         let run = views::RunInfo {

@@ -1,13 +1,18 @@
 //! A TUN device where packets go in and out of a machine, and what went through it.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airwire::time::Instant;
 use serde::Serialize;
 
-use super::{DriverError, Scratch, is_refusal};
+use super::memory::Memory;
+use super::{DriverError, MAX_PACKET, is_refusal};
 use crate::capture::Capture;
+use crate::lateness::Lateness;
+use crate::offload::{Batch, Pieces};
 use crate::output::OutputError;
+use crate::reactor::Clock;
 use crate::tun::{DeviceError, Tun};
 
 /// A TUN device at one of the machine's ports: the endpoint at index `i` is port `i`.
@@ -15,6 +20,27 @@ pub struct Endpoint {
     tun: Tun,
     tap: Option<Capture>,
     traffic: Traffic,
+    /// With offload: what was read, to be cut into packets.
+    arriving: Option<Pieces>,
+    /// What leaves in the next write.
+    leaving: Batch,
+    /// For when that was due; a packet that leaves as it comes was not.
+    due: Vec<Instant>,
+}
+
+/// What all devices share.
+pub(super) struct Shared<'a> {
+    pub(super) clock: Clock,
+    pub(super) lateness: &'a mut Lateness,
+    pub(super) memory: Memory,
+}
+
+/// When a packet leaves, and when it should have.
+#[derive(Clone, Copy)]
+pub(super) struct Departure {
+    pub(super) at: Instant,
+    /// `None`: it leaves as it came.
+    pub(super) due: Option<Instant>,
 }
 
 /// What went through a device. The kernel behind it has sent and received these.
@@ -30,12 +56,19 @@ pub struct Traffic {
     pub received_bytes: u64,
     /// Packets that the kernel refused; [`is_refusal`] says why it may.
     pub refused_packets: u64,
+    /// Reads that brought packets: with offload one may bring many.
+    pub reads: u64,
+    /// Writes of packets: with offload one may take many.
+    pub writes: u64,
 }
 
 impl Endpoint {
-    /// `tap` gets every packet that crosses the device, in either direction.
+    /// `tap` gets every packet that crosses the device, in either direction. If the device was opened with offload, each
+    /// is still a packet by itself, for the machine and for `tap`.
     pub fn new(tun: Tun, tap: Option<Capture>) -> Self {
-        Self { tun, tap, traffic: Traffic::default() }
+        let arriving = tun.offloads().then(|| Pieces::new(MAX_PACKET));
+        let leaving = tun.batch_of_others();
+        Self { tun, tap, traffic: Traffic::default(), arriving, leaving, due: Vec::new() }
     }
 
     /// The interface's name.
@@ -53,38 +86,97 @@ impl Endpoint {
         self.tun.kernel_drops()
     }
 
-    /// The next packet, in memory that is used again if there is some. `None`: there is none to read.
-    pub(super) fn recv(
-        &mut self,
-        at: Instant,
-        scratch: &mut Scratch,
-    ) -> Result<Option<Vec<u8>>, DriverError> {
-        let len =
-            self.tun.recv(&mut scratch.buffer).map_err(|source| DriverError::device(self.name(), source))?;
-        let Some(len) = len else { return Ok(None) };
-        let mut packet = scratch.done_with.pop().unwrap_or_default();
-        packet.clear();
-        packet.extend_from_slice(&scratch.buffer[..len]);
-        self.traffic.sent_packets += 1;
-        self.traffic.sent_bytes += len as u64;
-        self.capture(at, &packet)?;
-        Ok(Some(packet))
+    /// The largest packet that is expected.
+    pub(super) fn mtu(&self) -> usize {
+        self.tun.mtu()
     }
 
-    pub(super) fn send(&mut self, at: Instant, packet: &[u8]) -> Result<(), DriverError> {
-        self.capture(at, packet)?;
-        match self.tun.send(packet) {
+    /// Reads once, and appends the packets that this brings. `false`: there are none to read.
+    pub(super) fn read(
+        &mut self,
+        at: Instant,
+        memory: &mut Memory,
+        packets: &mut Vec<Vec<u8>>,
+    ) -> Result<bool, DriverError> {
+        let before = packets.len();
+        let read = match &mut self.arriving {
+            None => memory.read(&self.tun).map(|packet| packets.extend(packet)),
+            Some(pieces) => self.tun.fill(pieces).map(|filled| {
+                if filled {
+                    packets.extend(std::iter::from_fn(|| memory.cut(pieces)));
+                }
+            }),
+        };
+        read.map_err(|source| self.failed(source))?;
+        for packet in &packets[before..] {
+            self.traffic.sent_packets += 1;
+            self.traffic.sent_bytes += packet.len() as u64;
+            self.capture(at, packet)?;
+        }
+        let some = packets.len() > before;
+        self.traffic.reads += u64::from(some);
+        Ok(some)
+    }
+
+    /// Writes the packet, or with offload keeps it until [`Self::write_out`], which has to come before anybody waits.
+    pub(super) fn send(
+        &mut self,
+        departure: Departure,
+        mut packet: Vec<u8>,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), DriverError> {
+        self.capture(departure.at, &packet)?;
+        if self.leaving.joins() {
+            if !self.leaving.join(&mut packet) {
+                self.write_out(shared)?;
+                // Where nothing waits, any packet is taken.
+                self.leaving.join(&mut packet);
+            }
+            self.due.extend(departure.due);
+        } else {
+            if let Some(due) = departure.due {
+                shared.lateness.record(departure.at - due);
+            }
+            let result = self.tun.send(&packet);
+            self.written(result, 1, packet.len())?;
+        }
+        shared.memory.put(packet);
+        Ok(())
+    }
+
+    /// Writes what was kept.
+    pub(super) fn write_out(&mut self, shared: &mut Shared<'_>) -> Result<(), DriverError> {
+        if self.leaving.count() == 0 {
+            return Ok(());
+        }
+        let now = shared.clock.now();
+        for due in self.due.drain(..) {
+            shared.lateness.record(now - due);
+        }
+        let (count, octets) = (self.leaving.count(), self.leaving.octets());
+        let result = self.tun.send_batch(&mut self.leaving);
+        self.leaving.clear();
+        self.written(result, count, octets)
+    }
+
+    fn written(&mut self, result: io::Result<()>, packets: usize, octets: usize) -> Result<(), DriverError> {
+        self.traffic.writes += 1;
+        match result {
             Ok(()) => {
-                self.traffic.received_packets += 1;
-                self.traffic.received_bytes += packet.len() as u64;
+                self.traffic.received_packets += packets as u64;
+                self.traffic.received_bytes += octets as u64;
                 Ok(())
             }
             Err(error) if is_refusal(&error) => {
-                self.traffic.refused_packets += 1;
+                self.traffic.refused_packets += packets as u64;
                 Ok(())
             }
-            Err(source) => Err(DriverError::device(self.name(), source)),
+            Err(source) => Err(self.failed(source)),
         }
+    }
+
+    fn failed(&self, source: io::Error) -> DriverError {
+        DriverError::device(self.name(), source)
     }
 
     fn capture(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {

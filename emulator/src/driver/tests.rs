@@ -7,6 +7,7 @@ use airwire::time::Duration;
 
 use super::*;
 use crate::netns::Namespace;
+use crate::reactor::Clock;
 use crate::tun::{Tun, TunConfig};
 
 /// What comes in by one port leaves by the other, later.
