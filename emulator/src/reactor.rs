@@ -127,7 +127,8 @@ impl Reactor {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer =
             TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
-        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
+        // Edge-triggered: it is reported once each time that it has ended, and nobody has to read it.
+        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
         Ok(Self {
             clock,
             epoll,
@@ -203,11 +204,8 @@ impl Reactor {
         self.events.clear();
         for event in &self.buffer[..ready] {
             match event.data() {
-                TIMER => {
-                    // This empties the descriptor. Whether the deadline has come, the clock says below.
-                    let _ = self.timer.wait();
-                    self.armed = None;
-                }
+                // Whether the deadline has come, the clock says below.
+                TIMER => self.armed = None,
                 SIGNALS => {
                     while let Some(Some(_)) = self.signals.as_ref().map(|fd| fd.read_signal()).transpose()? {}
                     self.events.push(Wakeup::Stop);
@@ -246,8 +244,6 @@ impl Reactor {
             if self.spin.is_zero() || !only_timer {
                 return Ok(ready);
             }
-            // This empties the descriptor.
-            let _ = self.timer.wait();
             self.armed = None;
         }
         loop {
@@ -317,6 +313,26 @@ mod tests {
         let later = soon + Duration::from_millis(10);
         while reactor.wait(Some(later)).unwrap().is_empty() {}
         assert!(reactor.clock().now() >= later);
+    }
+
+    #[test]
+    fn a_timer_that_has_ended_wakes_nobody_again() {
+        let mut reactor = reactor();
+        let clock = reactor.clock();
+        for _ in 0..3 {
+            let deadline = clock.now() + Duration::from_millis(1);
+            while reactor.wait(Some(deadline)).unwrap().is_empty() {}
+            let (mut a, b) = UnixStream::pair().unwrap();
+            reactor.register(&b, Token(7), Interest::Read).unwrap();
+            let late = std::thread::spawn(move || {
+                let mut other = Reactor::new(clock).unwrap();
+                while other.wait(Some(deadline + Duration::from_millis(20))).unwrap().is_empty() {}
+                a.write_all(b"x").unwrap();
+            });
+            assert_eq!(reactor.wait(None).unwrap(), [Wakeup::Readable(Token(7))]);
+            late.join().unwrap();
+            reactor.deregister(&b, Token(7)).unwrap();
+        }
     }
 
     #[test]
