@@ -145,16 +145,20 @@ fn serve<M: Machine>(
     let clock = reactor.clock();
     let memory = Memory::new(endpoints.iter().map(Endpoint::mtu).max().unwrap_or_default());
     let mut exits = Exits { endpoints, shared: Shared { clock, lateness, memory }, failed: Ok(()) };
-    let (mut readable, mut ready, mut arrived) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut readable, mut ready) = (Vec::new(), Vec::new());
+    // A device has more than its turn has taken: then nothing is to be waited for.
+    let mut more = false;
     loop {
         if until.is_some_and(|until| until <= clock.now()) {
             return Ok(());
         }
         let deadlines = [machine.next_deadline(), until, observer.next_deadline()];
+        let wait_until = if more { Some(Instant::ZERO) } else { deadlines.into_iter().flatten().min() };
+        more = false;
         readable.clear();
         ready.clear();
         let mut stopping = false;
-        for event in reactor.wait(deadlines.into_iter().flatten().min())? {
+        for event in reactor.wait(wait_until)? {
             match event {
                 Wakeup::Stop => stopping = true,
                 Wakeup::Readable(token) if *token < OBSERVERS_OWN => readable.push(token.0 as usize),
@@ -166,18 +170,23 @@ fn serve<M: Machine>(
         exits.catch_up(machine, clock.now());
         exits.write_out();
         for index in &readable {
-            for _ in 0..BATCH {
+            let mut taken = 0;
+            while taken < BATCH {
                 let now = clock.now();
-                if !exits.endpoints[*index].read(now, &mut exits.shared.memory, &mut arrived)? {
+                let mut arrived = exits.endpoints[*index].read(now, &mut exits.shared.memory)?;
+                if arrived.is_none() {
                     break;
                 }
-                for packet in arrived.drain(..) {
+                while let Some(packet) = arrived {
                     exits.catch_up(machine, now);
                     machine.handle_packet(now, Port(*index), packet);
                     exits.drain(machine, now);
+                    taken += 1;
+                    arrived = exits.endpoints[*index].next_piece(now, &mut exits.shared.memory)?;
                 }
                 exits.write_out();
             }
+            more |= taken >= BATCH;
         }
         // An observer may change the machine, which must have handled everything up to now.
         let now = clock.now();
@@ -217,7 +226,7 @@ impl Exits<'_> {
 
     /// Writes what devices with offload have kept back to join it.
     fn write_out(&mut self) {
-        for endpoint in &mut *self.endpoints {
+        for endpoint in self.endpoints.iter_mut().filter(|endpoint| endpoint.joins()) {
             if self.failed.is_ok() {
                 self.failed = endpoint.write_out(&mut self.shared);
             }

@@ -199,16 +199,6 @@ impl Tun {
         Ok(unless_none(|| self.device.read(packet))?.map(|(_, len)| len))
     }
 
-    /// The same into two parts: what the first has no room for is in the second. For a packet that is kept where it was
-    /// read to, in memory of the usual size.
-    ///
-    /// # Panics
-    /// As [`Self::recv`].
-    pub fn recv_apart(&self, packet: &mut [u8], rest: &mut [u8]) -> io::Result<Option<usize>> {
-        assert!(!self.device.offloads(), "a device with offload hands over more than packets");
-        unless_none(|| self.device.read_apart(packet, rest))
-    }
-
     /// Hands the kernel a packet. When this returns, the kernel has processed it, up to the socket that it is for.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         unless_interrupted(|| self.device.write(Header::Whole, std::iter::once(packet)))

@@ -218,7 +218,8 @@ fn what_the_link_has_damaged_is_found_by_the_kernel_behind_it() {
 fn a_run_with_offload_captures_and_counts_packets_of_the_wire() {
     let scratch = Scratch::new("offload");
     let [data, arrived, pcap] = ["data", "arrived", "packets.pcap"].map(|name| scratch.path(name));
-    fs::write(&data, (0..5_000_000_u32).map(|at| (at.wrapping_mul(at) >> 8) as u8).collect::<Vec<_>>()).unwrap();
+    fs::write(&data, (0..5_000_000_u32).map(|at| (at.wrapping_mul(at) >> 8) as u8).collect::<Vec<_>>())
+        .unwrap();
     let server = format!("socat -u FILE:{data} TCP-LISTEN:5006,reuseaddr");
     let client = format!("socat -u TCP:$AIRLINK_FIXED:5006,retry=100,interval=0.1 CREATE:{arrived}");
     let run = |offload: &str| {

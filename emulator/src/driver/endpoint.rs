@@ -91,31 +91,42 @@ impl Endpoint {
         self.tun.mtu()
     }
 
-    /// Reads once, and appends the packets that this brings. `false`: there are none to read.
-    pub(super) fn read(
+    /// Whether a packet that is sent waits for [`Self::write_out`].
+    pub(super) fn joins(&self) -> bool {
+        self.leaving.joins()
+    }
+
+    /// Reads once. The first packet that this brings; [`Self::next_piece`] has the others. `None`: there is nothing to read.
+    pub(super) fn read(&mut self, at: Instant, memory: &mut Memory) -> Result<Option<Vec<u8>>, DriverError> {
+        let read = match &mut self.arriving {
+            None => memory.read(&self.tun),
+            Some(pieces) => {
+                self.tun.fill(pieces).map(|filled| if filled { memory.cut(pieces) } else { None })
+            }
+        };
+        let Some(packet) = read.map_err(|source| self.failed(source))? else { return Ok(None) };
+        self.traffic.reads += 1;
+        self.arrived(at, &packet)?;
+        Ok(Some(packet))
+    }
+
+    /// Another packet of the last read.
+    pub(super) fn next_piece(
         &mut self,
         at: Instant,
         memory: &mut Memory,
-        packets: &mut Vec<Vec<u8>>,
-    ) -> Result<bool, DriverError> {
-        let before = packets.len();
-        let read = match &mut self.arriving {
-            None => memory.read(&self.tun).map(|packet| packets.extend(packet)),
-            Some(pieces) => self.tun.fill(pieces).map(|filled| {
-                if filled {
-                    packets.extend(std::iter::from_fn(|| memory.cut(pieces)));
-                }
-            }),
+    ) -> Result<Option<Vec<u8>>, DriverError> {
+        let Some(packet) = self.arriving.as_mut().and_then(|pieces| memory.cut(pieces)) else {
+            return Ok(None);
         };
-        read.map_err(|source| self.failed(source))?;
-        for packet in &packets[before..] {
-            self.traffic.sent_packets += 1;
-            self.traffic.sent_bytes += packet.len() as u64;
-            self.capture(at, packet)?;
-        }
-        let some = packets.len() > before;
-        self.traffic.reads += u64::from(some);
-        Ok(some)
+        self.arrived(at, &packet)?;
+        Ok(Some(packet))
+    }
+
+    fn arrived(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
+        self.traffic.sent_packets += 1;
+        self.traffic.sent_bytes += packet.len() as u64;
+        self.capture(at, packet)
     }
 
     /// Writes the packet, or with offload keeps it until [`Self::write_out`], which has to come before anybody waits.
@@ -126,7 +137,7 @@ impl Endpoint {
         shared: &mut Shared<'_>,
     ) -> Result<(), DriverError> {
         self.capture(departure.at, &packet)?;
-        if self.leaving.joins() {
+        if self.joins() {
             if !self.leaving.join(&mut packet) {
                 self.write_out(shared)?;
                 // Where nothing waits, any packet is taken.

@@ -6,50 +6,33 @@ use super::MAX_PACKET;
 use crate::offload::Pieces;
 use crate::tun::Tun;
 
-/// Large packets stay where they were read to: copying them costs as much as all else that is done with them here. Small
-/// ones are copied to where they fit, for thousands of them may wait in a queue.
+/// Small packets have places of their own, where they fit: thousands of them may wait in a queue.
 pub(super) struct Memory {
     /// Octets of the largest packet that devices are expected to hand over.
     usual: usize,
     /// Each has room for such a packet.
     large: Vec<Vec<u8>>,
     small: Vec<Vec<u8>>,
-    /// Where the next packet is read to: `usual` octets.
-    next: Vec<u8>,
-    /// What is beyond `usual` of one that is larger.
-    rest: Vec<u8>,
+    /// For reads. To read straight to a packet's place would take a second part for what is longer than usual, and with
+    /// two parts a read costs the kernel more than the copy costs here.
+    buffer: Vec<u8>,
 }
 
-/// Longer packets stay where they are.
+/// Octets of the longest packet with such a place.
 const SMALL: usize = 512;
-/// The most octets that are kept in either list.
+/// The most octets that are kept of either sort.
 const KEPT: usize = 8 << 20;
 
 impl Memory {
     pub(super) fn new(usual: usize) -> Self {
-        Self {
-            usual,
-            large: Vec::new(),
-            small: Vec::new(),
-            next: vec![0; usual],
-            rest: vec![0; MAX_PACKET.saturating_sub(usual)],
-        }
+        Self { usual, large: Vec::new(), small: Vec::new(), buffer: vec![0; MAX_PACKET] }
     }
 
     /// The next packet of a device without offload.
     pub(super) fn read(&mut self, tun: &Tun) -> io::Result<Option<Vec<u8>>> {
-        // Nothing is filled in where the last packet was a full one.
-        self.next.resize(self.usual, 0);
-        let Some(len) = tun.recv_apart(&mut self.next, &mut self.rest)? else { return Ok(None) };
-        if len <= SMALL {
-            let mut packet = self.place(len);
-            packet.extend_from_slice(&self.next[..len]);
-            return Ok(Some(packet));
-        }
-        let next = self.large.pop().unwrap_or_default();
-        let mut packet = std::mem::replace(&mut self.next, next);
-        packet.truncate(len);
-        packet.extend_from_slice(&self.rest[..len.saturating_sub(self.usual)]);
+        let Some(len) = tun.recv(&mut self.buffer)? else { return Ok(None) };
+        let mut packet = self.place(len);
+        packet.extend_from_slice(&self.buffer[..len]);
         Ok(Some(packet))
     }
 
@@ -134,6 +117,7 @@ mod tests {
         memory.put(large);
         memory.put(small);
         memory.put(Vec::new());
-        assert_eq!([memory.place(1400).as_ptr(), memory.place(60).as_ptr()], addresses);
+        let places = [memory.place(1400), memory.place(60)];
+        assert_eq!(places.each_ref().map(|place| place.as_ptr()), addresses);
     }
 }

@@ -26,8 +26,25 @@ impl Machine for Delay {
     }
 }
 
+/// Every packet that has left the machine was written before somebody looks or waits.
+struct NothingIsKept;
+
+impl Observer<Delay> for NothingIsKept {
+    fn after(&mut self, round: Round<'_, Delay>) -> Result<ControlFlow<()>, DriverError> {
+        let sum = |of: fn(Traffic) -> u64| round.endpoints.iter().map(|one| of(one.traffic())).sum::<u64>();
+        let written = sum(|traffic| traffic.received_packets + traffic.refused_packets);
+        assert_eq!(sum(|traffic| traffic.sent_packets), written + round.machine.1.len() as u64);
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
 #[test]
 fn packets_leave_in_order_and_not_before_their_deadline() {
+    in_order(false);
+    in_order(true);
+}
+
+fn in_order(offload: bool) {
     const PACKETS: usize = 5;
     let namespaces: [_; 2] = std::array::from_fn(|_| {
         Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
@@ -37,7 +54,10 @@ fn packets_leave_in_order_and_not_before_their_deadline() {
         .map(|(namespace, addr)| {
             let namespace = Some(namespace.path().to_path_buf());
             let addrs = vec![addr.parse().unwrap()];
-            Endpoint::new(Tun::open(&TunConfig { namespace, addrs, ..TunConfig::default() }).unwrap(), None)
+            Endpoint::new(
+                Tun::open(&TunConfig { namespace, addrs, offload, ..TunConfig::default() }).unwrap(),
+                None,
+            )
         })
         .collect();
     let [from, to] = ["10.0.0.1:7", "10.0.0.2:7"];
@@ -62,7 +82,8 @@ fn packets_leave_in_order_and_not_before_their_deadline() {
         }
         // Two seconds: a busy machine may not let us run for one.
         let until = sent + Duration::from_secs(2);
-        let lateness = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut ()).unwrap();
+        let lateness =
+            run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut NothingIsKept).unwrap();
         assert_eq!(lateness.packets(), PACKETS as u64);
         assert!(clock.now() >= until);
         let arrivals = arrivals.join().unwrap();
@@ -107,6 +128,11 @@ fn an_observer_finds_the_machine_where_the_clock_is() {
 
 #[test]
 fn a_packet_that_an_observer_lets_out_and_that_fails_ends_the_run() {
+    let_out_at_the_end(false);
+    let_out_at_the_end(true);
+}
+
+fn let_out_at_the_end(offload: bool) {
     /// Removes the device, and lets something out when the run's time is over: no further round finds it.
     struct Removes(Namespace, String, Instant);
     impl Observer<Delay> for Removes {
@@ -123,7 +149,8 @@ fn a_packet_that_an_observer_lets_out_and_that_fails_ends_the_run() {
     }
     let namespace =
         Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"));
-    let config = TunConfig { namespace: Some(namespace.path().to_path_buf()), ..TunConfig::default() };
+    let config =
+        TunConfig { namespace: Some(namespace.path().to_path_buf()), offload, ..TunConfig::default() };
     let mut endpoints = [Endpoint::new(Tun::open(&config).unwrap(), None)];
     let mut reactor = Reactor::new(Clock::start()).unwrap();
     let until = reactor.clock().now() + Duration::from_millis(200);

@@ -117,17 +117,20 @@ fn segments_that_follow_each_other_are_one_write() {
 /// A device would write the checksum that the damaged packet should have, and nobody would find the damage.
 #[test]
 fn what_was_damaged_on_the_way_stays_so_and_alone() {
-    type Damage = (&'static str, fn(&mut Vec<u8>));
-    let damages: [Damage; 5] = [
-        ("data", |packet| *packet.last_mut().unwrap() ^= 1),
-        ("TCP checksum", |packet| packet[20 + 16] ^= 1),
-        ("IP checksum", |packet| packet[10] ^= 1),
-        ("IP length", |packet| packet[3] ^= 1),
-        ("its end is missing", |packet| packet.truncate(1000)),
+    type Damage = (&'static str, fn() -> Sender, fn(&mut Vec<u8>));
+    let damages: [Damage; 8] = [
+        ("data", Sender::v4, |packet| *packet.last_mut().unwrap() ^= 1),
+        ("TCP checksum", Sender::v4, |packet| packet[20 + 16] ^= 1),
+        ("IP checksum", Sender::v4, |packet| packet[10] ^= 1),
+        ("IP length", Sender::v4, |packet| packet[3] ^= 1),
+        ("its end is missing", Sender::v4, |packet| packet.truncate(1000)),
+        ("data of IPv6", Sender::v6, |packet| *packet.last_mut().unwrap() ^= 1),
+        ("IPv6 length", Sender::v6, |packet| packet[5] ^= 1),
+        ("its end is missing in IPv6", Sender::v6, |packet| packet.truncate(1000)),
     ];
-    for (what, damage) in damages {
+    for (what, sender, damage) in damages {
         for (at, writes) in [(0, 2), (1, 3), (3, 2)] {
-            let mut sender = Sender::v4();
+            let mut sender = sender();
             let mut packets = [(); 4].map(|()| sender.packet(MSS, Flags(0)));
             damage(&mut packets[at]);
             assert_eq!(carried_of_others(&packets), (writes, packets.to_vec()), "{what} of {at}");

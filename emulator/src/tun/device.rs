@@ -95,12 +95,6 @@ impl Device {
         }
     }
 
-    /// Reads a packet of a device without offload into two parts, the second of which gets what the first has no room
-    /// for.
-    pub(super) fn read_apart(&self, packet: &mut [u8], rest: &mut [u8]) -> io::Result<usize> {
-        (&self.file).read_vectored(&mut [IoSliceMut::new(packet), IoSliceMut::new(rest)])
-    }
-
     /// A packet of so many parts, and no more than [`MOST`].
     pub(super) fn write<'a>(&self, header: Header, parts: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
         let mut parts = parts.take(MOST);
