@@ -116,6 +116,7 @@ bench:
 	AIRTCP_PROGRAMS=$(TARGET)/release $(CARGO) bench --locked -p airtcp-benches --bench analyze $(RUNNER) -- real 3000 9
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
+	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER) -- lateness
 
 ## Both programs, their man pages and shell completions, and the plug-in for Wireshark.
 install:

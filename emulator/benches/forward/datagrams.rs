@@ -1,98 +1,67 @@
-//! How many packets per second a path forwards, beside a bare loop that copies from one device to another.
-//!
-//! Both run in every round, in turn, so that what else the machine does hits both; each between devices of its own,
-//! in one thread, fed by another thread with UDP datagrams. Where other programs share the processors, the rate is
-//! what they leave over; the processor time per packet says more then.
-//!
-//! Needs root and two cores: `cargo bench -p airlink --bench forward [-- ROUNDS SECONDS]`.
+//! How many UDP datagrams per second go from one device to the other in one thread, another one feeding it.
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use airlink::driver::{self, Endpoint, Observer};
-use airlink::machine::{Crossover, Machine};
-use airlink::netns::Anonymous;
-use airlink::reactor::{Clock, Interest, Reactor, Token};
-use airlink::scenario::Scenario;
-use airlink::stage::Recording;
-use airlink::tun::{Tun, TunConfig};
+use airlink::reactor::{Interest, Reactor, Token};
+use airlink::tun::Tun;
 use airwire::time::{Duration, Instant};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, connect, send, setsockopt, socket, sockopt,
 };
-use nix::time::{ClockId, clock_gettime};
+use nix::time::ClockId;
 
-const MTU: u16 = 1500;
+use super::{Asked, Between, MTU, cpu_time, device, namespaces, reactor, shown, spread, wire};
+
 const BATCH: usize = 64;
 /// What is sent there leaves by the first device; behind the second nobody forwards it.
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 
-/// A queue, a wire that is faster than any device here, and losses.
-const CHAIN: &str = r#"
-schema = 1
-description = "queue, wire, loss"
-[[stage]]
-kind = "link"
-name = "wire"
-both = { rate = "100Gbit", delay = "0ms", queue = { packets = 1000 } }
-[[stage]]
-kind = "loss"
-name = "loss"
-both = { model = "uniform", per = "0.1%" }
-"#;
+const LOSS: &str =
+    "[[stage]]\nkind = \"loss\"\nname = \"loss\"\nboth = { model = \"uniform\", per = \"0.1%\" }\n";
 
-/// The same with a propagation delay, so that every packet is held and has a deadline.
-const DELAY: &str = r#"
-schema = 1
-description = "queue, wire with a delay, loss"
-[[stage]]
-kind = "link"
-name = "wire"
-both = { rate = "100Gbit", delay = "5ms", queue = { packets = 1000 } }
-[[stage]]
-kind = "loss"
-name = "loss"
-both = { model = "uniform", per = "0.1%" }
-"#;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Yardstick {
+/// What forwards.
+enum Forwarder {
     BareCopy,
-    Crossover,
-    Chain,
-    Delay,
+    /// The same, and each packet is kept for so long: what a delay costs by itself.
+    BareDelay(Duration),
+    Airlink(Between),
 }
 
-const YARDSTICKS: [Yardstick; 4] =
-    [Yardstick::BareCopy, Yardstick::Crossover, Yardstick::Chain, Yardstick::Delay];
-
-fn main() {
-    let mut numbers = std::env::args().skip(1).filter_map(|text| text.parse::<f64>().ok());
-    let rounds = numbers.next().unwrap_or(11.0) as usize;
-    let seconds = Duration::from_secs_f64(numbers.next().unwrap_or(1.0));
-    let mut samples = vec![Vec::new(); YARDSTICKS.len()];
-    for round in 1..=rounds {
-        for (yardstick, samples) in YARDSTICKS.into_iter().zip(&mut samples) {
-            let sample = yardstick.run(seconds);
-            eprintln!("round {round}: {:<10} {sample:.0?}", format!("{yardstick:?}"));
+pub(super) fn run(asked: &Asked) {
+    let chain = |delay| Forwarder::Airlink(Between::Scenario(wire(delay) + LOSS));
+    let mut rows = vec![
+        ("bare copy", Forwarder::BareCopy),
+        ("bare copy, after 5 ms", Forwarder::BareDelay(Duration::from_millis(5))),
+        ("nothing between", Forwarder::Airlink(Between::Nothing)),
+        ("queue + wire + loss", chain("0ms")),
+        ("the same with a delay of 5 ms", chain("5ms")),
+    ];
+    rows.retain(|(name, _)| asked.is_wanted(name));
+    let mut samples = vec![Vec::new(); rows.len()];
+    for round in 1..=asked.rounds {
+        for ((name, forwarder), samples) in rows.iter().zip(&mut samples) {
+            let sample = forwarder.run(asked);
+            eprintln!("round {round}: {name:<30} {sample:.0?}");
             samples.push(sample);
         }
     }
-    let bare: Vec<Sample> = samples[0].clone();
+    let Some(first) = samples.first().cloned() else { return };
+    let against = rows[0].0;
     println!(
-        "{:<10} {:>11} {:>20}   {:>12} {:>20}",
-        "", "kpackets/s", "of the bare copy", "ns of CPU", "of the bare copy"
+        "{:<30} {:>11} {:>24}   {:>12} {:>24}",
+        "datagrams", "kpackets/s", against, "ns of CPU", against
     );
-    for (yardstick, samples) in YARDSTICKS.into_iter().zip(samples) {
+    for ((name, _), samples) in rows.iter().zip(samples) {
         let median = |of: fn(&Sample) -> f64| spread(samples.iter().map(of).collect())[1];
         let ratio = |of: fn(&Sample) -> f64| {
-            let ratios = samples.iter().zip(&bare).map(|(sample, bare)| of(sample) / of(bare));
-            spread(ratios.collect()).map(|ratio| format!("{ratio:>6.2}")).concat()
+            let ratios = samples.iter().zip(&first).map(|(sample, first)| of(sample) / of(first));
+            shown(spread(ratios.collect()))
         };
         println!(
-            "{:<10} {:>11.0} {:>20}   {:>12.0} {:>20}",
-            format!("{yardstick:?}"),
+            "{name:<30} {:>11.0} {:>24}   {:>12.0} {:>24}",
             median(|sample| sample.per_second / 1e3),
             ratio(|sample| sample.per_second),
             median(|sample| sample.cpu_ns),
@@ -107,66 +76,45 @@ struct Sample {
     per_second: f64,
     /// Processor time of the forwarding thread per packet.
     cpu_ns: f64,
+    #[expect(dead_code, reason = "it is printed: for who divides what perf has counted by it")]
+    packets: u64,
 }
 
-fn cpu_time() -> f64 {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("every Linux has it");
-    now.tv_sec() as f64 * 1e9 + now.tv_nsec() as f64
-}
-
-/// Smallest, median, largest.
-fn spread(mut values: Vec<f64>) -> [f64; 3] {
-    values.sort_by(f64::total_cmp);
-    [values[0], values[values.len() / 2], values[values.len() - 1]]
-}
-
-impl Yardstick {
-    fn run(self, seconds: Duration) -> Sample {
-        let namespaces: [Anonymous; 2] =
-            std::array::from_fn(|_| Anonymous::create().expect("this needs root"));
-        let device = |namespace: &Anonymous, addr: &str, routes: &[&str]| {
-            Tun::open(&TunConfig {
-                namespace: Some(namespace.path()),
-                addrs: vec![addr.parse().expect("an address")],
-                routes: routes.iter().map(|route| route.parse().expect("a network")).collect(),
-                mtu: MTU,
-                ..TunConfig::default()
-            })
-            .expect("this needs root and /dev/net/tun")
-        };
-        let from = device(&namespaces[0], "10.9.0.1/24", &["10.99.0.0/16"]);
-        let to = device(&namespaces[1], "10.9.0.2/24", &[]);
+impl Forwarder {
+    fn run(&self, asked: &Asked) -> Sample {
+        let namespaces = namespaces();
+        let from = device(&namespaces[0], "10.9.0.1/24", &["10.99.0.0/16"], false);
+        let to = device(&namespaces[1], "10.9.0.2/24", &[], false);
         let blaster = namespaces[0].enter(blaster).expect("the namespace is there").expect("a UDP socket");
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| blast(&blaster, &stop));
-            let before = cpu_time();
+            let before = cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID);
+            let mut reactor = reactor();
+            let until = reactor.clock().now() + asked.duration;
             let packets = match self {
-                Self::BareCopy => copy(&from, &to, seconds),
-                Self::Crossover => drive(&mut Crossover::default(), from, to, seconds),
-                Self::Chain | Self::Delay => {
-                    let text = if self == Self::Chain { CHAIN } else { DELAY };
-                    let scenario = Scenario::parse(text, "chain").expect("the scenario is right");
-                    let mut path = scenario.build(None, Recording::Off, false).expect("it can be built");
-                    drive(&mut path, from, to, seconds)
+                Self::BareCopy => copy(&from, &to, &mut reactor, until),
+                Self::BareDelay(delay) => copy_later(&from, &to, *delay, &mut reactor, until),
+                Self::Airlink(between) => {
+                    let (_, [_, to]) = between.drive([from, to], &mut reactor, until);
+                    to.traffic().received_packets
                 }
             };
             stop.store(true, Ordering::Relaxed);
-            let (packets, cpu) = (packets as f64, cpu_time() - before);
-            Sample { per_second: packets / seconds.as_secs_f64(), cpu_ns: cpu / packets }
+            let cpu = cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID) - before;
+            let per_second = packets as f64 / asked.duration.as_secs_f64();
+            Sample { per_second, cpu_ns: cpu / packets as f64, packets }
         })
     }
 }
 
 /// As little as there can be.
-fn copy(from: &Tun, to: &Tun, seconds: Duration) -> u64 {
-    let clock = Clock::start();
-    let mut reactor = Reactor::new(clock).expect("epoll");
+fn copy(from: &Tun, to: &Tun, reactor: &mut Reactor, until: Instant) -> u64 {
+    let clock = reactor.clock();
     reactor.register(from, Token(0), Interest::Read).expect("epoll");
-    let end = clock.now() + seconds;
     let mut buffer = [0; MTU as usize];
     let mut packets = 0;
-    while clock.now() < end {
+    while clock.now() < until {
         let mut idle = true;
         for _ in 0..BATCH {
             let Some(len) = from.recv(&mut buffer).expect("the device is there") else { break };
@@ -175,22 +123,40 @@ fn copy(from: &Tun, to: &Tun, seconds: Duration) -> u64 {
             idle = false;
         }
         if idle {
-            let _ = reactor.wait(Some(end)).expect("epoll");
+            let _ = reactor.wait(Some(until)).expect("epoll");
         }
     }
     packets
 }
 
-fn drive<M: Machine>(machine: &mut M, from: Tun, to: Tun, seconds: Duration) -> u64
-where
-    (): Observer<M>,
-{
-    let clock = Clock::start();
-    let mut reactor = Reactor::new(clock).expect("epoll");
-    let mut endpoints = [Endpoint::new(from, None), Endpoint::new(to, None)];
-    let until: Option<Instant> = Some(clock.now() + seconds);
-    driver::run(machine, &mut endpoints, &mut reactor, until, &mut ()).expect("the devices are there");
-    endpoints[1].traffic().received_packets
+/// The same with a queue between.
+fn copy_later(from: &Tun, to: &Tun, delay: Duration, reactor: &mut Reactor, until: Instant) -> u64 {
+    let clock = reactor.clock();
+    reactor.register(from, Token(0), Interest::Read).expect("epoll");
+    let mut buffer = [0; MTU as usize];
+    let mut waiting: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let mut spare: Vec<Vec<u8>> = Vec::new();
+    let mut packets = 0;
+    loop {
+        let now = clock.now();
+        if now >= until {
+            return packets;
+        }
+        while let Some((_, packet)) = waiting.pop_front_if(|(due, _)| *due <= now) {
+            to.send(&packet).expect("the device is there");
+            spare.push(packet);
+            packets += 1;
+        }
+        if let Some(len) = from.recv(&mut buffer).expect("the device is there") {
+            let mut packet = spare.pop().unwrap_or_default();
+            packet.clear();
+            packet.extend_from_slice(&buffer[..len]);
+            waiting.push_back((now + delay, packet));
+        } else {
+            let due = waiting.front().map_or(until, |(due, _)| *due);
+            let _ = reactor.wait(Some(due.min(until))).expect("epoll");
+        }
+    }
 }
 
 fn blaster() -> nix::Result<OwnedFd> {

@@ -1,0 +1,144 @@
+//! How fast and how punctually a path forwards in real time, beside bare loops that copy from one device to another, and
+//! beside the kernel's own emulator.
+//!
+//! What is compared runs in every round, in turn, so that what else the machine does hits all; each between devices of
+//! its own. Where other programs share the processors, a rate is what they leave over; the processor time says more then.
+//!
+//! Needs root and two cores: `cargo bench -p airlink --bench forward [-- [datagrams|bulk|lateness] [ROUNDS SECONDS] [ROW…]]`.
+//! Without the word it is the first two; a row is named by words of it, such as `delay`.
+
+mod bulk;
+mod datagrams;
+mod lateness;
+
+use airlink::driver::{self, Endpoint};
+use airlink::machine::{Crossover, Machine};
+use airlink::netns::Namespace;
+use airlink::reactor::{Clock, Reactor};
+use airlink::scenario::Scenario;
+use airlink::stage::Recording;
+use airlink::tun::{Tun, TunConfig};
+use airwire::time::{Duration, Instant};
+use nix::time::{ClockId, clock_gettime};
+
+const MTU: u16 = 1500;
+
+/// A queue and a wire that is faster than any device here.
+fn wire(delay: &str) -> String {
+    format!(
+        "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\n\
+         both = {{ rate = \"100Gbit\", delay = \"{delay}\", queue = {{ packets = 10000 }} }}\n"
+    )
+}
+
+/// The command line.
+struct Asked {
+    rounds: usize,
+    duration: Duration,
+    rows: Vec<String>,
+}
+
+impl Asked {
+    /// Whether a row of this name is to be measured.
+    fn is_wanted(&self, row: &str) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|wanted| row.contains(wanted.as_str()))
+    }
+}
+
+fn main() {
+    let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let (numbers, words): (Vec<String>, Vec<String>) =
+        arguments.partition(|argument| argument.parse::<f64>().is_ok());
+    let mut numbers = numbers.iter().filter_map(|number| number.parse::<f64>().ok());
+    let (modes, rows): (Vec<String>, Vec<String>) =
+        words.into_iter().partition(|word| ["datagrams", "bulk", "lateness"].contains(&word.as_str()));
+    let asked = Asked {
+        rounds: numbers.next().unwrap_or(11.0) as usize,
+        duration: Duration::from_secs_f64(numbers.next().unwrap_or(1.0)),
+        rows,
+    };
+    let is_asked = |mode: &str| modes.iter().any(|asked| asked == mode);
+    if modes.is_empty() || is_asked("datagrams") {
+        datagrams::run(&asked);
+    }
+    if modes.is_empty() || is_asked("bulk") {
+        bulk::run(&asked);
+    }
+    if is_asked("lateness") {
+        lateness::run(&asked);
+    }
+}
+
+fn namespaces() -> [Namespace; 2] {
+    std::array::from_fn(|_| Namespace::create().expect("this needs root"))
+}
+
+fn device(namespace: &Namespace, addr: &str, routes: &[&str], offload: bool) -> Tun {
+    Tun::open(&TunConfig {
+        namespace: Some(namespace.path().to_path_buf()),
+        addrs: vec![addr.parse().expect("an address")],
+        routes: routes.iter().map(|route| route.parse().expect("a network")).collect(),
+        mtu: MTU,
+        offload,
+        ..TunConfig::default()
+    })
+    .expect("this needs root and /dev/net/tun")
+}
+
+/// What airlink has between the devices.
+#[derive(Clone, Debug)]
+enum Between {
+    Nothing,
+    Scenario(String),
+}
+
+impl Between {
+    /// Forwards until `until`. How late packets were to be, and the endpoints at the end.
+    fn drive(
+        &self,
+        devices: [Tun; 2],
+        reactor: &mut Reactor,
+        until: Instant,
+    ) -> (airlink::lateness::Lateness, [Endpoint; 2]) {
+        let mut endpoints = devices.map(|device| Endpoint::new(device, None));
+        let lateness = match self {
+            Self::Nothing => drive(&mut Crossover::default(), &mut endpoints, reactor, until),
+            Self::Scenario(text) => {
+                let scenario = Scenario::parse(text, "bench").expect("the scenario is right");
+                let mut path = scenario.build(None, Recording::Off, false).expect("it can be built");
+                drive(&mut path, &mut endpoints, reactor, until)
+            }
+        };
+        (lateness, endpoints)
+    }
+}
+
+fn drive<M: Machine>(
+    machine: &mut M,
+    endpoints: &mut [Endpoint],
+    reactor: &mut Reactor,
+    until: Instant,
+) -> airlink::lateness::Lateness {
+    driver::run(machine, endpoints, reactor, Some(until), &mut ()).expect("the devices are there")
+}
+
+fn reactor() -> Reactor {
+    Reactor::new(Clock::start()).expect("epoll")
+}
+
+/// In nanoseconds.
+fn cpu_time(of: ClockId) -> f64 {
+    let now = clock_gettime(of).expect("every Linux has it");
+    now.tv_sec() as f64 * 1e9 + now.tv_nsec() as f64
+}
+
+/// Smallest, median, largest.
+fn spread(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [values[0], values[values.len() / 2], values[values.len() - 1]]
+}
+
+/// `median (least to most)`.
+fn shown([least, median, most]: [f64; 3]) -> String {
+    format!("{median:.2} ({least:.2} to {most:.2})")
+}
