@@ -98,7 +98,11 @@ impl Row {
         std::thread::scope(|scope| {
             scope.spawn(|| pace(&sender, &stop));
             for _ in 0..if self.busy { cores } else { 0 } {
-                scope.spawn(|| while !stop.load(Ordering::Relaxed) {});
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::black_box(0);
+                    }
+                });
             }
             schedule(self.realtime);
             let mut reactor = reactor();
