@@ -193,7 +193,7 @@ impl World {
         }
         let mut sites = Sites { seed, mtu: scenario.mtu.into(), fixed, mobile, list: Vec::new() };
         let backlog = flows.len();
-        let flows = flows
+        let mut flows = flows
             .into_iter()
             .enumerate()
             .map(|(index, flow)| {
@@ -207,6 +207,8 @@ impl World {
                 Ok(FlowState::new(flow, index, [sender, receiver], listener))
             })
             .collect::<Result<Vec<_>, WorldError>>()?;
+        // They are smaller, and stand in the memory of those.
+        flows.shrink_to_fit();
         let mut starts: Vec<_> = flows.iter().enumerate().map(|(i, state)| (state.flow.start, i)).collect();
         starts.sort_unstable_by(|a, b| b.cmp(a));
         Ok(Self {
@@ -299,13 +301,18 @@ impl World {
         let hosts = self.next_of_hosts().filter(|at| *at <= until);
         let arrivals = &mut self.arrivals;
         let deliver = |_, _, packet| arrivals.push_back(packet);
-        let advanced = advance(&mut self.path, hosts.unwrap_or(until), STEP, deliver);
-        let Some(at) = advanced.or(hosts) else {
-            self.path.catch_up(until);
-            return Ok(false);
-        };
-        self.go_to(at)?;
-        Ok(true)
+        let bound = hosts.unwrap_or(until);
+        let advanced = advance(&mut self.path, bound, STEP, deliver);
+        let has_come_to_bound =
+            self.arrivals.is_empty() && self.path.next_deadline().is_none_or(|next| next > bound);
+        match if has_come_to_bound { hosts } else { advanced } {
+            Some(at) => self.go_to(at).map(|()| true),
+            None => {
+                self.follow_path();
+                self.path.catch_up(until);
+                Ok(false)
+            }
+        }
     }
 
     /// Handles everything up to and including `until`, and sets the clock to it.
