@@ -35,7 +35,7 @@ fn main() {
     let wanted = |name: &str| words.get(1).is_none_or(|what| name.starts_with(what.as_str()));
     let ours = program("airtcp");
     let before = std::env::var_os("AIRTCP_BEFORE").map(|directory| Path::new(&directory).join("airtcp"));
-    println!("{:<34} {:>8}   {}", "", "seconds", "before / now, same round");
+    println!("{:<34} {:>8}   before / now, same round", "", "seconds");
     for (name, run) in WAITS {
         if !wanted(name) {
             continue;
@@ -48,7 +48,7 @@ fn main() {
         for round in 1..=rounds {
             eprintln!("{name}: round {round} of {rounds}");
             for (program, samples) in [Some(&ours), before.as_ref()].into_iter().zip(&mut samples) {
-                samples.extend(program.map(|program| run(program)));
+                samples.extend(program.map(run));
             }
         }
         let [now, then] = samples;
@@ -81,10 +81,7 @@ const WAITS: [(&str, Run); 3] = [
 /// and GNU parallel have it.
 fn efficiency(program: &PathBuf, rounds: usize) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!(
-        "\n{:<34} {:>8}   {}",
-        "efficiency of a sweep", "runs/s", "runs per core-second / of one process"
-    );
+    println!("\n{:<34} {:>8}   runs per core-second / of one process", "efficiency of a sweep", "runs/s");
     let mut samples = vec![Vec::new(); cores];
     for round in 1..=rounds {
         eprintln!("efficiency: round {round} of {rounds}");
@@ -138,6 +135,7 @@ impl Drop for Scratch {
 
 /// Seconds until all of them have ended, which began at once.
 fn took<C: BorrowMut<Command>>(commands: impl IntoIterator<Item = C>) -> f64 {
+    #[expect(clippy::disallowed_methods, reason = "it is what people wait that is measured")]
     let begin = Instant::now();
     let start = |mut command: C| {
         let command = command.borrow_mut();

@@ -11,7 +11,7 @@ fn through(stage: &str) -> String {
 }
 
 /// By the stage, of what goes forth and of what comes back.
-fn counted(run: &Run, what: &str) -> [u64; 2] {
+fn counted(run: &mut Run, what: &str) -> [u64; 2] {
     ["down", "up"].map(|way| run.world.path().stats()["change"][way][what].as_u64().unwrap())
 }
 
@@ -25,12 +25,12 @@ fn what_is_damaged_is_lost_and_makes_no_connections() {
         "kind = \"truncate\"\nboth = { chance = \"3%\", to = \"60B\" }",
     ] {
         for recipe in ["newreno", "sack"] {
-            let run = run(&through(stage), recipe, 2_000_000);
+            let mut run = run(&through(stage), recipe, 2_000_000);
             let report = read(&run.both(), Keep::Findings).unwrap().0;
             assert_eq!(report.connections.len(), 1, "{stage}: {report}");
             let what = if stage.contains("truncate") { "truncated" } else { "corrupted" };
             let [data, acks] = flows(&report);
-            for (flow, damaged) in [&data, &acks].into_iter().zip(counted(&run, what)) {
+            for (flow, damaged) in [&data, &acks].into_iter().zip(counted(&mut run, what)) {
                 let [lost, not_told, invented] = [
                     flow.data.lost + flow.acks.lost,
                     flow.data.not_told + flow.acks.not_told,
@@ -67,13 +67,13 @@ fn copies_are_those_that_the_path_has_made() {
     for gap in ["0ms", "5ms"] {
         let stage =
             format!("kind = \"duplicate\"\nboth = {{ chance = \"3%\", copies = 2, gap = \"{gap}\" }}");
-        let run = run(&through(&stage), "newreno", 2_000_000);
+        let mut run = run(&through(&stage), "newreno", 2_000_000);
         let [data, acks] = on_path(&run.both());
         let copies = [data, acks].map(|flow| {
             assert_eq!((flow.data.lost, flow.acks.lost), (0, 0));
             flow.data.duplicated + flow.acks.duplicated
         });
-        assert_eq!(copies, counted(&run, "copied"), "{gap}");
+        assert_eq!(copies, counted(&mut run, "copied"), "{gap}");
         assert!(copies[0] > 50);
     }
 }
@@ -82,13 +82,13 @@ fn copies_are_those_that_the_path_has_made() {
 fn overtaken_are_those_that_the_path_has_held_back() {
     for how in ["distance = 3", "time = \"20ms\""] {
         let stage = format!("kind = \"reorder\"\nboth = {{ chance = \"3%\", {how} }}");
-        let run = run(&through(&stage), "sack", 2_000_000);
+        let mut run = run(&through(&stage), "sack", 2_000_000);
         let [data, acks] = on_path(&run.both());
         let overtaken = [data, acks].map(|flow| {
             assert_eq!((flow.data.lost, flow.acks.lost, flow.data.duplicated), (0, 0, 0));
             flow.data.reordered + flow.acks.reordered
         });
-        assert_eq!(overtaken, counted(&run, "overtaken"), "{how}");
+        assert_eq!(overtaken, counted(&mut run, "overtaken"), "{how}");
         assert!(overtaken[0] > 20);
     }
 }
@@ -96,8 +96,8 @@ fn overtaken_are_those_that_the_path_has_held_back() {
 #[test]
 fn what_a_policer_drops_is_lost() {
     let stage = "kind = \"policer\"\nboth = { rate = \"2Mbit\", burst = \"30kB\" }";
-    let run = run(&through(stage), "sack", 2_000_000);
+    let mut run = run(&through(stage), "sack", 2_000_000);
     let [data, acks] = on_path(&run.both());
-    assert_eq!([data.data.lost, acks.acks.lost], counted(&run, "dropped"));
+    assert_eq!([data.data.lost, acks.acks.lost], counted(&mut run, "dropped"));
     assert!(data.data.lost > 20);
 }
