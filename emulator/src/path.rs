@@ -119,11 +119,11 @@ impl Path {
         result
     }
 
-    /// From now on nobody looks at what happens inside, but after [`catch_up`](Self::catch_up): stages put off what nothing
-    /// leaves by. Not for a path that records events, whose times would be those of the calls.
-    pub fn be_lazy(&mut self) {
+    /// While it is lazy nobody looks at what happens inside, but after [`catch_up`](Self::catch_up): stages put off what
+    /// nothing leaves by. Not for a path that records events, whose times would be those of the calls.
+    pub fn be_lazy(&mut self, is_lazy: bool) {
         for (index, Named { stage, .. }) in self.stages.iter_mut().enumerate() {
-            stage.be_lazy();
+            stage.be_lazy(is_lazy);
             self.deadlines.set(index, stage.next_deadline());
         }
         self.deadlines.settle();

@@ -29,9 +29,9 @@ pub trait Stage {
     /// When `handle_deadline` is wanted next. `None`: not before another packet comes in.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// From now on nobody looks at what happens inside, but after `catch_up`: `next_deadline` may be as late as nothing
-    /// leaves before it. What is done late has the outcome that it would have had in time.
-    fn be_lazy(&mut self) {}
+    /// While it is lazy nobody looks at what happens inside, but after `catch_up`: `next_deadline` may be as late as nothing
+    /// leaves before it. What is done late has the outcome that it would have had in time. At first it is not lazy.
+    fn be_lazy(&mut self, _is_lazy: bool) {}
 
     /// Somebody looks: does everything that a lazy stage has put off. Nothing leaves.
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
@@ -96,7 +96,7 @@ pub trait OneWay {
     /// As [`Stage::next_deadline`].
     fn next_deadline(&self) -> Option<Instant>;
     /// As [`Stage::be_lazy`].
-    fn be_lazy(&mut self) {}
+    fn be_lazy(&mut self, _is_lazy: bool) {}
     /// As [`Stage::catch_up`].
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
     /// As [`Stage::held`].

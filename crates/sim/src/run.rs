@@ -108,7 +108,7 @@ pub fn run(run: &Run) -> Result<Report, WorldError> {
     run_watched(run, |_| {}).map(|(report, _)| report)
 }
 
-/// Like [`run()`], with a `look` at the world after every event; also hands back the world as it is at the end.
+/// Like [`run()`], with a `look` at the world after every step; also hands back the world as it is at the end.
 pub fn run_watched(run: &Run, look: impl FnMut(&World)) -> Result<(Report, World), WorldError> {
     run_prepared(run, |_| {}, look)
 }

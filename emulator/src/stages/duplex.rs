@@ -110,10 +110,10 @@ impl<S: OneWay> Stage for Duplex<S> {
         }
     }
 
-    fn be_lazy(&mut self) {
+    fn be_lazy(&mut self, is_lazy: bool) {
         for direction in Direction::BOTH {
             if let Some(side) = &mut self.sides[direction] {
-                side.be_lazy();
+                side.be_lazy(is_lazy);
                 self.deadlines[direction] = side.next_deadline();
             }
         }

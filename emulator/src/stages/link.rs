@@ -375,8 +375,8 @@ impl OneWay for Link {
         self.next_event()
     }
 
-    fn be_lazy(&mut self) {
-        self.is_lazy = true;
+    fn be_lazy(&mut self, is_lazy: bool) {
+        self.is_lazy = is_lazy;
     }
 
     fn catch_up(&mut self, now: Instant, out: &mut Outbox) {

@@ -2,7 +2,7 @@
 
 use airlink::stage::Why;
 use airtcp_numbers::statistics::Mean;
-use airtcp_sim::run::{Run, Until, run_watched};
+use airtcp_sim::run::{Run, Until, run_prepared};
 use airtcp_sim::world::{World, WorldError};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
@@ -49,7 +49,7 @@ pub(super) fn measure(
 fn measure_one(run: &Run) -> Result<Sample, WorldError> {
     let (mut next, mut sum, mut looks) = (run.from, 0.0, 0_u32);
     let mut at_start = None;
-    let (_, world) = run_watched(run, |world| {
+    let (_, world) = run_prepared(run, World::step_by_event, |world| {
         if world.now() < next {
             return;
         }

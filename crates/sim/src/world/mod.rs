@@ -40,7 +40,7 @@ const FIRST_PORT: u16 = 10_000;
 /// A host listens once for each size of receive buffer, on ports from here on.
 const LISTENING: u16 = 80;
 pub(crate) const MAX_FLOWS: usize = 50_000;
-/// So many events of the path are handled at most in one step, in which nobody can look at the world.
+/// So many events of the path are handled at most in one step, if nobody looks at the world from moment to moment.
 const STEP: u32 = 10_000;
 /// More packets than this at one instant, while a flow has no end, mean that the path takes no time at all.
 const STANDSTILL: u64 = 200_000;
@@ -164,6 +164,8 @@ pub struct World {
     /// Packets out of the path that have not reached their hosts yet.
     arrivals: VecDeque<Vec<u8>>,
     arrived_now: u64,
+    /// So many events of the path are handled at most in one step.
+    step: u32,
     watcher: Option<Watcher>,
     taps: [Option<Box<dyn Tap + Send>>; 2],
     listener: Option<Box<dyn Listener + Send>>,
@@ -189,7 +191,7 @@ impl World {
         let recording = if watched { Recording::Events } else { Recording::Off };
         let mut path = scenario.build(Some(seed), recording, false)?;
         if !watched {
-            path.be_lazy();
+            path.be_lazy(true);
         }
         let mut sites = Sites { seed, mtu: scenario.mtu.into(), fixed, mobile, list: Vec::new() };
         let backlog = flows.len();
@@ -223,6 +225,7 @@ impl World {
             starts,
             arrivals: VecDeque::new(),
             arrived_now: 0,
+            step: STEP,
             spare: Vec::new(),
             buffers: Buffers::default(),
         })
@@ -251,6 +254,12 @@ impl World {
     pub fn listen(&mut self, listener: impl Listener + Send + 'static) {
         self.sites.iter_mut().for_each(|site| site.host.note_events());
         self.listener = Some(Box::new(listener));
+    }
+
+    /// From now on each event of the path is a step, too: for who looks at the world from moment to moment.
+    pub fn step_by_event(&mut self) {
+        self.path.be_lazy(false);
+        self.step = 1;
     }
 
     /// The virtual time: that of the event last handled.
@@ -283,8 +292,8 @@ impl World {
         self.sites.iter().fold(starts, |next, site| earlier(next, site.deadline))
     }
 
-    /// Handles what happens up to the next event at a host, a packet's arrival for example. `false`: nothing will ever
-    /// happen again.
+    /// Handles what happens up to the next event at a host, a packet's arrival for example, or with
+    /// [`step_by_event`](Self::step_by_event) the next event. `false`: nothing will ever happen again.
     pub fn step(&mut self) -> Result<bool, WorldError> {
         self.step_until(Instant::ZERO + Duration::MAX)
     }
@@ -302,7 +311,7 @@ impl World {
         let arrivals = &mut self.arrivals;
         let deliver = |_, _, packet| arrivals.push_back(packet);
         let bound = hosts.unwrap_or(until);
-        let advanced = advance(&mut self.path, bound, STEP, deliver);
+        let advanced = advance(&mut self.path, bound, self.step, deliver);
         let has_come_to_bound =
             self.arrivals.is_empty() && self.path.next_deadline().is_none_or(|next| next > bound);
         match if has_come_to_bound { hosts } else { advanced } {
