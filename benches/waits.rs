@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use airtcp_numbers::statistics::median;
+use airtcp_numbers::statistics::{median, spread};
 use airtcp_testkit::programs::program;
 
 /// Ten thousand runs of some seconds on a radio link, each with a row of its own.
@@ -148,12 +148,4 @@ fn took<C: BorrowMut<Command>>(commands: impl IntoIterator<Item = C>) -> f64 {
         assert!(status.success(), "{command}: {status}");
     }
     begin.elapsed().as_secs_f64()
-}
-
-/// Median (least to most).
-fn spread(values: &[f64]) -> String {
-    let Some(median) = median(values) else { return "-".to_owned() };
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    format!("{median:.2} ({least:.2} to {most:.2})")
 }

@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use airtcp_numbers::statistics::median;
+use airtcp_numbers::statistics::{median, spread};
 use airtcp_testkit::frames::bulk::Bulk;
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp};
 use airtcp_testkit::machine::TempFile;
@@ -262,12 +262,4 @@ fn packets(command: &[String]) -> u64 {
     let last = last.unwrap_or_default();
     let count = last.split_once("\"tcp_packets\":").map(|(_, rest)| rest);
     count.and_then(|rest| rest.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()).unwrap_or(1)
-}
-
-/// Median (least to most), of the ratios of each round.
-fn spread(values: &[f64]) -> String {
-    let Some(median) = median(values) else { return "-".to_owned() };
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    format!("{median:.2} ({least:.2} to {most:.2})")
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use airlink::netns::{self, NamespaceError};
-use airtcp_numbers::statistics::median;
+use airtcp_numbers::statistics::{median, spread};
 use airtcp_numbers::units;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
@@ -256,12 +256,4 @@ impl Results {
     fn row(&self, measure: Measure, program: Program) -> Option<&Row> {
         self.rows.iter().find(|row| row.measure == measure && row.program == program)
     }
-}
-
-/// Median (least to most).
-fn spread(values: &[f64]) -> String {
-    let Some(median) = median(values) else { return "-".to_owned() };
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    format!("{median:.2} ({least:.2} to {most:.2})")
 }

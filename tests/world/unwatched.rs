@@ -84,3 +84,17 @@ fn a_step_ends_at_a_host() {
     let voice = watched.path().background().down.entered;
     assert!(steps < 2 * voice, "{steps} steps beside {voice} packets of the voice stream");
 }
+
+#[test]
+fn whoever_looks_from_moment_to_moment_sees_each_event_of_the_path() {
+    let scenario = &scenarios()[0];
+    let mut world = world(scenario, 1, Watch::Results);
+    world.step_by_event();
+    let mut steps = 0;
+    while world.now() < Instant::from_secs(30) {
+        assert!(world.step().unwrap());
+        steps += 1;
+    }
+    let voice = world.path().background().down.entered;
+    assert!(steps > 5 * voice, "{steps} steps beside {voice} packets of the voice stream");
+}

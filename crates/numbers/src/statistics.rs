@@ -44,6 +44,14 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
+/// `median (least to most)`, as benches print it; `-` if there are no samples.
+pub fn spread(samples: &[f64]) -> String {
+    let Some(median) = median(samples) else { return "-".to_owned() };
+    let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{median:.2} ({least:.2} to {most:.2})")
+}
+
 /// The arithmetic mean. `None` if there are no samples.
 pub fn average(samples: &[f64]) -> Option<f64> {
     (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
@@ -127,5 +135,11 @@ mod tests {
         assert!((t_975(31) - 2.0395).abs() < 1e-3);
         assert!((t_975(60) - 2.0003).abs() < 1e-3);
         assert!((t_975(100_000) - 1.960).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_spread_is_the_median_with_the_least_and_the_most() {
+        assert_eq!(spread(&[1.0, -2.0, 3.0, 1.5, 2.0]), "1.50 (-2.00 to 3.00)");
+        assert_eq!(spread(&[]), "-");
     }
 }

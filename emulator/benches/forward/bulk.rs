@@ -14,7 +14,7 @@ use airwire::time::Instant;
 use nix::errno::Errno;
 use nix::time::ClockId;
 
-use super::{Asked, Between, cpu_time, device, namespaces, reactor, shown, spread, wire};
+use super::{Asked, Between, cpu_time, device, namespaces, reactor, table, wire};
 
 const BATCH: usize = 64;
 /// A packet with the header of a device with offload in front.
@@ -51,33 +51,10 @@ pub(super) fn run(asked: &Asked) {
         ("veth: netem, delay of 1 ms", Path::Veth("netem delay 1ms limit 10000")),
     ];
     rows.retain(|(name, path)| asked.is_wanted(name) && path.is_there(name));
-    let mut samples = vec![Vec::new(); rows.len()];
-    for round in 1..=asked.rounds {
-        for ((name, path), samples) in rows.iter().zip(&mut samples) {
-            let sample = path.run(asked);
-            eprintln!("round {round}: {name:<30} {sample:.2?}");
-            samples.push(sample);
-        }
-    }
-    let Some(first) = samples.first().cloned() else { return };
-    println!(
-        "{:<30} {:>8} {:>24}   {:>15} {:>24}",
-        "one TCP", "Gbit/s", rows[0].0, "CPU of a Gbit/s", rows[0].0
-    );
-    for ((name, _), samples) in rows.iter().zip(samples) {
-        let median = |of: fn(&Sample) -> f64| spread(samples.iter().map(of).collect())[1];
-        let ratio = |of: fn(&Sample) -> f64| {
-            let ratios = samples.iter().zip(&first).map(|(sample, first)| of(sample) / of(first));
-            shown(spread(ratios.collect()))
-        };
-        println!(
-            "{name:<30} {:>8.2} {:>24}   {:>15.2} {:>24}",
-            median(|sample| sample.gbit_per_second),
-            ratio(|sample| sample.gbit_per_second),
-            median(|sample| sample.cores_per_gbit),
-            ratio(|sample| 1.0 / sample.cores_per_gbit),
-        );
-    }
+    let samples = asked.compare(&rows, |path| path.run(asked));
+    table("one TCP", [("Gbit/s", 2), ("CPU of a Gbit/s", 2)], &rows, &samples, |sample| {
+        [sample.gbit_per_second, sample.cores_per_gbit]
+    });
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use nix::sys::socket::{
 };
 use nix::time::ClockId;
 
-use super::{Asked, Between, MTU, cpu_time, device, namespaces, reactor, shown, spread, wire};
+use super::{Asked, Between, MTU, cpu_time, device, namespaces, reactor, table, wire};
 
 const BATCH: usize = 64;
 /// What is sent there leaves by the first device; behind the second nobody forwards it.
@@ -40,35 +40,10 @@ pub(super) fn run(asked: &Asked) {
         ("the same with a delay of 5 ms", chain("5ms")),
     ];
     rows.retain(|(name, _)| asked.is_wanted(name));
-    let mut samples = vec![Vec::new(); rows.len()];
-    for round in 1..=asked.rounds {
-        for ((name, forwarder), samples) in rows.iter().zip(&mut samples) {
-            let sample = forwarder.run(asked);
-            eprintln!("round {round}: {name:<30} {sample:.0?}");
-            samples.push(sample);
-        }
-    }
-    let Some(first) = samples.first().cloned() else { return };
-    let against = rows[0].0;
-    println!(
-        "{:<30} {:>11} {:>24}   {:>12} {:>24}",
-        "datagrams", "kpackets/s", against, "ns of CPU", against
-    );
-    for ((name, _), samples) in rows.iter().zip(samples) {
-        let median = |of: fn(&Sample) -> f64| spread(samples.iter().map(of).collect())[1];
-        let ratio = |of: fn(&Sample) -> f64| {
-            let ratios = samples.iter().zip(&first).map(|(sample, first)| of(sample) / of(first));
-            shown(spread(ratios.collect()))
-        };
-        println!(
-            "{name:<30} {:>11.0} {:>24}   {:>12.0} {:>24}",
-            median(|sample| sample.per_second / 1e3),
-            ratio(|sample| sample.per_second),
-            median(|sample| sample.cpu_ns),
-            // Packets per processor time, so that more is better here too.
-            ratio(|sample| 1.0 / sample.cpu_ns),
-        );
-    }
+    let samples = asked.compare(&rows, |forwarder| forwarder.run(asked));
+    table("datagrams", [("kpackets/s", 0), ("ns of CPU", 0)], &rows, &samples, |sample| {
+        [sample.per_second / 1e3, sample.cpu_ns]
+    });
 }
 
 #[derive(Clone, Copy, Debug)]

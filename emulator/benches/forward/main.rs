@@ -43,6 +43,47 @@ impl Asked {
     fn is_wanted(&self, row: &str) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|wanted| row.contains(wanted.as_str()))
     }
+
+    /// The samples of each row: all rows in every round, in turn.
+    fn compare<R, S: std::fmt::Debug>(&self, rows: &[(&str, R)], sample: impl Fn(&R) -> S) -> Vec<Vec<S>> {
+        let mut samples: Vec<Vec<S>> = rows.iter().map(|_| Vec::new()).collect();
+        for round in 1..=self.rounds {
+            for ((name, row), samples) in rows.iter().zip(&mut samples) {
+                let sample = sample(row);
+                eprintln!("round {round}: {name:<30} {sample:.2?}");
+                samples.push(sample);
+            }
+        }
+        samples
+    }
+}
+
+/// Of each row two medians, a rate and what it costs, and what they are beside the first row's of the same round: more is
+/// better in both ratios. `columns`: their names, and digits behind the point.
+fn table<R, S>(
+    what: &str,
+    columns: [(&str, usize); 2],
+    rows: &[(&str, R)],
+    samples: &[Vec<S>],
+    of: impl Fn(&S) -> [f64; 2],
+) {
+    let (Some((against, _)), Some(first)) = (rows.first(), samples.first()) else { return };
+    let [(rate, _), (cost, _)] = columns;
+    println!("{what:<30} {rate:>11} {against:>24}   {cost:>15} {against:>24}");
+    for ((name, _), samples) in rows.iter().zip(samples) {
+        let median = |at: usize| spread(samples.iter().map(|sample| of(sample)[at]).collect())[1];
+        let ratios = |of: &dyn Fn(&S) -> f64| {
+            shown(spread(samples.iter().zip(first).map(|(sample, first)| of(sample) / of(first)).collect()))
+        };
+        let [(_, rate_digits), (_, cost_digits)] = columns;
+        println!(
+            "{name:<30} {:>11.rate_digits$} {:>24}   {:>15.cost_digits$} {:>24}",
+            median(0),
+            ratios(&|sample| of(sample)[0]),
+            median(1),
+            ratios(&|sample| 1.0 / of(sample)[1]),
+        );
+    }
 }
 
 fn main() {

@@ -281,3 +281,49 @@ fn a_step_down_lets_nothing_overtake_and_steps_can_change_under_way() {
         assert_eq!(config.validate().unwrap_err().key, key);
     }
 }
+
+/// 1000 octets at 8 kbit/s are a second, and the wire is two more.
+#[test]
+fn a_lazy_link_has_a_deadline_for_each_landing_alone() {
+    let rate = Some(Rate::bits_per_second(8_000));
+    let config = LinkConfig { rate, delay: ms(2_000), ..LinkConfig::default() };
+    let deadlines = |is_lazy| {
+        let mut bench = Bench::new(Link::new(&config, Stream::new(1, "link").into()).unwrap());
+        bench.stage.be_lazy(is_lazy);
+        for _ in 0..3 {
+            bench.send(Instant::ZERO, vec![0; 1000]);
+        }
+        let mut deadlines = Vec::new();
+        while let Some(next) = bench.stage.next_deadline() {
+            deadlines.push(next);
+            bench.advance(next);
+        }
+        let left: Vec<_> = bench.left.iter().map(|(at, _)| *at).collect();
+        (deadlines, left)
+    };
+    let landings = vec![at(3_000), at(4_000), at(5_000)];
+    assert_eq!(deadlines(true), (landings.clone(), landings.clone()));
+    let all = [1_000, 2_000, 3_000, 4_000, 5_000].map(at).to_vec();
+    assert_eq!(deadlines(false), (all, landings));
+}
+
+#[test]
+fn a_lazy_link_is_as_it_should_be_when_somebody_looks() {
+    let rate = Some(Rate::bits_per_second(8_000));
+    let config = LinkConfig { rate, delay: ms(2_000), ..LinkConfig::default() };
+    let mut bench = Bench::new(Link::new(&config, Stream::new(1, "link").into()).unwrap());
+    bench.stage.be_lazy(true);
+    for _ in 0..3 {
+        bench.send(Instant::ZERO, vec![0; 1000]);
+    }
+    let places = |link: &Link| {
+        let stats = link.stats();
+        [&stats["queue"]["packets"], &stats["transmitting"], &stats["on_the_wire"]]
+            .map(|n| n.as_u64().unwrap())
+    };
+    assert_eq!(places(&bench.stage), [2, 1, 0]);
+    bench.stage.catch_up(at(1_500), &mut bench.out);
+    assert_eq!(places(&bench.stage), [1, 1, 1]);
+    bench.stage.catch_up(at(2_500), &mut bench.out);
+    assert_eq!(places(&bench.stage), [0, 1, 2]);
+}
