@@ -1,6 +1,8 @@
 //! A world that nobody watches puts off what nobody sees. Whenever somebody does look, all is as it is in one that is watched.
 
 use airlink::scenario::Scenario;
+use airlink::stage::Why;
+use airtcp_sim::run::{Run, Until, run};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
 use airwire::time::{Duration, Instant};
 
@@ -66,6 +68,52 @@ fn whoever_looks_finds_what_a_watched_world_has() {
             }
         }
     }
+}
+
+/// Of the last moments there is no event at a host.
+#[test]
+fn a_run_that_ends_at_a_time_reports_the_path_as_it_is_then() {
+    for (path, scenario) in scenarios().iter().enumerate() {
+        for end in (0..25).map(|n| Instant::from_micros(6_000_123 + 1_711 * n)) {
+            let reports = [Watch::Decisions, Watch::Results].map(|watch| {
+                let recipe = "newreno".parse().expect("a recipe of the catalogue");
+                let run_of = Run {
+                    scenario: scenario.clone(),
+                    seed: 1,
+                    fixed: HostSpec::sender(recipe),
+                    mobile: HostSpec::receiver(),
+                    flows: vec![Flow { watch, ..Flow::down(Length::Endless) }],
+                    until: Until::At(end),
+                    from: Instant::ZERO,
+                    score: false,
+                };
+                run(&run_of).unwrap()
+            });
+            assert_eq!(reports[0], reports[1], "path {path}, at {end}");
+        }
+    }
+}
+
+/// Also of the last packets, whose loss nobody has heard of.
+#[test]
+fn a_watched_world_knows_of_each_loss_at_once() {
+    let scenario = Scenario::parse(
+        "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"50ms\" }\n\
+         [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"10%\", affects = \"data\" }\n",
+        "test",
+    );
+    let sender = HostSpec::sender("sack".parse().expect("a recipe of the catalogue"));
+    let flows = vec![Flow { watch: Watch::Decisions, ..Flow::down(Length::Endless) }];
+    let (scenario, mobile) = (scenario.unwrap(), HostSpec::receiver());
+    let mut world = World::new(WorldConfig { scenario, seed: 1, fixed: sender, mobile, flows }).unwrap();
+    let mut most = 0;
+    for look in 1..10_000 {
+        world.run_until(Instant::ZERO + Duration::from_millis(3) * look).unwrap();
+        let lost = world.losses(0).as_slice().len() as u64;
+        assert_eq!(lost, world.totals().down.dropped_for(Why::Loss), "at {}", world.now());
+        most = most.max(lost);
+    }
+    assert!(most > 20, "{most} losses");
 }
 
 #[test]
