@@ -2,6 +2,7 @@
 
 mod analyze;
 mod page;
+mod page_graphs;
 mod page_layout;
 mod pcaps;
 mod wireshark;

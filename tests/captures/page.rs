@@ -139,7 +139,7 @@ impl Drop for Written {
     }
 }
 
-const DESKTOP: (u32, u32) = (1400, 1000);
+pub(crate) const DESKTOP: (u32, u32) = (1400, 1000);
 
 fn two_runs(name: &str) -> (Written, Browser) {
     let written = Written::new(
@@ -165,7 +165,7 @@ pub(crate) fn drawn(browser: &mut Browser) -> String {
 }
 
 /// How many pixels have about this colour.
-fn pixels(browser: &mut Browser, [red, green, blue]: [u8; 3]) -> u64 {
+pub(crate) fn pixels(browser: &mut Browser, [red, green, blue]: [u8; 3]) -> u64 {
     let count = browser.eval(&format!(
         "(() => {{ {PIXELS} let n = 0; for (let i = 0; i < data.length; i += 4) \
          n += Math.abs(data[i] - {red}) + Math.abs(data[i + 1] - {green}) + Math.abs(data[i + 2] - {blue}) < 24; \
@@ -276,7 +276,7 @@ fn the_pointer_on_a_packet_tells_what_it_was_and_why() {
     let trace = transfer(400, 5 * MILLISECOND);
     let resent = trace.segments.iter().find(|segment| segment.sending == Sending::Fast).unwrap();
     let place = browser.eval(&format!(
-        "(() => {{ const panel = panels[0]; return [panel.X({}), panel.Y({})]; }})()",
+        "(() => {{ const panel = airtcp.graphs.panels[0]; return [panel.X({}), panel.Y({})]; }})()",
         resent.at / 1000,
         (resent.start + resent.end) / 2
     ));
@@ -302,7 +302,7 @@ fn the_pointer_on_a_packet_tells_what_it_was_and_why() {
 }
 
 /// The states of the first transfer: fast recovery, a timeout in it, the same again, and an ECN echo.
-fn with_states(mut trace: Trace) -> Trace {
+pub(crate) fn with_states(mut trace: Trace) -> Trace {
     let states =
         [(350, 700, "recovery"), (700, 900, "restarted"), (900, 1100, "restarted"), (1500, 1900, "reduced")];
     let seen = states.map(|(from, to, state)| EpisodeSeen {
@@ -336,7 +336,7 @@ fn what_the_sender_does_about_losses_is_a_band_under_the_sequence_graph() {
     let [left, top, ..] = browser.place(".stage");
     let at = |browser: &mut Browser, ms: u32| {
         let place = browser.eval(&format!(
-            "(() => {{ const panel = panels[0], {{ states }} = panel.box; \
+            "(() => {{ const panel = airtcp.graphs.panels[0], {{ states }} = panel.box; \
              return [panel.X({ms}e3), states.y + states.h / 2]; }})()"
         ));
         (left + place[0].as_f64().unwrap(), top + place[1].as_f64().unwrap())
@@ -363,7 +363,8 @@ fn without_a_log_that_names_states_nothing_is_said_of_them() {
     let words = browser.text("#legend");
     assert!(!words.contains("restarted") && words.ends_with("decision"), "{words}");
     assert_eq!(pixels(&mut browser, SKY), 0);
-    assert_eq!(browser.eval("panels[0].box.lane.y - panels[0].box.sequence.y - panels[0].box.sequence.h"), 2);
+    let room = "(({ lane, sequence }) => lane.y - sequence.y - sequence.h)(airtcp.graphs.panels[0].box)";
+    assert_eq!(browser.eval(room), 2);
 }
 
 #[test]
@@ -439,7 +440,8 @@ fn the_tables_choose_what_is_shown_and_sort() {
     let tick = browser.center("tbody tr:nth-child(1) input.tick");
     browser.click(tick, 1);
     assert_eq!(browser.eval(shown), "c,b");
-    let scales = browser.eval("JSON.stringify(panels.map((panel) => [panel.Y(0), panel.Y(1e6)]))");
+    let scales =
+        browser.eval("JSON.stringify(airtcp.graphs.panels.map((panel) => [panel.Y(0), panel.Y(1e6)]))");
     let scales: Vec<[f64; 2]> = serde_json::from_str(scales.as_str().unwrap()).unwrap();
     assert_eq!(scales[0], scales[1], "the same scales");
 
@@ -512,7 +514,7 @@ fn two_hundred_thousand_segments_stay_smooth() {
     browser.eval("performance.clearMeasures('redraw')");
     // Everything is to be seen, then less and less, then it moves.
     for _ in 0..10 {
-        browser.eval("schedule()");
+        browser.eval("airtcp.graphs.schedule()");
         browser.settle();
     }
     for _ in 0..10 {

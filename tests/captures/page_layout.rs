@@ -59,7 +59,7 @@ fn click(browser: &mut Browser, element: &str) {
     browser.settle();
 }
 
-const SHOWN: &str = "panels.map((panel) => panel.run.id + 1).join()";
+const SHOWN: &str = "airtcp.graphs.panels.map((panel) => panel.run.id + 1).join()";
 
 #[test]
 fn with_forty_transfers_the_graphs_are_to_be_seen_without_scrolling() {
@@ -68,7 +68,7 @@ fn with_forty_transfers_the_graphs_are_to_be_seen_without_scrolling() {
     assert_eq!(browser.eval("scrollY"), 0.0);
     let room = room(&mut browser, LAPTOP.1);
     for panel in 0..2 {
-        assert_in_view(&mut browser, &format!("panels[{panel}].stage"), room);
+        assert_in_view(&mut browser, &format!("airtcp.graphs.panels[{panel}].stage"), room);
     }
     assert_in_view(&mut browser, "document.querySelector('.chart')", (0.0, 800.0));
     assert_eq!(browser.eval("document.documentElement.scrollWidth <= innerWidth"), true);
@@ -113,7 +113,7 @@ fn what_is_chosen_comes_into_view_and_nothing_stays_of_what_was() {
     let mut browser = Browser::open(&page.0, LAPTOP);
     // The pointer is on a packet of the first run.
     let [left, top, ..] = browser.place(".stage");
-    let packet = browser.eval("(({ X, Y }, { at, start }) => [X(at[20]), Y(start[20] + 700)])({ X: (at) => panels[0].X(at), Y: panels[0].Y }, panels[0].run.segments)");
+    let packet = browser.eval("(({ X, Y }, { at, start }) => [X(at[20]), Y(start[20] + 700)])({ X: (at) => airtcp.graphs.panels[0].X(at), Y: airtcp.graphs.panels[0].Y }, airtcp.graphs.panels[0].run.segments)");
     let at = (left + packet[0].as_f64().unwrap(), top + packet[1].as_f64().unwrap());
     browser.mouse("mouseMoved", at, json!({}));
     assert_eq!(browser.eval("document.querySelectorAll('.note:not([hidden])').length"), 1);
@@ -142,13 +142,13 @@ fn what_is_chosen_comes_into_view_and_nothing_stays_of_what_was() {
     // A run that is put beside nine others has its graphs in view, and so has one that a key moves in.
     click(&mut browser, "document.querySelector('.sender:nth-child(1)')");
     click(&mut browser, "document.querySelector('input.tick[data-run=\"39\"]')");
-    assert_eq!(browser.eval("panels.length"), 11);
+    assert_eq!(browser.eval("airtcp.graphs.panels.length"), 11);
     let room = room(&mut browser, LAPTOP.1);
-    assert_in_view(&mut browser, "panels[10].stage", room);
+    assert_in_view(&mut browser, "airtcp.graphs.panels[10].stage", room);
     browser.eval("scrollTo(0, 0)");
-    assert_eq!(browser.eval("active === panels[10]"), true);
+    assert_eq!(browser.eval("airtcp.graphs.active === airtcp.graphs.panels[10]"), true);
     browser.key("n");
-    assert_in_view(&mut browser, "panels[10].stage", room);
+    assert_in_view(&mut browser, "airtcp.graphs.panels[10].stage", room);
     assert_in_view(&mut browser, "document.querySelector('.note:not([hidden])')", room);
     assert_no_complaints(&browser);
 }
@@ -164,15 +164,15 @@ fn a_telephone_has_room_for_everything_and_a_finger_asks_about_packets() {
     assert_eq!(browser.eval(SHOWN), "7");
     let room = room(&mut browser, TELEPHONE.1);
     assert!(room.0 < 200.0, "the bar leaves room: {room:?}");
-    assert_in_view(&mut browser, "panels[0].stage", room);
-    assert!(browser.eval("panels[0].box.sequence.w").as_f64().unwrap() > 280.0);
+    assert_in_view(&mut browser, "airtcp.graphs.panels[0].stage", room);
+    assert!(browser.eval("airtcp.graphs.panels[0].box.sequence.w").as_f64().unwrap() > 280.0);
     assert_eq!(across(&mut browser), 390.0);
 
-    // A retransmission, by a finger.
+    // A fast retransmission, which is 1 among the reasons to send, by a finger.
     let point = browser.eval(
-        "(() => { const { run, stage } = panels[0], i = run.segments.sending.findIndex((it) => it === FAST); \
-         const { left, top } = stage.getBoundingClientRect(); \
-         return [left + panels[0].X(run.segments.at[i]), top + panels[0].Y(run.segments.start[i] + 700)]; })()",
+        "(() => { const [panel] = airtcp.graphs.panels, { at, start, sending } = panel.run.segments; \
+         const i = sending.findIndex((it) => it === 1), { left, top } = panel.stage.getBoundingClientRect(); \
+         return [left + panel.X(at[i]), top + panel.Y(start[i] + 700)]; })()",
     );
     let point = json!([{ "x": point[0], "y": point[1] }]);
     browser.call("Input.dispatchTouchEvent", json!({ "type": "touchStart", "touchPoints": point }));
@@ -196,7 +196,7 @@ fn a_telephone_has_room_for_everything_and_a_finger_asks_about_packets() {
     let zoomed = touch(&mut browser, "touchMove", &[(0, 100.0), (1, 260.0)]);
     let span = |(from, to): (f64, f64)| to - from;
     assert!(span(zoomed) < 0.5 * span(whole), "{whole:?} {zoomed:?}");
-    browser.eval("panels[0].setFocus(null)");
+    browser.eval("airtcp.graphs.panels[0].setFocus(null)");
     touch(&mut browser, "touchEnd", &[(1, 260.0)]);
     let moved = touch(&mut browser, "touchMove", &[(0, 60.0)]);
     assert!((span(moved) - span(zoomed)).abs() < 0.01 * span(zoomed), "{zoomed:?} {moved:?}");
@@ -205,7 +205,7 @@ fn a_telephone_has_room_for_everything_and_a_finger_asks_about_packets() {
     assert_eq!(browser.eval("document.querySelector('.note').hidden"), true, "nobody asked");
 
     // The legend is there when it is asked for.
-    assert_eq!(browser.eval("$('legend').offsetHeight"), 0.0);
+    assert_eq!(browser.eval("document.getElementById('legend').offsetHeight"), 0.0);
     click(&mut browser, "document.querySelector('[data-key=l]')");
     assert!(browser.text("#legend").contains("fast retransmission"), "{}", browser.text("#legend"));
     assert_eq!(across(&mut browser), 390.0);
@@ -240,10 +240,10 @@ fn silence_is_folded_on_request_and_the_axis_says_so() {
     let mut browser = Browser::open(&page.0, LAPTOP);
     let before = drawn(&mut browser);
     let place = |browser: &mut Browser, run: usize, second: f64| {
-        browser.eval(&format!("panels[{run}].X({second} * 1e6)")).as_f64().unwrap()
+        browser.eval(&format!("airtcp.graphs.panels[{run}].X({second} * 1e6)")).as_f64().unwrap()
     };
     let (early, late) = (place(&mut browser, 0, 0.4), place(&mut browser, 0, 20.6));
-    let width = browser.eval("panels[0].box.sequence.w").as_f64().unwrap();
+    let width = browser.eval("airtcp.graphs.panels[0].box.sequence.w").as_f64().unwrap();
     assert!(late - early > 0.8 * width, "twenty seconds of nothing take {} of {width} pixels", late - early);
 
     browser.key("i");
@@ -254,14 +254,16 @@ fn silence_is_folded_on_request_and_the_axis_says_so() {
     assert_eq!(browser.eval("document.querySelector('[data-key=i]').ariaPressed"), "true");
     // The way back from places to times is the same, in the break and beside it.
     for second in [0.0, 0.3, 0.5, 7.0, 20.7, 21.2] {
-        let back =
-            browser.eval(&format!("panels[0].timeAt(panels[0].X({second} * 1e6)) / 1e6")).as_f64().unwrap();
+        let back = browser
+            .eval(&format!("(([it]) => it.timeAt(it.X({second} * 1e6)) / 1e6)(airtcp.graphs.panels)"))
+            .as_f64()
+            .unwrap();
         assert!((back - second).abs() < 1e-6, "{second} becomes {back}");
     }
     // The torn axis: between the graphs' lower edge and the labels there are two strokes where the break is.
-    let dark = "(() => { const { box, time, canvas } = panels[0], [{ x }] = time.breaks; \
+    let dark = "(() => { const { box, time, canvas } = airtcp.graphs.panels[0], [{ x, to }] = time.breaks, w = time.X(to) - x; \
          const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d'); copy.drawImage(canvas, 0, 0); \
-         const { data } = copy.getImageData(Math.round(x), Math.round(box.bottom) + 2, BREAK, 1); let n = 0; \
+         const { data } = copy.getImageData(Math.round(x), Math.round(box.bottom) + 2, Math.round(w), 1); let n = 0; \
          for (let i = 0; i < data.length; i += 4) n += data[i] < 128; return n; })()";
     let strokes = browser.eval(dark).as_u64().unwrap();
     assert!((2..=8).contains(&strokes), "{strokes} dark pixels");
@@ -270,7 +272,7 @@ fn silence_is_folded_on_request_and_the_axis_says_so() {
     let [left, top, ..] = browser.place(".stage");
     let x = late + 8.0;
     let at = |browser: &mut Browser, x: f64| {
-        browser.eval(&format!("panels[0].timeAt({x}) / 1e6")).as_f64().unwrap()
+        browser.eval(&format!("airtcp.graphs.panels[0].timeAt({x}) / 1e6")).as_f64().unwrap()
     };
     let under = at(&mut browser, x);
     browser.mouse("mouseWheel", (left + x, top + 100.0), json!({ "deltaX": 0, "deltaY": -200 }));
@@ -326,7 +328,7 @@ fn the_legend_names_all_that_is_drawn_and_says_how_often_it_occurs() {
     // The names of the lines have room of their own, over each graph.
     let free = browser.eval(
         "(({ sequence, lane, window, rtt, goodput }) => [sequence.y, window.y - lane.y - lane.h, rtt.y - window.y - window.h, \
-         goodput.y - rtt.y - rtt.h])(panels[0].box)",
+         goodput.y - rtt.y - rtt.h])(airtcp.graphs.panels[0].box)",
     );
     assert!(free.as_array().unwrap().iter().all(|it| it.as_f64().unwrap() >= 14.0), "{free}");
 }

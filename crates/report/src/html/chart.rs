@@ -102,7 +102,8 @@ impl Chart {
         })
     }
 
-    pub(super) fn html(&self) -> String {
+    /// The chart, as HTML.
+    pub fn html(&self) -> String {
         let (goodput, gain) = (self.goodput_axis(), self.gain_axis());
         let axes: Vec<&Axis> = [&goodput].into_iter().chain(&gain).collect();
         let mut html = format!(

@@ -3,7 +3,7 @@
 //! 200,000 segments with everything about them take some 5 MB in this way, and 40 MB as JSON.
 
 /// Zigzag and LEB128 of the difference to the number before; `page/data.js` reads it.
-pub(super) fn column(values: impl IntoIterator<Item = i64>) -> String {
+pub fn column(values: impl IntoIterator<Item = i64>) -> String {
     let (mut octets, mut last) = (Vec::new(), 0i64);
     for value in values {
         let step = value.wrapping_sub(last);
@@ -19,7 +19,7 @@ pub(super) fn column(values: impl IntoIterator<Item = i64>) -> String {
 }
 
 /// RFC 4648 §4.
-pub(super) fn base64(octets: &[u8]) -> String {
+pub fn base64(octets: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
     for three in octets.chunks(3) {

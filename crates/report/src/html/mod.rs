@@ -2,38 +2,38 @@
 //!
 //! [`Page::html`] makes the file. The graphs are drawn in the browser by `page/*.js` from columns of numbers (`columns`).
 //! The page fetches nothing, and its content security policy forbids it.
+//!
+//! Other pages can have the same graphs: [`graphs`] has their modules, style and elements, [`modules`] makes one script of
+//! modules, [`document`] a file of everything, and [`Run::data`] is what the graphs of a run are drawn from.
 
 pub mod chart;
-mod columns;
+mod codes;
+pub mod columns;
 pub mod decisions;
+pub mod document;
+pub mod graphs;
+pub mod modules;
 pub mod table;
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
-use airtcp_analyze::trace::{Fate, Loss, Offset, Proof, Sending, Trace};
-use airwire::Cause;
+use airtcp_analyze::trace::{Fate, Loss, Offset, Trace};
 use serde::Serialize;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use self::chart::Chart;
 use self::columns::column;
+use self::document::Document;
+use self::modules::Module;
 use self::table::{Table, escape};
-use crate::looks;
 
-const STYLE: &str = include_str!("page/page.css");
-const BODY: &str = include_str!("page/body.html");
-/// The files of the script, in this order behind the `constants`.
-const SCRIPT: [&str; 8] = [
-    include_str!("page/data.js"),
-    include_str!("page/time.js"),
-    include_str!("page/marks.js"),
-    include_str!("page/plots.js"),
-    include_str!("page/sequence.js"),
-    include_str!("page/panel.js"),
-    include_str!("page/view.js"),
-    include_str!("page/runs.js"),
-];
+/// The script, which is the same on every page.
+static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    let mut modules = graphs::shared();
+    modules.push(Module { name: "report.js", text: include_str!("page/report.js").into() });
+    modules::bundle("report.js", &modules).expect("the page's own modules fit together, as a test has seen")
+});
 
 /// A page before it is written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,49 +79,40 @@ pub struct Run {
 impl Page {
     /// The whole file.
     pub fn html(&self) -> String {
-        let script = format!("'use strict';\n{}{}", self.constants(), SCRIPT.concat());
-        let hash = columns::base64(&Sha256::digest(script.as_bytes()));
         let title = escape(&self.title);
-        let mut html = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{hash}'; \
-             style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <link rel=\"icon\" href=\"data:,\">\n\
-             <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n\
-             <section id=\"tables\" aria-label=\"Tables\">\n<h1>{title}</h1>\n",
-            looks::for_style()
-        );
+        let mut body = format!("<section id=\"tables\" aria-label=\"Tables\">\n<h1>{title}</h1>\n");
         for experiment in &self.experiments {
-            experiment.write(&mut html);
+            experiment.write(&mut body);
         }
-        html.push_str("</section>\n");
-        html.push_str(BODY);
+        body.push_str("</section>\n<main id=\"graphs\" aria-label=\"Graphs\">\n");
+        body.push_str(&graphs::bar(
+            "<button type=\"button\" data-key=\"t\" title=\"show or hide the tables (t)\">tables</button>\n",
+        ));
+        body.push_str(&graphs::panels("Tick a run in the table, or click on its row."));
+        body.push_str("</main>\n");
+        body.push_str(&graphs::help(
+            &[("j k", "next, previous run of the tables")],
+            &[
+                ("t", "show or hide the tables"),
+                ("Tab", "to the tables, the legend and the graphs of each run"),
+            ],
+        ));
         for (number, run) in self.runs.iter().enumerate() {
+            let states = if run.trace.episodes.is_empty() { "" } else { " data-states" };
             let _ = writeln!(
-                html,
-                "<script type=\"application/json\" class=\"run\" id=\"run-{number}\">{}</script>",
+                body,
+                "<script type=\"application/json\" class=\"run\" id=\"run-{number}\"{states}>{}</script>",
                 in_script(&run.data())
             );
         }
-        let _ = writeln!(html, "<script>{script}</script>\n</body>\n</html>");
-        html
+        let style = format!("{}{}", graphs::style(), tables_style());
+        Document { title: &self.title, style: &style, body: &body, script: &SCRIPT, also: &[] }.html()
     }
 }
 
-impl Page {
-    /// JavaScript that gives the codes of both columns their names, and says what things look like and whether any log names
-    /// states.
-    fn constants(&self) -> String {
-        let sendings = SENDINGS.iter().map(|(_, name)| *name).enumerate();
-        let fates = FATES.into_iter().enumerate();
-        let codes = sendings.chain(fates).map(|(code, name)| format!("const {name} = {code};\n"));
-        let has_states = self.runs.iter().any(|run| !run.trace.episodes.is_empty());
-        let looks = looks::for_script();
-        let looks = looks.iter().map(|(name, value)| format!("const {name} = {value};\n"));
-        codes.chain(looks).chain([format!("const HAS_STATES = {has_states};\n")]).collect()
-    }
+/// The style sheet of the report's tables and of the [`Chart`], for pages that have some.
+pub fn tables_style() -> &'static str {
+    include_str!("page/tables.css")
 }
 
 impl Experiment {
@@ -190,8 +181,8 @@ fn octets_or_none(octets: Option<f64>) -> i64 {
 }
 
 impl Run {
-    /// What `page/data.js` decodes.
-    fn data(&self) -> serde_json::Value {
+    /// What `decodeRun` of `page/data.js` decodes.
+    pub fn data(&self) -> serde_json::Value {
         let Self { name, facts, trace } = self;
         let Trace {
             name: connection,
@@ -227,10 +218,10 @@ impl Run {
                 "number": column(segments.iter().map(|it| number(it.number))),
                 "start": column(segments.iter().map(|it| number(it.start))),
                 "length": column(segments.iter().map(|it| number(it.end.saturating_sub(it.start)))),
-                "sending": column(segments.iter().map(|it| sending_code(it.sending))),
+                "sending": column(segments.iter().map(|it| codes::of_sending(it.sending))),
                 "dupacks": column(segments.iter().map(|it| i64::from(it.dupacks))),
                 "flight": column(segments.iter().map(|it| i64::from(it.in_flight))),
-                "fate": column(segments.iter().map(|it| fate_code(it.fate))),
+                "fate": column(segments.iter().map(|it| codes::of_fate(it.fate))),
                 "detail": column(segments.iter().map(|it| match it.fate {
                     Fate::Arrived { at } => micros(at - it.at),
                     Fate::Lost(Loss::Between { before }) => before as i64,
@@ -278,53 +269,6 @@ impl Run {
             "texts": decisions.iter().map(|it| (&it.by, &it.what, &it.text)).collect::<Vec<_>>(),
         })
     }
-}
-
-/// The values of the column `sending` are indices in this list, the names constants of the script.
-const SENDINGS: [(Sending, &str); 6] = [
-    (Sending::New, "NEW"),
-    (Sending::Fast, "FAST"),
-    (Sending::Timeout, "TIMEOUT"),
-    (Sending::Tail, "TAIL"),
-    (Sending::Probe, "PROBE"),
-    (Sending::Unexplained, "UNEXPLAINED"),
-];
-
-/// The values of the column `fate` are indices in this list, the names constants of the script.
-const FATES: [&str; 9] = [
-    "UNKNOWN",
-    "ARRIVED",
-    "LOST_BETWEEN",
-    "LOST_CONGESTION",
-    "LOST_RADIO",
-    "UNNEEDED_TIMESTAMP",
-    "UNNEEDED_DSACK",
-    "UNNEEDED_ARRIVAL",
-    "UNNEEDED_ACKED",
-];
-
-/// The index of a variant that is in the list.
-fn code(index: Option<usize>) -> i64 {
-    index.expect("the list has every variant") as i64
-}
-
-fn sending_code(sending: Sending) -> i64 {
-    code(SENDINGS.iter().position(|(known, _)| *known == sending))
-}
-
-fn fate_code(fate: Fate) -> i64 {
-    let name = match fate {
-        Fate::Unknown => "UNKNOWN",
-        Fate::Arrived { .. } => "ARRIVED",
-        Fate::Lost(Loss::Between { .. }) => "LOST_BETWEEN",
-        Fate::Lost(Loss::Airlink(Cause::Congestion)) => "LOST_CONGESTION",
-        Fate::Lost(Loss::Airlink(Cause::Radio)) => "LOST_RADIO",
-        Fate::Unneeded { proof: Proof::Timestamp } => "UNNEEDED_TIMESTAMP",
-        Fate::Unneeded { proof: Proof::Dsack } => "UNNEEDED_DSACK",
-        Fate::Unneeded { proof: Proof::Arrival } => "UNNEEDED_ARRIVAL",
-        Fate::Unneeded { proof: Proof::Acked } => "UNNEEDED_ACKED",
-    };
-    code(FATES.iter().position(|known| *known == name))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use airtcp::recovery::Phase;
-use airtcp_analyze::trace::{DecisionSeen, SentSegment};
+use airtcp_analyze::trace::{DecisionSeen, Sending, SentSegment};
 use airwire::Cause;
 
 use super::table::{Cell, Shows};

@@ -1,8 +1,14 @@
 // Decodes the columns of a run. Times are microseconds since the first packet of the capture; octets count from the
-// SYN, which is 0. The constants for the codes of `sending` and `fate`, and HAS_STATES, stand before this file: html/mod.rs
-// writes them.
+// SYN, which is 0.
 
-const SENDING = {
+import {
+  ARRIVED, FAST, LOST_BETWEEN, LOST_CONGESTION, LOST_RADIO, NEW, PROBE, TAIL, TIMEOUT, UNEXPLAINED, UNKNOWN,
+  UNNEEDED_ACKED, UNNEEDED_ARRIVAL, UNNEEDED_DSACK, UNNEEDED_TIMESTAMP,
+} from './codes.js';
+import { LOOK_OF_LOSS, LOOK_OF_SENDING, decisionLook } from './marks.js';
+import { duration } from './words.js';
+
+export const SENDING = {
   [NEW]: 'sent for the first time',
   [FAST]: 'fast retransmission',
   [TIMEOUT]: 'retransmission after a timeout',
@@ -10,7 +16,7 @@ const SENDING = {
   [PROBE]: 'probe',
   [UNEXPLAINED]: 'sent again, nobody knows why',
 };
-const FATE = {
+export const FATE = {
   [UNKNOWN]: () => '',
   [ARRIVED]: (micros) => `arrived ${duration(micros)} later`,
   [LOST_BETWEEN]: (before) => `lost on the way to capture ${before + 1}`,
@@ -23,7 +29,7 @@ const FATE = {
 };
 
 // What a sender does about losses; otherwise it is `open`, and nothing is drawn.
-const STATES = {
+export const STATES = {
   reduced: 'the window was reduced, and nothing is missing',
   recovery: 'fast recovery: what is lost is sent again, and new segments replace what has arrived',
   restarted: 'going back: everything that the receiver has not reported is sent again',
@@ -50,12 +56,12 @@ function column(text) {
   return values;
 }
 
-function columns(encoded) {
+export function columns(encoded) {
   return Object.fromEntries(Object.entries(encoded).map(([name, text]) => [name, column(text)]));
 }
 
 // The first index whose value is not below `value`.
-function lowerBound(values, value) {
+export function lowerBound(values, value) {
   let low = 0, high = values.length;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -65,15 +71,13 @@ function lowerBound(values, value) {
 }
 
 // The indices that a view shows, and one more at either end, for lines that come in and go out.
-function visible(at, view) {
+export function visible(at, view) {
   return [Math.max(0, lowerBound(at, view.from) - 1), Math.min(at.length, lowerBound(at, view.to) + 1)];
 }
 
-const runs = new Map();
-
-function loadRun(id) {
-  if (runs.has(id)) return runs.get(id);
-  const json = JSON.parse(document.getElementById(`run-${id}`).textContent);
+// A run as html/mod.rs writes it, under the number that people know it by, less one. A page may add `extra` graphs, which are
+// drawn below the others: [{ title, h, draw }], see `drawRun` of plots.js.
+export function decodeRun(json, id) {
   const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts, states: json.states, measures: json.measures };
   for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions', 'episodes']) run[part] = columns(json[part]);
   const { segments, acks, windows, decisions } = run;
@@ -92,7 +96,6 @@ function loadRun(id) {
   run.edge = acks.ack.map((ack, i) => ack + acks.window[i]);
   run.decided = decisions.at.length > 0;
   run.counts = counts(run);
-  runs.set(id, run);
   return run;
 }
 
@@ -114,11 +117,11 @@ function counts({ segments, acks, sack, idle, states, texts }) {
   return counts;
 }
 
-function isLost(fate) { return fate === LOST_BETWEEN || fate === LOST_CONGESTION || fate === LOST_RADIO; }
-function isUnneeded(fate) { return fate === UNNEEDED_TIMESTAMP || fate === UNNEEDED_DSACK || fate === UNNEEDED_ARRIVAL || fate === UNNEEDED_ACKED; }
+export function isLost(fate) { return fate === LOST_BETWEEN || fate === LOST_CONGESTION || fate === LOST_RADIO; }
+export function isUnneeded(fate) { return fate === UNNEEDED_TIMESTAMP || fate === UNNEEDED_DSACK || fate === UNNEEDED_ARRIVAL || fate === UNNEEDED_ACKED; }
 
 // Steps of `bin` microseconds, each with the bits per second that were acknowledged in it.
-function goodput(run, view, bin) {
+export function goodput(run, view, bin) {
   const { at, ack } = run.acks;
   const first = Math.floor(view.from / bin), count = Math.ceil(view.to / bin) - first + 1;
   const sums = new Float64Array(count);
@@ -131,21 +134,4 @@ function goodput(run, view, bin) {
     }
   }
   return { first, values: sums.map((octets) => (octets * 8e6) / bin) };
-}
-
-// Words for numbers.
-function duration(micros) {
-  const size = Math.abs(micros);
-  if (size >= 1e6) return `${(micros / 1e6).toFixed(3)} s`;
-  if (size >= 1e3) return `${(micros / 1e3).toFixed(size >= 1e5 ? 0 : 1)} ms`;
-  return `${micros.toFixed(0)} µs`;
-}
-
-function seconds(micros, digits = 6) { return `${(micros / 1e6).toFixed(digits)} s`; }
-
-function si(value, unit) {
-  if (value === 0) return `0 ${unit}`;
-  const steps = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, ''], [1e-3, 'm'], [1e-6, 'µ']];
-  const [size, prefix] = steps.find(([size]) => Math.abs(value) >= size * 0.99999) ?? [1, ''];
-  return `${Number((value / size).toPrecision(4))} ${prefix}${unit}`;
 }

@@ -1,14 +1,18 @@
-// Colours and marks. LOOKS, which html/mod.rs writes, has the look of each kind of thing: that of pictures in SVG and PNG
-// too. The colours are those of Okabe and Ito's palette, which colour-blind people can tell apart, and each kind of thing
-// has a shape of its own as well, for those who print in grey.
+// Colours and marks. LOOKS has the look of each kind of thing: that of pictures in SVG and PNG too. The colours are those of
+// Okabe and Ito's palette, which colour-blind people can tell apart, and each kind of thing has a shape of its own as well,
+// for those who print in grey.
 
-const LOOK = Object.fromEntries(LOOKS.map((look) => [look.name, look]));
-const LOOK_OF_SENDING = {
+import {
+  DECISION_LOOKS, FAST, GROUND, LOOKS, LOST_BETWEEN, LOST_CONGESTION, LOST_RADIO, NEW, PROBE, TAIL, TIMEOUT, UNEXPLAINED,
+} from './codes.js';
+
+export const LOOK = Object.fromEntries(LOOKS.map((look) => [look.name, look]));
+export const LOOK_OF_SENDING = {
   [NEW]: 'new', [FAST]: 'fast', [TIMEOUT]: 'timeout', [TAIL]: 'tail', [PROBE]: 'probe', [UNEXPLAINED]: 'unexplained',
 };
-const LOOK_OF_LOSS = { [LOST_BETWEEN]: 'lost-between', [LOST_CONGESTION]: 'lost-congestion', [LOST_RADIO]: 'lost-radio' };
+export const LOOK_OF_LOSS = { [LOST_BETWEEN]: 'lost-between', [LOST_CONGESTION]: 'lost-congestion', [LOST_RADIO]: 'lost-radio' };
 // What the legend has; the lines of the other graphs are named above them.
-const LAYERS = LOOKS.slice(0, LOOKS.findIndex(({ name }) => name === 'decision') + 1);
+export const LAYERS = LOOKS.slice(0, LOOKS.findIndex(({ name }) => name === 'decision') + 1);
 
 // Of all that is drawn, and of the paper, its frames and its letters.
 const coloursOn = (ground) => Object.fromEntries([
@@ -16,19 +20,19 @@ const coloursOn = (ground) => Object.fromEntries([
   ...Object.entries(GROUND).map(([name, colours]) => [name, colours[ground]]),
 ]);
 const COLOURS = { light: coloursOn('light'), dark: coloursOn('dark') };
-const IDLE_OPACITY = 0.16;
-const darkness = matchMedia('(prefers-color-scheme: dark)');
-let printing = false;
-function colours() { return darkness.matches && !printing ? COLOURS.dark : COLOURS.light; }
+export const IDLE_OPACITY = 0.16;
+export const darkness = matchMedia('(prefers-color-scheme: dark)');
+// On paper they are those of the light theme.
+export function colours(printing) { return darkness.matches && !printing ? COLOURS.dark : COLOURS.light; }
 
 // Draws one thing of this kind in its colour, about 2 × r pixels large.
-function sign(ctx, name, x, y, r, C) {
+export function sign(ctx, name, x, y, r, C) {
   ctx.fillStyle = ctx.strokeStyle = C[name];
   glyph(ctx, LOOK[name].sign, x, y, r);
 }
 
 // A mark of about 2 × r pixels at (x, y).
-function glyph(ctx, shape, x, y, r) {
+export function glyph(ctx, shape, x, y, r) {
   ctx.beginPath();
   switch (shape) {
     case 'up':
@@ -71,7 +75,7 @@ function glyph(ctx, shape, x, y, r) {
 }
 
 // A state's band: full, hatched, or half as high.
-function band(ctx, shape, x, y, w, h) {
+export function band(ctx, shape, x, y, w, h) {
   if (shape === 'half') ctx.fillRect(x, y + h / 2, w, h / 2);
   else if (shape === 'full' || w < 5) ctx.fillRect(x, y, w, h);
   else {
@@ -88,5 +92,5 @@ function band(ctx, shape, x, y, w, h) {
 
 // What a decision looks like. Where several fall together, the one that says most is drawn: the last in this list, and the
 // frame of a timer around it.
-function decisionLook(run, i) { return DECISION_LOOKS[run.texts[i][1]] ?? 'decision'; }
-const DECISION_RANK = ['decision', 'judged', 'declared-lost', 'lowered', 'raised'];
+export function decisionLook(run, i) { return DECISION_LOOKS[run.texts[i][1]] ?? 'decision'; }
+export const DECISION_RANK = ['decision', 'judged', 'declared-lost', 'lowered', 'raised'];

@@ -1,13 +1,15 @@
 // A run on the page: its canvas, the line that says what is under the cursor, and the note about one packet.
 
-function element(name, attributes = {}, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
+import { boxes, scale } from './axes.js';
+import { NEW } from './codes.js';
+import { FATE, SENDING, STATES, lowerBound } from './data.js';
+import { element } from './dom.js';
+import { colours } from './marks.js';
+import { drawRun } from './plots.js';
+import { timeline } from './time.js';
+import { duration, octets, seconds } from './words.js';
 
-class Panel {
+export class Panel {
   constructor(run, number) {
     this.run = run;
     // The packet or decision that the note is about.
@@ -29,21 +31,23 @@ class Panel {
   }
 
   // Looks how large the graphs are, and where times lie in them.
-  measure(view, folded) {
+  measure(view, folded, layout) {
     this.width = Math.max(240, Math.round(this.stage.clientWidth));
     this.height = Math.round(this.stage.clientHeight);
-    this.box = boxes(this.width, this.height);
+    this.box = boxes(this.width, this.height, layout);
     this.view = { ...view };
     this.time = timeline(this.run, view, this.box.sequence, folded);
   }
 
-  draw(scales, hidden) {
+  draw(scales, hidden, printing) {
     const ratio = printing ? 3 : Math.min(3, devicePixelRatio || 1);
     const [w, h] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
     if (this.canvas.width !== w || this.canvas.height !== h) Object.assign(this.canvas, { width: w, height: h });
     const ctx = this.canvas.getContext('2d');
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    drawRun(ctx, this.run, this.view, this.time, scales, { width: this.width, height: this.height, hidden });
+    drawRun(ctx, this.run, this.view, this.time, scales, {
+      width: this.width, height: this.height, all: this.box, hidden, C: colours(printing),
+    });
     this.Y = scale(this.box.sequence, scales.low, scales.high);
     this.showFocus();
   }
@@ -83,7 +87,7 @@ class Panel {
   // The segment, ACK or decision that is nearest to a point of the canvas, if one is near.
   nearest(x, y) {
     const { lane, sequence, states } = this.box, { run } = this;
-    if (HAS_STATES && y >= states.y - 1 && y <= states.y + states.h + 1) {
+    if (states && y >= states.y - 1 && y <= states.y + states.h + 1) {
       const i = this.episodeAt(x);
       return i < 0 ? null : { kind: 'episode', i };
     }

@@ -1,6 +1,11 @@
 // The upper graph: segments and what became of them, ACKs; below it the states of loss recovery and the decisions.
 
-function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
+import { steps } from './axes.js';
+import { NEW } from './codes.js';
+import { isUnneeded, lowerBound, visible } from './data.js';
+import { DECISION_RANK, LOOK, LOOK_OF_LOSS, LOOK_OF_SENDING, band, decisionLook, sign } from './marks.js';
+
+export function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
   const { segments, acks } = run, end = Math.min(view.to, run.end);
   const acked = visible(acks.at, view);
   ctx.lineWidth = 1;
@@ -106,7 +111,7 @@ function drawSack(ctx, run, view, X, Y, C) {
 }
 
 // The name of a state stands in its band where there is room.
-function drawStates(ctx, run, X, box, hidden, C) {
+export function drawStates(ctx, run, X, box, hidden, C) {
   const { from, to } = run.episodes, right = box.x + box.w, middle = box.y + box.h / 2 + 0.5;
   ctx.textBaseline = 'middle';
   ctx.textAlign = 'right';
@@ -131,7 +136,7 @@ function drawStates(ctx, run, X, box, hidden, C) {
   }
 }
 
-function drawDecisions(ctx, run, view, X, lane, hidden, C) {
+export function drawDecisions(ctx, run, view, X, lane, hidden, C) {
   const { at } = run.decisions, y = lane.y + lane.h / 2;
   ctx.strokeStyle = C.grid;
   ctx.lineWidth = 1;

@@ -1,7 +1,10 @@
 // Where a time lies across a graph. On request a run's silences are folded: each takes a few pixels, however long it
 // was. The graphs show a break there, with its length.
 
-const BREAK = 14; // pixels
+import { lowerBound } from './data.js';
+import { duration } from './words.js';
+
+export const BREAK = 14; // pixels
 // What stays of a silence at either side of its break: the marks at its ends are not torn.
 const ASIDE = 7;
 
@@ -48,7 +51,7 @@ function folds(run, view, width) {
 }
 
 // The way from times to places across a box and back.
-function timeline(run, view, { x: left, w }, folded) {
+export function timeline(run, view, { x: left, w }, folded) {
   const { cuts, perPixel } = folded ? folds(run, view, w) : { cuts: [], perPixel: (view.to - view.from) / w };
   if (!cuts.length) {
     return { breaks: [], perPixel, X: (at) => left + (at - view.from) / perPixel, at: (x) => view.from + (x - left) * perPixel };
@@ -72,7 +75,7 @@ function timeline(run, view, { x: left, w }, folded) {
 }
 
 // A break looks torn: two jagged edges through each graph, nothing between them but, in the highest, how long it was.
-function drawBreaks(ctx, breaks, graphs, C) {
+export function drawBreaks(ctx, breaks, graphs, C) {
   const edge = (x, top, ys) => ys.forEach((y) => ctx.lineTo(x + (Math.round((y - top) / 5) % 2 ? 1.5 : -1.5), y));
   for (const { x, length } of breaks) {
     const middle = x + BREAK / 2;

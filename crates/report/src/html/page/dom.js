@@ -1,0 +1,10 @@
+// Elements of the page: by their id, and new ones.
+
+export function $(id) { return document.getElementById(id); }
+
+export function element(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}

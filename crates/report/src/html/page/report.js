@@ -1,0 +1,96 @@
+// The report: its tables, the chart of senders and keys choose which runs are shown. What is chosen comes into view.
+
+import { decodeRun } from './data.js';
+import { $ } from './dom.js';
+import { graphs } from './graphs.js';
+
+const decoded = new Map();
+
+function runOf(id) {
+  if (!decoded.has(id)) decoded.set(id, decodeRun(JSON.parse($(`run-${id}`).textContent), id));
+  return decoded.get(id);
+}
+
+// Chooses the runs that are on display, from left to right. Keys move in the graphs of `first`.
+function show(ids, first = ids[0]) {
+  const runs = ids.map(runOf);
+  graphs.show(runs, { first: runs[ids.indexOf(first)] });
+  for (const tick of document.querySelectorAll('input.tick')) tick.checked = ids.includes(Number(tick.dataset.run));
+  for (const node of document.querySelectorAll('[data-runs]')) {
+    const of = runsOf(node), all = of.length > 0 && of.every((id) => ids.includes(id));
+    node.classList.toggle('shown', all);
+    if (node.matches('button')) node.setAttribute('aria-pressed', String(all));
+  }
+}
+
+// The same, because somebody asked for it: these graphs and their row come into view.
+function choose(ids, first) {
+  show(ids, first);
+  const { active } = graphs;
+  const row = active && document.querySelector(`input.tick[data-run="${active.run.id}"]`)?.closest('tr');
+  for (let node = row; node && node !== document.body; node = node.parentElement) revealIn(node.parentElement, row);
+  if (active) graphs.reveal(active);
+}
+
+function shownIds() { return graphs.panels.map((panel) => panel.run.id); }
+function runsOf(node) { return node.dataset.runs.split(' ').filter(Boolean).map(Number); }
+
+// Scrolls one element alone, so that a row in it is to be seen below its heading.
+function revealIn(scrolling, row) {
+  if (scrolling.scrollHeight <= scrolling.clientHeight || getComputedStyle(scrolling).overflowY === 'visible') return;
+  const heading = scrolling.querySelector(':scope > table > thead')?.offsetHeight ?? 0;
+  const outer = scrolling.getBoundingClientRect(), inner = row.getBoundingClientRect();
+  const over = inner.top - (outer.top + heading), under = inner.bottom - outer.bottom;
+  if (over < 0) scrolling.scrollTop += over;
+  else if (under > 0) scrolling.scrollTop += Math.min(under + scrolling.clientHeight / 3, over);
+}
+
+// The run below or above the one that is shown, in the order of the tables.
+function nextRun(direction) {
+  const ids = [...document.querySelectorAll('input.tick')].map((tick) => Number(tick.dataset.run));
+  const at = graphs.active ? ids.indexOf(graphs.active.run.id) : direction > 0 ? -1 : ids.length;
+  const next = ids[at + direction];
+  if (next !== undefined) choose([next]);
+}
+
+for (const table of document.querySelectorAll('table')) {
+  table.addEventListener('click', (event) => {
+    const heading = event.target.closest('button.sort');
+    if (heading) { sort(table, heading.closest('th')); return; }
+    const tick = event.target.closest('input.tick'), row = event.target.closest('tr[data-runs]');
+    if (tick) {
+      const id = Number(tick.dataset.run);
+      if (tick.checked) choose([...shownIds(), id].sort((a, b) => a - b), id);
+      else show(shownIds().filter((other) => other !== id));
+    } else if (row?.dataset.runs) choose(runsOf(row));
+  });
+}
+
+function sort(table, heading) {
+  const at = [...heading.parentNode.children].indexOf(heading), body = table.tBodies[0];
+  const down = heading.getAttribute('aria-sort') === 'ascending';
+  for (const other of heading.parentNode.children) other.removeAttribute('aria-sort');
+  heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+  const value = (row) => (row.cells[at].dataset.value === undefined ? null : Number(row.cells[at].dataset.value));
+  const order = (a, b) => {
+    const [x, y] = [value(a), value(b)];
+    // Rows without a number come last in either order.
+    if ((x === null) !== (y === null)) return x === null ? 1 : -1;
+    const result = x === null ? a.cells[at].textContent.localeCompare(b.cells[at].textContent) : x - y;
+    return down ? -result : result;
+  };
+  body.append(...[...body.rows].sort(order));
+}
+
+for (const sender of document.querySelectorAll('button.sender')) {
+  sender.addEventListener('click', () => choose(runsOf(sender)));
+}
+
+graphs.keys.j = () => nextRun(1);
+graphs.keys.k = () => nextRun(-1);
+graphs.keys.t = () => document.body.classList.toggle('graphs-alone');
+
+const scripts = [...document.querySelectorAll('script.run')];
+// The graphs stay where they are while people go from run to run.
+graphs.roomForStates = scripts.some((script) => script.dataset.states !== undefined);
+show(scripts.map((_, id) => id).slice(0, innerWidth < 1100 ? 1 : 2));

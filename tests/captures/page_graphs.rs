@@ -1,0 +1,175 @@
+//! The graphs of the report on another page, which chooses runs, follows what people look at, and adds graphs of its own.
+
+use std::fs;
+use std::path::PathBuf;
+
+use airtcp_report::html::document::Document;
+use airtcp_report::html::modules::{Module, bundle, undeclared};
+use airtcp_report::html::{Run, graphs};
+use airtcp_testkit::browser::Browser;
+use serde_json::{Value, json};
+
+use crate::page::{DESKTOP, MILLISECOND, assert_no_complaints, drawn, pixels, range, transfer, with_states};
+
+const PURPLE: [u8; 3] = [0xcc, 0x79, 0xa7];
+
+/// Three runs, of which the second has a graph of its own and the third has states. Keys show them.
+const MAIN: &str = "
+import { frame } from './axes.js';
+import { decodeRun } from './data.js';
+import { $ } from './dom.js';
+import { graphs } from './graphs.js';
+
+const run = (id) => decodeRun(JSON.parse($(`run-${id}`).textContent), id);
+const withGraph = () => ({ ...run(1), extra: [{ title: 'PDUs', h: 0.3, draw }] });
+
+function draw(ctx, box, view, X, C) {
+  frame(ctx, box, 0, 1, String, C);
+  ctx.fillStyle = C.spurious;
+  ctx.fillRect(X(200e3), box.y, X(400e3) - X(200e3), box.h);
+}
+
+graphs.keys.a = () => graphs.show([run(0)]);
+graphs.keys.b = () => graphs.show([run(0), withGraph()], { keep: true });
+graphs.keys.c = () => graphs.show([run(0), run(2)]);
+graphs.show([run(0)]);
+";
+
+struct Written(PathBuf);
+
+impl Written {
+    fn new(name: &str) -> Self {
+        let transfers = [
+            transfer(300, 5 * MILLISECOND),
+            transfer(200, 5 * MILLISECOND),
+            with_states(transfer(100, 5 * MILLISECOND)),
+        ];
+        let mut body = format!(
+            "<main id=\"graphs\">{}{}</main>{}",
+            graphs::bar("<button data-key=\"c\">states</button>\n"),
+            graphs::panels("There is no run."),
+            graphs::help(&[("a b", "some <runs>")], &[])
+        );
+        for (number, trace) in transfers.into_iter().enumerate() {
+            let run = Run { name: format!("run {number}"), trace, ..Run::default() };
+            let data = run.data();
+            body += &format!("<script type=\"application/json\" id=\"run-{number}\">{data}</script>\n");
+        }
+        let mut modules = graphs::shared();
+        modules.push(Module { name: "main.js", text: MAIN.into() });
+        assert_eq!(modules.iter().flat_map(undeclared).collect::<Vec<_>>(), [""; 0]);
+        let (style, script) = (graphs::style(), bundle("main.js", &modules).unwrap());
+        let document = Document { title: name, style: &style, body: &body, script: &script, also: &[] };
+        let path = std::env::temp_dir().join(format!("airtcp-graphs-{name}-{}.html", std::process::id()));
+        fs::write(&path, document.html()).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Whatever the graphs tell, from now on.
+fn listen(browser: &mut Browser) {
+    browser.eval(
+        "window.told = []; for (const name of ['view', 'cursor', 'focus']) airtcp.graphs.on(name, (it) => \
+         told.push([name, name === 'focus' && it ? { run: it.run.id, kind: it.kind, i: it.i } : structuredClone(it)])); 0",
+    );
+}
+
+/// What the graphs told of this name, in order.
+fn told(browser: &mut Browser, name: &str) -> Vec<Value> {
+    let told = browser.eval(&format!("told.filter(([name]) => name === '{name}').map(([, value]) => value)"));
+    told.as_array().unwrap().clone()
+}
+
+#[test]
+fn a_page_hears_of_everything_that_is_seen_once() {
+    let page = Written::new("hears");
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    listen(&mut browser);
+    browser.key("+");
+    let views = told(&mut browser, "view");
+    let view = browser.eval("airtcp.graphs.view");
+    assert_eq!(views, [view.clone()]);
+    assert_eq!((view["from"].as_f64().unwrap() / 1e6 * 1e3).round() / 1e3, range(&mut browser).0);
+    browser.eval("airtcp.graphs.setView(airtcp.graphs.view.from, airtcp.graphs.view.to)");
+    assert_eq!(told(&mut browser, "view").len(), 1, "it is the same");
+
+    // To the first loss, and away from it.
+    browser.key("n");
+    let [cursor, focus] = ["cursor", "focus"].map(|name| told(&mut browser, name));
+    let lost =
+        browser.eval("airtcp.graphs.panels[0].run.events.find((i) => airtcp.graphs.panels[0].focus.i === i)");
+    assert_eq!(focus, [json!({ "run": 0, "kind": "segment", "i": lost })]);
+    assert_eq!(cursor.len(), 1);
+    assert_eq!(cursor[0], browser.eval("airtcp.graphs.cursor"));
+    browser.key("Escape");
+    assert_eq!(told(&mut browser, "focus")[1..], [Value::Null]);
+    assert_eq!(told(&mut browser, "cursor")[1..], [Value::Null]);
+    assert_no_complaints(&browser);
+}
+
+#[test]
+fn other_runs_show_all_of_their_time_unless_the_page_keeps_it() {
+    let page = Written::new("keeps");
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    browser.eval("airtcp.graphs.setView(100e3, 300e3)");
+    browser.settle();
+    browser.key("b");
+    assert_eq!(range(&mut browser), (0.1, 0.3), "keep");
+    assert_eq!(browser.eval("airtcp.graphs.panels.length"), 2);
+    browser.key("a");
+    let (from, to) = range(&mut browser);
+    assert!(from == 0.0 && to > 1.0, "these were decoded anew: {from} to {to}");
+    browser.key("b");
+    let (from, to) = range(&mut browser);
+    assert!(from == 0.0 && to > 1.0, "all of it was shown: {from} to {to}");
+}
+
+#[test]
+fn a_run_may_have_a_graph_of_its_own_below_the_others() {
+    let page = Written::new("extra");
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    let alone = drawn(&mut browser);
+    assert_eq!(browser.eval("airtcp.graphs.panels[0].box.extra.length"), 0);
+    browser.key("b");
+    let boxes = browser.eval(
+        "airtcp.graphs.panels.map(({ box: { goodput, extra: [extra], bottom, sequence } }) => \
+         [extra.y - goodput.y - goodput.h, bottom - extra.y - extra.h, extra.h / sequence.h])",
+    );
+    let boxes: Vec<[f64; 3]> = serde_json::from_value(boxes).unwrap();
+    assert_eq!(boxes[0], boxes[1], "the panels are alike");
+    let [title, below, share] = boxes[0];
+    assert!((title, below) == (16.0, 0.0) && (share - 0.3 / 0.52).abs() < 0.02, "{boxes:?}");
+    // Of the first panel, whose run has no such graph, the place stays empty.
+    let purple = |browser: &mut Browser| pixels(browser, PURPLE);
+    let without = purple(&mut browser);
+    browser.eval("document.querySelector('.panel').remove()");
+    let with = purple(&mut browser);
+    assert!(with > without + 5_000, "{with} after {without}");
+    browser.key("a");
+    assert_eq!(drawn(&mut browser), alone);
+    assert_no_complaints(&browser);
+}
+
+#[test]
+fn there_is_room_for_states_while_a_run_on_display_has_some() {
+    let page = Written::new("room");
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    let states = "airtcp.graphs.panels.map(({ box }) => box.states !== null).join()";
+    assert_eq!(browser.eval(states), "false");
+    let button = browser.center("[data-key=c]");
+    browser.click(button, 1);
+    assert_eq!(browser.eval(states), "true,true");
+    browser.key("a");
+    assert_eq!(browser.eval(states), "false");
+    browser.eval("airtcp.graphs.roomForStates = true; airtcp.graphs.redraw()");
+    assert_eq!(browser.eval(states), "true");
+    browser.key("?");
+    assert!(browser.text("#help").contains("some <runs>"));
+    assert_no_complaints(&browser);
+}
