@@ -15,7 +15,11 @@ ifneq ($(SUDO),)
 RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
 endif
 
-.PHONY: demo test test-long siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
+CORE := $(TARGET)/wasm32-unknown-unknown/page/airtcp_playground.wasm
+# Looked for whenever a program is built. Without it `airtcp playground` says what is missing.
+export AIRTCP_PLAYGROUND_CORE = $(shell [ ! -f $(CORE) ] || echo $(abspath $(CORE)))
+
+.PHONY: demo playground core test test-long siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
 
 ## Four scenes on radio links, for real and in virtual time: what each mechanism is worth, and a page with graphs.
 demo:
@@ -25,8 +29,19 @@ demo:
 	@$(SUDO) rm -rf target/demo
 	@$(SUDO) $(TARGET)/debug/airtcp demo --output target/demo
 
+## The playground: the program with the core in it that runs in a browser, and the page itself.
+playground: core
+	@sh interop/setup.sh build
+	$(CARGO) build --locked -p airtcp-cli
+	$(TARGET)/debug/airtcp playground -o target/playground.html
+
+## The core alone: virtual time as WebAssembly. Programs that are built after it have it in them.
+core:
+	@[ -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" ] || rustup target add wasm32-unknown-unknown
+	$(CARGO) rustc --locked --profile page --target wasm32-unknown-unknown -p airtcp-playground --lib --crate-type cdylib
+
 ## Everything that proves something, against the real kernel too. Tests send signals that nohup, say, has programs ignore.
-test:
+test: core
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make test'
 	$(CARGO) build --locked -p airtcp-cli -p airlink
@@ -119,7 +134,7 @@ bench:
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER) -- lateness
 
 ## Both programs, their man pages and shell completions, and the plug-in for Wireshark.
-install:
+install: core
 	@sh interop/setup.sh build
 	$(CARGO) build --release --locked -p airtcp-cli -p airlink
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(TARGET)/release/airtcp $(TARGET)/release/airlink

@@ -84,6 +84,7 @@
 //!   differs from another; a [`SenderSpec`] names a recipe and a profile.
 //! * [`tcp`] is one connection, [`host`] many behind one address.
 //! * [`events`] is what a host tells for logs, if it is asked to; [`memory`] is the limit that it keeps to, if it has one.
+//! * [`explain`](mod@explain) says what a recipe means.
 //! * [`relay`] carries the streams of one connection over to another.
 //!
 //! Time, headers and randomness are those of `airwire`, which the network below shares.
@@ -95,6 +96,7 @@
 )]
 
 pub mod events;
+pub mod explain;
 pub mod flight;
 pub mod host;
 pub mod memory;

@@ -38,6 +38,25 @@ impl From<Recipe> for SenderSpec {
     }
 }
 
+/// What a sender may become whose beginning is typed, each with a line about it: behind a `+` what goes together with what
+/// stands before it, behind the `@` the profiles. What does not begin like `word` is among them.
+pub fn completions(word: &str) -> Vec<(String, &'static str)> {
+    if let Some((recipe, _)) = word.split_once('@') {
+        let profiles = ProfileName::ALL.into_iter().filter(|_| recipe.parse::<Recipe>().is_ok());
+        return profiles.map(|name| (format!("{recipe}@{name}"), name.summary())).collect();
+    }
+    let before = word.rfind('+').map_or("", |at| &word[..=at]);
+    let fits = catalogue::rows().filter_map(|row| {
+        let (number, least) = match row.range() {
+            Some(range) => ("=", format!("={}", range.min)),
+            None => ("", String::new()),
+        };
+        let goes_with = format!("{before}{}{least}", row.name).parse::<Recipe>().is_ok();
+        goes_with.then(|| (format!("{before}{}{number}", row.name), row.summary))
+    });
+    fits.collect()
+}
+
 /// Why a sender cannot be read. What it displays says what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SenderError {

@@ -29,6 +29,30 @@ impl Tap for Vec<(Instant, Vec<u8>)> {
     }
 }
 
+/// The octets of a pcap file, for whoever has no files.
+#[derive(Clone, Debug)]
+pub struct InMemory(Vec<u8>);
+
+impl Default for InMemory {
+    fn default() -> Self {
+        Self(file_header().to_vec())
+    }
+}
+
+impl InMemory {
+    /// What [`Capture`] would have written so far with `Instant::ZERO` at 1970.
+    pub fn into_octets(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+impl Tap for InMemory {
+    fn packet(&mut self, at: Instant, packet: &[u8]) {
+        self.0.extend(packet_header(std::time::Duration::from_nanos(at.as_nanos()), packet));
+        self.0.extend_from_slice(packet);
+    }
+}
+
 /// A pcap file of whole IP packets.
 #[derive(Debug)]
 pub struct Capture {
@@ -46,19 +70,36 @@ const VERSION: [u16; 2] = [2, 4];
 const SNAPLEN: u32 = 262_144;
 const LINKTYPE_RAW: u32 = 101;
 
+fn file_header() -> [u8; 24] {
+    let mut header = [0; 24];
+    header[..4].copy_from_slice(&MAGIC.to_ne_bytes());
+    header[4..6].copy_from_slice(&VERSION[0].to_ne_bytes());
+    header[6..8].copy_from_slice(&VERSION[1].to_ne_bytes());
+    // Time zone and accuracy, which everybody leaves 0.
+    header[16..20].copy_from_slice(&SNAPLEN.to_ne_bytes());
+    header[20..].copy_from_slice(&LINKTYPE_RAW.to_ne_bytes());
+    header
+}
+
+/// `wall` is the time since 1970.
+fn packet_header(wall: std::time::Duration, packet: &[u8]) -> [u8; 16] {
+    // An IP packet is at most 65575 octets (a v6 header and its 16-bit length).
+    let len = packet.len() as u32;
+    let mut header = [0; 16];
+    // 32 bits of seconds last until 2106, or until 2038 for readers that take them as signed, such as libpcap 1.10.
+    header[..4].copy_from_slice(&(wall.as_secs() as u32).to_ne_bytes());
+    header[4..8].copy_from_slice(&wall.subsec_nanos().to_ne_bytes());
+    header[8..12].copy_from_slice(&len.to_ne_bytes());
+    header[12..].copy_from_slice(&len.to_ne_bytes());
+    header
+}
+
 impl Capture {
     /// Creates a file in which `Instant::ZERO` is the wall time `zero`. In virtual time use `SystemTime::UNIX_EPOCH`:
     /// then a repeated run writes the same file, byte for byte. A new file may be read by its owner alone.
     pub fn create(path: impl AsRef<Path>, zero: SystemTime) -> Result<Self, OutputError> {
         let mut output = Output::create_private(path.as_ref())?;
-        let mut header = [0; 24];
-        header[..4].copy_from_slice(&MAGIC.to_ne_bytes());
-        header[4..6].copy_from_slice(&VERSION[0].to_ne_bytes());
-        header[6..8].copy_from_slice(&VERSION[1].to_ne_bytes());
-        // Time zone and accuracy, which everybody leaves 0.
-        header[16..20].copy_from_slice(&SNAPLEN.to_ne_bytes());
-        header[20..].copy_from_slice(&LINKTYPE_RAW.to_ne_bytes());
-        output.write(&header)?;
+        output.write(&file_header())?;
         let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Ok(Self { output, zero, failed: None })
     }
@@ -66,15 +107,7 @@ impl Capture {
     /// Writes a packet, at once or when the buffer is full.
     pub fn write(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
         let wall = self.zero + std::time::Duration::from_nanos(at.as_nanos());
-        // An IP packet is at most 65575 octets (a v6 header and its 16-bit length).
-        let len = packet.len() as u32;
-        let mut header = [0; 16];
-        // 32 bits of seconds last until 2106, or until 2038 for readers that take them as signed, such as libpcap 1.10.
-        header[..4].copy_from_slice(&(wall.as_secs() as u32).to_ne_bytes());
-        header[4..8].copy_from_slice(&wall.subsec_nanos().to_ne_bytes());
-        header[8..12].copy_from_slice(&len.to_ne_bytes());
-        header[12..].copy_from_slice(&len.to_ne_bytes());
-        self.output.write(&header)?;
+        self.output.write(&packet_header(wall, packet))?;
         self.output.write(packet)
     }
 
@@ -134,6 +167,23 @@ mod tests {
         let expected = "1000000000.999999991 IP 10.0.0.1.1234 > 10.0.0.2.5678: UDP, length 4\n\
                         1000000002.000000001 IP 10.0.0.1.1234 > 10.0.0.2.5678: UDP, length 4\n";
         assert_eq!(text, expected, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    #[test]
+    fn in_memory_it_has_the_octets_of_the_file() {
+        let path = temporary("memory.pcap");
+        let mut memory = InMemory::default();
+        {
+            let mut file = Capture::create(&path, SystemTime::UNIX_EPOCH).unwrap();
+            for at in [1, 1_500_000_000] {
+                file.packet(Instant::from_nanos(at), &UDP);
+                memory.packet(Instant::from_nanos(at), &UDP);
+            }
+            file.flush().unwrap();
+        }
+        let octets = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(memory.into_octets(), octets);
     }
 
     #[test]

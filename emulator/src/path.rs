@@ -191,6 +191,11 @@ impl Path {
         self.out.take_incidents()
     }
 
+    /// From now on [`take_pdus`](Self::take_pdus) hands out what is transmitted.
+    pub fn record_radio(&mut self) {
+        self.out.record_radio();
+    }
+
     /// The radio PDUs that were transmitted since the last call, by all stages in the order of transmission.
     pub fn take_pdus(&mut self) -> Vec<RadioPdu> {
         self.out.take_pdus()

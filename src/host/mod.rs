@@ -10,12 +10,13 @@ mod cookies;
 mod demux;
 mod gate;
 mod icmp;
+mod keyed_hash;
 mod listening;
 mod slots;
 mod standing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use airwire::time::Instant;
 use demux::{Demux, Tuple};
 use gate::Gate;
 pub use gate::{GateCounters, Limits};
-use siphasher::sip::SipHasher13;
+use keyed_hash::keyed_hash;
 pub use slots::ConnId;
 use slots::Slots;
 use smoltcp::wire::IpProtocol;
@@ -824,12 +825,6 @@ impl Host {
             }
         }
     }
-}
-
-fn keyed_hash(seed: u64, what: &impl Hash) -> u64 {
-    let mut hasher = SipHasher13::new_with_keys(seed, 0x6169_7274_6370);
-    what.hash(&mut hasher);
-    hasher.finish()
 }
 
 fn nothing_to_read(connection: &Connection) -> Result<usize, IoError> {

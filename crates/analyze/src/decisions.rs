@@ -6,7 +6,7 @@ pub mod written;
 use airtcp::recovery::Decision;
 use serde::Deserialize;
 use serde_json::Value;
-pub use written::Written;
+pub use written::{Written, WrittenOf};
 
 /// A decision: what every decision has, and the rest by name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -45,6 +45,7 @@ pub mod connections;
 mod damage;
 pub mod decisions;
 mod endpoints;
+#[cfg(not(target_family = "wasm"))]
 pub mod path;
 #[cfg(test)]
 mod scenarios;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use airtcp::ProfileName;
-use airtcp::recovery::catalogue::{self, Need, Question, Row};
+use airtcp::recovery::catalogue::{self, Question, Row};
 use airtcp::recovery::parameter;
 use clap::Args;
 use serde::Serialize;
@@ -95,14 +95,6 @@ fn label(row: &Row) -> String {
     }
 }
 
-pub(super) fn need_name(need: &Need) -> &'static str {
-    match need {
-        Need::Sack => "SACK",
-        Need::Timestamps => "timestamps",
-        Need::Truth => "virtual time",
-    }
-}
-
 fn entry(row: &'static Row) -> Entry {
     let number = row.range().map(|parameter::Range { min, max, unit }| Range { min, max, unit });
     Entry {
@@ -111,7 +103,7 @@ fn entry(row: &'static Row) -> Entry {
         summary: row.summary,
         citation: row.citation,
         ordinary: row.ordinary,
-        needs: row.needs.iter().map(need_name).collect(),
+        needs: row.needs.iter().map(|need| need.name()).collect(),
         number,
     }
 }

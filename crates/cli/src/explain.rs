@@ -2,14 +2,12 @@
 
 use std::io::Write;
 
-use airtcp::profile::{Profile, ProfileName};
-use airtcp::recovery::catalogue::{Question, Row};
-use airtcp::recovery::{Move, Phase, Recipe};
+use airtcp::explain::{Leaving, Part, State, on_the_wire, parts, states};
+use airtcp::profile::ProfileName;
+use airtcp::recovery::catalogue::Question;
 use airtcp::sender::SenderSpec;
 use clap::Args;
-use serde::Serialize;
 
-use super::algorithms::need_name;
 use crate::shared::say;
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
@@ -42,39 +40,6 @@ Examples:
 /// The widths of a state's name, and of one with an arrow.
 const STATE: usize = 9;
 const ARROW: usize = 11;
-
-/// An answer, something that adds to it, or an option.
-#[derive(Serialize)]
-struct Part {
-    question: &'static str,
-    name: &'static str,
-    value: Option<f64>,
-    summary: &'static str,
-    citation: &'static str,
-    /// Not named in the recipe.
-    ordinary: bool,
-    needs: Vec<&'static str>,
-    #[serde(skip)]
-    of: Question,
-}
-
-/// A state that the sender can be in.
-#[derive(Serialize)]
-struct State {
-    state: &'static str,
-    /// With which profile the sender moves like this.
-    profile: &'static str,
-    meaning: &'static str,
-    moves: Vec<Leaving>,
-}
-
-/// What moves it out of a state, and where to.
-#[derive(Serialize)]
-struct Leaving {
-    to: &'static str,
-    cue: &'static str,
-    text: &'static str,
-}
 
 impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -121,57 +86,9 @@ impl Explain {
     }
 }
 
-fn parts(recipe: &Recipe) -> Vec<Part> {
-    let part = |(row, value): (&'static Row, Option<f64>), ordinary| Part {
-        question: row.question().name(),
-        name: row.name,
-        value,
-        summary: row.summary,
-        citation: row.citation,
-        ordinary,
-        needs: row.needs.iter().map(need_name).collect(),
-        of: row.question(),
-    };
-    let mut parts = Vec::new();
-    for question in Question::ALL {
-        let named = |row: &Row| recipe.parts().any(|(named, _)| named.name == row.name);
-        let answer = recipe.answer(question).map(|row| part((row, None), !named(row)));
-        parts.extend(answer);
-        let beside = recipe.parts().filter(|(row, _)| row.question() == question && !row.is_the_answer());
-        parts.extend(beside.map(|named| part(named, false)));
-    }
-    parts
-}
-
-/// The states that it can be in.
-fn states(recipe: &Recipe, tuned: &Profile) -> Vec<State> {
-    let moves = recipe.moves(tuned);
-    let leaving = |state: Phase| {
-        let mut leaving: Vec<&Move> = moves.iter().filter(|made| made.from == state).collect();
-        leaving.sort_by_key(|made| made.to);
-        let told = |made: &Move| Leaving { to: made.to.name(), cue: made.cue.name(), text: made.cue.text() };
-        leaving.into_iter().map(told).collect::<Vec<_>>()
-    };
-    let state = |state: Phase| State {
-        state: state.name(),
-        profile: tuned.name,
-        meaning: state.meaning(),
-        moves: leaving(state),
-    };
-    Phase::ALL.into_iter().map(state).filter(|state| !state.moves.is_empty()).collect()
-}
-
 fn label(part: &Part) -> String {
     match part.value {
         Some(value) => format!("{}={value}", part.name),
         None => part.name.to_owned(),
     }
-}
-
-/// What a capture of its handshake will show.
-fn on_the_wire(recipe: &Recipe, tuned: &Profile) -> String {
-    let offers = |what, offered| if offered { format!("{what} offered") } else { format!("no {what}") };
-    let sack = tuned.sack.is_offered(recipe.wants_sack());
-    let ecn = if tuned.ecn { ", ECN offered" } else { "" };
-    format!("{}, {}{ecn}", offers("SACK", sack), offers("timestamps", tuned.timestamps))
 }

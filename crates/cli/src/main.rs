@@ -13,6 +13,7 @@ mod demo;
 mod explain;
 mod lab;
 mod man;
+mod playground;
 mod recv;
 mod report;
 mod reproduce;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     Lab(lab::Lab),
     Sim(sim::Sim),
+    Playground(playground::Playground),
     Sweep(sweep::Sweep),
     Reproduce(reproduce::Reproduce),
     Analyze(analyze::Analyze),
@@ -108,6 +110,7 @@ impl Cli {
             Command::Demo(command) => command.run(),
             Command::Lab(command) => command.run(),
             Command::Sim(command) => command.run(),
+            Command::Playground(command) => command.run(),
             Command::Sweep(command) => command.run(),
             Command::Reproduce(command) => command.run(),
             Command::Analyze(command) => command.run(),

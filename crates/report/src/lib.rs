@@ -34,6 +34,7 @@
 
 #![warn(missing_docs)]
 
+#[cfg(not(target_family = "wasm"))]
 pub mod captures;
 pub mod emulation;
 pub mod html;

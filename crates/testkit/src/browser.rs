@@ -28,7 +28,12 @@ pub struct Browser {
 
 impl Browser {
     /// Opens a file in a window of this size, and waits until it is loaded.
-    pub fn open(page: &Path, (width, height): (u32, u32)) -> Self {
+    pub fn open(page: &Path, size: (u32, u32)) -> Self {
+        Self::open_address(&format!("file://{}", page.display()), size)
+    }
+
+    /// The same with any address.
+    pub fn open_address(address: &str, (width, height): (u32, u32)) -> Self {
         let profile = std::env::temp_dir().join(format!("airtcp-browser-{}", unique()));
         fs::create_dir_all(&profile).unwrap();
         // The protocol is on the descriptors 3 and 4.
@@ -70,7 +75,7 @@ impl Browser {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
         browser.resize(width, height);
-        browser.call("Page.navigate", json!({ "url": format!("file://{}", page.display()) }));
+        browser.call("Page.navigate", json!({ "url": address }));
         while browser.events_of("Page.loadEventFired").is_empty() {
             let message = browser.message();
             browser.events.push(message);
@@ -168,6 +173,24 @@ impl Browser {
         self.call("Input.dispatchKeyEvent", params);
         self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key }));
         self.settle();
+    }
+
+    /// Puts text where the focus is, as somebody who types or pastes.
+    pub fn insert(&mut self, text: &str) {
+        self.call("Input.insertText", json!({ "text": text }));
+        self.settle();
+    }
+
+    /// Waits until an expression is true in the page.
+    ///
+    /// # Panics
+    /// If it does not become true.
+    pub fn until(&mut self, expression: &str) {
+        let begin = std::time::Instant::now();
+        while self.eval(&format!("Boolean({expression})")) != true {
+            assert!(begin.elapsed() < PATIENCE, "never true: {expression}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Scrolls an element into view. Returns its left, top, width and height.

@@ -153,6 +153,11 @@ impl Outbox {
         }
     }
 
+    /// From now on radio PDUs are recorded.
+    pub(crate) fn record_radio(&mut self) {
+        self.radio = true;
+    }
+
     /// Puts a radio PDU on record, if radio PDUs are recorded. `pdu` makes it from the time and the index of the
     /// stage that speaks, and is not called if nobody wants it: it is not cheap.
     pub fn radio(&mut self, pdu: impl FnOnce(Instant, usize) -> RadioPdu) {

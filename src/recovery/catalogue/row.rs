@@ -72,6 +72,17 @@ pub enum Need {
     Truth,
 }
 
+impl Need {
+    /// For programs and people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sack => "SACK",
+            Self::Timestamps => "timestamps",
+            Self::Truth => "virtual time",
+        }
+    }
+}
+
 /// How a row becomes part of a sender.
 #[derive(Clone, Copy)]
 pub enum Build {

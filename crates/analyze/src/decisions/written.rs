@@ -18,6 +18,21 @@ pub struct Written {
     why: &'static str,
 }
 
+/// The same in a log that several connections share.
+#[derive(Serialize)]
+pub struct WrittenOf {
+    connection: u64,
+    #[serde(flatten)]
+    line: Written,
+}
+
+impl WrittenOf {
+    /// `connection` is its number, from 1.
+    pub fn new(connection: u64, decision: &Decision, zero: f64) -> Self {
+        Self { connection, line: Written::new(decision, zero) }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(tag = "what", rename_all = "lowercase")]
 enum Details {

@@ -1,21 +1,27 @@
 //! Reads frames from files, standard input and interfaces.
 //!
-//! A file may be compressed with gzip or zstd. libpcap is used for interfaces, filters, and variants of pcap that nobody
+//! A file may be compressed with gzip or zstd. `libpcap` is used for interfaces, filters, and variants of pcap that nobody
 //! writes any more. It could read the usual files as well, but takes twice the time, refuses pcapng files whose interfaces
 //! differ in link type or snap length (as they do in a capture of several interfaces), and ends at the first damaged block.
+//! WebAssembly has no libpcap: there captures are read out of memory, without filters.
 
 mod buffer;
 mod compressed;
+#[cfg(not(target_family = "wasm"))]
+mod libpcap;
 mod pcapng;
 mod savefile;
 
+#[cfg(not(target_family = "wasm"))]
 use std::fs::File;
 use std::io::{self, Cursor, Read};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+#[cfg(not(target_family = "wasm"))]
+use std::os::fd::BorrowedFd;
+#[cfg(not(target_family = "wasm"))]
+use std::path::Path;
+use std::path::PathBuf;
 
 use compressed::Compression;
-use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
 use super::encapsulation::{End, Layer, Octets, Walk};
 use super::icmp::{self, IcmpError};
@@ -182,7 +188,8 @@ pub const STANDARD_INPUT: &str = "-";
 pub struct Capture {
     name: String,
     source: Source,
-    filters: Filters,
+    #[cfg(not(target_family = "wasm"))]
+    filters: libpcap::Filters,
     /// Frames that were read, those that the filter left out included.
     number: u64,
 }
@@ -190,74 +197,90 @@ pub struct Capture {
 enum Source {
     Pcap(savefile::Reader<Box<dyn Read>>),
     Pcapng(pcapng::Reader<Box<dyn Read>>),
-    Libpcap(pcap::Capture<Offline>, LinkType),
-    Interface { capture: pcap::Capture<Active>, link: LinkType },
+    #[cfg(not(target_family = "wasm"))]
+    Libpcap(libpcap::Source),
+}
+
+impl Source {
+    /// A file of one of the usual formats, compressed or not. `Err` has what was read of any other, and whether that was
+    /// compressed.
+    fn of(mut input: Box<dyn Read>) -> io::Result<Result<(Self, LinkType), Unusual>> {
+        let mut begin = beginning(&mut input)?;
+        let compression = Compression::of(&begin);
+        if let Some(compression) = compression {
+            input = compression.decompress(Box::new(Cursor::new(begin).chain(input)));
+            begin = beginning(&mut input)?;
+        }
+        // The interfaces of a pcapng file come later; a filter that is wrong for Ethernet is wrong for all of them.
+        Ok(if begin.starts_with(&pcapng::MAGIC) {
+            let whole = Box::new(Cursor::new(begin).chain(input));
+            Ok((Self::Pcapng(pcapng::Reader::new(whole)), LinkType::ETHERNET))
+        } else if let Some(header) = savefile::Header::parse(&begin) {
+            let link = LinkType(header.link.0);
+            Ok((Self::Pcap(savefile::Reader::new(input, header)), link))
+        } else {
+            Err(Unusual { is_empty: begin.is_empty(), is_compressed: compression.is_some() })
+        })
+    }
+}
+
+/// A file that is neither pcap nor pcapng as they are written today.
+struct Unusual {
+    is_empty: bool,
+    is_compressed: bool,
+}
+
+impl Unusual {
+    fn error(&self, name: String) -> CaptureError {
+        let error = if self.is_empty { "it is empty" } else { "unknown file format" }.to_owned();
+        CaptureError::NotACapture { name, error }
+    }
 }
 
 impl Capture {
+    /// Reads a capture that is in memory already, or comes from somewhere else; `name` is for errors.
+    pub fn of(name: &str, input: impl Read + 'static) -> Result<Self, CaptureError> {
+        let name = name.to_owned();
+        let source = Source::of(Box::new(input))
+            .map_err(|error| CaptureError::File { path: PathBuf::from(&name), error })?;
+        let (source, link) = source.map_err(|unusual| unusual.error(name.clone()))?;
+        known(&name, link)?;
+        Ok(Self {
+            name,
+            source,
+            #[cfg(not(target_family = "wasm"))]
+            filters: libpcap::Filters::default(),
+            number: 0,
+        })
+    }
+
     /// Opens a file, or standard input for `-`; either may be compressed with gzip or zstd. The filter is in tcpdump's
     /// language.
+    #[cfg(not(target_family = "wasm"))]
     pub fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
         let unreadable = |error| CaptureError::File { path: path.to_owned(), error };
         let is_stdin = path == Path::new(STANDARD_INPUT);
-        let mut input: Box<dyn Read> =
+        let input: Box<dyn Read> =
             if is_stdin { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(unreadable)?) };
-        let mut begin = beginning(&mut input).map_err(unreadable)?;
-        let compression = Compression::of(&begin);
-        if let Some(compression) = compression {
-            input = compression.decompress(Box::new(Cursor::new(begin).chain(input)));
-            begin = beginning(&mut input).map_err(unreadable)?;
-        }
-        // The interfaces of a pcapng file come later; a filter that is wrong for Ethernet is wrong for all of them.
-        let (source, link) = if begin.starts_with(&pcapng::MAGIC) {
-            let whole = Box::new(Cursor::new(begin).chain(input));
-            (Source::Pcapng(pcapng::Reader::new(whole)), LinkType::ETHERNET)
-        } else if let Some(header) = savefile::Header::parse(&begin) {
-            let link = known(&name, Linktype(header.link.0))?;
-            (Source::Pcap(savefile::Reader::new(input, header)), link)
-        } else if is_stdin || compression.is_some() {
-            let error = if begin.is_empty() { "it is empty" } else { "unknown file format" }.to_owned();
-            return Err(CaptureError::NotACapture { name, error });
-        } else {
-            let capture = pcap::Capture::from_file_with_precision(path, Precision::Nano)
-                .map_err(|error| CaptureError::NotACapture { name: name.clone(), error: text(&error) })?;
-            let link = known(&name, capture.get_datalink())?;
-            (Source::Libpcap(capture, link), link)
+        let (source, link) = match Source::of(input).map_err(unreadable)? {
+            Ok((source, link)) => (source, link),
+            Err(unusual) if is_stdin || unusual.is_compressed => return Err(unusual.error(name)),
+            Err(_) => {
+                let (source, link) = libpcap::Source::open(path, &name)?;
+                (Source::Libpcap(source), link)
+            }
         };
-        let filters = Filters::new(filter, link)?;
+        known(&name, link)?;
+        let filters = libpcap::Filters::new(filter, link)?;
         Ok(Self { name, source, filters, number: 0 })
     }
 
     /// Captures on an interface from now on, not promiscuously. [`read`](Self::read) does not block then.
+    #[cfg(not(target_family = "wasm"))]
     pub fn listen(interface: &str, filter: Option<&str>) -> Result<Self, CaptureError> {
-        let name = interface.to_owned();
-        let failed = |error: &pcap::Error| CaptureError::Interface { name: name.clone(), error: text(error) };
-        let known_names = || Device::list().unwrap_or_default().into_iter().map(|device| device.name);
-        let capture = pcap::Capture::from_device(interface)
-            .map_err(|error| failed(&error))?
-            .promisc(false)
-            .snaplen(HEADERS)
-            .buffer_size(BUFFER)
-            .timeout(HOLD_MS)
-            .precision(Precision::Nano)
-            .open();
-        let capture = match capture {
-            Ok(capture) => capture,
-            Err(_) if !known_names().any(|known| known == interface) => {
-                let there = known_names().collect::<Vec<_>>().join(", ");
-                return Err(CaptureError::NoInterface { name, there });
-            }
-            Err(error) if is_permission(&text(&error)) => return Err(CaptureError::Permission { name }),
-            Err(error) => return Err(failed(&error)),
-        };
-        let mut capture = capture.setnonblock().map_err(|error| failed(&error))?;
-        let link = known(interface, capture.get_datalink())?;
-        if let Some(filter) = filter {
-            capture.filter(filter, true).map_err(|error| refused(filter, &error))?;
-        }
-        let source = Source::Interface { capture, link };
-        Ok(Self { name, source, filters: Filters::default(), number: 0 })
+        let source = Source::Libpcap(libpcap::Source::listen(interface, filter)?);
+        Ok(Self { name: interface.to_owned(), source, filters: libpcap::Filters::default(), number: 0 })
     }
 
     /// The file or interface, as a person typed it.
@@ -266,37 +289,40 @@ impl Capture {
     }
 
     /// Of an interface: becomes readable when there is something to read. `None` for a file.
+    #[cfg(not(target_family = "wasm"))]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.source {
-            Source::Interface { capture, .. } => Some(capture.as_fd()),
+            Source::Libpcap(source) => source.descriptor(),
             _ => None,
         }
     }
 
     /// Frames that were on the interface but were not captured, so far; 0 for a file.
+    #[cfg(not(target_family = "wasm"))]
     pub fn lost(&mut self) -> u64 {
         match &mut self.source {
-            Source::Interface { capture, .. } => {
-                capture.stats().map_or(0, |stats| u64::from(stats.dropped) + u64::from(stats.if_dropped))
-            }
+            Source::Libpcap(source) => source.lost(),
             _ => 0,
         }
     }
 
     /// The next frame, or what happened instead.
     pub fn read(&mut self) -> Next<'_> {
-        let Self { name: _, source, filters, number } = self;
-        let next = match source {
+        let number = &mut self.number;
+        let next = match &mut self.source {
             Source::Pcap(reader) => reader.read(number),
-            Source::Libpcap(capture, link) => from_libpcap(capture.next_packet(), *link, number),
-            Source::Interface { capture, link } => from_libpcap(capture.next_packet(), *link, number),
             Source::Pcapng(reader) => reader.read(number),
+            #[cfg(not(target_family = "wasm"))]
+            Source::Libpcap(source) => source.read(number),
         };
         // Filtered here and not in libpcap, so that frames that are left out have numbers.
-        match next {
-            Next::Frame(frame) if !filters.want(&frame) => Next::LeftOut,
-            next => next,
+        #[cfg(not(target_family = "wasm"))]
+        if let Next::Frame(frame) = &next
+            && !self.filters.want(frame)
+        {
+            return Next::LeftOut;
         }
+        next
     }
 }
 
@@ -307,89 +333,13 @@ fn beginning(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// Octets of a frame that are captured: enough for all headers of IP and TCP.
-const HEADERS: i32 = 256;
-const BUFFER: i32 = 16 << 20;
-/// Milliseconds for which the kernel may hold frames back to hand out many at once.
-const HOLD_MS: i32 = 100;
-
-fn from_libpcap<'a>(
-    read: Result<pcap::Packet<'a>, pcap::Error>,
-    link: LinkType,
-    number: &mut u64,
-) -> Next<'a> {
-    match read {
-        Ok(packet) => {
-            *number += 1;
-            let header = packet.header;
-            // With nanosecond precision libpcap has nanoseconds where the name says microseconds.
-            let at = header.ts.tv_sec.saturating_mul(1_000_000_000).saturating_add(header.ts.tv_usec);
-            let (at, length) = (Timestamp(at), header.len.max(header.caplen));
-            Next::Frame(Frame { number: *number, at, link, data: packet.data, length, snap_length: None })
-        }
-        Err(pcap::Error::NoMorePackets) => Next::End,
-        Err(pcap::Error::TimeoutExpired) => Next::Nothing,
-        Err(error) => Next::Damaged { frame: *number + 1, detail: text(&error) },
+fn known(name: &str, link: LinkType) -> Result<(), CaptureError> {
+    if link.is_known() {
+        return Ok(());
     }
-}
-
-/// libpcap's words, without those that the crate puts around them.
-fn text(error: &pcap::Error) -> String {
-    match error {
-        pcap::Error::PcapError(text) => text.clone(),
-        error => error.to_string(),
-    }
-}
-
-fn is_permission(error: &str) -> bool {
-    let error = error.to_lowercase();
-    error.contains("permission") || error.contains("not permitted")
-}
-
-fn known(name: &str, link: Linktype) -> Result<LinkType, CaptureError> {
-    let found = LinkType(link.0);
-    if found.is_known() {
-        return Ok(found);
-    }
-    let link = link.get_name().unwrap_or_else(|_| link.0.to_string());
+    #[cfg(not(target_family = "wasm"))]
+    let link = libpcap::name_of(link);
+    #[cfg(target_family = "wasm")]
+    let link = link.0.to_string();
     Err(CaptureError::LinkType { name: name.to_owned(), link })
-}
-
-fn refused(filter: &str, error: &pcap::Error) -> CaptureError {
-    CaptureError::Filter { filter: filter.to_owned(), error: text(error) }
-}
-
-/// One filter, compiled for each link type that turns up.
-#[derive(Default)]
-struct Filters {
-    text: Option<String>,
-    /// `None` for a link type on which the filter means nothing, such as a hardware address on raw IP.
-    programs: Vec<(LinkType, Option<BpfProgram>)>,
-}
-
-impl Filters {
-    fn new(text: Option<&str>, link: LinkType) -> Result<Self, CaptureError> {
-        let Some(text) = text else { return Ok(Self::default()) };
-        let program = Self::compile(text, link).map_err(|error| refused(text, &error))?;
-        Ok(Self { text: Some(text.to_owned()), programs: vec![(link, Some(program))] })
-    }
-
-    fn compile(text: &str, link: LinkType) -> Result<BpfProgram, pcap::Error> {
-        // libpcap knows raw IP by another number than files do.
-        let dlt = if link == LinkType::RAW { 12 } else { link.0 };
-        pcap::Capture::dead(Linktype(dlt))?.compile(text, true)
-    }
-
-    /// Whether the frame passes. For `less` and `greater` the length that was kept counts.
-    fn want(&mut self, frame: &Frame<'_>) -> bool {
-        let Some(text) = &self.text else { return true };
-        if !frame.link.is_known() {
-            return true;
-        }
-        let at = self.programs.iter().position(|(link, _)| *link == frame.link).unwrap_or_else(|| {
-            self.programs.push((frame.link, Self::compile(text, frame.link).ok()));
-            self.programs.len() - 1
-        });
-        self.programs[at].1.as_ref().is_some_and(|program| program.filter(frame.data))
-    }
 }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use airlogs::apart::{Apart, Words};
 use airtcp::recovery::Decision;
-use airtcp_analyze::decisions::Written;
+use airtcp_analyze::decisions::{Written, WrittenOf};
 use anyhow::Context;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ impl DecisionLog {
     /// For a log that several connections share: each line begins with the connection's number.
     pub(crate) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
         let zero = self.zero;
-        let line = |decision| LineOf { connection, line: Written::new(decision, zero) };
+        let line = |decision| WrittenOf::new(connection, decision, zero);
         let written = decisions.iter().try_for_each(|decision| self.line(&line(decision)));
         self.named(written)
     }
@@ -100,11 +100,4 @@ impl DecisionLog {
         };
         written.map_err(named)
     }
-}
-
-#[derive(Serialize)]
-struct LineOf {
-    connection: u64,
-    #[serde(flatten)]
-    line: Written,
 }

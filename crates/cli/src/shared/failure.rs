@@ -32,6 +32,10 @@ pub(crate) fn run(message: impl Into<String>) -> anyhow::Error {
     Failure::Run(message.into()).into()
 }
 
+pub(crate) fn environment(message: impl Into<String>) -> anyhow::Error {
+    Failure::Environment(message.into()).into()
+}
+
 /// Says on stderr what went wrong.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {

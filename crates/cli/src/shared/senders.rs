@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use airhelp::completion::Candidate;
 use airtcp::recovery::catalogue;
+use airtcp::sender;
 use airtcp::{ProfileName, Recipe, SenderSpec};
 use clap::builder::{PossibleValue, TypedValueParser};
 
@@ -29,20 +30,8 @@ pub(crate) fn one_profile(
 /// What a recipe may become whose beginning is typed: behind a `+` what goes together with what stands before it, behind
 /// the `@` the profiles.
 pub(crate) fn recipes_like(word: &str) -> Vec<Candidate> {
-    if let Some((recipe, _)) = word.split_once('@') {
-        let profiles = ProfileName::ALL.into_iter().filter(|_| recipe.parse::<Recipe>().is_ok());
-        return profiles.map(|name| Candidate::new(format!("{recipe}@{name}"), name.summary())).collect();
-    }
-    let before = word.rfind('+').map_or("", |at| &word[..=at]);
-    let fits = catalogue::rows().filter_map(|row| {
-        let (number, least) = match row.range() {
-            Some(range) => ("=", format!("={}", range.min)),
-            None => ("", String::new()),
-        };
-        let goes_with = format!("{before}{}{least}", row.name).parse::<Recipe>().is_ok();
-        goes_with.then(|| Candidate::new(format!("{before}{}{number}", row.name), row.summary))
-    });
-    fits.collect()
+    let like = sender::completions(word).into_iter();
+    like.map(|(value, meaning)| Candidate::new(value, meaning)).collect()
 }
 
 /// Takes any recipe; offers the names of the catalogue to shell completion.

@@ -3,7 +3,9 @@
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use pcap::{Capture, Linktype, Precision};
+use aircaptures::link_layer::LinkType;
+#[cfg(not(target_family = "wasm"))]
+use aircaptures::{Capture, CaptureError, Next};
 
 use super::{Bins, Count, EmulationError};
 
@@ -41,28 +43,27 @@ impl RadioDirection {
 
 impl Radio {
     /// Reads a file of `airlink --radio-pcap`.
+    #[cfg(not(target_family = "wasm"))]
     pub fn read(path: &Path) -> Result<Self, EmulationError> {
-        let failed = |error: pcap::Error| match error {
-            pcap::Error::IoError(kind) => EmulationError::Read { path: path.to_owned(), error: kind.into() },
-            error => EmulationError::Read { path: path.to_owned(), error: std::io::Error::other(error) },
-        };
-        let mut capture = Capture::from_file_with_precision(path, Precision::Nano).map_err(failed)?;
-        // libpcap's numbers for LINKTYPE_RAW, which depend on the system.
-        if ![Linktype(12), Linktype(14), Linktype(101)].contains(&capture.get_datalink()) {
-            return Err(EmulationError::NoRadio(path.to_owned()));
-        }
+        let no_radio = || EmulationError::NoRadio(path.to_owned());
+        let failed = |error| EmulationError::Read { path: path.to_owned(), error };
+        let mut capture = Capture::open(path, None).map_err(|error| match error {
+            CaptureError::File { error, .. } => failed(error),
+            _ => no_radio(),
+        })?;
         let mut radio = Self { down: RadioDirection::new(), up: RadioDirection::new() };
         loop {
-            let packet = match capture.next_packet() {
-                Ok(packet) => packet,
-                Err(pcap::Error::NoMorePackets) => return Ok(radio),
-                Err(error) => return Err(failed(error)),
+            let frame = match capture.read() {
+                Next::Frame(frame) => frame,
+                Next::LeftOut | Next::Nothing => continue,
+                Next::Flaw { detail, .. } | Next::Damaged { detail, .. } => {
+                    return Err(failed(std::io::Error::other(detail)));
+                }
+                Next::End => return Ok(radio),
             };
-            let no_radio = || EmulationError::NoRadio(path.to_owned());
-            let header: &[u8; 28] = packet.data.first_chunk().ok_or_else(no_radio)?;
-            // With this precision the second field counts nanoseconds.
-            let at = packet.header.ts.tv_sec * 1_000_000_000 + packet.header.ts.tv_usec;
-            radio.take(header, at).ok_or_else(no_radio)?;
+            let header: &[u8; 28] =
+                frame.data.first_chunk().filter(|_| frame.link == LinkType::RAW).ok_or_else(no_radio)?;
+            radio.take(header, frame.at.0).ok_or_else(no_radio)?;
         }
     }
 

@@ -239,6 +239,7 @@ mod tests {
             len: 64,
             copy,
             why: Why::Loss,
+            stage: Some(0),
         };
         let sightings = [sent(1, 1, 1), sent(2, 65, 1), sent(4, 1, 2), sent(9, 1, 3)];
         assert_eq!(repairs(&[lost(1, 1, 1), lost(65, 1, 2), lost(1, 2, 4)], &sightings), [3.0, 5.0]);

@@ -177,6 +177,13 @@ impl FlowState {
         self.flow.length != Length::Endless
     }
 
+    pub(super) fn share(&self) -> f64 {
+        match self.flow.length {
+            Length::Octets(octets) if octets > 0 => self.delivered as f64 / octets as f64,
+            _ => 0.0,
+        }
+    }
+
     /// At least one end is not done yet.
     pub(super) fn is_open(&self) -> bool {
         self.closed != [true; 2]

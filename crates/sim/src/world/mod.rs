@@ -33,7 +33,7 @@ pub use flow::{Flow, FlowResult, Length, StreamError};
 pub use score::{judges, score};
 pub use truth::{Dropped, Losses};
 use watch::Watcher;
-pub use watch::{Fate, Seen, Sighting, Watch};
+pub use watch::{Fate, Observer, Seen, Sighting, Watch};
 
 /// The sender of flow `i` has the port `FIRST_PORT + i`: a packet tells by its ports whose it is.
 const FIRST_PORT: u16 = 10_000;
@@ -256,6 +256,15 @@ impl World {
         self.listener = Some(Box::new(listener));
     }
 
+    /// From now on `observer` sees what befalls the stages of the path, and the PDUs of its radio links. Not in a world of
+    /// which no flow is watched: there nobody looks into the path.
+    pub fn observe(&mut self, observer: impl Observer + Send + 'static) {
+        if let Some(watcher) = &mut self.watcher {
+            self.path.record_radio();
+            watcher.observe(Box::new(observer));
+        }
+    }
+
     /// From now on each event of the path is a step, too: for who looks at the world from moment to moment.
     pub fn step_by_event(&mut self) {
         self.path.be_lazy(false);
@@ -362,6 +371,11 @@ impl World {
     /// What has come of each flow so far.
     pub fn results(&self) -> Vec<FlowResult> {
         (0..self.flows.len()).map(|flow| self.result(flow)).collect()
+    }
+
+    /// How much of what it is to carry has been delivered, from 0 to 1; 0 of a flow without an end.
+    pub fn share(&self, flow: usize) -> f64 {
+        self.flows[flow].share()
     }
 
     /// The sender's connection. `None`: the flow has not begun, or the host has forgotten it.

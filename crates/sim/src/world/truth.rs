@@ -19,6 +19,8 @@ pub struct Dropped {
     pub copy: u32,
     /// What the stage that dropped it says.
     pub why: Why,
+    /// The stage's index in the path. `None`: it arrived damaged, and the receiver threw it away.
+    pub stage: Option<usize>,
 }
 
 impl Dropped {
@@ -72,7 +74,7 @@ mod tests {
 
     fn dropped(at: u64, offset: u64, copy: u32, why: Why) -> Dropped {
         let sent = Instant::from_millis(at - 1);
-        Dropped { at: Instant::from_millis(at), sent, offset, len: 1000, copy, why }
+        Dropped { at: Instant::from_millis(at), sent, offset, len: 1000, copy, why, stage: Some(0) }
     }
 
     #[test]

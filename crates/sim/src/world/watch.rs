@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use airlink::packet::{Direction, PacketId, PerDirection};
 use airlink::path::Path;
-use airlink::stage::{Event, Record, Why};
+use airlink::stage::{Event, Incident, RadioPdu, Record, Why};
 use airtcp::recovery::{Decision, Truth};
 use airwire::segment::{self, Flags, Segment};
 use airwire::seq::Seq;
@@ -137,6 +137,15 @@ pub(super) struct Watcher {
     fates: Option<Fates>,
     /// Losses of flows whose senders go by it, to be told.
     news: Vec<(usize, Truth)>,
+    observer: Option<Box<dyn Observer + Send>>,
+}
+
+/// Sees what befalls the stages of the path, and each PDU of its radio links.
+pub trait Observer {
+    /// Something that befalls a stage and not a packet.
+    fn incident(&mut self, _incident: &Incident) {}
+    /// A PDU is transmitted, whether it then arrives or not.
+    fn pdu(&mut self, _pdu: &RadioPdu) {}
 }
 
 impl Watcher {
@@ -151,7 +160,12 @@ impl Watcher {
             copies: BTreeMap::new(),
             fates,
             news: Vec::new(),
+            observer: None,
         }
+    }
+
+    pub(super) fn observe(&mut self, observer: Box<dyn Observer + Send>) {
+        self.observer = Some(observer);
     }
 
     pub(super) fn tells(&self, flow: usize) -> bool {
@@ -202,7 +216,7 @@ impl Watcher {
 
     /// The packet last handed to the path is the first in the records made since.
     pub(super) fn entered(&mut self, path: &mut Path) {
-        let records = records(path);
+        let records = self.records(path);
         if let (Some(transit), Some(first)) = (self.leaving.take(), records.first()) {
             self.inside.insert(first.packet, transit);
         }
@@ -211,7 +225,18 @@ impl Watcher {
 
     /// Takes note of what has happened inside.
     pub(super) fn follow(&mut self, path: &mut Path) {
-        self.take(records(path));
+        let records = self.records(path);
+        self.take(records);
+    }
+
+    /// What befalls stages comes with the records, and would fill the memory if nobody took it.
+    fn records(&mut self, path: &mut Path) -> Vec<Record> {
+        let incidents = path.take_incidents();
+        if let Some(observer) = &mut self.observer {
+            incidents.iter().for_each(|incident| observer.incident(incident));
+            path.take_pdus().iter().for_each(|pdu| observer.pdu(pdu));
+        }
+        path.take_records()
     }
 
     fn take(&mut self, records: Vec<Record>) {
@@ -266,7 +291,7 @@ impl Watcher {
         if let Some(cause) = why.cause().filter(|_| watched.is_told) {
             self.news.push((flow, Truth::Lost { offset, len, cause }));
         }
-        watched.losses.push(Dropped { at: record.at, sent, offset, len, copy, why });
+        watched.losses.push(Dropped { at: record.at, sent, offset, len, copy, why, stage: record.stage });
     }
 
     /// The sender of `flow` has taken in `packet`.
@@ -279,12 +304,6 @@ impl Watcher {
         let sacked = blocks.filter_map(|(left, right)| Some((offset(*left)?, offset(*right)?))).collect();
         watched.sightings.push(Sighting { at: now, seen: Seen::Ack { ack, duplicate, sacked } });
     }
-}
-
-/// What befalls stages comes with the records, and would fill the memory: nobody here asks for it.
-fn records(path: &mut Path) -> Vec<Record> {
-    drop(path.take_incidents());
-    path.take_records()
 }
 
 fn segment(packet: &[u8]) -> Option<Segment<'_>> {

@@ -1,0 +1,74 @@
+//! `airtcp playground`: virtual time in a browser, as one file or from a small server.
+
+mod server;
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use airfiles::By;
+use airtcp_numbers::units;
+use anyhow::Context;
+use clap::Args;
+
+use crate::shared::{failure, say};
+
+/// Write one HTML file in which everything that virtual time can do runs in a browser, with nothing installed.
+///
+/// Choose a path and senders, and see at once what each of them does on the same losses: time-sequence, window, RTT and
+/// goodput, decisions and states, where packets were lost, and the PDUs of the radio link below. A tour of eight scenes
+/// begins with three duplicate ACKs. The file works from disk and fetches nothing; the same seed gives the same run as `airtcp sim`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Playground {
+    /// File to write; an old one is overwritten
+    #[arg(long, short, value_name = "FILE", default_value = "playground.html")]
+    output: PathBuf,
+    /// Write no file: hand the page to browsers that ask at this address, until a signal comes
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "output")]
+    serve: Option<SocketAddr>,
+    /// Take the page's core from this file, in place of the one in this program
+    #[arg(long, value_name = "FILE")]
+    core: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  airtcp playground -o playground.html
+  airtcp playground --serve 127.0.0.1:8000
+
+A program that was built without the page's core says so: `make playground` builds both.";
+
+/// Octets of a core: larger than any page may be.
+const LARGEST: u64 = 64 << 20;
+/// Empty if the core was not built before the program.
+const CORE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.wasm"));
+
+impl Playground {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let core = match &self.core {
+            Some(path) => airfiles::read(path, By::Person, LARGEST)
+                .with_context(|| format!("cannot read {}", path.display()))?,
+            None => CORE.to_vec(),
+        };
+        if core.is_empty() {
+            return Err(failure::environment(
+                "this program was built without the playground's core: `make playground` in the sources builds both (it needs the target \
+                 wasm32-unknown-unknown), or name the core with --core FILE",
+            ));
+        }
+        if !core.starts_with(b"\0asm") {
+            let named = self.core.unwrap_or_default();
+            return Err(failure::usage(format!("{} is no WebAssembly module", named.display())));
+        }
+        let html = airtcp_playground::page::html(&core)?;
+        if let Some(address) = self.serve {
+            return server::serve(address, html.into_bytes());
+        }
+        airfiles::write(&self.output, &html)
+            .with_context(|| format!("cannot write {}", self.output.display()))?;
+        let size = units::show_bytes(html.len() as u64);
+        writeln!(say::out(), "{}: {size}; open it in a browser", self.output.display())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+// The core in a worker: `new Core().ask(request)`. The module stands in the page, packed, and is compiled once.
+
+import { $ } from './dom.js';
+import { WORKER } from './worker_text.js';
+
+let compiled = null;
+function compile() {
+  compiled ??= (async () => {
+    const letters = atob($('core').textContent), packed = new Uint8Array(letters.length);
+    // `Uint8Array.from` takes half a second for it.
+    for (let i = 0; i < letters.length; i++) packed[i] = letters.charCodeAt(i);
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return WebAssembly.compile(await new Response(unpacked).arrayBuffer());
+  })();
+  return compiled;
+}
+
+// What is wrong with what was asked for: `troubles` as of lib.rs.
+export class Refused extends Error {
+  constructor(troubles) { super(troubles.map(({ message }) => message).join('; ')); this.troubles = troubles; }
+}
+
+// Somebody stopped it.
+export class Stopped extends Error {}
+
+export class Core {
+  constructor() { this.waiting = new Map(); this.ids = 0; this.worker = null; }
+
+  get isBusy() { return this.waiting.size > 0; }
+
+  // The answer, or of a `file` its octets. `progress` is called with the share that is done.
+  ask(request, { file = false, progress = null } = {}) {
+    this.worker ??= this.start();
+    const id = ++this.ids;
+    return new Promise((done, failed) => {
+      this.waiting.set(id, { done, failed, progress });
+      this.worker.postMessage({ id, request, file });
+    });
+  }
+
+  start() {
+    const url = URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' }));
+    const worker = new Worker(url);
+    URL.revokeObjectURL(url);
+    worker.onmessage = ({ data }) => this.take(data);
+    worker.onerror = (event) => this.end(new Error(event.message));
+    // The worker takes its messages in turn: what is asked before the module is there waits.
+    const { postMessage } = worker;
+    const held = [];
+    worker.postMessage = (message) => held.push(message);
+    compile().then((module) => {
+      delete worker.postMessage;
+      postMessage.call(worker, { module });
+      for (const message of held) postMessage.call(worker, message);
+    }, (error) => this.end(error));
+    return worker;
+  }
+
+  take({ id, answer, octets, failed, progress }) {
+    if (progress !== undefined) {
+      // It answers one request at a time, the oldest.
+      this.waiting.values().next().value?.progress?.(progress);
+      return;
+    }
+    const one = this.waiting.get(id);
+    this.waiting.delete(id);
+    if (failed) {
+      // Whatever was in its memory is not to be trusted.
+      one?.failed(new Refused([{ field: 'run', index: 0, message: failed }]));
+      this.end(new Stopped('the core has failed'));
+    } else if (octets) one?.done(octets);
+    else if (answer.troubles) one?.failed(new Refused(answer.troubles));
+    else one?.done(answer.ok);
+  }
+
+  // Ends whatever it does; the next request finds an empty core.
+  stop() { this.end(new Stopped('stopped')); }
+
+  end(error) {
+    this.worker?.terminate();
+    this.worker = null;
+    const waiting = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { failed } of waiting) failed(error);
+  }
+}

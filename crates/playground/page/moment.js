@@ -1,0 +1,72 @@
+// Step by step: what the sender of the active graphs thought at one moment. The slider, the cursor in the graphs and the keys
+// [ and ] choose the moment; the core, which has all decisions, says what held then.
+
+import { lowerBound } from './data.js';
+import { $, element } from './dom.js';
+import { graphs } from './graphs.js';
+import { seconds } from './words.js';
+
+export class Moment {
+  // `ask` asks the core that keeps the runs.
+  constructor(ask) {
+    Object.assign(this, { ask, at: null, asking: false, again: false });
+    $('slider').addEventListener('input', () => graphs.setCursor(Number($('slider').value)));
+    $('before').addEventListener('click', () => this.step(-1));
+    $('after').addEventListener('click', () => this.step(1));
+    graphs.keys['['] = () => this.step(-1);
+    graphs.keys[']'] = () => this.step(1);
+    graphs.on('cursor', (micros) => { if (micros !== null) this.show(micros); });
+  }
+
+  get run() { return graphs.active?.run ?? graphs.panels[0]?.run; }
+
+  // Other runs are on display.
+  reset(at) {
+    $('slider').max = String(Math.ceil(graphs.view.end));
+    if (at !== null) graphs.setCursor(at);
+    this.show(at ?? this.at ?? 0);
+  }
+
+  // To the next decision of this sender that a picture has, and the view with it.
+  step(direction) {
+    const { run } = this;
+    if (!run) return;
+    const { at } = run.decisions, here = this.at ?? 0;
+    let i = direction > 0 ? lowerBound(at, here + 0.5) : lowerBound(at, here - 0.5) - 1;
+    if (direction < 0 && at[i] >= here) i--;
+    if (i < 0 || i >= at.length) return;
+    const { view } = graphs, span = view.to - view.from;
+    if (at[i] < view.from || at[i] > view.to) graphs.setView(at[i] - span / 2, at[i] + span / 2);
+    graphs.setCursor(at[i]);
+  }
+
+  async show(micros) {
+    this.at = micros;
+    $('slider').value = String(micros);
+    $('moment-time').textContent = seconds(micros);
+    // While the core answers the pointer goes on: only the last place counts.
+    if (this.asking) { this.again = true; return; }
+    const { run } = this;
+    if (!run) return;
+    this.asking = true;
+    try {
+      const moment = await this.ask({ ask: 'moment', slot: run.slot, flow: run.flow, micros: Math.floor(micros) });
+      this.write(run, moment);
+    } catch { /* The run is not kept any more; the next one is on its way. */ }
+    this.asking = false;
+    if (this.again) { this.again = false; this.show(this.at); }
+  }
+
+  write(run, { state, window, answers }) {
+    const parts = [element('b', {}, run.name), ': '];
+    if (state) parts.push(element('b', { class: 'state' }, state.name), ` since ${seconds(state.since)}: ${state.meaning}. `);
+    else parts.push('nothing was decided yet. ');
+    if (window) parts.push(`cwnd ${window.cwnd.toFixed(1)} segments, ssthresh ${window.ssthresh === null ? '∞' : window.ssthresh.toFixed(1)}.`);
+    $('moment-state').replaceChildren(...parts);
+    $('answers').replaceChildren(...answers.map(({ question, parts, last }) => {
+      const by = parts.map(({ name, value, summary, citation }) => element('span', { title: `${summary} (${citation})` }, value === null ? name : `${name}=${value}`));
+      const said = last ? [`${seconds(last.at)}, ${last.by}: ${last.text} (${last.why})`] : ['–'];
+      return element('tr', {}, element('th', { scope: 'row' }, question), element('td', {}, ...by.flatMap((node, i) => (i ? [', ', node] : [node]))), element('td', {}, ...said));
+    }));
+  }
+}

@@ -1,0 +1,176 @@
+// The page: the form, the address and the runs follow each other. Somebody changes something, the core says whether it is right, and
+// what is right is run.
+
+import { fromAddress, setupOf, toAddress } from './address.js';
+import { Core, Refused, Stopped } from './core.js';
+import { decodeRun } from './data.js';
+import { $ } from './dom.js';
+import { graphs } from './graphs.js';
+import { Moment } from './moment.js';
+import { pduGraph } from './pdus.js';
+import { showResults } from './results.js';
+import { SCENES } from './scenes.js';
+import { Seeds } from './seeds.js';
+import { Senders } from './senders.js';
+import { Tour, stateOf } from './tour.js';
+import { showTroubles } from './troubles.js';
+
+// One core keeps the runs on display; another answers while that one is busy.
+const runner = new Core(), words = new Core();
+const TYPED = ['seed', 'bytes', 'time', 'direction', 'receiver', 'buffer'];
+let state = fromAddress(location.hash, SCENES, stateOf) ?? stateOf(0);
+const about = JSON.parse($('about').textContent);
+let generation = 0, timer = null;
+
+const ask = (request) => words.ask(request);
+const senders = new Senders(about, ask, () => { read(); changed(); });
+const tour = new Tour((next) => restore(next ?? { ...state, scene: null }), (change) => { state = { ...state, ...change }; fill(); changed(0); });
+const moment = new Moment((request) => runner.ask(request));
+new Seeds(() => setupOf(state), failed);
+
+// ----- form and state -----
+
+// The form shows the state.
+function fill() {
+  $('preset').value = state.text === null ? state.preset : '';
+  $('text').value = state.text ?? textOf(state.preset);
+  $('restore').hidden = state.text === null;
+  $('description').textContent = state.text === null ? about.presets.find(({ name }) => name === state.preset)?.description ?? '' : 'a scenario of your own';
+  $('set').value = state.set.join('\n');
+  $('set').rows = Math.max(1, state.set.length);
+  for (const name of TYPED) $(name).value = state[name];
+  $('shared').checked = state.shared;
+  senders.values = state.senders;
+  tour.show(state);
+}
+
+function textOf(preset) { return about.presets.find(({ name }) => name === preset)?.text ?? ''; }
+
+// The state is what the form says; a text that is that of the preset again is the preset.
+function read() {
+  const text = $('text').value, preset = state.preset;
+  state = { ...state, text: text === textOf(preset) ? null : text, set: $('set').value.split('\n').filter((line) => line.trim()), senders: senders.values, shared: $('shared').checked };
+  for (const name of TYPED) state[name] = $(name).value.trim();
+  $('restore').hidden = state.text === null;
+}
+
+function listen() {
+  $('preset').addEventListener('change', () => { state = { ...state, preset: $('preset').value, text: null, set: [], view: null }; fill(); changed(0); });
+  $('restore').addEventListener('click', () => { state = { ...state, text: null }; fill(); changed(0); });
+  for (const name of ['text', 'set', 'shared', ...TYPED]) $(name).addEventListener('input', () => { read(); changed(); });
+  $('setup').addEventListener('submit', (event) => { event.preventDefault(); read(); changed(0); });
+  $('stop').addEventListener('click', () => { runner.stop(); });
+  $('copy-command').addEventListener('click', () => copy($('command').textContent, 'the command'));
+  $('copy-link').addEventListener('click', () => copy(location.href, 'the link'));
+  addEventListener('hashchange', () => { if (location.hash !== toAddress(state)) restore(fromAddress(location.hash, SCENES, stateOf) ?? stateOf(0)); });
+  graphs.on('view', ({ from, to, end }) => { state.view = from > 0 || to < end ? [from, to] : null; remember(); });
+  graphs.on('cursor', (micros) => { if (micros !== null) { state.at = micros; remember(); } });
+}
+
+// Another state altogether: from the address, or a scene.
+function restore(next) {
+  const moves = next.scene !== state.scene;
+  state = next;
+  fill();
+  if (moves) history.pushState(null, '', toAddress(state));
+  changed(0);
+}
+
+let remembering = null;
+function remember() {
+  clearTimeout(remembering);
+  remembering = setTimeout(() => history.replaceState(null, '', toAddress(state)), 200);
+}
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    $('copied').textContent = `${what} is copied`;
+  } catch {
+    // From a file some browsers refuse: then it is marked, for the keyboard to copy.
+    if (what === 'the command') getSelection().selectAllChildren($('command'));
+    $('copied').textContent = `press Ctrl+C to copy ${what}`;
+    if (what === 'the link') prompt('The link', text);
+  }
+}
+
+// ----- running -----
+
+function changed(wait = 250) {
+  clearTimeout(timer);
+  remember();
+  timer = setTimeout(() => check(), wait);
+}
+
+// Whether it is right, and how it is said on the command line; if so it is run. At the beginning nobody waits for that: most
+// addresses are right.
+async function check({ atOnce = false } = {}) {
+  const mine = ++generation, setup = setupOf(state);
+  const begun = atOnce ? run(mine, setup) : null;
+  let error = null;
+  try {
+    const { commands } = await ask({ ask: 'check', setup });
+    if (mine !== generation) return;
+    showTroubles([]);
+    $('command').textContent = commands.join('\n');
+    error = await (begun ?? run(mine, setup));
+  } catch (refused) {
+    error = refused;
+  }
+  if (error && mine === generation) failed(error);
+}
+
+function failed(error) {
+  $('said').textContent = error instanceof Stopped ? 'stopped' : '';
+  if (error instanceof Stopped) return;
+  showTroubles(error instanceof Refused ? error.troubles : [{ field: 'run', index: 0, message: String(error) }]);
+}
+
+// Runs every sender, and shows what is there after each. Returns what went wrong.
+async function run(mine, setup) {
+  if (runner.isBusy) runner.stop();
+  const { view, at } = state;
+  const groups = state.shared ? [setup.senders.map((_, i) => i)] : setup.senders.map((_, i) => [i]);
+  busy(true);
+  const shown = [], begin = performance.now();
+  try {
+    for (const [slot, group] of groups.entries()) {
+      $('said').textContent = `running ${group.map((i) => setup.senders[i]).join(', ')}`;
+      const progress = (share) => { $('done').value = (slot + share) / groups.length; };
+      const answer = await runner.ask({ ask: 'run', slot, setup, senders: group }, { progress });
+      if (mine !== generation) return null;
+      shown.push({ slot, answer });
+      $('done').value = (slot + 1) / groups.length;
+      show(shown, setup, view);
+    }
+    moment.reset(at);
+    $('said').textContent = `done in ${((performance.now() - begin) / 1000).toFixed(2)} s`;
+  } catch (error) {
+    return error;
+  } finally {
+    if (mine === generation) busy(false);
+  }
+  return null;
+}
+
+function show(shown, setup, view) {
+  const of = ({ slot, answer }) => answer.flows.map(({ run: json }, flow) => ({ json, slot, flow, decided: true, extra: pduGraph(answer.below, setup.direction || 'down', json.origin / 1e3) }));
+  const runs = shown.flatMap(of).map(({ json, ...more }, id) => Object.assign(decodeRun(json, id), more));
+  graphs.show(runs, { keep: true });
+  if (!performance.getEntriesByName('first picture').length) requestAnimationFrame(() => performance.mark('first picture'));
+  if (view) graphs.setView(...view); else graphs.reset();
+  showResults(shown, (request) => runner.ask(request, { file: true }));
+}
+
+function busy(is) {
+  $('stop').disabled = !is;
+  document.body.classList.toggle('busy', is);
+}
+
+// ----- beginning -----
+
+for (const { name } of about.presets) $('preset').append(new Option(name, name));
+$('preset').append(new Option('a scenario of your own', ''));
+fill();
+listen();
+check({ atOnce: true });

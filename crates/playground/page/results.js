@@ -1,0 +1,58 @@
+// What came of each run: a row of numbers, its files, and where its packets were lost.
+
+import { $, element } from './dom.js';
+import { graphs } from './graphs.js';
+import { seconds, si } from './words.js';
+
+const COLUMNS = ['sender', 'goodput', 'took', 'segments', 'sent again', 'timeouts', 'lost: radio', 'lost: queue', 'files', 'decisions'];
+
+// `shown` are runs of the core, each with the slot in which it is kept; `ask` asks that core.
+export function showResults(shown, ask) {
+  const head = element('thead', {}, element('tr', {}, ...COLUMNS.map((name) => element('th', { scope: 'col' }, name))));
+  const body = element('tbody');
+  for (const { slot, answer } of shown) {
+    answer.report.flows.forEach((flow, i) => {
+      const { counters } = flow, lost = answer.flows[i].lost, of = (cause) => String(lost.filter((it) => it.cause === cause).length);
+      const again = counters.resent_fast + counters.resent_recovery + counters.resent_timeout + counters.resent_probe;
+      const files = i === 0 ? [file('pcap', `run-${slot + 1}.pcap`, () => ask({ ask: 'capture', slot })), ' ', file('log', `run-${slot + 1}.jsonl`, () => ask({ ask: 'decisions', slot }))] : [];
+      const digest = element('code', { title: `SHA-256 of the log: ${answer.digest}`, 'data-digest': answer.digest }, answer.digest.slice(0, 10));
+      body.append(element('tr', {},
+        element('th', { scope: 'row' }, flow.recipe + (flow.profile === 'default' ? '' : `@${flow.profile}`)),
+        ...[si(flow.goodput_bit_per_s, 'bit/s'), flow.took_seconds === null ? flow.ended ?? '–' : `${flow.took_seconds.toFixed(3)} s`, String(flow.data_segments), String(again), String(counters.timeouts), of('radio'), of('congestion')].map((text) => element('td', { class: 'number' }, text)),
+        element('td', {}, ...files), element('td', {}, digest)));
+    });
+  }
+  $('results').replaceChildren(head, body);
+  showLosses(shown);
+}
+
+function file(label, name, ask) {
+  const button = element('button', { type: 'button', title: `save ${name}` }, label);
+  button.addEventListener('click', async () => {
+    const octets = await ask();
+    const link = element('a', { download: name, href: URL.createObjectURL(new Blob([octets])) });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+  return button;
+}
+
+const MOST = 500; // rows
+
+function showLosses(shown) {
+  const rows = shown.flatMap(({ answer }) => answer.flows.flatMap(({ run, lost }) => lost.map((one) => ({ sender: run.name, ...one }))));
+  rows.sort((a, b) => a.at - b.at);
+  const head = element('tr', {}, ...['time', 'sender', 'octets', 'copy', 'where', 'why'].map((name) => element('th', { scope: 'col' }, name)));
+  const body = rows.slice(0, MOST).map(({ at, sender, offset, length, copy, stage, why }) => {
+    const time = element('button', { type: 'button', class: 'show' }, seconds(at));
+    time.addEventListener('click', () => {
+      const span = Math.min(graphs.view.to - graphs.view.from, 2e6);
+      graphs.setView(at - span / 2, at + span / 2);
+      graphs.setCursor(at);
+    });
+    return element('tr', {}, element('td', {}, time), ...[sender, `${offset}–${offset + length}`, copy === 1 ? 'first' : `retransmission ${copy - 1}`, stage, why].map((text) => element('td', {}, text)));
+  });
+  const more = rows.length > MOST ? [element('tr', {}, element('td', { colspan: '6' }, `and ${rows.length - MOST} more`))] : [];
+  $('lost').replaceChildren(element('thead', {}, head), element('tbody', {}, ...body, ...more));
+  $('losses').querySelector('summary').textContent = `Where each packet was lost (${rows.length})`;
+}

@@ -1,0 +1,52 @@
+// The guided tour: eight scenes, each a setup, a few sentences, a question, and the knobs that matter.
+
+import { EMPTY } from './address.js';
+import { $, element } from './dom.js';
+import { SCENES } from './scenes.js';
+
+export function stateOf(number) {
+  const { setup, view } = SCENES[number];
+  return { ...structuredClone(EMPTY), ...structuredClone(setup), scene: number, view: view ? view.map((seconds) => seconds * 1e6) : null };
+}
+
+export class Tour {
+  // `go` is called with the state of the scene that somebody chooses, `turn` with the change of a knob.
+  constructor(go, turn) {
+    Object.assign(this, { go, turn });
+    SCENES.forEach(({ name }, i) => {
+      const button = element('button', { type: 'button', 'data-scene': i + 1, 'aria-pressed': 'false', title: name }, String(i + 1));
+      button.addEventListener('click', () => go(stateOf(i)));
+      $('tour').append(button);
+    });
+    const free = element('button', { type: 'button', 'data-scene': '0', 'aria-pressed': 'false', title: 'without the tour' }, 'free');
+    free.addEventListener('click', () => go(null));
+    $('tour').append(free);
+  }
+
+  show(state) {
+    for (const button of $('tour').querySelectorAll('button')) button.setAttribute('aria-pressed', String(Number(button.dataset.scene) === (state.scene ?? -1) + 1));
+    const scene = SCENES[state.scene];
+    $('scene').hidden = !scene;
+    if (!scene) return;
+    const answer = element('details', {}, element('summary', {}, 'An answer'), element('p', {}, scene.answer));
+    const next = element('button', { type: 'button' }, state.scene + 1 < SCENES.length ? 'next scene' : 'that was all: try your own');
+    next.addEventListener('click', () => this.go(state.scene + 1 < SCENES.length ? stateOf(state.scene + 1) : null));
+    $('scene').replaceChildren(element('h2', {}, `${state.scene + 1}. ${scene.name}`), ...scene.text.map((text) => element('p', {}, text)),
+      ...scene.knobs.map((knob) => this.knob(state, knob)), element('p', {}, element('b', {}, 'Question: '), scene.question), answer, next);
+  }
+
+  // Buttons for the values of one setting, or of one field of the form.
+  knob(state, { name, set, field, values }) {
+    const present = set ? state.set.findLast((typed) => typed.startsWith(`${set}=`))?.slice(set.length + 1) : state[field];
+    const buttons = values.map((value, i) => {
+      const pressed = present === value || (present === undefined && i === 0 && !!set && this.isGiven(state));
+      const button = element('button', { type: 'button', 'aria-pressed': String(pressed) }, value.replace(/"/g, ''));
+      button.addEventListener('click', () => this.turn(set ? { set: [...state.set.filter((typed) => !typed.startsWith(`${set}=`)), `${set}=${value}`] } : { [field]: value }));
+      return button;
+    });
+    return element('div', { class: 'knob', role: 'group', 'aria-label': name }, element('span', {}, `${name}: `), ...buttons);
+  }
+
+  // The scene's own text says the first value itself.
+  isGiven(state) { return state.text !== null; }
+}

@@ -1,0 +1,41 @@
+// Runs in a worker: one core, one request at a time. It gets the compiled module, then { id, request } objects.
+'use strict';
+
+let core = null, said = null, told = 0;
+const imports = {
+  page: {
+    progress(share) {
+      if (performance.now() - told < 100) return;
+      told = performance.now();
+      postMessage({ progress: share });
+    },
+    failed(at, length) { said = new TextDecoder().decode(new Uint8Array(core.memory.buffer, at, length)); },
+  },
+};
+
+function answer(request) {
+  const text = new TextEncoder().encode(JSON.stringify(request));
+  const at = core.request(text.length);
+  new Uint8Array(core.memory.buffer, at, text.length).set(text);
+  const length = core.answer();
+  return new Uint8Array(core.memory.buffer, core.answer_at(), length).slice();
+}
+
+async function take({ module, id, request, file }) {
+  if (module) {
+    core = (await WebAssembly.instantiate(module, imports)).exports;
+    return;
+  }
+  try {
+    const octets = answer(request);
+    if (file) { postMessage({ id, octets }, [octets.buffer]); return; }
+    postMessage({ id, answer: JSON.parse(new TextDecoder().decode(octets)) });
+  } catch (error) {
+    const memory = error instanceof RangeError || /memory|unreachable/.test(String(error));
+    postMessage({ id, failed: said ?? (memory ? 'the run took more memory than a page may have: make it shorter' : String(error)) });
+  }
+}
+
+// One after the other, in the order in which they came.
+let before = Promise.resolve();
+onmessage = ({ data }) => { before = before.then(() => take(data)); };

@@ -1,0 +1,55 @@
+//! What JavaScript calls: three functions and one that it is called by, all of numbers. There is one core in a module, and
+//! one thread.
+
+#![expect(unsafe_code, reason = "numbers are all that crosses this border, addresses among them")]
+
+use std::cell::RefCell;
+
+use crate::Core;
+
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    /// So much of the run is done, from 0 to 1.
+    safe fn progress(share: f64);
+    /// The module stops here; the text says why.
+    fn failed(text: *const u8, length: usize);
+}
+
+thread_local! {
+    static CORE: RefCell<Core> = RefCell::default();
+    static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Where a request of this length is to be written.
+// SAFETY: no other function of the module has this name.
+#[unsafe(no_mangle)]
+extern "C" fn request(length: usize) -> *mut u8 {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.to_string();
+        // SAFETY: the text lives until the call returns, and the page only reads it.
+        unsafe { failed(text.as_ptr(), text.len()) };
+    }));
+    REQUEST.with_borrow_mut(|request| {
+        request.resize(length, 0);
+        request.as_mut_ptr()
+    })
+}
+
+/// Answers the request; returns the length of the answer.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn answer() -> usize {
+    let request = REQUEST.take();
+    let answered = CORE.with_borrow_mut(|core| core.answer(&request, &mut |share| progress(share)));
+    let length = answered.len();
+    ANSWER.set(answered);
+    length
+}
+
+/// Where the answer begins. It stays there until the next request is answered.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn answer_at() -> *const u8 {
+    ANSWER.with_borrow(|answer| answer.as_ptr())
+}

@@ -1,0 +1,45 @@
+//! What there is to choose from: presets, the catalogue of algorithms, profiles.
+
+use airlink::scenario::{Scenario, presets};
+use airtcp::profile::ProfileName;
+use airtcp::recovery::Phase;
+use airtcp::recovery::catalogue::{self, Question, Row};
+use serde_json::{Value, json};
+
+/// The page has it in itself, so that nobody waits for it.
+pub(crate) fn about() -> Value {
+    let preset = |preset: &presets::Preset| {
+        let scenario = Scenario::parse(preset.text, preset.name);
+        let (description, seed) = scenario.map(|it| (it.description, it.seed)).unwrap_or_default();
+        json!({ "name": preset.name, "description": description, "seed": seed, "text": preset.text })
+    };
+    let profile = |name: ProfileName| json!({ "name": name.as_str(), "summary": name.summary() });
+    let state = |state: Phase| json!({ "name": state.name(), "meaning": state.meaning() });
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "presets": presets::ALL.iter().map(preset).collect::<Vec<_>>(),
+        "questions": Question::ALL.into_iter().map(question).collect::<Vec<_>>(),
+        "aliases": catalogue::rows().filter(|row| row.is_alias()).map(part).collect::<Vec<_>>(),
+        "profiles": ProfileName::ALL.into_iter().map(profile).collect::<Vec<_>>(),
+        "states": Phase::ALL.into_iter().map(state).collect::<Vec<_>>(),
+    })
+}
+
+fn question(question: Question) -> Value {
+    let rows = catalogue::rows().filter(|row| row.question() == question && !row.is_alias());
+    json!({ "name": question.name(), "text": question.text(), "parts": rows.map(part).collect::<Vec<_>>() })
+}
+
+fn part(row: &'static Row) -> Value {
+    let number = row.range().map(|range| json!({ "min": range.min, "max": range.max, "unit": range.unit }));
+    json!({
+        "name": row.name,
+        "summary": row.summary,
+        "citation": row.citation,
+        // Of these a recipe has one for each question.
+        "answer": row.is_the_answer(),
+        "ordinary": row.ordinary,
+        "needs": row.needs.iter().map(|need| need.name()).collect::<Vec<_>>(),
+        "number": number,
+    })
+}

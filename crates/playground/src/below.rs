@@ -1,0 +1,121 @@
+//! What happens below IP: the PDUs of radio links, and what befalls stages.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use airlink::packet::Direction;
+use airlink::stage::{Incident, Mishap, RadioPdu, Technology};
+use airtcp_report::html::columns::column;
+use airtcp_sim::world::Observer;
+use serde_json::{Value, json};
+
+/// Shared by the world, which tells what happens, and by whoever asks in the end.
+#[derive(Clone, Default)]
+pub(crate) struct Below(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    incidents: Vec<Incident>,
+    pdus: Vec<Pdu>,
+    /// Data PDUs by stage, direction, epoch and sequence number, in the order of their first transmissions.
+    numbers: BTreeMap<(usize, Direction, u32, u16), i64>,
+    last: BTreeMap<(usize, Direction), i64>,
+}
+
+struct Pdu {
+    micros: i64,
+    stage: usize,
+    direction: Direction,
+    /// Of a data PDU: how many were transmitted for the first time before it. `None`: control.
+    number: Option<i64>,
+    transmission: u32,
+    lost: bool,
+}
+
+/// A page draws no more: as much as two hours of a busy bearer.
+const MOST: usize = 2_000_000;
+
+impl Observer for Below {
+    fn incident(&mut self, incident: &Incident) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.incidents.len() < MOST {
+            seen.incidents.push(*incident);
+        }
+    }
+
+    fn pdu(&mut self, pdu: &RadioPdu) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.pdus.len() >= MOST {
+            return;
+        }
+        let Technology::Umts { .. } = pdu.technology;
+        let number = sequence_number(&pdu.bytes).map(|sn| {
+            let Seen { numbers, last, .. } = &mut *seen;
+            *numbers.entry((pdu.stage, pdu.direction, pdu.epoch, sn)).or_insert_with(|| {
+                let next = last.entry((pdu.stage, pdu.direction)).or_default();
+                *next += 1;
+                *next
+            })
+        });
+        seen.pdus.push(Pdu {
+            micros: (pdu.at.as_nanos() / 1000) as i64,
+            stage: pdu.stage,
+            direction: pdu.direction,
+            number,
+            transmission: pdu.transmission,
+            lost: pdu.lost,
+        });
+    }
+}
+
+/// Of an acknowledged-mode data PDU (TS 25.322 §9.2.1.4): D/C is 1, and twelve bits follow.
+fn sequence_number(octets: &[u8]) -> Option<u16> {
+    let [first, second, ..] = octets else { return None };
+    (first & 0x80 != 0).then(|| u16::from(first & 0x7f) << 5 | u16::from(second >> 3))
+}
+
+impl Below {
+    /// Columns as the page's script reads them, and incidents in words.
+    pub(crate) fn shown(&self, stages: &[String]) -> Value {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = |stage: usize| stages.get(stage).map_or("", String::as_str);
+        let incident = |incident: &Incident| json!({ "at": incident.at.as_nanos() / 1000, "stage": name(incident.stage), "text": in_words(&incident.what) });
+        let of = |value: fn(&Pdu) -> i64| column(seen.pdus.iter().map(value));
+        json!({
+            "incidents": seen.incidents.iter().map(incident).collect::<Vec<_>>(),
+            "pdus": {
+                "at": of(|pdu| pdu.micros),
+                "stage": of(|pdu| pdu.stage as i64),
+                "up": of(|pdu| i64::from(pdu.direction == Direction::Up)),
+                "number": of(|pdu| pdu.number.unwrap_or(0)),
+                "transmission": of(|pdu| i64::from(pdu.transmission)),
+                "lost": of(|pdu| i64::from(pdu.lost)),
+            },
+        })
+    }
+}
+
+fn in_words(mishap: &Mishap) -> String {
+    match mishap {
+        Mishap::RlcReset { direction, cause } => format!("RLC RESET of the sender {direction}: {cause}"),
+        Mishap::RlcFailed { direction } => {
+            format!("RLC {direction} has failed: MaxRST resets were not answered")
+        }
+        Mishap::RlcWindow { direction, pdus } => {
+            format!("the RLC sender {direction} has a window of {pdus} PDUs now")
+        }
+        Mishap::RlcSuspended { direction, pdus } => {
+            format!("the RLC sender {direction} is suspended after {pdus} more PDUs")
+        }
+        Mishap::RlcResumed { direction } => format!("the RLC sender {direction} goes on"),
+        Mishap::RlcFault { direction, fault } => {
+            format!("a PDU {direction} contradicts those before it: {fault}")
+        }
+        Mishap::RlcReestablished => "RRC starts RLC anew".to_owned(),
+        Mishap::Promotion { until } => format!("the terminal waits for a dedicated channel until {until} s"),
+        Mishap::RateChanged { direction, rate } => format!("the channel {direction} has {rate} from now on"),
+        Mishap::Outage { direction, until } => format!("no radio {direction} until {until} s"),
+        Mishap::Handover { times } if *times == 1 => "handover to another base station".to_owned(),
+        Mishap::Handover { times } => format!("{times} handovers since the last packet"),
+    }
+}

@@ -1,0 +1,66 @@
+//! The page: one file with the core in it, packed, and nothing that it fetches.
+
+use std::io::Write;
+
+use airtcp_report::html::document::Document;
+use airtcp_report::html::modules::{BundleError, Module, bundle};
+use airtcp_report::html::{graphs, tables_style};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// The whole file. `core` is this crate as WebAssembly.
+///
+/// # Errors
+/// The modules of the script do not fit together, which a test would have found.
+pub fn html(core: &[u8]) -> Result<String, BundleError> {
+    let script = script()?;
+    let style = format!("{}{}{}", graphs::style(), tables_style(), include_str!("../page/playground.css"));
+    let body = format!(
+        "{}<main id=\"graphs\" aria-label=\"Graphs\">\n{}{}{}</main>\n{}<script type=\"text/plain\" id=\"core\">{}</script>\n\
+         <script type=\"application/json\" id=\"about\">{}</script>\n",
+        include_str!("../page/settings.html"),
+        graphs::bar(""),
+        graphs::panels("Nothing has run yet."),
+        include_str!("../page/moment.html"),
+        graphs::help(&[], &[("[ ]", "previous, next decision of the sender")]),
+        packed(core),
+        // Presets have comments, in which anything may stand.
+        crate::about::about().to_string().replace('<', "\\u003c"),
+    );
+    // The core and its worker come out of the page itself.
+    let also = [("script-src", "'wasm-unsafe-eval'"), ("worker-src", "blob:")];
+    Ok(Document { title: "airtcp playground", style: &style, body: &body, script: &script, also: &also }
+        .html())
+}
+
+fn script() -> Result<String, BundleError> {
+    let module = |name, text: &'static str| Module { name, text: text.into() };
+    let constant = |name, what: &str, text: &str| {
+        let value = serde_json::Value::from(text);
+        Module { name, text: format!("export const {what} = {value};\n").into() }
+    };
+    let scenes = include_str!("../page/scenes.json");
+    let mut modules = graphs::shared();
+    modules.extend([
+        module("address.js", include_str!("../page/address.js")),
+        module("core.js", include_str!("../page/core.js")),
+        module("moment.js", include_str!("../page/moment.js")),
+        module("pdus.js", include_str!("../page/pdus.js")),
+        module("playground.js", include_str!("../page/playground.js")),
+        module("results.js", include_str!("../page/results.js")),
+        module("seeds.js", include_str!("../page/seeds.js")),
+        module("senders.js", include_str!("../page/senders.js")),
+        module("tour.js", include_str!("../page/tour.js")),
+        module("troubles.js", include_str!("../page/troubles.js")),
+        Module { name: "scenes.js", text: format!("export const SCENES = {scenes};\n").into() },
+        constant("worker_text.js", "WORKER", include_str!("../page/worker.js")),
+    ]);
+    bundle("playground.js", &modules)
+}
+
+fn packed(core: &[u8]) -> String {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    // Memory takes all that is written.
+    let written = packed.write_all(core).and_then(|()| packed.finish());
+    airtcp_report::html::columns::base64(&written.unwrap_or_default())
+}

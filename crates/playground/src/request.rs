@@ -1,0 +1,192 @@
+//! What the page asks for. What a person typed comes as text and is read here, by what reads the command line.
+
+use airlink::scenario::{Scenario, ScenarioError, assigned, presets};
+use airtcp::SenderSpec;
+use airtcp_numbers::units;
+use airtcp_sim::sweep::setup::{self, Setup};
+use serde::Deserialize;
+
+use crate::Trouble;
+
+#[derive(Deserialize)]
+#[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Request {
+    /// What a sender may become whose beginning is typed.
+    Completions { word: String },
+    /// What a sender answers.
+    Explain { sender: String },
+    /// Is this right, and how would it be said on the command line?
+    Check { setup: Asked },
+    /// One run of these senders, by their numbers in the setup; several share the path. It is kept in a slot.
+    Run { slot: usize, setup: Asked, senders: Vec<usize> },
+    /// All that was kept is not needed any more.
+    Forget {},
+    /// One run of one sender with this seed: how much it carried.
+    Goodput { setup: Asked, sender: usize, seed: u64 },
+    /// What many runs say together.
+    Compare { names: Vec<String>, goodputs: Vec<Vec<f64>> },
+    /// What the sender thought at a time, in microseconds since its first packet.
+    Moment { slot: usize, flow: usize, micros: f64 },
+    /// The file that `airtcp sim --pcap` writes.
+    Capture { slot: usize },
+    /// The file that `airtcp sim --decisions` writes.
+    Decisions { slot: usize },
+}
+
+/// A setup as it stands in the fields of the page.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Asked {
+    /// The preset that was chosen.
+    pub(crate) preset: String,
+    /// The scenario's text, if it is another than the preset's.
+    pub(crate) text: Option<String>,
+    /// `STAGE.KEY=VALUE`.
+    pub(crate) set: Vec<String>,
+    pub(crate) senders: Vec<String>,
+    pub(crate) seed: String,
+    /// Empty: as much as goes.
+    pub(crate) bytes: String,
+    /// Empty: as on the command line.
+    pub(crate) time: String,
+    pub(crate) direction: String,
+    /// Options of a recipe that concern receivers. Empty: none.
+    pub(crate) receiver: String,
+    /// The receivers' buffer. Empty: as their profile has it.
+    pub(crate) buffer: String,
+}
+
+/// A setup that was read, and nothing is wrong with it.
+pub(crate) struct Ready {
+    setup: Setup,
+    pub(crate) scenario: Scenario,
+    pub(crate) senders: Vec<SenderSpec>,
+    pub(crate) seed: u64,
+    /// Of a scenario that is no preset.
+    text: Option<String>,
+}
+
+/// What an edited scenario is called, in errors and in commands.
+const FILE: &str = "./scenario.toml";
+
+impl Asked {
+    /// # Errors
+    /// Everything that is wrong, each beside its field.
+    pub(crate) fn read(&self) -> Result<Ready, Vec<Trouble>> {
+        let mut troubles = Vec::new();
+        let mut setup = Setup::new(if self.text.is_some() { FILE } else { &self.preset });
+        let seed = self.read_fields(&mut setup, &mut troubles);
+        let senders = self.read_senders(&mut troubles);
+        let scenario = self.read_scenario(&mut setup, &mut troubles);
+        match (scenario, senders, seed) {
+            (Some(scenario), Some(senders), Some(seed)) if troubles.is_empty() => {
+                setup.recipes.clone_from(&senders);
+                setup.check().map_err(|error| vec![Trouble::new("time", 0, error)])?;
+                Ok(Ready { setup, scenario, senders, seed, text: self.text.clone() })
+            }
+            _ => Err(troubles),
+        }
+    }
+
+    fn read_fields(&self, setup: &mut Setup, troubles: &mut Vec<Trouble>) -> Option<u64> {
+        let typed = |text: &String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        let mut take = |field, result: Result<(), String>| {
+            troubles.extend(result.err().map(|error| Trouble::new(field, 0, error)));
+        };
+        let bytes = typed(&self.bytes).map(|text| units::bytes(&text)).transpose();
+        take("bytes", bytes.map(|bytes| setup.bytes = bytes));
+        let time = typed(&self.time).map(|text| units::duration(&text)).transpose();
+        take("time", time.map(|time| setup.time = time));
+        let direction = typed(&self.direction).map(|text| setup::direction(&text)).transpose();
+        take("direction", direction.map(|it| setup.direction = it.unwrap_or(setup.direction)));
+        let options =
+            typed(&self.receiver).map(|text| text.parse().map_err(|error| format!("{error}"))).transpose();
+        take("receiver", options.map(|options| setup.receiver_options = options));
+        let buffer = typed(&self.buffer).map(|text| units::buffer_size(&text)).transpose();
+        take("buffer", buffer.map(|buffer| setup.receive_buffer = buffer));
+        let seed = typed(&self.seed).unwrap_or_else(|| "1".to_owned());
+        let seed = seed.parse().map_err(|_| format!("`{seed}` is no whole number from 0 on"));
+        seed.map_err(|error| take("seed", Err(error))).ok()
+    }
+
+    fn read_senders(&self, troubles: &mut Vec<Trouble>) -> Option<Vec<SenderSpec>> {
+        if self.senders.is_empty() {
+            troubles.push(Trouble::new("senders", 0, "name a sender, for example newreno"));
+        }
+        let read = self.senders.iter().enumerate().map(|(index, text)| {
+            text.parse::<SenderSpec>()
+                .map_err(|error| troubles.push(Trouble::new("senders", index, error)))
+                .ok()
+        });
+        // All of them, so that each has its error.
+        let read: Vec<_> = read.collect();
+        read.into_iter().collect()
+    }
+
+    fn read_scenario(&self, setup: &mut Setup, troubles: &mut Vec<Trouble>) -> Option<Scenario> {
+        let preset = || {
+            let find =
+                |name: &str| presets::find(name).map(|preset| Scenario::parse(preset.text, preset.name));
+            let unknown = || Trouble::new("scenario", 0, format!("there is no preset `{}`", self.preset));
+            find(&self.preset).ok_or_else(|| vec![unknown()])?.map_err(|error| placed("scenario", 0, &error))
+        };
+        let read = match &self.text {
+            Some(text) => Scenario::parse(text, FILE).map_err(|error| placed("scenario", 0, &error)),
+            None => preset(),
+        };
+        let mut scenario = read.map_err(|found| troubles.extend(found)).ok()?;
+        for (index, typed) in self.set.iter().enumerate() {
+            let set = assigned(typed).map_err(|error| vec![Trouble::new("set", index, error)]);
+            let set = set.and_then(|(key, value)| {
+                scenario.set(&key, &value).map_err(|error| placed("set", index, &error))?;
+                setup.settings.push((key, value));
+                Ok(())
+            });
+            troubles.extend(set.err().into_iter().flatten());
+        }
+        Some(scenario)
+    }
+}
+
+fn placed(field: &'static str, index: usize, error: &ScenarioError) -> Vec<Trouble> {
+    let trouble = |problem: &airlink::scenario::Problem| Trouble {
+        help: problem.help.clone(),
+        // The place in a setting's value says nothing to who typed one line.
+        line: problem.place.as_ref().filter(|_| field == "scenario").map(|place| place.line),
+        column: problem.place.as_ref().filter(|_| field == "scenario").map(|place| place.column),
+        ..Trouble::new(field, index, &problem.message)
+    };
+    error.problems().iter().map(trouble).collect()
+}
+
+impl Ready {
+    /// The setup with these senders alone.
+    pub(crate) fn of(&self, senders: &[usize]) -> Result<Setup, Vec<Trouble>> {
+        let chosen = senders.iter().map(|index| {
+            let missing = || vec![Trouble::new("senders", *index, "there is no such sender")];
+            self.senders.get(*index).cloned().ok_or_else(missing)
+        });
+        Ok(Setup { recipes: chosen.collect::<Result<_, _>>()?, ..self.setup.clone() })
+    }
+
+    /// Lines for a shell: a run of each sender by itself.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        let alone =
+            self.senders.iter().map(|sender| Setup { recipes: vec![sender.clone()], ..self.setup.clone() });
+        let file = self.text.iter().map(|text| {
+            let newline = if text.ends_with('\n') { "" } else { "\n" };
+            let end = no_line_of(text);
+            format!("cat > {FILE} <<'{end}'\n{text}{newline}{end}")
+        });
+        file.chain(alone.map(|setup| setup.command(self.seed))).collect()
+    }
+}
+
+/// A word that ends a text for a shell: no line of the text is the same, or a stranger's scenario could go on as a command.
+fn no_line_of(text: &str) -> String {
+    let mut word = "END".to_owned();
+    while text.lines().any(|line| line.trim() == word) {
+        word.push('_');
+    }
+    word
+}

@@ -1,0 +1,231 @@
+//! One run with everything that the page shows of it.
+
+use std::fmt::Write;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aircaptures::Capture;
+use airlink::capture::{InMemory, Tap};
+use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE};
+use airtcp::SenderSpec;
+use airtcp::recovery::Decision;
+use airtcp_analyze::decisions::{Written, WrittenOf};
+use airtcp_analyze::trace::{Fate, Loss, Trace};
+use airtcp_analyze::{ConnectionFindings, Traces};
+use airtcp_report::html::{Run as Drawn, decisions};
+use airtcp_sim::run::{self, Report, Until};
+use airtcp_sim::world::{Dropped, Watch, World};
+use airwire::time::Instant;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::below::Below;
+use crate::request::Ready;
+use crate::{Progress, Trouble};
+
+/// Of a run on display: what the page asks for later.
+pub(crate) struct Kept {
+    /// The pcap file.
+    pub(crate) capture: Arc<[u8]>,
+    /// The log of decisions.
+    pub(crate) log: String,
+    pub(crate) flows: Vec<Thoughts>,
+}
+
+/// What a sender thought, and when.
+pub(crate) struct Thoughts {
+    pub(crate) sender: SenderSpec,
+    pub(crate) decisions: Vec<Decision>,
+    /// When its first packet left, in nanoseconds: the graphs count from there.
+    pub(crate) origin: i64,
+}
+
+/// Steps of the world between two looks at how far it is.
+const LOOK: u32 = 500;
+
+/// Runs these senders of the setup, on one path if they are several.
+pub(crate) fn run(
+    ready: &Ready,
+    senders: &[usize],
+    progress: Progress<'_>,
+) -> Result<(Value, Kept), Vec<Trouble>> {
+    let setup = ready.of(senders)?;
+    let mut plan = setup.run(ready.scenario.clone(), ready.seed);
+    for flow in &mut plan.flows {
+        flow.watch = Watch::Decisions;
+    }
+    let side = if setup.direction == Direction::Down { FIXED } else { MOBILE };
+    let (tapped, below) = (Tapped::default(), Below::default());
+    let prepare = |world: &mut World| {
+        world.tap(side, tapped.clone());
+        world.observe(below.clone());
+    };
+    let mut ahead = Ahead::new(plan.until, progress);
+    let ran = run::run_stoppable(&plan, prepare, |world| {
+        ahead.look(world);
+        ControlFlow::Continue(())
+    });
+    let (report, mut world) = ran.map_err(|error| vec![Trouble::new("run", 0, error)])?;
+    let stages: Vec<String> = world.path().stage_names().map(str::to_owned).collect();
+    let capture = tapped.octets();
+    let (log, digest) = log(&mut world);
+    let mut traces = traces(&capture)?.into_iter();
+    let (mut flows, mut thoughts) = (Vec::new(), Vec::new());
+    for (flow, sender) in setup.recipes.iter().enumerate() {
+        let (findings, mut trace) = traces.next().unwrap_or_default();
+        let decisions = world.decisions(flow).to_vec();
+        let losses = world.losses(flow).as_slice();
+        lay_over(&mut trace, &decisions, losses);
+        let facts = facts(&report, flow, findings.as_ref());
+        let name =
+            if report.flows.len() > 1 { format!("{sender}, flow {}", flow + 1) } else { sender.to_string() };
+        thoughts.push(Thoughts { sender: sender.clone(), decisions, origin: trace.origin });
+        let lost: Vec<Value> = losses.iter().map(|dropped| lost(dropped, trace.origin, &stages)).collect();
+        flows.push(json!({ "run": Drawn { name, facts, trace }.data(), "lost": lost }));
+    }
+    let shown = json!({
+        "command": setup.command(ready.seed),
+        "digest": digest,
+        "report": report,
+        "stages": stages,
+        "flows": flows,
+        "below": below.shown(&stages),
+    });
+    Ok((shown, Kept { capture, log, flows: thoughts }))
+}
+
+/// Tells how far a run is.
+pub(crate) struct Ahead<'a> {
+    until: Until,
+    steps: u32,
+    progress: Progress<'a>,
+}
+
+impl<'a> Ahead<'a> {
+    pub(crate) fn new(until: Until, progress: Progress<'a>) -> Self {
+        Self { until, steps: 0, progress }
+    }
+
+    pub(crate) fn look(&mut self, world: &World) {
+        self.steps += 1;
+        if self.steps < LOOK {
+            return;
+        }
+        self.steps = 0;
+        let since = |limit: f64| world.now().as_secs_f64() / limit;
+        let share = match self.until {
+            Until::At(at) => since(at.as_secs_f64()),
+            // The end comes with the last octet or with the time, whichever is first.
+            Until::Complete(limit) => {
+                let flows = (0..world.flows()).map(|flow| world.share(flow));
+                flows.fold(1.0, f64::min).max(since(limit.as_secs_f64()))
+            }
+        };
+        (self.progress)(share.min(1.0));
+    }
+}
+
+/// The capture grows in the world, and is taken from here.
+#[derive(Clone, Default)]
+struct Tapped(Arc<Mutex<InMemory>>);
+
+impl Tap for Tapped {
+    fn packet(&mut self, at: Instant, packet: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).packet(at, packet);
+    }
+}
+
+impl Tapped {
+    fn octets(&self) -> Arc<[u8]> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_octets().into()
+    }
+}
+
+/// The log as `airtcp sim --decisions` writes it, and its SHA-256.
+fn log(world: &mut World) -> (String, String) {
+    let mut log = String::new();
+    let mut line = |written: Result<String, serde_json::Error>| {
+        log.push_str(&written.unwrap_or_default());
+        log.push('\n');
+    };
+    match world.flows() {
+        1 => world.decisions(0).iter().for_each(|it| line(serde_json::to_string(&Written::new(it, 0.0)))),
+        flows => {
+            for flow in 0..flows {
+                let number = flow as u64 + 1;
+                let written = |it| serde_json::to_string(&WrittenOf::new(number, it, 0.0));
+                world.decisions(flow).iter().for_each(|it| line(written(it)));
+            }
+        }
+    }
+    let digest = Sha256::digest(log.as_bytes()).iter().fold(String::new(), |mut digest, octet| {
+        let _ = write!(digest, "{octet:02x}");
+        digest
+    });
+    (log, digest)
+}
+
+/// What a capture of the senders' device shows, in the order of the flows: of each what was found, and the data's direction.
+fn traces(capture: &Arc<[u8]>) -> Result<Vec<(Option<ConnectionFindings>, Trace)>, Vec<Trouble>> {
+    let mut capture = Capture::of("the run", Cursor::new(capture.clone()))
+        .map_err(|error| vec![Trouble::new("run", 0, error)])?;
+    let mut found = Vec::new();
+    airtcp_analyze::read(&mut capture, Traces::All, &mut |finished| {
+        let [data, _] = finished.ended.traces.unwrap_or_default();
+        found.push((finished.number, finished.ended.findings, data));
+    });
+    found.sort_by_key(|(number, ..)| *number);
+    Ok(found.into_iter().map(|(_, findings, trace)| (Some(findings), trace)).collect())
+}
+
+/// Adds what no capture knows: the sender's decisions, and why each packet was lost.
+fn lay_over(trace: &mut Trace, thoughts: &[Decision], losses: &[Dropped]) {
+    let longest = trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1);
+    let log: String = thoughts
+        .iter()
+        .filter_map(|decision| serde_json::to_string(&Written::new(decision, 0.0)).ok())
+        .fold(String::new(), |log, line| log + &line + "\n");
+    decisions::lay_over(trace, &log, 0, longest as f64);
+    let origin = trace.origin;
+    for dropped in losses {
+        let Some(cause) = dropped.cause() else { continue };
+        let at = dropped.sent.as_nanos() as i64 - origin;
+        let from = trace.segments.partition_point(|segment| segment.at < at);
+        let sent = trace.segments[from..].iter_mut().take_while(|segment| segment.at == at);
+        for segment in sent.filter(|segment| segment.start == dropped.offset) {
+            segment.fate = Fate::Lost(Loss::Airlink(cause));
+        }
+    }
+}
+
+fn facts(report: &Report, flow: usize, findings: Option<&ConnectionFindings>) -> Vec<(String, String)> {
+    let Some(counted) = report.flows.get(flow) else { return Vec::new() };
+    let mut facts = findings.map(|findings| findings.directions[0].rows()).unwrap_or_default();
+    let goodput = airtcp_numbers::units::show_rate(counted.goodput_bit_per_s);
+    facts.retain(|(name, _)| name != "goodput");
+    facts.insert(0, ("goodput".to_owned(), format!("{goodput}, of what the receiving application has read")));
+    if let Some(seconds) = counted.took_seconds {
+        facts.insert(1, ("took".to_owned(), format!("{seconds:.3} s")));
+    }
+    if let Some(why) = &counted.ended {
+        facts.insert(1, ("ended".to_owned(), why.clone()));
+    }
+    facts
+}
+
+/// A row of the list of what was lost, its time in microseconds of the graphs.
+fn lost(dropped: &Dropped, origin: i64, stages: &[String]) -> Value {
+    let at = (dropped.at.as_nanos() as i64 - origin) / 1000;
+    let stage = dropped.stage.and_then(|stage| stages.get(stage)).map_or("at the receiver", String::as_str);
+    json!({
+        "at": at,
+        "offset": dropped.offset,
+        "length": dropped.len,
+        "copy": dropped.copy,
+        "stage": stage,
+        "why": dropped.why.name(),
+        "cause": dropped.why.cause_name(),
+    })
+}

@@ -1,0 +1,72 @@
+//! Many runs with other seeds, one at a time, and what they say together.
+
+use std::ops::ControlFlow;
+
+use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::verdict::Comparison;
+use airtcp_report::html::chart::{Chart, Interval, Sender};
+use airtcp_sim::run;
+use serde_json::{Value, json};
+
+use crate::request::Ready;
+use crate::run::Ahead;
+use crate::{Progress, Trouble};
+
+/// The goodput of one sender in one run, in bit/s.
+pub(crate) fn goodput(
+    ready: &Ready,
+    sender: usize,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<f64, Vec<Trouble>> {
+    let plan = ready.of(&[sender])?.run(ready.scenario.clone(), seed);
+    let mut ahead = Ahead::new(plan.until, progress);
+    let ran = run::run_stoppable(
+        &plan,
+        |_| {},
+        |world| {
+            ahead.look(world);
+            ControlFlow::Continue(())
+        },
+    );
+    let (report, _) = ran.map_err(|error| vec![Trouble::new("run", 0, error)])?;
+    Ok(report.flows.first().map_or(0.0, |flow| flow.goodput_bit_per_s))
+}
+
+/// Of each sender the mean with its interval, what it has over the first (pairs of runs have the same seed), and the report's chart
+/// of all of that.
+pub(crate) fn compare(names: &[String], goodputs: &[Vec<f64>]) -> Value {
+    let first = goodputs.first().zip(names.first());
+    let compared: Vec<_> = names
+        .iter()
+        .zip(goodputs)
+        .enumerate()
+        .map(|(index, (name, values))| {
+            let against = first.filter(|_| index > 0).map(|(first, than)| {
+                let pairs = values.len().min(first.len());
+                (Comparison::of(&values[..pairs], &first[..pairs]), than)
+            });
+            (name, values, against)
+        })
+        .collect();
+    let drawn = |mean: Mean, scale: f64| Interval {
+        mean: mean.mean * scale,
+        half_width: mean.half_width.map(|half| half * scale),
+    };
+    let senders = compared.iter().map(|(name, values, against)| Sender {
+        name: (*name).clone(),
+        goodput: Mean::of(values).map(|mean| drawn(mean, 1e-3)),
+        transfers: values.iter().map(|value| value / 1e3).collect(),
+        gain: against.as_ref().and_then(|(compared, _)| compared.gain).map(|gain| drawn(gain, 100.0)),
+        verdict: against.as_ref().map(|(compared, _)| compared.verdict.to_string()).unwrap_or_default(),
+        ..Sender::default()
+    });
+    let chart = Chart { against: names.first().cloned().unwrap_or_default(), senders: senders.collect() };
+    let said = |(name, values, against): &(&String, &Vec<f64>, Option<(Comparison, &String)>)| {
+        let against = against.as_ref().map(
+            |(compared, than)| json!({ "gain": compared.gain, "sentence": compared.sentence(name, than) }),
+        );
+        json!({ "name": name, "goodput": Mean::of(values), "against": against })
+    };
+    json!({ "chart": chart.html(), "senders": compared.iter().map(said).collect::<Vec<_>>() })
+}

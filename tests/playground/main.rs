@@ -1,0 +1,99 @@
+//! `airtcp playground` in a browser: what runs there is what runs on the command line, and people can do everything with it.
+
+#![expect(clippy::disallowed_methods, reason = "the browser and the programs are other programs")]
+
+mod looks;
+mod runs;
+mod typed;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use airtcp_testkit::browser::Browser;
+use airtcp_testkit::programs::program;
+
+/// One page for all tests of this program.
+static PAGE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let path = std::env::temp_dir().join(format!("airtcp-playground-{}.html", std::process::id()));
+    let written = airtcp(&["playground", "-o", path.to_str().unwrap()]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    path
+});
+
+fn airtcp(arguments: &[&str]) -> Output {
+    Command::new(program("airtcp")).args(arguments).output().unwrap()
+}
+
+/// The page with this address behind its #, when its runs are done.
+fn open(address: &str) -> Browser {
+    let mut browser = Browser::open_address(&at(address), (1400, 900));
+    done(&mut browser);
+    browser
+}
+
+fn at(address: &str) -> String {
+    format!("file://{}#{address}", PAGE.display())
+}
+
+/// Waits until all that the address asks for has run.
+fn done(browser: &mut Browser) {
+    browser.until("document.querySelector('#said').textContent.startsWith('done')");
+}
+
+/// Another address in the same page; its runs are done.
+fn go(browser: &mut Browser, address: &str) {
+    browser.eval("document.querySelector('#said').textContent = ''");
+    browser.eval(&format!("void (location.hash = {address:?})"));
+    done(browser);
+}
+
+/// Does something that changes what is run, and waits for it.
+fn change(browser: &mut Browser, script: &str) {
+    browser.eval(&format!("document.querySelector('#said').textContent = ''; void ({script})"));
+    done(browser);
+}
+
+fn strings(browser: &mut Browser, script: &str) -> Vec<String> {
+    let values = browser.eval(script);
+    values.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
+/// The SHA-256 of each run's log, as the table has it.
+fn digests(browser: &mut Browser) -> Vec<String> {
+    strings(
+        browser,
+        "[...document.querySelectorAll('#results [data-digest]')].map((node) => node.dataset.digest)",
+    )
+}
+
+/// A directory for one test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-playground-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs what "copy as command" has, one line after the other, with these words behind the last.
+fn in_a_shell(command: &str, more: &str, directory: &Path) {
+    let program = program("airtcp");
+    let script = format!("airtcp() {{ {} \"$@\"; }}\n{command} {more} > /dev/null", program.display());
+    let ran = Command::new("sh").args(["-ec", &script]).current_dir(directory).output().unwrap();
+    assert!(ran.status.success(), "{script}: {}", String::from_utf8_lossy(&ran.stderr));
+}

@@ -1,0 +1,226 @@
+//! The same seed gives the same run in the page and on the command line, to the octet; a link gives the same page.
+
+use std::fs;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{Directory, change, digests, done, go, in_a_shell, open, strings};
+use airtcp_testkit::browser::Browser;
+
+fn digest_of(path: &std::path::Path) -> String {
+    let digest = Sha256::digest(fs::read(path).unwrap());
+    digest.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// Addresses of different paths, senders, directions and ends.
+const ADDRESSES: [&str; 8] = [
+    "preset=wcdma-384&sender=newreno&sender=sack+eifel@linux&seed=11&bytes=300k",
+    "preset=sifest-random&sender=newreno+sifest@ns2&seed=5&time=40s&receiver=mss=472+delack-time=200&buffer=7552",
+    "preset=etcp-fixed-mobile&sender=etcp&seed=23&time=20s",
+    "preset=wcdma-384-tsp&set=radio.down.receiver.timer_status_prohibit=60ms&sender=sack+rack+prr+cubic&seed=4&bytes=200k",
+    "preset=hsdpa-like&sender=linux&seed=9&time=5s",
+    "preset=leo&sender=bbr&seed=2&time=5s",
+    "preset=gprs&sender=newreno&seed=8&time=30s&direction=up",
+    "preset=tax-rebate&sender=newreno+oracle&seed=3&time=20s",
+];
+
+#[test]
+fn every_run_is_that_of_the_command_line_to_the_octet() {
+    let directory = Directory::new("digests");
+    let mut browser = open("scene=1");
+    for address in ADDRESSES {
+        go(&mut browser, address);
+        let seen = digests(&mut browser);
+        let command = browser.text("#command");
+        let lines: Vec<_> = command.lines().collect();
+        assert_eq!(lines.len(), seen.len(), "{address}: {command}");
+        for (line, seen) in lines.iter().zip(&seen) {
+            let log = directory.file("run.jsonl");
+            in_a_shell(line, &format!("--decisions {}", log.display()), &directory.0);
+            assert_eq!(*seen, digest_of(&log), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_scenario_of_ones_own_is_in_the_command_and_in_the_address() {
+    let directory = Directory::new("own");
+    let mut browser = open("preset=lossless&sender=sack&bytes=50k");
+    let text = "schema = 1\ndescription = \"it's $HOME\"\n[[stage]]\nkind = \"link\"\nname = \"air\"\nboth = { rate = \"200kbit\", delay = \"70ms\" }\n\
+                [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"3%\" }\n";
+    browser.eval("document.querySelector('#edit').open = true; document.querySelector('#text').value = ''; document.querySelector('#text').focus()");
+    browser.eval("document.querySelector('#said').textContent = ''");
+    browser.insert(text);
+    done(&mut browser);
+    let (seen, command) = (digests(&mut browser), browser.text("#command"));
+    let log = directory.file("run.jsonl");
+    in_a_shell(&command, &format!("--decisions {}", log.display()), &directory.0);
+    assert_eq!(seen, [digest_of(&log)]);
+    browser.until("location.hash.includes('text=')");
+    let address = browser.eval("location.hash.slice(1)");
+    let mut other = open(address.as_str().unwrap());
+    assert_eq!(digests(&mut other), seen);
+    assert_eq!(other.eval("document.querySelector('#text').value"), text);
+}
+
+#[test]
+fn a_link_shows_what_one_has_seen() {
+    let mut browser = open("scene=4");
+    browser.eval("document.querySelector('.stage').focus()");
+    for _ in 0..3 {
+        browser.key("+");
+    }
+    browser.key("]");
+    let seen = "JSON.stringify([airtcp.graphs.view, document.querySelector('#moment-state').textContent, \
+                document.querySelector('#moment-time').textContent, document.querySelector('#scene h2').textContent])";
+    browser.until("location.hash.includes('view=') && location.hash.includes('at=')");
+    // The address is written when nobody moves any more.
+    browser.eval("new Promise((done) => setTimeout(done, 400))");
+    let (first, address) = (browser.eval(seen), browser.eval("location.hash.slice(1)"));
+    let mut other = open(address.as_str().unwrap());
+    other.until("document.querySelector('#moment-state').textContent !== ''");
+    other.eval("new Promise((done) => setTimeout(done, 400))");
+    assert_eq!(other.eval(seen), first);
+    assert_eq!(digests(&mut other), digests(&mut browser));
+}
+
+#[test]
+fn the_capture_and_the_log_are_the_files_of_the_command_line() {
+    let directory = Directory::new("files");
+    let mut browser = open("preset=wcdma-384-maxdat&sender=newreno&seed=2&bytes=80k");
+    browser.call(
+        "Page.setDownloadBehavior",
+        json!({ "behavior": "allow", "downloadPath": directory.0.display().to_string() }),
+    );
+    for (button, name) in [(1, "run-1.pcap"), (2, "run-1.jsonl")] {
+        let place = browser.center(&format!("#results td button:nth-of-type({button})"));
+        browser.click(place, 1);
+        let file = directory.file(name);
+        let begin = std::time::Instant::now();
+        while !file.exists() || fs::metadata(&file).unwrap().len() == 0 {
+            assert!(begin.elapsed().as_secs() < 60, "{name} was not saved");
+            browser.settle();
+        }
+    }
+    let command = browser.text("#command");
+    in_a_shell(&command, "--pcap cli.pcap --decisions cli.jsonl", &directory.0);
+    for (ours, theirs) in [("run-1.pcap", "cli.pcap"), ("run-1.jsonl", "cli.jsonl")] {
+        let read = |name| fs::read(directory.file(name)).unwrap();
+        assert!(read(ours) == read(theirs), "{ours} differs from {theirs}");
+    }
+    let analyzed = super::airtcp(&["analyze", directory.file("run-1.pcap").to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&analyzed.stdout).contains("80000"), "{analyzed:?}");
+    let read =
+        std::process::Command::new("tshark").arg("-r").arg(directory.file("run-1.pcap")).output().unwrap();
+    let frames = String::from_utf8_lossy(&read.stdout).lines().filter(|line| line.contains("TCP")).count();
+    assert!(read.status.success() && frames > 60, "{frames}");
+}
+
+#[test]
+fn what_is_drawn_is_what_was_sent() {
+    let mut browser = open("preset=lossless&sender=newreno&sender=sack&bytes=60k");
+    let sent = browser.eval(
+        "airtcp.graphs.panels.map(({ run }) => [run.name, run.segments.at.length, run.acks.ack.at(-1), run.extra.length])",
+    );
+    // 60 kB in segments of 1448 octets, and a SYN; the FIN goes with the last.
+    assert_eq!(sent, json!([["newreno", 43, 60_002, 0], ["sack", 43, 60_002, 0]]));
+    go(&mut browser, "preset=wcdma-384&sender=newreno&bytes=60k");
+    assert_eq!(
+        browser.eval("airtcp.graphs.panels[0].run.extra.length"),
+        1,
+        "the PDUs have a graph of their own"
+    );
+    let [_, _, width, height] = browser.place(".stage canvas");
+    let coloured = browser.eval(
+        "(() => { const { canvas, box } = airtcp.graphs.panels[0]; const ctx = canvas.getContext('2d'), { x, y, w, h } = box.extra[0]; \
+         const { data } = ctx.getImageData(x + 2, y + 2, w - 4, h - 4); let n = 0; \
+         for (let i = 0; i < data.length; i += 4) if (data[i + 2] > data[i] + 60) n++; return n; })()",
+    );
+    assert!(coloured.as_u64().unwrap() > 200, "{coloured} of {width} × {height}");
+}
+
+#[test]
+fn each_scene_of_the_tour_runs_and_its_knobs_change_the_run() {
+    let mut browser = open("scene=1");
+    for scene in 1..=8 {
+        if scene > 1 {
+            change(&mut browser, &format!("document.querySelector('[data-scene=\"{scene}\"]').click()"));
+        }
+        let title = browser.text("#scene h2");
+        assert!(title.starts_with(&format!("{scene}. ")), "{title}");
+        assert_eq!(
+            strings(
+                &mut browser,
+                "[...document.querySelectorAll('.troubles li')].map((it) => it.textContent)"
+            ),
+            Vec::<String>::new()
+        );
+        let before = digests(&mut browser);
+        let knob = "document.querySelector('.knob button[aria-pressed=\"false\"]')";
+        change(&mut browser, &format!("{knob}.click()"));
+        assert_ne!(digests(&mut browser), before, "{title}");
+        let hash = browser.eval("location.hash");
+        assert!(hash.as_str().unwrap().contains(&format!("scene={scene}")), "{hash}");
+    }
+}
+
+#[test]
+fn back_goes_to_the_scene_before() {
+    let mut browser = open("scene=2");
+    change(&mut browser, "document.querySelector('[data-scene=\"3\"]').click()");
+    let third = digests(&mut browser);
+    change(&mut browser, "history.back()");
+    assert!(browser.text("#scene h2").starts_with("2. "));
+    assert_ne!(digests(&mut browser), third);
+}
+
+#[test]
+fn it_says_step_by_step_what_the_sender_decided() {
+    let mut browser = open("scene=1");
+    let time = "Number(document.querySelector('#slider').value)";
+    let mut last = -1.0;
+    // The window opens, the loss is found; a third would be the end of recovery.
+    for _ in 0..2 {
+        let place = browser.center("#after");
+        browser.click(place, 1);
+        let now = browser.eval(time).as_f64().unwrap();
+        assert!(now > last, "{now} after {last}");
+        last = now;
+    }
+    browser.until("document.querySelector('#moment-state .state')?.textContent === 'recovery'");
+    let rows =
+        strings(&mut browser, "[...document.querySelectorAll('#answers tr')].map((row) => row.innerText)");
+    assert_eq!(rows.len(), 6);
+    assert!(rows.iter().any(|row| row.starts_with("What to send again?\tnewreno\t")), "{rows:?}");
+    let decided = browser.eval("[...airtcp.graphs.active.run.decisions.at].map(Math.round)");
+    assert!(decided.as_array().unwrap().iter().any(|at| at.as_f64() == Some(last)), "{last} in {decided}");
+}
+
+#[test]
+fn from_a_server_it_is_the_same_page() {
+    use std::io::{BufRead, BufReader};
+    let mut server = std::process::Command::new(airtcp_testkit::programs::program("airtcp"))
+        .args(["playground", "--serve", "127.0.0.1:0"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let mut browser = Browser::open_address(&format!("{}#scene=1", line.trim()), (1200, 800));
+    done(&mut browser);
+    let from_server = digests(&mut browser);
+    let asked: Vec<String> = browser
+        .events_of("Network.requestWillBeSent")
+        .iter()
+        .map(|it| it["request"]["url"].to_string())
+        .collect();
+    drop(browser);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(from_server, digests(&mut open("scene=1")));
+    let elsewhere = asked
+        .iter()
+        .filter(|url| !url.contains("127.0.0.1") && !url.contains("blob:") && !url.starts_with("\"data:"));
+    assert_eq!(elsewhere.count(), 0, "{asked:?}");
+}

@@ -1,0 +1,194 @@
+//! What people type: completion, contradictions, wrong scenarios; and what a stranger's link cannot do.
+
+use airtcp_testkit::browser::Browser;
+use serde_json::json;
+
+use super::{airtcp, at, change, digests, done, open, strings};
+
+fn troubles(browser: &mut Browser, field: &str) -> Vec<String> {
+    browser.until(&format!("document.querySelector('#{field}-troubles').children.length"));
+    strings(
+        browser,
+        &format!("[...document.querySelectorAll('#{field}-troubles li')].map((it) => it.textContent)"),
+    )
+}
+
+/// Types into a field, in place of what is there.
+fn type_into(browser: &mut Browser, field: &str, text: &str) {
+    browser.eval(&format!(
+        "(() => {{ const it = document.getElementById({field:?}); it.focus(); it.select(); }})()"
+    ));
+    browser.insert(text);
+}
+
+#[test]
+fn a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field() {
+    let mut browser = open("preset=lossless&sender=newreno&sender=sack&bytes=20k");
+    for typed in ["newrno", "sack+reno", "newreno+min-rto=x", "sack@linnux", "+"] {
+        type_into(&mut browser, "sender-1", typed);
+        let said = troubles(&mut browser, "sender-1").concat();
+        let refused = airtcp(&["sim", "-s", "lossless", "--recipe", typed, "--bytes", "20k"]);
+        let stderr = String::from_utf8(refused.stderr).unwrap();
+        assert!(!said.is_empty() && stderr.contains(&said), "{typed}: {said:?} in {stderr:?}");
+        assert_eq!(browser.eval("document.getElementById('sender-1').getAttribute('aria-invalid')"), "true");
+        assert_eq!(
+            browser.eval("document.getElementById('sender-0').getAttribute('aria-invalid')"),
+            json!(null)
+        );
+        change(
+            &mut browser,
+            "(() => { const it = document.getElementById('sender-1'); it.value = 'sack'; it.dispatchEvent(new Event('input')); })()",
+        );
+    }
+}
+
+#[test]
+fn a_wrong_scenario_says_where_and_a_click_goes_there() {
+    let mut browser = open("preset=lossless&sender=newreno&bytes=20k");
+    browser.eval("document.querySelector('#edit').open = true");
+    let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"5 parsecs\" }\n";
+    type_into(&mut browser, "text", text);
+    let said = troubles(&mut browser, "text").concat();
+    let file = std::env::temp_dir().join(format!("airtcp-wrong-{}.toml", std::process::id()));
+    std::fs::write(&file, text).unwrap();
+    let refused = airtcp(&["sim", "-s", file.to_str().unwrap(), "--bytes", "20k"]);
+    std::fs::remove_file(&file).unwrap();
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.starts_with("4:"), "{said}");
+    let place = said.split(": ").next().unwrap();
+    assert!(stderr.contains(&format!(":{place}")), "{place} in {stderr}");
+    let message = said.split_once(": ").unwrap().1;
+    assert!(stderr.contains(message.split(['\n', '(']).next().unwrap().trim()), "{message} in {stderr}");
+    browser.eval("document.querySelector('#text-troubles li').click()");
+    let selected = browser.eval("(() => { const it = document.getElementById('text'); return it.value.slice(0, it.selectionStart).split('\\n').length; })()");
+    assert_eq!(selected, 4);
+}
+
+#[test]
+fn fields_say_what_is_wrong_with_them() {
+    let mut browser = open("preset=gprs&sender=newreno&bytes=20k");
+    for (field, typed) in [
+        ("seed", "one"),
+        ("bytes", "2Q"),
+        ("time", "0s"),
+        ("receiver", "no-such"),
+        ("buffer", "0"),
+        ("set", "wire.down.rte=1Mbit"),
+    ] {
+        type_into(&mut browser, field, typed);
+        let said = troubles(&mut browser, field);
+        assert_eq!(said.len(), 1, "{field}: {said:?}");
+        change(
+            &mut browser,
+            &format!(
+                "(() => {{ const it = document.getElementById({field:?}); it.value = ''; it.dispatchEvent(new Event('input')); }})()"
+            ),
+        );
+    }
+}
+
+#[test]
+fn names_are_completed_with_their_lines_by_keyboard() {
+    let mut browser = open("preset=lossless&sender=newreno&bytes=20k");
+    type_into(&mut browser, "sender-0", "sack+lim");
+    browser.until("!document.querySelector('.completions').hidden");
+    let offered = browser.text(".completions li");
+    assert!(offered.starts_with("sack+limited-transmit ") && offered.len() > 30, "{offered}");
+    browser.eval("document.querySelector('#said').textContent = ''");
+    browser.key("ArrowDown");
+    browser.key("Enter");
+    assert_eq!(browser.eval("document.getElementById('sender-0').value"), "sack+limited-transmit");
+    done(&mut browser);
+    assert!(browser.text("#command").contains("--recipe sack+limited-transmit"));
+}
+
+#[test]
+fn a_recipe_is_put_together_by_clicking() {
+    let mut browser = open("preset=lossless&sender=newreno&bytes=20k");
+    browser.eval("document.querySelector('.questions').open = true");
+    browser.until("document.querySelectorAll('.question').length === 7");
+    let line = browser.text("[data-question=repair] .faint");
+    assert!(line.contains("RFC 6582"), "{line}");
+    let value = "document.getElementById('sender-0').value";
+    change(
+        &mut browser,
+        "(() => { const it = document.querySelector('[data-question=repair] select'); it.value = 'sack'; it.dispatchEvent(new Event('change')); })()",
+    );
+    assert_eq!(browser.eval(value), "sack");
+    browser
+        .until("document.querySelector('[data-question=repair] .faint')?.textContent.includes('RFC 6675')");
+    change(
+        &mut browser,
+        "(() => { const it = document.querySelector('[data-question=undo] select'); it.value = 'eifel'; it.dispatchEvent(new Event('change')); })()",
+    );
+    assert_eq!(
+        browser.eval(value).as_str().unwrap().split('+').collect::<std::collections::BTreeSet<_>>(),
+        ["eifel", "sack"].into()
+    );
+    assert!(browser.text("#command").contains("eifel"));
+}
+
+#[test]
+fn a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on() {
+    let mut browser = Browser::open_address(&at("preset=leo&sender=newreno&time=10000000s"), (1200, 800));
+    browser.until("document.querySelector('#said').textContent.startsWith('running')");
+    let place = browser.center("#stop");
+    browser.click(place, 1);
+    browser.until("document.querySelector('#said').textContent === 'stopped'");
+    assert_eq!(browser.eval("document.querySelector('#stop').disabled"), true);
+    change(
+        &mut browser,
+        "(() => { const it = document.getElementById('time'); it.value = '1s'; it.dispatchEvent(new Event('input')); })()",
+    );
+    assert_eq!(digests(&mut browser).len(), 1);
+}
+
+#[test]
+fn what_is_changed_while_it_runs_is_run_in_its_place() {
+    let mut browser = Browser::open_address(&at("preset=leo&sender=newreno&time=10000000s"), (1200, 800));
+    browser.until("document.querySelector('#said').textContent.startsWith('running')");
+    change(
+        &mut browser,
+        "(() => { const it = document.getElementById('time'); it.value = '2s'; it.dispatchEvent(new Event('input')); })()",
+    );
+    assert!(browser.text("#command").ends_with("--for 2s"));
+    assert_eq!(digests(&mut browser).len(), 1);
+}
+
+#[test]
+fn whatever_a_stranger_writes_into_a_link_stays_text() {
+    let evil = "schema%20%3D%201%0Adescription%20%3D%20%22%3Cimg%20src%3Dhttp%3A%2F%2F192.0.2.1%2Fx%20onerror%3Dalert(1)%3E%22%0A%5B%5Bstage%5D%5D%0Akind%20%3D%20%22link%22%0Aname%20%3D%20%22a%22%0Aboth.rate%20%3D%20%221Mbit%22";
+    for address in [
+        format!("text={evil}&sender=newreno&bytes=20k"),
+        "preset=%3Cscript%3Ealert(1)%3C/script%3E&sender=%3Cimg%20src%3Dx%3E&set=%3Csvg/onload%3Dalert(1)%3E".to_owned(),
+        "text=extends%20%3D%20%22/etc/passwd%22&sender=sack".to_owned(),
+        "%&%25=%zz&view=1,0&view=a,b&scene=99&at=-1&sender=sack&preset=lossless&bytes=1k&__proto__=x&constructor=y".to_owned(),
+    ] {
+        let mut browser = Browser::open_address(&at(&address), (1200, 800));
+        browser.until("document.querySelector('#said').textContent.startsWith('done') || document.querySelector('.troubles li')");
+        let inserted = browser.eval("document.images.length + document.querySelectorAll('body svg, body iframe, script:not([type])').length");
+        assert_eq!(inserted, 0, "{address}");
+        assert!(browser.events_of("Page.javascriptDialogOpening").is_empty());
+        let asked: Vec<String> = browser
+            .events_of("Network.requestWillBeSent")
+            .iter()
+            .map(|it| it["request"]["url"].as_str().unwrap().to_owned())
+            .filter(|url| !url.starts_with("file:///tmp") && !url.starts_with("blob:") && !url.starts_with("data:"))
+            .collect();
+        assert!(asked.is_empty(), "{asked:?}");
+    }
+}
+
+#[test]
+fn the_policy_of_the_page_lets_nothing_be_fetched() {
+    let mut browser = open("scene=1");
+    let refused = browser.eval(
+        "Promise.all([fetch('http://127.0.0.1:9/').catch(() => 'refused'), fetch('data:,x').catch(() => 'refused'), \
+         new Promise((done) => { const it = new Image(); it.onerror = () => done('refused'); it.onload = () => done('loaded'); it.src = 'http://127.0.0.1:9/x'; })])",
+    );
+    assert_eq!(refused, json!(["refused", "refused", "refused"]));
+    let ran = browser.eval(
+        "(() => { const it = document.createElement('script'); it.textContent = 'window.ran = 1'; document.body.append(it); return window.ran ?? 'refused'; })()",
+    );
+    assert_eq!(ran, "refused");
+}
