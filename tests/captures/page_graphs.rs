@@ -94,7 +94,7 @@ fn a_page_hears_of_everything_that_is_seen_once() {
     browser.key("+");
     let views = told(&mut browser, "view");
     let view = browser.eval("airtcp.graphs.view");
-    assert_eq!(views, [view.clone()]);
+    assert_eq!(views, std::slice::from_ref(&view));
     assert_eq!((view["from"].as_f64().unwrap() / 1e6 * 1e3).round() / 1e3, range(&mut browser).0);
     browser.eval("airtcp.graphs.setView(airtcp.graphs.view.from, airtcp.graphs.view.to)");
     assert_eq!(told(&mut browser, "view").len(), 1, "it is the same");

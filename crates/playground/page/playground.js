@@ -102,18 +102,17 @@ function changed(wait = 250) {
   timer = setTimeout(() => check(), wait);
 }
 
-// Whether it is right, and how it is said on the command line; if so it is run. At the beginning nobody waits for that: most
-// addresses are right.
+// Whether it is right, and how it is said on the command line; if so it is run. At the beginning it is run at once: most addresses
+// are right, and two cores would only be in each other's way.
 async function check({ atOnce = false } = {}) {
   const mine = ++generation, setup = setupOf(state);
-  const begun = atOnce ? run(mine, setup) : null;
-  let error = null;
+  let error = atOnce ? await run(mine, setup) : null;
   try {
     const { commands } = await ask({ ask: 'check', setup });
     if (mine !== generation) return;
     showTroubles([]);
     $('command').textContent = commands.join('\n');
-    error = await (begun ?? run(mine, setup));
+    if (!atOnce) error = await run(mine, setup);
   } catch (refused) {
     error = refused;
   }

@@ -31,6 +31,9 @@ use run::Kept;
 use serde::Serialize;
 use serde_json::json;
 
+/// The scenes of the guided tour, as JSON: setups and sentences.
+pub const SCENES: &str = include_str!("../page/scenes.json");
+
 /// What is wrong with what a person asked for, and where on the page that stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trouble {

@@ -8,12 +8,14 @@ use airtcp_report::html::{graphs, tables_style};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::SCENES;
+
 /// The whole file. `core` is this crate as WebAssembly.
 ///
 /// # Errors
 /// The modules of the script do not fit together, which a test would have found.
 pub fn html(core: &[u8]) -> Result<String, BundleError> {
-    let script = script()?;
+    let script = bundle("playground.js", &modules())?;
     let style = format!("{}{}{}", graphs::style(), tables_style(), include_str!("../page/playground.css"));
     let body = format!(
         "{}<main id=\"graphs\" aria-label=\"Graphs\">\n{}{}{}</main>\n{}<script type=\"text/plain\" id=\"core\">{}</script>\n\
@@ -33,13 +35,13 @@ pub fn html(core: &[u8]) -> Result<String, BundleError> {
         .html())
 }
 
-fn script() -> Result<String, BundleError> {
+/// The modules of the page's script.
+pub(crate) fn modules() -> Vec<Module> {
     let module = |name, text: &'static str| Module { name, text: text.into() };
     let constant = |name, what: &str, text: &str| {
         let value = serde_json::Value::from(text);
         Module { name, text: format!("export const {what} = {value};\n").into() }
     };
-    let scenes = include_str!("../page/scenes.json");
     let mut modules = graphs::shared();
     modules.extend([
         module("address.js", include_str!("../page/address.js")),
@@ -52,10 +54,10 @@ fn script() -> Result<String, BundleError> {
         module("senders.js", include_str!("../page/senders.js")),
         module("tour.js", include_str!("../page/tour.js")),
         module("troubles.js", include_str!("../page/troubles.js")),
-        Module { name: "scenes.js", text: format!("export const SCENES = {scenes};\n").into() },
+        Module { name: "scenes.js", text: format!("export const SCENES = {SCENES};\n").into() },
         constant("worker_text.js", "WORKER", include_str!("../page/worker.js")),
     ]);
-    bundle("playground.js", &modules)
+    modules
 }
 
 fn packed(core: &[u8]) -> String {

@@ -240,7 +240,7 @@ fn many_seeds_are_those_of_single_runs_and_come_with_an_interval() {
 // ----- the tour -----
 
 fn scenes() -> Vec<Value> {
-    serde_json::from_str(include_str!("../page/scenes.json")).unwrap()
+    serde_json::from_str(super::SCENES).unwrap()
 }
 
 /// A scene's setup with a knob turned.
@@ -366,4 +366,17 @@ fn rlc_that_gives_up_soon_loses_packets_and_a_reset_is_seen() {
     assert!(lost(&reset) > 0 && resets(&reset) > 0, "{} {}", lost(&reset), resets(&reset));
     assert!(lost(&discard) > 0 && resets(&discard) == 0, "{} {}", lost(&discard), resets(&discard));
     assert_eq!((lost(&patient), resets(&patient)), (0, 0));
+}
+
+// ----- the page -----
+
+#[test]
+fn the_page_is_put_together_and_no_module_uses_what_it_does_not_import() {
+    for module in super::page::modules() {
+        let undeclared = airtcp_report::html::modules::undeclared(&module);
+        assert_eq!(undeclared, Vec::<String>::new(), "{}", module.name);
+    }
+    let html = super::page::html(b"\0asm").unwrap();
+    assert!(html.contains("worker-src blob:") && html.contains("'wasm-unsafe-eval'"), "its policy");
+    assert_eq!(html.matches("<script type=\"module\">").count(), 1);
 }

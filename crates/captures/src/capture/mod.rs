@@ -3,9 +3,10 @@
 //! A file may be compressed with gzip or zstd. `libpcap` is used for interfaces, filters, and variants of pcap that nobody
 //! writes any more. It could read the usual files as well, but takes twice the time, refuses pcapng files whose interfaces
 //! differ in link type or snap length (as they do in a capture of several interfaces), and ends at the first damaged block.
-//! WebAssembly has no libpcap: there captures are read out of memory, without filters.
+//! WebAssembly has no libpcap: there captures are read out of memory, without filters, and as they are.
 
 mod buffer;
+#[cfg(not(target_family = "wasm"))]
 mod compressed;
 #[cfg(not(target_family = "wasm"))]
 mod libpcap;
@@ -21,6 +22,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::path::PathBuf;
 
+#[cfg(not(target_family = "wasm"))]
 use compressed::Compression;
 
 use super::encapsulation::{End, Layer, Octets, Walk};
@@ -206,11 +208,7 @@ impl Source {
     /// compressed.
     fn of(mut input: Box<dyn Read>) -> io::Result<Result<(Self, LinkType), Unusual>> {
         let mut begin = beginning(&mut input)?;
-        let compression = Compression::of(&begin);
-        if let Some(compression) = compression {
-            input = compression.decompress(Box::new(Cursor::new(begin).chain(input)));
-            begin = beginning(&mut input)?;
-        }
+        let is_compressed = decompress(&mut begin, &mut input)?;
         // The interfaces of a pcapng file come later; a filter that is wrong for Ethernet is wrong for all of them.
         Ok(if begin.starts_with(&pcapng::MAGIC) {
             let whole = Box::new(Cursor::new(begin).chain(input));
@@ -219,7 +217,7 @@ impl Source {
             let link = LinkType(header.link.0);
             Ok((Self::Pcap(savefile::Reader::new(input, header)), link))
         } else {
-            Err(Unusual { is_empty: begin.is_empty(), is_compressed: compression.is_some() })
+            Err(Unusual { is_empty: begin.is_empty(), is_compressed })
         })
     }
 }
@@ -227,6 +225,7 @@ impl Source {
 /// A file that is neither pcap nor pcapng as they are written today.
 struct Unusual {
     is_empty: bool,
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there no other reader is tried"))]
     is_compressed: bool,
 }
 
@@ -324,6 +323,21 @@ impl Capture {
         }
         next
     }
+}
+
+/// Goes on with what is in a compressed file. Says whether it is one.
+#[cfg(not(target_family = "wasm"))]
+fn decompress(begin: &mut Vec<u8>, input: &mut Box<dyn Read>) -> io::Result<bool> {
+    let Some(compression) = Compression::of(begin) else { return Ok(false) };
+    let packed = std::mem::replace(input, Box::new(io::empty()));
+    *input = compression.decompress(Box::new(Cursor::new(std::mem::take(begin)).chain(packed)));
+    *begin = beginning(input)?;
+    Ok(true)
+}
+
+#[cfg(target_family = "wasm")]
+fn decompress(_: &mut Vec<u8>, _: &mut Box<dyn Read>) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// As much of a file as tells what it is.

@@ -27,6 +27,7 @@ pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
     for stream in listener.incoming() {
         // Whoever went away before being accepted, or no descriptor for now.
         let Ok(stream) = stream else {
+            #[expect(clippy::disallowed_methods, reason = "this is a driver: it waits for descriptors")]
             thread::sleep(Duration::from_millis(50));
             continue;
         };

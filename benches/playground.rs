@@ -1,0 +1,117 @@
+//! The playground in Chromium beside the same work natively: many runs, and how long the first picture takes.
+//!
+//! `cargo bench --bench playground [-- ROUNDS]`. The page is the one of the program `airtcp` in `AIRTCP_PROGRAMS`, or beside this one;
+//! the native side is the same core, in this process.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use airtcp_numbers::statistics::{median, spread};
+use airtcp_playground::Core;
+use airtcp_testkit::browser::Browser;
+use airtcp_testkit::programs::program;
+use serde_json::{Value, json};
+
+/// Runs in each round, of 100 s each.
+const RUNS: u64 = 100;
+const ADDRESS: &str = "preset=sifest-random&sender=newreno&time=100s&seed=1";
+const SCENE: &str = "scene=1";
+
+fn main() {
+    let words: Vec<_> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let rounds: usize = words.first().map_or(5, |word| word.parse().expect("ROUNDS is a number"));
+    let page = Page::write();
+    let [mut first, mut native_first, mut ratios, mut natives] = [const { Vec::new() }; 4];
+    for round in 1..=rounds {
+        eprintln!("round {round} of {rounds}");
+        first.push(page.first_picture());
+        native_first.push(native_scene());
+        let (native, browser) = (native_runs(), page.runs());
+        natives.push(native / RUNS as f64 * 1e3);
+        ratios.push(browser / native);
+    }
+    let millis = |samples: &[f64]| samples.iter().map(|seconds| seconds * 1e3).collect::<Vec<_>>();
+    println!("first picture of the page, scene 1, ms      {}", spread(&millis(&first)));
+    println!("the same run natively, with its graphs, ms  {}", spread(&millis(&native_first)));
+    println!("a run of 100 s natively, ms                 {:.2}", median(&natives).unwrap_or(0.0));
+    println!("the same in the page / natively             {}", spread(&ratios));
+}
+
+struct Page(PathBuf);
+
+impl Page {
+    fn write() -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-bench-playground-{}.html", std::process::id()));
+        let written = Command::new(program("airtcp")).args(["playground", "-o"]).arg(&path).status();
+        assert!(
+            written.is_ok_and(|status| status.success()),
+            "`make playground` builds a program that has the page"
+        );
+        Self(path)
+    }
+
+    fn open(&self, address: &str) -> Browser {
+        let mut browser =
+            Browser::open_address(&format!("file://{}#{address}", self.0.display()), (1400, 900));
+        browser.until("document.querySelector('#said').textContent.startsWith('done')");
+        browser
+    }
+
+    /// Seconds from the beginning of the navigation, by the page's own clock, in a browser that is there already.
+    fn first_picture(&self) -> f64 {
+        let mut browser = self.open(SCENE);
+        browser.eval("performance.clearMarks()");
+        browser.call("Page.reload", json!({}));
+        browser.until("performance.getEntriesByName('first picture').length");
+        let mark = "performance.getEntriesByName('first picture')[0].startTime";
+        browser.eval(mark).as_f64().expect("the page marks it") / 1e3
+    }
+
+    /// Seconds of one worker for all runs.
+    fn runs(&self) -> f64 {
+        let mut browser = self.open(ADDRESS);
+        let took = browser.eval(&format!(
+            "new Promise((done) => {{ const begin = performance.now(), workers = Math.max(1, Math.min(4, (navigator.hardwareConcurrency ?? 2) - 1)); \
+             document.querySelector('#seeds').value = '{RUNS}'; document.querySelector('#many').click(); \
+             const look = setInterval(() => {{ if (document.querySelector('#many-said').textContent !== '{RUNS} of {RUNS} runs') return; \
+             clearInterval(look); done((performance.now() - begin) * workers); }}, 5); }})"
+        ));
+        took.as_f64().expect("the page says how long it took") / 1e3
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn ask(core: &mut Core, request: &Value) {
+    let answer = core.answer(request.to_string().as_bytes(), &mut |_| {});
+    assert!(answer.starts_with(b"{\"ok\":"), "{}", String::from_utf8_lossy(&answer));
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    #[expect(clippy::disallowed_methods, reason = "it is what people wait that is measured")]
+    let begin = Instant::now();
+    work();
+    begin.elapsed().as_secs_f64()
+}
+
+fn native_runs() -> f64 {
+    let setup = json!({ "preset": "sifest-random", "senders": ["newreno"], "time": "100s" });
+    let mut core = Core::default();
+    seconds(|| {
+        for seed in 1..=RUNS {
+            ask(&mut core, &json!({ "ask": "goodput", "setup": setup, "sender": 0, "seed": seed }));
+        }
+    })
+}
+
+/// The run of the first scene of the tour, with all that its picture needs.
+fn native_scene() -> f64 {
+    let scenes: Value = serde_json::from_str(airtcp_playground::SCENES).expect("the tour is JSON");
+    let setup = &scenes[0]["setup"];
+    seconds(|| ask(&mut Core::default(), &json!({ "ask": "run", "slot": 0, "setup": setup, "senders": [0] })))
+}
