@@ -20,12 +20,13 @@ const KEYWORDS: &[&str] = &[
 #[rustfmt::skip]
 const OF_THE_BROWSER: &[&str] = &[
     "Array", "BigInt", "Blob", "Boolean", "DataView", "Date", "DecompressionStream", "Error", "Event", "EventTarget",
-    "FileReader", "Float64Array", "Int32Array", "JSON", "Map", "Math", "Number", "Object", "Promise", "RangeError",
-    "ResizeObserver", "Response", "Set", "String", "Symbol", "TextDecoder", "TextEncoder", "TypeError", "URL",
-    "URLSearchParams", "Uint8Array", "Uint32Array", "WeakMap", "WebAssembly", "Worker", "addEventListener", "atob", "btoa",
-    "clearTimeout", "console", "devicePixelRatio", "document", "getComputedStyle", "history", "innerHeight", "innerWidth",
-    "isNaN", "localStorage", "location", "matchMedia", "navigator", "performance", "queueMicrotask",
-    "requestAnimationFrame", "scrollBy", "self", "setTimeout", "window",
+    "FileReader", "Float64Array", "Int32Array", "JSON", "Map", "Math", "Number", "Object", "Option", "Promise",
+    "RangeError", "ResizeObserver", "Response", "Set", "String", "Symbol", "TextDecoder", "TextEncoder", "TypeError",
+    "URL", "URLSearchParams", "Uint32Array", "Uint8Array", "WeakMap", "WebAssembly", "Worker", "addEventListener",
+    "atob", "btoa", "clearTimeout", "console", "decodeURIComponent", "devicePixelRatio", "document",
+    "encodeURIComponent", "getComputedStyle", "getSelection", "history", "innerHeight", "innerWidth", "isNaN",
+    "localStorage", "location", "matchMedia", "navigator", "onmessage", "performance", "postMessage", "prompt",
+    "queueMicrotask", "requestAnimationFrame", "scrollBy", "self", "setTimeout", "structuredClone", "window",
 ];
 
 /// All names that a module uses, but neither declares nor imports, each with its place: a forgotten import, or a slip of the pen.
