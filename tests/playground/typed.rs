@@ -129,6 +129,23 @@ fn a_recipe_is_put_together_by_clicking() {
 }
 
 #[test]
+fn what_is_short_for_several_gives_way_to_them_when_one_is_changed() {
+    let mut browser = open("preset=lossless&sender=etcp&bytes=20k");
+    browser.eval("document.querySelector('.questions').open = true");
+    browser.until("document.querySelectorAll('.question').length === 7");
+    change(
+        &mut browser,
+        "(() => { const it = document.querySelector('[data-question=repair] select'); it.value = 'sack'; it.dispatchEvent(new Event('change')); })()",
+    );
+    let sender = browser.eval("document.getElementById('sender-0').value");
+    let words: Vec<_> = sender.as_str().unwrap().split('+').collect();
+    assert!(
+        words.contains(&"sack") && words.contains(&"transit-marks") && !words.contains(&"etcp"),
+        "{words:?}"
+    );
+}
+
+#[test]
 fn a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on() {
     let mut browser = Browser::open_address(&at("preset=leo&sender=newreno&time=10000000s"), (1200, 800));
     browser.until("document.querySelector('#said').textContent.startsWith('running')");

@@ -105,6 +105,7 @@ export class Senders {
     try { explained = await this.ask({ ask: 'explain', sender: row.input.value }); } catch { /* What is wrong stands below the field. */ }
     const [summary] = row.questions.children;
     if (!explained) { row.questions.replaceChildren(summary, element('p', { class: 'faint' }, 'Mend the name first.')); return; }
+    row.explained = explained;
     const has = new Map(explained.parts.map((part) => [part.name, part]));
     const questions = this.about.questions.map((question) => this.question(row, question, has));
     row.questions.replaceChildren(summary, ...questions, element('p', { class: 'faint' }, `On the wire: ${explained.wire}.`));
@@ -145,7 +146,13 @@ export class Senders {
   }
 
   rewrite(row, change) {
-    const [recipe, profile] = row.input.value.split('@'), words = recipe.split('+').filter(Boolean);
+    let [recipe, profile] = row.input.value.split('@'), words = recipe.split('+').filter(Boolean);
+    // A name that is short for several gives way to those, and to the profile that it stands for.
+    if (words.some((word) => this.about.aliases.some(({ name }) => name === word))) {
+      const { parts, profile: implied } = row.explained;
+      words = parts.filter(({ ordinary }) => !ordinary).map(({ name, value }) => (value === null ? name : `${name}=${value}`));
+      if (implied.name !== 'default') profile = implied.name;
+    }
     const changed = change(words).join('+') || 'newreno';
     row.input.value = profile ? `${changed}@${profile}` : changed;
     this.changed();

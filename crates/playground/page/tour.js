@@ -35,18 +35,15 @@ export class Tour {
       ...scene.knobs.map((knob) => this.knob(state, knob)), element('p', {}, element('b', {}, 'Question: '), scene.question), answer, next);
   }
 
-  // Buttons for the values of one setting, or of one field of the form.
-  knob(state, { name, set, field, values }) {
+  // Buttons for the values of one setting, or of one field of the form; `given` is what the scene has by itself.
+  knob(state, { name, given, set, field, values }) {
     const present = set ? state.set.findLast((typed) => typed.startsWith(`${set}=`))?.slice(set.length + 1) : state[field];
     const buttons = values.map((value, i) => {
-      const pressed = present === value || (present === undefined && i === 0 && !!set && this.isGiven(state));
+      const pressed = present === value || (present === undefined && i === given);
       const button = element('button', { type: 'button', 'aria-pressed': String(pressed) }, value.replace(/"/g, ''));
       button.addEventListener('click', () => this.turn(set ? { set: [...state.set.filter((typed) => !typed.startsWith(`${set}=`)), `${set}=${value}`] } : { [field]: value }));
       return button;
     });
     return element('div', { class: 'knob', role: 'group', 'aria-label': name }, element('span', {}, `${name}: `), ...buttons);
   }
-
-  // The scene's own text says the first value itself.
-  isGiven(state) { return state.text !== null; }
 }

@@ -276,6 +276,23 @@ fn each_knob_of_each_scene_gives_a_setup_that_can_be_run() {
 }
 
 #[test]
+fn what_a_knob_shows_at_first_is_what_the_scene_has() {
+    for scene in &scenes() {
+        for (knob, turns) in scene["knobs"].as_array().unwrap().iter().enumerate() {
+            let given = turns["given"].as_u64().unwrap() as usize;
+            let digest = |setup: &Value| run(setup, 0)["digest"].clone();
+            assert_eq!(
+                digest(&turned(scene, knob, given)),
+                digest(&scene["setup"]),
+                "{}: {}",
+                scene["name"],
+                turns["name"]
+            );
+        }
+    }
+}
+
+#[test]
 fn three_duplicate_acks_repair_a_loss_and_the_last_segment_waits_for_the_timer() {
     let scene = &scenes()[0];
     let shown = run(&scene["setup"], 0);
