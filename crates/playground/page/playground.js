@@ -4,7 +4,7 @@
 import { fromAddress, setupOf, toAddress } from './address.js';
 import { Core, Refused, Stopped } from './core.js';
 import { decodeRun } from './data.js';
-import { $ } from './dom.js';
+import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
 import { Moment } from './moment.js';
 import { pduGraph } from './pdus.js';
@@ -108,9 +108,10 @@ async function check({ atOnce = false } = {}) {
   const mine = ++generation, setup = setupOf(state);
   let error = atOnce ? await run(mine, setup) : null;
   try {
-    const { commands } = await ask({ ask: 'check', setup });
+    const { commands, remarks } = await ask({ ask: 'check', setup });
     if (mine !== generation) return;
     showTroubles([]);
+    $('remarks').replaceChildren(...remarks.map((remark) => element('li', {}, remark)));
     $('command').textContent = commands.join('\n');
     if (!atOnce) error = await run(mine, setup);
   } catch (refused) {

@@ -29,7 +29,8 @@ export function showResults(shown, ask) {
 function file(label, name, ask) {
   const button = element('button', { type: 'button', title: `save ${name}` }, label);
   button.addEventListener('click', async () => {
-    const octets = await ask();
+    let octets = null;
+    try { octets = await ask(); } catch (error) { $('copied').textContent = error.message; return; }
     const link = element('a', { download: name, href: URL.createObjectURL(new Blob([octets])) });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);

@@ -28,8 +28,10 @@ async function take({ module, id, request, file }) {
   }
   try {
     const octets = answer(request);
-    if (file) { postMessage({ id, octets }, [octets.buffer]); return; }
-    postMessage({ id, answer: JSON.parse(new TextDecoder().decode(octets)) });
+    // In place of a file there may be troubles.
+    const isFile = file && new TextDecoder().decode(octets.subarray(0, 12)) !== '{"troubles":';
+    if (isFile) postMessage({ id, octets }, [octets.buffer]);
+    else postMessage({ id, answer: JSON.parse(new TextDecoder().decode(octets)) });
   } catch (error) {
     const memory = error instanceof RangeError || /memory|unreachable/.test(String(error));
     postMessage({ id, failed: said ?? (memory ? 'the run took more memory than a page may have: make it shorter' : String(error)) });

@@ -1,8 +1,6 @@
-//! What there is to choose from: presets, the catalogue of algorithms, profiles.
+//! What there is to choose from: presets, and the catalogue of algorithms.
 
 use airlink::scenario::{Scenario, presets};
-use airtcp::profile::ProfileName;
-use airtcp::recovery::Phase;
 use airtcp::recovery::catalogue::{self, Question, Row};
 use serde_json::{Value, json};
 
@@ -10,18 +8,13 @@ use serde_json::{Value, json};
 pub(crate) fn about() -> Value {
     let preset = |preset: &presets::Preset| {
         let scenario = Scenario::parse(preset.text, preset.name);
-        let (description, seed) = scenario.map(|it| (it.description, it.seed)).unwrap_or_default();
-        json!({ "name": preset.name, "description": description, "seed": seed, "text": preset.text })
+        let description = scenario.map(|it| it.description).unwrap_or_default();
+        json!({ "name": preset.name, "description": description, "text": preset.text })
     };
-    let profile = |name: ProfileName| json!({ "name": name.as_str(), "summary": name.summary() });
-    let state = |state: Phase| json!({ "name": state.name(), "meaning": state.meaning() });
     json!({
-        "version": env!("CARGO_PKG_VERSION"),
         "presets": presets::ALL.iter().map(preset).collect::<Vec<_>>(),
         "questions": Question::ALL.into_iter().map(question).collect::<Vec<_>>(),
         "aliases": catalogue::rows().filter(|row| row.is_alias()).map(part).collect::<Vec<_>>(),
-        "profiles": ProfileName::ALL.into_iter().map(profile).collect::<Vec<_>>(),
-        "states": Phase::ALL.into_iter().map(state).collect::<Vec<_>>(),
     })
 }
 

@@ -90,16 +90,12 @@ impl Core {
             Request::Explain { sender } => words::explain(&sender).map_err(|trouble| vec![trouble])?,
             Request::Check { setup } => {
                 let ready = setup.read()?;
-                json!({ "commands": ready.commands(), "remarks": ready.scenario.warnings(), "scenario": ready.scenario.to_toml() })
+                json!({ "commands": ready.commands(), "remarks": ready.scenario.warnings() })
             }
             Request::Run { slot, setup, senders } => {
                 let (shown, kept) = run::run(&setup.read()?, &senders, progress)?;
                 *self.slot(slot)? = Some(kept);
                 shown
-            }
-            Request::Forget {} => {
-                self.kept.clear();
-                json!({})
             }
             Request::Goodput { setup, sender, seed } => {
                 json!(seeds::goodput(&setup.read()?, sender, seed, progress)?)

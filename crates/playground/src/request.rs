@@ -19,8 +19,6 @@ pub(crate) enum Request {
     Check { setup: Asked },
     /// One run of these senders, by their numbers in the setup; several share the path. It is kept in a slot.
     Run { slot: usize, setup: Asked, senders: Vec<usize> },
-    /// All that was kept is not needed any more.
-    Forget {},
     /// One run of one sender with this seed: how much it carried.
     Goodput { setup: Asked, sender: usize, seed: u64 },
     /// What many runs say together.

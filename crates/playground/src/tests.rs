@@ -75,6 +75,17 @@ fn a_wrong_scenario_says_what_the_command_line_says_and_where() {
 }
 
 #[test]
+fn what_the_command_line_warns_of_the_page_does_too() {
+    let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n[[stage]]\nkind = \"loss\"\n\
+                down = { model = \"gilbert-elliott\", mean = \"1%\", burst = 20, step = \"packet\" }\n";
+    let checked =
+        ask(&mut Core::default(), &json!({ "ask": "check", "setup": { "text": text, "senders": ["sack"] } }));
+    let warnings = airlink::Scenario::parse(text, "x").unwrap().warnings();
+    assert!(!warnings.is_empty());
+    assert_eq!(checked["remarks"], json!(warnings));
+}
+
+#[test]
 fn a_setup_that_contradicts_itself_is_refused_as_on_the_command_line() {
     let found =
         troubles(&json!({ "ask": "check", "setup": { "preset": "lossless", "senders": ["sack+reno"] } }));
