@@ -121,7 +121,7 @@ deny:
 ## Whole programs against each other (`airtcp serve` beside nginx and HAProxy), then what a segment, a simulated world (beside
 ## ns-2), a captured packet (beside tcptrace and tshark), a packet and a PDU cost. tcptrace takes minutes where connections
 ## are many.
-bench:
+bench: core
 	@sh interop/setup.sh bench
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
