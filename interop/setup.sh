@@ -49,6 +49,7 @@ fi
 
 if [ "$want" = bench ]; then
     need ns ns2
+    command -v chromium-headless-shell >/dev/null 2>&1 || need chromium chromium
     need tcptrace tcptrace
     need tshark tshark
     # Not on the PATH of everybody.
