@@ -103,8 +103,8 @@ fn native_runs() -> f64 {
     let setup = json!({ "preset": "sifest-random", "senders": ["newreno"], "time": "100s" });
     let mut core = Core::default();
     seconds(|| {
-        for seed in 1..=RUNS {
-            ask(&mut core, &json!({ "ask": "goodput", "setup": setup, "sender": 0, "seed": seed }));
+        for ahead in 0..RUNS {
+            ask(&mut core, &json!({ "ask": "goodput", "setup": setup, "sender": 0, "ahead": ahead }));
         }
     })
 }

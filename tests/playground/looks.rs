@@ -68,6 +68,11 @@ fn it_is_dark_where_people_want_that() {
 #[test]
 fn on_paper_there_are_the_graphs_and_what_came_of_it() {
     let mut browser = open("scene=2");
+    let shown = "['#setup', '#tour', '.stage', '#results', '#bar'].map((it) => document.querySelector(it).getClientRects().length > 0)";
+    assert_eq!(browser.eval(shown), json!([true, true, true, true, true]));
+    browser.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    assert_eq!(browser.eval(shown), json!([false, false, true, true, false]));
+    browser.call("Emulation.setEmulatedMedia", json!({ "media": "" }));
     let printed = browser.call("Page.printToPDF", json!({ "landscape": true }));
     assert!(printed["data"].as_str().unwrap().len() > 50_000);
 }

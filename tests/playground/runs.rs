@@ -14,7 +14,7 @@ fn digest_of(path: &std::path::Path) -> String {
 }
 
 /// Addresses of different paths, senders, directions and ends.
-const ADDRESSES: [&str; 8] = [
+const ADDRESSES: [&str; 9] = [
     "preset=wcdma-384&sender=newreno&sender=sack+eifel@linux&seed=11&bytes=300k",
     "preset=sifest-random&sender=newreno+sifest@ns2&seed=5&time=40s&receiver=mss=472+delack-time=200&buffer=7552",
     "preset=etcp-fixed-mobile&sender=etcp&seed=23&time=20s",
@@ -22,6 +22,7 @@ const ADDRESSES: [&str; 8] = [
     "preset=hsdpa-like&sender=linux&seed=9&time=5s",
     "preset=leo&sender=bbr&seed=2&time=5s",
     "preset=gprs&sender=newreno&seed=8&time=30s&direction=up",
+    "preset=tax-rebate-fairness&sender=newreno&sender=newreno+rebate&shared=yes&seed=6&time=20s",
     "preset=tax-rebate&sender=newreno+oracle&seed=3&time=20s",
 ];
 
@@ -31,7 +32,9 @@ fn every_run_is_that_of_the_command_line_to_the_octet() {
     let mut browser = open("scene=1");
     for address in ADDRESSES {
         go(&mut browser, address);
-        let seen = digests(&mut browser);
+        let mut seen = digests(&mut browser);
+        // Senders that share a path share the log.
+        seen.dedup();
         let command = browser.text("#command");
         let lines: Vec<_> = command.lines().collect();
         assert_eq!(lines.len(), seen.len(), "{address}: {command}");
@@ -125,6 +128,11 @@ fn what_is_drawn_is_what_was_sent() {
     );
     // 60 kB in segments of 1448 octets, and a SYN; the FIN goes with the last.
     assert_eq!(sent, json!([["newreno", 43, 60_002, 0], ["sack", 43, 60_002, 0]]));
+    go(&mut browser, "scene=5");
+    let lost = "airtcp.graphs.panels.map(({ run }) => [run.counts['lost-radio'], run.segments.start[run.events[0]]])";
+    // The 20th segment, and its retransmission.
+    let twentieth = 1 + 19 * 1448;
+    assert_eq!(browser.eval(lost), json!([[2, twentieth], [2, twentieth], [2, twentieth]]));
     go(&mut browser, "preset=wcdma-384&sender=newreno&bytes=60k");
     assert_eq!(
         browser.eval("airtcp.graphs.panels[0].run.extra.length"),

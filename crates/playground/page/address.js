@@ -54,6 +54,6 @@ export function fromAddress(hash, scenes, stateOf) {
 function decoded(text) { try { return decodeURIComponent(text); } catch { return null; } }
 
 // What the core reads.
-export function setupOf({ preset, text, set, senders, seed, bytes, time, direction, receiver, buffer }) {
-  return { preset, text, set: set.filter((typed) => typed.trim()), senders, seed, bytes, time, direction, receiver, buffer };
+export function setupOf({ preset, text, set, senders, shared, seed, bytes, time, direction, receiver, buffer }) {
+  return { preset, text, set: set.filter((typed) => typed.trim()), senders, shared, seed, bytes, time, direction, receiver, buffer };
 }

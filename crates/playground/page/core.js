@@ -27,17 +27,17 @@ export class Refused extends Error {
 export class Stopped extends Error {}
 
 export class Core {
-  constructor() { this.waiting = new Map(); this.ids = 0; this.worker = null; }
+  constructor() { this.waiting = new Map(); this.ids = 0; this.worker = null; this.ready = null; }
 
   get isBusy() { return this.waiting.size > 0; }
 
   // The answer, or of a `file` its octets. `progress` is called with the share that is done.
   ask(request, { file = false, progress = null } = {}) {
-    this.worker ??= this.start();
-    const id = ++this.ids;
+    if (!this.worker) this.start();
+    const { worker } = this, id = ++this.ids;
     return new Promise((done, failed) => {
       this.waiting.set(id, { done, failed, progress });
-      this.worker.postMessage({ id, request, file });
+      this.ready.then(() => worker.postMessage({ id, request, file }));
     });
   }
 
@@ -47,16 +47,8 @@ export class Core {
     URL.revokeObjectURL(url);
     worker.onmessage = ({ data }) => this.take(data);
     worker.onerror = (event) => this.end(new Error(event.message));
-    // The worker takes its messages in turn: what is asked before the module is there waits.
-    const { postMessage } = worker;
-    const held = [];
-    worker.postMessage = (message) => held.push(message);
-    compile().then((module) => {
-      delete worker.postMessage;
-      postMessage.call(worker, { module });
-      for (const message of held) postMessage.call(worker, message);
-    }, (error) => this.end(error));
-    return worker;
+    this.worker = worker;
+    this.ready = compile().then((module) => worker.postMessage({ module }), (error) => this.end(error));
   }
 
   take({ id, answer, octets, failed, progress }) {

@@ -130,7 +130,7 @@ function failed(error) {
 async function run(mine, setup) {
   if (runner.isBusy) runner.stop();
   const { view, at } = state;
-  const groups = state.shared ? [setup.senders.map((_, i) => i)] : setup.senders.map((_, i) => [i]);
+  const groups = setup.shared ? [setup.senders.map((_, i) => i)] : setup.senders.map((_, i) => [i]);
   busy(true);
   const shown = [], begin = performance.now();
   try {

@@ -23,7 +23,7 @@ export class Seeds {
     if (this.running) return;
     const count = Math.round(Number($('seeds').value));
     if (!(count >= 1 && count <= MOST)) { $('many-said').textContent = `from 1 to ${MOST} runs`; return; }
-    const setup = this.setup(), names = setup.senders, first = BigInt(/^\d+$/.test(setup.seed) ? setup.seed : 1);
+    const setup = this.setup(), names = setup.senders;
     const goodputs = names.map(() => Array(count));
     const cores = Math.max(1, Math.min(4, (navigator.hardwareConcurrency ?? 2) - 1));
     while (this.cores.length < cores) this.cores.push(new Core());
@@ -36,7 +36,7 @@ export class Seeds {
     const worker = async (core) => {
       while (this.running && next < all) {
         const run = next++, k = Math.floor(run / names.length), sender = run % names.length;
-        goodputs[sender][k] = await core.ask({ ask: 'goodput', setup: { ...setup, seed: '1' }, sender, seed: Number(first) + k });
+        goodputs[sender][k] = await core.ask({ ask: 'goodput', setup, sender, ahead: k });
         done++;
         const left = (performance.now() - begin) / done * (all - done);
         $('many-done').value = done / all;

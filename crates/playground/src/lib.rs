@@ -97,8 +97,8 @@ impl Core {
                 *self.slot(slot)? = Some(kept);
                 shown
             }
-            Request::Goodput { setup, sender, seed } => {
-                json!(seeds::goodput(&setup.read()?, sender, seed, progress)?)
+            Request::Goodput { setup, sender, ahead } => {
+                json!(seeds::goodput(&setup.read()?, sender, ahead, progress)?)
             }
             Request::Compare { names, goodputs } => seeds::compare(&names, &goodputs),
             Request::Moment { slot, flow, micros } => moment::moment(self.kept(slot)?, flow, micros)?,

@@ -19,8 +19,8 @@ pub(crate) enum Request {
     Check { setup: Asked },
     /// One run of these senders, by their numbers in the setup; several share the path. It is kept in a slot.
     Run { slot: usize, setup: Asked, senders: Vec<usize> },
-    /// One run of one sender with this seed: how much it carried.
-    Goodput { setup: Asked, sender: usize, seed: u64 },
+    /// One run of one sender, so many seeds behind the setup's: how much it carried.
+    Goodput { setup: Asked, sender: usize, ahead: u64 },
     /// What many runs say together.
     Compare { names: Vec<String>, goodputs: Vec<Vec<f64>> },
     /// What the sender thought at a time, in microseconds since its first packet.
@@ -42,6 +42,8 @@ pub(crate) struct Asked {
     /// `STAGE.KEY=VALUE`.
     pub(crate) set: Vec<String>,
     pub(crate) senders: Vec<String>,
+    /// All of them on one path.
+    pub(crate) shared: bool,
     pub(crate) seed: String,
     /// Empty: as much as goes.
     pub(crate) bytes: String,
@@ -60,6 +62,7 @@ pub(crate) struct Ready {
     pub(crate) scenario: Scenario,
     pub(crate) senders: Vec<SenderSpec>,
     pub(crate) seed: u64,
+    shared: bool,
     /// Of a scenario that is no preset.
     text: Option<String>,
 }
@@ -80,7 +83,7 @@ impl Asked {
             (Some(scenario), Some(senders), Some(seed)) if troubles.is_empty() => {
                 setup.recipes.clone_from(&senders);
                 setup.check().map_err(|error| vec![Trouble::new("time", 0, error)])?;
-                Ok(Ready { setup, scenario, senders, seed, text: self.text.clone() })
+                Ok(Ready { setup, scenario, senders, seed, shared: self.shared, text: self.text.clone() })
             }
             _ => Err(troubles),
         }
@@ -167,16 +170,17 @@ impl Ready {
         Ok(Setup { recipes: chosen.collect::<Result<_, _>>()?, ..self.setup.clone() })
     }
 
-    /// Lines for a shell: a run of each sender by itself.
+    /// Lines for a shell: a run of each sender by itself, or of all.
     pub(crate) fn commands(&self) -> Vec<String> {
-        let alone =
-            self.senders.iter().map(|sender| Setup { recipes: vec![sender.clone()], ..self.setup.clone() });
+        let alone = || self.senders.iter().map(|sender| vec![sender.clone()]).collect();
+        let runs: Vec<Vec<SenderSpec>> = if self.shared { vec![self.senders.clone()] } else { alone() };
+        let runs = runs.into_iter().map(|recipes| Setup { recipes, ..self.setup.clone() });
         let file = self.text.iter().map(|text| {
             let newline = if text.ends_with('\n') { "" } else { "\n" };
             let end = no_line_of(text);
             format!("cat > {FILE} <<'{end}'\n{text}{newline}{end}")
         });
-        file.chain(alone.map(|setup| setup.command(self.seed))).collect()
+        file.chain(runs.map(|setup| setup.command(self.seed))).collect()
     }
 }
 

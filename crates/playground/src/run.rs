@@ -70,14 +70,14 @@ pub(crate) fn run(
     let (report, mut world) = ran.map_err(|error| vec![Trouble::new("run", 0, error)])?;
     let stages: Vec<String> = world.path().stage_names().map(str::to_owned).collect();
     let capture = tapped.octets();
-    let (log, digest) = log(&mut world);
+    let logs: Vec<String> = (0..world.flows()).map(|flow| log(&mut world, flow)).collect();
     let mut traces = traces(&capture)?.into_iter();
     let (mut flows, mut thoughts) = (Vec::new(), Vec::new());
     for (flow, sender) in setup.recipes.iter().enumerate() {
         let (findings, mut trace) = traces.next().unwrap_or_default();
         let decisions = world.decisions(flow).to_vec();
         let losses = world.losses(flow).as_slice();
-        lay_over(&mut trace, &decisions, losses);
+        lay_over(&mut trace, &logs[flow], losses);
         let facts = facts(&report, flow, findings.as_ref());
         let name =
             if report.flows.len() > 1 { format!("{sender}, flow {}", flow + 1) } else { sender.to_string() };
@@ -85,11 +85,10 @@ pub(crate) fn run(
         let lost: Vec<Value> = losses.iter().map(|dropped| lost(dropped, trace.origin, &stages)).collect();
         flows.push(json!({ "run": Drawn { name, facts, trace }.data(), "lost": lost }));
     }
+    let log = logs.concat();
     let shown = json!({
-        "command": setup.command(ready.seed),
-        "digest": digest,
+        "digest": sha256(&log),
         "report": report,
-        "stages": stages,
         "flows": flows,
         "below": below.shown(&stages),
     });
@@ -143,28 +142,26 @@ impl Tapped {
     }
 }
 
-/// The log as `airtcp sim --decisions` writes it, and its SHA-256.
-fn log(world: &mut World) -> (String, String) {
+/// The decisions of a flow as `airtcp sim --decisions` writes them, with its number if it is one of several.
+fn log(world: &mut World, flow: usize) -> String {
+    let number = (world.flows() > 1).then_some(flow as u64 + 1);
     let mut log = String::new();
-    let mut line = |written: Result<String, serde_json::Error>| {
-        log.push_str(&written.unwrap_or_default());
+    for decision in world.decisions(flow) {
+        let line = match number {
+            None => serde_json::to_string(&Written::new(decision, 0.0)),
+            Some(number) => serde_json::to_string(&WrittenOf::new(number, decision, 0.0)),
+        };
+        log.push_str(&line.unwrap_or_default());
         log.push('\n');
-    };
-    match world.flows() {
-        1 => world.decisions(0).iter().for_each(|it| line(serde_json::to_string(&Written::new(it, 0.0)))),
-        flows => {
-            for flow in 0..flows {
-                let number = flow as u64 + 1;
-                let written = |it| serde_json::to_string(&WrittenOf::new(number, it, 0.0));
-                world.decisions(flow).iter().for_each(|it| line(written(it)));
-            }
-        }
     }
-    let digest = Sha256::digest(log.as_bytes()).iter().fold(String::new(), |mut digest, octet| {
+    log
+}
+
+fn sha256(log: &str) -> String {
+    Sha256::digest(log.as_bytes()).iter().fold(String::new(), |mut digest, octet| {
         let _ = write!(digest, "{octet:02x}");
         digest
-    });
-    (log, digest)
+    })
 }
 
 /// What a capture of the senders' device shows, in the order of the flows: of each what was found, and the data's direction.
@@ -181,13 +178,9 @@ fn traces(capture: &Arc<[u8]>) -> Result<Vec<(Option<ConnectionFindings>, Trace)
 }
 
 /// Adds what no capture knows: the sender's decisions, and why each packet was lost.
-fn lay_over(trace: &mut Trace, thoughts: &[Decision], losses: &[Dropped]) {
+fn lay_over(trace: &mut Trace, log: &str, losses: &[Dropped]) {
     let longest = trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1);
-    let log: String = thoughts
-        .iter()
-        .filter_map(|decision| serde_json::to_string(&Written::new(decision, 0.0)).ok())
-        .fold(String::new(), |log, line| log + &line + "\n");
-    decisions::lay_over(trace, &log, 0, longest as f64);
+    decisions::lay_over(trace, log, 0, longest as f64);
     let origin = trace.origin;
     for dropped in losses {
         let Some(cause) = dropped.cause() else { continue };

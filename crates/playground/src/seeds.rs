@@ -12,14 +12,14 @@ use crate::request::Ready;
 use crate::run::Ahead;
 use crate::{Progress, Trouble};
 
-/// The goodput of one sender in one run, in bit/s.
+/// The goodput of one sender in the run that is so many seeds behind the setup's, in bit/s.
 pub(crate) fn goodput(
     ready: &Ready,
     sender: usize,
-    seed: u64,
+    ahead: u64,
     progress: Progress<'_>,
 ) -> Result<f64, Vec<Trouble>> {
-    let plan = ready.of(&[sender])?.run(ready.scenario.clone(), seed);
+    let plan = ready.of(&[sender])?.run(ready.scenario.clone(), ready.seed.wrapping_add(ahead));
     let mut ahead = Ahead::new(plan.until, progress);
     let ran = run::run_stoppable(
         &plan,
