@@ -2,6 +2,7 @@
 
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig, Load, OthersConfig};
 use airlink::rlc::umts::hs::scheduler::Scheduling;
+use airlink::stages::times::Spells;
 
 use super::*;
 
@@ -156,6 +157,27 @@ fn rlc_repeats_what_harq_has_given_up() {
         let data = down.iter().filter(|pdu| !pdu.lost && pdu.bytes[0] & 0x80 != 0).count() as u64;
         assert!(data == received || late > 0 && data > received, "{data} arrived, {received} were received");
     }
+}
+
+/// MaxDAT is reached when there is a TTI for a further transmission. That TTI then carries nothing.
+#[test]
+fn a_bearer_that_fails_in_a_tti_that_it_cannot_use_is_established_anew() {
+    let mut config = cell(loud());
+    config.down.sender.window = 1;
+    config.down.receiver.window = 1;
+    config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 1 };
+    config.down.sender.max_rst = 1;
+    // So no STATUS PDU answers the first PDU.
+    config.up.channel.outage = Some(Spells { at: vec![ms(0)], lasts: ms(500), every: None });
+    let mut run = Run::new(&config, 1);
+    run.send(Instant::ZERO, Direction::Down, numbered(0, 1500));
+    run.step_through(Instant::from_secs(5));
+    assert_eq!(run.counter(Direction::Down, "sender/unrecoverable_errors"), 1);
+    assert_eq!(run.path.held(), 0, "{:#}", run.path.stats());
+
+    run.send(Instant::from_secs(5), Direction::Down, numbered(1, 40));
+    run.step_through(Instant::from_secs(6));
+    assert_eq!(run.left.iter().map(|left| number_of(&left.2)).collect::<Vec<_>>(), [1]);
 }
 
 #[test]

@@ -76,6 +76,14 @@ impl Bearer {
         if has_new {
             self.fill_up(now, Direction::Down, out);
         }
+        let sent = self.send(now, has_new, out);
+        // The entity may have discarded packets, or failed, and have nothing to send for that very reason.
+        self.collect(now, out);
+        self.schedule(now, out);
+        sent
+    }
+
+    fn send(&mut self, now: Instant, has_new: bool, out: &mut Outbox) -> usize {
         let entity = &mut self.entities.down;
         let Lane { air: Carrier::Shared(link), ledger, .. } = &mut self.lanes.down else { return 0 };
         let pdus = |room: Room| match entity.blocks_wanted(room.pdus()) {
@@ -88,8 +96,6 @@ impl Bearer {
         let on_air = |pdu: &Outgoing, lost| put_on_air(Direction::Down, technology, ledger, pdu, lost, out);
         link.transmit(now, transmission, on_air);
         self.rrc.transmits(now + TTI);
-        self.collect(now, out);
-        self.schedule(now, out);
         sent
     }
 
