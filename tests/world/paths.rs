@@ -206,9 +206,37 @@ fn flows_that_do_not_fit_are_refused() {
         seed: 1,
         fixed: sender("newreno"),
         mobile: HostSpec::receiver(),
-        flows: vec![Flow::down(Length::Octets(1)); 50_001],
+        flows: vec![Flow::down(Length::Octets(1)); 1_000_001],
     };
-    assert!(matches!(World::new(config), Err(WorldError::TooManyFlows(50_001))));
+    assert!(matches!(World::new(config), Err(WorldError::TooManyFlows(1_000_001))));
+}
+
+/// Then it has a second address.
+#[test]
+fn more_flows_than_a_host_has_ports_have_each_their_own_octets() {
+    let flows = (0..50_100_u64).map(|n| {
+        let length = Length::Octets(1 + n % 1000);
+        // Not all at once.
+        let start = Instant::ZERO + Duration::from_micros(20 * n);
+        let flow = if n % 2 == 0 { Flow::down(length) } else { Flow::up(length) };
+        Flow { start, ..flow }
+    });
+    let mut world = World::new(WorldConfig {
+        scenario: Scenario::parse(
+            "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Gbit\", delay = \"10ms\" }",
+            "fast",
+        )
+        .unwrap(),
+        seed: 1,
+        fixed: sender("newreno"),
+        mobile: HostSpec::sender("newreno".parse().unwrap()),
+        flows: flows.collect(),
+    })
+    .unwrap();
+    assert!(world.run_to_end(LIMIT).unwrap());
+    for (n, result) in world.results().iter().enumerate() {
+        assert_eq!(result.delivered, 1 + n as u64 % 1000, "flow {n}");
+    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(crate) struct Sim {
     /// Algorithms joined by `+` (see `airtcp algorithms`), and a profile of its own behind an @: newreno@linux (repeatable: a flow of each) [default: newreno]
     #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true, help_heading = "Flows")]
     recipe: Vec<SenderSpec>,
-    /// Connections at the same time, of each recipe; at most 50000 of all recipes together
+    /// Connections at the same time, of each recipe; at most a million of all recipes together
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Flows")]
     flows: usize,
     /// Which way the data goes: down is to the mobile

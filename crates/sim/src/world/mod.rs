@@ -11,7 +11,7 @@ mod truth;
 mod watch;
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use airlink::capture::Tap;
 use airlink::machine::{Machine, Port, advance, catch_up, drain};
@@ -35,15 +35,20 @@ pub use truth::{Dropped, Losses};
 use watch::Watcher;
 pub use watch::{Fate, Observer, Seen, Sighting, Watch};
 
-/// The sender of flow `i` has the port `FIRST_PORT + i`: a packet tells by its ports whose it is.
+/// A sender's host has this port and those above for the flows of each address: a packet tells by them whose it is.
 const FIRST_PORT: u16 = 10_000;
+/// Flows that have the same address, where they have the same host.
+const PORTS: usize = 50_000;
 /// A host listens once for each size of receive buffer, on ports from here on.
 const LISTENING: u16 = 80;
-pub(crate) const MAX_FLOWS: usize = 50_000;
+/// Each takes some 20 kB.
+pub(crate) const MAX_FLOWS: usize = 1_000_000;
 /// So many events of the path are handled at most in one step, if nobody looks at the world from moment to moment.
 const STEP: u32 = 10_000;
 /// More packets than this at one instant, while a flow has no end, mean that the path takes no time at all.
 const STANDSTILL: u64 = 200_000;
+/// Of many flows so many packets each: where nothing queues, windows may arrive at one instant.
+const WINDOW: u64 = 5_000;
 
 /// Hears what hosts have to say, and which packets pass their devices: a log.
 pub trait Listener {
@@ -105,7 +110,7 @@ pub enum WorldError {
     /// The recipe given to [`World::one_flow`] is wrong.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// There are not so many ports.
+    /// Their memory would be out of all proportion.
     #[error("{0} flows are too many for one world: at most {MAX_FLOWS}")]
     TooManyFlows(usize),
     /// The sender's host refused to connect.
@@ -143,7 +148,8 @@ struct Site {
     recipe: String,
     /// Before the recipe's options were applied to it.
     profile: Profile,
-    addr: IpAddr,
+    /// The first of the host's addresses.
+    addr: Ipv4Addr,
     host: Host,
     /// The host's next timer, as of when it last had something to do.
     deadline: Option<Instant>,
@@ -193,7 +199,8 @@ impl World {
         if !watched {
             path.be_lazy(true);
         }
-        let mut sites = Sites { seed, mtu: scenario.mtu.into(), fixed, mobile, list: Vec::new() };
+        let addresses = flows.len().div_ceil(PORTS).max(1);
+        let mut sites = Sites { seed, mtu: scenario.mtu.into(), addresses, fixed, mobile, list: Vec::new() };
         let backlog = flows.len();
         let mut flows = flows
             .into_iter()
@@ -432,7 +439,8 @@ impl World {
     fn take_arrival(&mut self) -> Result<(), WorldError> {
         let Some(packet) = self.arrivals.pop_front() else { return Ok(()) };
         self.arrived_now += 1;
-        if self.arrived_now > STANDSTILL && self.flows.iter().any(|state| !state.has_end()) {
+        let most = STANDSTILL.max(WINDOW * self.flows.len() as u64);
+        if self.arrived_now > most && self.flows.iter().any(|state| !state.has_end()) {
             return Err(WorldError::Standstill(self.now));
         }
         self.arrive(packet)
@@ -460,8 +468,9 @@ impl World {
 
     fn begin(&mut self, flow: usize) -> Result<(), WorldError> {
         let state = &mut self.flows[flow];
-        let Site { host, addr, .. } = &mut self.sites[state.sites[Role::Sender as usize]];
-        let local = (*addr, FIRST_PORT + flow as u16).into();
+        let site = &mut self.sites[state.sites[Role::Sender as usize]];
+        let local = (address(site.addr, flow / PORTS), FIRST_PORT + (flow % PORTS) as u16).into();
+        let host = &mut site.host;
         let options = SocketOptions::of(host.profile());
         let connected = host.connect(self.now, Some(local), state.remote, options);
         let id = connected.map_err(|error| WorldError::Connect { flow, error })?;
@@ -612,6 +621,8 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
 struct Sites {
     seed: u64,
     mtu: usize,
+    /// Of each host.
+    addresses: usize,
     fixed: HostSpec,
     mobile: HostSpec,
     list: Vec<Site>,
@@ -630,9 +641,9 @@ impl Sites {
         }
         let (side, network) = if port == FIXED { ("fixed", 0x0a00_0001) } else { ("mobile", 0x0a80_0001) };
         let number = self.list.iter().filter(|site| site.port == port).count() as u32;
-        let addr = IpAddr::V4(Ipv4Addr::from(network + number));
+        let addr = Ipv4Addr::from(network + number);
         let host = Host::new(HostConfig {
-            addrs: vec![addr],
+            addrs: (0..self.addresses).map(|number| address(addr, number).into()).collect(),
             mtu: self.mtu,
             profile: profile.clone(),
             recipe: recipe.clone(),
@@ -650,6 +661,11 @@ impl Sites {
         });
         self.list.len() - 1
     }
+}
+
+/// The host with this first address has others, one in each /16 from there on.
+fn address(first: Ipv4Addr, number: usize) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(first) + ((number as u32) << 16))
 }
 
 impl Site {
@@ -681,9 +697,13 @@ impl Heading {
     fn of(packet: &[u8], flows: &[FlowState]) -> Option<Self> {
         let header = 4 * usize::from(packet.first()? & 0x0f);
         let ports = packet.get(header..header + 4)?;
-        let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
-        let flow_of = |port: u16| Some(usize::from(port.checked_sub(FIRST_PORT)?));
-        let (flow, to) = match (flow_of(port(0)), flow_of(port(2))) {
+        let flow_of = |end: usize| {
+            let port = u16::from_be_bytes([ports[2 * end], ports[2 * end + 1]]).checked_sub(FIRST_PORT)?;
+            // Between the two halves of 10.0.0.0/8.
+            let number = packet[13 + 4 * end] & 0x7f;
+            Some(usize::from(number) * PORTS + usize::from(port))
+        };
+        let (flow, to) = match (flow_of(0), flow_of(1)) {
             (Some(flow), None) => (flow, Role::Receiver),
             (None, Some(flow)) => (flow, Role::Sender),
             _ => return None,
