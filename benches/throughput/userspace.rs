@@ -47,6 +47,7 @@ fn send(
     let addrs = vec![IpAddr::V4(OURS)];
     let host = Host::new(HostConfig { addrs, mtu: usize::from(MTU), profile, recipe, seed: 1 });
     let mut driver = Driver::new(host, lab.tun, Reactor::new(clock)?, None)?;
+    driver.write_apart()?;
     let remote = SocketAddr::new(IpAddr::V4(KERNEL), PORT);
     // No smaller than the receiver's: a window is to end where that one does.
     let options = SocketOptions { send_buffer: 16 << 20, ..SocketOptions::of(driver.host.profile()) };

@@ -199,6 +199,27 @@ fn a_path_on_which_no_time_passes_is_an_error_that_says_so() {
     assert!(error.to_string().contains("give a link of the scenario a `rate`"), "{error}");
 }
 
+/// Where nothing queues, the first windows of all flows arrive together.
+#[test]
+fn many_windows_at_one_instant_are_no_standstill() {
+    const FLOWS: usize = 21_000;
+    let mut world = World::new(WorldConfig {
+        scenario: Scenario::parse(
+            "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { delay = \"50ms\" }",
+            "no queue",
+        )
+        .unwrap(),
+        seed: 1,
+        fixed: sender("newreno"),
+        mobile: HostSpec::receiver(),
+        flows: vec![Flow::down(Length::Endless); FLOWS],
+    })
+    .unwrap();
+    world.run_until(Instant::from_millis(150)).unwrap();
+    let arrived = world.totals().down.left;
+    assert!(arrived > 200_000 + 2 * FLOWS as u64, "{arrived} packets");
+}
+
 #[test]
 fn flows_that_do_not_fit_are_refused() {
     let config = WorldConfig {

@@ -72,6 +72,7 @@ impl Recv {
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
         let writer = output.create()?;
         let mut driver = self.station.open(Families::Both)?;
+        driver.write_apart()?;
         let clock = driver.clock();
         self.reporting.reported(channel, clock, |reporter| self.transfer(&mut driver, reporter, writer))
     }

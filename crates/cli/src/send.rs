@@ -91,6 +91,7 @@ impl Send {
         // Before the device is made, so that mistakes in the command line are reported without privileges.
         let input = input.open()?;
         let mut driver = self.station.open(families)?;
+        driver.write_apart()?;
         let clock = driver.clock();
         self.reporting
             .reported(Channel::Stdout, clock, |reporter| self.transfer(&mut driver, reporter, input, remote))

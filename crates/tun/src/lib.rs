@@ -194,7 +194,7 @@ pub struct Driver {
     bytes_in: u64,
     /// What the driver has written by itself.
     sending: Sending,
-    writer: Option<Writer>,
+    writer: Option<Writer<Tun>>,
 }
 
 /// A recipe goes by what only the path knows, and no real network tells it.
@@ -295,9 +295,9 @@ impl Driver {
         Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits }
     }
 
-    /// From now on a thread of its own writes to the device, with the rights that this one has: where there is more than one core,
-    /// a busy host does more. Not with a capture or a log, which want each packet's own time, and the order in which all
-    /// happened.
+    /// From now on a thread of its own, with the rights that this one has, writes to the device whatever is more than a packet or
+    /// two: where there is more than one core, a busy host does more. Not with a capture or a log, which want each packet's
+    /// own time, and the order in which all happened.
     pub fn write_apart(&mut self) -> Result<(), DriverError> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         if self.writer.is_none() && self.capture.is_none() && self.log.is_none() && cores > 1 {
@@ -368,15 +368,14 @@ impl Driver {
 
     fn send(&mut self) -> Result<Sent, DriverError> {
         let sent = self.say()?;
-        self.hand_over();
+        self.hand_over()?;
         Ok(sent)
     }
 
     /// A thread that writes begins with what it has been given.
-    fn hand_over(&self) {
-        if let Some(writer) = &self.writer {
-            writer.go();
-        }
+    fn hand_over(&self) -> Result<(), DriverError> {
+        let gone = self.writer.as_ref().map_or(Ok(()), Writer::go);
+        gone.map_err(|source| DriverError::device(self.tun.name(), source))
     }
 
     fn say(&mut self) -> Result<Sent, DriverError> {
@@ -476,10 +475,10 @@ impl Driver {
             self.say()?;
             reads += 1;
             if reads.is_multiple_of(READS_APART) {
-                self.hand_over();
+                self.hand_over()?;
             }
         }
-        self.hand_over();
+        self.hand_over()?;
         Ok(received)
     }
 

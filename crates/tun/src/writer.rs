@@ -1,7 +1,8 @@
 //! A thread that writes to the device.
 //!
 //! A write takes as long as the kernel needs to carry a segment to its socket, a third of all that a busy server does. Beside
-//! the thread of the host it costs the host nothing.
+//! the thread of the host it costs the host nothing. To wake a thread costs as much as to write a small packet or two, which
+//! then would leave later, too: so few are written at once, by the thread of the host.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,6 +22,8 @@ use super::{Sending, Waker, Written};
 const MOST_OCTETS: usize = 256 << 10;
 /// Small packets take a whole write each.
 const MOST_BATCHES: usize = 256;
+/// So few packets are written by whoever has them.
+const FEW: usize = 2;
 /// Written batches whose buffers, of up to 64 KiB, are kept.
 const MOST_SPARE: usize = 16;
 /// How often the thread looks whether it is to end while a device takes nothing.
@@ -29,14 +32,14 @@ const LOOK_MS: u8 = 100;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where it writes to.
-pub(super) trait Sink: Send + 'static {
+pub(super) trait Sink: Send + Sync + 'static {
     fn send(&self, batch: &mut Batch) -> io::Result<()>;
 
     /// Returns when it may take something, and from time to time before.
     fn wait(&self) -> io::Result<()>;
 }
 
-impl Sink for Arc<Tun> {
+impl Sink for Tun {
     fn send(&self, batch: &mut Batch) -> io::Result<()> {
         self.send_batch(batch)
     }
@@ -51,13 +54,13 @@ impl Sink for Arc<Tun> {
 }
 
 /// The host's end of it.
-pub(super) struct Writer {
-    shared: Arc<Shared>,
+pub(super) struct Writer<S> {
+    shared: Arc<Shared<S>>,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
-struct Shared {
+struct Shared<S> {
+    sink: Arc<S>,
     queue: Mutex<Queue>,
     /// There is something to write, or the end has come.
     work: Condvar,
@@ -88,22 +91,24 @@ enum State {
     Ending,
 }
 
-impl Shared {
+impl<S: Sink> Shared<S> {
+    fn new(sink: Arc<S>) -> Self {
+        Self { sink, queue: Mutex::default(), work: Condvar::new(), idle: Condvar::new() }
+    }
+
     /// A thread that has panicked left nothing half done here.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Writer {
+impl<S: Sink> Writer<S> {
     /// The thread has the rights that this one has now.
-    pub(super) fn start(sink: impl Sink, driver: Waker) -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+    pub(super) fn start(sink: Arc<S>, driver: Waker) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(sink));
         let thread = {
             let shared = Arc::clone(&shared);
-            thread::Builder::new()
-                .name("device".to_owned())
-                .spawn(move || write_all(&sink, &shared, &driver))?
+            thread::Builder::new().name("device".to_owned()).spawn(move || write_all(&shared, &driver))?
         };
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -124,19 +129,30 @@ impl Writer {
         Ok(())
     }
 
-    /// What it took is to leave now. To wake a thread costs as much as to write a small packet or two: many at once are better.
-    pub(super) fn go(&self) {
+    /// What it took is to leave now. An error is what has befallen the device, now or before.
+    pub(super) fn go(&self) -> io::Result<()> {
         let mut queue = self.shared.lock();
+        if let Some(error) = queue.failed.take() {
+            return Err(error);
+        }
         // A thread that is awake looks again before it sleeps.
-        if queue.thread == State::Asleep && !queue.waiting.is_empty() {
+        if queue.thread != State::Asleep {
+            return Ok(());
+        }
+        if queue.waiting.iter().map(Batch::count).sum::<usize>() <= FEW {
+            // Nobody else writes meanwhile: nobody but this thread wakes the other one.
+            queue.write_here(&*self.shared.sink)?;
+        }
+        if !queue.waiting.is_empty() {
             queue.thread = State::Writing;
             self.shared.work.notify_one();
         }
+        Ok(())
     }
 
     /// Waits until all has been written, or the device takes nothing.
     pub(super) fn flush(&self) -> io::Result<Written> {
-        self.go();
+        self.go()?;
         let queue = self.shared.lock();
         let busy = |queue: &mut Queue| queue.thread == State::Writing && queue.failed.is_none();
         let waited = self.shared.idle.wait_timeout_while(queue, PATIENCE, busy);
@@ -154,9 +170,9 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl<S> Drop for Writer<S> {
     fn drop(&mut self) {
-        self.shared.lock().thread = State::Ending;
+        self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner).thread = State::Ending;
         self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
             // It writes what it has begun; a panic of its own has been reported.
@@ -165,7 +181,26 @@ impl Drop for Writer {
     }
 }
 
-fn write_all(sink: &impl Sink, shared: &Shared, driver: &Waker) {
+impl Queue {
+    /// As far as the device takes it at once.
+    fn write_here(&mut self, sink: &impl Sink) -> io::Result<()> {
+        while let Some(mut batch) = self.waiting.pop_front() {
+            let octets = batch.octets();
+            let result = sink.send(&mut batch);
+            if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                self.waiting.push_front(batch);
+                return Ok(());
+            }
+            self.octets -= octets;
+            self.done.note(&batch, result)?;
+            batch.clear();
+            self.spare.push(batch);
+        }
+        Ok(())
+    }
+}
+
+fn write_all<S: Sink>(shared: &Shared<S>, driver: &Waker) {
     let mut batches = VecDeque::new();
     let mut written = Vec::new();
     loop {
@@ -190,7 +225,7 @@ fn write_all(sink: &impl Sink, shared: &Shared, driver: &Waker) {
         drop(queue);
         let mut done = Sending::default();
         let result = batches.drain(..).try_for_each(|mut batch| {
-            let result = write(sink, shared, &mut batch, &mut done);
+            let result = write(shared, &mut batch, &mut done);
             batch.clear();
             written.push(batch);
             result
@@ -205,16 +240,16 @@ fn write_all(sink: &impl Sink, shared: &Shared, driver: &Waker) {
     }
 }
 
-fn write(sink: &impl Sink, shared: &Shared, batch: &mut Batch, done: &mut Sending) -> io::Result<()> {
+fn write<S: Sink>(shared: &Shared<S>, batch: &mut Batch, done: &mut Sending) -> io::Result<()> {
     let mut waited = false;
     loop {
-        match sink.send(batch) {
+        match shared.sink.send(batch) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if shared.lock().thread == State::Ending {
                     return Ok(());
                 }
                 done.waits += u64::from(!std::mem::replace(&mut waited, true));
-                sink.wait()?;
+                shared.sink.wait()?;
             }
             result => return done.note(batch, result),
         }
@@ -232,14 +267,14 @@ mod tests {
 
     /// A device that answers each attempt as it is told, and takes nothing until then.
     struct Device {
-        answers: Receiver<Result<(), ErrorKind>>,
+        answers: Mutex<Receiver<Result<(), ErrorKind>>>,
         got: Sender<Vec<u8>>,
     }
 
     impl Sink for Device {
         fn send(&self, batch: &mut Batch) -> io::Result<()> {
             // Nobody is there to answer any more: it takes all.
-            self.answers.recv().unwrap_or(Ok(()))?;
+            self.answers.lock().unwrap().recv().unwrap_or(Ok(()))?;
             self.got.send(batch.only().unwrap().to_vec()).unwrap();
             Ok(())
         }
@@ -253,22 +288,29 @@ mod tests {
         answers: Sender<Result<(), ErrorKind>>,
         got: Receiver<Vec<u8>>,
         woken: Arc<EventFd>,
-        writer: Writer,
+        writer: Writer<Device>,
     }
 
     fn stage() -> Stage {
         stage_with(|device, driver| Writer::start(device, driver).unwrap())
     }
 
-    fn stage_with(start: impl FnOnce(Device, Waker) -> Writer) -> Stage {
+    fn stage_with(start: impl FnOnce(Arc<Device>, Waker) -> Writer<Device>) -> Stage {
         let ((answers, told), (got, seen)) = (mpsc::channel(), mpsc::channel());
         let woken = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
-        let device = Device { answers: told, got };
+        let device = Arc::new(Device { answers: Mutex::new(told), got });
         let writer = start(device, Waker(Arc::clone(&woken)));
         Stage { answers, got: seen, woken, writer }
     }
 
+    /// For more than the driver's thread writes by itself.
+    const MANY: usize = FEW + 1;
+
     impl Stage {
+        fn give_many(&self) {
+            (0..MANY).for_each(|_| self.give(b"it").unwrap());
+        }
+
         fn give(&self, packet: &[u8]) -> io::Result<()> {
             let mut batch = Batch::single();
             assert!(batch.join(&mut packet.to_vec()));
@@ -285,7 +327,7 @@ mod tests {
             stage.answers.send(Ok(())).unwrap();
             stage.give(&[number]).unwrap();
             if number % 7 == 0 {
-                stage.writer.go();
+                stage.writer.go().unwrap();
             }
         }
         assert!(stage.writer.flush().unwrap() == Written::Everything);
@@ -317,17 +359,46 @@ mod tests {
     fn a_thread_that_starts_late_waits_until_it_is_told() {
         let mut begin = None;
         let mut stage = stage_with(|device, driver| {
-            let shared = Arc::<Shared>::default();
+            let shared = Arc::new(Shared::new(device));
             let writer = Writer { shared: Arc::clone(&shared), thread: None };
-            begin = Some(move || write_all(&device, &shared, &driver));
+            begin = Some(move || write_all(&shared, &driver));
             writer
         });
-        stage.answers.send(Ok(())).unwrap();
-        stage.give(b"it").unwrap();
+        stage.give_many();
         stage.writer.thread = begin.map(thread::spawn);
         assert!(stage.got.recv_timeout(Duration::from_millis(50)).is_err(), "a flush would not wait for it");
+        for _ in 0..MANY {
+            stage.answers.send(Ok(())).unwrap();
+        }
         assert!(stage.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(stage.got.try_recv().unwrap(), b"it");
+        assert_eq!(stage.got.try_iter().count(), MANY);
+    }
+
+    #[test]
+    fn few_packets_need_no_thread() {
+        let without = |device, _| Writer { shared: Arc::new(Shared::new(device)), thread: None };
+        let stage = stage_with(without);
+        for number in 0..FEW {
+            stage.answers.send(Ok(())).unwrap();
+            stage.give(&[number as u8]).unwrap();
+        }
+        stage.writer.go().unwrap();
+        assert_eq!(stage.got.try_iter().flatten().collect::<Vec<u8>>(), [0, 1]);
+        assert_eq!(stage.writer.done().packets, 2);
+        // A device that is full is for the thread to wait for.
+        stage.answers.send(Err(ErrorKind::WouldBlock)).unwrap();
+        stage.give(b"it").unwrap();
+        stage.writer.go().unwrap();
+        assert!(stage.writer.shared.lock().thread == State::Writing);
+    }
+
+    #[test]
+    fn an_error_of_the_device_is_told_at_once_where_no_thread_was_needed() {
+        let stage = stage();
+        stage.answers.send(Err(ErrorKind::NotFound)).unwrap();
+        stage.give(b"it").unwrap();
+        assert_eq!(stage.writer.go().unwrap_err().kind(), ErrorKind::NotFound);
+        stage.writer.go().unwrap();
     }
 
     #[test]
@@ -346,7 +417,7 @@ mod tests {
     fn an_error_of_the_device_is_told_once_and_wakes_the_driver() {
         let stage = stage();
         stage.answers.send(Err(ErrorKind::NotFound)).unwrap();
-        stage.give(b"it").unwrap();
+        stage.give_many();
         assert_eq!(stage.writer.flush().err().unwrap().kind(), ErrorKind::NotFound);
         while stage.woken.read().is_err() {
             thread::yield_now();
@@ -357,7 +428,7 @@ mod tests {
     #[test]
     fn a_device_that_takes_nothing_holds_nobody_up_for_ever() {
         let stage = stage();
-        stage.give(b"it").unwrap();
+        stage.give_many();
         assert!(stage.writer.flush().unwrap() == Written::Blocked);
         drop(stage.answers);
     }
