@@ -125,6 +125,7 @@ bench: core
 	@sh interop/setup.sh bench
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
+	@! command -v go >/dev/null || (cd benches/throughput/gvisor && CGO_ENABLED=0 go build -trimpath -o "$(abspath $(TARGET))/release/gvisor-sender" .)
 	$(SUDO) $(TARGET)/release/airtcp-throughput
 	$(SUDO) $(TARGET)/release/airtcp-proxies
 	$(CARGO) bench --locked -p airtcp-benches

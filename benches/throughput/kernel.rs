@@ -21,12 +21,8 @@ const CHUNK: usize = 64 << 10;
 
 /// CUBIC, with no more than `rate` octets a second.
 pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offload) -> anyhow::Result<Sample> {
-    let (here, there) = (Namespace::create()?, Namespace::create()?);
-    ip(&here, &format!("link add wire type veth peer name wire netns {}", there.name()))?;
-    for (namespace, address) in [(&here, OURS), (&there, KERNEL)] {
-        ip(namespace, &format!("address add {address}/24 dev wire"))?;
-        ip(namespace, "link set wire up")?;
-    }
+    let (here, there) = wire()?;
+    ip(&here, &format!("address add {OURS}/24 dev wire"))?;
     if offload == Offload::Off {
         ip(&here, "link set wire gso_max_segs 1")?;
     }
@@ -45,6 +41,17 @@ pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offloa
         }
     }
     meter.sample().context("the run is over")
+}
+
+/// A veth named `wire` from the sender's namespace to the receiver's, which has its address.
+pub(crate) fn wire() -> anyhow::Result<(Namespace, Namespace)> {
+    let (here, there) = (Namespace::create()?, Namespace::create()?);
+    ip(&here, &format!("link add wire type veth peer name wire netns {}", there.name()))?;
+    ip(&there, &format!("address add {KERNEL}/24 dev wire"))?;
+    for namespace in [&here, &there] {
+        ip(namespace, "link set wire up")?;
+    }
+    Ok((here, there))
 }
 
 fn ip(namespace: &Namespace, words: &str) -> anyhow::Result<()> {

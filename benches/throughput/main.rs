@@ -4,6 +4,7 @@
 //! namespaces of its own, which are removed after it.
 
 mod bare;
+mod gvisor;
 mod kernel;
 mod lab;
 mod meter;
@@ -44,7 +45,7 @@ struct Cli {
     /// Length of one run, after its warm-up of a quarter of a second
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Run only this yardstick (repeatable) [default: all]
+    /// Run only this yardstick (repeatable) [default: all that are there]
     #[arg(long, value_name = "YARDSTICK")]
     only: Vec<Yardstick>,
     /// Print one JSON object with every sample instead of the table
@@ -78,6 +79,8 @@ enum Yardstick {
     AirtcpOffload,
     /// The kernel's CUBIC over veth, pieces of up to 64 kB for the device to cut
     Kernel,
+    /// gVisor's netstack with GSO over veth, where `make bench` has built it (it needs Go)
+    GvisorOffload,
     /// This project's sender `linux` at 1 Gbit/s, paced
     AirtcpPaced,
     /// The same with offload
@@ -99,11 +102,17 @@ impl Yardstick {
             Self::NullSenderOffload => null_sender::run(clock, plan, Offload::On),
             Self::AirtcpOffload => userspace::run(clock, plan, Offload::On),
             Self::Kernel => kernel::run(clock, plan, None, Offload::On),
+            Self::GvisorOffload => gvisor::run(clock, plan),
             Self::AirtcpPaced => userspace::paced(clock, plan, Offload::Off),
             Self::AirtcpPacedOffload => userspace::paced(clock, plan, Offload::On),
             Self::KernelPaced => kernel::run(clock, plan, Some(GIGABIT), Offload::On),
             Self::KernelSegments => kernel::run(clock, plan, Some(GIGABIT), Offload::Off),
         }
+    }
+
+    /// It needs nothing that is not here.
+    fn is_there(self) -> bool {
+        self != Self::GvisorOffload || gvisor::program().is_some()
     }
 
     /// At a given rate, what counts is what it costs.
@@ -113,7 +122,7 @@ impl Yardstick {
     }
 
     fn has_offload(self) -> bool {
-        matches!(self, Self::NullSenderOffload | Self::AirtcpOffload | Self::Kernel)
+        matches!(self, Self::NullSenderOffload | Self::AirtcpOffload | Self::Kernel | Self::GvisorOffload)
     }
 
     /// What it is compared with in the same round, and in what.
@@ -169,7 +178,10 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
     netns::sweep();
     let clock = Clock::start();
     let plan = Timing { warm_up: Duration::from_millis(250), measure: Duration::from_secs_f64(cli.seconds) };
-    let wanted = |yardstick: &Yardstick| cli.only.is_empty() || cli.only.contains(yardstick);
+    let wanted = |yardstick: &Yardstick| match &cli.only[..] {
+        [] => yardstick.is_there(),
+        only => only.contains(yardstick),
+    };
     let yardsticks = Yardstick::value_variants().iter().copied().filter(wanted);
     let mut rows: Vec<Row> =
         yardsticks.map(|yardstick| Row { yardstick, samples: Vec::new(), ratios: Vec::new() }).collect();
@@ -198,7 +210,7 @@ fn print(results: &Results, json: bool) {
     let rows = results.yardsticks.iter();
     let (paced, free): (Vec<_>, Vec<_>) = rows.partition(|row| row.yardstick.is_paced());
     let (joined, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|row| row.yardstick.has_offload());
-    let nanos = |ns: f64| format!("{ns:.0} ns");
+    let nanos = |ns: f64| if ns.is_nan() { "-".to_owned() } else { format!("{ns:.0} ns") };
     table(&free, "of null-sender", "CPU/packet", |it| it.cpu_ns_per_packet, nanos);
     table(&joined, "of null.. with it", "CPU/packet", |it| it.cpu_ns_per_packet, nanos);
     table(&paced, "of kernel-paced", "cores/Gbit/s", Sample::cores_per_gbit, |cores| format!("{cores:.2}"));
@@ -277,7 +289,7 @@ mod tests {
     #[test]
     fn every_yardstick_moves_packets_and_leaves_nothing() {
         let plan = Timing { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
-        for yardstick in Yardstick::value_variants() {
+        for yardstick in Yardstick::value_variants().iter().filter(|yardstick| yardstick.is_there()) {
             let sample = yardstick.run(Clock::start(), plan).unwrap();
             assert!(sample.gbit_per_s > 0.01, "{yardstick:?}: {sample:?}");
         }
