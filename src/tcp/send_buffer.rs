@@ -15,7 +15,10 @@ pub(super) struct SendBuffer {
     /// Offset behind the last one.
     end: u64,
     limit: usize,
-    /// What the chunks have allocated.
+    /// Of [`LARGEST`] octets, and empty. Where a buffer is that large, one is full every few microseconds, and memory that
+    /// goes back to the system and comes anew each time costs more than what is written into it.
+    kept: Option<Vec<u8>>,
+    /// What all of these have allocated.
     allocated: usize,
 }
 
@@ -55,7 +58,7 @@ fn chunk_for(len: usize) -> usize {
 
 impl SendBuffer {
     pub(super) fn new(start: u64, limit: usize) -> Self {
-        Self { chunks: VecDeque::new(), start, end: start, limit, allocated: 0 }
+        Self { chunks: VecDeque::new(), start, end: start, limit, kept: None, allocated: 0 }
     }
 
     pub(super) fn free(&self) -> usize {
@@ -95,8 +98,14 @@ impl SendBuffer {
     }
 
     fn add_chunk(&mut self, size: usize) {
-        let octets = Vec::with_capacity(size);
-        self.allocated += octets.capacity();
+        let octets = match self.kept.take_if(|kept| kept.capacity() == size) {
+            Some(kept) => kept,
+            None => {
+                let new = Vec::with_capacity(size);
+                self.allocated += new.capacity();
+                new
+            }
+        };
         self.chunks.push_back(Chunk { start: self.end, octets });
     }
 
@@ -122,10 +131,24 @@ impl SendBuffer {
         while let Some(first) = self.chunks.front().filter(|first| first.end() <= self.start) {
             if first.spare() > 0 {
                 // There is room for what comes next.
-                return;
+                break;
             }
-            self.allocated -= first.octets.capacity();
-            self.chunks.pop_front();
+            let octets = self.chunks.pop_front().map(|first| first.octets);
+            self.give_back(octets.unwrap_or_default());
+        }
+        if chunk_for(self.len()) < LARGEST
+            && let Some(kept) = self.kept.take()
+        {
+            self.allocated -= kept.capacity();
+        }
+    }
+
+    fn give_back(&mut self, mut octets: Vec<u8>) {
+        if octets.capacity() == LARGEST && self.kept.is_none() {
+            octets.clear();
+            self.kept = Some(octets);
+        } else {
+            self.allocated -= octets.capacity();
         }
     }
 
@@ -137,7 +160,9 @@ impl SendBuffer {
     /// How many octets of memory `len` octets more would take.
     pub(super) fn growth(&self, len: usize) -> usize {
         let Some(beyond) = len.checked_sub(self.spare()).filter(|beyond| *beyond > 0) else { return 0 };
-        beyond.next_multiple_of(chunk_for(self.len() + len))
+        let size = chunk_for(self.len() + len);
+        let kept = self.kept.as_ref().map_or(0, Vec::capacity);
+        beyond.next_multiple_of(size) - if kept == size { kept } else { 0 }
     }
 
     /// Octets that take no more memory.
@@ -178,7 +203,7 @@ mod tests {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (x >> 33) % n
         };
-        for limit in [10, 1_000, 60_000, 400_000] {
+        for limit in [10, 1_000, 60_000, 400_000, 700_000] {
             let mut buffer = SendBuffer::new(1, limit);
             let mut start = 1;
             for round in 0..400 {
@@ -197,7 +222,7 @@ mod tests {
                 buffer.release_below(start);
                 assert_eq!(buffer.len() as u64, buffer.end() - start);
                 let sum: usize = buffer.chunks.iter().map(|chunk| chunk.octets.capacity()).sum();
-                assert_eq!(buffer.cost(), sum);
+                assert_eq!(buffer.cost(), sum + buffer.kept.as_ref().map_or(0, Vec::capacity));
             }
         }
     }
@@ -231,6 +256,19 @@ mod tests {
         buffer.release_below(buffer.end());
         buffer.shrink_if_empty();
         assert_eq!((buffer.cost(), buffer.chunks.capacity(), buffer.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_large_window_that_moves_needs_no_memory_from_anybody() {
+        let mut buffer = SendBuffer::new(1, 4 << 20);
+        buffer.write(&octets(1..1 + (1 << 20)));
+        for round in 0..40 {
+            let end = buffer.end();
+            buffer.release_below(end - (1 << 20) + 65_536);
+            assert_eq!(buffer.growth(65_536), 0, "round {round}");
+            buffer.write(&octets(end..end + 65_536));
+        }
+        assert_eq!(buffer.cost(), 1 << 20);
     }
 
     #[test]
