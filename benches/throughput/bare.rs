@@ -82,7 +82,7 @@ fn copy_until_done(
 }
 
 fn count(packets: u64) -> Count {
-    Count { packets, payload: packets * MSS as u64, sent_again: None }
+    Count { packets, payload: packets * MSS as u64, sent_again: None, receiver: None }
 }
 
 fn blaster_socket() -> nix::Result<OwnedFd> {

@@ -33,8 +33,12 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut sender = Sender(here.spawn(Command::new(program).args(words))?);
     let mut meter = Meter::start(clock, plan);
     // Its thread is not measured: what it costs, `busy_cores` has.
-    let count =
-        || Count { packets: receiver.bytes() / MSS as u64, payload: receiver.bytes(), sent_again: None };
+    let count = || Count {
+        packets: receiver.bytes() / MSS as u64,
+        payload: receiver.bytes(),
+        sent_again: None,
+        receiver: receiver.cpu(),
+    };
     while meter.tick(count) {
         ensure!(sender.0.try_wait()?.is_none(), "gvisor-sender has ended");
         thread::sleep(LOOK);

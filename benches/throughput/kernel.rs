@@ -30,8 +30,12 @@ pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offloa
     let mut stream = here.enter(|| stream(rate))??;
     let mut meter = Meter::start(clock, plan);
     let chunk = vec![0x5a; CHUNK];
-    let count =
-        || Count { packets: receiver.bytes() / MSS as u64, payload: receiver.bytes(), sent_again: None };
+    let count = || Count {
+        packets: receiver.bytes() / MSS as u64,
+        payload: receiver.bytes(),
+        sent_again: None,
+        receiver: receiver.cpu(),
+    };
     while meter.tick(count) {
         match stream.write(&chunk) {
             Ok(_) => {}

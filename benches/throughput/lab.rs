@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use airlink::netns::Namespace;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{Tun, TunConfig};
-use airwire::time::Instant;
+use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -19,6 +19,8 @@ use nix::sys::socket::{
     setsockopt, socket, sockopt,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
+
+use crate::meter::thread_cpu;
 
 /// The kernel's end, and ours, of the device.
 pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
@@ -89,6 +91,8 @@ const REST: std::time::Duration = std::time::Duration::from_micros(200);
 /// A thread that accepts one connection, reads and discards. Dropping it ends it.
 pub(crate) struct Receiver {
     bytes: Arc<AtomicU64>,
+    /// CPU time of its thread, in nanoseconds.
+    cpu: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -97,12 +101,18 @@ impl Receiver {
     pub(crate) fn start(namespace: &Namespace) -> anyhow::Result<Self> {
         let listener = namespace.enter(listener)??;
         let bytes = Arc::new(AtomicU64::new(0));
+        let cpu = Arc::new(AtomicU64::new(0));
         let stop = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new().name("receiver".to_owned()).spawn({
-            let (bytes, stop) = (Arc::clone(&bytes), Arc::clone(&stop));
-            move || receive(&listener, &bytes, &stop)
+            let (bytes, cpu, stop) = (Arc::clone(&bytes), Arc::clone(&cpu), Arc::clone(&stop));
+            move || receive(&listener, &bytes, &cpu, &stop)
         })?;
-        Ok(Self { bytes, stop, thread: Some(thread) })
+        Ok(Self { bytes, cpu, stop, thread: Some(thread) })
+    }
+
+    /// CPU time of its thread, as of its last rest.
+    pub(crate) fn cpu(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.cpu.load(Ordering::Relaxed)))
     }
 
     /// Payload that the application has read.
@@ -132,7 +142,7 @@ fn listener() -> nix::Result<OwnedFd> {
     Ok(listener)
 }
 
-fn receive(listener: &OwnedFd, bytes: &AtomicU64, stop: &AtomicBool) {
+fn receive(listener: &OwnedFd, bytes: &AtomicU64, cpu: &AtomicU64, stop: &AtomicBool) {
     let connection = loop {
         match accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC) {
             Ok(connection) => break Connection(connection),
@@ -148,7 +158,10 @@ fn receive(listener: &OwnedFd, bytes: &AtomicU64, stop: &AtomicBool) {
             Ok(len) => {
                 bytes.fetch_add(len as u64, Ordering::Relaxed);
             }
-            Err(Errno::EAGAIN | Errno::EINTR) if !stop.load(Ordering::Relaxed) => thread::sleep(REST),
+            Err(Errno::EAGAIN | Errno::EINTR) if !stop.load(Ordering::Relaxed) => {
+                cpu.store(thread_cpu().as_nanos(), Ordering::Relaxed);
+                thread::sleep(REST);
+            }
             Err(_) => return,
         }
     }

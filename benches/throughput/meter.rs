@@ -17,7 +17,8 @@ pub(crate) struct Sample {
     /// TCP payload.
     pub(crate) gbit_per_s: f64,
     pub(crate) packets_per_s: f64,
-    /// CPU time of the measured thread, the kernel's part included.
+    /// CPU time of the sender, the kernel's part included: of all threads but the receiver's, or, where there is none, of the
+    /// measured one.
     pub(crate) cpu_ns_per_packet: f64,
     /// How much of the machine was not idle, in cores: whatever ran, and the kernel's part.
     pub(crate) busy_cores: f64,
@@ -37,6 +38,15 @@ pub(crate) struct Count {
     pub(crate) packets: u64,
     pub(crate) payload: u64,
     pub(crate) sent_again: Option<u64>,
+    /// CPU time of the receiver's thread, if there is one.
+    pub(crate) receiver: Option<Duration>,
+}
+
+impl Count {
+    /// Of the sender so far.
+    fn cpu(&self) -> Duration {
+        self.receiver.map_or_else(thread_cpu, |receiver| process_cpu().saturating_sub(receiver))
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -45,6 +55,12 @@ struct Reading {
     cpu: Duration,
     idle: Duration,
     count: Count,
+}
+
+impl Reading {
+    fn take(at: Instant, count: Count) -> Self {
+        Self { at, cpu: count.cpu(), idle: machine_idle(), count }
+    }
 }
 
 pub(crate) struct Meter {
@@ -66,9 +82,9 @@ impl Meter {
     pub(crate) fn tick(&mut self, count: impl FnOnce() -> Count) -> bool {
         let at = self.clock.now();
         if self.first.is_none() && at >= self.from {
-            self.first = Some(Reading { at, cpu: thread_cpu(), idle: machine_idle(), count: count() });
+            self.first = Some(Reading::take(at, count()));
         } else if at >= self.until {
-            self.last = Some(Reading { at, cpu: thread_cpu(), idle: machine_idle(), count: count() });
+            self.last = Some(Reading::take(at, count()));
         }
         self.last.is_none()
     }
@@ -94,9 +110,17 @@ impl Meter {
     }
 }
 
-fn thread_cpu() -> Duration {
-    // The clock exists on every Linux.
-    let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the thread's CPU clock can be read");
+pub(crate) fn thread_cpu() -> Duration {
+    cpu(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn process_cpu() -> Duration {
+    cpu(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu(clock: ClockId) -> Duration {
+    // Both clocks exist on every Linux.
+    let cpu = clock_gettime(clock).expect("the CPU clock can be read");
     Duration::from_secs(cpu.tv_sec() as u64) + Duration::from_nanos(cpu.tv_nsec() as u64)
 }
 

@@ -168,7 +168,12 @@ impl Connection {
     }
 
     fn count(&self, receiver: &Receiver) -> Count {
-        Count { packets: self.packets, payload: receiver.bytes(), sent_again: Some(self.sent_again) }
+        Count {
+            packets: self.packets,
+            payload: receiver.bytes(),
+            sent_again: Some(self.sent_again),
+            receiver: receiver.cpu(),
+        }
     }
 }
 

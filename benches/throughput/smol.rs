@@ -47,7 +47,12 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     // Written in chunks, as an application does and as our own sender does.
     let chunk = vec![0x5a; 64 * 1024];
     let mut meter = Meter::start(clock, plan);
-    while meter.tick(|| Count { packets: device.packets, payload: receiver.bytes(), sent_again: None }) {
+    while meter.tick(|| Count {
+        packets: device.packets,
+        payload: receiver.bytes(),
+        sent_again: None,
+        receiver: receiver.cpu(),
+    }) {
         let now = clock.now();
         TICKS.store(now.as_millis() as u32, Ordering::Relaxed);
         interface.poll(smol(now), &mut device.on(&lab.tun), &mut sockets);

@@ -95,7 +95,12 @@ impl Application for BulkSender {
             let connection = host.connection(self.id);
             let resent = connection.map_or(0, |c| c.recovery().counters().resent());
             let packets = connection.map_or(0, |c| c.statistics().segments_out);
-            Count { packets, payload: self.receiver.bytes(), sent_again: Some(resent) }
+            Count {
+                packets,
+                payload: self.receiver.bytes(),
+                sent_again: Some(resent),
+                receiver: self.receiver.cpu(),
+            }
         };
         if self.meter.tick(count) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }

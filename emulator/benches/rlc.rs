@@ -13,6 +13,7 @@ use airlink::path::{FIXED, MOBILE, Named, Path};
 use airlink::rlc::bearer::Bearer;
 use airlink::rlc::config::{BlockErrors, RlcConfig};
 use airlink::rlc::umts::config::Discard;
+use airlink::scenario::Scenario;
 use airlink::stage::Recording;
 use airwire::time::{Duration, Instant};
 use airwire::units::Probability;
@@ -47,7 +48,11 @@ impl Load {
     const GAP: Duration = Duration::from_millis(30);
 
     fn new(config: &RlcConfig, seed: u64) -> Self {
-        Self { path: path(config, seed), next: Instant::ZERO, sent: 0, delivered: 0 }
+        Self::over(path(config, seed))
+    }
+
+    fn over(path: Path) -> Self {
+        Self { path, next: Instant::ZERO, sent: 0, delivered: 0 }
     }
 
     fn next_deadline(&self) -> Instant {
@@ -76,19 +81,34 @@ fn processor_time() -> std::time::Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the clock exists on every Linux").into()
 }
 
+/// What so many seconds of a load take.
+fn time(load: &mut Load, seconds: u64) -> f64 {
+    let start = processor_time();
+    load.until(Instant::from_secs(seconds));
+    (processor_time() - start).as_secs_f64()
+}
+
+/// A queue, a transmitter and a wire as fast as the bearer.
+fn link() -> Path {
+    let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"384kbit\", delay = \"50ms\" }\n";
+    let scenario = Scenario::parse(text, "link").expect("the scenario is right");
+    scenario.build(Some(1), Recording::Off, false).expect("the scenario is right")
+}
+
 fn virtual_time(seconds: u64) {
-    println!("one bearer, both directions, in virtual time");
+    println!("one bearer, both directions, in virtual time, beside the same packets over a plain link");
     for bler in [0.0, 0.01, 0.1] {
+        let plain = time(&mut Load::over(link()), seconds);
         let mut load = Load::new(&config(bler), 1);
-        let start = processor_time();
-        load.until(Instant::from_secs(seconds));
-        let took = (processor_time() - start).as_secs_f64();
+        let took = time(&mut load, seconds);
         let stats = load.path.stats();
         let count = |pointer: &str| stats.pointer(pointer).and_then(serde_json::Value::as_u64).unwrap_or(0);
         let blocks = count("/radio/down/blocks") + count("/radio/up/blocks");
         println!(
-            "  BLER {:>4.1} %: {:6.0} x real time, {:4.0} ns per PDU, {blocks} PDUs, {} packets delivered",
+            "  BLER {:>4.1} %: {:3.0} x the link's time, {:6.0} x real time, {:4.0} ns per PDU, {blocks} PDUs, \
+             {} packets delivered",
             bler * 100.0,
+            took / plain,
             seconds as f64 / took,
             took * 1e9 / blocks as f64,
             load.delivered,

@@ -33,7 +33,7 @@ use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
 use log::{Log, Way};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use writer::Writer;
+use writer::{Pace, Writer};
 
 /// What uses the host. It is never interrupted and must not block.
 pub trait Application {
@@ -195,6 +195,8 @@ pub struct Driver {
     /// What the driver has written by itself.
     sending: Sending,
     writer: Option<Writer<Tun>>,
+    /// As of the last time when packets were read.
+    pace: Pace,
 }
 
 /// A recipe goes by what only the path knows, and no real network tells it.
@@ -251,6 +253,7 @@ impl Driver {
             bytes_in: 0,
             sending: Sending::default(),
             writer: None,
+            pace: Pace::Calm,
         })
     }
 
@@ -374,7 +377,7 @@ impl Driver {
 
     /// A thread that writes begins with what it has been given.
     fn hand_over(&self) -> Result<(), DriverError> {
-        let gone = self.writer.as_ref().map_or(Ok(()), Writer::go);
+        let gone = self.writer.as_ref().map_or(Ok(()), |writer| writer.go(self.pace));
         gone.map_err(|source| DriverError::device(self.tun.name(), source))
     }
 
@@ -475,9 +478,11 @@ impl Driver {
             self.say()?;
             reads += 1;
             if reads.is_multiple_of(READS_APART) {
+                self.pace = Pace::Busy;
                 self.hand_over()?;
             }
         }
+        self.pace = Pace::of(received);
         self.hand_over()?;
         Ok(received)
     }

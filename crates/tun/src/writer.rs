@@ -1,8 +1,8 @@
 //! A thread that writes to the device.
 //!
 //! A write takes as long as the kernel needs to carry a segment to its socket, a third of all that a busy server does. Beside
-//! the thread of the host it costs the host nothing. To wake a thread costs as much as to write a small packet or two, which
-//! then would leave later, too: so few are written at once, by the thread of the host.
+//! the thread of the host it costs the host nothing. But to wake a thread costs as much as to write a small packet or two, and
+//! they would leave later: so few are written at once by the thread of the host, if it has nothing else to do.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,7 +22,7 @@ use super::{Sending, Waker, Written};
 const MOST_OCTETS: usize = 256 << 10;
 /// Small packets take a whole write each.
 const MOST_BATCHES: usize = 256;
-/// So few packets are written by whoever has them.
+/// Of packets.
 const FEW: usize = 2;
 /// Written batches whose buffers, of up to 64 KiB, are kept.
 const MOST_SPARE: usize = 16;
@@ -50,6 +50,22 @@ impl Sink for Tun {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+/// What the thread of the host has to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pace {
+    /// Hardly anything has come in.
+    Calm,
+    /// A packet that leaves makes the kernel send more within the write, while the host has enough to do.
+    Busy,
+}
+
+impl Pace {
+    /// So many packets were read at once.
+    pub(super) const fn of(received: usize) -> Self {
+        if received <= FEW { Self::Calm } else { Self::Busy }
     }
 }
 
@@ -130,7 +146,7 @@ impl<S: Sink> Writer<S> {
     }
 
     /// What it took is to leave now. An error is what has befallen the device, now or before.
-    pub(super) fn go(&self) -> io::Result<()> {
+    pub(super) fn go(&self, pace: Pace) -> io::Result<()> {
         let mut queue = self.shared.lock();
         if let Some(error) = queue.failed.take() {
             return Err(error);
@@ -139,7 +155,7 @@ impl<S: Sink> Writer<S> {
         if queue.thread != State::Asleep {
             return Ok(());
         }
-        if queue.waiting.iter().map(Batch::count).sum::<usize>() <= FEW {
+        if pace == Pace::Calm && queue.waiting.iter().map(Batch::count).sum::<usize>() <= FEW {
             // Nobody else writes meanwhile: nobody but this thread wakes the other one.
             queue.write_here(&*self.shared.sink)?;
         }
@@ -152,7 +168,7 @@ impl<S: Sink> Writer<S> {
 
     /// Waits until all has been written, or the device takes nothing.
     pub(super) fn flush(&self) -> io::Result<Written> {
-        self.go()?;
+        self.go(Pace::Calm)?;
         let queue = self.shared.lock();
         let busy = |queue: &mut Queue| queue.thread == State::Writing && queue.failed.is_none();
         let waited = self.shared.idle.wait_timeout_while(queue, PATIENCE, busy);
@@ -327,7 +343,7 @@ mod tests {
             stage.answers.send(Ok(())).unwrap();
             stage.give(&[number]).unwrap();
             if number % 7 == 0 {
-                stage.writer.go().unwrap();
+                stage.writer.go(Pace::Calm).unwrap();
             }
         }
         assert!(stage.writer.flush().unwrap() == Written::Everything);
@@ -382,14 +398,25 @@ mod tests {
             stage.answers.send(Ok(())).unwrap();
             stage.give(&[number as u8]).unwrap();
         }
-        stage.writer.go().unwrap();
+        stage.writer.go(Pace::Calm).unwrap();
         assert_eq!(stage.got.try_iter().flatten().collect::<Vec<u8>>(), [0, 1]);
         assert_eq!(stage.writer.done().packets, 2);
         // A device that is full is for the thread to wait for.
         stage.answers.send(Err(ErrorKind::WouldBlock)).unwrap();
         stage.give(b"it").unwrap();
-        stage.writer.go().unwrap();
+        stage.writer.go(Pace::Calm).unwrap();
         assert!(stage.writer.shared.lock().thread == State::Writing);
+    }
+
+    #[test]
+    fn a_busy_host_leaves_even_one_packet_to_the_thread() {
+        let stage = stage();
+        stage.give(b"it").unwrap();
+        // Here it would wait for the device's answer.
+        stage.writer.go(Pace::of(MANY)).unwrap();
+        stage.answers.send(Ok(())).unwrap();
+        assert!(stage.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(stage.got.try_recv().unwrap(), b"it");
     }
 
     #[test]
@@ -397,8 +424,8 @@ mod tests {
         let stage = stage();
         stage.answers.send(Err(ErrorKind::NotFound)).unwrap();
         stage.give(b"it").unwrap();
-        assert_eq!(stage.writer.go().unwrap_err().kind(), ErrorKind::NotFound);
-        stage.writer.go().unwrap();
+        assert_eq!(stage.writer.go(Pace::Calm).unwrap_err().kind(), ErrorKind::NotFound);
+        stage.writer.go(Pace::Calm).unwrap();
     }
 
     #[test]
