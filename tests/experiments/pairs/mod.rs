@@ -164,18 +164,31 @@ fn pairs_on(path: &str, bytes: &str, pairs: u32, senders: &[(&str, &str)]) -> Va
     serde_json::from_str(&text).unwrap()
 }
 
+/// Of our sender of this recipe, whatever its profile, and the kernel's.
+fn pairs_with(report: &Value, ours: &str, kernels: &str) -> (Transfers, Transfers, usize) {
+    let mut names = report["summary"].as_array().unwrap().iter().filter_map(|row| row["sender"].as_str());
+    let name = names.find(|name| name.split('@').next() == Some(ours)).unwrap();
+    pairs_of(report, name, kernels)
+}
+
+/// A machine that has spoiled nearly all pairs may have other things to do for a minute.
+const ATTEMPTS: usize = 3;
+
 /// Compares on these paths. `all`: a row of `expected.toml` that is not needed is an error.
 fn hold(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool) {
     let expected: Expected = toml::from_str(include_str!("expected.toml")).unwrap();
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();
     for (path, bytes) in paths {
-        let report = pairs_on(path, bytes, pairs, senders);
+        let tried = (1..=ATTEMPTS).find_map(|attempt| {
+            let report = pairs_on(path, bytes, pairs, senders);
+            let are_enough =
+                |(ours, kernels): &(&str, &str)| pairs_with(&report, ours, kernels).0.kbit_per_s.len() > 1;
+            (attempt == ATTEMPTS || senders.iter().all(are_enough)).then_some(report)
+        });
+        let report = tried.unwrap();
         for (ours, kernels) in senders {
-            let mut names =
-                report["summary"].as_array().unwrap().iter().filter_map(|row| row["sender"].as_str());
-            let name = names.find(|name| name.split('@').next() == Some(ours)).unwrap();
-            let (own, theirs, left_out) = pairs_of(&report, name, kernels);
+            let (own, theirs, left_out) = pairs_with(&report, ours, kernels);
             assert!(own.kbit_per_s.len() > 1, "{path}, {ours}: the machine has spoiled {left_out} pairs");
             let (line, differ) = compare(&own, &theirs);
             let spoiled = match left_out {
