@@ -10,10 +10,9 @@ use std::time::Duration;
 use airlink::reactor::Clock;
 use anyhow::{Context, ensure};
 
-use crate::bare::MSS;
 use crate::kernel::wire;
 use crate::lab::{KERNEL, OURS, PORT, Receiver};
-use crate::meter::{Count, Meter, Sample, Timing};
+use crate::meter::{Meter, Sample, Timing};
 
 /// How often the meter is asked.
 const LOOK: Duration = Duration::from_millis(2);
@@ -32,18 +31,12 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let words = ["wire".to_owned(), OURS.to_string(), KERNEL.to_string(), PORT.to_string()];
     let mut sender = Sender(here.spawn(Command::new(program).args(words))?);
     let mut meter = Meter::start(clock, plan);
-    // Its thread is not measured: what it costs, `busy_cores` has.
-    let count = || Count {
-        packets: receiver.bytes() / MSS as u64,
-        payload: receiver.bytes(),
-        sent_again: None,
-        receiver: receiver.cpu(),
-    };
-    while meter.tick(count) {
+    while meter.tick(|| receiver.count()) {
         ensure!(sender.0.try_wait()?.is_none(), "gvisor-sender has ended");
         thread::sleep(LOOK);
     }
     let sample = meter.sample().context("the run is over")?;
+    // What another process takes, only `busy_cores` has.
     Ok(Sample { cpu_ns_per_packet: f64::NAN, ..sample })
 }
 

@@ -11,9 +11,8 @@ use airlink::reactor::Clock;
 use anyhow::{Context, ensure};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket, sockopt};
 
-use crate::bare::MSS;
 use crate::lab::{KERNEL, OURS, Offload, PORT, Receiver};
-use crate::meter::{Count, Meter, Sample, Timing};
+use crate::meter::{Meter, Sample, Timing};
 
 /// Octets of text a second.
 pub(crate) const GIGABIT: u64 = 1_000_000_000 / 8;
@@ -30,13 +29,7 @@ pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offloa
     let mut stream = here.enter(|| stream(rate))??;
     let mut meter = Meter::start(clock, plan);
     let chunk = vec![0x5a; CHUNK];
-    let count = || Count {
-        packets: receiver.bytes() / MSS as u64,
-        payload: receiver.bytes(),
-        sent_again: None,
-        receiver: receiver.cpu(),
-    };
-    while meter.tick(count) {
+    while meter.tick(|| receiver.count()) {
         match stream.write(&chunk) {
             Ok(_) => {}
             // So that the meter is asked now and then.

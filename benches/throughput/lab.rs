@@ -20,7 +20,8 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use crate::meter::thread_cpu;
+use crate::bare::MSS;
+use crate::meter::{Count, thread_cpu};
 
 /// The kernel's end, and ours, of the device.
 pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
@@ -108,6 +109,12 @@ impl Receiver {
             move || receive(&listener, &bytes, &cpu, &stop)
         })?;
         Ok(Self { bytes, cpu, stop, thread: Some(thread) })
+    }
+
+    /// What has been moved, where only the receiver knows it.
+    pub(crate) fn count(&self) -> Count {
+        let payload = self.bytes();
+        Count { packets: payload / MSS as u64, payload, sent_again: None, receiver: self.cpu() }
     }
 
     /// CPU time of its thread, as of its last rest.

@@ -83,6 +83,7 @@ impl Bearer {
         sent
     }
 
+    /// The block of that TTI, if there is one.
     fn send(&mut self, now: Instant, has_new: bool, out: &mut Outbox) -> usize {
         let entity = &mut self.entities.down;
         let Lane { air: Carrier::Shared(link), ledger, .. } = &mut self.lanes.down else { return 0 };
