@@ -5,6 +5,7 @@
 //! with its time and place is a [`Record`]. This module knows neither the kinds of stages nor their settings.
 
 use std::any::Any;
+use std::sync::Arc;
 
 mod outbox;
 
@@ -403,7 +404,7 @@ pub struct RadioPdu {
     /// What its octets are.
     pub technology: Technology,
     /// The PDU as it is on the air.
-    pub bytes: Box<[u8]>,
+    pub bytes: Arc<[u8]>,
     /// Grows with every wrap of the sequence number and every RESET, so that (epoch, SN) is unique.
     pub epoch: u32,
     /// The channel damages this transmission.

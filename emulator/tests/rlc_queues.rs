@@ -30,7 +30,7 @@ impl Run {
     fn until(&mut self, now: Instant) {
         let Self { path, left, pdus } = self;
         catch_up(path, now, |at, _, bytes| left.push((at, bytes)));
-        pdus.extend(path.take_pdus().into_iter().map(|pdu| pdu.bytes.into()));
+        pdus.extend(path.take_pdus().into_iter().map(|pdu| pdu.bytes.to_vec()));
         let totals = &path.totals()[Direction::Down];
         let gone = totals.left + totals.dropped.iter().sum::<u64>();
         assert_eq!(totals.entered, gone + path.held() as u64, "{totals:?}");

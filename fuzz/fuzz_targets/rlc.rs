@@ -45,7 +45,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn take(&mut self, pdu: Pdu) {
+    fn take(&mut self, pdu: Pdu<'_>) {
         match pdu {
             Pdu::Amd(amd) => {
                 if let Rest::Piggybacked(status) = &amd.rest {
@@ -216,7 +216,8 @@ fn run(data: &[u8]) {
     while let Some((length, rest)) = data.split_first() {
         let (octets, after) = rest.split_at(rest.len().min(usize::from(*length)));
         data = after;
-        let Ok(pdu) = decode(&filled(octets, format), format) else { continue };
+        let octets = filled(octets, format);
+        let Ok(pdu) = decode(&octets, format) else { continue };
         assert_eq!(decode(&encode(&pdu, format), format).as_ref(), Ok(&pdu));
         receiver.take(pdu);
     }

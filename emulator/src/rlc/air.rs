@@ -1,6 +1,7 @@
 //! One direction of the air: when TTIs begin, how many blocks each takes, and the blocks that are under way.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
 
@@ -54,7 +55,7 @@ pub enum OneLess {
 pub(super) struct Flight {
     pub(super) lands: Instant,
     /// What arrives undamaged, in order.
-    pub(super) blocks: Vec<Vec<u8>>,
+    pub(super) blocks: Vec<Arc<[u8]>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -171,7 +172,7 @@ impl Air {
         &mut self,
         blocks: Vec<T>,
         mut on_each: impl FnMut(&T, bool),
-        bytes: impl Fn(T) -> Vec<u8>,
+        bytes: impl Fn(T) -> Arc<[u8]>,
     ) -> Option<Instant> {
         let begins = self.next_begin();
         let tti = self.next_tti;
@@ -247,7 +248,7 @@ mod tests {
             air.advance(at(now));
             assert_eq!(air.next_begin(), at(begins), "at {now} ms");
         }
-        air.launch(Vec::<Vec<u8>>::new(), |_, _| {}, |bytes| bytes);
+        air.launch(Vec::<Arc<[u8]>>::new(), |_, _| {}, |bytes| bytes);
         air.advance(at(23));
         assert_eq!(air.next_begin(), at(33), "the TTI at 23 ms has begun");
     }
@@ -255,16 +256,16 @@ mod tests {
     #[test]
     fn a_shorter_delay_lets_nothing_overtake() {
         let mut air = air(ChannelConfig::downlink_384());
-        air.launch(vec![vec![1]], |_, _| {}, |bytes| bytes);
+        air.launch(vec![[1]], |_, _| {}, |bytes| bytes.into());
         air.reconfigure(
             Instant::ZERO,
             &ChannelConfig { delay: Duration::ZERO, ..ChannelConfig::downlink_384() },
         );
-        air.launch(vec![vec![2]], |_, _| {}, |bytes| bytes);
+        air.launch(vec![[2]], |_, _| {}, |bytes| bytes.into());
         let landed: Vec<_> = std::iter::from_fn(|| air.land(Instant::from_millis(50)))
             .map(|flight| (flight.lands, flight.blocks))
             .collect();
         let at = Instant::from_millis(50);
-        assert_eq!(landed, [(at, vec![vec![1]]), (at, vec![vec![2]])]);
+        assert_eq!(landed, [(at, vec![Arc::from([1])]), (at, vec![Arc::from([2])])]);
     }
 }

@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// What is told when these PDUs have come to the mobile, after each of them.
-    fn told(pdus: &[Pdu]) -> (Vec<Vec<Mishap>>, Entity) {
+    fn told(pdus: &[Pdu<'_>]) -> (Vec<Vec<Mishap>>, Entity) {
         let config = RlcConfig::wcdma_384();
         let [sender, mut receiver] = [Direction::Down, Direction::Up]
             .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));
@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn what_contradicts_the_pdus_before_is_told_and_counted_each_time() {
-        let whole = |sn: u16| Amd { sn: Sn::new(sn), ends: vec![39], data: vec![1; 39], ..Amd::default() };
+        let whole =
+            |sn: u16| Amd { sn: Sn::new(sn), ends: vec![39], data: vec![1; 39].into(), ..Amd::default() };
         let ends_nothing = |sn: u16| Amd {
             sn: Sn::new(sn),
             previous: Previous::EndedExactly,

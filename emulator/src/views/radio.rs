@@ -101,7 +101,7 @@ fn umts_rlc(pdu: &RadioPdu, indicators: u8, out: &mut Vec<u8>) {
     out.extend([0x06, (FIRST_BEARER + pdu.stage).min(255) as u8]);
     out.extend([0x07, if indicators == 7 { 1 } else { 2 }]);
     out.push(0x01);
-    out.extend(&pdu.bytes);
+    out.extend_from_slice(&pdu.bytes);
 }
 
 /// RFC 1071: continues a one's complement sum.

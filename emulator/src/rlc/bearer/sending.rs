@@ -51,7 +51,7 @@ pub(super) fn put_on_air(
         stage,
         direction,
         technology,
-        bytes: pdu.octets.as_slice().into(),
+        bytes: pdu.octets.clone(),
         epoch: pdu.epoch,
         lost,
         transmission: match pdu.kind {

@@ -7,7 +7,7 @@ mod sufi;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use amd::encode_amd;
+pub(crate) use amd::{encode_amd, write_amd};
 pub use rlist::RlistError;
 pub(crate) use rlist::{expand_rlist, push_burst, push_distance};
 
@@ -180,12 +180,11 @@ impl Format {
         matches!(self.sizing, Sizing::Fixed)
     }
 
-    /// What `octets` are on the air: with padding, where the size is fixed.
-    fn padded(self, mut octets: Vec<u8>) -> Vec<u8> {
+    /// Adds padding, where the size is fixed.
+    fn pad(self, octets: &mut Vec<u8>) {
         if self.is_fixed() {
             octets.resize(self.pdu_size, 0);
         }
-        octets
     }
 
     /// Octets of the largest AMD PDU after its header of two octets: "Length Indicators", data and padding.
@@ -201,24 +200,23 @@ impl Format {
 ///
 /// If the PDU cannot be written in this format, which is a mistake of whoever built it. A PDU that [`decode`] returned
 /// can be written in the same format.
-pub fn encode(pdu: &Pdu, format: Format) -> Vec<u8> {
-    match pdu {
+pub fn encode(pdu: &Pdu<'_>, format: Format) -> Vec<u8> {
+    let mut octets = match pdu {
         Pdu::Amd(amd) => encode_amd(amd, format),
-        Pdu::Status(status) => {
-            let octets = sufi::encode(status);
-            assert!(octets.len() <= format.pdu_size, "a STATUS PDU of {} octets", octets.len());
-            format.padded(octets)
-        }
-        Pdu::Reset(reset) => encode_reset(*reset, control::RESET, format),
-        Pdu::ResetAck(reset) => encode_reset(*reset, control::RESET_ACK, format),
-    }
+        Pdu::Status(status) => sufi::encode(status),
+        Pdu::Reset(reset) => encode_reset(*reset, control::RESET),
+        Pdu::ResetAck(reset) => encode_reset(*reset, control::RESET_ACK),
+    };
+    assert!(octets.len() <= format.pdu_size, "a PDU of {} octets", octets.len());
+    format.pad(&mut octets);
+    octets
 }
 
 /// §9.2.1.7: D/C = 0, PDU Type, RSN, R1 = 000, HFNI, PAD.
-fn encode_reset(reset: Reset, pdu_type: u8, format: Format) -> Vec<u8> {
+fn encode_reset(reset: Reset, pdu_type: u8) -> Vec<u8> {
     assert!(reset.hfni < 1 << 20, "HFNI has 20 bits");
     let word = u32::from(pdu_type) << 28 | u32::from(reset.rsn) << 27 | reset.hfni << 4;
-    format.padded(word.to_be_bytes().to_vec())
+    word.to_be_bytes().to_vec()
 }
 
 /// Whether it is an AMD PDU (D/C, §9.2.2.1), and no control PDU.
@@ -228,7 +226,7 @@ pub fn is_data(octets: &[u8]) -> bool {
 
 /// Reads a PDU. An AMD PDU must have the configured size, if that is fixed; others may be shorter. What stands in padding
 /// is disregarded (§9.2.2.10).
-pub fn decode(octets: &[u8], format: Format) -> Result<Pdu, DecodeError> {
+pub fn decode(octets: &[u8], format: Format) -> Result<Pdu<'_>, DecodeError> {
     let first = *octets.first().ok_or(DecodeError::Empty)?;
     if is_data(octets) {
         return amd::decode(octets, format).map(Pdu::Amd);

@@ -26,6 +26,8 @@ mod stats;
 mod tests;
 mod transmitter;
 
+use std::sync::Arc;
+
 use airwire::time::{Duration, Instant};
 use discard::wire;
 use hfn::Hfns;
@@ -33,6 +35,7 @@ use receiver::{Arrival, Receiver};
 pub use reporting::Incoming;
 pub use reset::ResetCause;
 use reset::{Expiry, ResetReceipt, Resetting};
+use smallvec::SmallVec;
 pub use stats::Stats;
 use transmitter::{Transmission, Transmitter};
 
@@ -80,6 +83,9 @@ pub struct SduId(
     pub u64,
 );
 
+/// The SDUs that a PDU carries octets of: seldom more than two.
+pub type Carried = SmallVec<[SduId; 2]>;
+
 /// What became of an SDU, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SduOutcome {
@@ -95,7 +101,7 @@ pub enum SduOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The PDU, of the configured size, or with a flexible one at most that.
-    pub octets: Vec<u8>,
+    pub octets: Arc<[u8]>,
     /// What it is.
     pub kind: PduKind,
     /// Grows with every reset and every wrap of the sequence number, and stays the same in a retransmission. So (epoch,
@@ -163,7 +169,7 @@ pub enum PduKind {
         /// The "Polling bit" is set.
         polls: bool,
         /// The SDUs of which it carries octets, except those that have their outcome.
-        sdus: Vec<SduId>,
+        sdus: Carried,
     },
     /// STATUS PDU.
     Status,
@@ -335,8 +341,8 @@ impl Entity {
         }
     }
 
-    fn control(&self, pdu: &Pdu, kind: PduKind) -> Outgoing {
-        Outgoing { octets: encode(pdu, self.sends), kind, epoch: self.epoch(self.transmitter.vt_s()) }
+    fn control(&self, pdu: &Pdu<'_>, kind: PduKind) -> Outgoing {
+        Outgoing { octets: encode(pdu, self.sends).into(), kind, epoch: self.epoch(self.transmitter.vt_s()) }
     }
 
     fn epoch(&self, sn: u64) -> u32 {

@@ -1,5 +1,6 @@
 //! What the PDUs of AM say (§9.2). How they write it in bits is the matter of [`codec`](super::codec).
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// "Sequence Number" of an AMD PDU (§9.2.2.3): 12 bits, so arithmetic is modulo 4096.
@@ -10,11 +11,11 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sn(u16);
 
-/// A PDU of AM.
+/// A PDU of AM. What was read borrows its data from the octets that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pdu {
+pub enum Pdu<'a> {
     /// AMD PDU (§9.2.1.4): data, perhaps with a piggybacked STATUS PDU.
-    Amd(Amd),
+    Amd(Amd<'a>),
     /// STATUS PDU (§9.2.1.5).
     Status(Status),
     /// RESET PDU (§9.2.1.7).
@@ -25,7 +26,7 @@ pub enum Pdu {
 
 /// AMD PDU: acknowledged mode data (§9.2.1.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Amd {
+pub struct Amd<'a> {
     /// "Sequence Number".
     pub sn: Sn,
     /// "Polling bit" (§9.2.2.4): requests a status report.
@@ -38,7 +39,7 @@ pub struct Amd {
     /// All octets of SDUs, without padding. One exception: with 15-bit indicators an SDU can end one octet short of
     /// the end of the PDU, and only the next PDU says so (`EndedOneShort`). Then `data` includes the octet that the
     /// Receiver has to ignore.
-    pub data: Vec<u8>,
+    pub data: Cow<'a, [u8]>,
     /// What follows `data`.
     pub rest: Rest,
 }
@@ -195,6 +196,25 @@ impl Sn {
     #[must_use]
     pub const fn previous(self) -> Self {
         self.plus(Self::MODULUS - 1)
+    }
+}
+
+impl Pdu<'_> {
+    /// The same with octets of its own, for whoever keeps it.
+    pub fn into_owned(self) -> Pdu<'static> {
+        match self {
+            Self::Amd(amd) => Pdu::Amd(amd.into_owned()),
+            Self::Status(status) => Pdu::Status(status),
+            Self::Reset(reset) => Pdu::Reset(reset),
+            Self::ResetAck(reset) => Pdu::ResetAck(reset),
+        }
+    }
+}
+
+impl Amd<'_> {
+    /// The same with octets of its own, for whoever keeps it.
+    pub fn into_owned(self) -> Amd<'static> {
+        Amd { data: Cow::Owned(self.data.into_owned()), ..self }
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Reassembler {
     delivery: Delivery,
     vr_r: Sn,
     /// The PDU VR(R) + i at index i. There is never one at index 0.
-    waiting: VecDeque<Option<Held>>,
+    waiting: VecDeque<Option<Held<'static>>>,
     /// How many of `waiting` are there.
     held: usize,
     unfinished: Unfinished,
@@ -80,8 +80,8 @@ enum Unfinished {
 
 /// A PDU beyond VR(R).
 #[derive(Clone, Debug)]
-struct Held {
-    amd: Amd,
+struct Held<'a> {
+    amd: Amd<'a>,
     /// The SDUs that were delivered out of sequence: bit i for the one that ends at the i-th of `boundaries`.
     delivered: u64,
 }
@@ -95,7 +95,7 @@ struct Boundary {
     ignored: usize,
 }
 
-impl Held {
+impl Held<'_> {
     fn boundaries(&self) -> impl DoubleEndedIterator<Item = Boundary> {
         boundaries(&self.amd)
     }
@@ -110,7 +110,7 @@ impl Held {
 }
 
 /// All ends of SDUs that a PDU tells, in order.
-fn boundaries(amd: &Amd) -> impl DoubleEndedIterator<Item = Boundary> {
+fn boundaries(amd: &Amd<'_>) -> impl DoubleEndedIterator<Item = Boundary> {
     let previous = match amd.previous {
         Previous::Unsaid => None,
         Previous::EndedExactly => Some(Boundary { offset: 0, ignored: 0 }),
@@ -181,11 +181,11 @@ impl Reassembler {
     }
 
     /// Takes a PDU inside the reception window, and hands the SDUs that it completes to `deliver`.
-    pub fn receive(&mut self, amd: Amd, mut deliver: impl FnMut(Vec<u8>)) -> Receipt {
+    pub fn receive(&mut self, amd: Amd<'_>, mut deliver: impl FnMut(Vec<u8>)) -> Receipt {
         let distance = usize::from(amd.sn.since(self.vr_r));
         if distance == 0 {
             // The usual case needs no place in `waiting`.
-            self.advance(Held { amd, delivered: 0 }, &mut deliver);
+            self.advance(&Held { amd, delivered: 0 }, &mut deliver);
             self.waiting.pop_front();
             self.catch_up(&mut deliver);
             return Receipt::New;
@@ -196,7 +196,7 @@ impl Reassembler {
         if self.waiting[distance].is_some() {
             return Receipt::Duplicate;
         }
-        self.waiting[distance] = Some(Held { amd, delivered: 0 });
+        self.waiting[distance] = Some(Held { amd: amd.into_owned(), delivered: 0 });
         self.held += 1;
         if self.delivery == Delivery::AsSoonAsComplete {
             self.deliver_around(distance, &mut deliver);
@@ -229,12 +229,12 @@ impl Reassembler {
         while let Some(Some(_)) = self.waiting.front() {
             let held = self.waiting.pop_front().flatten().expect("the loop saw it");
             self.held -= 1;
-            self.advance(held, deliver);
+            self.advance(&held, deliver);
         }
     }
 
     /// Takes the PDU with the number VR(R).
-    fn advance(&mut self, held: Held, deliver: &mut impl FnMut(Vec<u8>)) {
+    fn advance(&mut self, held: &Held<'_>, deliver: &mut impl FnMut(Vec<u8>)) {
         self.vr_r = self.vr_r.next();
         let skip = usize::from(std::mem::take(&mut self.skip));
         let mut from = 0;
@@ -262,10 +262,10 @@ impl Reassembler {
                 self.faults.too_long += 1;
                 self.unfinished = Unfinished::TooLong;
             }
-            Unfinished::Sdu(sdu) => sdu.extend(octets),
+            Unfinished::Sdu(sdu) => sdu.extend_from_slice(octets),
             Unfinished::Nothing | Unfinished::Ended => {
                 let mut sdu = Vec::with_capacity(1536.max(octets.len()));
-                sdu.extend(octets);
+                sdu.extend_from_slice(octets);
                 self.unfinished = Unfinished::Sdu(sdu);
             }
         }
@@ -302,7 +302,7 @@ impl Reassembler {
         }
     }
 
-    fn slot(&self, index: usize) -> Option<&Held> {
+    fn slot(&self, index: usize) -> Option<&Held<'static>> {
         self.waiting.get(index)?.as_ref()
     }
 
@@ -338,7 +338,7 @@ impl Reassembler {
                 let from = first.boundaries().next_back().map_or(0, |end| end.offset);
                 let mut sdu = first.amd.data[from..].to_vec();
                 for held in (start + 1..index).filter_map(|index| self.slot(index)) {
-                    sdu.extend(&held.amd.data);
+                    sdu.extend_from_slice(&held.amd.data);
                 }
                 sdu.extend(&held.amd.data[..end.offset]);
                 sdu

@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::codec::{Format, Sizing};
@@ -29,6 +30,8 @@ pub(crate) struct Segmenter<Id> {
     sent: usize,
     /// An SDU whose end the next PDU has to tell, since the one with its last octet had no room to.
     unsaid: Option<(Previous, Id)>,
+    /// What an earlier PDU was cut into.
+    worn: Option<Cut<Id>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ pub(crate) struct Sdu<Id> {
 /// An AMD PDU, and what it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut<Id> {
-    pub(crate) amd: Amd,
+    pub(crate) amd: Amd<'static>,
     /// The SDUs that it carries octets of, in order.
     pub(crate) carried: Vec<Carried<Id>>,
     /// The SDUs whose end it tells, in order. The (i + 1)-th "Length Indicator" is that of the SDU at index i; the
@@ -142,6 +145,23 @@ impl Fit {
 }
 
 impl<Id: Copy + PartialEq> Cut<Id> {
+    /// Empty, with space for a PDU with so many octets behind its header.
+    fn new(room: usize) -> Self {
+        let amd = Amd { data: Cow::Owned(Vec::with_capacity(room)), ..Amd::default() };
+        Self { amd, carried: Vec::with_capacity(2), ended: Vec::new(), spare: 0 }
+    }
+
+    /// Empty, with the space that it has.
+    fn emptied(self) -> Self {
+        let Self { amd: Amd { data, mut ends, .. }, mut carried, mut ended, .. } = self;
+        let mut data = data.into_owned();
+        data.clear();
+        ends.clear();
+        carried.clear();
+        ended.clear();
+        Self { amd: Amd { data: Cow::Owned(data), ends, ..Amd::default() }, carried, ended, spare: 0 }
+    }
+
     /// §11.6.2.2, if the SDU at `index` of `ended` is the last one to be discarded: with no new SDU in this AMD PDU,
     /// SN_MRW_LENGTH is the next number and NLENGTH = 0. Otherwise SN_MRW_LENGTH is this PDU, and NLENGTH counts the
     /// indicators up to that SDU's.
@@ -158,7 +178,7 @@ impl<Id: Copy + PartialEq> Cut<Id> {
 
 impl<Id: Copy + PartialEq> Segmenter<Id> {
     pub(crate) fn new(format: Format) -> Self {
-        Self { format, waiting: VecDeque::new(), sent: 0, unsaid: None }
+        Self { format, waiting: VecDeque::new(), sent: 0, unsaid: None, worn: None }
     }
 
     /// Takes an SDU from the upper layer.
@@ -214,12 +234,8 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         }
         let indicator = self.format.li_octets();
         let mut room = self.format.body();
-        let mut cut = Cut {
-            amd: Amd { sn, data: Vec::with_capacity(room), ..Amd::default() },
-            carried: Vec::with_capacity(2),
-            ended: Vec::new(),
-            spare: 0,
-        };
+        let mut cut = self.worn.take().map_or_else(|| Cut::new(room), Cut::emptied);
+        cut.amd.sn = sn;
         if let Some((previous, id)) = self.unsaid.take() {
             cut.amd.previous = previous;
             cut.ended.push(id);
@@ -247,7 +263,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
                 Fit::GoesOn(taken) => (taken, false),
                 _ => (rest.len(), true),
             };
-            cut.amd.data.extend(&rest[..taken]);
+            cut.amd.data.to_mut().extend_from_slice(&rest[..taken]);
             cut.carried.push(Carried { id, first: self.sent == 0, last });
             self.sent += taken;
             if last {
@@ -263,7 +279,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
                     continue;
                 }
                 Fit::EndsOneShort => {
-                    cut.amd.data.push(0);
+                    cut.amd.data.to_mut().push(0);
                     self.unsaid = Some((Previous::EndedOneShort, id));
                 }
                 Fit::EndsByHe => {
@@ -275,6 +291,11 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
             break;
         }
         Some(cut)
+    }
+
+    /// Takes back what nobody looks at any more: the next PDU is cut into the same memory.
+    pub(crate) fn reuse(&mut self, cut: Cut<Id>) {
+        self.worn = Some(cut);
     }
 
     /// Takes back an SDU of which nothing was sent. `None`: there is none with that name.

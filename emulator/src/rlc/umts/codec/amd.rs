@@ -1,5 +1,7 @@
 //! AMD PDUs (§9.2.1.4) with their "Length Indicators" (§9.2.2.8).
 
+use std::borrow::Cow;
+
 use super::{DecodeError, Format, IndicatorSize, control, sufi};
 use crate::rlc::umts::pdu::{Amd, Previous, Rest, Sn};
 
@@ -66,8 +68,15 @@ impl Indicators {
     }
 }
 
-/// [`encode`](super::encode) for an AMD PDU, which panics in the same cases.
-pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
+/// [`encode`](super::encode) for an AMD PDU.
+pub(crate) fn encode_amd(amd: &Amd<'_>, format: Format) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(format.pdu_size);
+    write_amd(amd, format, &mut octets);
+    octets
+}
+
+/// The same into memory that there is, which is empty. It panics as [`encode`](super::encode) does.
+pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
     let indicators = Indicators::of(format);
     let previous = indicators.previous(amd.previous);
     let rest = indicators.rest(&amd.rest);
@@ -77,7 +86,6 @@ pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
         "no 7-bit indicator says that an SDU ended one octet short"
     );
 
-    let mut octets = Vec::with_capacity(2 + count * indicators.octets + amd.data.len());
     let he = match amd.rest {
         Rest::SduEnd => {
             assert!(count == 0 && format.he_special, "HE = 10 leaves no place for length indicators");
@@ -98,7 +106,7 @@ pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
             _ => octets.extend(group.to_be_bytes()),
         }
     }
-    octets.extend(&amd.data);
+    octets.extend_from_slice(&amd.data);
 
     let room = format.pdu_size.checked_sub(octets.len());
     match (&amd.rest, room) {
@@ -114,7 +122,7 @@ pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
             octets.extend(status);
         }
     }
-    format.padded(octets)
+    format.pad(octets);
 }
 
 fn last_end(ends: &[u16]) -> usize {
@@ -127,7 +135,7 @@ fn ignores_an_octet(indicators: Indicators, ends: &[u16], room: usize) -> bool {
     indicators.octets == 2 && ends.last().is_some_and(|end| usize::from(*end) + 1 == room)
 }
 
-pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd, DecodeError> {
+pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd<'_>, DecodeError> {
     let has_size =
         if format.is_fixed() { octets.len() == format.pdu_size } else { octets.len() <= format.pdu_size };
     if !has_size {
@@ -138,10 +146,10 @@ pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd, DecodeError> 
     let word = u16::from_be_bytes(*header);
     let mut amd = Amd { sn: Sn::new(word >> 3 & 0xfff), poll: word & 4 != 0, ..Amd::default() };
     match word & 3 {
-        he::DATA => amd.data.extend(body),
+        he::DATA => amd.data = Cow::Borrowed(body),
         he::INDICATOR => with_indicators(&mut amd, body, Indicators::of(format))?,
         he::SDU_END if format.he_special => {
-            amd.data.extend(body);
+            amd.data = Cow::Borrowed(body);
             amd.rest = Rest::SduEnd;
         }
         he::SDU_END => return Err(DecodeError::HeNotConfigured),
@@ -151,7 +159,11 @@ pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd, DecodeError> 
 }
 
 /// HE = 01: groups of "Length Indicator" and E, then data.
-fn with_indicators(amd: &mut Amd, mut body: &[u8], indicators: Indicators) -> Result<(), DecodeError> {
+fn with_indicators<'a>(
+    amd: &mut Amd<'a>,
+    mut body: &'a [u8],
+    indicators: Indicators,
+) -> Result<(), DecodeError> {
     let mut rest = None;
     let mut first = true;
     loop {
@@ -188,7 +200,7 @@ fn with_indicators(amd: &mut Amd, mut body: &[u8], indicators: Indicators) -> Re
     }
 
     let ended = last_end(&amd.ends);
-    let Some((data, after)) = body.split_at_checked(ended) else {
+    let Some((mut data, after)) = body.split_at_checked(ended) else {
         return Err(DecodeError::LiBeyondPdu { li: ended as u16, room: body.len() });
     };
     match rest {
@@ -202,14 +214,11 @@ fn with_indicators(amd: &mut Amd, mut body: &[u8], indicators: Indicators) -> Re
                 control::STATUS => amd.rest = Rest::Piggybacked(sufi::decode(after)?),
                 other => return Err(DecodeError::PiggybackedType(other)),
             }
-            amd.data.extend(data);
         }
-        Some(_) => {
-            amd.rest = Rest::Padding;
-            amd.data.extend(data);
-        }
-        None if ignores_an_octet(indicators, &amd.ends, body.len()) => amd.data.extend(data),
-        None => amd.data.extend(body),
+        Some(_) => amd.rest = Rest::Padding,
+        None if ignores_an_octet(indicators, &amd.ends, body.len()) => {}
+        None => data = body,
     }
+    amd.data = Cow::Borrowed(data);
     Ok(())
 }

@@ -78,7 +78,7 @@ impl Receiver {
     }
 
     /// §11.3.3: reception of an AMD PDU.
-    pub(super) fn handle_amd(&mut self, now: Instant, amd: Amd) -> Arrival {
+    pub(super) fn handle_amd(&mut self, now: Instant, amd: Amd<'_>) -> Arrival {
         let poll = amd.poll;
         let arrival = self.accept(now, amd);
         // §11.5.2, trigger 1; also if the PDU is discarded (§11.3.4.2, §11.3.4.8).
@@ -100,7 +100,7 @@ impl Receiver {
         }
     }
 
-    fn accept(&mut self, now: Instant, amd: Amd) -> Arrival {
+    fn accept(&mut self, now: Instant, amd: Amd<'_>) -> Arrival {
         // §11.3.4.2: outside the interval VR(R) ≤ SN < VR(MR), where VR(MR) = VR(R) + Configured_Rx_Window_Size.
         let sn = self.place(amd.sn);
         if sn < self.vr_r {

@@ -42,7 +42,7 @@ fn at(millis: u64) -> Instant {
 struct Seen {
     at: Instant,
     from: usize,
-    pdu: Pdu,
+    pdu: Pdu<'static>,
     kind: PduKind,
     epoch: u32,
     lost: bool,
@@ -201,19 +201,20 @@ impl Pair {
             assert!(wanted == 0 || !pdus.is_empty() || gave_up);
             for outgoing in pdus {
                 let format = self.formats[from];
-                let pdu = decode(&outgoing.octets, format).expect("an entity sends what can be read");
+                let pdu =
+                    decode(&outgoing.octets, format).expect("an entity sends what can be read").into_owned();
                 match format.sizing {
                     Sizing::Fixed => assert_eq!(outgoing.octets.len(), format.pdu_size),
                     Sizing::Flexible(_) => {
                         assert!(outgoing.octets.len() <= format.pdu_size);
-                        assert_eq!(encode(&pdu, format), outgoing.octets, "there is padding");
+                        assert_eq!(encode(&pdu, format), *outgoing.octets, "there is padding");
                     }
                 }
                 let mut seen =
                     Seen { at: now, from, pdu, kind: outgoing.kind, epoch: outgoing.epoch, lost: false };
                 seen.lost = (self.lose)(&seen);
                 if !seen.lost {
-                    self.air.push_back((now + TTI + DELAY, 1 - from, outgoing.octets));
+                    self.air.push_back((now + TTI + DELAY, 1 - from, outgoing.octets.to_vec()));
                 }
                 self.log.push(seen);
             }
@@ -308,7 +309,7 @@ impl Pair {
     }
 
     /// Hands `pdu` to an end as if the other had sent it.
-    fn inject(&mut self, to: usize, pdu: &Pdu) {
+    fn inject(&mut self, to: usize, pdu: &Pdu<'_>) {
         let octets = encode(pdu, self.formats[1 - to]);
         self.ends[to].handle_pdu(self.now, &octets);
         self.collect();
@@ -320,7 +321,8 @@ impl Pair {
 
     /// An AMD PDU with exactly one SDU.
     fn inject_data(&mut self, to: usize, sn: u16, poll: bool) {
-        let amd = Amd { sn: Sn::new(sn), poll, ends: vec![39], data: vec![sn as u8; 39], ..Amd::default() };
+        let amd =
+            Amd { sn: Sn::new(sn), poll, ends: vec![39], data: vec![sn as u8; 39].into(), ..Amd::default() };
         self.inject(to, &Pdu::Amd(amd));
     }
 }

@@ -5,6 +5,7 @@ mod acknowledgement;
 mod giving_up;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use airwire::time::Instant;
 
@@ -12,8 +13,8 @@ use super::discard::{Discarding, End, Target, wire};
 use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
-use super::{Activity, SduId, SduOutcome};
-use crate::rlc::umts::codec::{Format, encode_amd};
+use super::{Activity, Carried, SduId, SduOutcome};
+use crate::rlc::umts::codec::{Format, write_amd};
 use crate::rlc::umts::config::{Discard, SenderConfig};
 use crate::rlc::umts::pdu::{Amd, Rest, Status};
 use crate::rlc::umts::segmentation::Segmenter;
@@ -49,6 +50,8 @@ pub(super) struct Transmitter {
     window: Window,
     /// LOCAL_SUSPEND (§9.3.3.4): the first SN that is not sent.
     suspended: Option<u64>,
+    /// Where a PDU is written before it gets memory of its own.
+    desk: Vec<u8>,
 }
 
 /// Whether VT(S) has reached VT(MS) while new data wait.
@@ -64,7 +67,7 @@ enum Window {
 struct Sent {
     /// As it was sent, but without P and without a piggybacked STATUS PDU. §11.3.2.1: a retransmission has the same
     /// "Sequence Number"; Choice: and padding where a STATUS PDU was.
-    octets: Box<[u8]>,
+    octets: Arc<[u8]>,
     state: State,
     /// VT(DAT), §9.4 c: how often it was scheduled for transmission.
     vt_dat: u32,
@@ -105,12 +108,12 @@ enum Fate {
 
 /// An AMD PDU to transmit.
 pub(super) struct Transmission {
-    pub(super) octets: Vec<u8>,
+    pub(super) octets: Arc<[u8]>,
     pub(super) sn: u64,
     /// VT(DAT).
     pub(super) number: u32,
     pub(super) polls: bool,
-    pub(super) sdus: Vec<SduId>,
+    pub(super) sdus: Carried,
 }
 
 impl Transmitter {
@@ -134,6 +137,7 @@ impl Transmitter {
             unbegun_octets: 0,
             window: Window::Open,
             suspended: config.suspend.map(u64::from),
+            desk: Vec::with_capacity(format.pdu_size),
             config,
         }
     }
@@ -368,7 +372,7 @@ impl Transmitter {
         let polls = self.polling.goes(starts, self.vt_s);
         let pdu = self.sent(sn);
         pdu.last_sent = now;
-        let (octets, number, carries) = (pdu.octets.to_vec(), pdu.vt_dat, pdu.carries);
+        let (octets, number, carries) = (pdu.octets.clone(), pdu.vt_dat, pdu.carries);
         self.transmission(octets, sn, number, polls, carries, stats)
     }
 
@@ -381,7 +385,7 @@ impl Transmitter {
         stats: &mut Stats,
     ) -> Option<Transmission> {
         let sn = self.vt_s;
-        let cut = self.segmenter.cut(wire(sn))?;
+        let mut cut = self.segmenter.cut(wire(sn))?;
         let mut trigger = self.polling.pdu_counts();
         trigger |= self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws);
         // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented, or it is the last one before a
@@ -410,16 +414,18 @@ impl Transmitter {
             sdu.end = Some(End { said_in: sn, target, sdu: *place });
         }
         let carries = cut.carried.first().zip(cut.carried.last()).map(|(first, last)| (first.id, last.id));
-        let plain = encode_amd(&cut.amd, self.format);
+        let plain = self.write(&cut.amd);
         let octets = match piggyback.take_if(|status| status.octets() <= cut.spare) {
             Some(status) => {
                 stats.piggybacked += 1;
-                encode_amd(&Amd { rest: Rest::Piggybacked(status), ..cut.amd }, self.format)
+                cut.amd.rest = Rest::Piggybacked(status);
+                self.write(&cut.amd)
             }
             None => plain.clone(),
         };
+        self.segmenter.reuse(cut);
         self.pdus.push_back(Sent {
-            octets: plain.into_boxed_slice(),
+            octets: plain,
             state: State::Unacknowledged,
             vt_dat: 1,
             last_sent: now,
@@ -435,9 +441,15 @@ impl Transmitter {
         Some(self.transmission(octets, sn, 1, polls, carries, stats))
     }
 
+    fn write(&mut self, amd: &Amd<'_>) -> Arc<[u8]> {
+        self.desk.clear();
+        write_amd(amd, self.format, &mut self.desk);
+        self.desk.as_slice().into()
+    }
+
     fn transmission(
         &mut self,
-        mut octets: Vec<u8>,
+        mut octets: Arc<[u8]>,
         sn: u64,
         number: u32,
         polls: bool,
@@ -445,11 +457,11 @@ impl Transmitter {
         stats: &mut Stats,
     ) -> Transmission {
         if polls {
-            octets[1] |= P;
+            Arc::make_mut(&mut octets)[1] |= P;
             stats.polls += 1;
         }
         // SDUs that have their outcome (after an MRW) are not named.
-        let sdus = carries.map_or_else(Vec::new, |(first, last)| {
+        let sdus = carries.map_or_else(Carried::new, |(first, last)| {
             (first..=last).filter_map(|place| self.sdu(place).map(|sdu| sdu.id)).collect()
         });
         Transmission { octets, sn, number, polls, sdus }

@@ -2,6 +2,7 @@
 //! §11.6). What stands between them, HARQ and re-ordering, loses whole blocks.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use super::cqi::Cqi;
 use super::framing::Framing;
@@ -155,7 +156,7 @@ impl Reassembler {
     ///
     /// Choice: parts are of one PDU if the numbers of their blocks follow each other, without the modulus of TSN: after 63
     /// blocks that are all lost, a mobile would take halves of two PDUs for one.
-    pub(super) fn receive(&mut self, number: u64, content: Content, delivered: &mut Vec<Vec<u8>>) {
+    pub(super) fn receive(&mut self, number: u64, content: Content, delivered: &mut Vec<Arc<[u8]>>) {
         let mut parts: VecDeque<Vec<u8>> = content.parts.into();
         let mut stored = self.stored.take();
         if let Some(Stored { next, .. }) = stored
@@ -174,7 +175,7 @@ impl Reassembler {
                     self.stored = Some(Stored { octets, next: number + 1 });
                     return;
                 }
-                Some(octets) => delivered.push(octets),
+                Some(octets) => delivered.push(octets.into()),
                 // Its beginning was lost.
                 None => self.incomplete += 1,
             }
@@ -184,7 +185,7 @@ impl Reassembler {
         {
             self.stored = Some(Stored { octets, next: number + 1 });
         }
-        delivered.extend(parts);
+        delivered.extend(parts.into_iter().map(Arc::from));
     }
 
     /// What is stored goes on no more.

@@ -1,6 +1,7 @@
 //! One mobile's share, driven by hand: what its blocks carry, how many are lost, and in which order they come out.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -19,7 +20,7 @@ fn link(config: &HsdpaConfig, seed: u64) -> Link {
 fn pdu(number: u32) -> Outgoing {
     let mut octets = vec![0; OCTETS];
     octets[..4].copy_from_slice(&number.to_be_bytes());
-    Outgoing { octets, kind: PduKind::Status, epoch: 0 }
+    Outgoing { octets: octets.into(), kind: PduKind::Status, epoch: 0 }
 }
 
 /// What a link that always has something to send does in so many TTIs: the numbers of the PDUs that go on at the mobile.
@@ -27,7 +28,7 @@ fn saturate(link: &mut Link, ttis: u64) -> Vec<u32> {
     let next = Cell::new(0);
     let mut landed = Vec::new();
     let mut numbers = |flight: Flight| {
-        let first = |block: &Vec<u8>| u32::from_be_bytes(*block.first_chunk().unwrap());
+        let first = |block: &Arc<[u8]>| u32::from_be_bytes(*block.first_chunk().unwrap());
         landed.extend(flight.blocks.iter().map(first));
     };
     for tti in 0..ttis {

@@ -15,16 +15,16 @@ fn sn(value: u16) -> Sn {
     Sn::new(value)
 }
 
-fn data(at: u16, octets: &[u8]) -> Amd {
-    Amd { sn: sn(at), data: octets.to_vec(), ..Amd::default() }
+fn data(at: u16, octets: &[u8]) -> Amd<'static> {
+    Amd { sn: sn(at), data: octets.to_vec().into(), ..Amd::default() }
 }
 
-fn ending(at: u16, octets: &[u8], ends: &[u16]) -> Amd {
+fn ending(at: u16, octets: &[u8], ends: &[u16]) -> Amd<'static> {
     Amd { ends: ends.to_vec(), ..data(at, octets) }
 }
 
 /// A PDU that only says that the SDU before it filled its PDU.
-fn li_0(at: u16) -> Amd {
+fn li_0(at: u16) -> Amd<'static> {
     Amd { previous: Previous::EndedExactly, rest: Rest::Padding, ..data(at, &[]) }
 }
 
@@ -36,7 +36,7 @@ impl Receiver {
         Self(Reassembler::new(delivery), Vec::new())
     }
 
-    fn gets(&mut self, amd: Amd) -> Receipt {
+    fn gets(&mut self, amd: Amd<'_>) -> Receipt {
         self.0.receive(amd, |sdu| self.1.push(sdu))
     }
 

@@ -212,7 +212,7 @@ fn after_a_discard_the_next_pdu_begins_with_the_next_sdu() {
     assert_eq!(discarded, [0, 1]);
     assert_eq!((segmenter.octets(), segmenter.partial()), (20, None));
     let cut = segmenter.cut(Sn::new(1)).unwrap();
-    assert_eq!((cut.carried, cut.amd.data), (vec![part(2, true, true)], sdu(2, 20)));
+    assert_eq!((cut.carried, cut.amd.data), (vec![part(2, true, true)], sdu(2, 20).into()));
 }
 
 #[test]
@@ -268,9 +268,9 @@ fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
 }
 
 /// Encodes and decodes the PDUs, and reassembles them.
-fn on_air(cut: &Cut<usize>, format: Format) -> Amd {
+fn on_air(cut: &Cut<usize>, format: Format) -> Amd<'static> {
     match decode(&encode_amd(&cut.amd, format), format) {
-        Ok(Pdu::Amd(amd)) => amd,
+        Ok(Pdu::Amd(amd)) => amd.into_owned(),
         other => panic!("{cut:?} became {other:?}"),
     }
 }

@@ -27,7 +27,7 @@ impl Ciphering {
         let mut pdus = self.0.pull(now, Room::Pdus(blocks), OneLess::Fits);
         for pdu in &mut pdus {
             if let PduKind::Data { sn, hfn, .. } = pdu.kind {
-                cipher(&mut pdu.octets, hfn, sn);
+                cipher(Arc::make_mut(&mut pdu.octets), hfn, sn);
             }
         }
         pdus
@@ -90,7 +90,7 @@ impl Link {
             self.ends[from].0.handle_deadline(self.now);
             for pdu in self.ends[from].pull(self.now, self.blocks) {
                 if !lost(from, &pdu) {
-                    self.air.push_back((end + DELAY, 1 - from, pdu.octets));
+                    self.air.push_back((end + DELAY, 1 - from, pdu.octets.to_vec()));
                 }
             }
         }

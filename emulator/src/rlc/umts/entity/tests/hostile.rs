@@ -12,7 +12,7 @@ enum Step {
     Submit { octets: usize },
     Wait { millis: u64 },
     Pull { blocks: usize },
-    Hear { pdu: Pdu, near: Near },
+    Hear { pdu: Pdu<'static>, near: Near },
 }
 
 /// What the sequence numbers of a PDU are relative to. So most of them are inside a window.
@@ -62,7 +62,7 @@ fn statuses() -> impl Strategy<Value = Status> {
         .prop_filter("it has to fit", |status| status.octets() <= FORMAT.pdu_size)
 }
 
-fn amds() -> impl Strategy<Value = Amd> {
+fn amds() -> impl Strategy<Value = Amd<'static>> {
     let ends = prop::collection::btree_set(1_u16..30, 0..4);
     let piggybacked = prop::option::of(statuses());
     (sns(), any::<(bool, bool)>(), ends, piggybacked).prop_map(|(sn, (poll, previous), ends, status)| {
@@ -76,11 +76,11 @@ fn amds() -> impl Strategy<Value = Amd> {
             _ if poll => (last, Rest::Padding),
             _ => (room, Rest::Nothing),
         };
-        Amd { sn, poll, previous, ends, data: vec![7; octets], rest }
+        Amd { sn, poll, previous, ends, data: vec![7; octets].into(), rest }
     })
 }
 
-fn pdus() -> impl Strategy<Value = Pdu> {
+fn pdus() -> impl Strategy<Value = Pdu<'static>> {
     let reset = (any::<bool>(), 0_u32..1 << 20).prop_map(|(rsn, hfni)| Reset { rsn, hfni });
     prop_oneof![
         8 => statuses().prop_map(Pdu::Status),
@@ -101,7 +101,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-fn shift(pdu: &mut Pdu, by: u16) {
+fn shift(pdu: &mut Pdu<'_>, by: u16) {
     let shift_all = |Status(sufis): &mut Status| {
         for sufi in sufis {
             let sns: &mut [Sn] = match sufi {

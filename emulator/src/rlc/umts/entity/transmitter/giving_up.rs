@@ -1,5 +1,7 @@
 //! When the Sender gives up SDUs: MaxDAT (§11.3.3a), Timer_Discard (§11.3.4.3) and RESET (§11.4.3).
 
+use std::sync::Arc;
+
 use airwire::time::Instant;
 
 use super::{Activity, End, Fate, Sdu, Sent, State, Stats, Target, Transmitter, Window, widest};
@@ -35,7 +37,7 @@ impl Transmitter {
             self.segmenter.discard_through(last);
             let said_in = self.vt_s;
             self.pdus.push_back(Sent {
-                octets: Box::default(),
+                octets: Arc::default(),
                 state: State::Discarded,
                 vt_dat: 0,
                 last_sent: Instant::ZERO,

@@ -100,7 +100,7 @@ fn halves_of_two_pdus_are_none_though_their_tsns_follow_each_other() {
     let mut delivered = Vec::new();
     reassembler.receive(5, content(Si::LastGoesOn, &[b"half"]), &mut delivered);
     reassembler.receive(70, content(Si::FirstContinues, &[b"of another", b"whole"]), &mut delivered);
-    assert_eq!(delivered, [b"whole".to_vec()]);
+    assert_eq!(delivered, [Arc::from(*b"whole")]);
     assert_eq!(reassembler.incomplete, 2);
 }
 
