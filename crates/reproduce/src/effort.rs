@@ -15,40 +15,47 @@ pub struct Effort {
     /// Runs of every point, with the seeds 1, 2 and so on, so that all that is compared has the same seeds.
     pub seeds: u32,
     made: Made,
-    told: Told,
+    watcher: Arc<dyn Watcher>,
 }
 
-/// Is called after each run, on whatever core made it.
-#[derive(Clone)]
-pub struct Told(Arc<dyn Fn() + Send + Sync>);
+/// Is told how a figure comes on, on whatever core makes it.
+pub trait Watcher: std::fmt::Debug + Send + Sync {
+    /// One more run is made.
+    fn ran(&self);
 
-impl Told {
-    /// Calls this.
-    pub fn new(tell: impl Fn() + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
+    /// About so many are still to come. Only a figure that searches says so: of the others the first seed tells.
+    fn expects(&self, runs: u64);
 }
 
-impl std::fmt::Debug for Told {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Told").finish_non_exhaustive()
-    }
+/// Nobody watches.
+#[derive(Debug)]
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn ran(&self) {}
+
+    fn expects(&self, _: u64) {}
 }
 
 impl Effort {
     /// So many seeds, nothing made before, and nobody who watches.
     pub fn new(seeds: u32) -> Self {
-        Self::watched(seeds, Told::new(|| ()))
+        Self::watched(seeds, Arc::new(Nobody))
     }
 
     /// So many seeds, and nothing made before.
-    pub fn watched(seeds: u32, told: Told) -> Self {
-        Self { seeds, made: Made::default(), told }
+    pub fn watched(seeds: u32, watcher: Arc<dyn Watcher>) -> Self {
+        Self { seeds, made: Made::default(), watcher }
+    }
+
+    /// For a figure that searches: about so many runs are still to come.
+    pub(crate) fn expects(&self, runs: u64) {
+        self.watcher.expects(runs);
     }
 
     /// At most so many seeds, for a part of a figure whose runs are long. It makes them itself.
     pub(crate) fn at_most(&self, seeds: u32) -> Self {
-        Self::watched(self.seeds.min(seeds), self.told.clone())
+        Self::watched(self.seeds.min(seeds), Arc::clone(&self.watcher))
     }
 
     /// The same with more seeds. A figure that is run again makes only those that it has not made before.
@@ -105,7 +112,7 @@ impl Effort {
             .into_par_iter()
             .map(|(point, seed)| {
                 let measured = job(&points[point], seed)?;
-                (self.told.0)();
+                self.watcher.ran();
                 Ok((point, measured))
             })
             .collect::<Result<_, WorldError>>()?;

@@ -23,7 +23,7 @@ mod ranking;
 
 use airtcp_sim::world::WorldError;
 pub use choices::{By, Shared};
-pub use effort::{Effort, Told};
+pub use effort::{Effort, Watcher};
 pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub(crate) use finding::{cell, mean};
 pub use judge::Judged;
@@ -103,6 +103,20 @@ pub fn figures() -> Vec<Figure> {
 }
 
 impl Figure {
+    /// Runs the first seed of it, to see how long it takes. Of the ranking that is a sample: its search makes as many runs
+    /// with one seed as with twenty.
+    pub fn look(&self, effort: &Effort) -> Result<(), WorldError> {
+        match self.paper {
+            Paper::Every => ranking::sample(effort),
+            _ => (self.run)(effort).map(drop),
+        }
+    }
+
+    /// How many runs it makes with so many seeds, about, if it searches. `None`: each seed makes as many as the first.
+    pub fn forecast(&self, seeds: u32) -> Option<u64> {
+        (self.paper == Paper::Every).then(|| ranking::forecast(seeds))
+    }
+
     /// Runs it with the seeds of `effort`, and again with twice as many for as long as a claim that counts is undecided,
     /// until the next time would take more than `most`. `looked` is told, after each time, how many seeds there were and
     /// how many claims are undecided. Returns the last finding and its seeds.

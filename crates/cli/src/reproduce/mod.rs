@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Effort, Figure, Finding, Paper, Shared, figures, listed};
+use airtcp_reproduce::{Effort, Figure, Finding, Paper, Shared, Watcher, figures, listed};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -85,9 +85,9 @@ struct Made {
 /// A figure that is to be run.
 struct Begun {
     figure: Figure,
-    /// Its first seed is made, if it has been looked at.
+    /// What of it was made when it was looked at.
     effort: Effort,
-    cost: Option<Cost>,
+    cost: Cost,
 }
 
 enum Step {
@@ -154,15 +154,10 @@ impl Reproduce {
                 steps.push(Step::Kept(made));
                 continue;
             }
-            let effort = Effort::watched(1, progress.told());
-            let cost = if figure.paper == Paper::Every {
-                // Its search makes as many runs with one seed.
-                None
-            } else {
-                progress.look(format!("[{}/{all}] {}", index + 1, figure.id));
-                (figure.run)(&effort).with_context(|| format!("{} could not be run", figure.id))?;
-                Some(progress.cost())
-            };
+            let effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>);
+            progress.look(format!("[{}/{all}] {}", index + 1, figure.id));
+            figure.look(&effort).with_context(|| format!("{} could not be run", figure.id))?;
+            let cost = progress.cost(self.seeds, figure.forecast(self.seeds));
             steps.push(Step::ToDo(Begun { figure, effort, cost }));
         }
         progress.clear();
@@ -170,21 +165,18 @@ impl Reproduce {
             Step::Kept(_) => None,
             Step::ToDo(begun) => Some(begun),
         });
-        let costs: Vec<Cost> = to_do.clone().filter_map(|begun| begun.cost).collect();
-        let takes = progress.begin(&costs, self.seeds);
+        let costs: Vec<Cost> = to_do.clone().map(|begun| begun.cost).collect();
+        let takes = progress.begin(&costs);
         if !self.quiet && to_do.clone().count() < all {
             say::aside(format_args!("{} of {all} figures are kept from before", all - to_do.clone().count()));
         }
         if !self.quiet && costs.len() > 1 {
             say::aside(format_args!(
-                "{} figures with {} seeds take {} here, and longer where claims stay undecided",
+                "{} figures with {} seeds take about {} here, and longer where claims stay undecided",
                 costs.len(),
                 self.seeds,
                 in_words(takes)
             ));
-            if to_do.clone().any(|begun| begun.cost.is_none()) {
-                say::aside("the ranking comes on top: it searches, and takes about as long as all of them");
-            }
         }
         Ok(steps)
     }
@@ -210,7 +202,7 @@ impl Reproduce {
         let (finding, seeds) = figure
             .decide(effort.with(self.seeds), self.most_seeds, looked)
             .with_context(|| format!("{} could not be run", figure.id))?;
-        progress.done(seeds - 1);
+        progress.done();
         Ok(Made { figure, seeds, finding })
     }
 

@@ -45,17 +45,63 @@ const FRESH: u64 = 2000;
 /// A part that gains more than this is useful; less may be chance.
 const USEFUL: f64 = 0.03;
 
+/// The search has come to an end after about so many steps,
+const USUAL_STEPS: usize = 5;
+/// and has tried so many times the recipes that it began with.
+const TRIED: usize = 6;
+
+/// How many runs the ranking makes, about: nobody knows where a search ends.
+pub(super) fn forecast(seeds: u32) -> u64 {
+    runs(for_search(seeds), TRIED * beginning().len()) + after_search(seeds)
+}
+
+/// One recipe at all places.
+pub(super) fn sample(effort: &Effort) -> Result<(), WorldError> {
+    evaluate(&effort.at_most(1), 0, &["newreno".to_owned()]).map(drop)
+}
+
+fn for_search(seeds: u32) -> u32 {
+    (seeds / SEARCH).max(2).min(seeds)
+}
+
+fn for_semifinal(seeds: u32) -> u32 {
+    (seeds / SEMIFINAL).max(2).min(seeds)
+}
+
+/// Of so many recipes: alone and beside a NewReno at each place.
+fn runs(seeds: u32, recipes: usize) -> u64 {
+    u64::from(seeds) * (2 * PLACES.len() * recipes) as u64
+}
+
+/// The most that the semifinal and the final make.
+fn after_search(seeds: u32) -> u64 {
+    let named = named().len();
+    runs(for_semifinal(seeds), SEMIFINALISTS + named)
+        + runs(seeds, FINALISTS + named + proposals_today().len())
+}
+
+/// What the search begins with.
+fn beginning() -> BTreeSet<String> {
+    singles().into_iter().chain(proposals().into_iter().map(str::to_owned)).collect()
+}
+
+/// What the final has in any case.
+fn named() -> Vec<String> {
+    KNOWN.into_iter().chain(proposals()).chain(CEILING).map(str::to_owned).collect()
+}
+
 fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
-    let search = effort.at_most((effort.seeds / SEARCH).max(2));
+    let search = effort.at_most(for_search(effort.seeds));
+    let after = after_search(effort.seeds);
     let mut seen = BTreeMap::new();
-    let first = singles().into_iter().chain(proposals().into_iter().map(str::to_owned));
-    look(&search, first.collect(), &mut seen)?;
+    look(&search, beginning(), &mut seen)?;
     let useful = useful(&seen);
     let (parts, idle) = tables::of_parts(&seen, search.seeds);
-    let steps = climb(&search, &useful, &mut seen)?;
+    let steps = climb(&search, &useful, &mut seen, after)?;
 
-    let named: Vec<String> = KNOWN.into_iter().chain(proposals()).chain(CEILING).map(str::to_owned).collect();
-    let again = effort.at_most((effort.seeds / SEMIFINAL).max(2));
+    effort.expects(after);
+    let named = named();
+    let again = effort.at_most(for_semifinal(effort.seeds));
     let semifinal: BTreeSet<_> = best(&seen, SEMIFINALISTS).into_iter().chain(named.clone()).collect();
     let semifinal = run(&again, OTHER, semifinal)?;
     let chosen = best(&semifinal, FINALISTS).into_iter();
@@ -106,8 +152,13 @@ fn useful(seen: &BTreeMap<String, Scores>) -> Vec<&'static str> {
     parts().filter(helps).collect()
 }
 
-/// Changes one part of the best at each step, until that makes none better.
-fn climb(effort: &Effort, useful: &[&str], seen: &mut BTreeMap<String, Scores>) -> Result<Table, WorldError> {
+/// Changes one part of the best at each step, until that makes none better. `after`: runs that come after the search.
+fn climb(
+    effort: &Effort,
+    useful: &[&str],
+    seen: &mut BTreeMap<String, Scores>,
+    after: u64,
+) -> Result<Table, WorldError> {
     let mut steps = Table::new(
         "The search, step by step, with profile `default`:",
         &["step", "recipes tried", "the best so far", "what it lacks"],
@@ -115,7 +166,11 @@ fn climb(effort: &Effort, useful: &[&str], seen: &mut BTreeMap<String, Scores>) 
     let mut beam = best(seen, BEAM);
     steps.row(step(0, seen, &beam));
     for number in 1..=STEPS {
-        let next = beam.iter().flat_map(|recipe| neighbours(recipe, useful)).collect();
+        let next: BTreeSet<_> = beam.iter().flat_map(|recipe| neighbours(recipe, useful)).collect();
+        let new = next.iter().filter(|name| !seen.contains_key(*name)).count();
+        // Each further step as many as this one.
+        let steps_left = USUAL_STEPS.saturating_sub(number) + 1;
+        effort.expects(runs(effort.seeds, new * steps_left) + after);
         look(effort, next, seen)?;
         let better = best(seen, BEAM);
         if better == beam {

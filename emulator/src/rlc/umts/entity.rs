@@ -83,8 +83,8 @@ pub struct SduId(
     pub u64,
 );
 
-/// The SDUs that a PDU carries octets of: seldom more than two.
-pub type Carried = SmallVec<[SduId; 2]>;
+/// Names of SDUs, seldom more than two.
+pub type SduIds = SmallVec<[SduId; 2]>;
 
 /// What became of an SDU, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ pub enum PduKind {
         /// The "Polling bit" is set.
         polls: bool,
         /// The SDUs of which it carries octets, except those that have their outcome.
-        sdus: Carried,
+        sdus: SduIds,
     },
     /// STATUS PDU.
     Status,

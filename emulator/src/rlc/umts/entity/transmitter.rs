@@ -13,7 +13,7 @@ use super::discard::{Discarding, End, Target, wire};
 use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
-use super::{Activity, Carried, SduId, SduOutcome};
+use super::{Activity, SduId, SduIds, SduOutcome};
 use crate::rlc::umts::codec::{Format, write_amd};
 use crate::rlc::umts::config::{Discard, SenderConfig};
 use crate::rlc::umts::pdu::{Amd, Rest, Status};
@@ -113,7 +113,7 @@ pub(super) struct Transmission {
     /// VT(DAT).
     pub(super) number: u32,
     pub(super) polls: bool,
-    pub(super) sdus: Carried,
+    pub(super) sdus: SduIds,
 }
 
 impl Transmitter {
@@ -461,7 +461,7 @@ impl Transmitter {
             stats.polls += 1;
         }
         // SDUs that have their outcome (after an MRW) are not named.
-        let sdus = carries.map_or_else(Carried::new, |(first, last)| {
+        let sdus = carries.map_or_else(SduIds::new, |(first, last)| {
             (first..=last).filter_map(|place| self.sdu(place).map(|sdu| sdu.id)).collect()
         });
         Transmission { octets, sn, number, polls, sdus }
