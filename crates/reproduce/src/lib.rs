@@ -95,6 +95,19 @@ pub struct Figure {
     pub title: &'static str,
     /// Makes all of its runs, on all cores. An error is a fault of the program, not a claim that fails.
     pub run: fn(&Effort) -> Result<Finding, WorldError>,
+    /// What more seeds mean for it.
+    pub seeds: Seeds,
+}
+
+/// What more seeds mean for a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seeds {
+    /// As many runs for each.
+    Each,
+    /// The same, but never more seeds than these: its runs are long.
+    UpTo(u32),
+    /// It searches, and decides by itself how many seeds each step has.
+    Search,
 }
 
 /// All of them, paper by paper, the ranking last.
@@ -103,18 +116,22 @@ pub fn figures() -> Vec<Figure> {
 }
 
 impl Figure {
-    /// Runs the first seed of it, to see how long it takes. Of the ranking that is a sample: its search makes as many runs
-    /// with one seed as with twenty.
+    /// Runs the first seed of it, to see how long it takes. Of a search that is a sample: it makes as many runs with one
+    /// seed as with twenty.
     pub fn look(&self, effort: &Effort) -> Result<(), WorldError> {
-        match self.paper {
-            Paper::Every => ranking::sample(effort),
-            _ => (self.run)(effort).map(drop),
+        match self.seeds {
+            Seeds::Each | Seeds::UpTo(_) => (self.run)(effort).map(drop),
+            Seeds::Search => ranking::sample(effort),
         }
     }
 
-    /// How many runs it makes with so many seeds, about, if it searches. `None`: each seed makes as many as the first.
-    pub fn forecast(&self, seeds: u32) -> Option<u64> {
-        (self.paper == Paper::Every).then(|| ranking::forecast(seeds))
+    /// How many runs so many seeds take beside the `first` that [`Figure::look`] made, about.
+    pub fn further(&self, first: u64, seeds: u32) -> u64 {
+        match self.seeds {
+            Seeds::Each => first * u64::from(seeds - 1),
+            Seeds::UpTo(most) => first * u64::from(seeds.min(most) - 1),
+            Seeds::Search => ranking::forecast(seeds),
+        }
     }
 
     /// Runs it with the seeds of `effort`, and again with twice as many for as long as a claim that counts is undecided,
@@ -137,5 +154,27 @@ impl Figure {
             }
             effort = effort.with(more);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(id: &str) -> Figure {
+        figures().into_iter().find(|figure| figure.id == id).expect("there is such a figure")
+    }
+
+    #[test]
+    fn more_seeds_are_as_many_more_runs_as_a_figure_makes_of_them() {
+        assert_eq!(figure("p0-fig11a").further(10, 30), 290);
+        let sensitivity = figure("p3-sensitivity");
+        assert_eq!(sensitivity.further(10, 5), 40);
+        assert_eq!(sensitivity.further(10, 30), sensitivity.further(10, 10));
+        // The search has two seeds at least.
+        let ranking = figure("ranking");
+        assert_eq!(ranking.further(22, 2), ranking.further(44, 2));
+        assert!(ranking.further(22, 1) < ranking.further(22, 2));
+        assert!(ranking.further(22, 20) < 10 * ranking.further(22, 2), "it does not grow as the seeds do");
     }
 }

@@ -157,7 +157,7 @@ impl Reproduce {
             let effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>);
             progress.look(format!("[{}/{all}] {}", index + 1, figure.id));
             figure.look(&effort).with_context(|| format!("{} could not be run", figure.id))?;
-            let cost = progress.cost(self.seeds, figure.forecast(self.seeds));
+            let cost = progress.cost(|first| figure.further(first, self.seeds));
             steps.push(Step::ToDo(Begun { figure, effort, cost }));
         }
         progress.clear();

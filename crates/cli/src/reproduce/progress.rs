@@ -129,13 +129,11 @@ impl Progress {
         state.since = state.clock.now();
     }
 
-    /// What it took since [`Progress::look`], and has to come for so many seeds. `forecast`: of all its runs, where more
-    /// seeds are not simply more of the same.
-    pub(super) fn cost(&self, seeds: u32, forecast: Option<u64>) -> Cost {
+    /// What it took since [`Progress::look`]. `further`: how many runs come after so many.
+    pub(super) fn cost(&self, further: impl Fn(u64) -> u64) -> Cost {
         let state = self.state();
         let seconds = state.clock.now().saturating_since(state.since).as_secs_f64();
-        let to_come = forecast.unwrap_or_else(|| state.runs * u64::from(seeds - 1));
-        Cost { seconds, runs: state.runs, to_come }
+        Cost { seconds, runs: state.runs, to_come: further(state.runs) }
     }
 
     /// All figures have been looked at: the rest takes so long, about.

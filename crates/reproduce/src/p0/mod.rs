@@ -19,14 +19,14 @@ use airtcp_sim::world::{Watch, WorldError};
 use self::judging::Measured;
 use self::setting::{Acks, Channel, Setting};
 use self::trace::Trace;
-use super::{By, Effort, Figure, Paper, Shared};
+use super::{By, Effort, Figure, Paper, Seeds, Shared};
 
 const fn figure(
     id: &'static str,
     title: &'static str,
     run: fn(&Effort) -> Result<super::Finding, WorldError>,
 ) -> Figure {
-    Figure { id, paper: Paper::P0, title, run }
+    Figure { id, paper: Paper::P0, title, run, seeds: Seeds::Each }
 }
 
 pub const SHARED: &[Shared] = &[Shared { by: By::All, choices: setting::choices }];

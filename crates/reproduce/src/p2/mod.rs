@@ -12,14 +12,14 @@ mod story;
 mod systems;
 mod twice_lost;
 
-use super::{By, Figure, Paper, Shared};
+use super::{By, Figure, Paper, Seeds, Shared};
 
 const fn figure(
     id: &'static str,
     title: &'static str,
     run: fn(&super::Effort) -> Result<super::Finding, airtcp_sim::world::WorldError>,
 ) -> Figure {
-    Figure { id, paper: Paper::P2, title, run }
+    Figure { id, paper: Paper::P2, title, run, seeds: Seeds::Each }
 }
 
 pub const SHARED: &[Shared] = &[

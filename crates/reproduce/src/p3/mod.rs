@@ -19,7 +19,7 @@ use setting::Extent;
 pub use theorem::overlay;
 pub use variants::{approximation, other_differentiators, rules};
 
-use super::{By, Effort, Figure, Paper, Shared};
+use super::{By, Effort, Figure, Paper, Seeds, Shared};
 
 /// A table of many paths is for directions.
 const SEEDS_PER_PATH: u32 = 10;
@@ -29,7 +29,7 @@ const fn figure(
     title: &'static str,
     run: fn(&Effort) -> Result<super::Finding, airtcp_sim::world::WorldError>,
 ) -> Figure {
-    Figure { id, paper: Paper::P3, title, run }
+    Figure { id, paper: Paper::P3, title, run, seeds: Seeds::Each }
 }
 
 pub const SHARED: &[Shared] = &[
@@ -99,8 +99,11 @@ pub const FIGURES: &[Figure] = &[
     figure("p3-theorem1", "equation (16) over the throughput of NewReno+", |effort| {
         overlay(effort, &Extent::THEOREM)
     }),
-    figure("p3-sensitivity", "what does not hold, on other paths", |effort| {
-        paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
-    }),
+    Figure {
+        seeds: Seeds::UpTo(SEEDS_PER_PATH),
+        ..figure("p3-sensitivity", "what does not hold, on other paths", |effort| {
+            paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
+        })
+    },
     figure("p3-fairness", "six NewReno+ beside six NewReno", |effort| beside(effort, &Extent::FULL)),
 ];

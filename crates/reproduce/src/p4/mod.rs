@@ -16,7 +16,7 @@ pub use goodput::{fig6, fig7, fig8};
 pub use table3::table3;
 pub use window::window;
 
-use super::{By, Effort, Figure, Finding, Paper, Shared};
+use super::{By, Effort, Figure, Finding, Paper, Seeds, Shared};
 
 /// Of Table 3: Reno-TCP receives about as many packets as there.
 const LENGTH: Duration = Duration::from_secs(600);
@@ -54,5 +54,5 @@ const fn figure(
     title: &'static str,
     run: fn(&Effort) -> Result<Finding, WorldError>,
 ) -> Figure {
-    Figure { id, paper: Paper::P4, title, run }
+    Figure { id, paper: Paper::P4, title, run, seeds: Seeds::Each }
 }

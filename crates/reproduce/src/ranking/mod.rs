@@ -21,13 +21,14 @@ use self::candidates::{
 use self::places::PLACES;
 use self::scores::{Scores, evaluate};
 use self::trial::{HARMLESS, Trial};
-use super::{Effort, Figure, Finding, Paper, Table};
+use super::{Effort, Figure, Finding, Paper, Seeds, Table};
 
 pub(super) const FIGURES: &[Figure] = &[Figure {
     id: "ranking",
     paper: Paper::Every,
     title: "the whole catalogue on all papers' paths",
     run: ranking,
+    seeds: Seeds::Search,
 }];
 
 /// The search goes on from so many recipes at each step.
