@@ -65,7 +65,11 @@ type Run = fn(&PathBuf) -> f64;
 const WAITS: [(&str, Run); 3] = [
     ("reproduce, a figure of each paper", |program| {
         let figures = ["p0-fig11a", "p1-fig8", "p2-fig5", "p3-fairness", "p4-fig8"];
-        took([Command::new(program).arg("reproduce").args(figures).args(["--seeds=10", "--most-seeds=10", "-q"])])
+        took([Command::new(program).arg("reproduce").args(figures).args([
+            "--seeds=10",
+            "--most-seeds=10",
+            "-q",
+        ])])
     }),
     ("sweep of 10,000 runs", |program| {
         let place = Scratch::new();
