@@ -49,7 +49,7 @@ const USEFUL: f64 = 0.03;
 /// The search has come to an end after about so many steps,
 const USUAL_STEPS: usize = 5;
 /// and has tried so many times the recipes that it began with.
-const TRIED: usize = 6;
+const TRIED: usize = 8;
 
 /// How many runs the ranking makes, about: nobody knows where a search ends.
 pub(super) fn forecast(seeds: u32) -> u64 {
