@@ -46,9 +46,9 @@ const FRESH: u64 = 2000;
 /// A part that gains more than this is useful; less may be chance.
 const USEFUL: f64 = 0.03;
 
-/// The search has come to an end after about so many steps,
+/// After about so many steps a search has come to its end.
 const USUAL_STEPS: usize = 5;
-/// and has tried so many times the recipes that it began with.
+/// By then it has tried so many times the recipes that it began with.
 const TRIED: usize = 8;
 
 /// How many runs the ranking makes, about: nobody knows where a search ends.
