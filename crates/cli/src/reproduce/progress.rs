@@ -55,9 +55,9 @@ struct Work {
     all: f64,
     /// Of figures that are done.
     before: f64,
-    /// Of this figure, what is done,
+    /// What is done of this figure.
     this: f64,
-    /// and all.
+    /// What this figure takes, as far as is known.
     planned: f64,
 }
 

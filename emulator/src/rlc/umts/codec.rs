@@ -202,12 +202,12 @@ impl Format {
 /// can be written in the same format.
 pub fn encode(pdu: &Pdu<'_>, format: Format) -> Vec<u8> {
     let mut octets = match pdu {
-        Pdu::Amd(amd) => encode_amd(amd, format),
+        Pdu::Amd(amd) => return encode_amd(amd, format),
         Pdu::Status(status) => sufi::encode(status),
         Pdu::Reset(reset) => encode_reset(*reset, control::RESET),
         Pdu::ResetAck(reset) => encode_reset(*reset, control::RESET_ACK),
     };
-    assert!(octets.len() <= format.pdu_size, "a PDU of {} octets", octets.len());
+    assert!(octets.len() <= format.pdu_size, "a control PDU of {} octets", octets.len());
     format.pad(&mut octets);
     octets
 }
