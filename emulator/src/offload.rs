@@ -8,16 +8,31 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
+use airwire::piece::Piece;
 pub use batch::Batch;
 pub(crate) use batch::MOST;
 pub(crate) use header::Header;
 pub use pieces::Pieces;
+use tcp::Headers;
+
+/// Completes the headers of a piece for the device. Returns what has to be in front of it.
+pub(crate) fn prepare(piece: &mut Piece) -> Header {
+    let (count, size, len) = (piece.count(), piece.segment_size(), piece.len());
+    let packet = piece.headers_mut();
+    match (size, Headers::of(packet)) {
+        (Some(_), Some(headers)) if count == 1 => headers.leave_checksum(packet, len),
+        (Some(mss), Some(headers)) => headers.prepare(packet, len, mss),
+        _ => Header::Whole,
+    }
+}
 
 /// What is the same for both: where things are in a packet of TCP without IPv6 extensions.
 mod tcp {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
     use airwire::checksum;
+
+    use super::Header;
 
     pub(super) const FIN: u8 = 0x01;
     pub(super) const SYN: u8 = 0x02;
@@ -99,6 +114,20 @@ mod tcp {
             } else {
                 packet[4..6].copy_from_slice(&((len - self.ip) as u16).to_be_bytes());
             }
+        }
+
+        /// Makes the packet, of `len` octets, one that the kernel cuts into segments with `mss` octets of text.
+        pub(super) fn prepare(self, packet: &mut [u8], len: usize, mss: usize) -> Header {
+            self.set_partial_checksum(packet, len);
+            self.set_length(packet, len);
+            let v4 = self.is_v4(packet);
+            Header::Segments { v4, mss: mss as u16, headers: self.all() as u16, start: self.ip as u16 }
+        }
+
+        /// Leaves the checksum of the packet, of `len` octets, to the kernel.
+        pub(super) fn leave_checksum(self, packet: &mut [u8], len: usize) -> Header {
+            self.set_partial_checksum(packet, len);
+            Header::Unsummed { start: self.ip as u16, offset: Header::TCP_CHECKSUM }
         }
 
         /// Writes the checksum of the segment.

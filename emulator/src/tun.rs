@@ -10,12 +10,13 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
+use airwire::piece::Piece;
 use device::Device;
 
 pub use crate::interface::new_devices_have_ipv6;
 use crate::interface::{self, Counters, Interface};
 use crate::netns::{self, NamespaceError};
-use crate::offload::{Batch, Header, Pieces};
+use crate::offload::{self, Batch, Header, Pieces};
 use crate::prefix::Prefix;
 
 /// How a device is made.
@@ -213,21 +214,18 @@ impl Tun {
         Ok(read.is_some())
     }
 
-    /// Collects packets for [`Self::send_batch`]: one at a time, if the device was opened without offload.
-    pub fn batch(&self) -> Batch {
-        if self.device.offloads() { Batch::joining() } else { Batch::single() }
-    }
-
-    /// The same for packets of other hosts: they are joined only where what the kernel cuts is what they are, so a wrong
-    /// checksum stays wrong.
-    pub fn batch_of_others(&self) -> Batch {
-        if self.device.offloads() { Batch::faithful() } else { Batch::single() }
-    }
-
-    /// Hands the kernel all that is in the batch, like [`Self::send`]; the batch keeps it.
+    /// Hands the kernel all that is in the batch, like [`Self::send`]; the batch keeps it. The device must have offload, or the batch a
+    /// single packet.
     pub fn send_batch(&self, batch: &mut Batch) -> io::Result<()> {
         let (header, parts) = batch.written();
         unless_interrupted(|| self.device.write(header, parts.iter()))
+    }
+
+    /// Hands the kernel a piece, like [`Self::send`]; a device that was opened without offload takes only whole packets. The piece
+    /// stays as it is, but for what the device wants in its headers.
+    pub fn send_piece(&self, piece: &mut Piece) -> io::Result<()> {
+        let header = offload::prepare(piece);
+        unless_interrupted(|| self.device.write(header, piece.parts()))
     }
 
     /// Packets that the kernel had for us and dropped because its queue was full.

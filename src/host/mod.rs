@@ -20,6 +20,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use airwire::piece::Piece;
 use airwire::segment::{self, BadPacket, Flags, Segment, Verified};
 use airwire::seq::Seq;
 use airwire::time::Instant;
@@ -36,8 +37,9 @@ use crate::events::{Event, Refusal};
 use crate::memory::{Budget, MemoryUse};
 use crate::profile::{HalfOpen, Profile, SynFin};
 use crate::recovery::Recipe;
-use crate::tcp::connection::{Checksums, Opening};
+use crate::tcp::connection::Opening;
 use crate::tcp::input::Reaction;
+use crate::tcp::output::Out;
 use crate::tcp::{Connection, Ended, Push, SocketOptions, State};
 
 /// What a host starts from.
@@ -151,7 +153,6 @@ pub struct HostCounters {
 pub struct Host {
     addrs: Vec<IpAddr>,
     mtu: usize,
-    checksums: Checksums,
     /// The profile with the recipe's options applied.
     profile: Arc<Profile>,
     recipe: Recipe,
@@ -164,12 +165,13 @@ pub struct Host {
     next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
-    /// Segments that the first of them may send before it is the next one's turn, and has sent.
-    turn: usize,
-    sent_in_turn: usize,
     /// At most one entry per connection. An early one does no harm: the connection is asked again.
     deadlines: BTreeSet<(Instant, u32)>,
     replies: VecDeque<Vec<u8>>,
+    /// A segment that left together with a piece that it does not continue.
+    next_piece: Piece,
+    /// Segments that the first of `ready` has sent in its turn.
+    in_turn: usize,
     gate: Gate,
     ports_given: u64,
     traced: bool,
@@ -188,7 +190,6 @@ impl Host {
             addrs,
             // No IP packet is longer.
             mtu: mtu.min(65_535),
-            checksums: Checksums::Here,
             profile: Arc::new(recipe.tune(&profile)),
             recipe,
             seed,
@@ -198,10 +199,10 @@ impl Host {
             listeners: BTreeMap::new(),
             next_listener: 0,
             ready: VecDeque::new(),
-            turn: 1,
-            sent_in_turn: 0,
             deadlines: BTreeSet::new(),
             replies: VecDeque::new(),
+            next_piece: Piece::default(),
+            in_turn: 0,
             gate: Gate::default(),
             ports_given: 0,
             traced: false,
@@ -556,46 +557,88 @@ impl Host {
         self.events.get_or_insert_default();
     }
 
-    /// So many segments of a connection leave one after another, before others have their turn: for a device that takes
-    /// them all at once. Without this call it is one.
-    pub fn take_turns_of(&mut self, segments: usize) {
-        self.turn = segments.max(1);
-    }
-
-    /// Connections opened from now on leave the checksum of their segments, which is zero then, to whoever takes the packets:
-    /// for a device that computes it, as the kernel behind [`Host::take_turns_of`]'s device does.
-    pub fn leave_checksums_to_the_device(&mut self) {
-        self.checksums = Checksums::Device;
-    }
-
     // ----- out -----
 
     /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
     pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        if let Some(reply) = self.replies.pop_front() {
-            self.counters.packets_out += 1;
-            *packet = reply;
+        if !self.next_piece.is_empty()
+            && let Some(next) = std::mem::take(&mut self.next_piece).into_packet()
+        {
+            *packet = next;
             return true;
         }
-        while let Some(&index) = self.ready.front() {
-            if let Some(connection) = self.slots.at_mut(index)
-                && connection.poll_packet(now, packet)
-            {
-                self.counters.packets_out += 1;
-                self.gather(now, index);
-                self.sent_in_turn += 1;
-                if self.sent_in_turn >= self.turn {
-                    self.sent_in_turn = 0;
-                    self.ready.rotate_left(1);
-                }
+        if self.poll_reply(packet) {
+            return true;
+        }
+        while !self.ready.is_empty() {
+            if self.poll_first(now, &mut Out::Packet(packet)) {
+                self.end_turn();
                 return true;
             }
-            self.sent_in_turn = 0;
+        }
+        false
+    }
+
+    /// The same for a device with offload: overwrites `piece` with a packet, or with segments that a connection sends one after
+    /// another, as many as there are and one piece has room for. They are the segments of [`Host::poll_packet`], but their
+    /// checksums are left to the device.
+    pub fn poll_piece(&mut self, now: Instant, piece: &mut Piece) -> bool {
+        piece.clear();
+        let mut next = std::mem::take(&mut self.next_piece);
+        if !next.is_empty() {
+            std::mem::swap(piece, &mut next);
+        }
+        let replies = piece.is_empty() && piece.fill(|packet| self.poll_reply(packet));
+        if !replies {
+            self.poll_segments(now, piece, &mut next);
+        }
+        self.next_piece = next;
+        !piece.is_empty()
+    }
+
+    fn poll_segments(&mut self, now: Instant, piece: &mut Piece, next: &mut Piece) {
+        while next.is_empty() && !piece.is_complete() && !self.ready.is_empty() {
+            if self.poll_first(now, &mut Out::Piece { piece, next }) {
+                self.in_turn += 1;
+            } else if !piece.is_empty() {
+                // The next connection's segments would not continue it.
+                return;
+            }
+        }
+        // What is not in one piece with what was before does not end a turn.
+        if self.in_turn >= Piece::MOST || (piece.is_complete() && next.is_empty()) {
+            self.end_turn();
+        }
+    }
+
+    fn poll_reply(&mut self, packet: &mut Vec<u8>) -> bool {
+        let Some(reply) = self.replies.pop_front() else { return false };
+        self.counters.packets_out += 1;
+        *packet = reply;
+        true
+    }
+
+    /// The connection whose turn it is writes a segment, or leaves the queue.
+    fn poll_first(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
+        let Some(&index) = self.ready.front() else { return false };
+        let sends = self.slots.at_mut(index).is_some_and(|connection| connection.poll_packet(now, out));
+        if sends {
+            self.counters.packets_out += 1;
+            self.gather(now, index);
+        } else {
+            self.in_turn = 0;
             self.ready.pop_front();
             self.gather(now, index);
             self.settle(now, index);
         }
-        false
+        sends
+    }
+
+    fn end_turn(&mut self) {
+        self.in_turn = 0;
+        if !self.ready.is_empty() {
+            self.ready.rotate_left(1);
+        }
     }
 
     /// When [`Host::handle_deadline`] must be called, if nothing else happens before. Ask again after each drain.
@@ -717,7 +760,6 @@ impl Host {
             // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
             ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
             mtu: self.mtu,
-            checksums: self.checksums,
             budget: Arc::clone(&self.budget),
             listened_to: self.events.is_some(),
         }
@@ -876,7 +918,7 @@ mod tests {
             ident: 0,
         };
         let (mut syn, mut answer) = (Vec::new(), Vec::new());
-        let tcp = segment::emit_unsummed(&mut syn, &header, 0, |_| (), |_| ());
+        let tcp = segment::emit_headers(&mut syn, &header, |_| (), 0);
         assert_eq!((tcp, &syn[36..38]), (20, &[0, 0][..]));
         host.handle_packet(Instant::ZERO, &syn);
         assert_eq!(host.counters().bad[&BadPacket::TcpChecksum], 1);

@@ -48,7 +48,6 @@ pub struct Connection {
     pub(super) ts_offset: u32,
     pub(super) pmtu: u32,
     pub(super) mtu: u32,
-    pub(super) checksums: Checksums,
     pub(super) ip_ident: u16,
     pub(super) handshake_resent: u16,
     pub(super) syn_timeouts: u16,
@@ -66,14 +65,6 @@ pub struct Connection {
     pub(super) told: Option<Box<Told>>,
 }
 
-/// Who computes the checksums of the segments that leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Checksums {
-    Here,
-    /// Below: what leaves has a checksum of zero.
-    Device,
-}
-
 /// What a new connection starts from.
 pub(crate) struct Opening {
     pub(crate) local: SocketAddr,
@@ -84,7 +75,6 @@ pub(crate) struct Opening {
     pub(crate) iss: Seq,
     pub(crate) ts_offset: u32,
     pub(crate) mtu: usize,
-    pub(crate) checksums: Checksums,
     pub(crate) budget: Arc<Budget>,
     /// Somebody listens to what the connection [tells](crate::events).
     pub(crate) listened_to: bool,
@@ -99,19 +89,8 @@ impl Connection {
     }
 
     pub(super) fn new(now: Instant, opening: Opening, state: State) -> Self {
-        let Opening {
-            local,
-            remote,
-            profile,
-            recovery,
-            options,
-            iss,
-            ts_offset,
-            mtu,
-            checksums,
-            budget,
-            listened_to,
-        } = opening;
+        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu, budget, listened_to } =
+            opening;
         let header = if local.is_ipv4() { 40 } else { 60 };
         let fits = mtu.saturating_sub(header).clamp(8, 65_535) as u16;
         let advmss = options.max_seg.or(profile.mss).unwrap_or(fits).min(fits);
@@ -182,7 +161,6 @@ impl Connection {
             ts_offset,
             pmtu: mtu as u32,
             mtu: mtu as u32,
-            checksums,
             ip_ident: iss.0 as u16,
             handshake_resent: 0,
             syn_timeouts: 0,

@@ -28,7 +28,7 @@ pub(crate) mod icmp;
 mod info;
 pub(crate) mod input;
 mod memory;
-mod output;
+pub(crate) mod output;
 mod pacer;
 mod reassembly;
 mod receive;

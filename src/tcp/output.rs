@@ -1,10 +1,11 @@
 //! What leaves next: `poll_packet` decides, `emit` builds. A reset, which promises nothing, is built by itself.
 
-use airwire::options::{Options, Timestamps};
+use airwire::options::{Layout, Options, Timestamps};
+use airwire::piece::{Piece, Text};
 use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::connection::{Checksums, Connection};
+use super::connection::Connection;
 use super::pacer::Pacer;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
@@ -23,11 +24,45 @@ struct Choice {
     kind: Transmission,
 }
 
+/// What a segment is written into.
+pub(crate) enum Out<'a> {
+    /// Overwritten with a whole packet.
+    Packet(&'a mut Vec<u8>),
+    /// Joined with what is in `piece`, if it continues that; otherwise `next` is overwritten.
+    Piece { piece: &'a mut Piece, next: &'a mut Piece },
+}
+
+impl Out<'_> {
+    /// `text` is of `len` octets.
+    fn put<'a>(
+        &mut self,
+        header: &Header,
+        options: &Options,
+        layout: Layout,
+        len: usize,
+        text: impl Iterator<Item = Text<'a>>,
+    ) {
+        match self {
+            Self::Packet(packet) => {
+                let write_options = |packet: &mut Vec<u8>| options.write(layout, packet);
+                let tcp = segment::emit_headers(packet, header, write_options, len);
+                text.for_each(|text| text.copy_to(packet));
+                segment::sum(packet, tcp, header);
+            }
+            Self::Piece { piece, .. } if piece.is_empty() => piece.begin(header, options, layout, len, text),
+            Self::Piece { piece, .. } if piece.is_continued_by(header, options, len) => {
+                piece.go_on(header, len, text);
+            }
+            Self::Piece { next, .. } => next.begin(header, options, layout, len, text),
+        }
+    }
+}
+
 impl Connection {
-    /// Writes the next packet that has to leave into `packet`; false when there is none.
-    pub(crate) fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+    /// Writes the next segment that has to leave; false when there is none.
+    pub(crate) fn poll_packet(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
         if self.pending.reset {
-            self.emit_reset(now, packet);
+            self.emit_reset(now, out);
             self.end(None);
             return true;
         }
@@ -35,13 +70,13 @@ impl Connection {
             State::Closed => return false,
             State::SynSent | State::SynReceived => {
                 if self.pending.syn {
-                    self.emit_syn(now, packet);
+                    self.emit_syn(now, out);
                     return true;
                 }
                 // It answers an unacceptable segment; the SYN,ACK is on its way.
                 let due = self.state == State::SynReceived && self.rcv.ack == AckDue::Now;
                 if due {
-                    self.emit_ack(now, packet, self.flight.max());
+                    self.emit_ack(now, out, self.flight.max());
                 }
                 return due;
             }
@@ -51,25 +86,25 @@ impl Connection {
         // data that comes with it. And news about holes must not wait behind data that has no room for it.
         let alone = std::mem::take(&mut self.pending.handshake_ack);
         if self.rcv.ack == AckDue::Now && (alone || self.has_blocks_to_report()) {
-            self.emit_ack(now, packet, self.flight.max());
+            self.emit_ack(now, out, self.flight.max());
             return true;
         }
         if let Some(choice) = self.choose(now) {
-            self.emit_text(now, packet, choice);
+            self.emit_text(now, out, choice);
             return true;
         }
-        if std::mem::take(&mut self.pending.window_probe) && self.emit_window_probe(now, packet) {
+        if std::mem::take(&mut self.pending.window_probe) && self.emit_window_probe(now, out) {
             return true;
         }
         if std::mem::take(&mut self.pending.keepalive) {
             // RFC 9293 §3.8.4: an old sequence number makes the peer answer.
             self.timers.probes_sent += 1;
             self.statistics.keepalives += 1;
-            self.emit_ack(now, packet, self.flight.una().saturating_sub(1));
+            self.emit_ack(now, out, self.flight.una().saturating_sub(1));
             return true;
         }
         if self.rcv.ack == AckDue::Now {
-            self.emit_ack(now, packet, self.flight.max());
+            self.emit_ack(now, out, self.flight.max());
             return true;
         }
         false
@@ -216,7 +251,7 @@ impl Connection {
 
     // ----- building -----
 
-    fn emit_text(&mut self, now: Instant, packet: &mut Vec<u8>, choice: Choice) {
+    fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: Choice) {
         let Choice { start, end, kind } = choice;
         let data_end = end.min(self.snd.buffer.end());
         let mut flags = Flags::ACK;
@@ -235,7 +270,7 @@ impl Connection {
             }
         }
         let tsval = self.ts_now(now);
-        self.emit(now, packet, start, flags, ecn, (start, data_end));
+        self.emit(now, out, start, flags, ecn, (start, data_end));
 
         if let Some(linux) = self.rcv.linux.as_mut().filter(|_| data_end > start) {
             linux.on_text_sent(now);
@@ -299,7 +334,7 @@ impl Connection {
         self.snd.spacing.as_mut()?.pacer.as_mut()
     }
 
-    fn emit_syn(&mut self, now: Instant, packet: &mut Vec<u8>) {
+    fn emit_syn(&mut self, now: Instant, out: &mut Out<'_>) {
         self.pending.syn = false;
         let mut flags = Flags::SYN;
         if self.state == State::SynReceived {
@@ -318,7 +353,7 @@ impl Connection {
             self.handshake_resent = self.handshake_resent.saturating_add(1);
             self.flight.on_resent(0, now, tsval);
         }
-        self.emit(now, packet, 0, flags, Ecn::NotEct, (1, 1));
+        self.emit(now, out, 0, flags, Ecn::NotEct, (1, 1));
         if self.timers.rto.is_none() {
             self.restart_rto(now);
         }
@@ -330,14 +365,14 @@ impl Connection {
         una < self.snd.buffer.end() || self.snd.fin.is_some_and(|fin| una <= fin)
     }
 
-    fn emit_window_probe(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+    fn emit_window_probe(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
         if self.snd.wnd > 0 || !self.waits_for_window() {
             return false;
         }
         self.timers.probes_sent += 1;
         self.statistics.window_probes += 1;
         match self.profile.window_probe {
-            WindowProbe::OldSequence => self.emit_ack(now, packet, self.flight.una().saturating_sub(1)),
+            WindowProbe::OldSequence => self.emit_ack(now, out, self.flight.una().saturating_sub(1)),
             WindowProbe::NewOctet => {
                 let start = self.flight.una();
                 let end = self.flight.head().map_or(start + 1, |head| head.end.min(start + 1));
@@ -349,21 +384,21 @@ impl Connection {
                 }
                 let data_end = end.min(self.snd.buffer.end());
                 let flags = if data_end < end { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
-                self.emit(now, packet, start, flags, Ecn::NotEct, (start, data_end));
+                self.emit(now, out, start, flags, Ecn::NotEct, (start, data_end));
             }
         }
         true
     }
 
-    fn emit_ack(&mut self, now: Instant, packet: &mut Vec<u8>, at: u64) {
-        self.emit(now, packet, at, Flags::ACK, Ecn::NotEct, (at, at));
+    fn emit_ack(&mut self, now: Instant, out: &mut Out<'_>, at: u64) {
+        self.emit(now, out, at, Flags::ACK, Ecn::NotEct, (at, at));
     }
 
-    fn emit_reset(&mut self, now: Instant, packet: &mut Vec<u8>) {
+    fn emit_reset(&mut self, now: Instant, out: &mut Out<'_>) {
         let at = self.flight.max().min(self.flight.una() + self.snd.wnd.max(1));
         let flags = Flags::RST.with(Flags::ACK);
         if self.profile.resets == Resets::Linux {
-            self.emit(now, packet, at, flags, Ecn::NotEct, (at, at));
+            self.emit(now, out, at, flags, Ecn::NotEct, (at, at));
             return;
         }
         let header = Header {
@@ -374,10 +409,9 @@ impl Connection {
             ..self.header(Flags::NONE, Ecn::NotEct)
         };
         let timestamps = self.ts_enabled.then(|| self.timestamps(now));
-        let mut options = Vec::new();
-        Options { timestamps, ..Options::default() }.write(self.profile.layout, &mut options);
+        let options = Options { timestamps, ..Options::default() };
         self.statistics.segments_out += 1;
-        segment::emit(packet, &header, &options, (&[], &[]));
+        out.put(&header, &options, self.profile.layout, 0, std::iter::empty());
     }
 
     /// Of the reset that answers `segment` (RFC 7323 §3.2). It has an ACK, and so a TSecr, only if the segment has none.
@@ -391,15 +425,7 @@ impl Connection {
     }
 
     /// Builds a segment at offset `at` with the octets of `text`, and notes what it acknowledges.
-    fn emit(
-        &mut self,
-        now: Instant,
-        packet: &mut Vec<u8>,
-        at: u64,
-        flags: Flags,
-        ecn: Ecn,
-        text: (u64, u64),
-    ) {
+    fn emit(&mut self, now: Instant, out: &mut Out<'_>, at: u64, flags: Flags, ecn: Ecn, text: (u64, u64)) {
         let syn = flags.contains(Flags::SYN);
         let mut flags = flags;
         if self.rcv.echo_ce && !syn {
@@ -421,17 +447,8 @@ impl Connection {
         if syn {
             self.tell(|| What::Offered(Offer::of(&options, flags)));
         }
-        let room = (text.1 - text.0) as usize + if self.ts_enabled { 12 } else { 0 };
-        let tcp = segment::emit_unsummed(
-            packet,
-            &header,
-            room,
-            |packet| options.write(self.profile.layout, packet),
-            |packet| self.snd.buffer.copy_to(text.0..text.1, packet),
-        );
-        if self.checksums == Checksums::Here {
-            segment::sum(packet, tcp, &header);
-        }
+        let len = (text.1 - text.0) as usize;
+        out.put(&header, &options, self.profile.layout, len, self.snd.buffer.texts(text.0..text.1));
         self.ip_ident = self.ip_ident.wrapping_add(1);
         self.statistics.segments_out += 1;
         if flags.contains(Flags::ACK) {

@@ -5,6 +5,9 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
+
+use airwire::piece::Text;
 
 #[derive(Debug)]
 pub(super) struct SendBuffer {
@@ -15,9 +18,9 @@ pub(super) struct SendBuffer {
     /// Offset behind the last one.
     end: u64,
     limit: usize,
-    /// Of [`LARGEST`] octets, and empty. Where a buffer is that large, one is full every few microseconds, and memory that
-    /// goes back to the system and comes anew each time costs more than what is written into it.
-    kept: Option<Vec<u8>>,
+    /// Of [`LARGEST`] octets each, and empty; no more than are in use. Where a buffer is that large, one is full every few
+    /// microseconds, and memory that goes back to the system and comes anew each time costs more than what is written into it.
+    kept: Vec<Vec<u8>>,
     /// What all of these have allocated.
     allocated: usize,
 }
@@ -26,18 +29,54 @@ pub(super) struct SendBuffer {
 struct Chunk {
     /// Offset of its first octet.
     start: u64,
+    octets: Octets,
+}
+
+#[derive(Debug)]
+enum Octets {
     /// Never more than it was made for.
-    octets: Vec<u8>,
+    Own(Vec<u8>),
+    /// A full chunk of [`LARGEST`] octets. What leaves refers to it, so that it has not to be copied.
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Octets {
+    fn capacity(&self) -> usize {
+        self.memory().capacity()
+    }
+
+    fn memory(&self) -> &Vec<u8> {
+        match self {
+            Self::Own(octets) => octets,
+            Self::Shared(octets) => octets,
+        }
+    }
+
+    fn text(&self, range: Range<usize>) -> Text<'_> {
+        match self {
+            Self::Own(octets) => Text::Copied(&octets[range]),
+            Self::Shared(octets) => Text::Shared(octets, range),
+        }
+    }
 }
 
 impl Chunk {
     /// Offset behind its last octet.
     fn end(&self) -> u64 {
-        self.start + self.octets.len() as u64
+        self.start + self.octets.memory().len() as u64
     }
 
     fn spare(&self) -> usize {
-        self.octets.capacity() - self.octets.len()
+        self.octets.capacity() - self.octets.memory().len()
+    }
+
+    fn append(&mut self, more: &[u8]) {
+        if let Octets::Own(octets) = &mut self.octets {
+            octets.extend_from_slice(more);
+            if octets.len() == LARGEST {
+                self.octets = Octets::Shared(Arc::new(std::mem::take(octets)));
+            }
+        }
     }
 }
 
@@ -58,7 +97,7 @@ fn chunk_for(len: usize) -> usize {
 
 impl SendBuffer {
     pub(super) fn new(start: u64, limit: usize) -> Self {
-        Self { chunks: VecDeque::new(), start, end: start, limit, kept: None, allocated: 0 }
+        Self { chunks: VecDeque::new(), start, end: start, limit, kept: Vec::new(), allocated: 0 }
     }
 
     pub(super) fn free(&self) -> usize {
@@ -89,7 +128,7 @@ impl SendBuffer {
             }
             let (now, later) = rest.split_at(spare.min(rest.len()));
             if let Some(last) = self.chunks.back_mut() {
-                last.octets.extend_from_slice(now);
+                last.append(now);
             }
             self.end += now.len() as u64;
             rest = later;
@@ -98,31 +137,28 @@ impl SendBuffer {
     }
 
     fn add_chunk(&mut self, size: usize) {
-        let octets = match self.kept.take_if(|kept| kept.capacity() == size) {
-            Some(kept) => kept,
-            None => {
-                let new = Vec::with_capacity(size);
-                self.allocated += new.capacity();
-                new
-            }
-        };
-        self.chunks.push_back(Chunk { start: self.end, octets });
+        let kept = if size == LARGEST { self.kept.pop() } else { None };
+        let octets = kept.unwrap_or_else(|| {
+            let new = Vec::with_capacity(size);
+            self.allocated += new.capacity();
+            new
+        });
+        self.chunks.push_back(Chunk { start: self.end, octets: Octets::Own(octets) });
     }
 
-    /// Appends the octets of `range` to `out`, as far as they are here.
-    pub(super) fn copy_to(&self, range: Range<u64>, out: &mut Vec<u8>) {
+    /// The octets of `range`, as far as they are here.
+    pub(super) fn texts(&self, range: Range<u64>) -> impl Iterator<Item = Text<'_>> {
         let mut at = range.start.max(self.start);
         let end = range.end.min(self.end);
-        // What leaves is near the end, nearly always, and there are never many chunks.
-        let mut index = self.chunks.iter().rposition(|chunk| chunk.start <= at).unwrap_or_default();
-        while at < end {
-            let Chunk { start, octets } = &self.chunks[index];
-            let from = (at - start) as usize;
-            let to = octets.len().min((end - start) as usize);
-            out.extend_from_slice(&octets[from..to]);
-            at += (to - from) as u64;
-            index += 1;
-        }
+        let first = self.chunks.partition_point(|chunk| chunk.end() <= at);
+        self.chunks.range(first..).map_while(move |chunk| {
+            if at >= end {
+                return None;
+            }
+            let from = (at - chunk.start) as usize;
+            at = chunk.end().min(end);
+            Some(chunk.octets.text(from..(at - chunk.start) as usize))
+        })
     }
 
     /// Everything below `offset` has been acknowledged.
@@ -133,22 +169,26 @@ impl SendBuffer {
                 // There is room for what comes next.
                 break;
             }
-            let octets = self.chunks.pop_front().map(|first| first.octets);
-            self.give_back(octets.unwrap_or_default());
+            if let Some(first) = self.chunks.pop_front() {
+                self.give_back(first.octets);
+            }
         }
-        if chunk_for(self.len()) < LARGEST
-            && let Some(kept) = self.kept.take()
-        {
-            self.allocated -= kept.capacity();
+        let most = if chunk_for(self.len()) < LARGEST { 0 } else { self.chunks.len() };
+        if self.kept.len() > most {
+            self.allocated -= (self.kept.len() - most) * LARGEST;
+            self.kept.truncate(most);
         }
     }
 
-    fn give_back(&mut self, mut octets: Vec<u8>) {
-        if octets.capacity() == LARGEST && self.kept.is_none() {
+    fn give_back(&mut self, octets: Octets) {
+        self.allocated -= octets.capacity();
+        // What has not left yet, though it was acknowledged, keeps its memory.
+        if let Octets::Shared(octets) = octets
+            && let Ok(mut octets) = Arc::try_unwrap(octets)
+        {
             octets.clear();
-            self.kept = Some(octets);
-        } else {
-            self.allocated -= octets.capacity();
+            self.allocated += octets.capacity();
+            self.kept.push(octets);
         }
     }
 
@@ -161,8 +201,8 @@ impl SendBuffer {
     pub(super) fn growth(&self, len: usize) -> usize {
         let Some(beyond) = len.checked_sub(self.spare()).filter(|beyond| *beyond > 0) else { return 0 };
         let size = chunk_for(self.len() + len);
-        let kept = self.kept.as_ref().map_or(0, Vec::capacity);
-        beyond.next_multiple_of(size) - if kept == size { kept } else { 0 }
+        let kept = if size == LARGEST { self.kept.len() * LARGEST } else { 0 };
+        beyond.next_multiple_of(size).saturating_sub(kept)
     }
 
     /// Octets that take no more memory.
@@ -191,9 +231,9 @@ mod tests {
     }
 
     fn copied(buffer: &SendBuffer, range: Range<u64>) -> Vec<u8> {
-        let mut out = vec![1, 2, 3];
-        buffer.copy_to(range, &mut out);
-        out.split_off(3)
+        let mut out = Vec::new();
+        buffer.texts(range).for_each(|text| text.copy_to(&mut out));
+        out
     }
 
     #[test]
@@ -222,7 +262,7 @@ mod tests {
                 buffer.release_below(start);
                 assert_eq!(buffer.len() as u64, buffer.end() - start);
                 let sum: usize = buffer.chunks.iter().map(|chunk| chunk.octets.capacity()).sum();
-                assert_eq!(buffer.cost(), sum + buffer.kept.as_ref().map_or(0, Vec::capacity));
+                assert_eq!(buffer.cost(), sum + buffer.kept.len() * LARGEST);
             }
         }
     }
@@ -269,6 +309,28 @@ mod tests {
             buffer.write(&octets(end..end + 65_536));
         }
         assert_eq!(buffer.cost(), 1 << 20);
+    }
+
+    #[test]
+    fn what_leaves_refers_to_full_chunks_and_keeps_them_as_long_as_it_needs_them() {
+        let mut buffer = SendBuffer::new(0, 4 << 20);
+        buffer.write(&octets(0..(1 << 20) + 100));
+        let chunk = LARGEST as u64;
+        let across = chunk - 10..chunk + 10;
+        let texts: Vec<_> = buffer.texts(across.clone()).collect();
+        let [Text::Shared(first, before), Text::Shared(second, behind)] = &texts[..] else {
+            panic!("{texts:?} is of two full chunks")
+        };
+        assert_eq!((before.clone(), behind.clone()), (LARGEST - 10..LARGEST, 0..10));
+        let leaving = [Arc::clone(first), Arc::clone(second)];
+        assert!(matches!(buffer.texts((1 << 20)..(1 << 20) + 100).next(), Some(Text::Copied(_))), "it grows");
+
+        let cost = buffer.cost();
+        buffer.release_below(3 * chunk);
+        assert_eq!(buffer.cost(), cost - 2 * LARGEST, "of three chunks one is kept for what comes next");
+        buffer.write(&[0xff; 2 * LARGEST]);
+        let left = [&leaving[0][LARGEST - 10..], &leaving[1][..10]].concat();
+        assert_eq!(left, octets(across), "nothing is written over it");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use airwire::segment::Segment;
 use airwire::time::Instant;
 
 use super::connection::{Connection, Opening};
+use super::output::Out;
 
 /// The low bits of the timestamp in which the host hides something.
 const HIDDEN: u32 = 1 << 6;
@@ -24,7 +25,7 @@ impl Connection {
             connection.ts_offset = connection.ts_offset.wrapping_sub(back);
         }
         let mut packet = Vec::new();
-        connection.poll_packet(now, &mut packet);
+        connection.poll_packet(now, &mut Out::Packet(&mut packet));
         packet
     }
 
@@ -32,7 +33,7 @@ impl Connection {
     /// When the answer left is not known, so it gives no sample of the round-trip time.
     pub(crate) fn accept_answered(now: Instant, opening: Opening, syn: &Segment<'_>) -> Self {
         let mut connection = Self::accept(now, opening, syn);
-        connection.poll_packet(now, &mut Vec::new());
+        connection.poll_packet(now, &mut Out::Packet(&mut Vec::new()));
         connection.flight.on_ack(1);
         connection
     }

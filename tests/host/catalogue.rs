@@ -39,7 +39,7 @@ fn recipes() -> BTreeMap<String, Recipe> {
 }
 
 /// Calls `check` with every recipe and a few seeds, on all processors.
-fn every_recipe(seeds: u64, check: impl Fn(&Recipe, u64) + Sync) {
+pub(crate) fn every_recipe(seeds: u64, check: impl Fn(&Recipe, u64) + Sync) {
     let recipes: Vec<(String, Recipe)> = recipes().into_iter().collect();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -63,7 +63,7 @@ fn every_recipe(seeds: u64, check: impl Fn(&Recipe, u64) + Sync) {
 }
 
 /// A path of up to 4 Mbit/s with everything on it that a path can do, and a receiver that may be small.
-fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
+pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     let mut draw = Stream::new(seed, &recipe.canonical());
     let path = Impairments {
         loss: draw.unit() * 0.08,

@@ -5,6 +5,7 @@ mod changes;
 mod events;
 mod hostile;
 mod patience;
+mod pieces;
 mod timers;
 mod transfer;
 mod turns;

@@ -1,37 +1,51 @@
 //! In which order the connections of a host send.
 
+use airtcp_testkit::pieces::cut;
+use airwire::piece::Piece;
 use airwire::segment::{parse_ip, parse_tcp};
 use airwire::time::Instant;
 
 use crate::changes::Pair;
 
-/// Which of two connections each segment is of that they send together.
-fn order(turn: Option<usize>) -> String {
+/// Segments of two connections, `segments` each, in the order in which `poll` brings them.
+fn order(segments: usize, poll: impl Fn(&mut Pair) -> Vec<Vec<u8>>) -> String {
     let mut pair = Pair::new();
-    if let Some(segments) = turn {
-        pair.client.take_turns_of(segments);
-    }
     let ids = [pair.connect(), pair.connect()];
     let ports = ids.map(|id| pair.client.connection(id).unwrap().local().port());
     for id in ids {
-        assert_eq!(pair.client.write(Instant::ZERO, id, &[0; 1460 * 5]), Ok(1460 * 5));
+        let octets = vec![0; 1460 * segments];
+        assert_eq!(pair.client.write(Instant::ZERO, id, &octets), Ok(octets.len()));
     }
-    let mut packet = Vec::new();
     let mut order = String::new();
-    while pair.client.poll_packet(Instant::ZERO, &mut packet) {
-        let port = parse_tcp(&parse_ip(&packet).unwrap()).unwrap().src.port();
-        order.push(if port == ports[0] { 'a' } else { 'b' });
+    loop {
+        let packets = poll(&mut pair);
+        if packets.is_empty() {
+            return order;
+        }
+        for packet in packets {
+            let port = parse_tcp(&parse_ip(&packet).unwrap()).unwrap().src.port();
+            order.push(if port == ports[0] { 'a' } else { 'b' });
+        }
+        order.push(' ');
     }
-    order
+}
+
+fn packet(pair: &mut Pair) -> Vec<Vec<u8>> {
+    let mut packet = Vec::new();
+    if pair.client.poll_packet(Instant::ZERO, &mut packet) { vec![packet] } else { Vec::new() }
+}
+
+fn piece(pair: &mut Pair) -> Vec<Vec<u8>> {
+    let mut piece = Piece::default();
+    if pair.client.poll_piece(Instant::ZERO, &mut piece) { cut(&piece) } else { Vec::new() }
 }
 
 #[test]
 fn connections_take_turns_segment_by_segment() {
-    assert_eq!(order(None), "ababababab");
+    assert_eq!(order(3, packet), "a b a b a b ");
 }
 
 #[test]
-fn a_turn_is_as_long_as_the_device_wants_it_and_no_longer_than_there_is_something_to_send() {
-    assert_eq!(order(Some(3)), "aaabbbaabb");
-    assert_eq!(order(Some(45)), "aaaaabbbbb");
+fn connections_take_turns_piece_by_piece() {
+    assert_eq!(order(5, piece), "aaaaa bbbbb ");
 }

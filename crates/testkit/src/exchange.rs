@@ -65,6 +65,8 @@ pub struct Exchange {
     pub pair: Pair,
     /// What an attacker has overheard of the connection so far.
     pub heard: Eavesdropper,
+    /// `Some`: keeps every packet that leaves a host, with when it left and which host sent it.
+    pub recording: Option<Vec<(Instant, Peer, Vec<u8>)>>,
     spec: ExchangeSpec,
     listener: Option<ListenId>,
     apps: [App; 2],
@@ -103,7 +105,7 @@ impl Exchange {
                 apps[1].id = Some(connected.map_err(|error| error.to_string())?);
             }
         }
-        Ok(Self { pair, heard: Eavesdropper::default(), spec, listener, apps })
+        Ok(Self { pair, heard: Eavesdropper::default(), recording: None, spec, listener, apps })
     }
 
     /// How many octets `side` will have sent in the end.
@@ -198,8 +200,11 @@ impl Exchange {
     }
 
     fn listen_in(&mut self) {
-        for (_, from, packet) in self.pair.tap.iter_mut().flat_map(|tap| tap.drain(..)) {
+        for (at, from, packet) in self.pair.tap.iter_mut().flat_map(|tap| tap.drain(..)) {
             self.heard.hear(from, &packet);
+            if let Some(recording) = &mut self.recording {
+                recording.push((at, from, packet));
+            }
         }
     }
 

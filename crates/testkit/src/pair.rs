@@ -6,8 +6,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use airtcp::host::{Host, HostConfig};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
+use airwire::piece::Piece;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
+
+use super::pieces::cut;
 
 /// What a path does to packets, each direction alike.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +40,15 @@ impl Impairments {
     pub fn lossless(delay: Duration) -> Self {
         Self { delay, queue: usize::MAX, ..Self::default() }
     }
+}
+
+/// How hosts are asked for what they have to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Polled {
+    /// Packet by packet.
+    Packets,
+    /// In pieces, which are cut as the kernel does it.
+    Pieces,
 }
 
 /// Which host of the pair.
@@ -82,6 +94,8 @@ pub struct Pair {
     sent: u64,
     /// A further chance of loss for the packets that one side sends.
     pub lossy: Option<(Peer, f64)>,
+    /// How hosts are asked for what they have to send.
+    pub polled: Polled,
     /// `Some`: keeps every packet that leaves a host, with when it left and which host sent it.
     pub tap: Option<Vec<(Instant, Peer, Vec<u8>)>>,
 }
@@ -126,6 +140,7 @@ impl Pair {
             waiting: [0; 2],
             sent: 0,
             lossy: None,
+            polled: Polled::Packets,
             tap: None,
         }
     }
@@ -149,13 +164,32 @@ impl Pair {
     /// Puts on the path every packet that may leave now.
     pub fn drain(&mut self) {
         for side in [Peer::Left, Peer::Right] {
-            let mut packet = Vec::new();
             let now = self.now;
-            while self.host(side).poll_packet(now, &mut packet) {
-                if let Some(tap) = &mut self.tap {
-                    tap.push((now, side, packet.clone()));
+            loop {
+                let packets = self.poll(side);
+                if packets.is_empty() {
+                    break;
                 }
-                self.send(side, std::mem::take(&mut packet));
+                for packet in packets {
+                    if let Some(tap) = &mut self.tap {
+                        tap.push((now, side, packet.clone()));
+                    }
+                    self.send(side, packet);
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, side: Peer) -> Vec<Vec<u8>> {
+        let now = self.now;
+        match self.polled {
+            Polled::Packets => {
+                let mut packet = Vec::new();
+                if self.host(side).poll_packet(now, &mut packet) { vec![packet] } else { Vec::new() }
+            }
+            Polled::Pieces => {
+                let mut piece = Piece::default();
+                if self.host(side).poll_piece(now, &mut piece) { cut(&piece) } else { Vec::new() }
             }
         }
     }

@@ -24,11 +24,12 @@ use std::sync::Arc;
 use airlink::capture::{Capture, Tap};
 pub use airlink::driver::DriverError;
 use airlink::driver::{MAX_PACKET, is_refusal};
-use airlink::offload::{Batch, Pieces};
+use airlink::offload::Pieces;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
 use airtcp::recovery::Recipe;
+use airwire::piece::Piece;
 use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
 use log::{Log, Way};
@@ -97,13 +98,13 @@ struct Sending {
 }
 
 impl Sending {
-    /// The batch was written with this result. An error that is no refusal is returned.
-    fn note(&mut self, batch: &Batch, result: io::Result<()>) -> io::Result<()> {
-        let count = batch.count() as u64;
+    /// The piece was written with this result. An error that is no refusal is returned.
+    fn note(&mut self, piece: &Piece, result: io::Result<()>) -> io::Result<()> {
+        let count = piece.count() as u64;
         match result {
             Ok(()) => {
                 self.packets += count;
-                self.octets += batch.octets() as u64;
+                self.octets += piece.octets_on_the_wire() as u64;
             }
             Err(error) if is_refusal(&error) => self.refused += count,
             Err(error) => return Err(error),
@@ -139,10 +140,8 @@ const WAKER: Token = Token(1);
 const DESCRIPTORS: Token = Token(2);
 /// Segments written before ACKs are read.
 const SEND_BATCH: usize = 32;
-/// The same where many of them are one write.
-const SEND_BATCH_WITH_OFFLOAD: usize = 2 * SEGMENTS_IN_ONE;
-/// As many of 1500 octets as one IP packet has room for.
-const SEGMENTS_IN_ONE: usize = 45;
+/// The same where many of them are one write: two pieces of segments of 1500 octets.
+const SEND_BATCH_WITH_OFFLOAD: usize = 180;
 /// Segments written between two looks at the clock: a few microseconds each, so that a sending time is right
 /// within some ten of them. With a capture every packet has its own time.
 const CLOCK_BATCH: usize = 8;
@@ -171,6 +170,15 @@ enum Written {
     Blocked,
 }
 
+/// How what the host says leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Leaves {
+    /// Packet by packet.
+    Alone,
+    /// Segments that follow each other in one piece.
+    Joined,
+}
+
 /// A host on its device. Between runs the host may be used directly.
 pub struct Driver {
     /// It is handed the driver's clock: pass [`Clock::now`] of [`Driver::clock`] to it.
@@ -183,10 +191,8 @@ pub struct Driver {
     capture: Option<Capture>,
     /// `None`: nobody wants to read it.
     log: Option<Log>,
-    /// What the host said last, and whether it has yet to join what leaves.
-    packet: Vec<u8>,
-    pending: bool,
-    leaving: Batch,
+    leaves: Leaves,
+    leaving: Piece,
     /// The device did not take it: it goes first when the device is writable again.
     held: bool,
     arriving: Pieces,
@@ -229,12 +235,9 @@ impl Driver {
         if log.is_some() {
             host.note_events();
         }
-        // With a capture or a log every packet leaves by itself, at its own time.
-        let leaving = if capture.is_some() || log.is_some() { Batch::single() } else { tun.batch() };
-        if leaving.joins() {
-            host.take_turns_of(SEGMENTS_IN_ONE);
-            host.leave_checksums_to_the_device();
-        }
+        // With a capture or a log every packet leaves at its own time.
+        let leaves =
+            if tun.offloads() && capture.is_none() && log.is_none() { Leaves::Joined } else { Leaves::Alone };
         Ok(Self {
             host,
             tun: Arc::new(tun),
@@ -244,9 +247,8 @@ impl Driver {
             descriptors: None,
             capture,
             log,
-            packet: Vec::new(),
-            pending: false,
-            leaving,
+            leaves,
+            leaving: Piece::default(),
             held: false,
             arriving: Pieces::new(MAX_PACKET),
             packets_in: 0,
@@ -385,46 +387,40 @@ impl Driver {
         if self.held && self.write(self.clock.now())? == Written::Blocked {
             return Ok(Sent::Blocked);
         }
-        let joins = self.leaving.joins();
-        let most = if joins { SEND_BATCH_WITH_OFFLOAD } else { SEND_BATCH };
+        let most = match self.leaves {
+            Leaves::Alone => SEND_BATCH,
+            Leaves::Joined => SEND_BATCH_WITH_OFFLOAD,
+        };
         let mut now = self.clock.now();
-        for count in 0..most {
-            if count > 0 && (count % CLOCK_BATCH == 0 || self.capture.is_some() || self.log.is_some()) {
+        let (mut sent, mut writes) = (0, 0);
+        while sent < most {
+            if writes > 0 && (writes % CLOCK_BATCH == 0 || self.capture.is_some() || self.log.is_some()) {
                 now = self.clock.now();
             }
-            self.pending = self.pending || self.host.poll_packet(now, &mut self.packet);
+            let any = match self.leaves {
+                Leaves::Alone => self.leaving.fill(|packet| self.host.poll_packet(now, packet)),
+                Leaves::Joined => self.host.poll_piece(now, &mut self.leaving),
+            };
             if let Some(log) = &mut self.log {
                 log.tell(&mut self.host);
             }
-            if !self.pending {
-                return Ok(if self.write(now)? == Written::Blocked {
-                    Sent::Blocked
-                } else {
-                    Sent::Everything
-                });
+            if !any {
+                return Ok(Sent::Everything);
             }
-            if !self.leaving.join(&mut self.packet) {
-                if self.write(now)? == Written::Blocked {
-                    return Ok(Sent::Blocked);
-                }
-                self.leaving.join(&mut self.packet);
-            }
-            self.pending = false;
-            if !joins && self.write(now)? == Written::Blocked {
+            sent += self.leaving.count();
+            writes += 1;
+            if self.write(now)? == Written::Blocked {
                 return Ok(Sent::Blocked);
             }
         }
-        Ok(if self.write(now)? == Written::Blocked { Sent::Blocked } else { Sent::Batch })
+        Ok(Sent::Batch)
     }
 
     /// Hands the kernel what leaves.
     fn write(&mut self, now: Instant) -> Result<Written, DriverError> {
-        if self.leaving.count() == 0 {
-            return Ok(Written::Everything);
-        }
         let result = match &self.writer {
             Some(writer) => writer.take(&mut self.leaving),
-            None => self.tun.send_batch(&mut self.leaving),
+            None => self.tun.send_piece(&mut self.leaving),
         };
         match result {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -437,7 +433,7 @@ impl Driver {
             }
             Ok(()) if self.writer.is_some() => {}
             result => {
-                if let (Ok(()), Some(packet)) = (&result, self.leaving.only()) {
+                if let (Ok(()), Some(packet)) = (&result, self.leaving.whole()) {
                     self.capture.packet(now, packet);
                     if let Some(log) = &mut self.log {
                         log.packet(now, Way::Out, packet);

@@ -11,8 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use airlink::offload::Batch;
 use airlink::tun::Tun;
+use airwire::piece::Piece;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -21,10 +21,10 @@ use super::{Sending, Waker, Written};
 /// No more waits for the thread, so that it leaves a fraction of a millisecond after the time that the host has noted.
 const MOST_OCTETS: usize = 256 << 10;
 /// Small packets take a whole write each.
-const MOST_BATCHES: usize = 256;
+const MOST_PIECES: usize = 256;
 /// Of packets.
 const FEW: usize = 2;
-/// Written batches whose buffers, of up to 64 KiB, are kept.
+/// Written pieces whose buffers, of up to 64 KiB, are kept.
 const MOST_SPARE: usize = 16;
 /// How often the thread looks whether it is to end while a device takes nothing.
 const LOOK_MS: u8 = 100;
@@ -33,15 +33,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where it writes to.
 pub(super) trait Sink: Send + Sync + 'static {
-    fn send(&self, batch: &mut Batch) -> io::Result<()>;
+    fn send(&self, piece: &mut Piece) -> io::Result<()>;
 
     /// Returns when it may take something, and from time to time before.
     fn wait(&self) -> io::Result<()>;
 }
 
 impl Sink for Tun {
-    fn send(&self, batch: &mut Batch) -> io::Result<()> {
-        self.send_batch(batch)
+    fn send(&self, piece: &mut Piece) -> io::Result<()> {
+        self.send_piece(piece)
     }
 
     fn wait(&self) -> io::Result<()> {
@@ -86,12 +86,12 @@ struct Shared<S> {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Batch>,
+    waiting: VecDeque<Piece>,
     octets: usize,
     /// Written; their buffers are used again.
-    spare: Vec<Batch>,
+    spare: Vec<Piece>,
     thread: State,
-    /// A batch was turned away: the driver is woken when there is room.
+    /// A piece was turned away: the driver is woken when there is room.
     refused: bool,
     done: Sending,
     /// Nothing more can be written.
@@ -129,19 +129,19 @@ impl<S: Sink> Writer<S> {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Takes what is in the batch and leaves an empty one; an error of kind `WouldBlock` if too much waits.
-    pub(super) fn take(&self, batch: &mut Batch) -> io::Result<()> {
+    /// Takes what is in the piece and leaves an empty one; an error of kind `WouldBlock` if too much waits.
+    pub(super) fn take(&self, piece: &mut Piece) -> io::Result<()> {
         let mut queue = self.shared.lock();
         if let Some(error) = queue.failed.take() {
             return Err(error);
         }
-        if queue.octets >= MOST_OCTETS || queue.waiting.len() >= MOST_BATCHES {
+        if queue.octets >= MOST_OCTETS || queue.waiting.len() >= MOST_PIECES {
             queue.refused = true;
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let empty = queue.spare.pop().unwrap_or_else(|| batch.another());
-        queue.octets += batch.octets();
-        queue.waiting.push_back(std::mem::replace(batch, empty));
+        let empty = queue.spare.pop().unwrap_or_default();
+        queue.octets += piece.octets_on_the_wire();
+        queue.waiting.push_back(std::mem::replace(piece, empty));
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl<S: Sink> Writer<S> {
         if queue.thread != State::Asleep {
             return Ok(());
         }
-        if pace == Pace::Calm && queue.waiting.iter().map(Batch::count).sum::<usize>() <= FEW {
+        if pace == Pace::Calm && queue.waiting.iter().map(Piece::count).sum::<usize>() <= FEW {
             // Nobody else writes meanwhile: nobody but this thread wakes the other one.
             queue.write_here(&*self.shared.sink)?;
         }
@@ -200,24 +200,24 @@ impl<S> Drop for Writer<S> {
 impl Queue {
     /// As far as the device takes it at once.
     fn write_here(&mut self, sink: &impl Sink) -> io::Result<()> {
-        while let Some(mut batch) = self.waiting.pop_front() {
-            let octets = batch.octets();
-            let result = sink.send(&mut batch);
+        while let Some(mut piece) = self.waiting.pop_front() {
+            let octets = piece.octets_on_the_wire();
+            let result = sink.send(&mut piece);
             if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                self.waiting.push_front(batch);
+                self.waiting.push_front(piece);
                 return Ok(());
             }
             self.octets -= octets;
-            self.done.note(&batch, result)?;
-            batch.clear();
-            self.spare.push(batch);
+            self.done.note(&piece, result)?;
+            piece.clear();
+            self.spare.push(piece);
         }
         Ok(())
     }
 }
 
 fn write_all<S: Sink>(shared: &Shared<S>, driver: &Waker) {
-    let mut batches = VecDeque::new();
+    let mut pieces = VecDeque::new();
     let mut written = Vec::new();
     loop {
         let mut queue = shared.lock();
@@ -233,17 +233,17 @@ fn write_all<S: Sink>(shared: &Shared<S>, driver: &Waker) {
         if queue.thread == State::Ending {
             return;
         }
-        std::mem::swap(&mut queue.waiting, &mut batches);
+        std::mem::swap(&mut queue.waiting, &mut pieces);
         queue.octets = 0;
         if std::mem::take(&mut queue.refused) {
             driver.wake();
         }
         drop(queue);
         let mut done = Sending::default();
-        let result = batches.drain(..).try_for_each(|mut batch| {
-            let result = write(shared, &mut batch, &mut done);
-            batch.clear();
-            written.push(batch);
+        let result = pieces.drain(..).try_for_each(|mut piece| {
+            let result = write(shared, &mut piece, &mut done);
+            piece.clear();
+            written.push(piece);
             result
         });
         let mut queue = shared.lock();
@@ -256,10 +256,10 @@ fn write_all<S: Sink>(shared: &Shared<S>, driver: &Waker) {
     }
 }
 
-fn write<S: Sink>(shared: &Shared<S>, batch: &mut Batch, done: &mut Sending) -> io::Result<()> {
+fn write<S: Sink>(shared: &Shared<S>, piece: &mut Piece, done: &mut Sending) -> io::Result<()> {
     let mut waited = false;
     loop {
-        match shared.sink.send(batch) {
+        match shared.sink.send(piece) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if shared.lock().thread == State::Ending {
                     return Ok(());
@@ -267,7 +267,7 @@ fn write<S: Sink>(shared: &Shared<S>, batch: &mut Batch, done: &mut Sending) -> 
                 done.waits += u64::from(!std::mem::replace(&mut waited, true));
                 shared.sink.wait()?;
             }
-            result => return done.note(batch, result),
+            result => return done.note(piece, result),
         }
     }
 }
@@ -288,10 +288,10 @@ mod tests {
     }
 
     impl Sink for Device {
-        fn send(&self, batch: &mut Batch) -> io::Result<()> {
+        fn send(&self, piece: &mut Piece) -> io::Result<()> {
             // Nobody is there to answer any more: it takes all.
             self.answers.lock().unwrap().recv().unwrap_or(Ok(()))?;
-            self.got.send(batch.only().unwrap().to_vec()).unwrap();
+            self.got.send(piece.whole().unwrap().to_vec()).unwrap();
             Ok(())
         }
 
@@ -328,10 +328,13 @@ mod tests {
         }
 
         fn give(&self, packet: &[u8]) -> io::Result<()> {
-            let mut batch = Batch::single();
-            assert!(batch.join(&mut packet.to_vec()));
-            self.writer.take(&mut batch)?;
-            assert_eq!(batch.count(), 0, "an empty one is left");
+            let mut piece = Piece::default();
+            piece.fill(|octets| {
+                octets.extend_from_slice(packet);
+                true
+            });
+            self.writer.take(&mut piece)?;
+            assert!(piece.is_empty(), "an empty one is left");
             Ok(())
         }
     }
@@ -357,7 +360,7 @@ mod tests {
     fn too_much_is_turned_away_and_the_driver_woken_when_there_is_room() {
         let stage = stage();
         let given = (0..).take_while(|_| stage.give(&[0; 1000]).is_ok()).count();
-        assert_eq!(given, MOST_BATCHES);
+        assert_eq!(given, MOST_PIECES);
         assert_eq!(stage.give(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
         assert!(stage.woken.read().is_err(), "there is no room yet");
         for _ in 0..given {

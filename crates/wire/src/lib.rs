@@ -2,6 +2,7 @@
 //!
 //! * [`time`] and [`rng`]: integer nanoseconds and seeded randomness, both handed in from outside.
 //! * [`segment`], [`options`], [`checksum`], [`seq`]: TCP/IP as it is on the wire.
+//! * [`piece`]: segments that leave in one write.
 //! * [`marks`], [`experiment`]: what base stations and receivers add to it.
 //! * [`dump`]: packets in tcpdump's words, for logs.
 //! * [`units`]: rates, sizes, probabilities and times as people write them.
@@ -52,6 +53,7 @@ pub mod dump;
 pub mod experiment;
 pub mod marks;
 pub mod options;
+pub mod piece;
 pub mod rng;
 pub mod segment;
 pub mod seq;

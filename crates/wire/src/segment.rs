@@ -313,7 +313,7 @@ pub fn is_unicast(addr: IpAddr) -> bool {
 }
 
 /// What leaves: everything about a segment but its payload.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Source address and port.
     pub src: SocketAddr,
@@ -345,48 +345,39 @@ pub struct Header {
 /// # Panics
 /// If `src` and `dst` are not of one address family.
 pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u8], &[u8])) {
-    let room = options.len() + payload.0.len() + payload.1.len();
-    let tcp = emit_unsummed(
-        packet,
-        header,
-        room,
-        |packet| packet.extend_from_slice(options),
-        |packet| {
-            packet.extend_from_slice(payload.0);
-            packet.extend_from_slice(payload.1);
-        },
-    );
+    let len = payload.0.len() + payload.1.len();
+    let tcp = emit_headers(packet, header, |packet| packet.extend_from_slice(options), len);
+    packet.extend_from_slice(payload.0);
+    packet.extend_from_slice(payload.1);
     sum(packet, tcp, header);
 }
 
-/// Puts the checksum into the TCP header that begins at `tcp`, as [`emit_unsummed`] returns it.
+/// Puts the checksum into the TCP header that begins at `tcp`, as [`emit_headers`] returns it.
 pub fn sum(packet: &mut [u8], tcp: usize, header: &Header) {
     let segment = &mut packet[tcp..];
     let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), TCP, segment);
     segment[16..18].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Overwrites `packet` with one whole IP packet, whose TCP checksum is zero: [`sum`] or a device is to fill it in. `options`
-/// and `text` append theirs, the options padded; `room` is how much both are expected to be. Returns where the TCP header
-/// begins.
+/// Overwrites `packet` with the headers of one whole IP packet, to which the caller appends the `len` octets of text. Its TCP
+/// checksum is zero: [`sum`] or a device is to fill it in. `options` appends those, padded. Returns where the TCP header begins.
 ///
 /// # Panics
 /// If `src` and `dst` are not of one address family.
-pub fn emit_unsummed(
+pub fn emit_headers(
     packet: &mut Vec<u8>,
     header: &Header,
-    room: usize,
     options: impl FnOnce(&mut Vec<u8>),
-    text: impl FnOnce(&mut Vec<u8>),
+    len: usize,
 ) -> usize {
     let tcp = if header.src.is_ipv4() { 20 } else { 40 };
     packet.clear();
-    packet.reserve(tcp + 20 + room);
+    // Timestamps are the only options of nearly all segments.
+    packet.reserve(tcp + 32 + len);
     packet.extend_from_slice(&[0; 60][..tcp + 20]);
     options(packet);
     let tcp_len = packet.len() - tcp;
-    text(packet);
-    let total = packet.len();
+    let total = packet.len() + len;
     let tos = header.tos & 0xfc | header.ecn.bits();
     match (header.src.ip(), header.dst.ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {

@@ -23,7 +23,7 @@ pub struct Endpoint {
     /// With offload: what was read, to be cut into packets.
     arriving: Option<Pieces>,
     /// What leaves in the next write.
-    leaving: Batch,
+    leaving: Option<Batch>,
     /// For when that was due; a packet that leaves as it comes was not.
     due: Vec<Instant>,
 }
@@ -67,7 +67,7 @@ impl Endpoint {
     /// is still a packet by itself, for the machine and for `tap`.
     pub fn new(tun: Tun, tap: Option<Capture>) -> Self {
         let arriving = tun.offloads().then(|| Pieces::new(MAX_PACKET));
-        let leaving = tun.batch_of_others();
+        let leaving = tun.offloads().then(Batch::default);
         Self { tun, tap, traffic: Traffic::default(), arriving, leaving, due: Vec::new() }
     }
 
@@ -93,7 +93,7 @@ impl Endpoint {
 
     /// Whether a packet that is sent waits for [`Self::write_out`].
     pub(super) fn joins(&self) -> bool {
-        self.leaving.joins()
+        self.leaving.is_some()
     }
 
     /// Reads once. The first packet that this brings; [`Self::next_piece`] has the others. `None`: there is nothing to read.
@@ -137,11 +137,11 @@ impl Endpoint {
         shared: &mut Shared<'_>,
     ) -> Result<(), DriverError> {
         self.capture(departure.at, &packet)?;
-        if self.joins() {
-            if !self.leaving.join(&mut packet) {
+        if self.leaving.is_some() {
+            if !self.join(&mut packet) {
                 self.write_out(shared)?;
                 // Where nothing waits, any packet is taken.
-                self.leaving.join(&mut packet);
+                self.join(&mut packet);
             }
             self.due.extend(departure.due);
         } else {
@@ -155,18 +155,22 @@ impl Endpoint {
         Ok(())
     }
 
+    fn join(&mut self, packet: &mut Vec<u8>) -> bool {
+        self.leaving.as_mut().is_some_and(|leaving| leaving.join(packet))
+    }
+
     /// Writes what was kept.
     pub(super) fn write_out(&mut self, shared: &mut Shared<'_>) -> Result<(), DriverError> {
-        if self.leaving.count() == 0 {
+        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.count() > 0) else {
             return Ok(());
-        }
+        };
         let now = shared.clock.now();
         for due in self.due.drain(..) {
             shared.lateness.record(now - due);
         }
-        let (count, octets) = (self.leaving.count(), self.leaving.octets());
-        let result = self.tun.send_batch(&mut self.leaving);
-        self.leaving.clear();
+        let (count, octets) = (leaving.count(), leaving.octets());
+        let result = self.tun.send_batch(leaving);
+        leaving.clear();
         self.written(result, count, octets)
     }
 

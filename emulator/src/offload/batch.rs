@@ -1,12 +1,11 @@
-//! Segments that a host sends one after another, joined to leave in one write.
+//! Segments of other hosts that come one after another, joined to leave in one write.
 
 use super::Header;
 use super::tcp::{CWR, FIN, Headers, PSH, RST, SYN, URG, be16};
 
 /// Packets that leave together: one, or segments that the kernel cuts apart again exactly as they were.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Batch {
-    joins: Joins,
     /// The first `count` of them wait; behind them are buffers to be used again. Nothing is copied to join them: of all
     /// but the first only the data are written.
     packets: Vec<Vec<u8>>,
@@ -16,19 +15,10 @@ pub struct Batch {
     len: usize,
 }
 
-/// Which packets are joined.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Joins {
-    Nothing,
-    /// Segments of a host that leaves checksums to the device: the kernel fills in each, whatever stands there.
-    Own,
-    /// Segments whose checksums are right: those that the kernel fills in are the same.
-    Others,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Contents {
     /// Nothing, or a packet that is no TCP segment.
+    #[default]
     Other,
     Segments {
         headers: Headers,
@@ -59,40 +49,6 @@ impl<'a> Parts<'a> {
 }
 
 impl Batch {
-    /// Of segments, for a device with offload.
-    pub(crate) fn joining() -> Self {
-        Self::new(Joins::Own)
-    }
-
-    /// Of packets that other hosts have sent: none is written otherwise than it is.
-    pub(crate) fn faithful() -> Self {
-        Self::new(Joins::Others)
-    }
-
-    fn new(joins: Joins) -> Self {
-        Self { joins, packets: vec![Vec::new()], count: 0, contents: Contents::Other, len: 0 }
-    }
-
-    /// Of one packet each time.
-    pub fn single() -> Self {
-        Self::new(Joins::Nothing)
-    }
-
-    /// An empty one of the same kind.
-    pub fn another(&self) -> Self {
-        Self::new(self.joins)
-    }
-
-    /// Whether it may become more than one packet.
-    pub fn joins(&self) -> bool {
-        self.joins != Joins::Nothing
-    }
-
-    /// The packet in it, if it is one.
-    pub fn only(&self) -> Option<&[u8]> {
-        (self.count == 1).then_some(&self.packets[0])
-    }
-
     /// How many packets wait in it.
     pub fn count(&self) -> usize {
         self.count
@@ -103,7 +59,7 @@ impl Batch {
     pub fn join(&mut self, packet: &mut Vec<u8>) -> bool {
         if self.count == 0 {
             self.len = packet.len();
-            self.contents = if self.joins() { Contents::first(packet) } else { Contents::Other };
+            self.contents = Contents::first(packet);
         } else {
             let Contents::Segments { headers, mss, open: open @ true } = &mut self.contents else {
                 return false;
@@ -113,8 +69,7 @@ impl Batch {
                 return false;
             }
             // Of the first nobody has asked as long as it was alone.
-            let right = |packet: &[u8]| self.joins == Joins::Own || headers.are_right(packet);
-            if !right(packet) || (self.count == 1 && !right(first)) {
+            if !headers.are_right(packet) || (self.count == 1 && !headers.are_right(first)) {
                 return false;
             }
             let data = packet.len() - headers.all();
@@ -135,21 +90,12 @@ impl Batch {
     /// What is written for them: the header, and the packet behind it.
     pub(crate) fn written(&mut self) -> (Header, Parts<'_>) {
         let (header, skipped) = match self.contents {
-            Contents::Other => (Header::Whole, 0),
-            // Whoever gets it judges its checksum.
-            Contents::Segments { .. } if self.joins == Joins::Others && self.count == 1 => (Header::Whole, 0),
-            Contents::Segments { headers, mss, .. } => {
-                let first = &mut self.packets[0];
-                headers.set_partial_checksum(first, self.len);
-                let start = headers.ip as u16;
-                if self.count > 1 {
-                    headers.set_length(first, self.len);
-                    let (v4, mss) = (headers.is_v4(first), mss as u16);
-                    (Header::Segments { v4, mss, headers: headers.all() as u16, start }, headers.all())
-                } else {
-                    (Header::Unsummed { start, offset: Header::TCP_CHECKSUM }, 0)
-                }
+            Contents::Segments { headers, mss, .. } if self.count > 1 => {
+                let header = headers.prepare(&mut self.packets[0], self.len, mss);
+                (header, headers.all())
             }
+            // Whoever gets it judges its checksum.
+            Contents::Other | Contents::Segments { .. } => (Header::Whole, 0),
         };
         (header, Parts { packets: &self.packets[..self.count], headers: skipped })
     }

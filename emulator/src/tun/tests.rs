@@ -1,7 +1,10 @@
 //! Devices in namespaces of their own.
 
 use std::net::UdpSocket;
+use std::sync::Arc;
 
+use airwire::options::{Layout, Options};
+use airwire::piece::Text;
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
@@ -174,12 +177,26 @@ fn segments_joined_in_one_write_are_packets_of_the_mtu_behind_the_kernel() {
                 packet
             })
         };
-        let mut batch = near.batch();
+        let mut batch = Batch::default();
         for mut packet in packets(64) {
             assert!(batch.join(&mut packet));
         }
         near.send_batch(&mut batch).unwrap();
         assert_eq!(forwarded(&far), packets(63).collect::<Vec<_>>(), "{src}");
+        let mut piece = Piece::default();
+        for count in 0..20 {
+            let text = Arc::new(vec![count as u8; 1400]);
+            let text = std::iter::once(Text::Shared(&text, 0..1400));
+            let (header, options) = (header(count), Options::default());
+            if count == 0 {
+                piece.begin(&header, &options, Layout::Linux, 1400, text);
+            } else {
+                assert!(piece.is_continued_by(&header, &options, 1400));
+                piece.go_on(&header, 1400, text);
+            }
+        }
+        near.send_piece(&mut piece).unwrap();
+        assert_eq!(forwarded(&far), packets(63).collect::<Vec<_>>(), "{src}, a piece");
     }
 }
 
