@@ -18,10 +18,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::{Sending, Waker, Written};
 
-/// No more waits for the thread, so that it leaves a fraction of a millisecond after the time that the host has noted.
-const MOST_OCTETS: usize = 256 << 10;
-/// Small packets take a whole write each.
-const MOST_PIECES: usize = 256;
+/// No more waits for the thread, so that it leaves a fraction of a millisecond after the time that the host has noted: so many
+/// packets, each a write by itself.
+const MOST_PIECES: usize = 176;
+/// And so many octets, of which large pieces take a tenth of the time that packets take.
+const MOST_OCTETS: usize = 1 << 20;
 /// Of packets.
 const FEW: usize = 2;
 /// Written pieces whose buffers, of up to 64 KiB, are kept.
