@@ -141,10 +141,10 @@ const WAKER: Token = Token(1);
 const DESCRIPTORS: Token = Token(2);
 /// Segments written before ACKs are read.
 const SEND_BATCH: usize = 32;
-/// The same where many of them are one write: two pieces of segments of 1500 octets.
+/// The same where many of them are one write: four pieces of segments of 1500 octets.
 const SEND_BATCH_WITH_OFFLOAD: usize = 180;
-/// Segments written between two looks at the clock: a few microseconds each, so that a sending time is right
-/// within some ten of them. With a capture every packet has its own time.
+/// Packets written between two looks at the clock: a few microseconds each, so that a sending time is right
+/// within some ten of them. With a capture every packet has its own time, and so has every piece.
 const CLOCK_BATCH: usize = 8;
 /// Packets read before the application gets its turn.
 const RECEIVE_BATCH: usize = 64;
@@ -395,7 +395,11 @@ impl Driver {
         let mut now = self.clock.now();
         let (mut sent, mut writes) = (0, 0);
         while sent < most {
-            if writes > 0 && (writes % CLOCK_BATCH == 0 || self.capture.is_some() || self.log.is_some()) {
+            let own_time = match self.leaves {
+                Leaves::Alone => self.capture.is_some() || self.log.is_some(),
+                Leaves::Joined => true,
+            };
+            if writes > 0 && (own_time || writes % CLOCK_BATCH == 0) {
                 now = self.clock.now();
             }
             let any = match self.leaves {
