@@ -36,7 +36,7 @@ pub struct TunConfig {
     pub mtu: u16,
     /// Packets that the kernel keeps for us while we are not reading. What does not fit it drops.
     pub queue_len: u32,
-    /// The kernel cuts what is written, and hands over what it has not cut: see [`offload`](crate::offload).
+    /// The kernel cuts what is written, and hands over what it has not cut: see [`offload`].
     pub offload: bool,
 }
 
