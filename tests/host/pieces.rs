@@ -53,7 +53,7 @@ fn connections_side_by_side_each_send_the_same() {
     let texts: Vec<usize> = packets.values().map(|sent| sent.iter().map(Vec::len).sum()).collect();
     assert!(texts.iter().all(|octets| *octets > 5_000), "{texts:?}");
     assert!(sent_by_three(|_| Polled::Pieces) == packets);
-    // A segment that did not fit a piece leaves as a packet.
+    // And asked now so, now so.
     let by_turns = |polls: usize| if polls.is_multiple_of(2) { Polled::Pieces } else { Polled::Packets };
     assert!(sent_by_three(by_turns) == packets);
 }
