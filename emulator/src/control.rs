@@ -751,11 +751,13 @@ mod tests {
         let answer = format!("ABSTRACT-LISTEN:{PREFIX}{address},fork");
         squatter.args(["socat", &answer, "SYSTEM:'cat; echo {\\\"result\\\":1}'"]);
         let mut squatter = squatter.spawn().unwrap();
-        let there = || {
+        // A socket has its name before it listens; the fourth column says whether it does (__SO_ACCEPTCON).
+        let listens = || {
             let sockets = fs::read_to_string("/proc/thread-self/net/unix").unwrap();
-            sockets.lines().any(|line| line.ends_with(&format!("@{PREFIX}{address}")))
+            let name = format!("@{PREFIX}{address}");
+            sockets.lines().any(|line| line.ends_with(&name) && line.split(' ').nth(3) == Some("00010000"))
         };
-        while !there() {
+        while !listens() {
             assert!(squatter.try_wait().unwrap().is_none(), "this test needs socat");
             std::thread::yield_now();
         }
