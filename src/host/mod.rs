@@ -1,7 +1,7 @@
 //! Many connections behind one host: demultiplexing, ports, listeners, resets, ICMP.
 //!
-//! The methods of [`Host`] are of four kinds, in this order: what comes in (`handle_*`), what the application commands,
-//! what goes out (`poll_*`, `next_deadline`), and getters. After anything of the first two kinds, call
+//! The methods of [`Host`] are of four kinds: what comes in (`handle_*`), what the application commands (those that open a
+//! connection are in `opening`), what goes out (`poll_*` and `next_deadline`; packets in `leaving`), and getters. After anything of the first two kinds, call
 //! [`Host::poll_packet`] until it says false, then ask for [`Host::next_deadline`]. Packets that come in before that are
 //! answered by one ACK instead of one each. `now` never goes back; the same `now` again is another event at the same
 //! instant.
@@ -11,23 +11,26 @@ mod demux;
 mod gate;
 mod icmp;
 mod keyed_hash;
-mod listening;
+mod leaving;
+mod opening;
 mod slots;
 mod standing;
+mod telling;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use airwire::piece::Piece;
 use airwire::segment::{self, BadPacket, Flags, Segment, Verified};
-use airwire::seq::Seq;
 use airwire::time::Instant;
 use demux::{Demux, Tuple};
 use gate::Gate;
 pub use gate::{GateCounters, Limits};
 use keyed_hash::keyed_hash;
+use opening::Listener;
+pub use opening::{ConnectError, ListenError, ListenId};
 pub use slots::ConnId;
 use slots::Slots;
 use smoltcp::wire::IpProtocol;
@@ -35,11 +38,9 @@ use standing::Standing;
 
 use crate::events::{Event, Refusal};
 use crate::memory::{Budget, MemoryUse};
-use crate::profile::{HalfOpen, Profile, SynFin};
+use crate::profile::{Profile, SynFin};
 use crate::recovery::Recipe;
-use crate::tcp::connection::Opening;
 use crate::tcp::input::Reaction;
-use crate::tcp::output::Out;
 use crate::tcp::{Connection, Ended, Push, SocketOptions, State};
 
 /// What a host starts from.
@@ -54,56 +55,6 @@ pub struct HostConfig {
     pub recipe: Recipe,
     /// Initial sequence numbers, timestamp offsets and ephemeral ports come from it.
     pub seed: u64,
-}
-
-/// Names a listening port of one host, from [`Host::listen`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ListenId(u32);
-
-#[derive(Debug)]
-struct Listener {
-    addr: SocketAddr,
-    backlog: usize,
-    options: SocketOptions,
-    /// Connections in SYN-RECEIVED and those waiting to be accepted.
-    opening: usize,
-    ready: VecDeque<u32>,
-    /// Until then a cookie may come back. `None`: none was sent yet.
-    cookies_until: Option<Instant>,
-}
-
-impl Listener {
-    fn room(&self) -> usize {
-        self.backlog.max(1)
-    }
-}
-
-/// Why [`Host::connect`] did not open a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// The host has no address of the remote address's family.
-    #[error("this host has no {0} address to connect from")]
-    NoAddress(&'static str),
-    /// Its port is 0, or it is a broadcast, multicast or unspecified address.
-    #[error("{0} cannot be connected to: a port other than 0 and a unicast address are needed")]
-    BadRemote(SocketAddr),
-    /// There is such a connection already. With port 0: no port is free.
-    #[error("{0} is in use for a connection to the same address and port")]
-    InUse(SocketAddr),
-    /// The local address is not the host's, or not of the remote address's family.
-    #[error("{0} is not an address of this host")]
-    NotOurs(SocketAddr),
-}
-
-/// Why [`Host::listen`] refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ListenError {
-    /// There is a listener with this very address and port.
-    #[error("{0} is being listened on already")]
-    InUse(SocketAddr),
-    /// Neither unspecified nor one of the host's.
-    #[error("{0} is not an address of this host")]
-    NotOurs(SocketAddr),
 }
 
 /// Why a read or write did nothing.
@@ -322,116 +273,6 @@ impl Host {
 
     // ----- commands -----
 
-    /// Active open. Without `local` the host's first address of the right family is used; port 0 lets the host choose.
-    /// Comes back at once, with a connection in SYN-SENT.
-    pub fn connect(
-        &mut self,
-        now: Instant,
-        local: Option<SocketAddr>,
-        remote: SocketAddr,
-        options: SocketOptions,
-    ) -> Result<ConnId, ConnectError> {
-        if remote.port() == 0 || !segment::is_unicast(remote.ip()) {
-            return Err(ConnectError::BadRemote(remote));
-        }
-        let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
-        let ip = match local {
-            Some(local) if !local.ip().is_unspecified() => {
-                if !self.addrs.contains(&local.ip()) || local.is_ipv4() != remote.is_ipv4() {
-                    return Err(ConnectError::NotOurs(local));
-                }
-                local.ip()
-            }
-            _ => {
-                let same_family = self.addrs.iter().find(|a| a.is_ipv4() == remote.is_ipv4());
-                *same_family.ok_or(ConnectError::NoAddress(family))?
-            }
-        };
-        let local = match local.map_or(0, |l| l.port()) {
-            0 => self.ephemeral(ip, remote).ok_or_else(|| ConnectError::InUse(SocketAddr::new(ip, 0)))?,
-            port => SocketAddr::new(ip, port),
-        };
-        if self.index_of(&(local, remote)).is_some() {
-            return Err(ConnectError::InUse(local));
-        }
-        let opening = self.opening(now, local, remote, options);
-        let index = self.insert(Connection::connect(now, opening), None);
-        self.mark_ready(index);
-        Ok(self.slots.id(index))
-    }
-
-    /// Passive open. An unspecified address listens on all of this host's of its family. At most `backlog` connections,
-    /// and at least one, may be opening or wait for [`Host::accept`]. When there are as many, those that have been opening
-    /// for 3 s give way, and SYNs that find no room are answered with cookies (RFC 4987 §3.6): nothing is kept of them
-    /// before the client's ACK comes. SYNs are dropped only while as many connections wait for [`Host::accept`].
-    pub fn listen(
-        &mut self,
-        addr: SocketAddr,
-        backlog: usize,
-        options: SocketOptions,
-    ) -> Result<ListenId, ListenError> {
-        if !addr.ip().is_unspecified() && !self.addrs.contains(&addr.ip()) {
-            return Err(ListenError::NotOurs(addr));
-        }
-        if self.listeners.values().any(|listener| listener.addr == addr) {
-            return Err(ListenError::InUse(addr));
-        }
-        let listener =
-            Listener { addr, backlog, options, opening: 0, ready: VecDeque::new(), cookies_until: None };
-        let id = ListenId(self.next_listener);
-        self.next_listener += 1;
-        self.listeners.insert(id, listener);
-        Ok(id)
-    }
-
-    /// Stops listening, and forgets the listener. Connections that were not accepted are reset; what becomes of those
-    /// that are not open yet the profile says.
-    pub fn unlisten(&mut self, id: ListenId) {
-        if self.listeners.remove(&id).is_none() {
-            return;
-        }
-        for index in self.slots.of_listener(id) {
-            if let Some(connection) = self.slots.at_mut(index) {
-                let half_open = connection.state() == State::SynReceived;
-                match self.profile.half_open {
-                    HalfOpen::Forget if half_open => connection.retire(),
-                    _ => connection.abort(),
-                }
-            }
-            self.slots.release(index);
-            self.mark_ready(index);
-        }
-    }
-
-    /// The options of a listener, and of the connections whose handshake it completes from now on. What a SYN,ACK has
-    /// said already, such as the window scale, stays.
-    pub fn set_listen_options(&mut self, id: ListenId, options: SocketOptions) {
-        if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.options = options;
-        }
-    }
-
-    /// How many connections may be opening or wait from now on. Those that are more than that stay.
-    pub fn set_backlog(&mut self, id: ListenId, backlog: usize) {
-        if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.backlog = backlog;
-        }
-    }
-
-    /// How many connections wait for [`Host::accept`].
-    pub fn waiting(&self, id: ListenId) -> usize {
-        self.listeners.get(&id).map_or(0, |listener| listener.ready.len())
-    }
-
-    /// The next connection that has completed its handshake; `None` if there is none, or nobody listens any more.
-    pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
-        let listener = self.listeners.get_mut(&id)?;
-        let index = listener.ready.pop_front()?;
-        listener.opening -= 1;
-        self.slots.accepted(index);
-        Some(self.slots.id(index))
-    }
-
     /// Buffers as much of `data` as there is room for; returns how many octets that is.
     pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> Result<usize, IoError> {
         self.write_with(now, id, data, Push::Now)
@@ -559,88 +400,6 @@ impl Host {
 
     // ----- out -----
 
-    /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
-    pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        if !self.next_piece.is_empty()
-            && let Some(next) = std::mem::take(&mut self.next_piece).into_packet()
-        {
-            *packet = next;
-            return true;
-        }
-        if self.poll_reply(packet) {
-            return true;
-        }
-        while !self.ready.is_empty() {
-            if self.poll_first(now, &mut Out::Packet(packet)) {
-                self.end_turn();
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The same for a device with offload: overwrites `piece` with a packet, or with segments that a connection sends one after
-    /// another, as many as there are and one piece has room for. They are the segments of [`Host::poll_packet`], but their
-    /// checksums are left to the device.
-    pub fn poll_piece(&mut self, now: Instant, piece: &mut Piece) -> bool {
-        piece.clear();
-        let mut next = std::mem::take(&mut self.next_piece);
-        if !next.is_empty() {
-            std::mem::swap(piece, &mut next);
-        }
-        let replies = piece.is_empty() && piece.fill(|packet| self.poll_reply(packet));
-        if !replies {
-            self.poll_segments(now, piece, &mut next);
-        }
-        self.next_piece = next;
-        !piece.is_empty()
-    }
-
-    fn poll_segments(&mut self, now: Instant, piece: &mut Piece, next: &mut Piece) {
-        while next.is_empty() && !piece.is_complete() && !self.ready.is_empty() {
-            if self.poll_first(now, &mut Out::Piece { piece, next }) {
-                self.in_turn += 1;
-            } else if !piece.is_empty() {
-                // The next connection's segments would not continue it.
-                return;
-            }
-        }
-        // What is not in one piece with what was before does not end a turn.
-        if self.in_turn >= Piece::MOST || (piece.is_complete() && next.is_empty()) {
-            self.end_turn();
-        }
-    }
-
-    fn poll_reply(&mut self, packet: &mut Vec<u8>) -> bool {
-        let Some(reply) = self.replies.pop_front() else { return false };
-        self.counters.packets_out += 1;
-        *packet = reply;
-        true
-    }
-
-    /// The connection whose turn it is writes a segment, or leaves the queue.
-    fn poll_first(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
-        let Some(&index) = self.ready.front() else { return false };
-        let sends = self.slots.at_mut(index).is_some_and(|connection| connection.poll_packet(now, out));
-        if sends {
-            self.counters.packets_out += 1;
-            self.gather(now, index);
-        } else {
-            self.in_turn = 0;
-            self.ready.pop_front();
-            self.gather(now, index);
-            self.settle(now, index);
-        }
-        sends
-    }
-
-    fn end_turn(&mut self) {
-        self.in_turn = 0;
-        if !self.ready.is_empty() {
-            self.ready.rotate_left(1);
-        }
-    }
-
     /// When [`Host::handle_deadline`] must be called, if nothing else happens before. Ask again after each drain.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
@@ -723,66 +482,8 @@ impl Host {
         self.demux.find(ends, |index| self.slots.is_between(index, ends))
     }
 
-    fn listener_for(&self, addr: SocketAddr) -> Option<ListenId> {
-        let at = |wanted: SocketAddr| {
-            self.listeners.iter().find(|(_, listener)| listener.addr == wanted).map(|(id, _)| *id)
-        };
-        let any: IpAddr = match addr {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        at(addr).or_else(|| at(SocketAddr::new(any, addr.port())))
-    }
-
-    fn opening(
-        &self,
-        now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
-        options: SocketOptions,
-    ) -> Opening {
-        // RFC 6528: a clock that ticks every 4 µs plus a keyed hash of the addresses.
-        let clock = (now.as_nanos() / 4_000) as u32;
-        let mut recovery = self.recipe.build(&self.profile);
-        if self.traced {
-            recovery.start_trace();
-        }
-        if self.events.is_some() {
-            recovery.start_telling();
-        }
-        Opening {
-            local,
-            remote,
-            profile: Arc::clone(&self.profile),
-            recovery,
-            options,
-            iss: Seq(clock.wrapping_add(self.hash(&("isn", local, remote)) as u32)),
-            // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
-            ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
-            mtu: self.mtu,
-            budget: Arc::clone(&self.budget),
-            listened_to: self.events.is_some(),
-        }
-    }
-
     fn hash(&self, what: &impl Hash) -> u64 {
         keyed_hash(self.seed, what)
-    }
-
-    /// RFC 6056: a port of the dynamic range, in an order that others cannot guess.
-    fn ephemeral(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
-        const FIRST: u64 = 49_152;
-        const COUNT: u64 = 65_536 - FIRST;
-        let start = self.hash(&("port", ip, remote)) % COUNT;
-        for _ in 0..COUNT {
-            let port = FIRST + (start + self.ports_given) % COUNT;
-            self.ports_given += 1;
-            let local = SocketAddr::new(ip, port as u16);
-            if self.index_of(&(local, remote)).is_none() {
-                return Some(local);
-            }
-        }
-        None
     }
 
     fn insert(&mut self, connection: Connection, listener: Option<ListenId>) -> u32 {
@@ -880,6 +581,8 @@ fn nothing_to_read(connection: &Connection) -> Result<usize, IoError> {
 
 #[cfg(test)]
 mod tests {
+    use airwire::seq::Seq;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,91 @@
+//! What leaves a host: answers that belong to no connection first, then the connections in turn.
+
+use airwire::piece::Piece;
+use airwire::time::Instant;
+
+use super::Host;
+use crate::tcp::output::Out;
+
+impl Host {
+    /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
+    pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        if !self.next_piece.is_empty()
+            && let Some(next) = std::mem::take(&mut self.next_piece).into_packet()
+        {
+            *packet = next;
+            return true;
+        }
+        if self.poll_reply(packet) {
+            return true;
+        }
+        while !self.ready.is_empty() {
+            if self.poll_first(now, &mut Out::Packet(packet)) {
+                self.end_turn();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The same for a device with offload: overwrites `piece` with a packet, or with segments that a connection sends one after
+    /// another, as many as there are and one piece has room for. They are the segments of [`Host::poll_packet`], but their
+    /// checksums are left to the device.
+    pub fn poll_piece(&mut self, now: Instant, piece: &mut Piece) -> bool {
+        piece.clear();
+        let mut next = std::mem::take(&mut self.next_piece);
+        if !next.is_empty() {
+            std::mem::swap(piece, &mut next);
+        }
+        let replies = piece.is_empty() && piece.fill(|packet| self.poll_reply(packet));
+        if !replies {
+            self.poll_segments(now, piece, &mut next);
+        }
+        self.next_piece = next;
+        !piece.is_empty()
+    }
+
+    fn poll_segments(&mut self, now: Instant, piece: &mut Piece, next: &mut Piece) {
+        while next.is_empty() && !piece.is_complete() && !self.ready.is_empty() {
+            if self.poll_first(now, &mut Out::Piece { piece, next }) {
+                self.in_turn += 1;
+            } else if !piece.is_empty() {
+                // The next connection's segments would not continue it.
+                return;
+            }
+        }
+        // What is not in one piece with what was before does not end a turn.
+        if self.in_turn >= Piece::MOST || (piece.is_complete() && next.is_empty()) {
+            self.end_turn();
+        }
+    }
+
+    fn poll_reply(&mut self, packet: &mut Vec<u8>) -> bool {
+        let Some(reply) = self.replies.pop_front() else { return false };
+        self.counters.packets_out += 1;
+        *packet = reply;
+        true
+    }
+
+    /// The connection whose turn it is writes a segment, or leaves the queue.
+    fn poll_first(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
+        let Some(&index) = self.ready.front() else { return false };
+        let sends = self.slots.at_mut(index).is_some_and(|connection| connection.poll_packet(now, out));
+        if sends {
+            self.counters.packets_out += 1;
+            self.gather(now, index);
+        } else {
+            self.in_turn = 0;
+            self.ready.pop_front();
+            self.gather(now, index);
+            self.settle(now, index);
+        }
+        sends
+    }
+
+    fn end_turn(&mut self) {
+        self.in_turn = 0;
+        if !self.ready.is_empty() {
+            self.ready.rotate_left(1);
+        }
+    }
+}

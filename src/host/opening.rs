@@ -1,0 +1,234 @@
+//! How a connection comes into being: this host opens it, or listens and has it opened by another.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use airwire::segment;
+use airwire::seq::Seq;
+use airwire::time::Instant;
+
+use super::{ConnId, Host};
+use crate::profile::HalfOpen;
+use crate::tcp::connection::Opening;
+use crate::tcp::{Connection, SocketOptions, State};
+
+/// Names a listening port of one host, from [`Host::listen`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ListenId(pub(super) u32);
+
+#[derive(Debug)]
+pub(super) struct Listener {
+    addr: SocketAddr,
+    pub(super) backlog: usize,
+    pub(super) options: SocketOptions,
+    /// Connections in SYN-RECEIVED and those waiting to be accepted.
+    pub(super) opening: usize,
+    pub(super) ready: VecDeque<u32>,
+    /// Until then a cookie may come back. `None`: none was sent yet.
+    pub(super) cookies_until: Option<Instant>,
+}
+
+impl Listener {
+    pub(super) fn room(&self) -> usize {
+        self.backlog.max(1)
+    }
+}
+
+/// Why [`Host::connect`] did not open a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The host has no address of the remote address's family.
+    #[error("this host has no {0} address to connect from")]
+    NoAddress(&'static str),
+    /// Its port is 0, or it is a broadcast, multicast or unspecified address.
+    #[error("{0} cannot be connected to: a port other than 0 and a unicast address are needed")]
+    BadRemote(SocketAddr),
+    /// There is such a connection already. With port 0: no port is free.
+    #[error("{0} is in use for a connection to the same address and port")]
+    InUse(SocketAddr),
+    /// The local address is not the host's, or not of the remote address's family.
+    #[error("{0} is not an address of this host")]
+    NotOurs(SocketAddr),
+}
+
+/// Why [`Host::listen`] refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ListenError {
+    /// There is a listener with this very address and port.
+    #[error("{0} is being listened on already")]
+    InUse(SocketAddr),
+    /// Neither unspecified nor one of the host's.
+    #[error("{0} is not an address of this host")]
+    NotOurs(SocketAddr),
+}
+
+impl Host {
+    /// Active open. Without `local` the host's first address of the right family is used; port 0 lets the host choose.
+    /// Comes back at once, with a connection in SYN-SENT.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        options: SocketOptions,
+    ) -> Result<ConnId, ConnectError> {
+        if remote.port() == 0 || !segment::is_unicast(remote.ip()) {
+            return Err(ConnectError::BadRemote(remote));
+        }
+        let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
+        let ip = match local {
+            Some(local) if !local.ip().is_unspecified() => {
+                if !self.addrs.contains(&local.ip()) || local.is_ipv4() != remote.is_ipv4() {
+                    return Err(ConnectError::NotOurs(local));
+                }
+                local.ip()
+            }
+            _ => {
+                let same_family = self.addrs.iter().find(|a| a.is_ipv4() == remote.is_ipv4());
+                *same_family.ok_or(ConnectError::NoAddress(family))?
+            }
+        };
+        let local = match local.map_or(0, |l| l.port()) {
+            0 => self.ephemeral(ip, remote).ok_or_else(|| ConnectError::InUse(SocketAddr::new(ip, 0)))?,
+            port => SocketAddr::new(ip, port),
+        };
+        if self.index_of(&(local, remote)).is_some() {
+            return Err(ConnectError::InUse(local));
+        }
+        let opening = self.opening(now, local, remote, options);
+        let index = self.insert(Connection::connect(now, opening), None);
+        self.mark_ready(index);
+        Ok(self.slots.id(index))
+    }
+
+    /// Passive open. An unspecified address listens on all of this host's of its family. At most `backlog` connections,
+    /// and at least one, may be opening or wait for [`Host::accept`]. When there are as many, those that have been opening
+    /// for 3 s give way, and SYNs that find no room are answered with cookies (RFC 4987 §3.6): nothing is kept of them
+    /// before the client's ACK comes. SYNs are dropped only while as many connections wait for [`Host::accept`].
+    pub fn listen(
+        &mut self,
+        addr: SocketAddr,
+        backlog: usize,
+        options: SocketOptions,
+    ) -> Result<ListenId, ListenError> {
+        if !addr.ip().is_unspecified() && !self.addrs.contains(&addr.ip()) {
+            return Err(ListenError::NotOurs(addr));
+        }
+        if self.listeners.values().any(|listener| listener.addr == addr) {
+            return Err(ListenError::InUse(addr));
+        }
+        let listener =
+            Listener { addr, backlog, options, opening: 0, ready: VecDeque::new(), cookies_until: None };
+        let id = ListenId(self.next_listener);
+        self.next_listener += 1;
+        self.listeners.insert(id, listener);
+        Ok(id)
+    }
+
+    /// Stops listening, and forgets the listener. Connections that were not accepted are reset; what becomes of those
+    /// that are not open yet the profile says.
+    pub fn unlisten(&mut self, id: ListenId) {
+        if self.listeners.remove(&id).is_none() {
+            return;
+        }
+        for index in self.slots.of_listener(id) {
+            if let Some(connection) = self.slots.at_mut(index) {
+                let half_open = connection.state() == State::SynReceived;
+                match self.profile.half_open {
+                    HalfOpen::Forget if half_open => connection.retire(),
+                    _ => connection.abort(),
+                }
+            }
+            self.slots.release(index);
+            self.mark_ready(index);
+        }
+    }
+
+    /// The options of a listener, and of the connections whose handshake it completes from now on. What a SYN,ACK has
+    /// said already, such as the window scale, stays.
+    pub fn set_listen_options(&mut self, id: ListenId, options: SocketOptions) {
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.options = options;
+        }
+    }
+
+    /// How many connections may be opening or wait from now on. Those that are more than that stay.
+    pub fn set_backlog(&mut self, id: ListenId, backlog: usize) {
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.backlog = backlog;
+        }
+    }
+
+    /// How many connections wait for [`Host::accept`].
+    pub fn waiting(&self, id: ListenId) -> usize {
+        self.listeners.get(&id).map_or(0, |listener| listener.ready.len())
+    }
+
+    /// The next connection that has completed its handshake; `None` if there is none, or nobody listens any more.
+    pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
+        let listener = self.listeners.get_mut(&id)?;
+        let index = listener.ready.pop_front()?;
+        listener.opening -= 1;
+        self.slots.accepted(index);
+        Some(self.slots.id(index))
+    }
+
+    pub(super) fn listener_for(&self, addr: SocketAddr) -> Option<ListenId> {
+        let at = |wanted: SocketAddr| {
+            self.listeners.iter().find(|(_, listener)| listener.addr == wanted).map(|(id, _)| *id)
+        };
+        let any: IpAddr = match addr {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        at(addr).or_else(|| at(SocketAddr::new(any, addr.port())))
+    }
+
+    pub(super) fn opening(
+        &self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        options: SocketOptions,
+    ) -> Opening {
+        // RFC 6528: a clock that ticks every 4 µs plus a keyed hash of the addresses.
+        let clock = (now.as_nanos() / 4_000) as u32;
+        let mut recovery = self.recipe.build(&self.profile);
+        if self.traced {
+            recovery.start_trace();
+        }
+        if self.events.is_some() {
+            recovery.start_telling();
+        }
+        Opening {
+            local,
+            remote,
+            profile: Arc::clone(&self.profile),
+            recovery,
+            options,
+            iss: Seq(clock.wrapping_add(self.hash(&("isn", local, remote)) as u32)),
+            // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
+            ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
+            mtu: self.mtu,
+            budget: Arc::clone(&self.budget),
+            listened_to: self.events.is_some(),
+        }
+    }
+
+    /// RFC 6056: a port of the dynamic range, in an order that others cannot guess.
+    fn ephemeral(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
+        const FIRST: u64 = 49_152;
+        const COUNT: u64 = 65_536 - FIRST;
+        let start = self.hash(&("port", ip, remote)) % COUNT;
+        for _ in 0..COUNT {
+            let port = FIRST + (start + self.ports_given) % COUNT;
+            self.ports_given += 1;
+            let local = SocketAddr::new(ip, port as u16);
+            if self.index_of(&(local, remote)).is_none() {
+                return Some(local);
+            }
+        }
+        None
+    }
+}
