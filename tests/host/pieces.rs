@@ -33,16 +33,16 @@ fn run(mut exchange: Exchange, polled: Polled) -> (Recording, Vec<Decision>) {
 #[test]
 fn every_recipe_sends_the_same_in_pieces_on_a_bad_path() {
     every_recipe(1, |recipe, seed| {
-        let worlds = [Polled::Packets, Polled::Pieces].map(|polled| {
-            let (exchange, _) = bad_world(recipe, seed);
-            run(exchange, polled)
-        });
-        let [(packets, why), (pieces, why_in_pieces)] = worlds;
+        let world = |polled| run(bad_world(recipe, seed).0, polled);
+        let (packets, why) = world(Polled::Packets);
         assert!(packets.len() > 100, "{} packets are no test", packets.len());
-        let differs = packets.iter().zip(&pieces).position(|(a, b)| a != b);
-        let around = differs.map(|at| (&packets[at], &pieces[at]));
-        assert!(packets == pieces, "{differs:?}: {around:?}");
-        assert!(why == why_in_pieces, "decisions differ");
+        for polled in [Polled::Pieces, Polled::ByTurns(false)] {
+            let (pieces, why_in_pieces) = world(polled);
+            let differs = packets.iter().zip(&pieces).position(|(a, b)| a != b);
+            let around = differs.map(|at| (&packets[at], &pieces[at]));
+            assert!(packets == pieces, "{polled:?}, {differs:?}: {around:?}");
+            assert!(why == why_in_pieces, "{polled:?}: decisions differ");
+        }
     });
 }
 

@@ -49,6 +49,8 @@ pub enum Polled {
     Packets,
     /// In pieces, which are cut as the kernel does it.
     Pieces,
+    /// Now so, now so: whether it was for a piece the last time.
+    ByTurns(bool),
 }
 
 /// Which host of the pair.
@@ -182,15 +184,20 @@ impl Pair {
 
     fn poll(&mut self, side: Peer) -> Vec<Vec<u8>> {
         let now = self.now;
-        match self.polled {
-            Polled::Packets => {
-                let mut packet = Vec::new();
-                if self.host(side).poll_packet(now, &mut packet) { vec![packet] } else { Vec::new() }
+        let for_piece = match &mut self.polled {
+            Polled::Packets => false,
+            Polled::Pieces => true,
+            Polled::ByTurns(last) => {
+                *last = !*last;
+                *last
             }
-            Polled::Pieces => {
-                let mut piece = Piece::default();
-                if self.host(side).poll_piece(now, &mut piece) { cut(&piece) } else { Vec::new() }
-            }
+        };
+        if for_piece {
+            let mut piece = Piece::default();
+            if self.host(side).poll_piece(now, &mut piece) { cut(&piece) } else { Vec::new() }
+        } else {
+            let mut packet = Vec::new();
+            if self.host(side).poll_packet(now, &mut packet) { vec![packet] } else { Vec::new() }
         }
     }
 
