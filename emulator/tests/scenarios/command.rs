@@ -1,0 +1,99 @@
+//! What `airlink check`, `airlink show` and comparing two scenarios say.
+
+use std::process::{Command, Output};
+
+use airlink::scenario::{Scenario, presets};
+
+use super::*;
+
+#[test]
+fn two_scenarios_are_compared_setting_by_setting() {
+    let output = airlink(&["compare", "wcdma-384", "wcdma-384-tsp"]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["wcdma-384", "wcdma-384-tsp"]);
+    assert!(rows.contains(&vec!["radio.down.channel.errors.bler", "\"1%\"", "\"10%\""]), "{table}");
+    let json = airlink(&["compare", "wcdma-384", "wcdma-384-tsp", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["differences"].as_array().unwrap().len(), rows.len() - 1);
+    let same = airlink(&["compare", "leo", "leo"]);
+    assert_eq!(String::from_utf8(same.stdout).unwrap(), "leo and leo are the same path\n");
+    assert_eq!(airlink(&["compare", "leo", "moon"]).status.code(), Some(2));
+}
+
+fn airlink(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airlink")).args(arguments).output().unwrap()
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8(octets.to_vec()).unwrap()
+}
+
+#[test]
+fn check_says_ok_or_what_is_wrong_and_exits_with_2() {
+    let files = Files::new(
+        "check",
+        &[("good.toml", &stage("link", "both = {}")), ("bad.toml", &stage("link", "both = { x = 1 }"))],
+    );
+    let (good, bad) = (files.path("good.toml"), files.path("bad.toml"));
+    let output = airlink(&["check", &good, "wcdma-384"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout), format!("{good}: ok (1 stage)\nwcdma-384: ok (2 stages)\n"));
+    let output = airlink(&["check", &bad, &good]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), format!("{good}: ok (1 stage)\n"));
+    assert!(text(&output.stderr).starts_with(&format!("{bad}:4:10: there is no key `x` here\n")));
+}
+
+#[test]
+fn a_channel_that_stands_still_is_warned_of_where_it_is_checked_and_run() {
+    let loss = |step: &str| {
+        stage(
+            "loss",
+            &format!(
+                "name = \"air\"\ndown = {{ model = \"gilbert-elliott\", mean = \"2%\", burst = 30{step} }}"
+            ),
+        )
+    };
+    let files = Files::new("still", &[("still.toml", &loss("")), ("time.toml", &loss(", step = \"10ms\""))]);
+    let (still, time) = (files.path("still.toml"), files.path("time.toml"));
+    let output = airlink(&["check", &still, &time]);
+    assert_eq!(output.status.code(), Some(0));
+    let told = text(&output.stderr);
+    let beginning =
+        format!("{still}: warning: air.down: in the state \"bad\" 30 packets in a row are lost on average");
+    assert!(told.starts_with(&beginning) && told.lines().count() == 1, "{told}");
+    let sim = |file: &str| text(&airlink(&["sim", "-s", file, "--for", "1ms"]).stderr);
+    assert!(sim(&still).contains("air.down: in the state"), "{}", sim(&still));
+    assert!(!sim(&time).contains("air.down"));
+}
+
+/// Inamura et al. have ten retransmissions, MaxDAT 12 in TS 25.322's terms, which RRC cannot configure.
+#[test]
+fn what_a_preset_has_of_its_paper_is_warned_of_where_it_is_checked_and_not_in_every_run() {
+    let is_max_dat =
+        |warning: &String| warning.contains("max_dat: 12 is none of the values that RRC can configure");
+    for preset in presets::ALL {
+        let warnings = Scenario::load(preset.name).unwrap().warnings();
+        assert!(warnings.iter().all(is_max_dat), "{}: {warnings:?}", preset.name);
+    }
+    assert!(text(&airlink(&["check", "wcdma-384"]).stderr).contains("max_dat: 12"));
+    let run =
+        |more: &[&str]| text(&airlink(&[&["sim", "-s", "wcdma-384", "--for", "1ms"], more].concat()).stderr);
+    assert!(!run(&[]).contains("RRC"), "{}", run(&[]));
+    let changed = run(&["--set", "radio.down.sender.max_rst=7"]);
+    assert!(changed.contains("max_rst: 7") && !changed.contains("max_dat"), "{changed}");
+}
+
+#[test]
+fn show_lists_presets_and_prints_scenarios_that_can_be_read_again() {
+    let listed = text(&airlink(&["show"]).stdout);
+    assert_eq!(listed.lines().count(), presets::ALL.len());
+    let shown = text(&airlink(&["show", "tax-rebate"]).stdout);
+    assert_eq!(Scenario::parse(&shown, "tax-rebate").unwrap(), Scenario::load("tax-rebate").unwrap());
+    let json: serde_json::Value =
+        serde_json::from_slice(&airlink(&["show", "tax-rebate", "--json"]).stdout).unwrap();
+    assert_eq!(json["stage"][1]["loss_report"], true);
+    assert!(text(&airlink(&["show", "--source", "tax-rebate"]).stdout).contains("# Choice:"));
+    assert_eq!(airlink(&["show", "tax-rebat"]).status.code(), Some(2));
+}

@@ -1,0 +1,104 @@
+//! Files that somebody else has written.
+
+use std::process::Command;
+
+use airlink::scenario::Scenario;
+
+use super::*;
+
+/// What nobody is to see who only writes scenarios.
+const SECRET: &str = "6b1f";
+
+#[test]
+fn what_stands_in_a_file_that_is_no_scenario_and_no_trace_is_not_repeated() {
+    let trace = |file: &str| stage("link", &format!("both.trace = '{file}'"));
+    let files = Files::new(
+        "secrets",
+        &[
+            ("shadow", &format!("root:{SECRET}:19000:0:99999:7:::\n")),
+            ("keys.toml", &format!("# keys\npassword-{SECRET} = '{SECRET}'\n[{SECRET}]\n")),
+            ("columns", &format!("5\n{SECRET} {SECRET}\n")),
+            ("extends-shadow.toml", "schema = 1\nextends = 'shadow'"),
+            ("extends-keys.toml", "schema = 1\nextends = 'keys.toml'"),
+            ("trace-shadow.toml", &trace("shadow")),
+            ("trace-columns.toml", &trace("columns")),
+        ],
+    );
+    for (name, words) in [
+        ("shadow", ["shadow:1:", "this is not TOML"]),
+        ("extends-shadow.toml", ["shadow:1:", "this is not TOML"]),
+        ("extends-keys.toml", ["keys.toml:1:1", "`schema` is missing"]),
+        ("trace-shadow.toml", ["shadow:1", "not a time"]),
+        ("trace-columns.toml", ["columns:2", "2 columns"]),
+    ] {
+        let shown = Scenario::load(&files.path(name)).unwrap_err().to_string();
+        assert!(words.iter().all(|word| shown.contains(word)), "{name}: {shown}");
+        assert!(!shown.contains(SECRET), "{name}: {shown}");
+    }
+}
+
+#[test]
+fn a_pipe_or_a_device_that_a_scenario_names_is_neither_waited_for_nor_read() {
+    let files = Files::new("kinds", &[]);
+    let pipe = files.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (file, what) in [(pipe.as_str(), "a pipe"), ("/dev/zero", "a device"), ("/tmp", "a directory")] {
+        for text in
+            [format!("schema = 1\nextends = '{file}'"), stage("link", &format!("both.trace = '{file}'"))]
+        {
+            let shown = Scenario::parse(&text, "x.toml").unwrap_err().to_string();
+            let expected = format!("{file} cannot be read: it is {what}, and an ordinary file is wanted");
+            assert!(shown.contains(&expected), "{shown}");
+        }
+    }
+    // A person may name a pipe, but neither has an end of what is read.
+    let shown = Scenario::load("/dev/zero").unwrap_err().to_string();
+    assert!(shown.contains("/dev/zero cannot be read: it is longer than 4 MiB"), "{shown}");
+}
+
+#[test]
+fn a_chain_that_is_too_long_is_not_called_a_circle() {
+    let files: Vec<(String, String)> = (0..18)
+        .map(|index| match index {
+            0 => ("0.toml".to_owned(), "schema = 1\nstage = []".to_owned()),
+            _ => (format!("{index}.toml"), format!("schema = 1\nextends = '{}.toml'", index - 1)),
+        })
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let files = Files::new("chain", &files);
+    assert!(Scenario::load(&files.path("15.toml")).is_ok());
+    for (name, at) in [("16.toml", "1.toml:2:11"), ("17.toml", "2.toml:2:11")] {
+        let shown = Scenario::load(&files.path(name)).unwrap_err().to_string();
+        assert!(!shown.contains("circle"), "{shown}");
+        let expected = format!("{at}: this is the 16th `extends` in a row, and 15 are the limit");
+        assert!(shown.contains(&expected) && shown.contains(name), "{shown}");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
+fn the_largest_scenarios_are_read_at_once_and_larger_ones_refused() {
+    let states = |count: usize| {
+        let mut text =
+            "schema = 1\n[[stage]]\nkind = 'loss'\n[stage.down]\nmodel = 'markov'\nstates = [".to_owned();
+        for state in 0..count {
+            text += &format!("{{ name = 's{state}', to = {{ s{} = '1%' }} }},\n", (state + 1) % count);
+        }
+        text + "]"
+    };
+    let files = Files::new("large", &[("most.toml", &states(80_000)), ("more.toml", &states(200_000))]);
+    // With a search among all states for each transition this takes minutes.
+    let begun = std::time::Instant::now();
+    let scenario = Scenario::load(&files.path("most.toml")).unwrap();
+    build(&scenario, None);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    let shown = Scenario::load(&files.path("more.toml")).unwrap_err().to_string();
+    assert!(shown.contains("longer than 4 MiB"), "{shown}");
+
+    let stages = format!("schema = 1\n{}", "[[stage]]\nkind = 'outage'\n".repeat(1001));
+    let shown = Scenario::parse(&stages, "x").unwrap_err().to_string();
+    assert!(shown.contains("1001 stages, and 1000 are the limit"), "{shown}");
+    let keys: String = (0..10_001).map(|key| format!("k{key} = 1\n")).collect();
+    let shown = Scenario::parse(&format!("schema = 1\n{keys}"), "x").unwrap_err().to_string();
+    assert!(shown.contains("10002 keys, and 10000 are the limit"), "{shown}");
+}

@@ -1,0 +1,76 @@
+//! Scenarios: the presets, what is said about wrong ones, extending, setting, and the reference in the docs.
+
+mod command;
+mod extending;
+mod foreign_files;
+mod mistakes;
+mod presets;
+mod reference;
+mod settings;
+
+use std::path::PathBuf;
+
+use airlink::machine::{Machine, catch_up};
+use airlink::path::{FIXED, Path};
+use airlink::scenario::{Problem, Scenario};
+use airlink::stage::Recording;
+use airwire::time::Instant;
+
+fn build(scenario: &Scenario, seed: Option<u64>) -> Path {
+    scenario.build(seed, Recording::Off, false).unwrap()
+}
+
+/// One stage of this kind, with `settings` below.
+fn stage(kind: &str, settings: &str) -> String {
+    format!("schema = 1\n[[stage]]\nkind = \"{kind}\"\n{settings}\n")
+}
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "x.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn problems(text: &str) -> Vec<Problem> {
+    match Scenario::parse(text, "x.toml") {
+        Ok(scenario) => panic!("this is fine, but should not be: {scenario:?}"),
+        Err(error) => error.problems().to_vec(),
+    }
+}
+
+/// A directory with these files, gone at the end.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let directory = std::env::temp_dir().join(format!("airlink-scenarios-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        for (name, content) in files {
+            let path = directory.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        Self(directory)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Which of 500 packets arrive.
+fn arrivals(path: &mut Path) -> Vec<u16> {
+    let mut arrived = Vec::new();
+    for number in 0..500_u16 {
+        let now = Instant::from_millis(u64::from(number));
+        let mut note = |_, _, packet: Vec<u8>| arrived.push(u16::from_be_bytes([packet[0], packet[1]]));
+        catch_up(path, now, &mut note);
+        path.handle_packet(now, FIXED, number.to_be_bytes().to_vec());
+        airlink::machine::drain(path, now, &mut note);
+    }
+    arrived
+}

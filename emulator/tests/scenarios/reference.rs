@@ -1,0 +1,194 @@
+//! The reference in the docs is what the code says.
+
+use std::path::PathBuf;
+
+use airlink::scenario::{Scenario, presets};
+
+use super::*;
+
+struct Row {
+    keys: Vec<String>,
+    default: String,
+}
+
+/// The rows of the table below this heading.
+fn rows(reference: &str, heading: &str) -> Vec<Row> {
+    let section =
+        reference.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
+    let section = section.split("\n#").next().unwrap();
+    let cells = |line: &str| -> Vec<String> { line.split('|').map(|cell| cell.trim().to_owned()).collect() };
+    let rows: Vec<Row> = section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let cells = cells(line);
+            Row {
+                keys: cells[1].split(", ").map(|key| key.trim_matches('`').to_owned()).collect(),
+                default: cells[2].clone(),
+            }
+        })
+        .collect();
+    assert!(!rows.is_empty(), "no table below {heading}");
+    rows
+}
+
+/// A heading, and what stands at the place that it is about: kind, the path of keys, and the settings that are needed
+/// there, in every shape that knows keys of its own.
+const PLACES: &[(&str, &str, &str, &[&str])] = &[
+    ("## `link`", "link", "down", &[""]),
+    ("### `steps`", "link", "down.steps", &["every = '1s', within = '1ms'"]),
+    ("### `queue`", "link", "down.queue", &[""]),
+    ("## `loss`", "loss", "down", &["model = 'none'"]),
+    ("### a state of `markov`", "loss", "down.states", &["name = 'a', to = {}"]),
+    ("## `reorder`", "reorder", "down", &["chance = 0"]),
+    ("## `duplicate`", "duplicate", "down", &["chance = 0"]),
+    ("## `corrupt`", "corrupt", "down", &["chance = 0"]),
+    ("## `truncate`", "truncate", "down", &["chance = 0"]),
+    ("## `policer`", "policer", "down", &["rate = '1kbit', burst = '100B'"]),
+    ("## `outage`", "outage", "down", &["at = ['1s'], lasts = '1s', packets = 'dropped'"]),
+    ("## `arq`", "arq", "down", &["per = '0%', retries = 0, rate = '1Mbit'"]),
+    ("## `rlc`", "rlc", "down", &[""]),
+    ("### `rlc`: `rrc`", "rlc", "rrc", &[""]),
+    ("### `rlc`: `rrc.inactivity`", "rlc", "rrc.inactivity", &["after = '1s', promotion = '1s'"]),
+    ("### `rlc`: `rrc.reestablishment`", "rlc", "rrc.reestablishment", &[""]),
+    ("### `rlc`: `rrc.reestablishment.scheduled`", "rlc", "rrc.reestablishment.scheduled", &["at = ['1s']"]),
+    ("### `rlc`: `hsdpa`", "rlc", "hsdpa", &[""]),
+    ("### `rlc`: `hsdpa.fading`", "rlc", "hsdpa.fading", &["speed = '3km/h', carrier = '2GHz'"]),
+    ("### `rlc`: `hsdpa.others`", "rlc", "hsdpa.others", &["mobiles = 1, source = 'full-buffer'"]),
+    ("### `rlc`: `sender`", "rlc", "down.sender", &[""]),
+    (
+        "### `rlc`: `sender.discard`",
+        "rlc",
+        "down.sender.discard",
+        &[
+            "",
+            "mode = 'reset-after-max-dat', max_dat = 2",
+            "mode = 'mrw-after-max-dat', max_dat = 2, timer_mrw = '1s', max_mrw = 1",
+            "mode = 'timer', timer_discard = '1s', timer_mrw = '1s', max_mrw = 1",
+        ],
+    ),
+    ("### `rlc`: `sender.poll`", "rlc", "down.sender.poll", &[""]),
+    ("### `rlc`: `receiver`", "rlc", "down.receiver", &[""]),
+    ("### `rlc`: `format`", "rlc", "down.format", &[""]),
+    ("### `rlc`: `format.flexible`", "rlc", "down.format.flexible", &[""]),
+    ("### `rlc`: `channel`", "rlc", "down.channel", &[""]),
+    (
+        "### `rlc`: `channel.switching`",
+        "rlc",
+        "down.channel.switching",
+        &[
+            "",
+            "mode = 'scheduled', changes = []",
+            "mode = 'by-occupancy', between = [], above = '1B', above_for = '1s', below = '0B', below_for = '1s', takes = '1s'",
+        ],
+    ),
+    (
+        "### `rlc`: `channel.errors`",
+        "rlc",
+        "down.channel.errors",
+        &[
+            "",
+            "model = 'independent', bler = 0",
+            "model = 'per-tti', bler = 0",
+            "model = 'gilbert-elliott', good = 0, bad = 0, good_to_bad = 0, bad_to_good = 0",
+            "model = 'rayleigh', speed = '1m/s', carrier = '1GHz', margin = '0dB'",
+            "model = 'shadowing', speed = '1m/s', margin = '0dB', deviation = '1dB', decorrelation = '1m'",
+            "model = 'listed', lost = []",
+        ],
+    ),
+    ("## `station`", "station", "", &[""]),
+    ("### `handover`", "station", "handover", &["at = ['1s']"]),
+    (
+        "## `traffic`",
+        "traffic",
+        "down",
+        &["source = 'cbr', rate = '1kbit', packet = '100B', leaves_after = 'end'"],
+    ),
+];
+
+/// A scenario with `settings` at the place.
+fn with(kind: &str, path: &str, settings: &str) -> String {
+    let settings = match path {
+        "" => settings.replace(", ", "\n"),
+        "down.states" => format!("down = {{ model = 'markov', states = [{{ {settings} }}] }}"),
+        // The defaults of all.
+        "down.sender.discard" | "down.channel.errors" | "down.channel.switching" if settings.is_empty() => {
+            "down = {}".to_owned()
+        }
+        // It goes with a downlink that is shared.
+        "down.format.flexible" => format!("hsdpa = {{}}\n{path} = {{ {settings} }}"),
+        _ => format!("{path} = {{ {settings} }}"),
+    };
+    format!("{}[[stage]]\nkind = 'link'\nname = 'end'", stage(kind, &settings))
+}
+
+#[test]
+fn the_reference_names_every_key_with_its_default_and_no_other() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
+    let reference = std::fs::read_to_string(file).unwrap();
+    for (heading, kind, path, shapes) in PLACES {
+        let rows = rows(&reference, heading);
+        let mut documented: Vec<&str> = rows.iter().flat_map(|row| &row.keys).map(String::as_str).collect();
+        documented.sort_unstable();
+        let mut known: Vec<String> = shapes
+            .iter()
+            .filter(|shape| shapes.len() == 1 || !shape.is_empty())
+            .flat_map(|shape| keys_known(kind, path, shape))
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        assert_eq!(documented, known, "{heading}");
+
+        let minimal = parse(&with(kind, path, shapes[0]));
+        for Row { keys, default } in &rows {
+            for key in keys {
+                let place = [kind, *path, key]
+                    .iter()
+                    .filter(|step| !step.is_empty())
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join(".");
+                let is_needed = shapes[0].contains(&format!("{key} = "));
+                let wanted = match minimal.get(&place) {
+                    _ if is_needed => "needed".to_owned(),
+                    Err(_) => "–".to_owned(),
+                    Ok(serde_json::Value::Object(table)) if table.is_empty() => "`{}`".to_owned(),
+                    Ok(serde_json::Value::Object(_)) => String::new(),
+                    Ok(value) => format!("`{}`", value.to_string().replace(',', ", ")),
+                };
+                assert_eq!(*default, wanted, "{heading}: {key}");
+            }
+        }
+        for needed in shapes[0].split(", ").filter(|_| !shapes[0].is_empty()) {
+            let rest: Vec<&str> = shapes[0].split(", ").filter(|setting| *setting != needed).collect();
+            let shown = problems(&with(kind, path, &rest.join(", ")))[0].to_string();
+            assert!(shown.contains("missing"), "{heading}, without {needed}: {shown}");
+        }
+    }
+}
+
+/// What the code says that it knows when it meets a key that it does not know.
+fn keys_known(kind: &str, path: &str, shape: &str) -> Vec<String> {
+    let settings = if shape.is_empty() { "zzz = 0".to_owned() } else { format!("zzz = 0, {shape}") };
+    let problem = problems(&with(kind, path, &settings)).remove(0);
+    let help = problem.help.unwrap_or_else(|| panic!("no keys: {}", problem.message));
+    let mut keys: Vec<String> = help.rsplit(": ").next().unwrap().split(", ").map(str::to_owned).collect();
+    // Which sort a table is of is read before its other keys.
+    keys.extend(shape.split(" = ").next().filter(|tag| ["mode", "model"].contains(tag)).map(str::to_owned));
+    keys
+}
+
+#[test]
+fn the_reference_lists_every_preset() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
+    let reference = std::fs::read_to_string(file).unwrap();
+    let listed: Vec<(String, String)> = rows(&reference, "## The presets")
+        .into_iter()
+        .map(|mut row| (row.keys.remove(0), row.default))
+        .collect();
+    let all: Vec<(String, String)> = presets::ALL
+        .iter()
+        .map(|preset| (preset.name.to_owned(), Scenario::load(preset.name).unwrap().description))
+        .collect();
+    assert_eq!(listed, all);
+}

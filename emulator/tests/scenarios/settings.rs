@@ -1,0 +1,147 @@
+//! Settings that are read and changed one by one.
+
+use airlink::machine::Machine;
+use airlink::path::FIXED;
+use airlink::scenario::Scenario;
+use airwire::time::Instant;
+
+use super::*;
+
+#[test]
+fn one_setting_changes_and_nothing_else() {
+    let mut scenario = Scenario::load("wcdma-384").unwrap();
+    let before = scenario.clone();
+    let (index, config) = scenario.set("radio.down.channel.errors.bler", "5%").unwrap();
+    assert_eq!((index, &config), (1, &scenario.stages[1].config));
+    assert_eq!(scenario.get("radio.down.channel.errors.bler").unwrap(), "5%");
+    assert_eq!(scenario.stages[0], before.stages[0]);
+    scenario.set("radio.down.channel.errors.bler", "\"1%\"").unwrap();
+    assert_eq!(scenario, before);
+}
+
+#[test]
+fn what_is_set_reaches_the_path_that_runs() {
+    let mut scenario = parse(&stage("loss", "down = { model = 'uniform', per = '0%' }"));
+    let mut path = build(&scenario, None);
+    assert_eq!(arrivals(&mut path).len(), 500);
+    let (index, config) = scenario.set("loss.down.per", "100%").unwrap();
+    path.reconfigure(Instant::from_secs(1), index, config.settings()).unwrap();
+    path.handle_packet(Instant::from_secs(1), FIXED, vec![0; 40]);
+    assert_eq!(path.poll_packet(Instant::from_secs(1)), None);
+}
+
+#[test]
+fn values_are_taken_with_and_without_quotes_and_of_any_type() {
+    let mut scenario = parse(&stage("link", "name = 'wire'\nboth = {}"));
+    scenario.set("wire.down.rate", "2Mbit").unwrap();
+    scenario.set("wire.down.queue.packets", "50").unwrap();
+    scenario.set("wire.down.queue", "{ bytes = \"3kB\" }").unwrap();
+    scenario.set("wire.both.delay", " 30 ms ").unwrap();
+    assert_eq!(scenario.get("wire.both.delay").unwrap(), "30ms");
+    assert_eq!(scenario.get("wire.both").unwrap()["up"], scenario.get("wire.up").unwrap());
+    assert_eq!(scenario.get("wire.down.rate").unwrap(), "2Mbit");
+    assert_eq!(
+        scenario.get("wire.down.queue").unwrap(),
+        serde_json::json!({ "packets": 50, "bytes": "3kB" })
+    );
+    assert_eq!(scenario.get("wire.up.delay").unwrap(), "30ms");
+    let mut station = parse(&stage("station", ""));
+    station.set("station.transit_marks", "true").unwrap();
+    assert_eq!(station.get("station.transit_marks").unwrap(), true);
+}
+
+#[test]
+fn a_wrong_value_is_refused_as_in_a_file_and_changes_nothing() {
+    let mut scenario = Scenario::load("wcdma-384").unwrap();
+    let before = scenario.clone();
+    for (key, value, words) in [
+        ("radio.down.channel.errors.bler", "110%", "is not a probability"),
+        ("radio.down.channel.errors.blr", "1%", "`bler`"),
+        ("radio.down.sender.window", "500", "512"),
+        ("radio.down", "5", "is not a table"),
+        ("raido.down.queue.packets", "5", "did you mean `radio`?"),
+        ("radio", "5", "a key belongs after the name"),
+        ("radio.", "5", "a key belongs after the name"),
+        ("radio..x", "5", "not a key"),
+        ("wire.rate", "5Mbit", "both = { rate"),
+        ("wire.down.rate", "5Mbit\nup.rate = 3", "is not a rate"),
+        ("wire.down.trace", "/nowhere", "either a `rate` or a `trace`"),
+        ("", "", "no stage"),
+    ] {
+        let shown = scenario.set(key, value).unwrap_err().to_string();
+        assert!(shown.contains(words), "{key} = {value}: {shown}");
+    }
+    assert_eq!(scenario, before);
+    let shown = scenario.get("radio.down.chanel").unwrap_err().to_string();
+    assert!(shown.contains("key:1:12: ") && shown.contains("did you mean `channel`?"), "{shown}");
+}
+
+// ---- queues
+
+#[test]
+fn a_queue_has_every_setting_of_its_discipline_and_no_other() {
+    let queue = |settings: &str| parse(&stage("link", &format!("down.queue = {{ {settings} }}")));
+    let shown = |settings: &str, key: &str| {
+        queue(settings)
+            .get(&format!("link.down.queue.{key}"))
+            .map(|value| value.to_string())
+            .unwrap_or_default()
+    };
+    for (settings, key, value) in [
+        ("discipline = 'codel'", "target", "\"5ms\""),
+        ("discipline = 'codel', target = '20ms'", "target", "\"20ms\""),
+        ("discipline = 'codel'", "ecn", "false"),
+        ("discipline = 'codel', packets = 7", "packets", "7"),
+        ("discipline = 'codel'", "packets", ""),
+        ("discipline = 'fq-codel'", "ecn", "true"),
+        ("discipline = 'fq-codel'", "packets", "10240"),
+        ("discipline = 'pie'", "target", "\"15ms\""),
+        ("discipline = 'pie'", "mark_ecnth", "\"10%\""),
+        ("discipline = 'red'", "max", "15"),
+        ("discipline = 'red', min = '5kB', max = '15kB'", "max", "\"15kB\""),
+        ("discipline = 'drop-tail'", "discipline", ""),
+    ] {
+        assert_eq!(shown(settings, key), value, "{settings}: {key}");
+    }
+    for (settings, message) in [
+        (
+            "target = '5ms'",
+            "`target` belongs to the discipline \"codel\" or \"fq-codel\" or \"pie\", but the discipline is \"drop-tail\": leave one out",
+        ),
+        (
+            "discipline = 'red', flows = 7",
+            "`flows` belongs to the discipline \"fq-codel\", but the discipline is \"red\": leave one out",
+        ),
+        (
+            "discipline = 'codel', interval = '1ms'",
+            "`target`: a queue as long as `interval` (1.000ms) would never be too long: RFC 8289 has a twentieth of it",
+        ),
+        (
+            "discipline = 'red', min = 'many'",
+            "`many` is not a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"",
+        ),
+    ] {
+        let problem = problems(&stage("link", &format!("down.queue = {{ {settings} }}"))).remove(0);
+        assert_eq!(problem.message, message, "{settings}");
+        assert_eq!(problem.place.unwrap().line, 4, "{settings}");
+    }
+}
+
+#[test]
+fn another_discipline_takes_no_settings_over_and_one_more_keeps_the_bounds() {
+    let mut scenario = parse(&stage("link", "down.queue = { packets = 20 }"));
+    scenario.set("link.down.queue.discipline", "codel").unwrap();
+    assert_eq!(scenario.get("link.down.queue.packets").unwrap().to_string(), "20");
+    scenario.set("link.down.queue.target", "9ms").unwrap();
+    scenario.set("link.down.queue.discipline", "pie").unwrap();
+    assert_eq!(scenario.get("link.down.queue.target").unwrap().to_string(), "\"15ms\"");
+    assert_eq!(Scenario::parse(&scenario.to_toml(), "x.toml"), Ok(scenario));
+}
+
+#[test]
+fn what_is_kept_during_an_outage_has_bounds_and_no_discipline() {
+    let settings =
+        "down = { at = ['1s'], lasts = '1s', packets = 'requeued', queue = { discipline = 'codel' } }";
+    let problem = problems(&stage("outage", settings)).remove(0);
+    assert_eq!(problem.message, "there is no key `discipline` here");
+}

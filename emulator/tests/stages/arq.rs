@@ -1,0 +1,79 @@
+//! Link-layer retransmission.
+
+use airlink::stage::{Event, Why};
+use airlink::stages::arq::ArqConfig;
+use airlink::stages::queue::QueueConfig;
+use airwire::time::Instant;
+
+use super::*;
+
+/// A packet of 100 octets takes 10 ms, is there after 5 ms more, and missed after another 15 ms.
+fn llrtx(per: f64, retries: u32) -> ArqConfig {
+    ArqConfig {
+        per: p(per),
+        retries,
+        rate: kbit(80),
+        delay: ms(5),
+        feedback: Some(ms(15)),
+        queue: QueueConfig::default(),
+    }
+}
+
+#[test]
+fn without_damage_arq_is_a_link() {
+    let arrived = run(&mut path(vec![arq(&llrtx(0.0, 3))]), &burst(3, 100), HOUR);
+    assert_eq!(arrived, [(0, at(ms(15))), (1, at(ms(25))), (2, at(ms(35)))]);
+}
+
+#[test]
+fn a_packet_that_is_always_damaged_is_given_up_after_its_retries() {
+    let mut path = path(vec![arq(&llrtx(1.0, 3))]);
+    assert!(run(&mut path, &burst(1, 100), HOUR).is_empty());
+    let events: Vec<_> = path.take_records().into_iter().filter(|record| record.stage == Some(0)).collect();
+    let events: Vec<_> = events.into_iter().map(|record| (record.at, record.event)).collect();
+    assert_eq!(
+        events,
+        [
+            (at(ms(0)), Event::Sent { waited: ms(0) }),
+            (at(ms(30)), Event::Resent { attempt: 2 }),
+            (at(ms(60)), Event::Resent { attempt: 3 }),
+            (at(ms(90)), Event::Resent { attempt: 4 }),
+            (at(ms(120)), Event::Dropped { why: Why::RetryLimit }),
+        ]
+    );
+}
+
+#[test]
+fn later_packets_overtake_one_that_is_sent_again() {
+    // The channel is bad until 10 ms and good from then on: only the first transmission of packet 0 is damaged.
+    let mut path = path(vec![arq(&llrtx(1.0, 3))]);
+    let mut arrived = run(&mut path, &burst(6, 100), at(ms(10)));
+    path.reconfigure(at(ms(10)), 0, &down_only(llrtx(0.0, 3))).unwrap();
+    arrived.extend(run(&mut path, &[], HOUR));
+    // It is missed at 30 ms, when packet 2 is just out: it goes before packet 3.
+    assert_eq!(
+        arrived,
+        [
+            (1, at(ms(25))),
+            (2, at(ms(35))),
+            (0, at(ms(45))),
+            (3, at(ms(55))),
+            (4, at(ms(65))),
+            (5, at(ms(75)))
+        ]
+    );
+}
+
+#[test]
+fn arq_gives_up_and_reorders_as_often_as_the_error_rate_says() {
+    let (per, n) = (0.3, 50_000);
+    let sent: Vec<_> = (0..n).map(|i| (at(ms(20) * i), 100)).collect();
+    let mut path = path(vec![arq(&llrtx(per, 1))]);
+    let arrived = run(&mut path, &sent, Instant::from_secs(7200));
+    let lost = n as f64 - arrived.len() as f64;
+    let expected = n as f64 * per * per;
+    assert!((lost - expected).abs() < 3.2905 * (expected * (1.0 - per * per)).sqrt(), "{lost} of {n}");
+    assert_eq!(path.totals().down.dropped_for(Why::RetryLimit), lost as u64);
+    let overtaken = arrived.windows(2).filter(|pair| pair[0].0 > pair[1].0).count();
+    assert!(overtaken > 5000, "{overtaken}");
+}

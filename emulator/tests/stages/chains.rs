@@ -1,0 +1,398 @@
+//! Random stages, alone and in chains: no packet may go unaccounted for.
+
+use std::collections::BTreeMap;
+
+use airlink::machine::{Machine, Port, drain};
+use airlink::packet::{Content, Direction, Origin, Packet, PacketId, PerDirection};
+use airlink::path::{FIXED, MOBILE, Path};
+use airlink::settings::Directions;
+use airlink::stage::{Outbox, Recording, Stage};
+use airlink::stages::arq::{Arq, ArqConfig};
+use airlink::stages::chosen::Affects;
+use airlink::stages::corrupt::{Checksum, Corrupt, CorruptConfig, Part};
+use airlink::stages::duplex::Duplex;
+use airlink::stages::duplicate::{Duplicate, DuplicateConfig};
+use airlink::stages::link::schedule::Schedule;
+use airlink::stages::link::{Given, Link, LinkConfig, StepsConfig};
+use airlink::stages::loss::{Loss, LossConfig};
+use airlink::stages::outage::{Meanwhile, Outage, OutageConfig};
+use airlink::stages::policer::{Policer, PolicerConfig};
+use airlink::stages::queue::{
+    Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig,
+};
+use airlink::stages::reorder::{Reorder, ReorderConfig};
+use airlink::stages::trace::Trace;
+use airlink::stages::traffic::{Traffic, TrafficConfig};
+use airlink::stages::truncate::{Truncate, TruncateConfig};
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Rate, Size};
+use proptest::prelude::*;
+
+use super::traffic::{cbr, pareto};
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Recipe {
+    Link(LinkConfig),
+    Traced(&'static str),
+    /// What it follows, and the steps of its delay.
+    Following(&'static str, StepsConfig),
+    Loss(LossConfig),
+    Outage(OutageConfig),
+    Arq(ArqConfig),
+    Traffic(TrafficConfig, usize),
+    Reorder(ReorderConfig),
+    Duplicate(DuplicateConfig),
+    Corrupt(CorruptConfig),
+    Truncate(TruncateConfig),
+    Policer(PolicerConfig),
+}
+
+impl Recipe {
+    fn reorders(&self) -> bool {
+        match self {
+            Self::Arq(_) | Self::Reorder(_) => true,
+            Self::Link(config) => matches!(config.queue.discipline, Discipline::FqCodel(_)),
+            // Copies that come later are behind packets that came later.
+            Self::Duplicate(config) => !config.gap.is_zero(),
+            _ => false,
+        }
+    }
+
+    fn duplicates(&self) -> bool {
+        matches!(self, Self::Duplicate(_))
+    }
+
+    fn truncates(&self) -> bool {
+        matches!(self, Self::Truncate(_))
+    }
+
+    /// The same for both directions.
+    fn stage(&self, index: usize, seed: u64) -> Box<dyn Stage> {
+        let stream = |direction: Direction, what| Stream::new(seed, &format!("{index}/{direction}/{what}"));
+        fn both<C: Clone>(config: &C) -> Directions<C> {
+            Directions { down: Some(config.clone()), up: Some(config.clone()) }
+        }
+        match self {
+            Self::Link(config) => Box::new(
+                Duplex::build(&both(config), |d, c| {
+                    Link::new(c, Given { queue: stream(d, "queue"), ..stream(d, "jitter").into() })
+                })
+                .unwrap(),
+            ),
+            Self::Traced(trace) => {
+                let trace = Some(Trace::parse(trace).unwrap());
+                let make = |d, c: &LinkConfig| {
+                    Link::new(c, Given { trace: trace.clone(), ..stream(d, "jitter").into() })
+                };
+                Box::new(Duplex::build(&both(&LinkConfig::default()), make).unwrap())
+            }
+            Self::Following(schedule, steps) => {
+                let schedule = Some(Schedule::parse(schedule, true).unwrap());
+                let config = LinkConfig { steps: Some(*steps), ..LinkConfig::default() };
+                let make = |d, c: &LinkConfig| {
+                    Link::new(c, Given { schedule: schedule.clone(), ..stream(d, "jitter").into() })
+                };
+                Box::new(Duplex::build(&both(&config), make).unwrap())
+            }
+            Self::Loss(config) => {
+                let make = |d, c: &LossConfig| Loss::new(c, stream(d, "damage"), stream(d, "state"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Outage(config) => Box::new(Duplex::build(&both(config), |_, c| Outage::new(c)).unwrap()),
+            Self::Arq(config) => Box::new(
+                Duplex::build(&both(config), |d, c| Arq::new(c, stream(d, "damage"), stream(d, "queue")))
+                    .unwrap(),
+            ),
+            Self::Reorder(config) => {
+                let make = |d, c: &ReorderConfig| Reorder::new(c, stream(d, "chosen"), stream(d, "kept"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Duplicate(config) => {
+                let make = |d, c: &DuplicateConfig| Duplicate::new(c, stream(d, "chosen"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Corrupt(config) => {
+                let make = |d, c: &CorruptConfig| Corrupt::new(c, stream(d, "chosen"), stream(d, "bits"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Truncate(config) => {
+                let make = |d, c: &TruncateConfig| Truncate::new(c, stream(d, "chosen"), stream(d, "length"));
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+            Self::Policer(config) => Box::new(Duplex::build(&both(config), |_, c| Policer::new(c)).unwrap()),
+            Self::Traffic(config, reach) => {
+                let make = |direction, c: &TrafficConfig| {
+                    let leaves_after = match direction {
+                        Direction::Down => index + reach,
+                        Direction::Up => index.saturating_sub(*reach),
+                    };
+                    Traffic::new(c, direction, leaves_after as u16, stream(direction, "times"))
+                };
+                Box::new(Duplex::build(&both(config), make).unwrap())
+            }
+        }
+    }
+}
+
+fn any_bounds() -> impl Strategy<Value = Bounds> {
+    (proptest::option::of(1_usize..20), proptest::option::of(100_u64..20_000))
+        .prop_map(|(packets, bytes)| Bounds { packets, bytes: bytes.map(Size::bytes) })
+}
+
+fn any_queue() -> impl Strategy<Value = QueueConfig> {
+    let codel = (1_u64..20, 1_u64..100, 0_u64..3000, any::<bool>()).prop_map(|(target, more, mtu, ecn)| {
+        CodelConfig { target: ms(target), interval: ms(target + more), mtu: Size::bytes(mtu), ecn }
+    });
+    let fq_codel = (1_u32..50, 100_u64..3000, codel.clone()).prop_map(|(flows, quantum, codel)| {
+        Discipline::FqCodel(FqCodelConfig { flows, quantum: Size::bytes(quantum), codel })
+    });
+    let pie = (1_u64..30, 1_u64..30, 0.0..20.0, 0.0..200.0).prop_map(|(target, t_update, alpha, beta)| {
+        let (target, t_update, max_burst, mtu) = (ms(target), ms(t_update), ms(5), Size::bytes(100));
+        Discipline::Pie(PieConfig { target, t_update, alpha, beta, max_burst, mtu, ..PieConfig::default() })
+    });
+    let red = (0_u32..5, 1_u32..5, 0.01..1.0, 0.01..1.0, any::<bool>()).prop_map(
+        |(min, more, weight, max_p, gentle)| {
+            let (min, max) = (Length::Packets(min), Length::Packets(min + more));
+            Discipline::Red(RedConfig { min, max, weight: p(weight), max_p: p(max_p), gentle, ecn: false })
+        },
+    );
+    let discipline = prop_oneof![
+        3 => Just(Discipline::DropTail),
+        1 => codel.prop_map(Discipline::Codel),
+        1 => fq_codel,
+        1 => pie,
+        1 => red,
+    ];
+    (any_bounds(), discipline).prop_map(|(bounds, discipline)| QueueConfig { bounds, discipline })
+}
+
+fn any_stage() -> impl Strategy<Value = Recipe> {
+    let link = (proptest::option::of(20_000_u64..50_000_000), 0_u64..50_000, 0_u64..5_000, any_queue())
+        .prop_map(|(rate, delay, jitter, queue)| {
+            Recipe::Link(LinkConfig {
+                rate: rate.map(Rate::bits_per_second),
+                delay: us(delay),
+                jitter: us(jitter),
+                queue,
+                ..LinkConfig::default()
+            })
+        });
+    let loss = prop_oneof![
+        (0.0..0.5).prop_map(|per| LossConfig::uniform(p(per))),
+        (0.0..1e-4).prop_map(|ber| LossConfig::bit_errors(p(ber))),
+        (0.0..0.1, 0.3..1.0).prop_map(|(x, y)| LossConfig::gilbert_elliott(p(x), p(y), p(0.1), p(0.3))),
+        Just(LossConfig::list(vec!["packets 3-5".parse().unwrap(), "packet 40".parse().unwrap()])),
+    ];
+    let outage =
+        (0_u64..300, 1_u64..100, any::<bool>(), any_bounds()).prop_map(|(at, lasts, requeue, queue)| {
+            let packets = if requeue { Meanwhile::Requeued } else { Meanwhile::Dropped };
+            Recipe::Outage(OutageConfig {
+                at: vec![ms(at)],
+                lasts: ms(lasts),
+                every: Some(ms(lasts + at)),
+                packets,
+                queue,
+            })
+        });
+    let arq = (0.0..0.6, 0_u32..4, 50_000_u64..10_000_000, 0_u64..20_000, any_queue()).prop_map(
+        |(per, retries, rate, delay, queue)| {
+            Recipe::Arq(ArqConfig {
+                per: p(per),
+                retries,
+                rate: Rate::bits_per_second(rate),
+                delay: us(delay),
+                feedback: None,
+                queue,
+            })
+        },
+    );
+    let traffic =
+        (50_u64..1500, 10_u64..1000, any::<bool>(), 1_usize..4).prop_map(|(packet, rate, on_off, reach)| {
+            let base = if on_off { pareto(1.5) } else { cbr() };
+            let starts = ms(20);
+            Recipe::Traffic(
+                TrafficConfig { packet: Size::bytes(packet), rate: kbit(rate), starts, ..base },
+                reach,
+            )
+        });
+    let schedules = prop_oneof![
+        Just("time ms,rate kbit\n0,500\n10,0\n13,20000\n20,0\n"),
+        Just("time,delay,rate\n0s,5ms,1Mbit\n1ms,40ms,1Mbit\n9ms,0ms,9kbit\n15ms,0s,0bit\n"),
+        Just("time ms,delay ms\n0,30\n7,0\n9,0\n"),
+    ];
+    let following = (schedules, 1_u64..50, 1_u64..50).prop_map(|(schedule, every, within)| {
+        Recipe::Following(schedule, StepsConfig { every: ms(every), within: ms(within), at: None })
+    });
+    let chance = 0.0..1.0;
+    let by_distance =
+        (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, least, more, at_most)| {
+            ReorderConfig {
+                chance: p(chance),
+                distance: Some(least),
+                distance_up_to: Some(least + more),
+                at_most: Some(ms(at_most)),
+                time: None,
+                time_up_to: None,
+                affects: Affects::All,
+            }
+        });
+    let by_time = (chance.clone(), 1_u64..50, 0_u64..50).prop_map(|(chance, least, more)| ReorderConfig {
+        chance: p(chance),
+        distance: None,
+        distance_up_to: None,
+        at_most: None,
+        time: Some(ms(least)),
+        time_up_to: Some(ms(least + more)),
+        affects: Affects::All,
+    });
+    let duplicate =
+        (chance.clone(), 1_u32..4, prop_oneof![Just(0), 0_u64..20_000]).prop_map(|(chance, copies, gap)| {
+            DuplicateConfig { chance: p(chance), copies, gap: us(gap), affects: Affects::All }
+        });
+    // The number by which a packet is known stays.
+    let truncate = (chance.clone(), 2_u64..2000).prop_map(|(chance, to)| TruncateConfig {
+        chance: p(chance),
+        to: Some(Size::bytes(to)),
+        affects: Affects::All,
+    });
+    let corrupt = chance.prop_map(|chance| CorruptConfig {
+        chance: p(chance),
+        bits: Some(2),
+        part: Part::default(),
+        checksum: Checksum::default(),
+        affects: Affects::All,
+    });
+    let policer = (1_000_u64..10_000_000, 1_u64..10_000).prop_map(|(rate, burst)| PolicerConfig {
+        rate: Rate::bits_per_second(rate),
+        burst: Size::bytes(burst),
+    });
+    prop_oneof![
+        1 => by_distance.prop_map(Recipe::Reorder),
+        1 => by_time.prop_map(Recipe::Reorder),
+        1 => duplicate.prop_map(Recipe::Duplicate),
+        1 => corrupt.prop_map(Recipe::Corrupt),
+        1 => truncate.prop_map(Recipe::Truncate),
+        1 => policer.prop_map(Recipe::Policer),
+        3 => link,
+        1 => Just(Recipe::Traced("0\n1\n1\n4\n9\n")),
+        1 => following,
+        3 => loss.prop_map(Recipe::Loss),
+        1 => outage,
+        2 => arq,
+        1 => traffic,
+    ]
+}
+
+/// Packets at random times, from both sides: nanoseconds since the one before, direction, octets.
+fn any_packets() -> impl Strategy<Value = Vec<(u64, bool, usize)>> {
+    let gap = prop_oneof![Just(0), 0_u64..100_000, 0_u64..20_000_000];
+    proptest::collection::vec((gap, any::<bool>(), 2_usize..3000), 0..150)
+}
+
+/// Nothing is lost without being dropped, and nothing comes from nowhere.
+fn conserved(path: &Path) {
+    let sum = |totals: &PerDirection<airlink::path::Totals>| {
+        totals.iter().fold((0, 0), |(entered, gone), (_, totals)| {
+            (
+                entered + totals.entered + totals.copied,
+                gone + totals.left + totals.dropped.iter().sum::<u64>(),
+            )
+        })
+    };
+    let (hosts, hosts_gone) = sum(path.totals());
+    let (background, background_gone) = sum(path.background());
+    assert!(hosts >= hosts_gone && background >= background_gone);
+    assert_eq!(hosts + background, hosts_gone + background_gone + path.held() as u64);
+}
+
+/// Runs it, checking after each step. What left, and when.
+fn run_conserving(
+    recipes: &[Recipe],
+    seed: u64,
+    packets: &[(u64, bool, usize)],
+) -> Vec<(Instant, Port, Vec<u8>)> {
+    let stages = recipes.iter().enumerate().map(|(index, recipe)| recipe.stage(index, seed)).collect();
+    let mut path = path(stages);
+    let mut left: Vec<(Instant, Port, Vec<u8>)> = Vec::new();
+    let mut now = Instant::ZERO;
+    let step = |path: &mut Path, until: Instant, left: &mut Vec<_>| {
+        while let Some(deadline) = path.next_deadline().filter(|deadline| *deadline <= until) {
+            path.handle_deadline(deadline);
+            drain(path, deadline, |now, port, bytes| left.push((now, port, bytes)));
+            conserved(path);
+        }
+    };
+    for (n, (gap, down, octets)) in packets.iter().enumerate() {
+        now += Duration::from_nanos(*gap);
+        step(&mut path, now, &mut left);
+        path.handle_packet(now, if *down { FIXED } else { MOBILE }, numbered(n, *octets));
+        drain(&mut path, now, |now, port, bytes| left.push((now, port, bytes)));
+        conserved(&path);
+    }
+    step(&mut path, now + Duration::from_secs(1), &mut left);
+
+    let any = |what: fn(&Recipe) -> bool| recipes.iter().any(what);
+    let mut seen = BTreeMap::new();
+    for (_, port, bytes) in &left {
+        let (_, down, octets) = packets[number(bytes)];
+        let whole = numbered(number(bytes), octets);
+        assert_eq!(*port, if down { MOBILE } else { FIXED });
+        assert!(*bytes == whole || any(Recipe::truncates) && whole.starts_with(bytes));
+        let again = seen.insert(number(bytes), ()).is_some();
+        assert!(!again || any(Recipe::duplicates), "a packet left twice");
+    }
+    let copied: u64 = path.totals().iter().map(|(_, totals)| totals.copied).sum();
+    assert!(copied == 0 || any(Recipe::duplicates));
+    if !any(Recipe::reorders) {
+        for port in [FIXED, MOBILE] {
+            let order = left.iter().filter(|(_, by, _)| *by == port).map(|(_, _, bytes)| number(bytes));
+            assert!(order.is_sorted(), "nobody but those reorders");
+        }
+    }
+    left
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_stage_alone_conserves_packets_at_every_step(stage in any_stage(), packets in any_packets()) {
+        run_conserving(&[stage], 1, &packets);
+    }
+
+    #[test]
+    fn any_chain_conserves_packets_at_every_step_and_repeats_to_the_bit(
+        chain in proptest::collection::vec(any_stage(), 1..=6),
+        packets in any_packets(),
+        seed in any::<u64>(),
+    ) {
+        let first = run_conserving(&chain, seed, &packets);
+        prop_assert_eq!(first, run_conserving(&chain, seed, &packets));
+    }
+}
+
+/// What a machine has to put up with from its driver: deadlines handed in late do not shift what follows.
+#[test]
+fn a_driver_that_is_late_does_not_make_the_link_late() {
+    let config = LinkConfig { rate: Some(kbit(80)), delay: ms(20), ..LinkConfig::default() };
+    let mut stage = link(&config);
+    let mut out = Outbox::new(Recording::Off, false);
+    let packet = |n| {
+        Packet::from(Content {
+            id: PacketId(n),
+            direction: Direction::Down,
+            origin: Origin::Host,
+            entered: Instant::ZERO,
+            bytes: numbered(n as usize, 100),
+        })
+    };
+    for n in 0..10 {
+        stage.handle_packet(Instant::ZERO, packet(n), &mut out);
+    }
+    // Even one call for everything at 75 ms: 10 ms each and 20 ms of propagation make 5 that are out by then.
+    stage.handle_deadline(at(ms(75)), &mut out);
+    assert_eq!(out.take().len(), 5);
+    assert_eq!(stage.next_deadline(), Some(at(ms(80))));
+}

@@ -1,0 +1,134 @@
+//! The plain stages, alone and in chains, in virtual time.
+
+mod arq;
+mod chains;
+mod link;
+mod outage;
+mod traffic;
+
+use airlink::machine::{Machine, catch_up, drain};
+use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::settings::Directions;
+use airlink::stage::{Event, Recording, Stage, Why};
+use airlink::stages::arq::{Arq, ArqConfig};
+use airlink::stages::duplex::Duplex;
+use airlink::stages::link::{Given, Link, LinkConfig};
+use airlink::stages::outage::{Outage, OutageConfig};
+use airlink::stages::trace::Trace;
+use airlink::stages::traffic::{Traffic, TrafficConfig};
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Probability, Rate};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn us(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+fn at(time: Duration) -> Instant {
+    Instant::ZERO + time
+}
+
+fn kbit(rate: u64) -> Rate {
+    Rate::bits_per_second(rate * 1000)
+}
+
+fn p(value: f64) -> Probability {
+    Probability::new(value)
+}
+
+fn stream(what: &str) -> Stream {
+    Stream::new(1, what)
+}
+
+fn down_only<T>(config: T) -> Directions<T> {
+    Directions { down: Some(config), up: None }
+}
+
+fn link(config: &LinkConfig) -> Box<dyn Stage> {
+    let make = |_, config: &LinkConfig| Link::new(config, stream("link/jitter").into());
+    Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
+}
+
+fn traced(trace: &str) -> Box<dyn Stage> {
+    let config = LinkConfig { trace: Some("some.trace".into()), ..LinkConfig::default() };
+    let given = Given { trace: Some(Trace::parse(trace).unwrap()), ..stream("link").into() };
+    let make = |_, config: &LinkConfig| Link::new(config, given.clone());
+    Box::new(Duplex::build(&down_only(config), make).unwrap())
+}
+
+fn outage(config: &OutageConfig) -> Box<dyn Stage> {
+    Box::new(Duplex::build(&down_only(config.clone()), |_, config| Outage::new(config)).unwrap())
+}
+
+fn arq(config: &ArqConfig) -> Box<dyn Stage> {
+    let make = |_, config: &ArqConfig| Arq::new(config, stream("arq/damage"), stream("arq/queue"));
+    Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
+}
+
+fn traffic(config: &TrafficConfig, leaves_after: u16) -> Box<dyn Stage> {
+    traffic_of(config, leaves_after, "traffic/times")
+}
+
+fn traffic_of(config: &TrafficConfig, leaves_after: u16, name: &str) -> Box<dyn Stage> {
+    let make =
+        |direction, config: &TrafficConfig| Traffic::new(config, direction, leaves_after, stream(name));
+    Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
+}
+
+fn path(stages: Vec<Box<dyn Stage>>) -> Path {
+    let named = stages.into_iter().enumerate().map(|(i, stage)| Named { name: format!("stage-{i}"), stage });
+    Path::new(named.collect(), Recording::Events, false)
+}
+
+/// `octets` of which the first two are a number to know them by. Not an IP packet: no stage may mind.
+fn numbered(number: usize, octets: usize) -> Vec<u8> {
+    let mut bytes = vec![0; octets.max(2)];
+    bytes[..2].copy_from_slice(&(number as u16).to_be_bytes());
+    bytes
+}
+
+fn number(bytes: &[u8]) -> usize {
+    usize::from(u16::from_be_bytes([bytes[0], bytes[1]]))
+}
+
+/// Sends each of these octets down at its time, and lets everything happen until `end`. What reached the mobile,
+/// by number and time.
+fn run(path: &mut Path, sent: &[(Instant, usize)], end: Instant) -> Vec<(usize, Instant)> {
+    let mut arrived = Vec::new();
+    let mut arrive = |now, port, bytes: Vec<u8>| {
+        assert_eq!(port, MOBILE);
+        arrived.push((number(&bytes), now));
+    };
+    for (n, (time, octets)) in sent.iter().enumerate() {
+        catch_up(path, *time, &mut arrive);
+        path.handle_packet(*time, FIXED, numbered(n, *octets));
+        drain(path, *time, &mut arrive);
+    }
+    catch_up(path, end, &mut arrive);
+    arrived
+}
+
+fn numbers(arrived: &[(usize, Instant)]) -> Vec<usize> {
+    arrived.iter().map(|(number, _)| *number).collect()
+}
+
+/// So many packets at once, at the start.
+fn burst(packets: usize, octets: usize) -> Vec<(Instant, usize)> {
+    vec![(Instant::ZERO, octets); packets]
+}
+
+fn dropped(path: &mut Path) -> Vec<(u64, Why)> {
+    path.take_records()
+        .into_iter()
+        .filter_map(|record| match record.event {
+            Event::Dropped { why } => Some((record.packet.0, why)),
+            _ => None,
+        })
+        .collect()
+}
+
+const HOUR: Instant = Instant::from_secs(3600);

@@ -1,0 +1,177 @@
+//! Traffic sources inside the network.
+
+use airlink::packet::{Origin, Purpose};
+use airlink::stage::{Outbox, Recording};
+use airlink::stages::duplex::OneWaySettings;
+use airlink::stages::link::LinkConfig;
+use airlink::stages::traffic::{Begins, Source, TrafficConfig};
+use airwire::time::Instant;
+use airwire::units::Size;
+
+use super::*;
+
+pub(super) fn cbr() -> TrafficConfig {
+    TrafficConfig {
+        source: Source::Cbr,
+        sources: 1,
+        rate: kbit(80),
+        packet: Size::bytes(100),
+        shape: None,
+        mean_on: None,
+        mean_off: None,
+        begins: Begins::On,
+        leaves_after: "stage-1".to_owned(),
+        starts: ms(1000),
+    }
+}
+
+#[test]
+fn background_packets_delay_hosts_packets_and_never_reach_a_host() {
+    // A link of 160 kbit/s that the source fills by half: 5 ms of each 10 ms.
+    let slow = LinkConfig { rate: Some(kbit(160)), ..LinkConfig::default() };
+    let mut path = path(vec![traffic(&cbr(), 1), link(&slow)]);
+    let arrived =
+        run(&mut path, &[(at(ms(900)), 100), (at(ms(1002)), 100), (at(ms(1018)), 100)], at(ms(2005)));
+    assert_eq!(arrived, [(0, at(ms(905))), (1, at(ms(1010))), (2, at(ms(1023)))]);
+    assert_eq!((path.totals().down.entered, path.totals().down.left), (3, 3));
+    // 1000, 1010, …, 2000 ms.
+    let background = &path.background().down;
+    assert_eq!((background.entered, background.left, background.left_bytes), (101, 101, 10_100));
+}
+
+#[test]
+fn background_packets_are_valid_udp_to_the_discard_port() {
+    let mut out = Outbox::new(Recording::Off, false);
+    for (octets, at_once) in [(28, 3), (1500, 3), (65_535, 1)] {
+        let config = TrafficConfig { packet: Size::bytes(octets), sources: at_once, ..cbr() };
+        let mut source = traffic(&config, 7);
+        let now = source.next_deadline().unwrap();
+        source.handle_deadline(now, &mut out);
+        for packet in out.take() {
+            assert_eq!(packet.len() as u64, octets);
+            assert_eq!(packet.origin, Origin::Background { leaves_after: 7 });
+            assert_eq!(packet.purpose(), Some(Purpose::Data));
+            let ip = smoltcp::wire::Ipv4Packet::new_checked(&packet.bytes[..]).unwrap();
+            assert!(ip.verify_checksum());
+            let udp = smoltcp::wire::UdpPacket::new_checked(ip.payload()).unwrap();
+            assert!(udp.verify_checksum(&ip.src_addr().into(), &ip.dst_addr().into()));
+            assert_eq!(udp.dst_port(), 9);
+        }
+    }
+}
+
+/// What a source sends until `end`.
+fn sent_by(config: &TrafficConfig, end: Instant) -> Vec<Instant> {
+    let mut source = traffic(config, 0);
+    let mut out = Outbox::new(Recording::Off, false);
+    let mut times = Vec::new();
+    while let Some(now) = source.next_deadline().filter(|now| *now <= end) {
+        source.handle_deadline(now, &mut out);
+        times.extend(out.take().iter().map(|_| now));
+    }
+    times
+}
+
+#[test]
+fn several_sources_share_the_time_between_two_packets() {
+    let times = sent_by(&TrafficConfig { sources: 4, ..cbr() }, at(ms(1010)));
+    assert_eq!(times, [1_000_000, 1_002_500, 1_005_000, 1_007_500, 1_010_000].map(Instant::from_micros));
+}
+
+pub(super) fn pareto(shape: f64) -> TrafficConfig {
+    TrafficConfig {
+        source: Source::ParetoOnOff,
+        rate: kbit(800),
+        shape: Some(shape),
+        mean_on: Some(ms(1000)),
+        mean_off: Some(ms(2000)),
+        starts: ms(0),
+        ..cbr()
+    }
+}
+
+/// On and off times in seconds, to the millisecond between two packets.
+fn on_and_off(times: &[Instant]) -> (Vec<f64>, Vec<f64>) {
+    let (mut on, mut off, mut begin) = (Vec::new(), Vec::new(), times[0]);
+    for pair in times.windows(2) {
+        if pair[1] - pair[0] > ms(100) {
+            on.push((pair[0] - begin).as_secs_f64());
+            off.push((pair[1] - pair[0]).as_secs_f64());
+            begin = pair[1];
+        }
+    }
+    (on, off)
+}
+
+#[test]
+fn pareto_sources_are_on_and_off_as_long_as_they_are_told_in_the_mean() {
+    // With the shape 3 there is a variance to judge the mean by: mean² / (a (a − 2)).
+    let times = sent_by(&pareto(3.0), Instant::from_secs(12_000));
+    let (on, off) = on_and_off(&times);
+    for (lengths, mean) in [(on, 1.0), (off, 2.0)] {
+        let n = lengths.len() as f64;
+        let found = lengths.iter().sum::<f64>() / n;
+        let deviation = mean / 3.0_f64.sqrt() / n.sqrt();
+        // A packet is 1 ms: that is how well an end is seen.
+        assert!((found - mean).abs() < 3.2905 * deviation + 0.001, "{found} over {n}");
+    }
+    // 1000 packets/s for a third of the time. The variance of a renewal reward process: with X on, Y off,
+    // Var ≈ (t / E[X+Y]) · Var(X − (X + Y)/3) · 1000².
+    let (x, y) = (1.0 / 3.0, 4.0 / 3.0);
+    let deviation = 1000.0 * (12_000.0_f64 / 3.0 * (x * 4.0 / 9.0 + y / 9.0)).sqrt();
+    let found = times.len() as f64;
+    assert!((found - 4_000_000.0).abs() < 3.2905 * deviation, "{found} packets");
+}
+
+#[test]
+fn pareto_sources_have_the_heavy_tail_of_their_shape() {
+    // With P1's shape of 1.5 there is no variance, but quantiles: P(X > x) = (m / x)^1.5 with m = mean / 3.
+    let (on, off) = on_and_off(&sent_by(&pareto(1.5), Instant::from_secs(20_000)));
+    for (lengths, least) in [(on, 1.0 / 3.0), (off, 2.0 / 3.0)] {
+        let n = lengths.len() as f64;
+        assert!(n > 4000.0 && lengths.iter().all(|length| *length > least - 0.002));
+        for factor in [1.5, 3.0, 10.0, 30.0_f64] {
+            let share = factor.powf(-1.5);
+            let beyond = lengths.iter().filter(|length| **length > least * factor).count() as f64;
+            let interval = 3.2905 * (n * share * (1.0 - share)).sqrt();
+            assert!((beyond - n * share).abs() < interval, "{beyond} of {n} beyond {factor} × the least");
+        }
+    }
+}
+
+/// The first packet comes after a time of being off, which is 2/3 s at the least, and 2 s in the mean.
+#[test]
+fn a_source_may_begin_with_being_off() {
+    let first = |begins, seed| {
+        let mut source = traffic_of(&TrafficConfig { begins, ..pareto(1.5) }, 0, &format!("traffic/{seed}"));
+        let mut out = Outbox::new(Recording::Off, false);
+        loop {
+            let now = source.next_deadline().unwrap();
+            source.handle_deadline(now, &mut out);
+            if !out.take().is_empty() {
+                return now;
+            }
+        }
+    };
+    assert_eq!(first(Begins::On, 1), Instant::ZERO);
+    let waits: Vec<_> = (1..=50).map(|seed| first(Begins::Off, seed)).collect();
+    assert!(waits.iter().all(|wait| *wait > at(ms(666))), "{waits:?}");
+    assert!(waits.iter().any(|wait| *wait > at(ms(1500))), "{waits:?}");
+}
+
+#[test]
+fn impossible_sources_are_refused_with_what_was_meant() {
+    for (config, hint) in [
+        (TrafficConfig { packet: Size::bytes(27), ..cbr() }, "`packet`"),
+        (TrafficConfig { sources: 0, ..cbr() }, "`sources`"),
+        (TrafficConfig { shape: Some(1.5), ..cbr() }, "leave one out"),
+        (TrafficConfig { begins: Begins::Off, ..cbr() }, "leave one out"),
+        (TrafficConfig { mean_on: None, ..pareto(1.5) }, "`mean_on`: the source \"pareto-on-off\" needs it"),
+        (TrafficConfig { shape: Some(1.0), ..pareto(1.5) }, "`shape`"),
+        (TrafficConfig { shape: Some(f64::NAN), ..pareto(1.5) }, "`shape`"),
+        (TrafficConfig { mean_off: Some(ms(0)), ..pareto(1.5) }, "`mean_off`"),
+    ] {
+        let error = config.validate().unwrap_err().to_string();
+        assert!(error.contains(hint), "{error}");
+    }
+}
