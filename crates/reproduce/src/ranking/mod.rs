@@ -8,6 +8,7 @@ mod candidates;
 mod capacity;
 mod places;
 mod scores;
+mod search;
 mod tables;
 mod trial;
 
@@ -15,13 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airtcp_sim::world::WorldError;
 
-use self::candidates::{
-    BASES, CEILING, KNOWN, TODAYS, canonical, neighbours, parts, proposals, proposals_today, singles,
-};
+use self::candidates::{CEILING, KNOWN, TODAYS, proposals, proposals_today, singles};
 use self::places::PLACES;
 use self::scores::{Scores, evaluate};
-use self::trial::{HARMLESS, Trial};
-use super::{Effort, Figure, Finding, Paper, Seeds, Table};
+use self::search::{BEAM, Search, USEFUL, best};
+use self::trial::HARMLESS;
+use super::{Effort, Figure, Finding, Paper, Seeds};
 
 pub(super) const FIGURES: &[Figure] = &[Figure {
     id: "ranking",
@@ -31,9 +31,6 @@ pub(super) const FIGURES: &[Figure] = &[Figure {
     seeds: Seeds::Search,
 }];
 
-/// The search goes on from so many recipes at each step.
-const BEAM: usize = 2;
-const STEPS: usize = 6;
 /// The search tries hundreds of recipes, so it runs one seed in so many.
 const SEARCH: u32 = 10;
 /// So many of the best that the search found run again, one seed in so many, to find the finalists.
@@ -43,17 +40,9 @@ const FINALISTS: usize = 8;
 /// Seeds above these have not been used before.
 const OTHER: u64 = 1000;
 const FRESH: u64 = 2000;
-/// A part that gains more than this is useful; less may be chance.
-const USEFUL: f64 = 0.03;
-
-/// After about so many steps a search has come to its end.
-const USUAL_STEPS: usize = 5;
-/// By then it has tried so many times the recipes that it began with.
-const TRIED: usize = 8;
-
 /// How many runs the ranking makes, about: nobody knows where a search ends.
 pub(super) fn forecast(seeds: u32) -> u64 {
-    runs(for_search(seeds), TRIED * beginning().len()) + after_search(seeds)
+    search::forecast(for_search(seeds), beginning().len()) + after_search(seeds)
 }
 
 /// One recipe at all places.
@@ -81,12 +70,6 @@ fn after_search(seeds: u32) -> u64 {
         + runs(seeds, FINALISTS + named + proposals_today().len())
 }
 
-/// How many recipes the search still tries, about, if this step tries so many: with each part that the best have more, it
-/// can change one more.
-fn still_tried(recipes: usize, step: usize) -> usize {
-    (step..=USUAL_STEPS.max(step)).map(|later| recipes * (later + 1) / (step + 1)).sum()
-}
-
 /// What the search begins with.
 fn beginning() -> BTreeSet<String> {
     singles().into_iter().chain(proposals().into_iter().map(str::to_owned)).collect()
@@ -100,16 +83,14 @@ fn named() -> Vec<String> {
 fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
     let search = effort.at_most(for_search(effort.seeds));
     let after = after_search(effort.seeds);
-    let mut seen = BTreeMap::new();
-    look(&search, beginning(), &mut seen)?;
-    let useful = useful(&seen);
-    let (parts, idle) = tables::of_parts(&seen, search.seeds);
-    let steps = climb(&search, &useful, &mut seen, after)?;
+    let mut found = Search::begin(&search, beginning())?;
+    let (parts, idle) = tables::of_parts(&found.seen, search.seeds);
+    let steps = found.climb(&search, after)?;
 
     effort.expects(after);
     let named = named();
     let again = effort.at_most(for_semifinal(effort.seeds));
-    let semifinal: BTreeSet<_> = best(&seen, SEMIFINALISTS).into_iter().chain(named.clone()).collect();
+    let semifinal: BTreeSet<_> = best(&found.seen, SEMIFINALISTS).into_iter().chain(named.clone()).collect();
     let semifinal = run(&again, OTHER, semifinal)?;
     let chosen = best(&semifinal, FINALISTS).into_iter();
     let finalists = run(effort, FRESH, chosen.chain(named).collect())?;
@@ -135,83 +116,6 @@ fn run(effort: &Effort, after: u64, names: BTreeSet<String>) -> Result<BTreeMap<
     Ok(names.into_iter().zip(scores).collect())
 }
 
-/// Evaluates the recipes that `seen` does not have yet.
-fn look(
-    effort: &Effort,
-    recipes: BTreeSet<String>,
-    seen: &mut BTreeMap<String, Scores>,
-) -> Result<(), WorldError> {
-    let new = recipes.into_iter().filter(|name| !seen.contains_key(name)).collect();
-    seen.extend(run(effort, 0, new)?);
-    Ok(())
-}
-
-/// The parts that make a base better in at least one setting; the search tries no others.
-fn useful(seen: &BTreeMap<String, Scores>) -> Vec<&'static str> {
-    let helps = |part: &&'static str| {
-        BASES.into_iter().any(|base| {
-            let with = canonical(&format!("{base}+{part}")).and_then(|name| seen.get(&name));
-            with.is_some_and(|with| {
-                Paper::ALL.into_iter().any(|paper| with.gain_over(&seen[base], paper).mean > USEFUL)
-            })
-        })
-    };
-    parts().filter(helps).collect()
-}
-
-/// Changes one part of the best at each step, until that makes none better. `after`: runs that come after the search.
-fn climb(
-    effort: &Effort,
-    useful: &[&str],
-    seen: &mut BTreeMap<String, Scores>,
-    after: u64,
-) -> Result<Table, WorldError> {
-    let mut steps = Table::new(
-        "The search, step by step, with profile `default`:",
-        &["step", "recipes tried", "the best so far", "what it lacks"],
-    );
-    let mut beam = best(seen, BEAM);
-    steps.row(step(0, seen, &beam));
-    for number in 1..=STEPS {
-        let next: BTreeSet<_> = beam.iter().flat_map(|recipe| neighbours(recipe, useful)).collect();
-        let new = next.iter().filter(|name| !seen.contains_key(*name)).count();
-        effort.expects(runs(effort.seeds, still_tried(new, number)) + after);
-        look(effort, next, seen)?;
-        let better = best(seen, BEAM);
-        if better == beam {
-            break;
-        }
-        beam = better;
-        steps.row(step(number, seen, &beam));
-    }
-    Ok(steps)
-}
-
-/// Those that lack least of what is asked of `best`. Of several that do the same, the one with the shortest name is kept.
-fn best(seen: &BTreeMap<String, Scores>, count: usize) -> Vec<String> {
-    let candidates = seen.iter().filter(|(name, _)| !CEILING.contains(&name.as_str()));
-    let mut all: Vec<_> =
-        candidates.map(|(name, scores)| (Trial::of(scores, seen).lacks(), name.clone())).collect();
-    all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let mut chosen: Vec<String> = Vec::new();
-    for (_, name) in all {
-        let same = chosen.iter().position(|other| seen[other].does_the_same(&seen[&name]));
-        match same {
-            Some(index) if name.len() < chosen[index].len() => chosen[index] = name,
-            Some(_) => {}
-            None if chosen.len() < count => chosen.push(name),
-            None => break,
-        }
-    }
-    chosen
-}
-
-fn step(number: usize, seen: &BTreeMap<String, Scores>, beam: &[String]) -> [String; 4] {
-    let name = beam.first().cloned().unwrap_or_default();
-    let lacks = seen.get(&name).map_or(f64::NAN, |scores| Trial::of(scores, seen).lacks());
-    [number.to_string(), seen.len().to_string(), format!("`{name}`"), format!("{:.0} %", 100.0 * lacks)]
-}
-
 fn choices(search: u32, semifinal: u32, last: u32) -> Vec<String> {
     let limit = 100.0 * HARMLESS;
     vec![
@@ -228,18 +132,4 @@ fn choices(search: u32, semifinal: u32, last: u32) -> Vec<String> {
 fn names_of_places() -> String {
     let names = PLACES.iter().map(|place| format!("{}: {}", place.paper.cited(), place.name));
     names.collect::<Vec<_>>().join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_search_still_tries_is_told_by_the_step_that_it_takes() {
-        // The recorded search tried 60, 112, 159 and 172, and one step more.
-        assert_eq!(still_tried(60, 1), 60 + 90 + 120 + 150 + 180);
-        assert_eq!(still_tried(172, 4), 172 + 206);
-        // It goes on for longer than usual.
-        assert_eq!(still_tried(100, USUAL_STEPS + 1), 100);
-    }
 }

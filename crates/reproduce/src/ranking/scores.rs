@@ -9,7 +9,7 @@ use super::super::judge::across;
 use super::super::{Effort, Paper, mean};
 use super::places::PLACES;
 
-/// What one sender reached, by place and seed.
+/// What one sender reached, by place and seed. Nothing where it did not run.
 #[derive(Clone, Debug)]
 pub(super) struct Scores {
     /// In bit/s.
@@ -21,10 +21,28 @@ pub(super) struct Scores {
 
 /// Runs every sender at every place, alone and beside a NewReno. The first seed is the one after `after`.
 pub(super) fn evaluate(effort: &Effort, after: u64, senders: &[String]) -> Result<Vec<Scores>, WorldError> {
+    evaluate_at(effort, after, senders, &Vec::from_iter(0..PLACES.len()))
+}
+
+/// The same at the places of one paper, with the seeds from 1 on.
+pub(super) fn evaluate_for(
+    effort: &Effort,
+    senders: &[String],
+    paper: Paper,
+) -> Result<Vec<Scores>, WorldError> {
+    evaluate_at(effort, 0, senders, &Vec::from_iter(places(paper)))
+}
+
+fn evaluate_at(
+    effort: &Effort,
+    after: u64,
+    senders: &[String],
+    places: &[usize],
+) -> Result<Vec<Scores>, WorldError> {
     let newreno = spec("newreno");
     let mut plans = Vec::new();
     for sender in senders.iter().map(|name| spec(name)) {
-        for place in &PLACES {
+        for place in places.iter().map(|place| &PLACES[*place]) {
             plans.push(place.plan(&[&sender])?);
             plans.push(place.plan(&[&sender, &newreno])?);
         }
@@ -35,15 +53,24 @@ pub(super) fn evaluate(effort: &Effort, after: u64, senders: &[String]) -> Resul
         let last = report.flows.last().map_or(0.0, |flow| flow.goodput_bit_per_s);
         (flow.goodput_bit_per_s, flow.counters.timeouts as f64, last)
     })?;
-    let by_place = |runs: &[Vec<(f64, f64, f64)>], of: fn(&(f64, f64, f64)) -> f64, beside: usize| {
-        runs.chunks(2).map(|pair| pair[beside].iter().map(of).collect()).collect()
-    };
-    let scores = found.chunks(2 * PLACES.len()).map(|runs| Scores {
-        goodput: by_place(runs, |run| run.0, 0),
-        timeouts: by_place(runs, |run| run.1, 0),
-        neighbour: by_place(runs, |run| run.2, 1),
+    let scores = found.chunks(2 * places.len()).map(|runs| {
+        let mut scores = Scores::default();
+        for (place, pair) in places.iter().zip(runs.chunks(2)) {
+            let [alone, beside] = [0, 1].map(|which| &pair[which]);
+            scores.goodput[*place] = alone.iter().map(|run| run.0).collect();
+            scores.timeouts[*place] = alone.iter().map(|run| run.1).collect();
+            scores.neighbour[*place] = beside.iter().map(|run| run.2).collect();
+        }
+        scores
     });
     Ok(scores.collect())
+}
+
+impl Default for Scores {
+    fn default() -> Self {
+        let [goodput, timeouts, neighbour] = [(); 3].map(|()| vec![Vec::new(); PLACES.len()]);
+        Self { goodput, timeouts, neighbour }
+    }
 }
 
 fn spec(name: &str) -> SenderSpec {
@@ -51,11 +78,20 @@ fn spec(name: &str) -> SenderSpec {
 }
 
 /// The places of a paper.
-fn places(paper: Paper) -> impl Iterator<Item = usize> {
+pub(super) fn places(paper: Paper) -> impl Iterator<Item = usize> {
     (0..PLACES.len()).filter(move |place| PLACES[*place].paper == paper)
 }
 
 impl Scores {
+    /// Takes over what the same sender reached for another paper.
+    pub(super) fn add(&mut self, paper: Paper, mut more: Self) {
+        for place in places(paper) {
+            self.goodput[place] = std::mem::take(&mut more.goodput[place]);
+            self.timeouts[place] = std::mem::take(&mut more.timeouts[place]);
+            self.neighbour[place] = std::mem::take(&mut more.neighbour[place]);
+        }
+    }
+
     /// The gain over `other` at all places of the paper, which count alike, seed by seed.
     pub(super) fn gain_over(&self, other: &Self, paper: Paper) -> Mean {
         let gains: Vec<_> =

@@ -49,12 +49,17 @@ impl Setting {
 impl Trial {
     /// `all` has NewReno and the proposals, of the same seeds.
     pub(super) fn of(scores: &Scores, all: &BTreeMap<String, Scores>) -> Self {
+        Self::of_papers(&Paper::ALL, scores, all)
+    }
+
+    /// The same in the settings of these papers alone: what it lacks there it lacks at least.
+    pub(super) fn of_papers(papers: &[Paper], scores: &Scores, all: &BTreeMap<String, Scores>) -> Self {
         let setting = |(paper, proposals): &(Paper, &[&'static str])| Setting {
             paper: *paper,
             gains: proposals.iter().map(|name| (*name, scores.gain_over(&all[*name], *paper))).collect(),
             cost: scores.cost(&all["newreno"], *paper),
         };
-        Self(PROPOSALS.iter().map(setting).collect())
+        Self(PROPOSALS.iter().filter(|(paper, _)| papers.contains(paper)).map(setting).collect())
     }
 
     /// Whether it is to be called `best`: it beats each paper's own proposals in the paper's setting, and is harmless in
