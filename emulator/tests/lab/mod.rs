@@ -25,8 +25,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
+    /// Tests run beside each other, and one may use several of the same name.
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airlink-test-{}-{name}", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("airlink-test-{}-{name}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
