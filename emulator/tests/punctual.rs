@@ -56,7 +56,7 @@ fn run_beside_a_bare_timer(extra: &[&str], command: &[&str]) -> (std::process::O
 
 #[test]
 fn packets_leave_no_later_than_a_bare_timer_would_wake_up() {
-    let mut rounds = Vec::new();
+    let (mut rounds, mut not_later) = (Vec::new(), false);
     for _ in 0..5 {
         let (output, bare) = run_beside_a_bare_timer(&["--realtime"], &["python3", "-c", SENDER]);
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -65,11 +65,13 @@ fn packets_leave_no_later_than_a_bare_timer_would_wake_up() {
         let [p50, p99] = ["p50", "p99"].map(|name| lateness[name].as_u64().unwrap());
         let [bare_p50, bare_p99] = [50.0, 99.0].map(|percentile| bare.at(percentile).unwrap().as_nanos());
         rounds.push(format!("p50 {p50} ns, bare timer {bare_p50}; p99 {p99}, bare timer {bare_p99}"));
-        if p50 <= bare_p50.max(50_000) && p99 <= bare_p99.max(300_000) {
+        // What else the machine does hits some of the rounds.
+        if p50 <= 50_000 && p99 <= 300_000 {
             return;
         }
+        not_later |= p50 <= bare_p50.max(50_000) && p99 <= bare_p99.max(300_000);
     }
-    panic!("not in one of these rounds: {rounds:#?}");
+    assert!(not_later, "a busy machine, and later than a bare timer in each round: {rounds:#?}");
 }
 
 #[test]

@@ -40,6 +40,7 @@ const FINALISTS: usize = 8;
 /// Seeds above these have not been used before.
 const OTHER: u64 = 1000;
 const FRESH: u64 = 2000;
+
 /// How many runs the ranking makes, about: nobody knows where a search ends.
 pub(super) fn forecast(seeds: u32) -> u64 {
     search::forecast(for_search(seeds), beginning().len()) + after_search(seeds)

@@ -173,6 +173,18 @@ pub(super) mod tests {
         assert!(less > PLACES.len() / 2, "two share what one has alone: {newreno:?}");
     }
 
+    #[test]
+    fn paper_by_paper_is_the_same_as_everywhere_at_once() {
+        let (effort, senders) = (Effort::new(1), ["newreno".to_owned()]);
+        let whole = evaluate(&effort, 0, &senders).unwrap().remove(0);
+        let mut parts = Scores::default();
+        for paper in Paper::ALL {
+            assert!(!whole.does_the_same(&parts));
+            parts.add(paper, evaluate_for(&effort, &senders, paper).unwrap().remove(0));
+        }
+        assert!(whole.does_the_same(&parts) && whole.timeouts == parts.timeouts);
+    }
+
     /// Not even one that knows the truth, or one that knows no congestion control.
     #[test]
     fn nobody_carries_more_than_the_path_can() {

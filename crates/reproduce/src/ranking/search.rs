@@ -7,9 +7,9 @@ use airtcp_sim::world::WorldError;
 use super::super::{Effort, Paper, Table};
 use super::candidates::{BASES, CEILING, canonical, neighbours, parts};
 use super::places::PLACES;
-use super::scores::{Scores, evaluate, evaluate_for, places};
+use super::scores::{Scores, evaluate_for, places};
 use super::trial::Trial;
-use super::{SEMIFINALISTS, runs};
+use super::{SEMIFINALISTS, run, runs};
 
 /// The search goes on from so many recipes at each step.
 pub(super) const BEAM: usize = 2;
@@ -70,10 +70,7 @@ fn still_tried(recipes: usize, step: usize) -> usize {
 impl Search {
     /// Runs what it begins with, everywhere.
     pub(super) fn begin(effort: &Effort, recipes: BTreeSet<String>) -> Result<Self, WorldError> {
-        let names = Vec::from_iter(recipes);
-        let scores = evaluate(effort, 0, &names)?;
-        let seen = names.into_iter().zip(scores).collect();
-        Ok(Self { seen, given_up: BTreeSet::new(), tried: 0, at_places: 0 })
+        Ok(Self { seen: run(effort, 0, recipes)?, given_up: BTreeSet::new(), tried: 0, at_places: 0 })
     }
 
     /// The parts that make a base better in at least one setting; the search tries no others.
