@@ -3,6 +3,8 @@
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 MATRIX ?= target/matrix
+# For example MATRIX_OPTIONS="--kind lossless" for one kind of path.
+MATRIX_OPTIONS ?=
 CARGO ?= cargo
 # Of each target, in `make fuzz`.
 FUZZ_SECONDS ?= 600
@@ -10,16 +12,19 @@ FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/seeds/*)))
 # Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-ifneq ($(SUDO),)
-# cargo builds as you; only the test programs run as root.
-RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
-endif
+# cargo builds as you; tests/isolated.sh runs the test programs as root.
+RUNNER := --config 'target."cfg(unix)".runner = ["$(CURDIR)/tests/isolated.sh"]'
+# The test runner; interop/cargo-tool.sh installs it. Many tests wait for timers, so two run for each processor.
+NEXTEST := PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) nextest run --locked --workspace --exclude airtcp-benches $(RUNNER) \
+  --test-threads $(shell expr 2 \* $$(nproc))
+# `make nightly` tries other cases each day; AIRTCP_SEED=20261127 repeats the run of that day.
+SEED := $(or $(AIRTCP_SEED),$(shell date +%Y%m%d))
 
 CORE := $(TARGET)/wasm32-unknown-unknown/page/airtcp_playground.wasm
 # Looked for whenever a program is built. Without it `airtcp playground` says what is missing.
 export AIRTCP_PLAYGROUND_CORE = $(shell [ ! -f $(CORE) ] || echo $(abspath $(CORE)))
 
-.PHONY: demo playground core test test-long siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
+.PHONY: demo playground core test check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
 
 ## Four scenes on radio links, for real and in virtual time: what each mechanism is worth, and a page with graphs.
 demo:
@@ -40,28 +45,33 @@ core:
 	@[ -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" ] || rustup target add wasm32-unknown-unknown
 	$(CARGO) rustc --locked --profile page --target wasm32-unknown-unknown -p airtcp-playground --lib --crate-type cdylib
 
-## Everything that proves something, against the real kernel too. Tests send signals that nohup, say, has programs ignore.
+## All tests: a fixed sample of the large matrices, the rest whole. Ten minutes on two processors, the build included.
 test: core
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make test'
-	$(CARGO) build --locked -p airtcp-cli -p airlink
-	AIRTCP_PROGRAMS=$(TARGET)/debug env --default-signal $(CARGO) test --workspace --exclude airtcp-benches --locked $(RUNNER)
+	@sh interop/cargo-tool.sh cargo-nextest target/tools
+	$(CARGO) build --locked --workspace --exclude airtcp-benches --bins --tests
+	AIRTCP_PROGRAMS=$(TARGET)/debug $(NEXTEST)
+	$(CARGO) test --locked --workspace --exclude airtcp-benches --doc
 
-## What takes too long without optimisation: a stream of more than 4 GiB, the papers' scenarios with as many seeds as ns-2 had,
-## that no recipe ever freezes, vectors of ns-2 that nobody has seen, 10,000 random exchanges beside this machine's kernel, and
-## all figures of the papers as they are recorded, which takes longest (AIRTCP_FIGURES="p0 p2-fig5" takes some); then `make fuzz`.
-## Sweeps on more than one machine: a Slurm of two nodes, one of which is lost, and GNU parallel over ssh (a minute or two).
-## AIRTCP_NS2_SEED and AIRTCP_DIFFER_SEED make vectors and exchanges of another day.
-test-long:
+## The loop while programming: format, clippy and unit tests of the crates that differ from BASE (default HEAD).
+check:
+	@sh interop/cargo-tool.sh cargo-nextest target/tools
+	@PATH="$(CURDIR)/target/tools/bin:$$PATH" CARGO='$(CARGO)' sh tests/changed.sh $(or $(BASE),HEAD)
+
+## Everything in full, optimised: all cases that `test` takes samples of, 10,000 exchanges beside this machine's kernel, fresh
+## ns-2 vectors, the papers' scenarios with as many seeds as ns-2 had, every recorded figure, sweeps on a Slurm of two nodes,
+## the matrix of receivers and `make fuzz`. Takes hours. The seed of the day is printed.
+nightly: core
+	@sh interop/setup.sh test
 	@sh interop/setup.sh long
-	@sh interop/need-root.sh 'make test-long'
-	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --features kernel --test differ $(RUNNER) -- --ignored
-	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test host --test world -- --ignored
-	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test ns2 -- --ignored --quiet
-	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
-	[ -n "$(AIRTCP_PROGRAMS)" ] || $(CARGO) build --profile long --locked -p airtcp-cli -p airlink
-	AIRTCP_PROGRAMS=$(or $(AIRTCP_PROGRAMS),$(TARGET)/long) $(CARGO) test --locked -p airtcp-tests --test sweeps $(RUNNER) -- --ignored cluster::
-	AIRTCP_PROGRAMS=$(or $(AIRTCP_PROGRAMS),$(TARGET)/long) $(CARGO) test --locked -p airtcp-tests --test sweeps -- --ignored every_figure_of_the_record
+	@sh interop/need-root.sh 'make nightly'
+	@sh interop/cargo-tool.sh cargo-nextest target/tools
+	@echo "nightly: AIRTCP_SEED=$(SEED) repeats these cases"
+	$(CARGO) build --locked --profile long -p airtcp-cli -p airlink
+	AIRTCP_TESTS=all AIRTCP_SEED=$(SEED) AIRTCP_PROGRAMS=$(TARGET)/long $(NEXTEST) --cargo-profile long --profile nightly \
+	  --run-ignored all --no-fail-fast
+	$(MAKE) matrix
 	$(MAKE) fuzz
 
 ## Attacks on `airtcp serve`, in namespaces of their own: what docs/serve.md promises, and what was seen (a minute or two).
@@ -70,7 +80,7 @@ siege:
 	@sh interop/need-root.sh 'make siege'
 	$(CARGO) build --locked -p airtcp-cli -p airlink
 	@$(SUDO) rm -f target/siege.txt
-	AIRTCP_SIEGE=$(CURDIR)/target/siege.txt AIRTCP_PROGRAMS=$(TARGET)/debug env --default-signal $(CARGO) test --locked \
+	AIRTCP_SIEGE=$(CURDIR)/target/siege.txt AIRTCP_PROGRAMS=$(TARGET)/debug $(CARGO) test --locked \
 	  -p airtcp-tests --test kernel $(RUNNER) -- serve::strangers serve::costs serve::faults serve::machine; \
 	  status=$$?; printf '\n%-50s  %-54s  %s\n' attack promised seen; cat target/siege.txt; exit $$status
 
@@ -88,7 +98,7 @@ matrix:
 	@sh interop/receivers/setup.sh --ci
 	@$(CARGO) build --quiet --locked -p airtcp-cli -p airlink
 	$(SUDO) rm -rf $(MATRIX)
-	$(SUDO) $(TARGET)/debug/airtcp lab matrix --quick --output $(MATRIX)
+	$(SUDO) $(TARGET)/debug/airtcp lab matrix --quick $(MATRIX_OPTIONS) --output $(MATRIX)
 
 ## Every example of every crate, each on its own; those that use devices as root.
 examples:
@@ -115,7 +125,7 @@ fuzz:
 
 ## Licences, sources and doubled versions of what this is built from, by deny.toml.
 deny:
-	@sh interop/cargo-deny.sh target/tools
+	@sh interop/cargo-tool.sh cargo-deny target/tools
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) deny --locked --workspace check bans licenses sources
 
 ## Whole programs against each other (`airtcp serve` beside nginx and HAProxy), then what a segment, a simulated world (beside

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that building, testing, `make test-long`, the demo and the benchmarks need, and says which.
+# Installs the Debian packages that building, testing, `make nightly`, the demo and the benchmarks need, and says which.
 #   interop/setup.sh build|test|long|bench
 # Works as root or with sudo; when neither is there, it says what is missing and stops.
 set -eu
@@ -23,6 +23,7 @@ if [ "$want" = test ]; then
     need unshare util-linux
     need pgrep procps
     need python3 python3
+    python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
     [ -x /usr/bin/time ] || missing="$missing time"
     need curl curl
     need zsh zsh

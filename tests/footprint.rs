@@ -13,6 +13,7 @@ use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{SocketOptions, State};
 use airtcp_testkit::pair::{Impairments, Pair, RIGHT};
+use airtcp_testkit::sample::size;
 use airwire::segment::{self, Ecn, Header};
 use airwire::time::Duration;
 
@@ -42,7 +43,6 @@ fn in_use() -> isize {
     IN_USE.load(Relaxed)
 }
 
-const CONNECTIONS: usize = 10_000;
 /// Octets of heap per end of a connection.
 const LIMIT: isize = 2048;
 
@@ -124,7 +124,7 @@ fn an_octet_at_the_far_edge_of_the_window_takes_no_buffer() {
 fn an_idle_connection_takes_less_than_two_kilobytes() {
     let _counted = COUNTED.lock().unwrap();
     for (recipe, profile) in [("newreno", "default"), ("sack", "default"), ("sack", "linux")] {
-        let per_end = measure(recipe, profile, CONNECTIONS);
+        let per_end = measure(recipe, profile, size(500, 10_000));
         println!("{recipe} {profile}: {per_end} octets per idle connection");
         assert!(per_end < LIMIT, "{recipe} {profile}: {per_end} octets per idle connection");
         let half_open = measure_half_open(recipe, profile);
@@ -140,7 +140,7 @@ fn an_idle_connection_takes_less_than_two_kilobytes() {
 #[test]
 fn a_busy_connection_takes_little_more_than_its_octets() {
     let _counted = COUNTED.lock().unwrap();
-    const BUSY: usize = 500;
+    let busy = size(50, 500);
     const LARGE: usize = 200_000;
     const WAITING: usize = 8_000;
     for (recipe, profile) in [("newreno", "default"), ("sack", "linux")] {
@@ -151,9 +151,9 @@ fn a_busy_connection_takes_little_more_than_its_octets() {
         let options = SocketOptions::of(&profile);
         let listener = pair.right.listen((RIGHT, 80).into(), 16, options.clone()).unwrap();
         let mut packet = Vec::with_capacity(2000);
-        let mut ids = Vec::with_capacity(BUSY);
+        let mut ids = Vec::with_capacity(busy);
         let before = in_use();
-        for _ in 0..BUSY {
+        for _ in 0..busy {
             let id = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()).unwrap();
             let peer = loop {
                 assert!(pair.step());
@@ -179,7 +179,7 @@ fn a_busy_connection_takes_little_more_than_its_octets() {
             // All but a small segment at the end, for which the others are to be acknowledged first.
             assert!(pair.left.connection(id).unwrap().unsent() < 1448);
         }
-        let per_end = (in_use() - before) / (2 * BUSY as isize);
+        let per_end = (in_use() - before) / (2 * busy as isize);
         println!("{per_end} octets per end of a busy connection");
         // Of the two ends, one has them.
         let limit = LIMIT + (WAITING + WAITING / 4) as isize / 2;
@@ -189,19 +189,19 @@ fn a_busy_connection_takes_little_more_than_its_octets() {
 
 /// The whole connection, its SYN,ACK in flight, and its place in the lists of the host.
 const HALF_OPEN_LIMIT: isize = 2560;
-/// Twice as many are no more than the ports of one client.
-const HALF_OPEN: usize = 8000;
 
 /// As many SYNs as there is room for, and as many again: the latter leave nothing.
 fn measure_half_open(recipe: &str, profile: &str) -> isize {
+    // Twice as many are no more than the ports of one client.
+    let half_open = size(1000, 8000);
     let recipe: Recipe = recipe.parse().unwrap();
     let profile = Profile::by_name(profile).unwrap();
     let path = Impairments::lossless(Duration::from_millis(1));
     let mut pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
     let options = SocketOptions::of(&profile);
-    pair.right.listen((RIGHT, 80).into(), HALF_OPEN, options.clone()).unwrap();
-    let mut syns = Vec::with_capacity(2 * HALF_OPEN);
-    for _ in 0..2 * HALF_OPEN {
+    pair.right.listen((RIGHT, 80).into(), half_open, options.clone()).unwrap();
+    let mut syns = Vec::with_capacity(2 * half_open);
+    for _ in 0..2 * half_open {
         pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()).unwrap();
         let mut syn = Vec::new();
         assert!(pair.left.poll_packet(pair.now, &mut syn));
@@ -209,16 +209,16 @@ fn measure_half_open(recipe: &str, profile: &str) -> isize {
     }
     let (mut before, mut kept, mut answer) = (in_use(), 0, Vec::new());
     for (count, syn) in syns.iter().enumerate() {
-        if count == HALF_OPEN {
+        if count == half_open {
             kept = in_use() - before;
             before = in_use();
         }
         pair.right.handle_packet(pair.now, syn);
         assert!(pair.right.poll_packet(pair.now, &mut answer));
     }
-    assert_eq!(pair.right.counters().gate.cookies_sent, HALF_OPEN as u64);
+    assert_eq!(pair.right.counters().gate.cookies_sent, half_open as u64);
     assert!(in_use() - before < LIMIT, "{} octets for SYNs without room", in_use() - before);
-    kept / HALF_OPEN as isize
+    kept / half_open as isize
 }
 
 fn measure(recipe: &str, profile: &str, connections: usize) -> isize {

@@ -590,12 +590,17 @@ mod tests {
         format!("test-{}-{what}", std::process::id()).parse().unwrap()
     }
 
-    /// Runs a control socket until `f` is done, which plays the callers.
+    /// A test that waits for longer fails.
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+    /// Runs a control socket until `f` returns. `f` plays the callers.
     fn served<T: Send>(address: &Address, f: impl FnOnce(&Address) -> T + Send) -> T {
         let mut reactor = Reactor::new(Clock::start()).unwrap();
         let mut control = Control::listen(address.clone(), &[], FIRST, &mut reactor).unwrap();
         let mut knob = Knob(json!("as it was"));
-        std::thread::scope(|scope| {
+        let limit = reactor.clock().now() + Duration::from_secs(PATIENCE.as_secs());
+        // The closure owns the control socket: if it panics, the callers are disconnected and their thread ends.
+        std::thread::scope(move |scope| {
             let (done, end) = UnixStream::pair().unwrap();
             reactor.register(&end, Token(0), Interest::Read).unwrap();
             let caller = scope.spawn(move || {
@@ -603,7 +608,9 @@ mod tests {
                 f(address)
             });
             loop {
-                let events = reactor.wait(control.next_deadline()).unwrap().to_vec();
+                let deadline = control.next_deadline().map_or(limit, |deadline| deadline.min(limit));
+                let events = reactor.wait(Some(deadline)).unwrap().to_vec();
+                assert!(reactor.clock().now() < limit, "the callers have not finished within {PATIENCE:?}");
                 if events.contains(&Wakeup::Readable(Token(0))) {
                     return caller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 }
@@ -672,11 +679,16 @@ mod tests {
     fn a_caller_that_does_not_read_is_left_behind() {
         served(&address("deaf"), |address| {
             let mut deaf = UnixStream::connect_addr(&address.socket().unwrap()).unwrap();
-            let set = Request::Set { key: String::new(), value: json!("x".repeat(60_000)) };
+            let set = Request::Set { key: String::new(), value: json!("x".repeat(6_000)) };
             assert!(Caller::connect(address).unwrap().ask(&set).unwrap().is_ok());
-            // Ends with an error when it is disconnected; 100 MB of answers nobody keeps.
-            let asked = (0..2000).try_for_each(|_| deaf.write_all(b"{\"command\":\"stats\"}\n"));
-            assert!(asked.is_err() || deaf.read_to_end(&mut Vec::new()).is_ok());
+            deaf.set_write_timeout(Some(PATIENCE)).unwrap();
+            // Each answer has 6 kB, and no answer is read: the link disconnects long before all requests are written.
+            let asked = (0..100_000).try_for_each(|_| deaf.write_all(b"{\"command\":\"stats\"}\n"));
+            let kind = asked.expect_err("the link has not disconnected a caller that does not read").kind();
+            assert!(
+                [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset].contains(&kind),
+                "the link has not disconnected a caller that does not read: {kind:?}"
+            );
             assert!(Caller::connect(address).unwrap().ask(&Request::Stats).unwrap().is_ok());
         });
     }
@@ -757,7 +769,10 @@ mod tests {
             let name = format!("@{PREFIX}{address}");
             sockets.lines().any(|line| line.ends_with(&name) && line.split(' ').nth(3) == Some("00010000"))
         };
+        let clock = Clock::start();
+        let limit = clock.now() + Duration::from_secs(PATIENCE.as_secs());
         while !listens() {
+            assert!(clock.now() < limit, "socat does not listen");
             assert!(squatter.try_wait().unwrap().is_none(), "this test needs socat");
             std::thread::yield_now();
         }

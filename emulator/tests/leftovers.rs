@@ -7,6 +7,7 @@ mod lab;
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 
+use airtcp_testkit::sample::{is_everything, size};
 use lab::{AIRLINK, Running, Scratch, Traces, text, wait_for};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -125,8 +126,14 @@ static TURN: Mutex<()> = Mutex::new(());
 #[test]
 fn nothing_is_left_however_a_run_ends() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    for repetition in 0..3 {
+    for repetition in 0..size(2, 3) {
         for (index, death) in DEATHS.into_iter().enumerate() {
+            // An even round has its control socket under a name, an odd one in a file. That matters most if airlink
+            // itself is killed.
+            let is_killed = matches!(death, Death::Signal(Victim::Airlink, Signal::SIGKILL));
+            if repetition == 1 && !is_killed && !is_everything() {
+                continue;
+            }
             die(death, repetition * 101 + index);
         }
     }

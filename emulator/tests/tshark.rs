@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use airtcp_testkit::sample::size;
 use rlc_check::End;
 use rlc_check::judgement::{Invariant, Judgement};
 use serde_json::Value;
@@ -92,11 +93,24 @@ fn packets(pcap: &Path, from: [u8; 4]) -> Vec<Vec<u8>> {
     packets
 }
 
+/// The fields that the tests read: one pass of tshark gives all of them.
+const FIELDS: [&str; 7] = [
+    "_ws.expert.message",
+    "rlc.li.value",
+    "rlc.sufi.sn_mrw",
+    "rlc.sufi.poll_sn",
+    "rlc.he",
+    "rlc.padding",
+    "rlc.channel.dir",
+];
+
 /// A simulation, and what tshark and `rlc-check` say about it.
 struct Run {
     directory: Directory,
     summary: Value,
     report: Judgement,
+    /// The values of `FIELDS` in each PDU; an empty value if the PDU lacks the field.
+    fields: Vec<[String; FIELDS.len()]>,
 }
 
 /// One direction's packets.
@@ -135,7 +149,22 @@ impl Run {
         let [down, up] = [down, up].map(|settings| settings.parse().unwrap());
         let report = rlc_check::judge(&radio, down, up, LOST, None, End::At(ended)).unwrap();
         println!("{}", report.to_text(5));
-        Self { directory, summary, report }
+        let options = FIELDS.iter().flat_map(|field| ["-e", field]);
+        let options: Vec<&str> = ["-T", "fields"].into_iter().chain(options).collect();
+        let fields = tshark(&radio, &options)
+            .lines()
+            .map(|line| {
+                let values: Vec<String> = line.split('\t').map(str::to_owned).collect();
+                values.try_into().expect("a value of each field")
+            })
+            .collect();
+        Self { directory, summary, report, fields }
+    }
+
+    /// The values of a field, of those PDUs that have it.
+    fn values(&self, field: &str) -> impl Iterator<Item = &str> {
+        let column = FIELDS.iter().position(|name| *name == field).expect("one of FIELDS");
+        self.fields.iter().map(move |values| values[column].as_str()).filter(|value| !value.is_empty())
     }
 
     fn radio(&self) -> PathBuf {
@@ -159,8 +188,7 @@ impl Run {
     /// No objection to any PDU. To the packets inside only what comes of a wrap: each lap is a channel of its own
     /// to tshark, and the end of the packet that straddles looks like a broken one at its beginning.
     fn assert_no_expert_items(&self) {
-        let objections = tshark(&self.radio(), &["-T", "fields", "-e", "_ws.expert.message"]);
-        let objections: Vec<&str> = objections.lines().filter(|line| !line.is_empty()).collect();
+        let objections: Vec<&str> = self.values("_ws.expert.message").collect();
         let laps = self.report.down.laps + self.report.up.laps;
         assert!(objections.len() as u64 <= laps, "{laps} laps, but {objections:?}");
     }
@@ -173,18 +201,14 @@ impl Run {
     }
 
     fn packets(&self) -> [Packets; 2] {
-        let all = self.directory.file("all.pcapng");
-        tshark(&self.radio(), &["-U", "IP", "-w", all.to_str().unwrap()]);
+        // The carrier's packets are among them; other addresses tell them apart.
+        let all = self.directory.file("all.pcap");
+        tshark(&self.radio(), &["-U", "IP", "-F", "nsecpcap", "-w", all.to_str().unwrap()]);
         [([10, 0, 0, 1], "fixed.pcap", "mobile.pcap"), ([10, 0, 0, 2], "mobile.pcap", "fixed.pcap")].map(
-            |(from, entry, exit)| {
-                let inner = self.directory.file("inner.pcap");
-                let filter = format!("ip.src == {}.{}.{}.{}", from[0], from[1], from[2], from[3]);
-                tshark(&all, &["-Y", &filter, "-F", "nsecpcap", "-w", inner.to_str().unwrap()]);
-                Packets {
-                    sent: packets(&self.directory.file(entry), from),
-                    delivered: packets(&self.directory.file(exit), from),
-                    inner: packets(&inner, from),
-                }
+            |(from, entry, exit)| Packets {
+                sent: packets(&self.directory.file(entry), from),
+                delivered: packets(&self.directory.file(exit), from),
+                inner: packets(&all, from),
             },
         )
     }
@@ -215,10 +239,10 @@ fn wireshark_takes_from_a_long_lossy_run_every_packet_that_went_in() {
         "long",
         "",
         "max-dat=10",
-        &["--size", "mix", "--for", "110s", "--up", "saturate", "--seed", "7"],
+        &["--size", "mix", "--for", size("25s", "110s"), "--up", "saturate", "--seed", "7"],
     );
-    assert!(run.report.down.pdus + run.report.up.pdus >= 100_000);
-    assert!(run.report.down.laps >= 3 && run.report.up.laps >= 3);
+    assert!(run.report.down.pdus + run.report.up.pdus >= size(20_000, 100_000));
+    assert!(run.report.down.laps >= 3 && run.report.up.laps >= size(1, 3));
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
@@ -238,9 +262,10 @@ down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
 up.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
 "#,
         "max-dat=4",
-        &["--size", "mix", "--for", "60s", "--up", "saturate"],
+        &["--size", "mix", "--for", size("10s", "60s"), "--up", "saturate"],
     );
-    assert!(run.report.down.resets >= 10 && run.report.up.resets >= 5);
+    println!("{} resets down, {} up", run.report.down.resets, run.report.up.resets);
+    assert!(run.report.down.resets >= size(2, 10) && run.report.up.resets >= size(1, 5));
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
@@ -260,10 +285,10 @@ fn wireshark_understands_discards_by_mrw() {
         "mrw",
         &format!("down.sender.discard = {discard}\nup.sender.discard = {discard}\n"),
         "max-dat=3,discard=mrw",
-        &["--size", "mix", "--for", "60s", "--up", "saturate"],
+        &["--size", "mix", "--for", size("10s", "60s"), "--up", "saturate"],
     );
-    let mrw = tshark(&run.radio(), &["-Y", "rlc.sufi.sn_mrw"]).lines().count();
-    assert!(mrw > 100, "{mrw}");
+    let mrw = run.values("rlc.sufi.sn_mrw").count();
+    assert!(mrw > size(15, 100), "{mrw}");
     run.assert_behaves();
     run.assert_counts_the_same_retransmissions();
     for packets in run.packets() {
@@ -282,11 +307,21 @@ up.receiver.piggyback = true
 "#,
         "max-dat=10",
         // So little that there is padding.
-        &["--size", "mix", "--for", "120s", "--down", "poisson:100kbit", "--up", "poisson:20kbit"],
+        &[
+            "--size",
+            "mix",
+            "--for",
+            size("40s", "120s"),
+            "--down",
+            "poisson:100kbit",
+            "--up",
+            "poisson:20kbit",
+        ],
     );
-    assert!(run.counter("pdus_new") > 10_000);
-    let piggybacked = tshark(&run.radio(), &["-Y", "rlc.li.value == 126"]).lines().count();
-    assert!(piggybacked > 20, "{piggybacked}");
+    assert!(run.counter("pdus_new") > size(3_000, 10_000));
+    let announces_report = |values: &&str| values.split(',').any(|value| value == "126");
+    let piggybacked = run.values("rlc.li.value").filter(announces_report).count();
+    assert!(piggybacked > size(6, 20), "{piggybacked}");
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
@@ -309,8 +344,7 @@ up.format.pdu = "700B"
         "max-dat=10,pdu=700",
         &["--size", "40", "--for", "2s", "--down", "saturate:1000", "--up", "saturate:200"],
     );
-    let indicators = tshark(&run.radio(), &["-T", "fields", "-e", "rlc.li.value"]);
-    let most = indicators.lines().map(|line| line.split(',').count()).max();
+    let most = run.values("rlc.li.value").map(|values| values.split(',').count()).max();
     assert_eq!(most, Some(15), "14 packets end, and padding");
     run.assert_behaves();
     run.assert_no_expert_items();
@@ -329,20 +363,33 @@ fn wireshark_takes_packets_out_of_pdus_of_a_flexible_size() {
             &format!("{FLEXIBLE}down.format.he_special = {he_special}\n"),
             &format!("{FLEXIBLE_DOWN},max-dat=10"),
             &format!("{UP},max-dat=10"),
-            &["--size", "mix", "--for", "20s", "--down", "poisson:2500kbit", "--up", "poisson:50kbit"],
+            &[
+                "--size",
+                "mix",
+                "--for",
+                size("5s", "20s"),
+                "--down",
+                "poisson:2500kbit",
+                "--up",
+                "poisson:50kbit",
+            ],
         );
-        let fields = tshark(
-            &run.radio(),
-            &["-T", "fields", "-e", "rlc.he", "-e", "rlc.padding", "-Y", "rlc.channel.dir == 1"],
-        );
-        assert!(fields.lines().all(|line| line.split('\t').nth(1).is_none_or(str::is_empty)), "padding");
-        let ends_by_he = fields.lines().filter(|line| line.starts_with('2')).count();
-        assert_eq!(ends_by_he > 500, he_special, "{ends_by_he} PDUs have HE = 10");
-        assert!(tshark(&run.radio(), &["-Y", "rlc.sufi.poll_sn"]).lines().count() > 0);
+        let (mut down, mut ends_by_he) = (0, 0);
+        for [_, _, _, _, he, padding, direction] in &run.fields {
+            if direction == "1" {
+                down += 1;
+                assert!(padding.is_empty(), "padding");
+                ends_by_he += usize::from(he.starts_with('2'));
+            }
+        }
+        let some = size(125, 500);
+        assert!(down > some);
+        assert_eq!(ends_by_he > some, he_special, "{ends_by_he} of {down} PDUs have HE = 10");
+        assert!(run.values("rlc.sufi.poll_sn").count() > 0);
         run.assert_behaves();
         run.assert_no_expert_items();
         for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
-            assert!(packets.sent.len() > 100);
+            assert!(packets.sent.len() > size(40, 100));
             assert_eq!(packets.sent, packets.delivered);
             packets.assert_inner_are_of_sent();
             assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
@@ -358,7 +405,17 @@ fn wireshark_follows_pdus_of_which_a_part_was_lost() {
     let directory = Directory::new("parts");
     std::fs::write(directory.file("radio.toml"), scenario).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-        .args(["sim", "--json", "--size", "mix", "--for", "20s", "--down", "saturate", "--scenario"])
+        .args([
+            "sim",
+            "--json",
+            "--size",
+            "mix",
+            "--for",
+            size("10s", "20s"),
+            "--down",
+            "saturate",
+            "--scenario",
+        ])
         .arg(directory.file("radio.toml"))
         .arg("--radio-pcap")
         .arg(directory.file("radio.pcap"))
@@ -371,8 +428,12 @@ fn wireshark_follows_pdus_of_which_a_part_was_lost() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let hsdpa = &summary["stages"]["radio"]["down"]["hsdpa"];
-    assert!(hsdpa["lost"].as_u64().unwrap() > 100 && hsdpa["incomplete"].as_u64().unwrap() > 100, "{hsdpa}");
-    let run = Run { directory, summary, report: Judgement::default() };
+    assert!(
+        hsdpa["lost"].as_u64().unwrap() > size(50, 100)
+            && hsdpa["incomplete"].as_u64().unwrap() > size(50, 100),
+        "{hsdpa}"
+    );
+    let run = Run { directory, summary, report: Judgement::default(), fields: Vec::new() };
     let [down, _] = run.packets();
     down.assert_inner_are_of_sent();
     assert_eq!(down.sent, down.delivered);

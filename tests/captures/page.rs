@@ -12,6 +12,7 @@ use airtcp_report::html::chart::Chart;
 use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page, Run};
 use airtcp_testkit::browser::Browser;
+use airtcp_testkit::sample::size;
 use airwire::Cause;
 use serde_json::json;
 
@@ -141,15 +142,6 @@ impl Drop for Written {
 
 pub(crate) const DESKTOP: (u32, u32) = (1400, 1000);
 
-fn two_runs(name: &str) -> (Written, Browser) {
-    let written = Written::new(
-        name,
-        vec![("newreno", transfer(400, 5 * MILLISECOND)), ("sack", transfer(200, 5 * MILLISECOND))],
-    );
-    let browser = Browser::open(&written.0, DESKTOP);
-    (written, browser)
-}
-
 /// The pixels of the page's first canvas; of a copy, since looking at it slows a canvas down.
 const PIXELS: &str = "const canvas = document.querySelector('.stage canvas'); \
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true }); \
@@ -192,10 +184,17 @@ pub(crate) fn assert_no_complaints(browser: &Browser) {
     let fetched: Vec<_> =
         urls.filter(|url| !url.starts_with("file:///") && !url.starts_with("data:")).collect();
     assert!(fetched.is_empty(), "{fetched:?}");
-    assert_eq!(
-        requests.iter().filter(|it| it["request"]["url"].as_str().unwrap().starts_with("file:")).count(),
-        1
-    );
+    let of_files = requests.iter().filter(|it| it["request"]["url"].as_str().unwrap().starts_with("file:"));
+    assert!(of_files.clone().all(|it| it["type"] == "Document") && of_files.count() > 0, "{requests:?}");
+}
+
+/// Loads a page again, without any state of the page before.
+pub(crate) fn visit(browser: &mut Browser, page: &Written) {
+    for (protocol, url) in [("about:", "about:blank"), ("file:", &format!("file://{}", page.0.display()))] {
+        browser.call("Page.navigate", json!({ "url": url }));
+        browser.until(&format!("location.protocol === '{protocol}' && document.readyState === 'complete'"));
+    }
+    browser.settle();
 }
 
 const BLUE: [u8; 3] = [0x00, 0x72, 0xb2];
@@ -204,46 +203,65 @@ const SKY: [u8; 3] = [0x56, 0xb4, 0xe9];
 const ORANGE: [u8; 3] = [0xe6, 0x9f, 0x00];
 const VERMILLION: [u8; 3] = [0xd5, 0x5e, 0x00];
 
+/// Each check loads the page again, in the same browser: starting a browser takes longer than a check.
 #[test]
-fn it_draws_segments_acks_and_retransmissions_and_fetches_nothing() {
-    let (_page, mut browser) = two_runs("draws");
+fn a_page_of_two_runs_draws_moves_and_explains() {
+    let page = Written::new(
+        "two runs",
+        vec![("newreno", transfer(400, 5 * MILLISECOND)), ("sack", transfer(200, 5 * MILLISECOND))],
+    );
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    for look in [
+        it_draws_segments_acks_and_retransmissions_and_fetches_nothing,
+        without_a_log_that_names_states_nothing_is_said_of_them,
+        the_wheel_zooms_at_the_pointer_a_drag_moves_and_a_double_click_shows_everything,
+        shift_and_a_drag_show_what_was_marked_and_the_strip_shows_where_that_is,
+        the_pointer_on_a_packet_tells_what_it_was_and_why,
+        everything_can_be_done_with_keys,
+        it_is_dark_where_people_want_that_and_light_on_paper,
+    ] {
+        visit(&mut browser, &page);
+        look(&mut browser);
+    }
+    what_the_sender_does_about_losses_is_a_band_under_the_sequence_graph(&mut browser);
+    the_tables_choose_what_is_shown_and_sort(&mut browser);
+    a_name_that_looks_like_markup_is_a_name(&mut browser);
+}
+
+fn it_draws_segments_acks_and_retransmissions_and_fetches_nothing(browser: &mut Browser) {
     for (what, colour) in
         [("segments", BLUE), ("ACKs", GREEN), ("fast retransmissions", ORANGE), ("timeouts", VERMILLION)]
     {
-        assert!(pixels(&mut browser, colour) > 40, "{what}");
+        assert!(pixels(browser, colour) > 40, "{what}");
     }
     assert_eq!(browser.eval("document.querySelectorAll('.panel').length"), 2);
-    assert_no_complaints(&browser);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn the_wheel_zooms_at_the_pointer_a_drag_moves_and_a_double_click_shows_everything() {
-    let (_page, mut browser) = two_runs("wheel");
-    let (whole, before) = (range(&mut browser), drawn(&mut browser));
+fn the_wheel_zooms_at_the_pointer_a_drag_moves_and_a_double_click_shows_everything(browser: &mut Browser) {
+    let (whole, before) = (range(browser), drawn(browser));
     let [left, top, width, height] = browser.place(".stage");
     let at = (left + width * 0.5, top + height * 0.25);
     browser.mouse("mouseWheel", at, json!({ "deltaX": 0, "deltaY": -300 }));
-    let zoomed = range(&mut browser);
+    let zoomed = range(browser);
     assert!(zoomed.1 - zoomed.0 < 0.7 * (whole.1 - whole.0), "{zoomed:?} of {whole:?}");
     assert!(zoomed.0 > 0.1 && zoomed.1 < whole.1, "around the pointer: {zoomed:?}");
-    let after = drawn(&mut browser);
+    let after = drawn(browser);
     assert_ne!(before, after);
 
     browser.mouse("mousePressed", at, json!({ "button": "left", "clickCount": 1 }));
     browser.mouse("mouseMoved", (at.0 + 80.0, at.1), json!({ "button": "left", "buttons": 1 }));
     browser.mouse("mouseReleased", (at.0 + 80.0, at.1), json!({ "button": "left", "clickCount": 1 }));
-    let moved = range(&mut browser);
+    let moved = range(browser);
     assert!(moved.0 < zoomed.0 - 0.05, "the graph follows the hand: {moved:?} after {zoomed:?}");
     assert!(((moved.1 - moved.0) - (zoomed.1 - zoomed.0)).abs() < 0.003, "{moved:?} {zoomed:?}");
 
     browser.click(at, 2);
-    assert_eq!(range(&mut browser), whole);
-    assert_no_complaints(&browser);
+    assert_eq!(range(browser), whole);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn shift_and_a_drag_show_what_was_marked_and_the_strip_shows_where_that_is() {
-    let (_page, mut browser) = two_runs("marked");
+fn shift_and_a_drag_show_what_was_marked_and_the_strip_shows_where_that_is(browser: &mut Browser) {
     let [left, top, width, height] = browser.place(".stage");
     let shift = |more| {
         let mut params = json!({ "button": "left", "modifiers": 8, "clickCount": 1 });
@@ -256,7 +274,7 @@ fn shift_and_a_drag_show_what_was_marked_and_the_strip_shows_where_that_is() {
     browser.mouse("mousePressed", from, shift(false));
     browser.mouse("mouseMoved", to, shift(true));
     browser.mouse("mouseReleased", to, shift(false));
-    let marked = range(&mut browser);
+    let marked = range(browser);
     assert!(marked.0 > 0.5 && marked.1 < 1.8, "{marked:?}");
 
     // The strip: a new frame over its first quarter.
@@ -265,13 +283,11 @@ fn shift_and_a_drag_show_what_was_marked_and_the_strip_shows_where_that_is() {
     browser.mouse("mousePressed", (left + 2.0, y), json!({ "button": "left", "clickCount": 1 }));
     browser.mouse("mouseMoved", (left + width / 4.0, y), json!({ "button": "left", "buttons": 1 }));
     browser.mouse("mouseReleased", (left + width / 4.0, y), json!({ "button": "left", "clickCount": 1 }));
-    let strip = range(&mut browser);
+    let strip = range(browser);
     assert!(strip.0 < 0.05 && strip.1 < 0.8, "{strip:?}");
 }
 
-#[test]
-fn the_pointer_on_a_packet_tells_what_it_was_and_why() {
-    let (_page, mut browser) = two_runs("pointer");
+fn the_pointer_on_a_packet_tells_what_it_was_and_why(browser: &mut Browser) {
     // Frame 801 is the first retransmission of 400 segments and as many ACKs.
     let trace = transfer(400, 5 * MILLISECOND);
     let resent = trace.segments.iter().find(|segment| segment.sending == Sending::Fast).unwrap();
@@ -315,23 +331,22 @@ pub(crate) fn with_states(mut trace: Trace) -> Trace {
     trace
 }
 
-#[test]
-fn what_the_sender_does_about_losses_is_a_band_under_the_sequence_graph() {
+fn what_the_sender_does_about_losses_is_a_band_under_the_sequence_graph(browser: &mut Browser) {
     let states = with_states(transfer(400, 5 * MILLISECOND));
     // The kernel's own sender has no log.
     let page = Written::new("states", vec![("newreno", states), ("linux", transfer(400, 5 * MILLISECOND))]);
-    let mut browser = Browser::open(&page.0, DESKTOP);
-    assert!(pixels(&mut browser, SKY) > 300, "recovery is filled");
-    let both = pixels(&mut browser, VERMILLION);
+    visit(browser, &page);
+    assert!(pixels(browser, SKY) > 300, "recovery is filled");
+    let both = pixels(browser, VERMILLION);
     let legend =
         "[...document.querySelectorAll('#legend button')].find((it) => it.textContent === 'restarted')";
     browser.eval(&format!("{legend}.click()"));
     browser.settle();
-    let hatched = both - pixels(&mut browser, VERMILLION);
+    let hatched = both - pixels(browser, VERMILLION);
     assert!(hatched > 100, "{hatched} pixels of it are hatched");
     browser.eval(&format!("{legend}.click()"));
     browser.settle();
-    assert_eq!(pixels(&mut browser, VERMILLION), both);
+    assert_eq!(pixels(browser, VERMILLION), both);
 
     let [left, top, ..] = browser.place(".stage");
     let at = |browser: &mut Browser, ms: u32| {
@@ -346,32 +361,29 @@ fn what_the_sender_does_about_losses_is_a_band_under_the_sequence_graph() {
         (1000, ["restarted", "0.900000 s – 1.100000 s: 200 ms", "going back: ", "begun by: why restarted"]),
         (1700, ["reduced", "1.500000 s – 1.900000 s: 400 ms", "the window was", "begun by: why reduced"]),
     ] {
-        let place = at(&mut browser, ms);
+        let place = at(browser, ms);
         browser.mouse("mouseMoved", place, json!({}));
         let note = browser.text(".note");
         assert!(said.iter().all(|said| note.contains(said)), "{said:?} in {note}");
     }
-    let place = at(&mut browser, 1300);
+    let place = at(browser, 1300);
     browser.mouse("mouseMoved", place, json!({}));
     assert_eq!(browser.eval("document.querySelector('.note').hidden"), true, "nothing is repaired then");
-    assert_no_complaints(&browser);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn without_a_log_that_names_states_nothing_is_said_of_them() {
-    let (_page, mut browser) = two_runs("no states");
+fn without_a_log_that_names_states_nothing_is_said_of_them(browser: &mut Browser) {
     let words = browser.text("#legend");
     assert!(!words.contains("restarted") && words.ends_with("decision"), "{words}");
-    assert_eq!(pixels(&mut browser, SKY), 0);
+    assert_eq!(pixels(browser, SKY), 0);
     let room = "(({ lane, sequence }) => lane.y - sequence.y - sequence.h)(airtcp.graphs.panels[0].box)";
     assert_eq!(browser.eval(room), 2);
 }
 
-#[test]
-fn everything_can_be_done_with_keys() {
-    let (_page, mut browser) = two_runs("keys");
-    let mut seen = Vec::new();
-    for _ in 0..60 {
+fn everything_can_be_done_with_keys(browser: &mut Browser) {
+    let wanted = ["sort", "tick", "show", "stage"];
+    let mut seen: Vec<String> = Vec::new();
+    while seen.len() < 60 && !wanted.iter().all(|wanted| seen.iter().any(|it| it.starts_with(wanted))) {
         browser.key("Tab");
         let focus = browser.eval(
             "(() => { const node = document.activeElement; const { outlineStyle } = getComputedStyle(node); \
@@ -379,7 +391,7 @@ fn everything_can_be_done_with_keys() {
         );
         seen.push(focus.as_str().unwrap().to_owned());
     }
-    for reached in ["sort", "tick", "show", "stage"] {
+    for reached in wanted {
         let found = seen
             .iter()
             .find(|focus| focus.starts_with(reached))
@@ -387,18 +399,18 @@ fn everything_can_be_done_with_keys() {
         assert!(found.ends_with("solid"), "the focus is to be seen: {found}");
     }
     browser.eval("document.querySelector('.stage').focus()");
-    let whole = range(&mut browser);
+    let whole = range(browser);
     browser.key("+");
-    let closer = range(&mut browser);
+    let closer = range(browser);
     assert!(closer.1 - closer.0 < 0.7 * (whole.1 - whole.0));
     browser.key("ArrowRight");
-    let later = range(&mut browser);
+    let later = range(browser);
     assert!(later.0 > closer.0 && later.1 > closer.1, "{later:?}");
     browser.key("ArrowLeft");
-    assert_eq!(range(&mut browser), closer);
+    assert_eq!(range(browser), closer);
     browser.key("-");
     browser.key("0");
-    assert_eq!(range(&mut browser), whole);
+    assert_eq!(range(browser), whole);
 
     for _ in 0..4 {
         browser.key("+");
@@ -422,15 +434,14 @@ fn everything_can_be_done_with_keys() {
     browser.key("?");
     assert_eq!(browser.eval("document.querySelector('#help').open"), true);
     assert!(browser.text("#help").contains("next, previous retransmission or loss"));
-    assert_no_complaints(&browser);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn the_tables_choose_what_is_shown_and_sort() {
+fn the_tables_choose_what_is_shown_and_sort(browser: &mut Browser) {
     let names = ["c", "a", "b"].into_iter().zip([300, 100, 200]);
     let runs = names.map(|(name, segments)| (name, transfer(segments, 5 * MILLISECOND))).collect();
     let page = Written::new("tables of three", runs);
-    let mut browser = Browser::open(&page.0, DESKTOP);
+    visit(browser, &page);
     let shown = "[...document.querySelectorAll('.panel h3')].map((it) => it.textContent).join()";
     assert_eq!(browser.eval(shown), "c,a");
 
@@ -457,21 +468,18 @@ fn the_tables_choose_what_is_shown_and_sort() {
     );
 }
 
-#[test]
-fn a_name_that_looks_like_markup_is_a_name() {
+fn a_name_that_looks_like_markup_is_a_name(browser: &mut Browser) {
     let name = "</script><img src=x onerror=\"document.title='gone'\">";
     let page = Written::new(name, vec![(name, transfer(100, 5 * MILLISECOND))]);
-    let mut browser = Browser::open(&page.0, DESKTOP);
+    visit(browser, &page);
     assert_eq!(browser.text(".panel h3"), name);
     assert_eq!(browser.text("button.show"), name);
     assert_eq!(browser.eval("document.images.length"), 0);
     assert_eq!(browser.eval("document.title"), name);
-    assert_no_complaints(&browser);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn it_is_dark_where_people_want_that_and_light_on_paper() {
-    let (_page, mut browser) = two_runs("dark mode");
+fn it_is_dark_where_people_want_that_and_light_on_paper(browser: &mut Browser) {
     let corner = &format!("(() => {{ {PIXELS} return [...data.slice(0, 3)].join(); }})()");
     assert_eq!(browser.eval(corner), "255,255,255");
     let dark = json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
@@ -485,6 +493,7 @@ fn it_is_dark_where_people_want_that_and_light_on_paper() {
     let pages = pdf.windows(11).filter(|it| it.starts_with(b"/Type /Page") && !it.ends_with(b"s")).count();
     let pages = pages - pdf.windows(12).filter(|it| it == b"/Type /Pages").count();
     assert_eq!(pages, 3, "the tables, and a page for each run");
+    browser.call("Emulation.setEmulatedMedia", json!({ "features": [] }));
 }
 
 /// Base64 without padding's subtleties.
@@ -506,9 +515,10 @@ fn decode(text: &str) -> Vec<u8> {
 
 #[test]
 fn two_hundred_thousand_segments_stay_smooth() {
-    let page = Written::new("two hundred thousand", vec![("newreno", transfer(200_000, MILLISECOND / 2))]);
-    let size = fs::metadata(&page.0).unwrap().len();
-    assert!(size < 10_000_000, "{size} octets");
+    let segments = size(80_000, 200_000);
+    let page = Written::new("two hundred thousand", vec![("newreno", transfer(segments, MILLISECOND / 2))]);
+    let octets = fs::metadata(&page.0).unwrap().len();
+    assert!(octets < 50 * segments, "{octets} octets");
     let mut browser = Browser::open(&page.0, DESKTOP);
     let at = browser.center(".stage");
     browser.eval("performance.clearMeasures('redraw')");
@@ -527,9 +537,10 @@ fn two_hundred_thousand_segments_stay_smooth() {
     let mut times: Vec<_> = times.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
     times.sort_by(f64::total_cmp);
     let (median, longest) = (times[times.len() / 2], times[times.len() - 1]);
-    println!("{size} octets; {} redraws, median {median:.1} ms, longest {longest:.1} ms", times.len());
+    println!("{octets} octets; {} redraws, median {median:.1} ms, longest {longest:.1} ms", times.len());
     assert!(times.len() >= 20, "{times:?}");
     // By itself, with software for graphics, it takes some 20 ms; this machine may have much else to do.
-    assert!(median < 200.0 && longest < 2000.0, "{times:?}");
+    let most = segments as f64 / 1000.0;
+    assert!(median < most && longest < 10.0 * most, "{times:?}");
     assert_no_complaints(&browser);
 }

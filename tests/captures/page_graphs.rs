@@ -1,7 +1,6 @@
 //! The graphs of the report on another page, which chooses runs, follows what people look at, and adds graphs of its own.
 
 use std::fs;
-use std::path::PathBuf;
 
 use airtcp_report::html::document::Document;
 use airtcp_report::html::modules::{Module, bundle, undeclared};
@@ -9,7 +8,9 @@ use airtcp_report::html::{Run, graphs};
 use airtcp_testkit::browser::Browser;
 use serde_json::{Value, json};
 
-use crate::page::{DESKTOP, MILLISECOND, assert_no_complaints, drawn, pixels, range, transfer, with_states};
+use crate::page::{
+    DESKTOP, MILLISECOND, Written, assert_no_complaints, drawn, pixels, range, transfer, visit, with_states,
+};
 
 const PURPLE: [u8; 3] = [0xcc, 0x79, 0xa7];
 
@@ -35,41 +36,31 @@ graphs.keys.c = () => graphs.show([run(0), run(2)]);
 graphs.show([run(0)]);
 ";
 
-struct Written(PathBuf);
-
-impl Written {
-    fn new(name: &str) -> Self {
-        let transfers = [
-            transfer(300, 5 * MILLISECOND),
-            transfer(200, 5 * MILLISECOND),
-            with_states(transfer(100, 5 * MILLISECOND)),
-        ];
-        let mut body = format!(
-            "<main id=\"graphs\">{}{}</main>{}",
-            graphs::bar("<button data-key=\"c\">states</button>\n"),
-            graphs::panels("There is no run."),
-            graphs::help(&[("a b", "some <runs>")], &[])
-        );
-        for (number, trace) in transfers.into_iter().enumerate() {
-            let run = Run { name: format!("run {number}"), trace, ..Run::default() };
-            let data = run.data();
-            body += &format!("<script type=\"application/json\" id=\"run-{number}\">{data}</script>\n");
-        }
-        let mut modules = graphs::shared();
-        modules.push(Module { name: "main.js", text: MAIN.into() });
-        assert_eq!(modules.iter().flat_map(undeclared).collect::<Vec<_>>(), [""; 0]);
-        let (style, script) = (graphs::style(), bundle("main.js", &modules).unwrap());
-        let document = Document { title: name, style: &style, body: &body, script: &script, also: &[] };
-        let path = std::env::temp_dir().join(format!("airtcp-graphs-{name}-{}.html", std::process::id()));
-        fs::write(&path, document.html()).unwrap();
-        Self(path)
+fn written(name: &str) -> Written {
+    let transfers = [
+        transfer(300, 5 * MILLISECOND),
+        transfer(200, 5 * MILLISECOND),
+        with_states(transfer(100, 5 * MILLISECOND)),
+    ];
+    let mut body = format!(
+        "<main id=\"graphs\">{}{}</main>{}",
+        graphs::bar("<button data-key=\"c\">states</button>\n"),
+        graphs::panels("There is no run."),
+        graphs::help(&[("a b", "some <runs>")], &[])
+    );
+    for (number, trace) in transfers.into_iter().enumerate() {
+        let run = Run { name: format!("run {number}"), trace, ..Run::default() };
+        let data = run.data();
+        body += &format!("<script type=\"application/json\" id=\"run-{number}\">{data}</script>\n");
     }
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+    let mut modules = graphs::shared();
+    modules.push(Module { name: "main.js", text: MAIN.into() });
+    assert_eq!(modules.iter().flat_map(undeclared).collect::<Vec<_>>(), [""; 0]);
+    let (style, script) = (graphs::style(), bundle("main.js", &modules).unwrap());
+    let document = Document { title: name, style: &style, body: &body, script: &script, also: &[] };
+    let path = std::env::temp_dir().join(format!("airtcp-graphs-{name}-{}.html", std::process::id()));
+    fs::write(&path, document.html()).unwrap();
+    Written(path)
 }
 
 /// Whatever the graphs tell, from now on.
@@ -86,55 +77,62 @@ fn told(browser: &mut Browser, name: &str) -> Vec<Value> {
     told.as_array().unwrap().clone()
 }
 
+/// Each check loads the page again, in the same browser: starting a browser takes longer than a check.
 #[test]
-fn a_page_hears_of_everything_that_is_seen_once() {
-    let page = Written::new("hears");
+fn other_pages_choose_runs_follow_the_view_and_add_graphs() {
+    let page = written("graphs");
     let mut browser = Browser::open(&page.0, DESKTOP);
-    listen(&mut browser);
+    for look in [
+        a_page_hears_of_everything_that_is_seen_once,
+        other_runs_show_all_of_their_time_unless_the_page_keeps_it,
+        a_run_may_have_a_graph_of_its_own_below_the_others,
+        there_is_room_for_states_while_a_run_on_display_has_some,
+    ] {
+        visit(&mut browser, &page);
+        look(&mut browser);
+    }
+    assert_no_complaints(&browser);
+}
+
+fn a_page_hears_of_everything_that_is_seen_once(browser: &mut Browser) {
+    listen(browser);
     browser.key("+");
-    let views = told(&mut browser, "view");
+    let views = told(browser, "view");
     let view = browser.eval("airtcp.graphs.view");
     assert_eq!(views, std::slice::from_ref(&view));
-    assert_eq!((view["from"].as_f64().unwrap() / 1e6 * 1e3).round() / 1e3, range(&mut browser).0);
+    assert_eq!((view["from"].as_f64().unwrap() / 1e6 * 1e3).round() / 1e3, range(browser).0);
     browser.eval("airtcp.graphs.setView(airtcp.graphs.view.from, airtcp.graphs.view.to)");
-    assert_eq!(told(&mut browser, "view").len(), 1, "it is the same");
+    assert_eq!(told(browser, "view").len(), 1, "it is the same");
 
     // To the first loss, and away from it.
     browser.key("n");
-    let [cursor, focus] = ["cursor", "focus"].map(|name| told(&mut browser, name));
+    let [cursor, focus] = ["cursor", "focus"].map(|name| told(browser, name));
     let lost =
         browser.eval("airtcp.graphs.panels[0].run.events.find((i) => airtcp.graphs.panels[0].focus.i === i)");
     assert_eq!(focus, [json!({ "run": 0, "kind": "segment", "i": lost })]);
     assert_eq!(cursor.len(), 1);
     assert_eq!(cursor[0], browser.eval("airtcp.graphs.cursor"));
     browser.key("Escape");
-    assert_eq!(told(&mut browser, "focus")[1..], [Value::Null]);
-    assert_eq!(told(&mut browser, "cursor")[1..], [Value::Null]);
-    assert_no_complaints(&browser);
+    assert_eq!(told(browser, "focus")[1..], [Value::Null]);
+    assert_eq!(told(browser, "cursor")[1..], [Value::Null]);
 }
 
-#[test]
-fn other_runs_show_all_of_their_time_unless_the_page_keeps_it() {
-    let page = Written::new("keeps");
-    let mut browser = Browser::open(&page.0, DESKTOP);
+fn other_runs_show_all_of_their_time_unless_the_page_keeps_it(browser: &mut Browser) {
     browser.eval("airtcp.graphs.setView(100e3, 300e3)");
     browser.settle();
     browser.key("b");
-    assert_eq!(range(&mut browser), (0.1, 0.3), "keep");
+    assert_eq!(range(browser), (0.1, 0.3), "keep");
     assert_eq!(browser.eval("airtcp.graphs.panels.length"), 2);
     browser.key("a");
-    let (from, to) = range(&mut browser);
+    let (from, to) = range(browser);
     assert!(from == 0.0 && to > 1.0, "these were decoded anew: {from} to {to}");
     browser.key("b");
-    let (from, to) = range(&mut browser);
+    let (from, to) = range(browser);
     assert!(from == 0.0 && to > 1.0, "all of it was shown: {from} to {to}");
 }
 
-#[test]
-fn a_run_may_have_a_graph_of_its_own_below_the_others() {
-    let page = Written::new("extra");
-    let mut browser = Browser::open(&page.0, DESKTOP);
-    let alone = drawn(&mut browser);
+fn a_run_may_have_a_graph_of_its_own_below_the_others(browser: &mut Browser) {
+    let alone = drawn(browser);
     assert_eq!(browser.eval("airtcp.graphs.panels[0].box.extra.length"), 0);
     browser.key("b");
     let boxes = browser.eval(
@@ -147,19 +145,15 @@ fn a_run_may_have_a_graph_of_its_own_below_the_others() {
     assert!((title, below) == (16.0, 0.0) && (share - 0.3 / 0.52).abs() < 0.02, "{boxes:?}");
     // Of the first panel, whose run has no such graph, the place stays empty.
     let purple = |browser: &mut Browser| pixels(browser, PURPLE);
-    let without = purple(&mut browser);
+    let without = purple(browser);
     browser.eval("document.querySelector('.panel').remove()");
-    let with = purple(&mut browser);
+    let with = purple(browser);
     assert!(with > without + 5_000, "{with} after {without}");
     browser.key("a");
-    assert_eq!(drawn(&mut browser), alone);
-    assert_no_complaints(&browser);
+    assert_eq!(drawn(browser), alone);
 }
 
-#[test]
-fn there_is_room_for_states_while_a_run_on_display_has_some() {
-    let page = Written::new("room");
-    let mut browser = Browser::open(&page.0, DESKTOP);
+fn there_is_room_for_states_while_a_run_on_display_has_some(browser: &mut Browser) {
     let states = "airtcp.graphs.panels.map(({ box }) => box.states !== null).join()";
     assert_eq!(browser.eval(states), "false");
     let button = browser.center("[data-key=c]");
@@ -171,5 +165,4 @@ fn there_is_room_for_states_while_a_run_on_display_has_some() {
     assert_eq!(browser.eval(states), "true");
     browser.key("?");
     assert!(browser.text("#help").contains("some <runs>"));
-    assert_no_complaints(&browser);
 }

@@ -7,7 +7,7 @@ use airtcp_report::html::table::Shows;
 use airtcp_testkit::browser::Browser;
 use serde_json::{Value, json};
 
-use crate::page::{MILLISECOND, Written, assert_no_complaints, drawn, range, transfer};
+use crate::page::{MILLISECOND, Written, assert_no_complaints, drawn, range, transfer, visit};
 
 const LAPTOP: (u32, u32) = (1280, 800);
 const TELEPHONE: (u32, u32) = (390, 844);
@@ -61,26 +61,37 @@ fn click(browser: &mut Browser, element: &str) {
 
 const SHOWN: &str = "airtcp.graphs.panels.map((panel) => panel.run.id + 1).join()";
 
+/// Each check loads the page again, in the same browser: starting a browser takes longer than a check.
 #[test]
-fn with_forty_transfers_the_graphs_are_to_be_seen_without_scrolling() {
+fn a_page_of_forty_transfers_shows_what_is_asked_for() {
     let page = forty("forty transfers");
     let mut browser = Browser::open(&page.0, LAPTOP);
-    assert_eq!(browser.eval("scrollY"), 0.0);
-    let room = room(&mut browser, LAPTOP.1);
-    for panel in 0..2 {
-        assert_in_view(&mut browser, &format!("airtcp.graphs.panels[{panel}].stage"), room);
+    for look in [
+        with_forty_transfers_the_graphs_are_to_be_seen_without_scrolling,
+        a_chart_compares_all_senders_and_shows_their_runs,
+        what_is_chosen_comes_into_view_and_nothing_stays_of_what_was,
+    ] {
+        visit(&mut browser, &page);
+        look(&mut browser);
     }
-    assert_in_view(&mut browser, "document.querySelector('.chart')", (0.0, 800.0));
+    silence_is_folded_on_request_and_the_axis_says_so(&mut browser);
+    the_legend_names_all_that_is_drawn_and_says_how_often_it_occurs(&mut browser);
+}
+
+fn with_forty_transfers_the_graphs_are_to_be_seen_without_scrolling(browser: &mut Browser) {
+    assert_eq!(browser.eval("scrollY"), 0.0);
+    let room = room(browser, LAPTOP.1);
+    for panel in 0..2 {
+        assert_in_view(browser, &format!("airtcp.graphs.panels[{panel}].stage"), room);
+    }
+    assert_in_view(browser, "document.querySelector('.chart')", (0.0, 800.0));
     assert_eq!(browser.eval("document.documentElement.scrollWidth <= innerWidth"), true);
     let inside = "(({ scrollHeight, clientHeight }) => scrollHeight > 2 * clientHeight)(document.querySelector('.wide'))";
     assert_eq!(browser.eval(inside), true, "the table scrolls in itself");
-    assert_no_complaints(&browser);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn a_chart_compares_all_senders_and_shows_their_runs() {
-    let page = forty("chart of senders");
-    let mut browser = Browser::open(&page.0, LAPTOP);
+fn a_chart_compares_all_senders_and_shows_their_runs(browser: &mut Browser) {
     let chart = browser.text(".chart");
     for said in ["goodput (kbit/s)", "gain over newreno (%)", "70.0 ± 12.0", "+10.0 ± 12.0 better"] {
         assert!(chart.contains(said), "{said:?} in {chart}");
@@ -104,13 +115,10 @@ fn a_chart_compares_all_senders_and_shows_their_runs() {
     browser.eval("document.querySelector('.sender:nth-child(4)').focus()");
     browser.key("Enter");
     assert_eq!(browser.eval(SHOWN), "4,8,12,16,20,24,28,32,36,40");
-    assert_no_complaints(&browser);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn what_is_chosen_comes_into_view_and_nothing_stays_of_what_was() {
-    let page = forty("what is chosen");
-    let mut browser = Browser::open(&page.0, LAPTOP);
+fn what_is_chosen_comes_into_view_and_nothing_stays_of_what_was(browser: &mut Browser) {
     // The pointer is on a packet of the first run.
     let [left, top, ..] = browser.place(".stage");
     let packet = browser.eval("(({ X, Y }, { at, start }) => [X(at[20]), Y(start[20] + 700)])({ X: (at) => airtcp.graphs.panels[0].X(at), Y: airtcp.graphs.panels[0].Y }, airtcp.graphs.panels[0].run.segments)");
@@ -120,37 +128,37 @@ fn what_is_chosen_comes_into_view_and_nothing_stays_of_what_was() {
     browser.key("+");
 
     // The last row, which is out of view in its table.
-    click(&mut browser, "document.querySelector('tbody tr:nth-child(40)')");
+    click(browser, "document.querySelector('tbody tr:nth-child(40)')");
     assert_eq!(browser.eval(SHOWN), "40");
-    let table = rows(&mut browser);
-    assert_in_view(&mut browser, "document.querySelector('tr.shown')", table);
+    let table = rows(browser);
+    assert_in_view(browser, "document.querySelector('tr.shown')", table);
     for gone in [".note:not([hidden])", ".halo:not([hidden])", ".cursor:not([hidden])"] {
         assert_eq!(browser.eval(&format!("document.querySelectorAll('{gone}').length")), 0, "{gone}");
     }
     assert!(!browser.text(".values").contains("in flight"), "{}", browser.text(".values"));
-    let (from, to) = range(&mut browser);
+    let (from, to) = range(browser);
     assert!(from == 0.0 && to > 0.7, "all of another run: {from} to {to}");
 
     // Keys go through the table.
     for (key, id) in [("k", 39), ("k", 38), ("j", 39)] {
         browser.key(key);
         assert_eq!(browser.eval(SHOWN), id.to_string());
-        let table = rows(&mut browser);
-        assert_in_view(&mut browser, "document.querySelector('tr.shown')", table);
+        let table = rows(browser);
+        assert_in_view(browser, "document.querySelector('tr.shown')", table);
     }
 
     // A run that is put beside nine others has its graphs in view, and so has one that a key moves in.
-    click(&mut browser, "document.querySelector('.sender:nth-child(1)')");
-    click(&mut browser, "document.querySelector('input.tick[data-run=\"39\"]')");
+    click(browser, "document.querySelector('.sender:nth-child(1)')");
+    click(browser, "document.querySelector('input.tick[data-run=\"39\"]')");
     assert_eq!(browser.eval("airtcp.graphs.panels.length"), 11);
-    let room = room(&mut browser, LAPTOP.1);
-    assert_in_view(&mut browser, "airtcp.graphs.panels[10].stage", room);
+    let room = room(browser, LAPTOP.1);
+    assert_in_view(browser, "airtcp.graphs.panels[10].stage", room);
     browser.eval("scrollTo(0, 0)");
     assert_eq!(browser.eval("airtcp.graphs.active === airtcp.graphs.panels[10]"), true);
     browser.key("n");
-    assert_in_view(&mut browser, "airtcp.graphs.panels[10].stage", room);
-    assert_in_view(&mut browser, "document.querySelector('.note:not([hidden])')", room);
-    assert_no_complaints(&browser);
+    assert_in_view(browser, "airtcp.graphs.panels[10].stage", room);
+    assert_in_view(browser, "document.querySelector('.note:not([hidden])')", room);
+    assert_no_complaints(browser);
 }
 
 #[test]
@@ -232,23 +240,22 @@ fn interrupted(mut trace: Trace, middle: i64, silence: i64) -> Trace {
     trace
 }
 
-#[test]
-fn silence_is_folded_on_request_and_the_axis_says_so() {
+fn silence_is_folded_on_request_and_the_axis_says_so(browser: &mut Browser) {
     let second = 1000 * MILLISECOND;
     let silent = interrupted(transfer(200, 5 * MILLISECOND), second / 2, 20 * second);
     let page = Written::new("silence", vec![("newreno", silent), ("sack", transfer(60, 5 * MILLISECOND))]);
-    let mut browser = Browser::open(&page.0, LAPTOP);
-    let before = drawn(&mut browser);
+    visit(browser, &page);
+    let before = drawn(browser);
     let place = |browser: &mut Browser, run: usize, second: f64| {
         browser.eval(&format!("airtcp.graphs.panels[{run}].X({second} * 1e6)")).as_f64().unwrap()
     };
-    let (early, late) = (place(&mut browser, 0, 0.4), place(&mut browser, 0, 20.6));
+    let (early, late) = (place(browser, 0, 0.4), place(browser, 0, 20.6));
     let width = browser.eval("airtcp.graphs.panels[0].box.sequence.w").as_f64().unwrap();
     assert!(late - early > 0.8 * width, "twenty seconds of nothing take {} of {width} pixels", late - early);
 
     browser.key("i");
-    assert_ne!(drawn(&mut browser), before);
-    let (early, late) = (place(&mut browser, 0, 0.4), place(&mut browser, 0, 20.6));
+    assert_ne!(drawn(browser), before);
+    let (early, late) = (place(browser, 0, 0.4), place(browser, 0, 20.6));
     assert!(late - early < 0.3 * width, "{early} to {late} of {width} pixels");
     assert_eq!(browser.text("#folds"), "1 silence folded: 20.005 s");
     assert_eq!(browser.eval("document.querySelector('[data-key=i]').ariaPressed"), "true");
@@ -274,10 +281,10 @@ fn silence_is_folded_on_request_and_the_axis_says_so() {
     let at = |browser: &mut Browser, x: f64| {
         browser.eval(&format!("airtcp.graphs.panels[0].timeAt({x}) / 1e6")).as_f64().unwrap()
     };
-    let under = at(&mut browser, x);
+    let under = at(browser, x);
     browser.mouse("mouseWheel", (left + x, top + 100.0), json!({ "deltaX": 0, "deltaY": -200 }));
-    assert!((at(&mut browser, x) - under).abs() < 0.02, "{under} becomes {}", at(&mut browser, x));
-    let under = at(&mut browser, x);
+    assert!((at(browser, x) - under).abs() < 0.02, "{under} becomes {}", at(browser, x));
+    let under = at(browser, x);
     browser.mouse("mousePressed", (left + x, top + 100.0), json!({ "button": "left", "clickCount": 1 }));
     browser.mouse("mouseMoved", (left + x - 20.0, top + 100.0), json!({ "button": "left", "buttons": 1 }));
     browser.mouse(
@@ -285,27 +292,22 @@ fn silence_is_folded_on_request_and_the_axis_says_so() {
         (left + x - 20.0, top + 100.0),
         json!({ "button": "left", "clickCount": 1 }),
     );
-    assert!(
-        (at(&mut browser, x - 20.0) - under).abs() < 0.1,
-        "{under} becomes {}",
-        at(&mut browser, x - 20.0)
-    );
+    assert!((at(browser, x - 20.0) - under).abs() < 0.1, "{under} becomes {}", at(browser, x - 20.0));
 
     browser.key("i");
     browser.key("0");
-    assert_eq!(drawn(&mut browser), before);
+    assert_eq!(drawn(browser), before);
     assert_eq!(browser.text("#folds"), "");
     // Where there is none to fold, that is said.
-    click(&mut browser, "document.querySelector('tbody tr:nth-child(2)')");
+    click(browser, "document.querySelector('tbody tr:nth-child(2)')");
     browser.key("i");
     assert_eq!(browser.text("#folds"), "no silence here is long enough to fold");
-    assert_no_complaints(&browser);
+    assert_no_complaints(browser);
 }
 
-#[test]
-fn the_legend_names_all_that_is_drawn_and_says_how_often_it_occurs() {
+fn the_legend_names_all_that_is_drawn_and_says_how_often_it_occurs(browser: &mut Browser) {
     let page = Written::new("legend", vec![("newreno", transfer(400, 5 * MILLISECOND))]);
-    let mut browser = Browser::open(&page.0, LAPTOP);
+    visit(browser, &page);
     let counts: Value = browser.eval(
         "Object.fromEntries([...document.querySelectorAll('#legend button')].map((it) => [it.textContent, it.dataset.count ?? '']))",
     );

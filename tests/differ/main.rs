@@ -21,34 +21,25 @@ mod rows;
 mod words;
 
 use std::process::ExitCode;
-use std::time::SystemTime;
 
+use airtcp_testkit::sample;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::rounds::Task;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let some = Trial::test("some", || run(300, Seed::Fixed));
+    let some = Trial::test("some", || run(300));
     // Every row of expected.toml must be needed by one of so many.
-    let many = Trial::test("many", || run(10_000, Seed::OfTheDay)).with_ignored_flag(true);
+    let many = Trial::test("many", || run(10_000)).with_ignored_flag(true);
     let mut arguments = arguments;
     // They measure times: one after the other.
     arguments.test_threads = Some(1);
     libtest_mimic::run(&arguments, vec![some, many]).exit_code()
 }
 
-enum Seed {
-    Fixed,
-    OfTheDay,
-}
-
-fn run(count: u64, seed: Seed) -> Result<(), Failed> {
-    let given = number("AIRTCP_DIFFER_SEED")?;
-    let seed = given.unwrap_or_else(|| match seed {
-        Seed::Fixed => 1,
-        Seed::OfTheDay => today(),
-    });
+fn run(count: u64) -> Result<(), Failed> {
+    let seed = number("AIRTCP_DIFFER_SEED")?.unwrap_or_else(sample::seed);
     let only = number("AIRTCP_DIFFER_ONLY")?;
     let count = number("AIRTCP_DIFFER_COUNT")?.unwrap_or(count);
     let rows =
@@ -61,9 +52,4 @@ fn run(count: u64, seed: Seed) -> Result<(), Failed> {
 fn number(name: &str) -> Result<Option<u64>, String> {
     let Ok(text) = std::env::var(name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| format!("{name}={text}: write a number"))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the seed of a run that is not to be repeated")]
-fn today() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |time| time.as_secs() / 86_400)
 }

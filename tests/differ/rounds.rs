@@ -1,4 +1,4 @@
-//! All exchanges are played; those that the machine spoilt again, and those that differ, twice more.
+//! All exchanges are played. Those that are undecided, because they were spoilt or differ, are played again several times at once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,6 +34,8 @@ struct Exchange {
     plays: usize,
     /// Times that it has differed.
     seen: usize,
+    /// The machine was late in the last play. More plays at once would make that worse.
+    was_late: bool,
     end: End,
 }
 
@@ -63,14 +65,21 @@ impl Task {
             if open.is_empty() {
                 break;
             }
-            let plans: Vec<Arc<Plan>> = open.iter().map(|at| Arc::clone(&exchanges[*at].plan)).collect();
+            // An exchange takes up to five seconds, so its further plays run at the same time.
+            let due: Vec<usize> = open
+                .into_iter()
+                .flat_map(|at| std::iter::repeat_n(at, exchanges[at].plays_at_once()))
+                .collect();
+            let plans: Vec<Arc<Plan>> = due.iter().map(|at| Arc::clone(&exchanges[*at].plan)).collect();
             let played = kernel.play(&plans, at_once)?;
             let late = played.iter().filter(|played| played.late).count();
             if late * 5 > played.len() {
                 at_once = (at_once / 2).max(20);
             }
-            for (at, played) in open.into_iter().zip(played) {
-                exchanges[at].judge(played, &self.rows);
+            for (at, played) in due.into_iter().zip(played) {
+                if matches!(exchanges[at].end, End::Open) {
+                    exchanges[at].judge(played, &self.rows);
+                }
             }
         }
         self.report(&exchanges)
@@ -78,7 +87,7 @@ impl Task {
 
     fn exchange(&self, number: u64) -> Exchange {
         let plan = Arc::new(Generator::new(self.seed, number).plan());
-        Exchange { number, plan, plays: 0, seen: 0, end: End::Open }
+        Exchange { number, plan, plays: 0, seen: 0, was_late: false, end: End::Open }
     }
 
     fn report(&self, exchanges: &[Exchange]) -> Result<(), String> {
@@ -142,9 +151,15 @@ impl Task {
 }
 
 impl Exchange {
+    /// As many plays as may be needed to decide it.
+    fn plays_at_once(&self) -> usize {
+        if self.plays == 0 || self.was_late { 1 } else { PATIENCE - self.plays }
+    }
+
     fn judge(&mut self, played: Played, rows: &[Row]) {
         self.plays += 1;
         let Played { record, local, peer, late } = played;
+        self.was_late = late;
         let spoilt = |exchange: &mut Self| {
             if exchange.plays >= PATIENCE {
                 exchange.end = End::GivenUp;

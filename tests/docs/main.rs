@@ -23,6 +23,11 @@ use airtcp_testkit::programs::repository;
 use libtest_mimic::{Arguments, Trial};
 use markdown::Page;
 
+/// Pages that are played in `make nightly` only, because they take long and other tests run the same commands: the README
+/// plays the demo, `sweeps` runs the example of a sweep, `ns2` its own generator, and `experiments` and `captures` what the
+/// page about captures shows. The names in these pages are checked in every run.
+const NIGHTLY: [&str; 4] = ["docs/analyze.md", "docs/demo.md", "docs/sweeps.md", "tests/ns2/README.md"];
+
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut paths = Vec::new();
@@ -42,12 +47,13 @@ fn main() -> ExitCode {
         let (known, named) = (Arc::clone(&known), Arc::clone(&page));
         trials.push(Trial::test(format!("{name}: names"), move || names::check(&named, &known)));
         if page.run().next().is_some() || !page.wrong.is_empty() {
-            trials.push(Trial::test(name, move || play::play(&page)));
+            let nightly = NIGHTLY.contains(&name.as_str());
+            trials.push(Trial::test(name, move || play::play(&page)).with_ignored_flag(nightly));
         }
     }
     let examples = Arc::clone(&known);
-    trials.push(Trial::test("--help: names in its examples", move || names::check_examples(&examples)));
-    println!("{run} commands of the documents are run, {illustrations} are illustrations");
+    trials.push(Trial::test("help: names in its examples", move || names::check_examples(&examples)));
+    eprintln!("{run} commands of the documents are run, {illustrations} are illustrations");
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -100,7 +100,7 @@ fn who_has_seen_enough_is_told_what_is_complete() {
     let scratch = Scratch::new("demo-stopped");
     let output = scratch.path("demo");
     let scenes =
-        ["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "1000", "--output", &output];
+        ["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "100", "--output", &output];
     let mut demo = airtcp(&scenes);
     let mut demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The first table ends with an empty line.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use airtcp_testkit::machine::{Ended, airtcp};
 use airtcp_testkit::programs::program;
+use airtcp_testkit::sample::size;
 use airwire::rng::Stream;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -267,7 +268,8 @@ fn places() -> BTreeSet<String> {
             .collect()
     };
     let mut places = BTreeSet::new();
-    for directory in ["/sys/class/net", "/run/netns", "/run", "/tmp", "/dev/shm"] {
+    let temporary = std::env::temp_dir().display().to_string();
+    for directory in ["/sys/class/net", "/run/netns", "/run", &temporary, "/dev/shm"] {
         places.extend(names(directory).into_iter().map(|name| format!("{directory}/{name}")));
     }
     let routes = fs::read_to_string("/proc/net/route").unwrap();
@@ -326,7 +328,7 @@ fn whoever_is_killed_at_whatever_moment_nothing_is_left_and_the_next_run_works()
     let scratch = Scratch::new("killed");
     let before = places();
     let mut draw = Stream::new(1, "moments");
-    for round in 0..20 {
+    for round in 0..size(8, 20) {
         let victim = [Victim::Lab, Victim::Emulator, Victim::Sender, Victim::Receiver][round % 4];
         let mut command =
             scratch.lab(&format!("out{round}"), &["--recipe", "newreno", "--bytes", "5M", "--runs", "1"]);
@@ -472,7 +474,7 @@ fn an_interrupted_matrix_shows_what_it_knows_and_makes_the_others() {
     let matrix = |more: &[&str]| {
         let mut command = airtcp(&["lab", "matrix", "--receiver", "linux", "--receiver", "linux-8k"]);
         let few = ["--recipe", "newreno", "--recipe", "sack", "--kind", "lossless", "--kind", "loss"];
-        command.args(few).args(["--bytes", "200k", "--jobs", "1", "--output", &output]).args(more);
+        command.args(few).args(["--bytes", "50k", "--jobs", "1", "--output", &output]).args(more);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };

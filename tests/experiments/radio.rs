@@ -89,6 +89,7 @@ fn mean(transfers: &[Transfer], of: impl Fn(&Transfer) -> f64) -> f64 {
 
 /// A Timer_Status_Prohibit of ten times the length: reports are rarer, and what was damaged waits for them.
 #[test]
+#[ignore = "nightly: half a minute of real transfers over a radio link"]
 fn a_longer_tsp_costs_the_kernel_what_virtual_time_says() {
     let scratch = Scratch::new("tsp");
     let tsp = |time| format!("radio.both.receiver.timer_status_prohibit={time}");
@@ -110,6 +111,7 @@ fn a_longer_tsp_costs_the_kernel_what_virtual_time_says() {
 
 /// A PDU is transmitted at most MaxDAT − 1 times: with few of them RLC gives packets up, and TCP has to repeat them.
 #[test]
+#[ignore = "nightly: half a minute of real transfers over a radio link"]
 fn a_smaller_max_dat_costs_the_kernel_what_virtual_time_says() {
     let scratch = Scratch::new("max-dat");
     let max_dat = |number| format!("radio.both.sender.discard.max_dat={number}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::machine::{Ended, airtcp};
+use airtcp_testkit::machine::{self, Ended, airtcp};
 use serde_json::Value;
 
 /// A directory for a test, which is removed with it.
@@ -40,7 +40,7 @@ impl Drop for Scratch {
 }
 
 pub(crate) fn ended(mut command: Command) -> Ended {
-    Ended::of(command.output().unwrap())
+    machine::ended(&mut command)
 }
 
 pub(crate) fn json(path: &Path) -> Value {

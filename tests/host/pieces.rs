@@ -32,7 +32,7 @@ fn run(mut exchange: Exchange, polled: Polled) -> (Recording, Vec<Decision>) {
 
 #[test]
 fn every_recipe_sends_the_same_in_pieces_on_a_bad_path() {
-    every_recipe(1, |recipe, seed| {
+    every_recipe("pieces", 20, 1, |recipe, seed| {
         let world = |polled| run(bad_world(recipe, seed).0, polled);
         let (packets, why) = world(Polled::Packets);
         assert!(packets.len() > 100, "{} packets are no test", packets.len());

@@ -18,8 +18,9 @@ use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{Linger, SocketOptions, State};
 use airtcp_testkit::machine::{
-    Running, TempFile, airtcp, bytes, data, digest, kernel_receiver, namespace, run,
+    Running, TempFile, airtcp, bytes, data, digest, kernel_receiver, limit_waits, namespace, run,
 };
+use airtcp_testkit::sample::size;
 use airtcp_tun::{Application, Driver, Finished};
 use airwire::time::Instant;
 use nix::sys::signal::{Signal, kill};
@@ -31,13 +32,15 @@ const V6: &str = "[fd83::1]:9000";
 
 #[test]
 fn every_variant_delivers_20_mb_intact_over_both_families() {
+    let octets: u64 = size(4_000_000, 20_000_000);
+    let bytes = format!("--bytes={octets}");
     let namespace = namespace();
     for recipe in ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", "newreno+liw"] {
         for target in [V4, V6] {
             let receiver = kernel_receiver(&namespace, 9000);
             let ended = run(&[
                 "send",
-                "--bytes=20M",
+                &bytes,
                 target,
                 "--netns",
                 namespace.name(),
@@ -50,7 +53,7 @@ fn every_variant_delivers_20_mb_intact_over_both_families() {
             let received = receiver.join().unwrap();
             let end = ended.event("end");
             assert_eq!(end["sha256"], received.digest, "{recipe} {target}");
-            assert_eq!((received.bytes, end["bytes"].as_u64()), (20_000_000, Some(20_000_000)));
+            assert_eq!((received.bytes, end["bytes"].as_u64()), (octets, Some(octets)));
             assert_eq!(end["outcome"], "done");
             assert_eq!(end["recipe"], recipe);
             assert_eq!(end["handshake"]["sack"], recipe.starts_with("sack"), "SACK only where it is used");
@@ -90,7 +93,7 @@ fn a_kernel_sender_is_received_intact_and_gets_the_digest_after_its_fin() {
             "--json",
             "--timeout=20s",
         ]);
-        let sent = data(20_000_000);
+        let sent = data(size(4_000_000, 20_000_000));
         let answer = namespace
             .enter(|| {
                 let mut stream = TcpStream::connect(addr).unwrap();
@@ -105,7 +108,7 @@ fn a_kernel_sender_is_received_intact_and_gets_the_digest_after_its_fin() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         assert_eq!(answer, format!("{}\n", digest(&sent)));
         assert_eq!(ended.event("end")["sha256"], digest(&sent));
-        assert_eq!(ended.event("end")["bytes"], 20_000_000);
+        assert_eq!(ended.event("end")["bytes"], sent.len());
         assert!(file.read() == sent, "the file has what was sent");
     }
 }
@@ -180,6 +183,7 @@ fn half_close_the_answer_may_come_late_and_a_wrong_one_is_found() {
     let namespace = namespace();
     for (wrong, code) in [(false, 0), (true, 1)] {
         let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+        limit_waits(&listener);
         let receiver = std::thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;
             let mut received = Vec::new();
@@ -319,6 +323,7 @@ fn refused_unanswered_and_unreachable_are_told_apart() {
 fn a_reset_in_the_middle_is_an_error_of_the_run() {
     let namespace = namespace();
     let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+    limit_waits(&listener);
     let receiver = std::thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.read_exact(&mut [0; 100_000]).unwrap();
@@ -364,6 +369,7 @@ fn a_reset_in_the_middle_is_an_error_of_the_run() {
 fn a_receiver_that_stops_reading_is_noticed() {
     let namespace = namespace();
     let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+    limit_waits(&listener);
     let receiver = std::thread::spawn(move || listener.accept().unwrap().0);
     let ended = run(&["send", "--bytes=1G", V4, "--netns", namespace.name(), "--timeout=700ms"]);
     drop(receiver.join().unwrap());
@@ -381,6 +387,7 @@ fn a_signal_stops_the_run_with_a_reset_a_summary_and_a_whole_capture() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let pcap = TempFile::new("stopped");
         let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+        limit_waits(&listener);
         let send = airtcp(&["send", "-", V4, "--netns", namespace.name(), "--pcap", pcap.path(), "--json"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -464,6 +471,7 @@ fn a_hundred_connections_share_one_device() {
     const CONNECTIONS: usize = 100;
     let namespace = namespace();
     let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+    limit_waits(&listener);
     let server = std::thread::spawn(move || {
         let readers: Vec<_> = (0..CONNECTIONS)
             .map(|_| {

@@ -8,11 +8,9 @@
 //! 3. It is not much slower than the ordinary recipe with the same profile, path and seeds, unless `reasons.toml` says
 //!    why.
 //!
-//! A part of it runs by itself, all of it with
-//!
-//!     cargo test --profile long -p airtcp-tests --no-default-features --test liveness -- --include-ignored
-//!
-//! Another seed in `AIRTCP_LIVENESS_SEED` takes other triples, and puts other pairs into the short part.
+//! For a change, each recipe alone runs with some of the profiles and paths, and so do a few pairs and triples. `make nightly`
+//! runs all of them. `AIRTCP_LIVENESS_SEED` draws other triples and other samples; `AIRTCP_LIVENESS_ONLY=sack+rack` runs one
+//! recipe with every profile on every path.
 
 mod path;
 mod reasons;
@@ -26,14 +24,22 @@ use std::sync::Arc;
 
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
-use libtest_mimic::{Arguments, Failed, Trial};
+use airtcp_testkit::sample::{sample, seed};
+use libtest_mimic::{Arguments, Trial};
 
 use crate::path::PATHS;
 use crate::reasons::{Allows, Reason};
-use crate::recipes::{Entry, Family};
+use crate::recipes::Family;
 use crate::transfer::{Case, Fault, SEEDS};
 
 const SEED: &str = "AIRTCP_LIVENESS_SEED";
+const ONLY: &str = "AIRTCP_LIVENESS_ONLY";
+
+/// For a change: of each family this many recipes, each in this many cases.
+const SAMPLES: [(Family, usize, usize); 3] =
+    [(Family::Alone, usize::MAX, 4), (Family::Pair, 16, 2), (Family::Triple, 4, 2)];
+/// Recipes of one trial. Each trial also runs the ordinary recipe, and is a process of its own.
+const BATCH: usize = 100;
 
 /// So much of the ordinary recipe's goodput is left to every other, or a reason says why not.
 ///
@@ -55,18 +61,26 @@ fn main() -> ExitCode {
 fn trials() -> Result<Vec<Trial>, String> {
     let seed = match std::env::var(SEED) {
         Ok(text) => text.parse().map_err(|_| format!("{SEED}={text}: write a number"))?,
-        Err(_) => 1,
+        Err(_) => seed(),
     };
     let reasons =
         reasons::read(include_str!("reasons.toml")).map_err(|error| format!("reasons.toml: {error}"))?;
     let reasons = Arc::new(reasons);
+    if let Ok(text) = std::env::var(ONLY) {
+        let recipe: Recipe = text.parse().map_err(|error| format!("{ONLY}={text}: {error}"))?;
+        let trial = Trial::test(text, move || Ok(check(cases(&recipe).collect(), &reasons)?));
+        return Ok(vec![trial]);
+    }
     let mut trials = Vec::new();
-    for Entry { recipe, family, short } in recipes::matrix(seed) {
-        let reasons = Arc::clone(&reasons);
-        let name = format!("{}/{recipe}", family.name());
-        let trial =
-            Trial::test(name, move || check(&recipe, &reasons).map_err(|faults| told(faults, family, seed)));
-        trials.push(trial.with_ignored_flag(!short));
+    let matrix = recipes::matrix(seed);
+    for (family, recipes, cases) in SAMPLES {
+        let all = matrix.iter().filter(|entry| entry.family == family).map(|entry| entry.recipe.clone());
+        let drawn = sample(&format!("{} {seed}", family.name()), all, recipes);
+        for (number, batch) in drawn.chunks(BATCH).enumerate() {
+            let (batch, reasons) = (batch.to_vec(), Arc::clone(&reasons));
+            let name = format!("{}/{}", family.name(), number + 1);
+            trials.push(Trial::test(name, move || Ok(check_all(&batch, cases, &reasons, seed)?)));
+        }
     }
     for (index, reason) in reasons.iter().enumerate() {
         let name = format!("{}/{} on {}", reason.allows.name(), reason.recipe, reason.paths.join(", "));
@@ -77,11 +91,16 @@ fn trials() -> Result<Vec<Trial>, String> {
     Ok(trials)
 }
 
-fn told(mut faults: String, family: Family, seed: u64) -> Failed {
-    if family == Family::Triple {
-        let _ = write!(faults, "\n{SEED}={seed} has this triple");
+/// Checks each of these recipes in this many of its cases.
+fn check_all(batch: &[Recipe], count: usize, reasons: &[Reason], seed: u64) -> Result<(), String> {
+    let mut faults = String::new();
+    for recipe in batch {
+        let drawn = sample(&format!("{recipe} {seed}"), cases(recipe), count);
+        if let Err(told) = check(drawn, reasons) {
+            let _ = writeln!(faults, "{recipe} ({SEED}={seed}):\n{told}");
+        }
     }
-    faults.into()
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
 /// A recipe, with every profile on every path.
@@ -101,10 +120,10 @@ fn share(case: &Case) -> f64 {
     (logarithms / SEEDS as f64).exp()
 }
 
-fn check(recipe: &Recipe, reasons: &[Reason]) -> Result<(), String> {
+fn check(cases: Vec<Case>, reasons: &[Reason]) -> Result<(), String> {
     let mut told = String::new();
     let mut first = None;
-    for case in cases(recipe) {
+    for case in cases {
         let place = format!("profile {}, path {}", case.profile, case.path.name);
         let Failure { faults, slow } = failure(&case, reasons);
         for (seed, fault) in faults {

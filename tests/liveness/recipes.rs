@@ -11,11 +11,9 @@ const OPTIONS: [&str; 5] = ["limited-transmit", "liw", "ecn", "no-sack", "no-tim
 
 /// How many triples are sampled.
 const TRIPLES: usize = 200;
-/// One pair of so many is in the short part of the matrix.
-const SLICE: u64 = 80;
 
 /// How much of the catalogue a recipe names.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     Alone,
     Pair,
@@ -37,11 +35,9 @@ impl Family {
 pub(crate) struct Entry {
     pub(crate) recipe: Recipe,
     pub(crate) family: Family,
-    /// It belongs to the short part.
-    pub(crate) short: bool,
 }
 
-/// All of them, those that name less first. `seed` says which triples, and which pairs are in the short part.
+/// All of them, those that name less first. `seed` says which triples.
 pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     let answers = answers();
     // What only watches is tried alone.
@@ -49,28 +45,27 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     let mut known = BTreeMap::new();
     let mut entries = Vec::new();
     // A name twice, of two that mean the same, is left out.
-    let mut add = |text: &str, family, short: &mut dyn FnMut() -> bool| {
+    let mut add = |text: &str, family| {
         let Ok(recipe) = canonical(text) else { return false };
         let new = known.insert(recipe.to_string(), ()).is_none();
         if new {
-            entries.push(Entry { recipe, family, short: short() });
+            entries.push(Entry { recipe, family });
         }
         new
     };
-    add(&Recipe::ordinary().to_string(), Family::Alone, &mut || true);
+    add(&Recipe::ordinary().to_string(), Family::Alone);
     for name in &answers {
-        add(name, Family::Alone, &mut || true);
+        add(name, Family::Alone);
     }
     // A word without a number makes another algorithm of the one that it belongs to.
     for row in CATALOGUE {
         for word in row.parameters.iter().filter(|word| word.range().is_none()) {
-            add(&format!("{}+{}", row.name, word.name), Family::Alone, &mut || true);
+            add(&format!("{}+{}", row.name, word.name), Family::Alone);
         }
     }
-    let mut draw = Stream::new(seed, "slice");
     for (index, first) in changes.iter().enumerate() {
         for second in &changes[index + 1..] {
-            add(&format!("{first}+{second}"), Family::Pair, &mut || draw.below(SLICE) == 0);
+            add(&format!("{first}+{second}"), Family::Pair);
         }
     }
     let words: Vec<_> = changes.into_iter().chain(OPTIONS).collect();
@@ -80,7 +75,7 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     while triples < TRIPLES {
         // Most contradict themselves: the catalogue says which.
         let text = format!("{}+{}+{}", word(), word(), word());
-        triples += usize::from(add(&text, Family::Triple, &mut || false));
+        triples += usize::from(add(&text, Family::Triple));
     }
     entries
 }

@@ -1,38 +1,30 @@
-//! Vectors that nobody has seen: generate.py makes them from a seed, when ignored tests are asked for.
+//! New vectors, which generate.py makes from a seed.
 //!
-//!     cargo test --test ns2 -- --ignored
-//!
-//! The seed is the number of the day, or what `AIRTCP_NS2_SEED` says. `AIRTCP_NS2_COUNT` says how many vectors there are
-//! of each kind.
+//! A change tries a few, `make nightly` many with the seed of the day. `AIRTCP_NS2_SEED` sets another seed, and
+//! `AIRTCP_NS2_COUNT` how many vectors there are of each kind.
 
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::SystemTime;
+
+use airtcp_testkit::sample::{seed, size};
 
 use crate::vector::{Vector, read_family};
 
 const SEED: &str = "AIRTCP_NS2_SEED";
 const COUNT: &str = "AIRTCP_NS2_COUNT";
-const RANGES: [&str; 2] = ["usual", "wide"];
-const DEFAULT_COUNT: u64 = 1000;
+pub(crate) const RANGES: [&str; 2] = ["usual", "wide"];
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ns2");
 
-/// Each family with its name. The seed is printed before anything can fail.
-pub(crate) fn families() -> Result<Vec<(String, Vec<Vector>)>, String> {
-    let seed = number(SEED)?.unwrap_or_else(today);
-    let count = number(COUNT)?.unwrap_or(DEFAULT_COUNT);
-    eprintln!("{count} fresh vectors of each kind. To have the same again: {SEED}={seed} {COUNT}={count}");
-    let making = RANGES.map(|ranges| thread::spawn(move || family(ranges, seed, count)));
-    making.into_iter().map(|family| family.join().map_err(|_| "reading vectors has panicked")?).collect()
-}
-
-fn family(ranges: &str, seed: u64, count: u64) -> Result<(String, Vec<Vector>), String> {
+/// The vectors of one kind. Prints the seed before anything can fail.
+pub(crate) fn vectors(ranges: &str) -> Result<Vec<Vector>, String> {
+    let seed = number(SEED)?.unwrap_or_else(seed);
+    let count = number(COUNT)?.unwrap_or_else(|| size(20, 1000));
+    eprintln!("{count} fresh vectors. To repeat them: {SEED}={seed} {COUNT}={count}");
     let text = generate(ranges, seed, count)?;
     let vectors = read_family(&text).map_err(|e| format!("generate.py --ranges {ranges}: {e}"))?;
     if vectors.len() as u64 != count {
         return Err(format!("generate.py --ranges {ranges} made {} vectors, not {count}", vectors.len()));
     }
-    Ok((format!("fresh/{ranges}"), vectors))
+    Ok(vectors)
 }
 
 fn generate(ranges: &str, seed: u64, count: u64) -> Result<String, String> {
@@ -57,9 +49,4 @@ fn number(variable: &str) -> Result<Option<u64>, String> {
         Ok(text) => text.parse().map(Some).map_err(|_| format!("{variable}={text}: write a number")),
         Err(_) => Ok(None),
     }
-}
-
-/// Days since 1970.
-fn today() -> u64 {
-    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() / 86_400)
 }

@@ -12,20 +12,31 @@ mod sink;
 mod vector;
 mod world;
 
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
 use serde::Deserialize;
 
 use crate::vector::{Vector, read_family};
 
-const FAMILIES: [(&str, &str); 4] = [
-    ("recorded", include_str!("recorded.jsonl")),
-    ("droplists", include_str!("droplists.jsonl")),
-    ("random", include_str!("random.jsonl")),
-    ("found", include_str!("found.jsonl")),
+/// A file of vectors, and in how many batches they are tried: a batch is one trial, and a process of its own.
+struct Family {
+    name: &'static str,
+    text: &'static str,
+    batches: usize,
+}
+
+const FAMILIES: [Family; 4] = [
+    Family { name: "recorded", text: include_str!("recorded.jsonl"), batches: 3 },
+    Family { name: "droplists", text: include_str!("droplists.jsonl"), batches: 2 },
+    Family { name: "random", text: include_str!("random.jsonl"), batches: 3 },
+    Family { name: "found", text: include_str!("found.jsonl"), batches: 1 },
 ];
+
+/// The name of the only vector to try.
+const ONLY: &str = "AIRTCP_NS2_ONLY";
 
 /// Vectors known to differ, each with its reason. It is an error if one of them does not differ, or another one does.
 #[derive(Deserialize)]
@@ -44,54 +55,101 @@ struct Deviation {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = match trials(arguments.ignored || arguments.include_ignored) {
-        Ok(trials) => trials,
+    match trials() {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
         Err(error) => {
             eprintln!("tests/ns2: {error}");
-            return ExitCode::from(2);
+            ExitCode::from(2)
         }
-    };
-    libtest_mimic::run(&arguments, trials).exit_code()
+    }
 }
 
-fn trials(fresh: bool) -> Result<Vec<Trial>, String> {
-    let expected: Expected =
+fn trials() -> Result<Vec<Trial>, String> {
+    let Expected { deviation: deviations } =
         toml::from_str(include_str!("expected.toml")).map_err(|e| format!("expected.toml: {e}"))?;
-    let mut deviations = expected.deviation;
+    let has_family = |name: &str| FAMILIES.iter().any(|family| name.split('/').next() == Some(family.name));
+    if let Some(unknown) = deviations.iter().find(|deviation| !has_family(&deviation.name)) {
+        return Err(format!("expected.toml: unknown family in \"{}\"", unknown.name));
+    }
+    let deviations = Arc::new(deviations);
+    if let Ok(name) = std::env::var(ONLY) {
+        return Ok(vec![Trial::test(name.clone(), move || Ok(check_only(&name, &deviations)?))]);
+    }
     let mut trials = Vec::new();
-    for (family, text) in FAMILIES {
-        for vector in read_family(text).map_err(|e| format!("{family}.jsonl: {e}"))? {
-            let vector = Arc::new(vector);
-            let name = format!("{family}/{}", vector.name);
-            let position = deviations.iter().position(|deviation| deviation.name == name);
-            let deviation = position.map(|at| deviations.swap_remove(at));
-            if vector.flows.iter().any(|flow| flow.acks.is_some()) {
-                let vector = Arc::clone(&vector);
-                trials.push(Trial::test(format!("path/{name}"), move || {
-                    replay::check(&vector).map_err(Failed::from)
-                }));
-            }
-            trials.push(Trial::test(name, move || match (closed_loop(&vector), &deviation) {
-                (Ok(()), None) | (Err(_), Some(_)) => Ok(()),
-                (Err(difference), None) => Err(difference.into()),
-                (Ok(()), Some(deviation)) => {
-                    Err(format!("equal, but expected.toml says it is not: {}", deviation.reason).into())
-                }
-            }));
+    for family in &FAMILIES {
+        for batch in 0..family.batches {
+            let deviations = Arc::clone(&deviations);
+            let name = format!("{}/{}", family.name, batch + 1);
+            trials.push(Trial::test(name, move || Ok(check_batch(family, batch, &deviations)?)));
         }
     }
-    if let Some(unknown) = deviations.first() {
-        return Err(format!("expected.toml: there is no vector \"{}\"", unknown.name));
-    }
-    if fresh {
-        for (family, vectors) in fresh::families()? {
-            trials.extend(vectors.into_iter().map(|vector| {
-                let name = format!("{family}/{}", vector.name);
-                Trial::test(name, move || closed_loop(&vector).map_err(Failed::from)).with_ignored_flag(true)
-            }));
-        }
+    for ranges in fresh::RANGES {
+        trials.push(Trial::test(format!("fresh/{ranges}"), move || {
+            let vectors = fresh::vectors(ranges)?;
+            Ok(report(
+                vectors.iter().map(|vector| (format!("fresh/{ranges}/{}", vector.name), check(vector, None))),
+            )?)
+        }));
     }
     Ok(trials)
+}
+
+/// Each batch takes every so-many-th vector, so that all batches have some of each kind.
+fn check_batch(family: &Family, batch: usize, deviations: &[Deviation]) -> Result<(), String> {
+    let vectors = named(family)?;
+    let prefix = format!("{}/", family.name);
+    let mut of_family = deviations.iter().filter(|deviation| deviation.name.starts_with(&prefix));
+    if let Some(unknown) = of_family.find(|known| vectors.iter().all(|(name, _)| *name != known.name)) {
+        return Err(format!("expected.toml: there is no vector \"{}\"", unknown.name));
+    }
+    let of_batch = vectors.into_iter().skip(batch).step_by(family.batches);
+    report(of_batch.map(|(name, vector)| {
+        let deviation = deviations.iter().find(|deviation| deviation.name == name);
+        (name, check(&vector, deviation))
+    }))
+}
+
+fn check_only(wanted: &str, deviations: &[Deviation]) -> Result<(), String> {
+    let deviation = deviations.iter().find(|deviation| deviation.name == wanted);
+    for family in FAMILIES.iter().filter(|family| wanted.split('/').next() == Some(family.name)) {
+        if let Some((_, vector)) = named(family)?.into_iter().find(|(name, _)| name == wanted) {
+            return check(&vector, deviation);
+        }
+    }
+    Err(format!("{ONLY}={wanted}: unknown vector; tests/ns2/*.jsonl have the names"))
+}
+
+/// The vectors of a family with their full names.
+fn named(family: &Family) -> Result<Vec<(String, Vector)>, String> {
+    let vectors = read_family(family.text).map_err(|e| format!("{}.jsonl: {e}", family.name))?;
+    Ok(vectors.into_iter().map(|vector| (format!("{}/{}", family.name, vector.name), vector)).collect())
+}
+
+/// Names every vector that differs.
+fn report(results: impl Iterator<Item = (String, Result<(), String>)>) -> Result<(), String> {
+    let (mut differences, mut tried) = (String::new(), 0);
+    for (name, result) in results {
+        tried += 1;
+        if let Err(difference) = result {
+            let _ = writeln!(differences, "{name}:\n{difference}");
+        }
+    }
+    eprintln!("{tried} vectors");
+    if differences.is_empty() { Ok(()) } else { Err(differences) }
+}
+
+/// Replays the recorded transmissions where ACKs are recorded, then puts our host in ns-2's place.
+fn check(vector: &Vector, deviation: Option<&Deviation>) -> Result<(), String> {
+    if vector.flows.iter().any(|flow| flow.acks.is_some()) {
+        replay::check(vector).map_err(|difference| format!("path and receiver: {difference}"))?;
+    }
+    match (closed_loop(vector), deviation) {
+        (Ok(()), None) | (Err(_), Some(_)) => Ok(()),
+        (Err(difference), None) => Err(difference),
+        (Ok(()), Some(deviation)) => {
+            Err(format!("equal, but expected.toml says it is not: {}", deviation.reason))
+        }
+    }
 }
 
 /// Our host in ns-2's place.

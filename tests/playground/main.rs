@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 
 use airtcp_testkit::browser::Browser;
 use airtcp_testkit::programs::program;
+use serde_json::json;
 
 /// One page for all tests of this program.
 static PAGE: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -42,11 +43,33 @@ fn done(browser: &mut Browser) {
     browser.until("document.querySelector('#said').textContent.startsWith('done')");
 }
 
+/// Another address, loaded from the beginning in the same browser; its runs are done.
+fn reopen(browser: &mut Browser, address: &str) {
+    load(browser, address);
+    done(browser);
+}
+
+/// Another address, loaded from the beginning in the same browser.
+fn load(browser: &mut Browser, address: &str) {
+    for (protocol, url) in [("about:", "about:blank"), ("file:", &at(address))] {
+        browser.call("Page.navigate", json!({ "url": url }));
+        browser.until(&format!("location.protocol === '{protocol}' && document.readyState === 'complete'"));
+    }
+}
+
 /// Another address in the same page; its runs are done.
 fn go(browser: &mut Browser, address: &str) {
+    rest(browser);
     browser.eval("document.querySelector('#said').textContent = ''");
     browser.eval(&format!("void (location.hash = {address:?})"));
     done(browser);
+}
+
+/// Waits until the page has written its state into the address. It does so 200 ms after the last change, and would overwrite
+/// a new address that it has not read yet.
+fn rest(browser: &mut Browser) {
+    browser.settle();
+    browser.eval("new Promise((done) => setTimeout(done, 400))");
 }
 
 /// Does something that changes what is run, and waits for it.

@@ -5,32 +5,43 @@ use std::fs;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{Directory, change, digests, done, go, in_a_shell, open, strings};
+use super::{Directory, change, digests, done, go, in_a_shell, open, reopen, rest, strings};
 use airtcp_testkit::browser::Browser;
+use airtcp_testkit::sample::{is_everything, sample};
 
 fn digest_of(path: &std::path::Path) -> String {
     let digest = Sha256::digest(fs::read(path).unwrap());
     digest.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Addresses of different paths, senders, directions and ends.
-const ADDRESSES: [&str; 9] = [
-    "preset=wcdma-384&sender=newreno&sender=sack+eifel@linux&seed=11&bytes=300k",
-    "preset=sifest-random&sender=newreno+sifest@ns2&seed=5&time=40s&receiver=mss=472+delack-time=200&buffer=7552",
-    "preset=etcp-fixed-mobile&sender=etcp&seed=23&time=20s",
-    "preset=wcdma-384-tsp&set=radio.down.receiver.timer_status_prohibit=60ms&sender=sack+rack+prr+cubic&seed=4&bytes=200k",
-    "preset=hsdpa-like&sender=linux&seed=9&time=5s",
-    "preset=leo&sender=bbr&seed=2&time=5s",
-    "preset=gprs&sender=newreno&seed=8&time=30s&direction=up",
-    "preset=tax-rebate-fairness&sender=newreno&sender=newreno+rebate&shared=yes&seed=6&time=20s",
-    "preset=tax-rebate&sender=newreno+oracle&seed=3&time=20s",
+/// Addresses of different paths, senders, directions and ends, each with how long it runs for a change and in `make nightly`.
+const ADDRESSES: [(&str, [&str; 2]); 9] = [
+    ("preset=wcdma-384&sender=newreno&sender=sack+eifel@linux&seed=11", ["bytes=60k", "bytes=300k"]),
+    (
+        "preset=sifest-random&sender=newreno+sifest@ns2&seed=5&receiver=mss=472+delack-time=200&buffer=7552",
+        ["time=20s", "time=40s"],
+    ),
+    ("preset=etcp-fixed-mobile&sender=etcp&seed=23", ["time=5s", "time=20s"]),
+    (
+        "preset=wcdma-384-tsp&set=radio.down.receiver.timer_status_prohibit=60ms&sender=sack+rack+prr+cubic&seed=4",
+        ["bytes=60k", "bytes=200k"],
+    ),
+    ("preset=hsdpa-like&sender=linux&seed=9", ["time=1s", "time=5s"]),
+    ("preset=leo&sender=bbr&seed=2", ["time=1s", "time=5s"]),
+    ("preset=gprs&sender=newreno&seed=8&direction=up", ["time=20s", "time=30s"]),
+    (
+        "preset=tax-rebate-fairness&sender=newreno&sender=newreno+rebate&shared=yes&seed=6",
+        ["time=3s", "time=20s"],
+    ),
+    ("preset=tax-rebate&sender=newreno+oracle&seed=3", ["time=5s", "time=20s"]),
 ];
 
 #[test]
 fn every_run_is_that_of_the_command_line_to_the_octet() {
     let directory = Directory::new("digests");
     let mut browser = open("scene=1");
-    for address in ADDRESSES {
+    for (address, extents) in ADDRESSES {
+        let address = &format!("{address}&{}", extents[usize::from(is_everything())]);
         go(&mut browser, address);
         let mut seen = digests(&mut browser);
         // Senders that share a path share the log.
@@ -46,30 +57,40 @@ fn every_run_is_that_of_the_command_line_to_the_octet() {
     }
 }
 
+/// All checks share one browser: starting a browser takes longer than a check.
 #[test]
-fn a_scenario_of_ones_own_is_in_the_command_and_in_the_address() {
+fn runs_are_drawn_explained_and_kept_in_the_address() {
+    let mut browser = open("scene=1");
+    what_is_drawn_is_what_was_sent(&mut browser);
+    each_scene_of_the_tour_runs_and_its_knobs_change_the_run(&mut browser);
+    back_goes_to_the_scene_before(&mut browser);
+    it_says_step_by_step_what_the_sender_decided(&mut browser);
+    a_link_shows_what_one_has_seen(&mut browser);
+    a_scenario_of_ones_own_is_in_the_command_and_in_the_address(&mut browser);
+}
+
+fn a_scenario_of_ones_own_is_in_the_command_and_in_the_address(browser: &mut Browser) {
     let directory = Directory::new("own");
-    let mut browser = open("preset=lossless&sender=sack&bytes=50k");
+    reopen(browser, "preset=lossless&sender=sack&bytes=50k");
     let text = "schema = 1\ndescription = \"it's $HOME\"\n[[stage]]\nkind = \"link\"\nname = \"air\"\nboth = { rate = \"200kbit\", delay = \"70ms\" }\n\
                 [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"3%\" }\n";
     browser.eval("document.querySelector('#edit').open = true; document.querySelector('#text').value = ''; document.querySelector('#text').focus()");
     browser.eval("document.querySelector('#said').textContent = ''");
     browser.insert(text);
-    done(&mut browser);
-    let (seen, command) = (digests(&mut browser), browser.text("#command"));
+    done(browser);
+    let (seen, command) = (digests(browser), browser.text("#command"));
     let log = directory.file("run.jsonl");
     in_a_shell(&command, &format!("--decisions {}", log.display()), &directory.0);
     assert_eq!(seen, [digest_of(&log)]);
     browser.until("location.hash.includes('text=')");
     let address = browser.eval("location.hash.slice(1)");
-    let mut other = open(address.as_str().unwrap());
-    assert_eq!(digests(&mut other), seen);
-    assert_eq!(other.eval("document.querySelector('#text').value"), text);
+    reopen(browser, address.as_str().unwrap());
+    assert_eq!(digests(browser), seen);
+    assert_eq!(browser.eval("document.querySelector('#text').value"), text);
 }
 
-#[test]
-fn a_link_shows_what_one_has_seen() {
-    let mut browser = open("scene=4");
+fn a_link_shows_what_one_has_seen(browser: &mut Browser) {
+    reopen(browser, "scene=4");
     browser.eval("document.querySelector('.stage').focus()");
     for _ in 0..3 {
         browser.key("+");
@@ -81,11 +102,12 @@ fn a_link_shows_what_one_has_seen() {
     // The address is written when nobody moves any more.
     browser.eval("new Promise((done) => setTimeout(done, 400))");
     let (first, address) = (browser.eval(seen), browser.eval("location.hash.slice(1)"));
-    let mut other = open(address.as_str().unwrap());
-    other.until("document.querySelector('#moment-state').textContent !== ''");
-    other.eval("new Promise((done) => setTimeout(done, 400))");
-    assert_eq!(other.eval(seen), first);
-    assert_eq!(digests(&mut other), digests(&mut browser));
+    let before = digests(browser);
+    reopen(browser, address.as_str().unwrap());
+    browser.until("document.querySelector('#moment-state').textContent !== ''");
+    browser.eval("new Promise((done) => setTimeout(done, 400))");
+    assert_eq!(browser.eval(seen), first);
+    assert_eq!(digests(browser), before);
 }
 
 #[test]
@@ -120,20 +142,19 @@ fn the_capture_and_the_log_are_the_files_of_the_command_line() {
     assert!(read.status.success() && frames > 60, "{frames}");
 }
 
-#[test]
-fn what_is_drawn_is_what_was_sent() {
-    let mut browser = open("preset=lossless&sender=newreno&sender=sack&bytes=60k");
+fn what_is_drawn_is_what_was_sent(browser: &mut Browser) {
+    reopen(browser, "preset=lossless&sender=newreno&sender=sack&bytes=60k");
     let sent = browser.eval(
         "airtcp.graphs.panels.map(({ run }) => [run.name, run.segments.at.length, run.acks.ack.at(-1), run.extra.length])",
     );
     // 60 kB in segments of 1448 octets, and a SYN; the FIN goes with the last.
     assert_eq!(sent, json!([["newreno", 43, 60_002, 0], ["sack", 43, 60_002, 0]]));
-    go(&mut browser, "scene=5");
+    go(browser, "scene=5");
     let lost = "airtcp.graphs.panels.map(({ run }) => [run.counts['lost-radio'], run.segments.start[run.events[0]]])";
     // The 20th segment, and its retransmission.
     let twentieth = 1 + 19 * 1448;
     assert_eq!(browser.eval(lost), json!([[2, twentieth], [2, twentieth], [2, twentieth]]));
-    go(&mut browser, "preset=wcdma-384&sender=newreno&bytes=60k");
+    go(browser, "preset=wcdma-384&sender=newreno&bytes=60k");
     assert_eq!(
         browser.eval("airtcp.graphs.panels[0].run.extra.length"),
         1,
@@ -148,44 +169,39 @@ fn what_is_drawn_is_what_was_sent() {
     assert!(coloured.as_u64().unwrap() > 200, "{coloured} of {width} × {height}");
 }
 
-#[test]
-fn each_scene_of_the_tour_runs_and_its_knobs_change_the_run() {
-    let mut browser = open("scene=1");
-    for scene in 1..=8 {
+fn each_scene_of_the_tour_runs_and_its_knobs_change_the_run(browser: &mut Browser) {
+    reopen(browser, "scene=1");
+    for scene in sample("scenes", 1..=8, 4) {
         if scene > 1 {
-            change(&mut browser, &format!("document.querySelector('[data-scene=\"{scene}\"]').click()"));
+            change(browser, &format!("document.querySelector('[data-scene=\"{scene}\"]').click()"));
         }
         let title = browser.text("#scene h2");
         assert!(title.starts_with(&format!("{scene}. ")), "{title}");
         assert_eq!(
-            strings(
-                &mut browser,
-                "[...document.querySelectorAll('.troubles li')].map((it) => it.textContent)"
-            ),
+            strings(browser, "[...document.querySelectorAll('.troubles li')].map((it) => it.textContent)"),
             Vec::<String>::new()
         );
-        let before = digests(&mut browser);
+        let before = digests(browser);
         let knob = "document.querySelector('.knob button[aria-pressed=\"false\"]')";
-        change(&mut browser, &format!("{knob}.click()"));
-        assert_ne!(digests(&mut browser), before, "{title}");
+        change(browser, &format!("{knob}.click()"));
+        assert_ne!(digests(browser), before, "{title}");
         let hash = browser.eval("location.hash");
         assert!(hash.as_str().unwrap().contains(&format!("scene={scene}")), "{hash}");
     }
 }
 
-#[test]
-fn back_goes_to_the_scene_before() {
-    let mut browser = open("scene=2");
-    change(&mut browser, "document.querySelector('[data-scene=\"3\"]').click()");
-    let third = digests(&mut browser);
-    change(&mut browser, "history.back()");
+fn back_goes_to_the_scene_before(browser: &mut Browser) {
+    reopen(browser, "scene=2");
+    change(browser, "document.querySelector('[data-scene=\"3\"]').click()");
+    let third = digests(browser);
+    rest(browser);
+    change(browser, "history.back()");
     assert!(browser.text("#scene h2").starts_with("2. "));
-    assert_ne!(digests(&mut browser), third);
+    assert_ne!(digests(browser), third);
 }
 
-#[test]
-fn it_says_step_by_step_what_the_sender_decided() {
-    let mut browser = open("scene=1");
+fn it_says_step_by_step_what_the_sender_decided(browser: &mut Browser) {
+    reopen(browser, "scene=1");
     let time = "Number(document.querySelector('#slider').value)";
     let mut last = -1.0;
     // The window opens, the loss is found; a third would be the end of recovery.
@@ -197,8 +213,7 @@ fn it_says_step_by_step_what_the_sender_decided() {
         last = now;
     }
     browser.until("document.querySelector('#moment-state .state')?.textContent === 'recovery'");
-    let rows =
-        strings(&mut browser, "[...document.querySelectorAll('#answers tr')].map((row) => row.innerText)");
+    let rows = strings(browser, "[...document.querySelectorAll('#answers tr')].map((row) => row.innerText)");
     assert_eq!(rows.len(), 6);
     assert!(rows.iter().any(|row| row.starts_with("What to send again?\tnewreno\t")), "{rows:?}");
     let decided = browser.eval("[...airtcp.graphs.active.run.decisions.at].map(Math.round)");
@@ -223,10 +238,10 @@ fn from_a_server_it_is_the_same_page() {
         .iter()
         .map(|it| it["request"]["url"].to_string())
         .collect();
-    drop(browser);
+    reopen(&mut browser, "scene=1");
+    assert_eq!(from_server, digests(&mut browser));
     server.kill().unwrap();
     server.wait().unwrap();
-    assert_eq!(from_server, digests(&mut open("scene=1")));
     let elsewhere = asked
         .iter()
         .filter(|url| !url.contains("127.0.0.1") && !url.contains("blob:") && !url.starts_with("\"data:"));

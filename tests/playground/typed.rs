@@ -1,9 +1,10 @@
 //! What people type: completion, contradictions, wrong scenarios; and what a stranger's link cannot do.
 
 use airtcp_testkit::browser::Browser;
+use airtcp_testkit::sample::sample;
 use serde_json::json;
 
-use super::{airtcp, at, change, digests, done, open, strings};
+use super::{PAGE, airtcp, change, digests, done, load, open, reopen, strings};
 
 fn troubles(browser: &mut Browser, field: &str) -> Vec<String> {
     browser.until(&format!("document.querySelector('#{field}-troubles').children.length"));
@@ -21,12 +22,27 @@ fn type_into(browser: &mut Browser, field: &str, text: &str) {
     browser.insert(text);
 }
 
+/// All checks share one browser: starting a browser takes longer than a check.
 #[test]
-fn a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field() {
-    let mut browser = open("preset=lossless&sender=newreno&sender=sack&bytes=20k");
-    for typed in ["newrno", "sack+reno", "newreno+min-rto=x", "sack@linnux", "+"] {
-        type_into(&mut browser, "sender-1", typed);
-        let said = troubles(&mut browser, "sender-1").concat();
+fn what_people_type_is_completed_checked_and_run() {
+    let mut browser = open("scene=1");
+    a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field(&mut browser);
+    a_wrong_scenario_says_where_and_a_click_goes_there(&mut browser);
+    fields_say_what_is_wrong_with_them(&mut browser);
+    names_are_completed_with_their_lines_by_keyboard(&mut browser);
+    a_recipe_is_put_together_by_clicking(&mut browser);
+    what_is_short_for_several_gives_way_to_them_when_one_is_changed(&mut browser);
+    a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on(&mut browser);
+    what_is_changed_while_it_runs_is_run_in_its_place(&mut browser);
+    the_policy_of_the_page_lets_nothing_be_fetched(&mut browser);
+}
+
+fn a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field(browser: &mut Browser) {
+    reopen(browser, "preset=lossless&sender=newreno&sender=sack&bytes=20k");
+    for typed in sample("wrong senders", ["newrno", "sack+reno", "newreno+min-rto=x", "sack@linnux", "+"], 2)
+    {
+        type_into(browser, "sender-1", typed);
+        let said = troubles(browser, "sender-1").concat();
         let refused = airtcp(&["sim", "-s", "lossless", "--recipe", typed, "--bytes", "20k"]);
         let stderr = String::from_utf8(refused.stderr).unwrap();
         assert!(!said.is_empty() && stderr.contains(&said), "{typed}: {said:?} in {stderr:?}");
@@ -36,19 +52,18 @@ fn a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field() {
             json!(null)
         );
         change(
-            &mut browser,
+            browser,
             "(() => { const it = document.getElementById('sender-1'); it.value = 'sack'; it.dispatchEvent(new Event('input')); })()",
         );
     }
 }
 
-#[test]
-fn a_wrong_scenario_says_where_and_a_click_goes_there() {
-    let mut browser = open("preset=lossless&sender=newreno&bytes=20k");
+fn a_wrong_scenario_says_where_and_a_click_goes_there(browser: &mut Browser) {
+    reopen(browser, "preset=lossless&sender=newreno&bytes=20k");
     browser.eval("document.querySelector('#edit').open = true");
     let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"5 parsecs\" }\n";
-    type_into(&mut browser, "text", text);
-    let said = troubles(&mut browser, "text").concat();
+    type_into(browser, "text", text);
+    let said = troubles(browser, "text").concat();
     let file = std::env::temp_dir().join(format!("airtcp-wrong-{}.toml", std::process::id()));
     std::fs::write(&file, text).unwrap();
     let refused = airtcp(&["sim", "-s", file.to_str().unwrap(), "--bytes", "20k"]);
@@ -64,22 +79,22 @@ fn a_wrong_scenario_says_where_and_a_click_goes_there() {
     assert_eq!(selected, 4);
 }
 
-#[test]
-fn fields_say_what_is_wrong_with_them() {
-    let mut browser = open("preset=gprs&sender=newreno&bytes=20k");
-    for (field, typed) in [
+fn fields_say_what_is_wrong_with_them(browser: &mut Browser) {
+    reopen(browser, "preset=gprs&sender=newreno&bytes=20k");
+    let wrong = [
         ("seed", "one"),
         ("bytes", "2Q"),
         ("time", "0s"),
         ("receiver", "no-such"),
         ("buffer", "0"),
         ("set", "wire.down.rte=1Mbit"),
-    ] {
-        type_into(&mut browser, field, typed);
-        let said = troubles(&mut browser, field);
+    ];
+    for (field, typed) in sample("wrong fields", wrong, 3) {
+        type_into(browser, field, typed);
+        let said = troubles(browser, field);
         assert_eq!(said.len(), 1, "{field}: {said:?}");
         change(
-            &mut browser,
+            browser,
             &format!(
                 "(() => {{ const it = document.getElementById({field:?}); it.value = ''; it.dispatchEvent(new Event('input')); }})()"
             ),
@@ -87,10 +102,9 @@ fn fields_say_what_is_wrong_with_them() {
     }
 }
 
-#[test]
-fn names_are_completed_with_their_lines_by_keyboard() {
-    let mut browser = open("preset=lossless&sender=newreno&bytes=20k");
-    type_into(&mut browser, "sender-0", "sack+lim");
+fn names_are_completed_with_their_lines_by_keyboard(browser: &mut Browser) {
+    reopen(browser, "preset=lossless&sender=newreno&bytes=20k");
+    type_into(browser, "sender-0", "sack+lim");
     browser.until("!document.querySelector('.completions').hidden");
     let offered = browser.text(".completions li");
     assert!(offered.starts_with("sack+limited-transmit ") && offered.len() > 30, "{offered}");
@@ -98,27 +112,26 @@ fn names_are_completed_with_their_lines_by_keyboard() {
     browser.key("ArrowDown");
     browser.key("Enter");
     assert_eq!(browser.eval("document.getElementById('sender-0').value"), "sack+limited-transmit");
-    done(&mut browser);
+    done(browser);
     assert!(browser.text("#command").contains("--recipe sack+limited-transmit"));
 }
 
-#[test]
-fn a_recipe_is_put_together_by_clicking() {
-    let mut browser = open("preset=lossless&sender=newreno&bytes=20k");
+fn a_recipe_is_put_together_by_clicking(browser: &mut Browser) {
+    reopen(browser, "preset=lossless&sender=newreno&bytes=20k");
     browser.eval("document.querySelector('.questions').open = true");
     browser.until("document.querySelectorAll('.question').length === 7");
     let line = browser.text("[data-question=repair] .faint");
     assert!(line.contains("RFC 6582"), "{line}");
     let value = "document.getElementById('sender-0').value";
     change(
-        &mut browser,
+        browser,
         "(() => { const it = document.querySelector('[data-question=repair] select'); it.value = 'sack'; it.dispatchEvent(new Event('change')); })()",
     );
     assert_eq!(browser.eval(value), "sack");
     browser
         .until("document.querySelector('[data-question=repair] .faint')?.textContent.includes('RFC 6675')");
     change(
-        &mut browser,
+        browser,
         "(() => { const it = document.querySelector('[data-question=undo] select'); it.value = 'eifel'; it.dispatchEvent(new Event('change')); })()",
     );
     assert_eq!(
@@ -128,13 +141,12 @@ fn a_recipe_is_put_together_by_clicking() {
     assert!(browser.text("#command").contains("eifel"));
 }
 
-#[test]
-fn what_is_short_for_several_gives_way_to_them_when_one_is_changed() {
-    let mut browser = open("preset=lossless&sender=etcp&bytes=20k");
+fn what_is_short_for_several_gives_way_to_them_when_one_is_changed(browser: &mut Browser) {
+    reopen(browser, "preset=lossless&sender=etcp&bytes=20k");
     browser.eval("document.querySelector('.questions').open = true");
     browser.until("document.querySelectorAll('.question').length === 7");
     change(
-        &mut browser,
+        browser,
         "(() => { const it = document.querySelector('[data-question=repair] select'); it.value = 'sack'; it.dispatchEvent(new Event('change')); })()",
     );
     let sender = browser.eval("document.getElementById('sender-0').value");
@@ -145,35 +157,34 @@ fn what_is_short_for_several_gives_way_to_them_when_one_is_changed() {
     );
 }
 
-#[test]
-fn a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on() {
-    let mut browser = Browser::open_address(&at("preset=leo&sender=newreno&time=10000000s"), (1200, 800));
+fn a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on(browser: &mut Browser) {
+    load(browser, "preset=leo&sender=newreno&time=10000000s");
     browser.until("document.querySelector('#said').textContent.startsWith('running')");
     let place = browser.center("#stop");
     browser.click(place, 1);
     browser.until("document.querySelector('#said').textContent === 'stopped'");
     assert_eq!(browser.eval("document.querySelector('#stop').disabled"), true);
     change(
-        &mut browser,
+        browser,
         "(() => { const it = document.getElementById('time'); it.value = '1s'; it.dispatchEvent(new Event('input')); })()",
     );
-    assert_eq!(digests(&mut browser).len(), 1);
+    assert_eq!(digests(browser).len(), 1);
 }
 
-#[test]
-fn what_is_changed_while_it_runs_is_run_in_its_place() {
-    let mut browser = Browser::open_address(&at("preset=leo&sender=newreno&time=10000000s"), (1200, 800));
+fn what_is_changed_while_it_runs_is_run_in_its_place(browser: &mut Browser) {
+    load(browser, "preset=leo&sender=newreno&time=10000000s");
     browser.until("document.querySelector('#said').textContent.startsWith('running')");
     change(
-        &mut browser,
+        browser,
         "(() => { const it = document.getElementById('time'); it.value = '2s'; it.dispatchEvent(new Event('input')); })()",
     );
     assert!(browser.text("#command").ends_with("--for 2s"));
-    assert_eq!(digests(&mut browser).len(), 1);
+    assert_eq!(digests(browser).len(), 1);
 }
 
 #[test]
 fn whatever_a_stranger_writes_into_a_link_stays_text() {
+    let mut browser = open("scene=1");
     let evil = "schema%20%3D%201%0Adescription%20%3D%20%22%3Cimg%20src%3Dhttp%3A%2F%2F192.0.2.1%2Fx%20onerror%3Dalert(1)%3E%22%0A%5B%5Bstage%5D%5D%0Akind%20%3D%20%22link%22%0Aname%20%3D%20%22a%22%0Aboth.rate%20%3D%20%221Mbit%22";
     for address in [
         format!("text={evil}&sender=newreno&bytes=20k"),
@@ -181,7 +192,7 @@ fn whatever_a_stranger_writes_into_a_link_stays_text() {
         "text=extends%20%3D%20%22/etc/passwd%22&sender=sack".to_owned(),
         "%&%25=%zz&view=1,0&view=a,b&scene=99&at=-1&sender=sack&preset=lossless&bytes=1k&__proto__=x&constructor=y".to_owned(),
     ] {
-        let mut browser = Browser::open_address(&at(&address), (1200, 800));
+        load(&mut browser, &address);
         browser.until("document.querySelector('#said').textContent.startsWith('done') || document.querySelector('.troubles li')");
         let inserted = browser.eval("document.images.length + document.querySelectorAll('body svg, body iframe, script:not([type])').length");
         assert_eq!(inserted, 0, "{address}");
@@ -190,15 +201,14 @@ fn whatever_a_stranger_writes_into_a_link_stays_text() {
             .events_of("Network.requestWillBeSent")
             .iter()
             .map(|it| it["request"]["url"].as_str().unwrap().to_owned())
-            .filter(|url| !url.starts_with("file:///tmp") && !url.starts_with("blob:") && !url.starts_with("data:"))
+            .filter(|url| !url.starts_with(&format!("file://{}", PAGE.display())) && url != "about:blank" && !url.starts_with("blob:") && !url.starts_with("data:"))
             .collect();
         assert!(asked.is_empty(), "{asked:?}");
     }
 }
 
-#[test]
-fn the_policy_of_the_page_lets_nothing_be_fetched() {
-    let mut browser = open("scene=1");
+fn the_policy_of_the_page_lets_nothing_be_fetched(browser: &mut Browser) {
+    reopen(browser, "scene=1");
     let refused = browser.eval(
         "Promise.all([fetch('http://127.0.0.1:9/').catch(() => 'refused'), fetch('data:,x').catch(() => 'refused'), \
          new Promise((done) => { const it = new Image(); it.onerror = () => done('refused'); it.onload = () => done('loaded'); it.src = 'http://127.0.0.1:9/x'; })])",

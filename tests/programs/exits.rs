@@ -289,7 +289,7 @@ fn stderr_that_takes_nothing_changes_nothing() {
     for line in [
         "airtcp script fails.pkt",
         "airtcp sweep run sweep.toml",
-        "airtcp reproduce p2-fig7 --seeds 2 --most-seeds 2",
+        "airtcp reproduce p2-fig13 --seeds 2 --most-seeds 2",
         "airtcp sim -s lossless --bytes 20k -vvv",
         "airtcp analyze none.pcap",
         "airtcp send none.bin 10.83.0.1:9",

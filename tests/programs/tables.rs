@@ -5,6 +5,7 @@ use std::process::Command;
 
 use airtcp_testkit::machine::{Ended, TempDir, airtcp, run};
 use airtcp_testkit::programs::{program, repository};
+use airtcp_testkit::sample::size;
 
 /// What is counted or measured.
 const UNITS: &[&str] = &[
@@ -169,7 +170,7 @@ fn sweeps_have_units() {
 
 #[test]
 fn figures_of_papers_have_units() {
-    let text = good(run(&["reproduce", "p2-fig7", "--seeds", "2", "--most-seeds", "2"]));
+    let text = good(run(&["reproduce", size("p1-fig8", "p2-fig7"), "--seeds", "2", "--most-seeds", "2"]));
     let lines: Vec<&str> = text.lines().collect();
     let tables = lines.windows(2).filter(|pair| pair[1].starts_with("|---") || pair[1].starts_with("|:--"));
     let heads: Vec<&str> = tables.map(|pair| pair[0]).collect();
@@ -209,7 +210,7 @@ fn labs_have_units_and_so_have_their_pages() {
     let scratch = TempDir::new("lab");
     let out = scratch.path("out");
     let senders =
-        ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "150k", "--jobs", "2"];
+        ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "100k", "--jobs", "4"];
     let more = ["--set", "radio.down.queue.packets=8", "--virtual", "--output", &out, "--quiet"];
     let text = good(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
     check("lab run", &text, &["sender", "segments resent"], "not enough");

@@ -76,25 +76,38 @@ pub(crate) fn compare(kernel: &[Ack], ours: &[Ours]) -> Vec<Line> {
         let same = theirs.ack == mine.ack.ack && theirs.at.abs_diff(mine.ack.at) <= APART;
         if same { 2 + u32::from(difference(theirs, mine).is_none()) } else { 0 }
     };
+    // Pair equal ACKs at both ends of the lists first: the search below takes quadratic time.
+    let pair = |(theirs, mine): (&Ack, &Ours)| Line {
+        kernel: Some(theirs.clone()),
+        ours: Some(mine.clone()),
+        kind: difference(theirs, mine),
+    };
+    let same = |(theirs, mine): &(&Ack, &Ours)| score(theirs, mine) == 3;
+    let first = kernel.iter().zip(ours).take_while(same).count();
+    let (same_kernel, kernel) = kernel.split_at(first);
+    let (same_ours, ours) = ours.split_at(first);
+    let last = kernel.iter().rev().zip(ours.iter().rev()).take_while(same).count();
+    let (kernel, last_kernel) = kernel.split_at(kernel.len() - last);
+    let (ours, last_ours) = ours.split_at(ours.len() - last);
+    let mut lines: Vec<Line> = same_kernel.iter().zip(same_ours).map(pair).collect();
     // The longest common subsequence, where what is the same in every field counts for more.
     let width = ours.len() + 1;
     let mut best = vec![0_u32; (kernel.len() + 1) * width];
     for (i, theirs) in kernel.iter().enumerate().rev() {
         for (j, mine) in ours.iter().enumerate().rev() {
             let apart = best[(i + 1) * width + j].max(best[i * width + j + 1]);
-            let pair = score(theirs, mine);
-            let paired = if pair > 0 { pair + best[(i + 1) * width + j + 1] } else { 0 };
+            let score = score(theirs, mine);
+            let paired = if score > 0 { score + best[(i + 1) * width + j + 1] } else { 0 };
             best[i * width + j] = apart.max(paired);
         }
     }
-    let (mut i, mut j, mut lines) = (0, 0, Vec::new());
+    let (mut i, mut j) = (0, 0);
     while i < kernel.len() || j < ours.len() {
         let here = best[i * width + j];
         if i < kernel.len() && j < ours.len() {
-            let pair = score(&kernel[i], &ours[j]);
-            if pair > 0 && here == pair + best[(i + 1) * width + j + 1] {
-                let kind = difference(&kernel[i], &ours[j]);
-                lines.push(Line { kernel: Some(kernel[i].clone()), ours: Some(ours[j].clone()), kind });
+            let score = score(&kernel[i], &ours[j]);
+            if score > 0 && here == score + best[(i + 1) * width + j + 1] {
+                lines.push(pair((&kernel[i], &ours[j])));
                 (i, j) = (i + 1, j + 1);
                 continue;
             }
@@ -107,5 +120,6 @@ pub(crate) fn compare(kernel: &[Ack], ours: &[Ours]) -> Vec<Line> {
             j += 1;
         }
     }
+    lines.extend(last_kernel.iter().zip(last_ours).map(pair));
     lines
 }

@@ -31,6 +31,8 @@ struct Player {
     irs: u32,
     /// Initial sequence number and first timestamp of the model.
     first: Option<(u32, u32)>,
+    /// The read buffer of the application.
+    buffer: Vec<u8>,
     sent: Vec<Ours>,
 }
 
@@ -66,7 +68,7 @@ pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result
     let addrs = vec![recording.receiver.ip()];
     let mut host = Host::new(HostConfig { addrs, mtu: 1500, profile, recipe, seed: 1 });
     let listener = host.listen(recording.receiver, 5, options).map_err(|error| error.to_string())?;
-    let syn = parse(&recording.packets[0].octets, |segment| segment.seq.0);
+    let syn = recording.packets.first().map(|packet| packet.seq);
     let mut player = Player {
         host,
         listener,
@@ -75,33 +77,25 @@ pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result
         begin: BEGIN + clock,
         irs: syn.ok_or("it does not begin with a SYN")?,
         first: None,
+        buffer: vec![0; 1 << 18],
         sent: Vec::new(),
     };
     // What the kernel began with, which the model's peer answers to.
     let mut theirs = None;
     for packet in &recording.packets {
-        let of_receiver = parse(&packet.octets, |segment| segment.src == player.receiver);
-        let stamp = parse(&packet.octets, |segment| {
-            (segment.flags, segment.seq.0, segment.options.timestamps.map_or(0, |ts| ts.val))
-        });
-        match (of_receiver, stamp) {
-            (Some(true), Some((flags, seq, val))) => {
-                if flags.contains(Flags::SYN) {
-                    theirs = theirs.or(Some((seq, val)));
-                }
+        if packet.src == player.receiver {
+            if packet.flags.contains(Flags::SYN) {
+                let stamp = packet.timestamps.map_or(0, |stamps| stamps.val);
+                theirs = theirs.or(Some((packet.seq, stamp)));
             }
-            (Some(false), Some(_)) => {
-                let (ack, echo) = match (player.first, theirs) {
-                    (Some(mine), Some(theirs)) => {
-                        (mine.0.wrapping_sub(theirs.0), mine.1.wrapping_sub(theirs.1))
-                    }
-                    _ => (0, 0),
-                };
-                let packet_of_ours = translate(&packet.octets, ack, echo).ok_or("a packet makes no sense")?;
-                player.arrive(packet.at, &packet_of_ours);
-            }
-            _ => return Err("a packet makes no sense".to_owned()),
+            continue;
         }
+        let (ack, echo) = match (player.first, theirs) {
+            (Some(mine), Some(theirs)) => (mine.0.wrapping_sub(theirs.0), mine.1.wrapping_sub(theirs.1)),
+            _ => (0, 0),
+        };
+        let packet_of_ours = translate(&packet.octets, ack, echo).ok_or("a packet makes no sense")?;
+        player.arrive(packet.at, &packet_of_ours);
     }
     let last = recording.packets.last().map_or(Duration::ZERO, |packet| packet.at);
     player.run_until(last);
@@ -132,9 +126,8 @@ impl Player {
             self.connection = self.host.accept(self.listener);
         }
         let Some(id) = self.connection else { return };
-        let mut buffer = vec![0; 1 << 18];
         loop {
-            match self.host.read(now, id, &mut buffer) {
+            match self.host.read(now, id, &mut self.buffer) {
                 // The sender has closed, so it closes.
                 Ok(0) => break self.host.close(now, id),
                 // What it sends for that leaves before the next call.

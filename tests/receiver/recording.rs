@@ -23,6 +23,18 @@ pub(crate) struct Packet {
     /// Since the first packet.
     pub at: Duration,
     pub octets: Vec<u8>,
+    pub src: SocketAddr,
+    pub flags: Flags,
+    pub seq: u32,
+    pub timestamps: Option<Timestamps>,
+}
+
+impl Packet {
+    fn new(at: Duration, octets: Vec<u8>) -> Option<Self> {
+        let (src, flags, seq, timestamps) =
+            parse(&octets, |it| (it.src, it.flags, it.seq.0, it.options.timestamps))?;
+        Some(Self { at, octets, src, flags, seq, timestamps })
+    }
 }
 
 pub(crate) struct Recording {
@@ -65,14 +77,11 @@ impl Recording {
         const MILLISECOND: i128 = 1_000_000;
         let (mut arrival, mut first, mut phase) = (None, None, i128::MIN);
         for packet in &self.packets {
-            let Some((from, stamps)) = parse(&packet.octets, |it| (it.src, it.options.timestamps)) else {
-                continue;
-            };
-            if from != self.receiver {
+            if packet.src != self.receiver {
                 arrival = Some(packet.at);
                 continue;
             }
-            let (Some(at), Some(stamps)) = (arrival, stamps) else { continue };
+            let (Some(at), Some(stamps)) = (arrival, packet.timestamps) else { continue };
             if packet.at.saturating_sub(at) <= TOGETHER {
                 let ticks = stamps.val.wrapping_sub(*first.get_or_insert(stamps.val));
                 phase = phase.max(i128::from(ticks) * MILLISECOND - i128::from(at.as_nanos()));
@@ -105,7 +114,7 @@ fn packets(file: &[u8]) -> Option<Vec<Packet>> {
         blank_text(&mut octets)?;
         mend_checksum(&mut octets)?;
         let begin = *begin.get_or_insert(time);
-        packets.push(Packet { at: Duration::from_nanos(time - begin), octets });
+        packets.push(Packet::new(Duration::from_nanos(time - begin), octets)?);
         at += 16 + kept;
     }
     Some(packets)
@@ -123,14 +132,14 @@ fn blank_text(packet: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The text is not that which was sent, and a change below changes more.
-pub(crate) fn mend_checksum(packet: &mut [u8]) -> Option<()> {
-    let (tcp, _) = offsets(packet)?;
+/// The text is not that which was sent, and a change below changes more. Zeros add nothing to the sum.
+fn mend_checksum(packet: &mut [u8]) -> Option<()> {
+    let (tcp, text) = offsets(packet)?;
     packet.get_mut(tcp + 16..tcp + 18)?.fill(0);
     let words = |octets: &[u8]| -> u32 {
         octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
     };
-    let mut sum = words(&packet[12..20]) + 6 + (packet.len() - tcp) as u32 + words(&packet[tcp..]);
+    let mut sum = words(&packet[12..20]) + 6 + (packet.len() - tcp) as u32 + words(packet.get(tcp..text)?);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

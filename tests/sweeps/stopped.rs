@@ -5,9 +5,9 @@
 use std::fs;
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use airtcp_testkit::machine::{Ended, TempDir, airtcp};
+use airtcp_testkit::machine::{Ended, PATIENCE, TempDir, TimeLimit, airtcp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -24,7 +24,10 @@ fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
         let long = [&["sim", "-s", "leo", "--recipe", "sack", "--for", "1000h"][..], &output].concat();
         let child =
             airtcp(&long).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _limit = TimeLimit::of(&child);
+        let begin = Instant::now();
         while fs::metadata(&trace).map_or(0, |trace| trace.len()) < 50_000 {
+            assert!(begin.elapsed() < PATIENCE, "the run writes no trace");
             sleep(Duration::from_millis(5));
         }
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();

@@ -4,6 +4,7 @@
 use airlink::scenario::Scenario;
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig, score};
+use airtcp_testkit::sample::sample;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
@@ -128,31 +129,35 @@ fn phases(world: &mut World) -> [Confusion; 3] {
     phases
 }
 
+/// This many of the ways with a recipe each, or all of them in `make nightly`.
+fn ways_and_recipes(draw: &str, recipes: &[&'static str], count: usize) -> Vec<(&'static Way, &'static str)> {
+    let all = WAYS.iter().flat_map(|way| recipes.iter().map(move |recipe| (way, *recipe)));
+    sample(draw, all, count)
+}
+
 #[test]
 fn after_a_handover_the_new_station_marks_rightly_again_and_meanwhile_says_nothing_false() {
-    for way in &WAYS {
-        for recipe in ["etcp", "newreno+transit-marks"] {
-            let mut phases_of_all = [Confusion::default(); 3];
-            for seed in 1..=3 {
-                let mut world = way.run(&way.scenario(), recipe, seed, (HANDOVERS + 1) * EVERY);
-                let stats = world.path().stats();
-                for station in way.stations {
-                    assert_eq!(stats[station]["handovers"], HANDOVERS);
-                    assert_eq!(stats[station]["transit"]["learned"], HANDOVERS, "{stats}");
-                }
-                for (all, phase) in phases_of_all.iter_mut().zip(phases(&mut world)) {
-                    *all += phase;
-                }
+    for (way, recipe) in ways_and_recipes("handovers", &["etcp", "newreno+transit-marks"], 1) {
+        let mut phases_of_all = [Confusion::default(); 3];
+        for seed in 1..=3 {
+            let mut world = way.run(&way.scenario(), recipe, seed, (HANDOVERS + 1) * EVERY);
+            let stats = world.path().stats();
+            for station in way.stations {
+                assert_eq!(stats[station]["handovers"], HANDOVERS);
+                assert_eq!(stats[station]["transit"]["learned"], HANDOVERS, "{stats}");
             }
-            let [before, soon, later] = phases_of_all;
-            println!("{:<18} {recipe:<22} before: {before}; soon after: {soon}; later: {later}", way.preset);
-            for phase in [before, soon, later] {
-                assert_eq!(phase.count(Cause::Radio, CONGESTION), 0, "{} {recipe}: {phase}", way.preset);
+            for (all, phase) in phases_of_all.iter_mut().zip(phases(&mut world)) {
+                *all += phase;
             }
-            for phase in [before, later] {
-                assert!(phase.of(RADIO) > 50 && phase.of(CONGESTION) > 0, "{} {recipe}: {phase}", way.preset);
-                assert_eq!(phase.count(Cause::Congestion, RADIO), 0, "{} {recipe}: {phase}", way.preset);
-            }
+        }
+        let [before, soon, later] = phases_of_all;
+        println!("{:<18} {recipe:<22} before: {before}; soon after: {soon}; later: {later}", way.preset);
+        for phase in [before, soon, later] {
+            assert_eq!(phase.count(Cause::Radio, CONGESTION), 0, "{} {recipe}: {phase}", way.preset);
+        }
+        for phase in [before, later] {
+            assert!(phase.of(RADIO) > 50 && phase.of(CONGESTION) > 0, "{} {recipe}: {phase}", way.preset);
+            assert_eq!(phase.count(Cause::Congestion, RADIO), 0, "{} {recipe}: {phase}", way.preset);
         }
     }
 }
@@ -182,7 +187,8 @@ fn in_the_preset_the_marks_after_each_handover_are_as_right_as_before() {
 /// A short queue drops what is in flight at one handover or another. Nobody but a queue loses anything here.
 #[test]
 fn what_a_queue_drops_around_a_handover_is_never_put_down_to_the_radio() {
-    for way in &WAYS {
+    let recipes = ["etcp", "newreno+transit-marks", "sack+transit-marks"];
+    for (way, recipe) in ways_and_recipes("short queue", &recipes, 2) {
         let mut text = format!("schema = 1\nextends = \"{}\"\n", way.preset);
         for stage in way.errors.iter().chain(&["wire-errors"]) {
             text += &format!("[[stage]]\nname = \"{stage}\"\nremove = true\n");
@@ -194,15 +200,9 @@ fn what_a_queue_drops_around_a_handover_is_never_put_down_to_the_radio() {
                  handover = {{ at = [\"2s\"], every = \"730ms\" }}\n"
             );
         }
-        for recipe in ["etcp", "newreno+transit-marks", "sack+transit-marks"] {
-            let confusion = way.run(&text, recipe, 1, 300).confusion(0, "transit-marks");
-            println!("{:<18} {recipe:<22} {confusion}", way.preset);
-            assert!(
-                confusion.count(Cause::Congestion, CONGESTION) > 50,
-                "{} {recipe}: {confusion}",
-                way.preset
-            );
-            assert_eq!(confusion.count(Cause::Radio, CONGESTION), 0, "{} {recipe}: {confusion}", way.preset);
-        }
+        let confusion = way.run(&text, recipe, 1, 300).confusion(0, "transit-marks");
+        println!("{:<18} {recipe:<22} {confusion}", way.preset);
+        assert!(confusion.count(Cause::Congestion, CONGESTION) > 50, "{} {recipe}: {confusion}", way.preset);
+        assert_eq!(confusion.count(Cause::Radio, CONGESTION), 0, "{} {recipe}: {confusion}", way.preset);
     }
 }

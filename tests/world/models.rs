@@ -8,6 +8,7 @@ use airtcp::recovery::{Recipe, What};
 use airtcp::tcp::SocketOptions;
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
 use airtcp_testkit::pair::{Impairments, Pair, Peer, RIGHT};
+use airtcp_testkit::sample::size;
 use airwire::segment;
 use airwire::time::{Duration, Instant};
 
@@ -111,7 +112,7 @@ fn two_flows_of_one_kind_share_the_path() {
         let mut world = world(LINK, &[model.to_owned(), model.to_owned()]);
         world.run_until(Instant::from_secs(10)).unwrap();
         let before = world.results();
-        world.run_until(Instant::from_secs(70)).unwrap();
+        world.run_until(Instant::from_secs(size(40, 70))).unwrap();
         let gained: Vec<f64> = (world.results().iter().zip(&before))
             .map(|(now, then)| (now.delivered - then.delivered) as f64)
             .collect();

@@ -4,6 +4,7 @@ use airlink::scenario::Scenario;
 use airlink::stage::Why;
 use airtcp_sim::run::{Run, Until, run};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
+use airtcp_testkit::sample::{sample, size};
 use airwire::time::{Duration, Instant};
 
 /// Two links in a row, with a stream beside ours; the first hurries, the second has a short queue, jitter and steps.
@@ -50,7 +51,7 @@ fn world(scenario: &Scenario, seed: u64, watch: Watch) -> World {
 #[test]
 fn whoever_looks_finds_what_a_watched_world_has() {
     for (path, scenario) in scenarios().iter().enumerate() {
-        for seed in 1..=3 {
+        for seed in 1..=size(1, 3) {
             let [mut watched, mut unwatched] =
                 [Watch::Decisions, Watch::Results].map(|watch| world(scenario, seed, watch));
             // Odd times, so that looks fall between a transmission's end and the landing.
@@ -73,8 +74,9 @@ fn whoever_looks_finds_what_a_watched_world_has() {
 /// Of the last moments there is no event at a host.
 #[test]
 fn a_run_that_ends_at_a_time_reports_the_path_as_it_is_then() {
+    let ends = sample("ends", (0..25).map(|n| Instant::from_micros(6_000_123 + 1_711 * n)), 5);
     for (path, scenario) in scenarios().iter().enumerate() {
-        for end in (0..25).map(|n| Instant::from_micros(6_000_123 + 1_711 * n)) {
+        for end in ends.iter().copied() {
             let reports = [Watch::Decisions, Watch::Results].map(|watch| {
                 let recipe = "newreno".parse().expect("a recipe of the catalogue");
                 let run_of = Run {

@@ -151,10 +151,14 @@ mod tests {
         let told_apart = (0..4000).filter(|_| {
             let (ones, others): (Vec<f64>, Vec<f64>) =
                 ((0..100).map(&mut runs).collect(), (0..100).map(&mut runs).collect());
-            let mut looks = (0..=100).filter(|runs| is_look(*runs));
-            let decided = looks
-                .find_map(|n| Some(Comparison::of(&ones[..n], &others[..n])).filter(Comparison::is_decided));
-            decided.is_some_and(|it| matches!(it.verdict, Verdict::Better | Verdict::Worse))
+            // Only the last look computes the verdict: `Comparison::of` also estimates how many more runs are needed, which is slow.
+            let is_decided = |runs: &usize| {
+                let gain = Mean::of(&gains(&ones[..*runs], &others[..*runs]));
+                Comparison { gain, verdict: Verdict::NotEnough { more: None } }.is_decided()
+            };
+            let decided = (0..=100).filter(|runs| is_look(*runs)).find(is_decided);
+            let comparison = decided.map(|runs| Comparison::of(&ones[..runs], &others[..runs]));
+            comparison.is_some_and(|it| matches!(it.verdict, Verdict::Better | Verdict::Worse))
         });
         let told_apart = told_apart.count() as f64 / 4000.0;
         assert!((0.02..=0.05).contains(&told_apart), "{told_apart}");

@@ -15,6 +15,7 @@ pub mod markup;
 pub mod pair;
 pub mod pieces;
 pub mod promises;
+pub mod sample;
 pub mod siege;
 
 #[cfg(feature = "machine")]

@@ -9,16 +9,47 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use airlink::netns::Namespace;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::programs::program;
+
+/// A test that waits for longer than this for another program or a peer fails.
+pub const PATIENCE: Duration = Duration::from_secs(100);
+
+/// Kills a program that runs for longer than [`PATIENCE`], so that a test which reads its output does not hang. Drop it
+/// after the program has ended.
+pub struct TimeLimit(#[expect(dead_code, reason = "dropping it tells the thread")] mpsc::Sender<()>);
+
+impl TimeLimit {
+    /// Starts the time of this program.
+    pub fn of(child: &Child) -> Self {
+        let (sender, ended) = mpsc::channel();
+        let pid = Pid::from_raw(child.id() as i32);
+        thread::spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("process {pid} has not ended after {PATIENCE:?}: the test kills it");
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+        });
+        Self(sender)
+    }
+}
+
+/// Limits `accept` on this listener, and reads from its connections, to [`PATIENCE`].
+pub fn limit_waits(listener: &TcpListener) {
+    let limit = TimeVal::milliseconds(PATIENCE.as_millis() as i64);
+    setsockopt(listener, sockopt::ReceiveTimeout, &limit).unwrap();
+}
 
 /// A new network namespace.
 ///
@@ -60,8 +91,9 @@ pub struct Received {
 /// Accepts one connection on the kernel's TCP and reads it to its end.
 pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received> {
     let listener = namespace.enter(|| TcpListener::bind(("::", port)).unwrap()).unwrap();
+    limit_waits(&listener);
     thread::spawn(move || {
-        let mut stream = listener.accept().unwrap().0;
+        let mut stream = listener.accept().expect("no connection to the receiver").0;
         let (mut sha256, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 18]);
         loop {
             match stream.read(&mut buffer) {
@@ -141,9 +173,20 @@ impl Ended {
     }
 }
 
+/// Runs a command to its end, without input.
+///
+/// # Panics
+/// If it does not start. A command that runs for longer than [`PATIENCE`] is killed.
+pub fn ended(command: &mut Command) -> Ended {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let _limit = TimeLimit::of(&child);
+    Ended::of(child.wait_with_output().unwrap())
+}
+
 /// Runs `airtcp` with these arguments to its end.
 pub fn run(args: &[&str]) -> Ended {
-    Ended::of(airtcp(args).stdin(Stdio::null()).output().unwrap())
+    ended(&mut airtcp(args))
 }
 
 /// A run with `--json` that has printed its `start` event and goes on.
@@ -151,6 +194,7 @@ pub struct Running {
     child: Option<Child>,
     stdout: BufReader<ChildStdout>,
     seen: String,
+    _limit: TimeLimit,
 }
 
 impl Running {
@@ -161,6 +205,7 @@ impl Running {
     pub fn start(args: &[&str]) -> Self {
         let mut child =
             airtcp(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _limit = TimeLimit::of(&child);
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut seen = String::new();
         stdout.read_line(&mut seen).unwrap();
@@ -168,7 +213,7 @@ impl Running {
             let ended = Ended::of(child.wait_with_output().unwrap());
             panic!("{args:?} did not start: {seen}{}", ended.stderr);
         }
-        Self { child: Some(child), stdout, seen }
+        Self { child: Some(child), stdout, seen, _limit }
     }
 
     /// Sends it a signal.
@@ -198,6 +243,7 @@ impl Running {
         let mut stdout = std::mem::take(&mut self.seen).into_bytes();
         self.stdout.read_to_end(&mut stdout).unwrap();
         let child = self.child.take().unwrap();
+        // `limit` is dropped after this.
         Ended::of(Output { stdout, ..child.wait_with_output().unwrap() })
     }
 }

@@ -107,17 +107,21 @@ mod tests {
     #[test]
     fn fades_come_and_last_as_the_level_crossing_rate_says() {
         let doppler = 20.0;
+        let (step, seconds) = (4e-4, 5.0);
+        let traces: Vec<Vec<f64>> = (0..100)
+            .map(|seed| {
+                let fading = rayleigh(doppler, seed);
+                (0..(seconds / step) as u32).map(|n| fading.power(f64::from(n) * step)).collect()
+            })
+            .collect();
         for decibels in [0.0, 5.0, 10.0] {
             let below = 10.0_f64.powf(-decibels / 10.0);
             let rho = below.sqrt();
             let rate = (2.0 * PI).sqrt() * doppler * rho * (-below).exp();
-            let (step, seconds) = (4e-4, 5.0);
-            let runs: Vec<(f64, f64)> = (0..100)
-                .map(|seed| {
-                    let fading = rayleigh(doppler, seed);
-                    let fates: Vec<bool> = (0..(seconds / step) as u32)
-                        .map(|n| fading.power(f64::from(n) * step) < below)
-                        .collect();
+            let runs: Vec<(f64, f64)> = traces
+                .iter()
+                .map(|powers| {
+                    let fates: Vec<bool> = powers.iter().map(|power| *power < below).collect();
                     let fades = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
                     (fades / seconds, fates.iter().filter(|lost| **lost).count() as f64 * step / seconds)
                 })

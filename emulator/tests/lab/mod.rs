@@ -167,7 +167,8 @@ impl Traces {
             .iter()
             .filter_map(|line| line.rsplit(' ').next().map(str::to_owned))
             .collect();
-        let files = ["/tmp", "/run", "/dev/shm"]
+        let temporary = std::env::temp_dir().display().to_string();
+        let files = [temporary.as_str(), "/run", "/dev/shm"]
             .into_iter()
             .flat_map(names)
             .filter(|name| name.contains("airlink") && !name.contains("airlink-test-"))

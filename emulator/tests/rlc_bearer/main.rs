@@ -15,6 +15,7 @@ use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, RlcConfig};
 use airlink::rlc::umts::config::{Discard, PollConfig, WindowAt};
 use airlink::stage::{Event, Mishap, RadioPdu, Recording, Why};
 use airlink::stages::queue::Bounds;
+use airtcp_testkit::sample::size;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Size};
 use run::{Run, at, bler, ms, number_of, numbered};
@@ -44,7 +45,8 @@ fn fill(run: &mut Run, seconds: u64) {
 #[test]
 fn a_saturated_downlink_carries_what_the_block_errors_leave_of_384_kbit_per_second() {
     const SECONDS: u64 = 200;
-    for p in [0.0, 0.01, 0.05, 0.1] {
+    for p in size(&[0.0, 0.1][..], &[0.0, 0.01, 0.05, 0.1]) {
+        let p = *p;
         let mut run = Run::new(&saturated(p), 7);
         fill(&mut run, SECONDS);
         run.until(Instant::from_secs(SECONDS));
@@ -439,10 +441,10 @@ fn goodput_with_tsp(tsp: Option<Duration>) -> f64 {
 /// effective link bandwidth, vice versa" (Inamura, Miyake, Okada, §2.2, Fig. 2).
 #[test]
 fn throughput_has_an_inner_optimum_over_timer_status_prohibit() {
-    let goodput: Vec<_> = [10, 20, 40, 60, 80, 100, 120, 150, 200, 300, 400, 500, 800]
-        .into_iter()
-        .map(|tsp| (tsp, goodput_with_tsp(Some(ms(tsp)))))
-        .collect();
+    // The optimum is between 60 and 200 ms.
+    let times =
+        size(&[10, 60, 100, 200, 800][..], &[10, 20, 40, 60, 80, 100, 120, 150, 200, 300, 400, 500, 800]);
+    let goodput: Vec<_> = times.iter().map(|tsp| (*tsp, goodput_with_tsp(Some(ms(*tsp))))).collect();
     for (tsp, rate) in &goodput {
         println!("TSP {tsp:3} ms: {rate:5.1} kbit/s");
     }

@@ -10,6 +10,7 @@ use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
 use airlink::rlc::umts::hs::scheduler::Scheduling;
 use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use airlink::stages::times::Spells;
+use airtcp_testkit::sample::size;
 use airwire::units::Size;
 use proptest::prelude::*;
 
@@ -277,7 +278,7 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: size(40, 150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_packet_is_delivered_once_or_dropped_once_or_still_inside(

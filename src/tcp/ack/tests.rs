@@ -199,7 +199,8 @@ fn a_scoreboard_full_of_holes_costs_no_pass_each_time() {
     for recipe in RECIPES {
         for descending in [false, true] {
             let mut attacked = Attacked::open(recipe, 64);
-            attacked.fill(6000);
+            // RACK without PRR retransmits most of the window with each of these ACKs, so the test takes quadratic time.
+            attacked.fill(1000);
             let una = attacked.flight().una();
             let mut odd: Vec<_> =
                 attacked.flight().iter().skip(1).step_by(2).map(|s| (s.start, s.end)).collect();

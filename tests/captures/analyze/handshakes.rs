@@ -45,7 +45,7 @@ fn a_handshake_fails_in_its_own_way() {
     syns(&mut unreachable, 2);
     unreachable.icmp(1.5, v4(9, 0).ip(), (3, 1), 0, &syn);
 
-    for (frames, is, says, way) in [
+    let cases = [
         (&refused, json!({"is": "refused"}), "refused by RST (1 SYN)", "1 refused"),
         (&refused_thrice, json!({"is": "refused"}), "refused by RST (3 SYNs)", "1 refused"),
         (&silent, json!({"is": "no-answer"}), "no answer to 5 SYNs", "1 without an answer"),
@@ -57,7 +57,14 @@ fn a_handshake_fails_in_its_own_way() {
             "1 reset",
         ),
         (&unreachable, json!({"is": "unreachable"}), "host unreachable by ICMP (2 SYNs)", "1 unreachable"),
-    ] {
+    ];
+    // tshark reads the frames of all cases at once.
+    let mut all = Frames::default();
+    cases.iter().for_each(|(frames, ..)| all.append(frames));
+    let flags = all.tshark("frame", &["tcp.flags.syn", "tcp.flags.ack", "tcp.flags.reset"]);
+    let mut flags =
+        flags.iter().map(|row| row.split('\t').map(|bit| bit == "1" || bit == "True").collect::<Vec<_>>());
+    for (frames, is, says, way) in cases {
         let capture = frames.json();
         assert_eq!(counts(&capture).1, 1, "{says}");
         assert_eq!(outcome(&capture), &is);
@@ -66,11 +73,13 @@ fn a_handshake_fails_in_its_own_way() {
         line(&text, &["1 handshake failed", way]);
         line(&text, &["10.0.0.1:4000  10.0.0.2:80", says]);
         assert!(!text.contains("carried no data"), "{text}");
-        let tries = frames.tshark("tcp.flags.syn == 1 && tcp.flags.ack == 0", &["frame.number"]).len();
+        let flags: Vec<_> = flags.by_ref().take(frames.count()).collect();
+        let tries = flags.iter().filter(|bits| bits[0] && !bits[1]).count();
         assert_eq!(capture["connections"][0]["handshake"]["syns"][0]["times"], tries, "{says}");
-        let resets = frames.tshark("tcp.flags.reset == 1", &["frame.number"]).len();
+        let resets = flags.iter().filter(|bits| bits[2]).count();
         assert_eq!(capture["connections"][0]["handshake"]["resets"], resets, "{says}");
     }
+    assert_eq!(flags.next(), None);
     assert!(
         Frames::default().open(0.0, client, server).json()["connections"][0]["handshake"]["outcome"]["is"]
             == "open"
@@ -131,29 +140,38 @@ fn each_kind_of_icmp_is_told_beside_its_connection() {
         (&four[..], [v4(1, 4000), v4(2, 80), v4(9, 0)], ["icmp.type", "icmp.code"]),
         (&six[..], [v6(1, 4000), v6(2, 80), v6(9, 0)], ["icmpv6.type", "icmpv6.code"]),
     ] {
-        for (code, kind, words) in kinds {
-            let syn = Tcp::new(client, server, SYN, 100, 0, 0);
-            let mut frames = Frames::default();
-            frames.tcp(0.0, &syn);
+        // Each kind of error concerns its own connection.
+        let mut frames = Frames::default();
+        for (number, (code, ..)) in kinds.iter().enumerate() {
+            let (at, port) = (number as f64, client.port() + number as u16);
+            let syn = Tcp::new((client.ip(), port).into(), server, SYN, 100, 0, 0);
+            frames.tcp(at, &syn);
             for again in [0.25, 0.5] {
-                frames.icmp(again, router.ip(), *code, 1400, &syn);
+                frames.icmp(at + again, router.ip(), *code, 1400, &syn);
             }
-            let capture = frames.json();
-            let connection = &capture["connections"][0];
-            assert_eq!(capture["totals"]["icmp_errors"], 2);
-            assert_eq!(capture["totals"]["icmp_errors_elsewhere"], 0);
+        }
+        let capture = frames.json();
+        assert_eq!(capture["totals"]["icmp_errors"], 2 * kinds.len());
+        assert_eq!(capture["totals"]["icmp_errors_elsewhere"], 0);
+        let connections = capture["connections"].as_array().unwrap();
+        assert_eq!(connections.len(), kinds.len());
+        for (number, (connection, (_, kind, words))) in connections.iter().zip(kinds).enumerate() {
             let message = &connection["icmp"][0];
             assert_eq!((&message["kind"], &message["count"]), (&json!(kind), &json!(2)), "{message}");
             assert_eq!(message["from"], router.ip().to_string());
-            assert_eq!((&message["first_frame"], &message["first_seconds"]), (&json!(2), &json!(0.25)));
+            assert_eq!(message["first_frame"], 3 * number + 2);
+            assert_eq!(message["first_seconds"], 0.25);
             let is_big = *kind == "packet-too-big";
             assert_eq!(message["mtu"], if is_big { json!(1400) } else { Value::Null });
-            assert_eq!(outcome(&capture)["is"], if is_big { "no-answer" } else { "unreachable" });
-            line(&frames.text(&[]), &["ICMP", "2 × ", words, &format!("{} about", router.ip())]);
-            // tshark reads the same of it.
-            let seen = frames.tshark(fields[0], &fields);
-            assert_eq!(seen, vec![format!("{}\t{}", code.0, code.1); 2]);
+            let is = &connection["handshake"]["outcome"]["is"];
+            assert_eq!(is, if is_big { "no-answer" } else { "unreachable" });
+            let text = frames.text(&["--connection", &number.to_string()]);
+            line(&text, &["ICMP", "2 × ", words, &format!("{} about", router.ip())]);
         }
+        // tshark reads the same types and codes.
+        let seen = frames.tshark(fields[0], &fields);
+        let expected = kinds.iter().flat_map(|(code, ..)| vec![format!("{}\t{}", code.0, code.1); 2]);
+        assert_eq!(seen, expected.collect::<Vec<_>>());
     }
     // About a connection that is not there.
     let mut frames = Frames::default();

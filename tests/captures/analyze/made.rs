@@ -73,6 +73,15 @@ impl Frames {
         self.tcp(at + 0.02, &Tcp::new(client, server, ACK, 101, 501, 0))
     }
 
+    /// Adds the frames of another capture.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn file(&self) -> TempFile {
         self.cut(262_144)
     }

@@ -15,6 +15,7 @@ mod report;
 mod senders;
 mod windows;
 
+use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -25,6 +26,7 @@ use airtcp_testkit::frames::{
 };
 use airtcp_testkit::machine::{TempFile, airtcp, run};
 use airtcp_testkit::programs::program;
+use airtcp_testkit::sample;
 use airwire::options::Options;
 use serde_json::Value;
 
@@ -75,6 +77,44 @@ fn tshark(octets: &[u8]) -> (u64, u64) {
     let text = String::from_utf8(output.stdout).unwrap();
     let streams: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
     (streams.len() as u64, streams.iter().max().map_or(0, |last| last + 1))
+}
+
+/// Frames of one link type.
+type Frames = (u32, Vec<Vec<u8>>);
+
+/// The analysis of each capture: the program runs once for all of them.
+fn analyze_each(captures: &[Frames]) -> Vec<Value> {
+    let files: Vec<_> =
+        captures.iter().map(|(link_type, frames)| file(&pcap_of(*link_type, frames.clone()))).collect();
+    let paths: Vec<_> = files.iter().map(TempFile::path).collect();
+    let ended = run(&[&["analyze", "--json"], &paths[..]].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    document["captures"].as_array().unwrap().clone()
+}
+
+/// TCP packets and connections of each capture, by a single run of tshark: each capture is an interface of one file. The
+/// captures must have different ports.
+fn tshark_each(captures: &[Frames]) -> Vec<(u64, u64)> {
+    let mut pcapng = Pcapng::new(false);
+    for (number, (link_type, frames)) in captures.iter().enumerate() {
+        pcapng.interface(u16::try_from(*link_type).unwrap(), 0);
+        frames.iter().for_each(|frame| pcapng.frame(number as u32, 0.0, frame));
+    }
+    let file = file(&pcapng.file);
+    let output = Command::new("tshark")
+        .args(["-r", file.path(), "-o", "ip.defragment:FALSE", "-Y", "tcp"])
+        .args(["-T", "fields", "-e", "frame.interface_id", "-e", "tcp.stream"])
+        .output()
+        .expect("this test needs tshark: apt-get install tshark");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<_> = text.lines().map(|line| line.split_once('\t').unwrap()).collect();
+    let count = |number: usize| {
+        let of = rows.iter().filter(|(interface, _)| *interface == number.to_string());
+        let streams: Vec<_> = of.map(|(_, stream)| *stream).collect();
+        (streams.len() as u64, streams.iter().collect::<BTreeSet<_>>().len() as u64)
+    };
+    (0..captures.len()).map(count).collect()
 }
 
 fn acked(capture: &Value, connection: usize) -> [u64; 2] {
@@ -140,19 +180,27 @@ fn every_link_layer_leads_to_the_same_connection() {
         (228, <[u8]>::to_vec),
         (229, <[u8]>::to_vec),
     ];
+    let mut captures: Vec<Frames> = Vec::new();
     for (link_type, framing) in framings {
-        for packets in [plain(), transfer(v6(1, 4000), v6(2, 80), u32::MAX - 700)] {
+        let port = 4000 + captures.len() as u16;
+        for packets in
+            [transfer(v4(1, port), v4(2, 80), 77), transfer(v6(1, port), v6(2, 80), u32::MAX - 700)]
+        {
             let is_v6 = packets[0].src.is_ipv6();
             if (link_type, is_v6) == (228, true) || (link_type, is_v6) == (229, false) {
                 continue;
             }
-            let file = pcap_of(link_type, packets.iter().map(|tcp| framing(&tcp.packet())));
-            let capture = analyze(&file);
-            assert_eq!(counts(&capture), (10, 1), "link type {link_type}");
-            assert_eq!(acked(&capture, 0), [2000, 0], "link type {link_type}, v6 {is_v6}");
-            no_problems(&capture);
-            assert_eq!(tshark(&file), (10, 1), "link type {link_type}");
+            captures.push((link_type, packets.iter().map(|tcp| framing(&tcp.packet())).collect()));
         }
+    }
+    assert_eq!(captures.len(), 2 * framings.len() - 2);
+    for ((number, capture), theirs) in analyze_each(&captures).iter().enumerate().zip(tshark_each(&captures))
+    {
+        let link_type = captures[number].0;
+        assert_eq!(counts(capture), (10, 1), "capture {number}, link type {link_type}");
+        assert_eq!(acked(capture, 0), [2000, 0], "capture {number}, link type {link_type}");
+        no_problems(capture);
+        assert_eq!(theirs, (10, 1), "capture {number}, link type {link_type}");
     }
 }
 
@@ -278,24 +326,41 @@ fn sequence_numbers_may_wrap() {
     }
 }
 
-#[test]
-fn a_hundred_thousand_connections_take_neither_long_nor_much_memory() {
-    let path = TempFile::new("many");
-    let many = Bulk { parallel: 2000, connections: 100_000, segments: 4, loss: 1000 };
-    let mut output = BufWriter::new(std::fs::File::create(path.path()).unwrap());
-    many.write(&mut output).unwrap();
-    output.flush().unwrap();
-    let path = path.path();
+/// Peak memory of the program for this capture, in KiB, and its output.
+fn memory(args: &[&str]) -> (String, u64) {
     let output = Command::new("/usr/bin/time")
         .args(["-f", "%M"])
         .arg(program("airtcp"))
-        .args(["analyze", "--most", "3", path])
+        .arg("analyze")
+        .args(args)
         .output()
         .expect("this test needs GNU time: apt-get install time");
-    let (text, memory) =
-        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert!(text.contains("of 100000 connections"), "{text}");
-    assert!(text.contains("and 99997 more with less data: --most 100000 shows them"), "{text}");
-    let kib: u64 = memory.trim().parse().unwrap();
-    assert!(kib < 200 << 10, "{kib} KiB");
+    let memory = String::from_utf8(output.stderr).unwrap();
+    (String::from_utf8(output.stdout).unwrap(), memory.trim().parse().unwrap())
+}
+
+/// Memory beyond that of the idle program is at most 2 kB per connection. The total is at most 200 MB.
+fn assert_little_memory(kib: u64, connections: u32) {
+    let (_, alone) = memory(&[file(&ethernet_of(&plain())).path()]);
+    println!("{kib} KiB, the program alone {alone} KiB");
+    let more = (kib - alone) * 1024;
+    assert!(more < 2000 * u64::from(connections), "{kib} KiB, the program alone {alone} KiB");
+    assert!(kib * 1024 < 200_000_000, "{kib} KiB");
+}
+
+#[test]
+fn a_hundred_thousand_connections_take_neither_long_nor_much_memory() {
+    let path = TempFile::new("many");
+    let connections = sample::size(5_000, 100_000);
+    // Few connections are open at a time, so memory kept for closed ones shows.
+    let many = Bulk { parallel: connections / 50, connections, segments: 4, loss: 1000 };
+    let mut output = BufWriter::new(std::fs::File::create(path.path()).unwrap());
+    many.write(&mut output).unwrap();
+    output.flush().unwrap();
+    let (text, kib) = memory(&["--most", "3", path.path()]);
+    assert!(text.contains(&format!("of {connections} connections")), "{text}");
+    let left_out = connections - 3;
+    let rest = format!("and {left_out} more with less data: --most {connections} shows them");
+    assert!(text.contains(&rest), "{text}");
+    assert_little_memory(kib, connections as u32);
 }

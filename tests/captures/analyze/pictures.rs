@@ -2,8 +2,17 @@
 
 use std::fs;
 
+use aircaptures::capture::Capture;
+use airtcp_analyze::connections::Traces;
+use airtcp_analyze::survey;
+use airtcp_analyze::trace::Trace;
+use airtcp_report::Gallery;
+use airtcp_report::emulation::EmulatedPath;
+use airtcp_report::panels::Range;
+use airtcp_report::plot::Format;
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, v4};
 use airtcp_testkit::machine::{TempDir, run};
+use airtcp_testkit::sample::sample;
 
 use super::file;
 
@@ -70,14 +79,43 @@ fn a_strange_capture_has_pictures_and_no_program_but_ours_speaks() {
             transfer((0..20u32).map(|index| index.wrapping_mul(1_900_000_000)), regular),
         ),
     ];
-    for (name, octets) in captures {
-        let (capture, directory) = (file(&octets), TempDir::new("strange"));
+    for (name, octets) in &captures {
+        let (capture, directory) = (file(octets), TempDir::new("strange"));
         let pictures = directory.path("pictures");
-        let ended = run(&["analyze", capture.path(), "--fold", "--plot", &pictures, "--xplot", &pictures]);
-        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{name}");
-        let drawn = fs::read_dir(&pictures).map_or(0, Iterator::count);
-        assert_eq!(drawn > 0, !["no data", "no packet"].contains(&name), "{name}: {drawn} files");
+        fs::create_dir(&pictures).unwrap();
+        let range = Range { fold: true, ..Range::default() };
+        let mut gallery = Gallery::create(pictures.as_ref()).unwrap();
+        for trace in traces(capture.path()).iter().filter(|trace| !trace.segments.is_empty()) {
+            gallery.pictures(trace, &[Format::Svg], &EmulatedPath::default(), range).unwrap();
+        }
+        let drawn = fs::read_dir(&pictures).unwrap().count();
+        assert_eq!(drawn > 0, is_drawn(name), "{name}: {drawn} files");
         let ended = run(&["report", capture.path(), "-o", &directory.path("page.html")]);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{name}");
     }
+    // A PNG file takes a hundred times as long to draw as an SVG file and has the same shapes, so a sample is enough.
+    for (name, octets) in sample("strange", &captures, 1) {
+        let (capture, directory) = (file(octets), TempDir::new("strange"));
+        let pictures = directory.path("pictures");
+        let ended = run(&["analyze", capture.path(), "--fold", "--plot", &pictures, "--xplot", &pictures]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{name}");
+        let files = |kind: &str| {
+            let entries = fs::read_dir(&pictures).into_iter().flatten();
+            entries.filter(|entry| entry.as_ref().unwrap().path().extension().unwrap() == kind).count()
+        };
+        let drawn = ["svg", "png", "xpl"].map(files);
+        assert!(drawn.iter().all(|files| (*files > 0) == is_drawn(name)), "{name}: {drawn:?}");
+        assert_eq!(drawn[0], drawn[1], "{name}");
+    }
+}
+
+fn is_drawn(name: &str) -> bool {
+    !["no data", "no packet"].contains(&name)
+}
+
+fn traces(path: &str) -> Vec<Trace> {
+    let mut capture = Capture::open(path.as_ref(), None).unwrap();
+    let mut traces = Vec::new();
+    survey::read(&mut capture, Traces::All, &mut |finished| traces.extend(finished.ended.traces.unwrap()));
+    traces
 }

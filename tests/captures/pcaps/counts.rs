@@ -36,22 +36,17 @@ fn tcptrace_counts_the_same_sent_again_and_out_of_order() {
 
 /// A copy of a segment is a retransmission to tshark if its round trip permits, else out of order: both together are
 /// what we have as sent again and as out of order.
-#[test]
-fn tshark_counts_the_same_packets_sent_again_and_out_of_order() {
-    for name in names() {
-        let from = port(&name);
-        let fields = ["tcp.len", "tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
-        let data = tshark(&name, &format!("tcp.srcport == {from} && tcp.len > 0"), &fields);
-        let again = data.iter().filter(|row| row[1..].iter().any(|field| !field.is_empty())).count();
-        let ours = sender(&name);
-        assert_eq!(count(&ours, "/data_packets"), data.len() as u64, "{name}: data packets");
-        let late = count(&ours, "/retransmissions/packets") + count(&ours, "/arrivals/out_of_order");
-        assert_eq!(late, again as u64, "{name}: sent again, or out of order");
-    }
+pub(super) fn tshark_counts_the_same_packets_sent_again_and_out_of_order(name: &str, theirs: &[Dissected]) {
+    let data: Vec<_> = theirs.iter().filter(|packet| packet.is_forth && packet.len > Some(0)).collect();
+    let again =
+        data.iter().filter(|it| !(it.retransmission.is_empty() && it.out_of_order.is_empty())).count();
+    let ours = sender(name);
+    assert_eq!(count(&ours, "/data_packets"), data.len() as u64, "{name}: data packets");
+    let late = count(&ours, "/retransmissions/packets") + count(&ours, "/arrivals/out_of_order");
+    assert_eq!(late, again as u64, "{name}: sent again, or out of order");
 }
 
-#[test]
-fn tshark_counts_the_same_duplicate_acks() {
+pub(super) fn tshark_counts_the_same_duplicate_acks(name: &str, theirs: &[Dissected]) {
     const DIFFERENT: [(&str, i64); 3] = [
         // When everything is acknowledged, late copies of the data still make the receiver send ACKs. With nothing
         // outstanding these are no duplicate ACKs (RFC 5681 §2 (a)).
@@ -60,12 +55,9 @@ fn tshark_counts_the_same_duplicate_acks() {
         // All of them have SACK blocks. It looks no further at a packet whose options are cut.
         ("short", -39),
     ];
-    for name in names() {
-        let filter = format!("tcp.dstport == {} && tcp.analysis.duplicate_ack", port(&name));
-        let theirs = tshark(&name, &filter, &["frame.number"]).len() as i64;
-        let ours = count(&sender(&name), "/acks/duplicate") as i64;
-        assert_eq!(theirs - ours, known(&DIFFERENT, &name), "{name}: {theirs}, ours {ours}");
-    }
+    let theirs = theirs.iter().filter(|it| !it.is_forth && !it.duplicate_ack.is_empty()).count() as i64;
+    let ours = count(&sender(name), "/acks/duplicate") as i64;
+    assert_eq!(theirs - ours, known(&DIFFERENT, name), "{name}: {theirs}, ours {ours}");
 }
 
 #[test]

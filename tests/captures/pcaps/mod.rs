@@ -9,8 +9,10 @@ use std::fs;
 use std::process::Command;
 
 use airtcp_testkit::programs::program;
+use airtcp_testkit::sample::sample;
+use round_trips::Ours;
 use serde_json::Value;
-use tools::{analysis, beside, file, names, root, sender, stdout};
+use tools::{analysis, beside, dissected, file, names, root, sender, stdout};
 
 const AGAIN: &str = "look at what changed, then: pcaps/regenerate.sh --analyses";
 
@@ -23,6 +25,18 @@ fn the_analyses_are_what_the_program_says() {
         let said = stdout(Command::new(program("airtcp")).current_dir(root()).args(analyze));
         let kept = fs::read_to_string(beside(&name, "json")).unwrap();
         assert!(said == kept, "{name} is analysed differently now: {AGAIN}");
+    }
+}
+
+/// A sample is enough here: `the_analyses_are_what_the_program_says` detects any change in the analysis of any capture.
+#[test]
+fn tshark_counts_and_measures_the_same() {
+    for name in sample("tshark", names(), 10) {
+        let (ours, theirs) = (Ours::of(&name), dissected(&name));
+        counts::tshark_counts_the_same_packets_sent_again_and_out_of_order(&name, &theirs);
+        counts::tshark_counts_the_same_duplicate_acks(&name, &theirs);
+        round_trips::tshark_takes_the_same_round_trips(&name, &ours, &theirs);
+        round_trips::what_timestamps_measure_begins_with_the_packet_that_carried_them(&name, &ours, &theirs);
     }
 }
 

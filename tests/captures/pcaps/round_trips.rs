@@ -23,13 +23,13 @@ use super::tools::*;
 const TICK: f64 = 1.01e-6;
 
 /// One capture's samples by the ACK's frame.
-struct Ours {
+pub(super) struct Ours {
     trace: Trace,
     samples: BTreeMap<u64, RttSample>,
 }
 
 impl Ours {
-    fn of(name: &str) -> Self {
+    pub(super) fn of(name: &str) -> Self {
         let trace = trace(name);
         let mut samples = BTreeMap::new();
         for sample in &trace.rtt {
@@ -90,8 +90,7 @@ struct WithTshark {
     cut: usize,
 }
 
-#[test]
-fn tshark_takes_the_same_round_trips() {
+pub(super) fn tshark_takes_the_same_round_trips(name: &str, ours: &Ours, theirs: &[Dissected]) {
     let known = [
         ("cooked", WithTshark { waited: 0, echoed: 8, cut: 0 }),
         ("eifel", WithTshark { waited: 0, echoed: 1, cut: 0 }),
@@ -111,49 +110,35 @@ fn tshark_takes_the_same_round_trips() {
         ("tahoe", WithTshark { waited: 0, echoed: 13, cut: 0 }),
         ("vlan", WithTshark { waited: 0, echoed: 11, cut: 0 }),
     ];
-    let mut found = Vec::new();
-    for name in names() {
-        let ours = Ours::of(&name);
-        let filter = format!("tcp.dstport == {} && tcp.analysis.ack_rtt", port(&name));
-        let theirs: BTreeMap<u64, f64> = tshark(&name, &filter, &["frame.number", "tcp.analysis.ack_rtt"])
-            .iter()
-            .map(|row| (row[0].parse().unwrap(), row[1].parse().unwrap()))
-            .filter(|(frame, _)| !ours.is_syn(*frame))
-            .collect();
-        let mut differs = WithTshark::default();
-        for (frame, rtt) in &theirs {
-            match ours.samples.get(frame) {
-                Some(sample) if (sample.seconds - rtt).abs() <= TICK => {}
-                Some(sample) => {
-                    assert!(sample.timestamps, "{name}: frame {frame}: {sample:?}, tshark {rtt}");
-                    differs.echoed += 1;
-                }
-                None => {
-                    let waited = ours.covers_sent_twice(*frame) || ours.covers_sacked(*frame);
-                    assert!(waited, "{name}: frame {frame}: tshark {rtt}, and we have none");
-                    differs.waited += 1;
-                }
+    let acks = || theirs.iter().filter(|packet| !packet.is_forth);
+    let taken: BTreeMap<u64, f64> = acks()
+        .filter(|ack| !ack.ack_rtt.is_empty() && !ours.is_syn(ack.frame))
+        .map(|ack| (ack.frame, ack.ack_rtt.parse().unwrap()))
+        .collect();
+    let mut differs = WithTshark::default();
+    for (frame, rtt) in &taken {
+        match ours.samples.get(frame) {
+            Some(sample) if (sample.seconds - rtt).abs() <= TICK => {}
+            Some(sample) => {
+                assert!(sample.timestamps, "{name}: frame {frame}: {sample:?}, tshark {rtt}");
+                differs.echoed += 1;
+            }
+            None => {
+                let waited = ours.covers_sent_twice(*frame) || ours.covers_sacked(*frame);
+                assert!(waited, "{name}: frame {frame}: tshark {rtt}, and we have none");
+                differs.waited += 1;
             }
         }
-        let cut = acks_with_cut_options(&name);
-        for (frame, sample) in ours.samples.iter().filter(|(frame, _)| !theirs.contains_key(frame)) {
-            assert!(cut.contains(frame), "{name}: frame {frame}: {sample:?}, and tshark has none");
-            differs.cut += 1;
-        }
-        percentiles_are_those_of_the_samples(&name, &ours);
-        if differs != WithTshark::default() {
-            found.push((name, differs));
-        }
     }
-    assert_eq!(found, known.map(|(name, differs)| (name.to_owned(), differs)));
-}
-
-/// Frames that were longer, although there is no payload.
-fn acks_with_cut_options(name: &str) -> Vec<u64> {
-    let fields = ["frame.number", "frame.cap_len", "frame.len"];
-    let acks = tshark(name, &format!("tcp.dstport == {} && tcp.len == 0", port(name)), &fields);
-    let cut = acks.iter().filter(|row| row[1] != row[2]);
-    cut.map(|row| row[0].parse().unwrap()).collect()
+    // Frames whose options are cut: longer on the wire than in the file, without a payload.
+    let cut: Vec<u64> = acks().filter(|ack| ack.len == Some(0) && ack.is_cut).map(|ack| ack.frame).collect();
+    for (frame, sample) in ours.samples.iter().filter(|(frame, _)| !taken.contains_key(frame)) {
+        assert!(cut.contains(frame), "{name}: frame {frame}: {sample:?}, and tshark has none");
+        differs.cut += 1;
+    }
+    percentiles_are_those_of_the_samples(name, ours);
+    let known = known.into_iter().find(|(one, _)| *one == name).map(|(_, differs)| differs);
+    assert_eq!(differs, known.unwrap_or_default(), "{name}");
 }
 
 /// Of the nearest rank; a histogram of many samples is exact to a hundredth.
@@ -180,30 +165,22 @@ fn percentiles_are_those_of_the_samples(name: &str, ours: &Ours) {
 }
 
 /// What an echoed timestamp names is a transmission that carried it, and the ACK covers.
-#[test]
-fn what_timestamps_measure_begins_with_the_packet_that_carried_them() {
-    for name in names() {
-        let ours = Ours::of(&name);
-        let port = port(&name);
-        let fields = ["frame.number", "tcp.options.timestamp.tsecr"];
-        let echoes: BTreeMap<u64, String> = tshark(&name, &format!("tcp.dstport == {port}"), &fields)
-            .into_iter()
-            .map(|mut row| (row[0].parse().unwrap(), row.pop().unwrap()))
-            .collect();
-        let fields = ["frame.number", "tcp.options.timestamp.tsval"];
-        let values: BTreeMap<u64, String> = tshark(&name, &format!("tcp.srcport == {port}"), &fields)
-            .into_iter()
-            .map(|mut row| (row[0].parse().unwrap(), row.pop().unwrap()))
-            .collect();
-        for (frame, sample) in ours.samples.iter().filter(|(_, sample)| sample.timestamps) {
-            let acked = ours.acked(*frame);
-            let sent = ours.trace.segments.iter().find(|segment| {
-                let rtt = (sample.at - segment.at) as f64 / 1e9;
-                (rtt - sample.seconds).abs() < 1e-9 && segment.start < acked.end && acked.start < segment.end
-            });
-            let sent = sent.unwrap_or_else(|| panic!("{name}: {sample:?}: from nothing that was sent"));
-            assert_eq!(values[&sent.number], echoes[frame], "{name}: {sample:?}");
-        }
+pub(super) fn what_timestamps_measure_begins_with_the_packet_that_carried_them(
+    name: &str,
+    ours: &Ours,
+    theirs: &[Dissected],
+) {
+    let by_frame: BTreeMap<u64, &Dissected> = theirs.iter().map(|packet| (packet.frame, packet)).collect();
+    for (frame, sample) in ours.samples.iter().filter(|(_, sample)| sample.timestamps) {
+        let acked = ours.acked(*frame);
+        let sent = ours.trace.segments.iter().find(|segment| {
+            let rtt = (sample.at - segment.at) as f64 / 1e9;
+            (rtt - sample.seconds).abs() < 1e-9 && segment.start < acked.end && acked.start < segment.end
+        });
+        let sent = sent.unwrap_or_else(|| panic!("{name}: {sample:?}: from nothing that was sent"));
+        let (carried, echoed) = (by_frame[&sent.number], by_frame[frame]);
+        assert!(carried.is_forth && !echoed.is_forth, "{name}: {sample:?}");
+        assert_eq!(carried.tsval, echoed.tsecr, "{name}: {sample:?}");
     }
 }
 
@@ -270,12 +247,6 @@ fn tcptrace_takes_the_same_round_trips() {
         }
     }
     assert_eq!(found, known.map(|(name, differs)| (name.to_owned(), differs)));
-}
-
-/// As the wire has it.
-fn first_number(name: &str) -> u32 {
-    let filter = format!("tcp.srcport == {} && tcp.flags.syn == 1", port(name));
-    tshark(name, &filter, &["tcp.seq_raw"])[0][0].parse().unwrap()
 }
 
 /// When the segment left first, and the frame and time of the ACK that ends with it.

@@ -5,10 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use aircaptures::capture::Capture;
+use aircaptures::capture::{Capture, Next};
+use aircaptures::ip::Found;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::survey;
 use airtcp_analyze::trace::Trace;
+use airtcp_testkit::machine::TempDir;
+use airwire::segment::Flags;
 use serde_json::Value;
 
 pub(crate) fn root() -> &'static Path {
@@ -67,6 +70,21 @@ pub(crate) fn trace(name: &str) -> Trace {
     traces.into_iter().max_by_key(|trace| trace.segments.len()).unwrap()
 }
 
+/// The sequence number of that direction's SYN.
+pub(crate) fn first_number(name: &str) -> u32 {
+    let port: u16 = port(name).parse().unwrap();
+    let mut capture = Capture::open(&file(name), None).unwrap();
+    loop {
+        let Next::Frame(frame) = capture.read() else { panic!("{name}: no SYN") };
+        if let Found::Tcp(packet) | Found::Flawed(packet, _) = frame.packet()
+            && packet.src.port() == port
+            && packet.flags.contains(Flags::SYN)
+        {
+            return packet.seq.0;
+        }
+    }
+}
+
 /// The sender's.
 pub(crate) fn port(name: &str) -> String {
     sender(name)["from"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned()
@@ -82,6 +100,68 @@ pub(crate) fn tshark(name: &str, filter: &str, fields: &[&str]) -> Vec<Vec<Strin
     told.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
+/// A TCP packet as tshark dissects it. A field that tshark does not have is empty.
+pub(crate) struct Dissected {
+    pub(crate) frame: u64,
+    /// Whether the end with the data sent it.
+    pub(crate) is_forth: bool,
+    /// Length of the payload.
+    pub(crate) len: Option<u64>,
+    pub(crate) is_cut: bool,
+    pub(crate) tsval: String,
+    pub(crate) tsecr: String,
+    pub(crate) retransmission: String,
+    pub(crate) out_of_order: String,
+    pub(crate) duplicate_ack: String,
+    pub(crate) ack_rtt: String,
+}
+
+/// All TCP packets of a capture, by one run of tshark: it takes longer to start than to read.
+pub(crate) fn dissected(name: &str) -> Vec<Dissected> {
+    const FIELDS: [&str; 11] = [
+        "frame.number",
+        "tcp.srcport",
+        "tcp.len",
+        "frame.cap_len",
+        "frame.len",
+        "tcp.options.timestamp.tsval",
+        "tcp.options.timestamp.tsecr",
+        "tcp.analysis.retransmission",
+        "tcp.analysis.out_of_order",
+        "tcp.analysis.duplicate_ack",
+        "tcp.analysis.ack_rtt",
+    ];
+    let port = port(name);
+    let rows = tshark(name, "tcp", &FIELDS).into_iter().map(|row| {
+        let [
+            frame,
+            from,
+            len,
+            kept,
+            whole,
+            tsval,
+            tsecr,
+            retransmission,
+            out_of_order,
+            duplicate_ack,
+            ack_rtt,
+        ] = <[String; 11]>::try_from(row).unwrap();
+        Dissected {
+            frame: frame.parse().unwrap(),
+            is_forth: from == port,
+            len: len.parse().ok(),
+            is_cut: kept != whole,
+            tsval,
+            tsecr,
+            retransmission,
+            out_of_order,
+            duplicate_ack,
+            ack_rtt,
+        }
+    });
+    rows.collect()
+}
+
 pub(crate) struct Tcptrace {
     figures: BTreeMap<String, String>,
     /// The round trips that it took: of which segment, by its first number, in milliseconds.
@@ -90,11 +170,9 @@ pub(crate) struct Tcptrace {
 
 /// What tcptrace says of the direction with the data.
 pub(crate) fn tcptrace(name: &str) -> Tcptrace {
-    // It leaves files where it is started. Tests ask at the same time.
-    let thread = format!("{:?}", std::thread::current().id());
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tcptrace-{name}-{thread}"));
-    let _ = fs::remove_dir_all(&scratch);
-    fs::create_dir_all(&scratch).unwrap();
+    // tcptrace leaves files in its working directory.
+    let scratch = TempDir::new(&format!("tcptrace-{name}"));
+    let scratch = scratch.directory();
     let mut file = file(name);
     if name == "cooked" {
         // It does not know that link type: the packets alone.
@@ -102,8 +180,7 @@ pub(crate) fn tcptrace(name: &str) -> Tcptrace {
         stdout(Command::new("editcap").args(["-C", "20", "-T", "rawip"]).arg(&file).arg(&packets));
         file = packets;
     }
-    let told =
-        stdout(Command::new("tcptrace").args(["-n", "-l", "-r", "-Z"]).arg(file).current_dir(&scratch));
+    let told = stdout(Command::new("tcptrace").args(["-n", "-l", "-r", "-Z"]).arg(file).current_dir(scratch));
     // That direction's number is the first one in a line.
     let rows = told.lines().filter_map(|line| line.split_once(':'));
     let rows = rows.filter_map(|(what, rest)| Some((what.trim(), rest.split_whitespace().next()?)));
@@ -117,7 +194,6 @@ pub(crate) fn tcptrace(name: &str) -> Tcptrace {
         (segment.parse().unwrap(), ms.parse().unwrap())
     });
     let samples = samples.collect();
-    fs::remove_dir_all(&scratch).unwrap();
     Tcptrace { figures, samples }
 }
 

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use airtcp_numbers::statistics::{Mean, average, differences, gains};
 use airtcp_testkit::machine::{TempFile, run};
 use airtcp_testkit::programs::repository;
+use airtcp_testkit::sample::size;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -272,7 +273,9 @@ fn a_known_difference_has_a_direction_and_a_size() {
 
 #[test]
 fn a_few_pairs_on_two_paths_are_alike() {
-    hold(&[("random-5", "300k"), ("wcdma-384", "60k")], &SENDERS[..1], 4, false);
+    // The radio link takes most of the time.
+    let paths = [("random-5", "300k"), ("wcdma-384", "60k")];
+    hold(&paths[..size(1, 2)], &SENDERS[..1], 4, false);
 }
 
 /// AIRTCP_PAIRS pairs, thirty if it is not set; of the paths that AIRTCP_PATHS names, all if it is not set.

@@ -268,7 +268,7 @@ fn every_octet_arrives_however_little_memory_there_is() {
                 pair.host(side).limit_memory(100_000);
             }
             let what = format!("{recipe} {profile}");
-            let mut exchange = Exchange::new(pair, plan(profile, [400_000, 100_000])).unwrap();
+            let mut exchange = Exchange::new(pair, plan(profile, [200_000, 50_000])).unwrap();
             exchange.complete(Duration::from_secs(3600)).unwrap_or_else(|error| panic!("{what}: {error}"));
         }
     }

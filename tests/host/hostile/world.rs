@@ -6,6 +6,7 @@ use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
 use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
 use airtcp_testkit::pair::{Impairments, LEFT, Pair};
+use airtcp_testkit::sample::size;
 use airwire::time::{Duration, Instant};
 
 pub(crate) const VARIANTS: [&str; 7] = [
@@ -66,8 +67,9 @@ pub(crate) fn host(recipe_name: &str, profile: Profile) -> Host {
 
 pub(crate) const START: Instant = Instant::from_secs(1);
 
-/// Seeds of a randomised test. `SOAK=100 cargo test --test host hostile` tries a hundred times as many.
-pub(crate) fn seeds(ordinary: u64) -> std::ops::Range<u64> {
+/// Seeds of a randomised test: for a change, and in `make nightly`. `SOAK=100 cargo test --test host hostile` tries a hundred
+/// times as many.
+pub(crate) fn seeds(for_a_change: u64, everything: u64) -> std::ops::Range<u64> {
     let soak = std::env::var("SOAK").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
-    0..ordinary * soak
+    0..size(for_a_change, everything) * soak
 }

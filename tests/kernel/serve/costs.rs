@@ -14,6 +14,7 @@ use airlink::tun::Tun;
 use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::machine::namespace;
 use airtcp_testkit::promises::seen;
+use airtcp_testkit::sample::size;
 use airwire::options::Options;
 use airwire::segment::{self, Flags};
 use airwire::seq::Seq;
@@ -125,7 +126,8 @@ fn two_octets_of_256_clients_pin_no_buffers() {
     const CLIENTS: u16 = 256;
     let namespace = namespace();
     silent(listener(&namespace, 8080));
-    let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack"]);
+    // The strangers never close: the server waits only for a moment when it is stopped.
+    let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack", "--grace=300ms"]);
     let mut strangers = Strangers::new(&namespace, 1460);
     (0..CLIENTS).for_each(|n| strangers.open(stranger(n)));
     serving.events("opened", CLIENTS.into(), |_| true);
@@ -169,9 +171,9 @@ fn pages(listener: TcpListener) {
     });
 }
 
-/// How long twenty pages take, one after the other: sorted.
-fn fetches(namespace: &Namespace) -> Vec<Duration> {
-    let mut times: Vec<_> = (0..20)
+/// How long this many pages take, one after the other: sorted.
+fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
+    let mut times: Vec<_> = (0..count)
         .map(|_| {
             let begin = Instant::now();
             let mut stream = connect(namespace);
@@ -194,8 +196,8 @@ const SEGMENTS: u64 = 2000;
 fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
     let namespace = namespace();
     pages(listener(&namespace, 8080));
-    let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack"]);
-    let alone = fetches(&namespace);
+    let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack", "--grace=300ms"]);
+    let alone = fetches(&namespace, 20);
     let mut strangers = Strangers::new(&namespace, 64);
     let attacker = stranger(1);
     strangers.open(attacker);
@@ -232,7 +234,7 @@ fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
         acks
     });
     thread::sleep(Duration::from_millis(200));
-    let beside = fetches(&namespace);
+    let beside = fetches(&namespace, 20);
     stop.store(true, Ordering::Relaxed);
     let acks = attack.join().unwrap();
     let text = format!(
@@ -242,7 +244,6 @@ fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
     println!("{text}; alone: {alone:?}; beside: {beside:?}");
     assert!(outstanding >= SEGMENTS, "{text}");
     assert!(beside[19] < Duration::from_secs(2), "{text}");
-    serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
     seen("a client takes back what it SACKed, ACK by ACK", "the others do not wait for it", text);
@@ -268,15 +269,16 @@ fn a_crowd_that_reads_nothing_keeps_nobody_waiting() {
     let namespace = namespace();
     pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack"]);
-    let alone = fetches(&namespace);
+    let alone = fetches(&namespace, 20);
     let before = serving.memory("VmRSS");
     let crowd = crowd(&namespace, CROWD);
     assert_eq!(crowd.len(), CROWD);
-    let beside = fetches(&namespace);
+    let beside = fetches(&namespace, 20);
     let growth = serving.memory("VmRSS").saturating_sub(before);
     // Each is still served: what it reads makes room for more.
     for mut stream in crowd {
-        let mut much = vec![0; 5_000_000];
+        // More than all buffers on the way hold.
+        let mut much = vec![0; size(1_500_000, 5_000_000)];
         stream.read_exact(&mut much).unwrap();
         assert!(much.iter().all(|octet| *octet == 7));
     }
@@ -293,10 +295,12 @@ fn a_crowd_that_reads_nothing_keeps_nobody_waiting() {
 
 #[test]
 fn a_crowd_that_has_taken_all_memory_gives_way() {
-    const MEMORY: u64 = 4 << 10;
+    const MEMORY: u64 = 1 << 10;
+    // Each waits until a connection of the crowd gives way.
+    const PAGES: usize = 5;
     let namespace = namespace();
     pages(listener(&namespace, 8080));
-    let more = ["--recipe=sack", "--memory=4Mi", "--give-way=500ms"];
+    let more = ["--recipe=sack", "--memory=1Mi", "--give-way=300ms", "--grace=300ms"];
     let serving = Serving::start(&namespace, &[TARGET], &more);
     let before = serving.memory("VmRSS");
     let mut crowds = vec![];
@@ -310,16 +314,16 @@ fn a_crowd_that_has_taken_all_memory_gives_way() {
     assert!(came < 400, "there was memory for all of them");
     let growth = serving.memory("VmRSS").saturating_sub(before);
     let begin = Instant::now();
-    assert_eq!(fetches(&namespace).len(), 20);
-    let text = format!("with {came} of them: {growth} kB more, then 20 pages in {:.1?}", begin.elapsed());
+    assert_eq!(fetches(&namespace, PAGES).len(), PAGES);
+    let text =
+        format!("with {came} of them: {growth} kB more, then {PAGES} pages in {:.1?}", begin.elapsed());
     println!("{text}");
     assert!(growth < MEMORY + 20 * came as u64, "{text}");
     assert!(serving.outcome("gave-way")["reason"].as_str().unwrap().contains("others wait"));
     serving.signal(nix::sys::signal::Signal::SIGTERM);
-    serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
     seen(
-        "closed windows take all of --memory=4Mi",
+        "closed windows take all of --memory=1Mi",
         "no more than that; the idlest gives way to a newcomer",
         text,
     );

@@ -149,7 +149,7 @@ fn a_server_that_hangs_is_noticed_and_told() {
     let namespace = namespace();
     // It accepts, and that is all.
     let _hangs = listener(&namespace, 8080);
-    let serving = Serving::start(&namespace, &[TARGET], &["--backend-timeout", "500ms"]);
+    let serving = Serving::start(&namespace, &[TARGET], &["--backend-timeout", "500ms", "--grace=300ms"]);
     let mut client = connect(&namespace);
     client.write_all(b"hello?").unwrap();
     let closed = serving.outcome("target-failed");

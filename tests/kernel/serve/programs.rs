@@ -10,6 +10,8 @@ use airlink::netns::Namespace;
 use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{TempDir, bytes, digest};
 
+use airtcp_testkit::sample::size;
+
 use super::stand::{Nginx, Serving, connect};
 
 const LOSSY: &str = r#"
@@ -40,7 +42,7 @@ up = { model = "uniform", per = "5%" }
 "#;
 
 /// Around one and two segments, one buffer, and up to 5 MB.
-const SIZES: [usize; 20] = [
+const SIZES: &[usize] = &[
     0, 1, 100, 1447, 1448, 1449, 2896, 10_000, 65_535, 65_536, 65_537, 100_000, 131_072, 250_000, 400_000,
     600_000, 1_000_000, 1_500_000, 2_500_000, 5_000_000,
 ];
@@ -63,8 +65,10 @@ fn succeeded(child: Child, what: &str) {
 /// Twenty downloads at once, byte for byte, beside a reader that takes nothing.
 fn downloads(recipe: &str) {
     let link = EmulatedPath::new(LOSSY, 7);
+    // At this loss rate the largest files take the longest.
+    let sizes = &SIZES[..size(SIZES.len() - 2, SIZES.len())];
     let mut files: BTreeMap<String, Vec<u8>> =
-        SIZES.iter().enumerate().map(|(i, size)| (format!("{i}"), bytes(i as u64, *size))).collect();
+        sizes.iter().enumerate().map(|(i, size)| (format!("{i}"), bytes(i as u64, *size))).collect();
     files.insert("large".to_owned(), bytes(99, LARGE));
     let nginx = Nginx::start(&link.fixed, recipe, &files);
     // A Linux host waits 200 ms at least for a timeout, others a second: most of the time would be waiting.
@@ -76,17 +80,17 @@ fn downloads(recipe: &str) {
     // Until it has filled what there is to fill.
     thread::sleep(Duration::from_secs(1));
     let fetched = TempDir::new(&format!("{recipe}-fetched"));
-    let curls: Vec<_> = (0..SIZES.len())
+    let curls: Vec<_> = (0..sizes.len())
         .map(|i| {
             let url = format!("http://10.83.0.2/{i}");
             (i, curl(&link.mobile, &[&url, "--output", &fetched.path(&i.to_string())]))
         })
         .collect();
     for (i, curl) in curls {
-        succeeded(curl, &format!("{recipe}: {} bytes", SIZES[i]));
+        succeeded(curl, &format!("{recipe}: {} bytes", sizes[i]));
         // Nothing was written for a file without a byte.
         let got = std::fs::read(fetched.path(&i.to_string())).unwrap_or_default();
-        assert_eq!(digest(&got), digest(&nginx.file(&i.to_string())), "{recipe}: {} bytes", SIZES[i]);
+        assert_eq!(digest(&got), digest(&nginx.file(&i.to_string())), "{recipe}: {} bytes", sizes[i]);
     }
     let growth = serving.memory("VmHWM") - before;
     assert!(growth < GROWTH, "{recipe}: {growth} kB more while one reader took nothing");
@@ -97,13 +101,19 @@ fn downloads(recipe: &str) {
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     assert!(answer.len() == 300_000 && files["large"].starts_with(&answer[head..]), "{recipe}");
 
-    let closed = serving.events("closed", SIZES.len() + 1, |_| true);
+    let closed = serving.events("closed", sizes.len() + 1, |_| true);
     let done: Vec<_> = closed.iter().filter(|closed| closed["outcome"] == "done").collect();
-    assert_eq!(done.len(), SIZES.len(), "{closed:?}");
+    assert_eq!(done.len(), sizes.len(), "{closed:?}");
     let resent = |closed: &serde_json::Value| closed["retransmissions"]["segments"].as_u64().unwrap();
-    assert!(done.iter().map(|closed| resent(closed)).sum::<u64>() > 100, "five in a hundred were lost");
+    assert!(
+        done.iter().map(|closed| resent(closed)).sum::<u64>() > size(50, 100),
+        "five in a hundred were lost"
+    );
     let end = serving.stop();
-    assert_eq!((&end["totals"]["radio_failed"], &end["totals"]["connections"]), (&1.into(), &21.into()));
+    assert_eq!(
+        (&end["totals"]["radio_failed"], &end["totals"]["connections"]),
+        (&1.into(), &(sizes.len() + 1).into())
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
-use airtcp_testkit::machine::{TempDir, airtcp, wait_for_listener};
+use airtcp_testkit::machine::{TempDir, airtcp, limit_waits, wait_for_listener};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -194,7 +194,9 @@ impl Drop for Nginx {
 
 /// A listener on the loopback of a namespace, for a server that the test plays itself.
 pub(crate) fn listener(namespace: &Namespace, port: u16) -> TcpListener {
-    namespace.enter(|| TcpListener::bind(("127.0.0.1", port)).unwrap()).unwrap()
+    let listener = namespace.enter(|| TcpListener::bind(("127.0.0.1", port)).unwrap()).unwrap();
+    limit_waits(&listener);
+    listener
 }
 
 pub(crate) fn connect(namespace: &Namespace) -> TcpStream {

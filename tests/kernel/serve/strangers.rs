@@ -253,7 +253,7 @@ fn who_has_been_idle_for_longest_gives_way() {
 fn one_source_gets_no_more_than_its_share() {
     let namespace = namespace();
     pages(listener(&namespace, 8080));
-    let serving = Serving::start(&namespace, &[TARGET], &["--max-per-source=2"]);
+    let serving = Serving::start(&namespace, &[TARGET], &["--max-per-source=2", "--grace=300ms"]);
     let mut share: Vec<TcpStream> = (0..2).map(|_| connect(&namespace)).collect();
     let soon = Duration::from_millis(300);
     let another = |addr: &str| {

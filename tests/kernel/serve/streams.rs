@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::{TempFile, bytes, digest, namespace, run};
+use airtcp_testkit::sample::size;
 use nix::libc;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -208,6 +209,7 @@ fn a_server_that_stops_reading_stops_its_client_and_loses_nothing() {
 
     client.shutdown(Shutdown::Write).unwrap();
     assert!(read_to_end(&peer) == data[..sent]);
+    drop((client, peer));
     serving.stop();
 }
 
@@ -361,7 +363,7 @@ fn octets_in_a_packet(namespace: &Namespace) -> [u64; 2] {
 
 #[test]
 fn segments_cross_the_device_in_large_pieces_unless_that_is_switched_off() {
-    const SIZE: usize = 20_000_000;
+    let length = size(5_000_000, 20_000_000);
     for (more, large) in [(&[][..], true), (&["--offload=off"], false)] {
         let namespace = namespace();
         let server = listener(&namespace, 8080);
@@ -369,8 +371,8 @@ fn segments_cross_the_device_in_large_pieces_unless_that_is_switched_off() {
         let client = connect(&namespace);
         let (peer, _) = server.accept().unwrap();
         for (seed, mut from, mut to) in [(1, &client, &peer), (2, &peer, &client)] {
-            let data = bytes(seed, SIZE);
-            let mut came = vec![0; SIZE];
+            let data = bytes(seed, length);
+            let mut came = vec![0; length];
             thread::scope(|scope| {
                 scope.spawn(|| from.write_all(&data).unwrap());
                 to.read_exact(&mut came).unwrap();
@@ -383,7 +385,7 @@ fn segments_cross_the_device_in_large_pieces_unless_that_is_switched_off() {
         assert!(octets.iter().all(|octets| (*octets > 1500) == large), "{more:?}: {octets:?}");
         let end = serving.stop();
         let segments = end["device"]["packets_out"].as_u64().unwrap();
-        assert!(segments > SIZE as u64 / 1500, "the host's own count is of segments: {segments}");
+        assert!(segments > length as u64 / 1500, "the host's own count is of segments: {segments}");
     }
 }
 

@@ -29,6 +29,7 @@ fn number(finding: &Finding, table: usize, row: usize, column: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn both_ends_of_tsp_cost_throughput_with_and_without_timeouts() {
     let finding = figure("p2-fig2", 1);
     let last = finding.tables[0].rows.len() - 1;
@@ -45,6 +46,7 @@ fn both_ends_of_tsp_cost_throughput_with_and_without_timeouts() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn a_radio_that_gives_up_early_loses_segments() {
     let finding = figure("p2-fig3", 2);
     let [one, three] = [1, 3].map(|row| number(&finding, 0, row, "segments lost, %"));
@@ -54,6 +56,7 @@ fn a_radio_that_gives_up_early_loses_segments() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn a_timer_that_counts_from_the_transmission_fires_more_often_and_nothing_was_lost() {
     let finding = figure("p2-fig5", 12);
     holds(&finding, "Linux2.4 changed RTO implementation");
@@ -66,6 +69,7 @@ fn a_timer_that_counts_from_the_transmission_fires_more_often_and_nothing_was_lo
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn what_stands_in_for_a_system_that_nobody_knows_is_no_finding() {
     let finding = figure("p2-fig5", 1);
     let counted = |words| claim(&finding, words).counts == Counts::Yes;
@@ -76,12 +80,14 @@ fn what_stands_in_for_a_system_that_nobody_knows_is_no_finding() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn the_two_freebsds_are_compared_by_their_runs() {
     let finding = figure("p2-fig6", 2);
     assert_eq!(claim(&finding, "Comparing the difference between").counts, Counts::Yes);
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn eifel_takes_back_what_linux_takes_for_lost() {
     let finding = figure("p2-fig7", 4);
     holds(&finding, "almost the same");
@@ -89,6 +95,7 @@ fn eifel_takes_back_what_linux_takes_for_lost() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn the_25th_duplicate_ack_spares_the_second_timeout() {
     let fast = figure("p2-fig12", 1);
     assert!(claim(&fast, "it has to wait a long time").ours.starts_with("2 timeouts"));
@@ -108,6 +115,7 @@ fn the_25th_duplicate_ack_spares_the_second_timeout() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn what_is_not_random_does_not_change_with_the_seeds() {
     for id in ["p2-fig12", "p2-fig13", "p2-fig14", "p2-fig15"] {
         assert_eq!(finding(id, 1).markdown(), finding(id, 2).markdown(), "{id}");

@@ -35,6 +35,7 @@ fn quoted(finding: &Finding) {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn the_rebate_brings_newreno_more_and_newreno_is_ns2s() {
     let finding = p3::against_newreno(&Effort::new(3), &SHORT).unwrap();
     quoted(&finding);
@@ -49,6 +50,7 @@ fn the_rebate_brings_newreno_more_and_newreno_is_ns2s() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn pr_with_the_rebate_is_above_pr_and_newreno_with_it() {
     let finding = p3::against_pr(&Effort::new(3), &SHORTER).unwrap();
     quoted(&finding);
@@ -60,6 +62,7 @@ fn pr_with_the_rebate_is_above_pr_and_newreno_with_it() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn under_reordering_pr_is_best_and_no_better_than_who_knows_the_truth() {
     let finding = p3::out_of_order(&Effort::new(3), &SHORTER).unwrap();
     quoted(&finding);
@@ -73,6 +76,7 @@ fn under_reordering_pr_is_best_and_no_better_than_who_knows_the_truth() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn who_knows_the_truth_has_more_than_newreno_under_loss() {
     let finding = p3::approximation(&Effort::new(3), &SHORTER).unwrap();
     quoted(&finding);
@@ -85,6 +89,7 @@ fn who_knows_the_truth_has_more_than_newreno_under_loss() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn the_other_figures_are_whole() {
     let effort = Effort::new(2);
     let one = Extent { error_rates: &[2], ..SHORTER };
@@ -100,6 +105,7 @@ fn the_other_figures_are_whole() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn each_refutation_is_looked_at_on_other_paths() {
     let short = Extent { error_rates: &[2, 6], from: Instant::from_secs(5), until: Instant::from_secs(20) };
     let finding = p3::paths(&Effort::new(2), &short).unwrap();
@@ -112,6 +118,7 @@ fn each_refutation_is_looked_at_on_other_paths() {
 
 /// At 10 Mbit/s, without errors, a window settles where (1) says.
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn newreno_without_errors_goes_where_equation_1_says() {
     let extent = Extent { error_rates: &[1], from: Instant::from_secs(20), until: Instant::from_secs(60) };
     let finding = p3::rate_adaptation(&Effort::new(2), &extent).unwrap();
@@ -125,6 +132,7 @@ fn newreno_without_errors_goes_where_equation_1_says() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn theorem_1_is_judged_where_windows_are_large() {
     let extent = Extent { error_rates: &[0, 2], from: Instant::from_secs(10), until: Instant::from_secs(60) };
     let finding = p3::overlay(&Effort::new(2), &extent).unwrap();

@@ -21,6 +21,7 @@ fn quoted(finding: &Finding) {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn table_3_has_the_papers_counts_and_both_readings_of_two_radios() {
     let finding = p4::table3(&Effort::new(2 * SEEDS), SECONDS * 10).unwrap();
     quoted(&finding);
@@ -34,6 +35,7 @@ fn table_3_has_the_papers_counts_and_both_readings_of_two_radios() {
 
 /// With 832 bit on a wire of 56 kbit/s, 74 packets of 1e-4 were the most that went through in a second: now 170 bit are.
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn from_fixed_to_mobile_the_gain_is_more_than_slight_and_largest_where_much_is_lost() {
     let finding = p4::fig6(&Effort::new(SEEDS), SECONDS).unwrap();
     quoted(&finding);
@@ -44,6 +46,7 @@ fn from_fixed_to_mobile_the_gain_is_more_than_slight_and_largest_where_much_is_l
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn from_mobile_to_fixed_marks_are_worth_something() {
     let finding = p4::fig7(&Effort::new(SEEDS), SECONDS).unwrap();
     quoted(&finding);
@@ -52,6 +55,7 @@ fn from_mobile_to_fixed_marks_are_worth_something() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn from_mobile_to_mobile_both_readings_of_the_errors_are_shown() {
     let finding = p4::fig8(&Effort::new(SEEDS), SECONDS).unwrap();
     quoted(&finding);
@@ -64,6 +68,7 @@ fn from_mobile_to_mobile_both_readings_of_the_errors_are_shown() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn what_acks_find_is_told_apart_and_what_the_timer_finds_is_not() {
     let finding = p4::causes(&Effort::new(SEEDS), SECONDS).unwrap();
     quoted(&finding);
@@ -73,6 +78,7 @@ fn what_acks_find_is_told_apart_and_what_the_timer_finds_is_not() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn a_window_that_is_kept_is_larger() {
     let finding = p4::window(&Effort::new(SEEDS), SECONDS * 2).unwrap();
     quoted(&finding);
@@ -81,6 +87,7 @@ fn a_window_that_is_kept_is_larger() {
 }
 
 #[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn what_the_paper_does_not_say_is_swept() {
     let finding = p4::free(&Effort::new(2), SECONDS).unwrap();
     quoted(&finding);

@@ -7,16 +7,21 @@
 //! Where a recorded mean is not met the cause is named, with the difference; ns-2 was asked again there, and has to be
 //! met (`tests/world/oracle/ns2`).
 //!
-//!     cargo test --release -p airtcp-tests --test world oracle -- --include-ignored --nocapture      # more seeds, every mean
+//! For a change some of the means are compared, with fewer seeds and intervals that are wider accordingly. All of them:
+//!
+//!     AIRTCP_TESTS=all cargo test --release -p airtcp-tests --test world oracle -- --include-ignored --nocapture
 
 mod comparison;
 mod scenarios;
 mod tables;
 
+use std::ops::Range;
+
 use airtcp_reproduce::p0::setting::{Acks, Channel, MSS, Reading, Setting};
 use airtcp_sim::run::{self, Report, Run};
+use airtcp_testkit::sample::{is_everything, size};
 use comparison::{Cause, Comparison, Measure};
-use scenarios::{PACKET, SENDERS, backbone, dumbbell, last_hop};
+use scenarios::{AS_NS2, PACKET, SENDERS, SOONER, backbone, dumbbell, last_hop};
 use tables::Published;
 
 /// ns-2's first packet is our SYN: one more is acknowledged.
@@ -55,6 +60,10 @@ fn p0_table(
     seeds: u64,
 ) {
     for ((x, y), mean) in tables::TABLE_1.into_iter().zip(theirs) {
+        // Where losses are few their place decides, and only many seeds show the known difference: `IN_FRONT`.
+        if (x, y) == (0.03, 0.03) && !is_everything() {
+            continue;
+        }
         let name = format!("{recipe} {acks:?} ({x}, {y})");
         let plan = p0(recipe, Channel::new(x, y), acks);
         comparison.add(seeds, &plan, &[Measure::new(name, *mean, &packets)]);
@@ -74,14 +83,16 @@ const IN_FRONT: &str =
     "recorded with losses in front of the queue, where they cost no capacity; here they are behind the link";
 /// One in twenty is outside.
 const BY_CHANCE: &str = "by chance: not with 200 seeds";
+/// The same with the few seeds of a change.
+const BY_CHANCE_OF_FEW: &str = "by chance: not with 30 seeds or more";
 
 #[test]
 fn p0_the_four_senders_over_the_four_channels() {
     let mut comparison = p0_comparison();
     for (recipe, theirs) in SENDERS.into_iter().zip(&tables::R1) {
-        p0_table(&mut comparison, recipe, Acks::Delayed, theirs, 40);
+        p0_table(&mut comparison, recipe, Acks::Delayed, theirs, size(8, 40));
     }
-    comparison.check(&[Cause {
+    let in_front = Cause {
         differences: &[
             ("tahoe Delayed (0.03, 0.03)", -39.9),
             ("reno Delayed (0.03, 0.03)", -46.0),
@@ -89,19 +100,25 @@ fn p0_the_four_senders_over_the_four_channels() {
             ("sack Delayed (0.03, 0.03)", -45.5),
         ],
         why: IN_FRONT,
-    }]);
+    };
+    let by_chance = Cause { differences: &[("reno Delayed (0.01, 0.15)", 60.4)], why: BY_CHANCE_OF_FEW };
+    comparison.check(&[if is_everything() { in_front } else { by_chance }]);
 }
 
 #[test]
 fn p0_limited_transmit_and_no_delayed_acks() {
     let mut comparison = p0_comparison();
-    p0_table(&mut comparison, "tahoe+limited-transmit", Acks::Delayed, &tables::R1_LIMITED, 40);
+    p0_table(&mut comparison, "tahoe+limited-transmit", Acks::Delayed, &tables::R1_LIMITED, size(8, 40));
     for (recipe, theirs) in ["tahoe", "newreno"].into_iter().zip(&tables::R1_UNDELAYED) {
-        p0_table(&mut comparison, recipe, Acks::Each, theirs, 40);
+        p0_table(&mut comparison, recipe, Acks::Each, theirs, size(6, 40));
     }
     let channel = Channel { change: 0.003, ..Channel::new(0.0, 0.06) };
     let plan = p0("tahoe", channel, Acks::Delayed);
-    comparison.add(40, &plan, &[Measure::new("tahoe, long states", tables::R1_VERY_CLUSTERED, &packets)]);
+    comparison.add(
+        size(8, 40),
+        &plan,
+        &[Measure::new("tahoe, long states", tables::R1_VERY_CLUSTERED, &packets)],
+    );
     comparison.check(&[Cause {
         differences: &[
             ("tahoe+limited-transmit Delayed (0.03, 0.03)", -19.2),
@@ -118,7 +135,7 @@ fn p0_lost_behind_the_link() {
     for (recipe, acks, per, theirs) in tables::R1_AGAIN {
         let name = format!("{recipe} {acks:?} {per}");
         comparison.add(
-            40,
+            size(10, 40),
             &p0(recipe, Channel::new(per, per), acks),
             &[Measure::new(name, theirs, &packets)],
         );
@@ -129,6 +146,10 @@ fn p0_lost_behind_the_link() {
 fn p0_sweep(seeds: u64) -> Comparison {
     let mut comparison = p0_comparison();
     for (point, z) in tables::SWEEP_Z.into_iter().enumerate() {
+        // Where losses are few, `IN_FRONT` holds as well.
+        if !(is_everything() || z == 0.04 || z == 0.10) {
+            continue;
+        }
         let channel = Channel::overall(z);
         let [to, fr] = tables::SWEEP_COUNTS.map(|counts| counts[point]);
         for (recipe, theirs) in SENDERS.into_iter().zip(&tables::SWEEP) {
@@ -161,12 +182,16 @@ fn p0_as_losses_increase() {
         ],
         why: IN_FRONT,
     };
-    let by_chance = Cause { differences: &[("tahoe z = 0.12 timeouts", 3.0)], why: BY_CHANCE };
-    p0_sweep(30).check(&[in_front, by_chance]);
+    if is_everything() {
+        let by_chance = Cause { differences: &[("tahoe z = 0.12 timeouts", 3.0)], why: BY_CHANCE };
+        return p0_sweep(30).check(&[in_front, by_chance]);
+    }
+    let differences = &[("tahoe z = 0.04 timeouts", 4.1), ("reno z = 0.1", 69.6)];
+    p0_sweep(8).check(&[Cause { differences, why: BY_CHANCE_OF_FEW }]);
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation: make test-long"]
+#[ignore = "nightly: takes minutes without optimisation"]
 fn p0_as_losses_increase_with_200_seeds() {
     p0_sweep(200).check(&[Cause {
         differences: &[
@@ -189,25 +214,31 @@ fn p3_goodput(report: &Report) -> f64 {
 /// the same with one phase for all seeds), nor are D-SACKs, nor where a packet is lost.
 const A_LITTLE_LESS: &str = "about 1 % less than ns-2; why was not found";
 
-fn p3_again(seeds: u64, known: &[(&str, f64)]) {
+fn p3_again(seeds: u64, measured: &Range<u64>, known: &[(&str, f64)]) {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0);
     for (recipe, per, theirs) in tables::BACKBONE_AGAIN {
         let name = format!("{recipe} PER {per}");
-        comparison.add(seeds, &backbone(recipe, per), &[Measure::new(name, theirs, &p3_goodput)]);
+        let plan = backbone(recipe, per, measured.clone());
+        comparison.add(seeds, &plan, &[Measure::new(name, theirs, &p3_goodput)]);
     }
     comparison.check(&[Cause { differences: known, why: A_LITTLE_LESS }]);
 }
 
 #[test]
 fn p3_newreno_and_sack() {
-    p3_again(6, &[("newreno+limited-transmit PER 0.08", -0.004)]);
+    if is_everything() {
+        p3_again(6, &AS_NS2, &[("newreno+limited-transmit PER 0.08", -0.004)]);
+    } else {
+        p3_again(6, &SOONER, &[]);
+    }
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation: make test-long"]
+#[ignore = "nightly: takes minutes without optimisation"]
 fn p3_newreno_and_sack_with_40_seeds() {
     p3_again(
         40,
+        &AS_NS2,
         &[("newreno+limited-transmit PER 0.04", -0.003), ("newreno+limited-transmit PER 0.08", -0.003)],
     );
 }
@@ -216,7 +247,7 @@ fn p3_newreno_and_sack_with_40_seeds() {
 const NOT_MET_BY_NS2: &str = "ns-2 does not meet it either, asked again";
 
 #[test]
-#[ignore = "takes minutes without optimisation: make test-long"]
+#[ignore = "nightly: takes minutes without optimisation"]
 fn p3_as_it_was_recorded() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0005);
     for (recipe, theirs) in tables::BACKBONE {
@@ -224,7 +255,7 @@ fn p3_as_it_was_recorded() {
             let name = format!("{recipe} PER {per}");
             comparison.add(
                 10,
-                &backbone(recipe, per),
+                &backbone(recipe, per, AS_NS2),
                 &[Measure::new(name, Published(mean, None), &p3_goodput)],
             );
         }
@@ -248,6 +279,10 @@ fn p3_as_it_was_recorded() {
 fn p3_twelve_flows_share_evenly() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0005);
     for (per, theirs) in tables::DUMBBELL {
+        // ns-2's mean without loss is exact to a packet a second, which takes the whole time to compare.
+        if per == 0.0 && !is_everything() {
+            continue;
+        }
         let measure = |report: &Report| {
             assert!(report.jain >= tables::DUMBBELL_JAIN, "Jain {} at PER {per}", report.jain);
             p3_goodput(report)
@@ -257,7 +292,7 @@ fn p3_twelve_flows_share_evenly() {
         if per > 0.0 {
             beside.push(Measure::new(name(", again"), tables::DUMBBELL_AGAIN, &measure));
         }
-        comparison.add(3, &dumbbell(per), &beside);
+        comparison.add(3, &dumbbell(per, size(SOONER, AS_NS2)), &beside);
     }
     comparison.check(&[]);
 }
@@ -270,6 +305,10 @@ fn p1_goodput(report: &Report) -> f64 {
 fn p1_again(seeds: u64) {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0);
     for (per, means) in tables::LAST_HOP_AGAIN {
+        // A change is compared at the middle loss rate only.
+        if per != 0.04 && !is_everything() {
+            continue;
+        }
         for (recipe, theirs) in SENDERS.into_iter().zip(means) {
             let name = format!("{recipe} PER {per}");
             comparison.add(seeds, &last_hop(recipe, per), &[Measure::new(name, theirs, &p1_goodput)]);
@@ -280,17 +319,17 @@ fn p1_again(seeds: u64) {
 
 #[test]
 fn p1_uniform_loss() {
-    p1_again(10);
+    p1_again(size(5, 10));
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation: make test-long"]
+#[ignore = "nightly: takes minutes without optimisation"]
 fn p1_uniform_loss_with_80_seeds() {
     p1_again(80);
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation: make test-long"]
+#[ignore = "nightly: takes minutes without optimisation"]
 fn p1_as_it_was_recorded() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.5);
     for (per, means) in tables::LAST_HOP {

@@ -1,5 +1,7 @@
 //! The scenarios that ns-2 played, and its agents, as ours. P0's stands with P0's figures.
 
+use std::ops::Range;
+
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
@@ -75,20 +77,26 @@ fn two_links(first: (&str, &str), second: (&str, &str), limit: u32, per: f64) ->
     ["schema = 1\n", &link(first), &link(second), &loss].concat()
 }
 
+/// When ns-2 measured P3's goodput. The goodput is steady long before: for a change [`SOONER`] is measured, with an interval of
+/// confidence that is wider by itself.
+pub(crate) const AS_NS2: Range<u64> = 1000..2000;
+pub(crate) const SOONER: Range<u64> = 20..170;
+
 /// P3's: headers on the wire.
 const MODERN: Agents = Agents { mss: PACKET, tick: 10, min_rto: 200, window: 1000 };
 
-/// P3 Fig. 1.
-pub(crate) fn backbone(recipe: &str, per: f64) -> Run {
+/// P3 Fig. 1. `measured`: from when until when, in seconds.
+pub(crate) fn backbone(recipe: &str, per: f64, measured: Range<u64>) -> Run {
     let path = two_links(("10Mbit", "50ms"), ("2Mbit", "10ms"), 50, per);
-    plan(&MODERN, &path, vec![flow(recipe)], 1000, 2000)
+    plan(&MODERN, &path, vec![flow(recipe)], measured.start, measured.end)
 }
 
 /// P3 Fig. 3: each of the twelve has an access link of its own on either side, 10 Mbit/s and 10 ms. Nothing queues in
 /// them, so here they are what they add to a round trip: 40 ms, and 1.73 ms of transmission.
-pub(crate) fn dumbbell(per: f64) -> Run {
+pub(crate) fn dumbbell(per: f64, measured: Range<u64>) -> Run {
     let path = two_links(("1Gbit", "20.86ms"), ("2Mbit", "20ms"), 50, per);
-    plan(&MODERN, &path, vec![flow("newreno+limited-transmit"); 12], 1000, 2000)
+    let flows = vec![flow("newreno+limited-transmit"); 12];
+    plan(&MODERN, &path, flows, measured.start, measured.end)
 }
 
 /// P1 Fig. 3a.

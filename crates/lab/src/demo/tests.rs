@@ -1,13 +1,17 @@
 use std::fs;
 
 use airtcp_numbers::statistics::Mean;
+use airtcp_testkit::sample::{is_everything, size};
 
 use super::claim::Says;
 use super::seeds::Runs;
 use super::*;
 
-/// Runs that the demo itself does not make unless it is told to.
-const OTHER_SEEDS: RangeInclusive<u64> = 7_001..=7_100;
+/// Seeds that the demo does not use by default. Equivalence within 5 % needs all of them, a large difference far fewer.
+fn other_seeds(scene: &Scene) -> RangeInclusive<u64> {
+    let says_alike = scene.claims.iter().any(|claim| claim.says == Says::AsFast);
+    7_001..=if says_alike { 7_100 } else { size(7_020, 7_100) }
+}
 
 fn runs(kbit_per_s: &[f64], resent: &[f64]) -> Runs {
     Runs { kbit_per_s: kbit_per_s.to_vec(), resent: resent.to_vec(), timeouts: vec![0.0; resent.len()] }
@@ -55,8 +59,8 @@ fn every_scene_is_complete() {
 fn what_is_said_holds_with_other_seeds() {
     for scene in &SCENES {
         let (scenario, senders) = scene.resolve();
-        let runs =
-            seeds::run(&scenario, scene.bytes, &senders, OTHER_SEEDS, &|_, _| {}).expect("they are done");
+        let runs = seeds::run(&scenario, scene.bytes, &senders, other_seeds(scene), &|_, _| {})
+            .expect("they are done");
         let rows: Vec<_> = senders.iter().map(|sender| row(&sender.name)).collect();
         for claim in scene.claims {
             let sentence = claim.check(&rows, &runs);
@@ -160,7 +164,9 @@ fn nothing_is_lost_in_the_handover() {
     let scene = find("handover").unwrap();
     let (scenario, senders) = scene.resolve();
     let mut stalled = 0;
-    for (sender, seed) in senders.iter().flat_map(|sender| (7_001..=7_020).map(move |seed| (sender, seed))) {
+    for (sender, seed) in
+        senders.iter().flat_map(|sender| (7_001..=size(7_010, 7_020)).map(move |seed| (sender, seed)))
+    {
         let transfer = seeds::transfer(&scenario, scene.bytes, seeds::host(&sender.kind).unwrap(), seed);
         let (mut world, _) = transfer.run(|_| {}).unwrap();
         let radio = &world.path().stats()["radio"];
@@ -170,7 +176,8 @@ fn nothing_is_lost_in_the_handover() {
         }
         stalled += u64::from(radio["down"]["blocks_lost_in_outage"].as_u64().unwrap() > 0);
     }
-    assert!(stalled > 40, "most transfers meet a handover: {stalled} of 80");
+    let (most, all) = size((20, 40), (40, 80));
+    assert!(stalled > most, "most transfers meet a handover: {stalled} of {all}");
 }
 
 /// What README shows of virtual time is what the demo prints.
@@ -183,7 +190,9 @@ fn readme_has_these_figures() {
     let is_the_rest = |rest: &str, because: &str| {
         rest.starts_with(because) || rest.starts_with("; over TUN ") && rest.contains(because)
     };
-    for scene in &SCENES {
+    // The transfers of the other scenes are too long to run 200 times for each change.
+    let is_short = |scene: &&Scene| scene.name == "tiny-window";
+    for scene in SCENES.iter().filter(|scene| is_everything() || is_short(scene)) {
         let (scenario, senders) = scene.resolve();
         let runs = seeds::run(&scenario, scene.bytes, &senders, 1..=200, &|_, _| {}).unwrap();
         let mut transfers: Vec<_> = senders.iter().map(|sender| row(&sender.name).real).collect();
@@ -210,5 +219,7 @@ fn readme_has_these_figures() {
         sentences += played.sentences.len();
     }
     let block = readme.split("```").find(|block| block.contains("virtual: kbit/s")).unwrap();
-    assert_eq!(block.lines().filter(|line| line.starts_with("- ")).count(), sentences, "and no others");
+    let shown = block.lines().filter(|line| line.starts_with("- ")).count();
+    assert!(shown == sentences || !is_everything(), "{shown}, and {sentences} are said");
+    assert!(shown >= sentences && sentences > 0);
 }

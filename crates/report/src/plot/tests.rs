@@ -47,7 +47,7 @@ fn busy(points: u32) -> Vec<Series> {
 
 #[test]
 fn equal_data_give_equal_files() {
-    let make = |format: Format| format.render(&figure(busy(2000), time(2.0), Vec::new()).draw()).unwrap();
+    let make = |format: Format| format.render(&figure(busy(100), time(0.1), Vec::new()).draw()).unwrap();
     for format in Format::ALL {
         assert_eq!(make(format), make(format));
     }

@@ -225,13 +225,13 @@ mod tests {
         for place in &PLACES {
             let newreno = "newreno".parse().unwrap();
             let plan = place.plan(&[&newreno]).unwrap();
-            let trouble = (1..=3).map(|seed| {
+            let is_in_trouble = (1..=3).any(|seed| {
                 let report = run(&Run { seed, ..plan.clone() }).unwrap();
                 let flow = &report.flows[0];
                 assert!(flow.delivered > 0, "{}", place.name);
-                flow.counters.timeouts + flow.counters.fast_retransmits
+                flow.counters.timeouts + flow.counters.fast_retransmits > 0
             });
-            assert!(trouble.sum::<u64>() > 0, "{}", place.name);
+            assert!(is_in_trouble, "{}", place.name);
         }
     }
 

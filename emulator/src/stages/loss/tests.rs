@@ -1,3 +1,4 @@
+use airtcp_testkit::sample::size;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     IpAddress, IpProtocol, IpRepr, Ipv4Address, Ipv6Address, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
@@ -395,12 +396,13 @@ fn packets_and_acks_are_counted_each_for_themselves() {
 #[test]
 fn a_list_follows_a_bounded_number_of_flows() {
     let mut list = list(&["segment 2"]);
-    for port in 0..=u16::MAX {
+    const LAST: u16 = 5000;
+    for port in 0..=LAST {
         assert!(pass(&mut list, Tcp { port, ..DATA }.bytes()));
     }
     assert_eq!(list.stats()["flows"], 4096);
     // The newest ones are still known.
-    assert!(!pass(&mut list, Tcp { port: u16::MAX, seq: 1000, ..DATA }.bytes()));
+    assert!(!pass(&mut list, Tcp { port: LAST, seq: 1000, ..DATA }.bytes()));
 }
 
 #[test]
@@ -561,7 +563,7 @@ fn bursts_have_their_mean_loss_and_their_mean_length() {
         );
         for config in [by_packet, by_time, lasting] {
             config.validate().unwrap();
-            let n = 300_000;
+            let n = size(100_000, 300_000);
             let runs = (10 * seed..10 * seed + 10).map(|seed| lost_in_bursts(&config, seed, n / 10, ms(10)));
             let (lost, bursts) = runs.fold((0.0, 0.0), |(lost, bursts), run| (lost + run.0, bursts + run.1));
             // Of a two-state chain with λ = 1 − α − β: n m (1 − m) (1 + λ) / (1 − λ); of geometric lengths: (1 − β) / β².

@@ -215,6 +215,7 @@ impl Transited {
 #[cfg(test)]
 mod tests {
     use Transit::{NotSeen, Seen, Unknown};
+    use airtcp_testkit::sample::size;
     use proptest::prelude::*;
 
     use super::*;
@@ -387,6 +388,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(size(64, 256)))]
+
         /// Against a memory without bounds, in which a head counts as all that it may stand for.
         #[test]
         fn forgetting_never_changes_an_answer_to_its_opposite(

@@ -1,6 +1,7 @@
 //! Senders over every scenario that comes with airlink: what they sent again, and why, beside what they counted.
 
 use airtcp::recovery::Counters;
+use airtcp_testkit::sample::{is_everything, sample, size};
 
 use super::super::findings::Retransmissions;
 use super::truth::{again, run};
@@ -54,6 +55,9 @@ fn scenarios() -> impl Iterator<Item = String> {
 /// few per cent may be apart of losses found without a timeout, of timeouts, and of what was sent again fast.
 #[test]
 fn captures_tell_what_the_senders_counted_over_all_presets() {
+    // The limits hold for sums over all scenarios, so the recipes are reduced and the scenarios are not.
+    let ordinary = ["newreno", "sack", "linux"];
+    let (seeds, least) = size((&[31][..], [50, 25]), (&[31, 32], [100, 50]));
     for (recipe, losses_found, timeouts, resent_fast) in [
         ("newreno", 2.0, 2.0, Some(3.0)),
         ("newreno+no-timestamps", 2.0, 2.0, Some(3.0)),
@@ -64,15 +68,20 @@ fn captures_tell_what_the_senders_counted_over_all_presets() {
         ("sack+rack", 8.0, 12.0, Some(15.0)),
         ("linux", 8.0, 12.0, Some(15.0)),
     ] {
+        if !is_everything() && !ordinary.contains(&recipe) {
+            continue;
+        }
         let mut sums = Sums::default();
-        for (scenario, seed) in scenarios().flat_map(|scenario| [31, 32].map(|seed| (scenario.clone(), seed)))
+        for (scenario, seed) in
+            scenarios().flat_map(|scenario| seeds.iter().map(move |seed| (scenario.clone(), *seed)))
         {
             let run = run(&scenario, recipe, 500_000, seed);
             let (sender, found) = (&run.truth.counters, again(&run.sender));
             assert_eq!(found.packets, sender.resent(), "{recipe}, seed {seed}: {scenario}");
             sums.add(sender, found);
         }
-        assert!(sums.losses_found.sender > 100 && sums.timeouts.sender > 50, "{recipe}: {sums:?}");
+        assert!(sums.losses_found.sender > least[0] && sums.timeouts.sender > least[1], "{recipe}: {sums:?}");
+        println!("{recipe}: {sums:?}");
         assert!(sums.losses_found.percent() <= losses_found, "{recipe}: {sums:?}");
         assert!(sums.timeouts.percent() <= timeouts, "{recipe}: {sums:?}");
         if let Some(resent_fast) = resent_fast {
@@ -115,9 +124,8 @@ fn a_timeout_after_duplicate_acks_that_begin_nothing_is_a_timeout() {
     ] {
         assert_accounts(recipe, packets, seed);
     }
-    for (recipe, seed) in
-        ["reno", "newreno"].into_iter().flat_map(|it| (401..=410).map(move |seed| (it, seed)))
-    {
+    let further = ["reno", "newreno"].into_iter().flat_map(|it| (401..=410).map(move |seed| (it, seed)));
+    for (recipe, seed) in sample("timeouts", further, 4) {
         assert_accounts(recipe, 50, seed);
     }
 }

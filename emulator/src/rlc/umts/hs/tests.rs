@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use airtcp_testkit::sample::size;
 use proptest::prelude::*;
 
 use super::config::FastFading;
@@ -210,7 +211,7 @@ fn configs() -> impl Strategy<Value = HsdpaConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: size(50, 200), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Reports that are out of date damage many blocks. Whatever HARQ does, nothing comes twice or out of order, and what is
     /// missing was lost or came late.

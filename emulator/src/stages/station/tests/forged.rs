@@ -1,5 +1,6 @@
 //! Somebody off the path sends segments that look like a connection's own.
 
+use airtcp_testkit::sample::size;
 use proptest::prelude::*;
 
 use super::*;
@@ -172,6 +173,8 @@ fn step() -> impl Strategy<Value = Step> {
 const WINDOW: u64 = 10;
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(size(80, 256)))]
+
     /// To the radio link, "radio" says that the octet went past a station; from it, that it went past none.
     #[test]
     fn radio_is_never_said_of_an_octet_that_the_radio_has_not_lost(

@@ -1,6 +1,7 @@
 //! A peer that sends anything that can be encoded. It may spoil the bearer, but not the entity: there is no panic, no
 //! endless loop, no more PDUs than blocks, and still one outcome for each SDU.
 
+use airtcp_testkit::sample::size;
 use proptest::prelude::*;
 
 use super::*;
@@ -220,7 +221,7 @@ impl Victim {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(size(300, 1_000)) })]
 
     #[test]
     fn a_hostile_peer_spoils_nothing_but_the_bearer(config in configs(), steps in steps()) {

@@ -1,5 +1,6 @@
 //! Long runs with random losses of data and control PDUs in both directions.
 
+use airtcp_testkit::sample::size;
 use airwire::rng::Stream;
 
 use super::*;
@@ -179,7 +180,7 @@ fn formats() -> impl proptest::strategy::Strategy<Value = Format> {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::test_runner::Config::with_cases(96))]
+    #![proptest_config(proptest::test_runner::Config::with_cases(size(48, 96)))]
 
     #[test]
     fn whatever_the_settings_every_sdu_is_accounted_for_once(
