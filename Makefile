@@ -59,7 +59,7 @@ check:
 	@sh interop/cargo-tool.sh cargo-nextest target/tools
 	@PATH="$(CURDIR)/target/tools/bin:$$PATH" CARGO='$(CARGO)' sh tests/changed.sh $(or $(BASE),HEAD)
 
-## Everything in full, optimised: all cases that `test` takes samples of, 10,000 exchanges beside this machine's kernel, fresh
+## Everything in full, optimised: all cases that `test` takes samples of, 10,000 exchanges compared with this machine's kernel, fresh
 ## ns-2 vectors, the papers' scenarios with as many seeds as ns-2 had, every recorded figure, sweeps on a Slurm of two nodes,
 ## the matrix of receivers and `make fuzz`. Takes hours. The seed of the day is printed.
 nightly: core

@@ -339,7 +339,7 @@ fn memory(args: &[&str]) -> (String, u64) {
     (String::from_utf8(output.stdout).unwrap(), memory.trim().parse().unwrap())
 }
 
-/// Memory beyond that of the idle program is at most 2 kB per connection. The total is at most 200 MB.
+/// The analysis takes at most 2 kB per connection more than the idle program. The total is at most 200 MB.
 fn assert_little_memory(kib: u64, connections: u32) {
     let (_, alone) = memory(&[file(&ethernet_of(&plain())).path()]);
     println!("{kib} KiB, the program alone {alone} KiB");

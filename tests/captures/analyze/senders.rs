@@ -83,7 +83,7 @@ fn reno_and_cubic_are_told_on_most_paths_and_never_mistaken() {
         let (wrong, right) = judge(recipe, truth);
         assert_eq!(wrong, [""; 0]);
         let paths = paths(recipe).len();
-        assert!(right * 2 > paths, "{recipe} is told on {right} of {paths} paths only");
+        assert!(right * 2 > paths, "{recipe} is recognised on only {right} of {paths} paths");
     }
 }
 
