@@ -45,7 +45,7 @@ core:
 	@[ -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" ] || rustup target add wasm32-unknown-unknown
 	$(CARGO) rustc --locked --profile page --target wasm32-unknown-unknown -p airtcp-playground --lib --crate-type cdylib
 
-## All tests: a fixed sample of the large matrices, the rest whole. Ten minutes on two processors, the build included.
+## All tests: a fixed sample of the large matrices, the rest whole.
 test: core
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make test'
