@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes a receiver of Debian's user-mode Linux kernel of one suite.
-#   interop/receivers/guest/uml-setup.sh SUITE DESTDIR
+# Makes a receiver of Debian's user-mode Linux kernel: of the first of SUITES whose kernel starts on this processor.
+#   interop/receivers/guest/uml-setup.sh SUITES DESTDIR
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-suite=$1
+suites=$1
 mkdir -p "$2"
 destination=$(cd "$2" && pwd)
 
@@ -14,7 +14,7 @@ fail() {
 }
 
 # The kernel is tied to the place where its C library lies, so the place counts as an ingredient.
-stamp=$(cat "$here"/* | cksum)" $suite $destination"
+stamp=$(cat "$here"/* | cksum)" $suites $destination"
 [ "$(cat "$destination/stamp" 2>/dev/null)" = "$stamp" ] && exit 0
 
 [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] ||
@@ -22,25 +22,43 @@ stamp=$(cat "$here"/* | cksum)" $suite $destination"
 
 rm -rf "$destination"
 mkdir -p "$destination/run"
-"$here/fetch.sh" bookworm "$destination/tools" busybox-static
-"$here/fetch.sh" "$suite" "$destination/kernel" user-mode-linux
-mv "$destination/kernel/usr/bin/linux.uml" "$destination/linux.uml"
-
-# A kernel of a newer suite than this machine's needs its own suite's C library, tied in by path: it executes
-# /proc/self/exe, so calling it through the other dynamic loader is not enough.
-if ! release=$("$destination/linux.uml" --version 2>/dev/null); then
-    "$here/fetch.sh" bookworm "$destination/tools" patchelf
-    "$here/fetch.sh" "$suite" "$destination/kernel" libc6
-    mv "$(dirname "$(find "$destination/kernel" -name libc.so.6)")" "$destination/lib"
-    "$destination/tools/usr/bin/patchelf" --set-interpreter "$destination/lib/ld-linux-x86-64.so.2" \
-        --set-rpath "$destination/lib" "$destination/linux.uml" &&
-        release=$("$destination/linux.uml" --version) ||
-        fail "user-mode Linux of Debian $suite does not run on this machine"
-fi
-package=$(awk '$1 == "user-mode-linux" { print $2 }' "$destination/kernel/versions")
-"$here/initramfs.sh" "$destination/tools/bin/busybox" "$destination/initramfs.gz"
 cp "$here/start" "$here/supervise" "$destination/"
 cp "$here/uml-boot" "$destination/boot"
-rm -rf "$destination/kernel" "$destination/tools"
-echo "Linux $release (user-mode-linux $package of Debian $suite)" >"$destination/version"
-echo "$stamp" >"$destination/stamp"
+"$here/fetch.sh" bookworm "$destination/tools" busybox-static patchelf
+"$here/initramfs.sh" "$destination/tools/bin/busybox" "$destination/initramfs.gz"
+
+fetch_kernel() {
+    "$here/fetch.sh" "$suite" "$destination/kernel" user-mode-linux libc6
+    mv "$destination/kernel/usr/bin/linux.uml" "$destination/linux.uml"
+
+    # A kernel of a newer suite than this machine's needs its own suite's C library, tied in by path: it executes
+    # /proc/self/exe, so calling it through the other dynamic loader is not enough.
+    if ! release=$("$destination/linux.uml" --version 2>/dev/null); then
+        mv "$(dirname "$(find "$destination/kernel" -name libc.so.6)")" "$destination/lib"
+        "$destination/tools/usr/bin/patchelf" --set-interpreter "$destination/lib/ld-linux-x86-64.so.2" \
+            --set-rpath "$destination/lib" "$destination/linux.uml" &&
+            release=$("$destination/linux.uml" --version) ||
+            fail "user-mode Linux of Debian $suite does not run on this machine"
+    fi
+    package=$(awk '$1 == "user-mode-linux" { print $2 }' "$destination/kernel/versions")
+    rm -rf "$destination/kernel"
+    echo "Linux $release (user-mode-linux $package of Debian $suite)" >"$destination/version"
+}
+
+# Kernels before 6.13 have a buffer of fixed size for a process's floating-point registers. A processor with AMX has
+# more, and such a kernel ends when it starts its first process. It kills its whole process group, hence setsid.
+starts() {
+    timeout 60 setsid env -u TMPDIR "$destination/linux.uml" mem=256M "initrd=$destination/initramfs.gz" root=/dev/ram0 \
+        rdinit=/init quiet con=null con0=null,fd:1 "uml_dir=$destination/run" </dev/null 2>&1 | grep -q '^guest: starting'
+}
+
+for suite in $suites; do
+    fetch_kernel
+    if starts; then
+        rm -rf "$destination/tools"
+        echo "$stamp" >"$destination/stamp"
+        exit 0
+    fi
+    echo "setup: user-mode Linux of Debian $suite does not start on this processor" >&2
+done
+fail "none of these kernels starts: $suites. The receiver uml-7 has the newest."
