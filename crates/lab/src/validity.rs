@@ -107,6 +107,10 @@ struct Evidence<'a> {
 
 fn judge(evidence: &Evidence<'_>) -> Option<String> {
     let Evidence { path, ends, clock_set_by, closed_windows, counters } = evidence;
+    // Reported before lateness: a busy machine is often late as well, and only the user can leave the clock alone.
+    if clock_set_by.unsigned_abs() > JUMP.as_nanos() {
+        return Some(format!("the clock of this machine was set by {:+.0} ms", *clock_set_by as f64 / 1e6));
+    }
     let late = path.pointer("/lateness/p99").and_then(Value::as_f64).unwrap_or_default();
     if late > LATE {
         return Some(format!("one packet in a hundred left the path more than {:.0} ms late", late / 1e6));
@@ -114,9 +118,6 @@ fn judge(evidence: &Evidence<'_>) -> Option<String> {
     let dropped = dropped(path, ends);
     if dropped > 0 {
         return Some(format!("a device or its queue dropped {dropped} packets, not the path"));
-    }
-    if clock_set_by.unsigned_abs() > JUMP.as_nanos() {
-        return Some(format!("the clock of this machine was set by {:+.0} ms", *clock_set_by as f64 / 1e6));
     }
     if *closed_windows > 0 {
         return Some(format!(
@@ -217,6 +218,10 @@ mod tests {
         ];
         assert_eq!(reasons, expected);
         assert_eq!(judge(&valid(&harmless)), None);
+
+        let mut late_and_set = Evidence { clock_set_by: 100_000_000, ..valid(&harmless) };
+        late_and_set.path["lateness"]["p99"] = 12_000_000.into();
+        assert_eq!(judge(&late_and_set).unwrap(), "the clock of this machine was set by +100 ms");
     }
 
     #[test]
