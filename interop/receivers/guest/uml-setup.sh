@@ -46,7 +46,7 @@ fetch_kernel() {
 }
 
 # Kernels before 6.13 have a buffer of fixed size for a process's floating-point registers. A processor with AMX has
-# more, and such a kernel ends when it starts its first process. It kills its whole process group, hence setsid.
+# more, and such a kernel ends when it starts its first process. It kills its whole process group; setsid keeps this script alive.
 starts() {
     timeout 60 setsid env -u TMPDIR "$destination/linux.uml" mem=256M "initrd=$destination/initramfs.gz" root=/dev/ram0 \
         rdinit=/init quiet con=null con0=null,fd:1 "uml_dir=$destination/run" </dev/null 2>&1 | grep -q '^guest: starting'
