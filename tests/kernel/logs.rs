@@ -75,7 +75,7 @@ impl Watching {
     }
 }
 
-/// How far the times of the log are from those of the capture, in ascending order.
+/// Returns the differences between the times of the log and of the capture, in ascending order.
 fn assert_same(log: &Sent, seen: &Sent) -> Vec<f64> {
     assert_eq!(log.keys().collect::<Vec<_>>(), seen.keys().collect::<Vec<_>>());
     let mut late = Vec::new();
