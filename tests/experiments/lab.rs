@@ -546,23 +546,41 @@ fn a_lab_ends_when_it_is_decided() {
     assert!((5..=15).contains(&rounds(&scratch)), "{}", run.stdout);
 }
 
-/// An `airlink` that reports, of its first `spoils` runs, that its packets were late, and of the others that none was, though the
-/// machine may be busy.
-fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
+/// An `airtcp` next to an `airlink` that runs `after` in a shell when it has ended; `$code` is its exit code.
+fn airtcp_with_airlink_and_then(scratch: &Scratch, after: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
-    let (own, count) = (scratch.0.join("airtcp"), scratch.path("count"));
+    let (own, wrapper) = (scratch.0.join("airtcp"), scratch.0.join("airlink"));
     fs::copy(program("airtcp"), &own).unwrap();
-    let (airlink, wrapper) = (program("airlink").canonicalize().unwrap(), scratch.0.join("airlink"));
-    let script = format!(
-        "#!/bin/sh\n'{}' \"$@\"; code=$?\nfor word; do [ \"$last\" = --summary ] && file=$word; last=$word; done\n\
-         late=0; [ \"$(wc -l <'{count}')\" -lt {spoils} ] && late=99000000\n\
-         if [ -n \"$file\" ]; then echo >>'{count}'; sed -i \"s/\\\"p99\\\":[0-9]*/\\\"p99\\\":$late/\" \"$file\"; fi\nexit $code\n",
-        airlink.display()
-    );
-    fs::write(&count, "").unwrap();
+    let airlink = program("airlink").canonicalize().unwrap();
+    let script = format!("#!/bin/sh\n'{}' \"$@\"; code=$?\n{after}\nexit $code\n", airlink.display());
     fs::write(&wrapper, script).unwrap();
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
     own
+}
+
+/// An `airlink` that reports late packets in its first `spoils` runs, and none in the others, however busy the machine is.
+fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
+    let count = scratch.path("count");
+    fs::write(&count, "").unwrap();
+    let after = format!(
+        "for word; do [ \"$last\" = --summary ] && file=$word; last=$word; done\n\
+         late=0; [ \"$(wc -l <'{count}')\" -lt {spoils} ] && late=99000000\n\
+         if [ -n \"$file\" ]; then echo >>'{count}'; sed -i \"s/\\\"p99\\\":[0-9]*/\\\"p99\\\":$late/\" \"$file\"; fi"
+    );
+    airtcp_with_airlink_and_then(scratch, &after)
+}
+
+/// On a busy machine the kernel takes seconds to remove network namespaces.
+#[test]
+fn a_transfer_does_not_fail_because_airlink_takes_long_to_end() {
+    let scratch = Scratch::new("slow-end");
+    let own = airtcp_with_airlink_and_then(&scratch, "sleep 6");
+    let asked = scratch.lab("out", &["--recipe", "newreno", "--runs", "1", "--bytes", "20k"]);
+    let mut command = Command::new(own);
+    command.args(asked.get_args()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = ended(command);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("1/1"), "{}", run.stdout);
 }
 
 #[test]
