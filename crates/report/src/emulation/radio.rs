@@ -1,18 +1,6 @@
-//! Reads from airlink's capture of radio PDUs (docs/views.md) how many were sent, sent again and damaged.
+//! The PDUs of a radio link over time: sent, retransmitted and damaged.
 
-use std::net::Ipv4Addr;
-use std::path::Path;
-
-use aircaptures::link_layer::LinkType;
-#[cfg(not(target_family = "wasm"))]
-use aircaptures::{Capture, CaptureError, Next};
-
-use super::{Bins, Count, EmulationError};
-
-const NETWORK: [u8; 4] = Ipv4Addr::new(192, 0, 2, 1).octets();
-const MOBILE: [u8; 4] = Ipv4Addr::new(192, 0, 2, 2).octets();
-const INTACT: u16 = 50_000;
-const DAMAGED: u16 = 50_002;
+use super::Count;
 
 /// The PDUs of a radio link.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,65 +22,84 @@ pub struct RadioDirection {
     pub damaged: Count,
 }
 
-impl RadioDirection {
-    fn new() -> Self {
-        let count = |what: &str| Count { what: what.to_owned(), bins: Bins::default() };
-        Self { all: count("sent"), again: count("again"), damaged: count("damaged") }
-    }
-}
-
 impl Radio {
-    /// Reads a file of `airlink --radio-pcap`.
-    #[cfg(not(target_family = "wasm"))]
-    pub fn read(path: &Path) -> Result<Self, EmulationError> {
-        let no_radio = || EmulationError::NoRadio(path.to_owned());
-        let failed = |error| EmulationError::Read { path: path.to_owned(), error };
-        let mut capture = Capture::open(path, None).map_err(|error| match error {
-            CaptureError::File { error, .. } => failed(error),
-            _ => no_radio(),
-        })?;
-        let mut radio = Self { down: RadioDirection::new(), up: RadioDirection::new() };
-        loop {
-            let frame = match capture.read() {
-                Next::Frame(frame) => frame,
-                Next::LeftOut | Next::Nothing => continue,
-                Next::Flaw { detail, .. } | Next::Damaged { detail, .. } => {
-                    return Err(failed(std::io::Error::other(detail)));
-                }
-                Next::End => return Ok(radio),
-            };
-            let header: &[u8; 28] =
-                frame.data.first_chunk().filter(|_| frame.link == LinkType::RAW).ok_or_else(no_radio)?;
-            radio.take(header, frame.at.0).ok_or_else(no_radio)?;
-        }
-    }
-
-    /// Takes in the headers of IP and UDP. IP's identification counts the transmissions of a PDU. `None` if airlink did not
-    /// write them.
-    fn take(&mut self, header: &[u8; 28], at: i64) -> Option<()> {
-        let word = |place: usize| u16::from_be_bytes([header[place], header[place + 1]]);
-        let side = match [header[12], header[13], header[14], header[15]] {
-            NETWORK => &mut self.down,
-            MOBILE => &mut self.up,
-            _ => return None,
-        };
-        let damaged = match (header[0], word(20)) {
-            (0x45, INTACT) => false,
-            (0x45, DAMAGED) => true,
-            _ => return None,
-        };
-        side.all.bins.add(at, 1.0);
-        if word(4) > 1 {
-            side.again.bins.add(at, 1.0);
-        }
-        if damaged {
-            side.damaged.bins.add(at, 1.0);
-        }
-        Some(())
-    }
-
     /// Both directions with their names.
     pub fn sides(&self) -> [(&'static str, &RadioDirection); 2] {
         [("down", &self.down), ("up", &self.up)]
+    }
+}
+
+/// Reads airlink's capture of radio PDUs (docs/views.md). There are no captures in a browser.
+#[cfg(not(target_family = "wasm"))]
+mod reading {
+    use std::net::Ipv4Addr;
+    use std::path::Path;
+
+    use aircaptures::link_layer::LinkType;
+    use aircaptures::{Capture, CaptureError, Next};
+
+    use super::super::{Bins, EmulationError};
+    use super::{Count, Radio, RadioDirection};
+
+    const NETWORK: [u8; 4] = Ipv4Addr::new(192, 0, 2, 1).octets();
+    const MOBILE: [u8; 4] = Ipv4Addr::new(192, 0, 2, 2).octets();
+    const INTACT: u16 = 50_000;
+    const DAMAGED: u16 = 50_002;
+
+    impl RadioDirection {
+        fn new() -> Self {
+            let count = |what: &str| Count { what: what.to_owned(), bins: Bins::default() };
+            Self { all: count("sent"), again: count("again"), damaged: count("damaged") }
+        }
+    }
+
+    impl Radio {
+        /// Reads a file of `airlink --radio-pcap`.
+        pub fn read(path: &Path) -> Result<Self, EmulationError> {
+            let no_radio = || EmulationError::NoRadio(path.to_owned());
+            let failed = |error| EmulationError::Read { path: path.to_owned(), error };
+            let mut capture = Capture::open(path, None).map_err(|error| match error {
+                CaptureError::File { error, .. } => failed(error),
+                _ => no_radio(),
+            })?;
+            let mut radio = Self { down: RadioDirection::new(), up: RadioDirection::new() };
+            loop {
+                let frame = match capture.read() {
+                    Next::Frame(frame) => frame,
+                    Next::LeftOut | Next::Nothing => continue,
+                    Next::Flaw { detail, .. } | Next::Damaged { detail, .. } => {
+                        return Err(failed(std::io::Error::other(detail)));
+                    }
+                    Next::End => return Ok(radio),
+                };
+                let header: &[u8; 28] =
+                    frame.data.first_chunk().filter(|_| frame.link == LinkType::RAW).ok_or_else(no_radio)?;
+                radio.take(header, frame.at.0).ok_or_else(no_radio)?;
+            }
+        }
+
+        /// Takes in the headers of IP and UDP. IP's identification counts the transmissions of a PDU. `None` if airlink did not
+        /// write them.
+        fn take(&mut self, header: &[u8; 28], at: i64) -> Option<()> {
+            let word = |place: usize| u16::from_be_bytes([header[place], header[place + 1]]);
+            let side = match [header[12], header[13], header[14], header[15]] {
+                NETWORK => &mut self.down,
+                MOBILE => &mut self.up,
+                _ => return None,
+            };
+            let damaged = match (header[0], word(20)) {
+                (0x45, INTACT) => false,
+                (0x45, DAMAGED) => true,
+                _ => return None,
+            };
+            side.all.bins.add(at, 1.0);
+            if word(4) > 1 {
+                side.again.bins.add(at, 1.0);
+            }
+            if damaged {
+                side.damaged.bins.add(at, 1.0);
+            }
+            Some(())
+        }
     }
 }
