@@ -244,6 +244,28 @@ fn an_icmp_error_is_told_with_whether_it_was_believed() {
 }
 
 #[test]
+fn an_empty_ping_is_answered() {
+    let mut hand = connected("newreno", mss(1460));
+    hand.icmp_message(vec![8, 0, 0, 0, 0x12, 0x34, 0, 1]);
+    let reply = hand.raw().expect("a reply");
+    assert_eq!((reply.len(), reply[9], reply[20]), (28, 1, 0), "an ICMP echo reply");
+    assert_eq!(reply[24..], [0x12, 0x34, 0, 1]);
+}
+
+#[test]
+fn a_window_whose_right_edge_stays_is_not_a_window_that_shrinks() {
+    let mut hand = connected("newreno", mss(1460));
+    hand.write(2920);
+    let shrunk = |hand: &Hand| hand.connection().statistics().window_shrunk;
+    hand.segment(Flags::ACK, 1, 1, 5000, 0);
+    let first = shrunk(&hand);
+    hand.segment(Flags::ACK, 1, 1461, 5000 - 1460, 0);
+    assert_eq!(shrunk(&hand), first, "the right edge stays");
+    hand.segment(Flags::ACK, 1, 2921, 5000 - 2921, 0);
+    assert_eq!(shrunk(&hand), first + 1, "the right edge moves to the left");
+}
+
+#[test]
 fn a_path_that_takes_less_is_told_once_and_one_that_takes_more_is_not_believed() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(3000);

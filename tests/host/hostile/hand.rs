@@ -126,7 +126,12 @@ impl Hand {
         };
         let mut quote = Vec::new();
         segment::emit(&mut quote, &quoted, &[], (&[], &[]));
-        let mut message = [&[kind, code, 0, 0][..], &mtu.to_be_bytes(), &quote].concat();
+        self.icmp_message([&[kind, code, 0, 0][..], &mtu.to_be_bytes(), &quote].concat());
+        self.out();
+    }
+
+    /// An ICMP message from a router. Its checksum is filled in.
+    pub(crate) fn icmp_message(&mut self, mut message: Vec<u8>) {
         let sum = checksum::plain(&message);
         message[2..4].copy_from_slice(&sum.to_be_bytes());
         let mut packet = vec![0x45, 0, 0, 20 + message.len() as u8, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 254];
@@ -136,7 +141,12 @@ impl Hand {
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
         packet.extend(message);
         self.host.handle_packet(self.now, &packet);
-        self.out();
+    }
+
+    /// The host's next packet, whatever its protocol.
+    pub(crate) fn raw(&mut self) -> Option<Vec<u8>> {
+        let mut packet = Vec::new();
+        self.host.poll_packet(self.now, &mut packet).then_some(packet)
     }
 
     pub(crate) fn out(&mut self) -> Vec<Out> {

@@ -204,6 +204,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn losses_are_listed_by_place_and_cause() {
+        let none = Transit { entered: 9, arrived: 9, ..Transit::default() };
+        assert_eq!(none.to_string(), "9 packets, 9 arrived, 0 lost");
+        let some = Transit { arrived: 6, lost: 3, lost_by_radio: 2, lost_by_congestion: 1, ..none };
+        assert!(some.to_string().contains("(1 by congestion, 2 by the radio)"), "{some}");
+    }
+
+    #[test]
     fn what_is_not_told_stands_beside_what_passed() {
         let told =
             TruthFindings { known: 12, losses_found: 2, arrivals_found: 8, ..TruthFindings::default() };

@@ -178,6 +178,7 @@ fn a_bad_line_is_named_with_what_was_meant_and_nothing_of_it() {
         ("time,delay\n0s,-1ms\n", false, 2, "the delay is not one"),
         ("time s,rate\n0,384\n", false, 2, "the rate is not one"),
         ("time s,rate kbit\n0,-1\n", false, 2, "the rate is not one"),
+        ("time s,rate\n0,0\n1,1kbit\n", false, 2, "the rate is not one"),
         ("time s,rate kbit\n0,0\n1,0\n", false, 3, "0 all the time"),
         ("time s,rate kbit\n0,0\n1,8\n", true, 3, "0 all the time"),
     ] {

@@ -187,6 +187,21 @@ fn an_mrw_that_was_answered_before_is_answered_again() {
     assert_eq!(pair.ends[B].stats().mrws_obsolete, 1);
 }
 
+/// §11.6.3: SN_MRW1 is less than VR(MR), so VR(MR) itself lies behind.
+#[test]
+fn an_mrw_whose_first_number_is_vr_mr_is_obsolete() {
+    let mut config = quiet();
+    config.receiver.window = 8;
+    let mut pair = Pair::new(config);
+    for (sn, obsolete) in [(8, 1), (7, 1)] {
+        pair.inject_status(B, vec![mrw(&[sn], 0), Sufi::NoMore]);
+        pair.run_for(ms(20));
+        assert_eq!(pair.ends[B].stats().mrws_obsolete, obsolete, "{sn}");
+    }
+    let acks: Vec<_> = mrws(&pair, B).into_iter().map(|(_, sufi)| sufi).collect();
+    assert_eq!(acks, [mrw_ack(0, 0), mrw_ack(7, 0)]);
+}
+
 #[test]
 fn an_mrw_ack_that_nobody_waits_for_or_that_does_not_match_is_ignored() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || never(0)(seen));

@@ -23,6 +23,23 @@ fn no_more_than_the_window_is_sent_but_vt_s_minus_1_polls_in_a_full_window() {
     assert_eq!(pair.arrived(B), (0..12).collect::<Vec<_>>());
 }
 
+/// §11.3.4.2.
+#[test]
+fn a_number_up_to_a_window_below_vr_r_is_a_duplicate() {
+    let mut pair = Pair::new(windowed(8, PollConfig::NONE));
+    (0..10).for_each(|sn| pair.inject_data(B, sn, false));
+    let seen = |pair: &Pair| (pair.ends[B].stats().duplicates, pair.ends[B].stats().outside_window);
+    assert_eq!(seen(&pair), (0, 0));
+    pair.inject_data(B, 2, false);
+    assert_eq!(seen(&pair), (1, 0));
+    pair.inject_data(B, 1, false);
+    assert_eq!(seen(&pair), (1, 1));
+    pair.inject_data(B, 17, false);
+    assert_eq!(seen(&pair), (1, 1), "the last number of the window");
+    pair.inject_data(B, 18, false);
+    assert_eq!(seen(&pair), (1, 2));
+}
+
 #[test]
 fn a_narrowed_window_excludes_retransmissions_except_vt_s_minus_1() {
     let mut pair = Pair::new(windowed(8, PollConfig::NONE));
