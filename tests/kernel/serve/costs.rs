@@ -270,11 +270,11 @@ fn a_crowd_that_reads_nothing_keeps_nobody_waiting() {
     pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack"]);
     let alone = fetches(&namespace, 20);
-    let before = serving.memory("VmRSS");
+    let before = serving.memory("RssAnon");
     let crowd = crowd(&namespace, CROWD);
     assert_eq!(crowd.len(), CROWD);
     let beside = fetches(&namespace, 20);
-    let growth = serving.memory("VmRSS").saturating_sub(before);
+    let growth = serving.memory("RssAnon").saturating_sub(before);
     // Each is still served: what it reads makes room for more.
     for mut stream in crowd {
         // More than all buffers on the way hold.
@@ -302,7 +302,7 @@ fn a_crowd_that_has_taken_all_memory_gives_way() {
     pages(listener(&namespace, 8080));
     let more = ["--recipe=sack", "--memory=1Mi", "--give-way=300ms", "--grace=300ms"];
     let serving = Serving::start(&namespace, &[TARGET], &more);
-    let before = serving.memory("VmRSS");
+    let before = serving.memory("RssAnon");
     let mut crowds = vec![];
     while crowds.iter().map(Vec::len).sum::<usize>() < 400 {
         crowds.push(crowd(&namespace, 20));
@@ -312,7 +312,7 @@ fn a_crowd_that_has_taken_all_memory_gives_way() {
     }
     let came: usize = crowds.iter().map(Vec::len).sum();
     assert!(came < 400, "there was memory for all of them");
-    let growth = serving.memory("VmRSS").saturating_sub(before);
+    let growth = serving.memory("RssAnon").saturating_sub(before);
     let begin = Instant::now();
     assert_eq!(fetches(&namespace, PAGES).len(), PAGES);
     let text =

@@ -82,7 +82,7 @@ impl Serving {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// In kB, as /proc/PID/status has it.
+    /// In kB, as /proc/PID/status has it. RssAnon leaves out the pages of the program, which the kernel loads as they are needed.
     pub(crate) fn memory(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
