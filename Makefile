@@ -24,7 +24,7 @@ CORE := $(TARGET)/wasm32-unknown-unknown/page/airtcp_playground.wasm
 # Looked for whenever a program is built. Without it `airtcp playground` says what is missing.
 export AIRTCP_PLAYGROUND_CORE = $(shell [ ! -f $(CORE) ] || echo $(abspath $(CORE)))
 
-.PHONY: demo playground core test check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
+.PHONY: book demo playground core test check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
 
 ## Four scenes on radio links, for real and in virtual time: what each mechanism is worth, and a page with graphs.
 demo:
@@ -71,10 +71,11 @@ nightly: core
 	$(CARGO) build --locked --profile long -p airtcp-cli -p airlink
 	AIRTCP_TESTS=all AIRTCP_SEED=$(SEED) AIRTCP_PROGRAMS=$(TARGET)/long $(NEXTEST) --cargo-profile long --profile nightly \
 	  --run-ignored all --no-fail-fast
+	$(MAKE) book
 	$(MAKE) matrix
 	$(MAKE) fuzz
 
-## Attacks on `airtcp serve`, in namespaces of their own: what docs/serve.md promises, and what was seen (a minute or two).
+## Attacks on `airtcp serve`, in namespaces of their own: what docs/reference/security.md promises, and what was seen (a minute or two).
 siege:
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make siege'
@@ -173,6 +174,11 @@ uninstall:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+## The documentation as a book, in target/book. Installs mdBook if it is missing (minutes).
+book:
+	@PATH="$(CURDIR)/target/tools/bin:$$PATH" command -v mdbook >/dev/null || $(CARGO) install mdbook --version 0.5.4 --locked --root target/tools
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" mdbook build
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -1,4 +1,4 @@
-//! The commands of all documents, as they are typed. Each page is a test: `cargo test --test docs -- docs/sweeps.md`.
+//! The commands of all documents, as they are typed. Each page is a test: `cargo test --test docs -- docs/guides/sweeps.md`.
 //!
 //! A block between fences says what it is. The commands of `sh` and, behind a prompt, of `console` are run in their order, those
 //! of a page in one shell and one directory. What `console` shows below a command is what the command prints, `…` standing for
@@ -26,7 +26,12 @@ use markdown::Page;
 /// Pages that are played in `make nightly` only, because they take long and other tests run the same commands: the README
 /// plays the demo, `sweeps` runs the example of a sweep, `ns2` its own generator, and `experiments` and `captures` what the
 /// page about captures shows. The names in these pages are checked in every run.
-const NIGHTLY: [&str; 4] = ["docs/analyze.md", "docs/demo.md", "docs/sweeps.md", "tests/ns2/README.md"];
+const NIGHTLY: [&str; 4] = [
+    "docs/reference/analyze.md",
+    "docs/getting-started/demo.md",
+    "docs/guides/sweeps.md",
+    "tests/ns2/README.md",
+];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

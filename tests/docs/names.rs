@@ -68,7 +68,7 @@ pub(crate) fn check_examples(known: &Known) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// An error that is quoted, or a file: "airtcp has no UDP".
+/// An error that is quoted, or a file: "airtcp does not support UDP".
 fn is_prose(words: &[String]) -> bool {
     let a_sentence = words.len() > 2 && words.iter().all(|word| !word.starts_with('-'));
     a_sentence || words.first().is_some_and(|word| word.contains('/'))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use airtcp::recovery::{catalogue, episode};
@@ -15,8 +15,8 @@ use airtcp_testkit::sample::sample;
 fn the_table_of_answers_is_the_catalogue() {
     let table = catalogue::markdown();
     assert!(
-        include_str!("../../docs/recipes.md").contains(&table),
-        "replace the table in docs/recipes.md with `airtcp algorithms --markdown`:\n{table}"
+        include_str!("../../docs/reference/recipes.md").contains(&table),
+        "replace the table in docs/reference/recipes.md with `airtcp algorithms --markdown`:\n{table}"
     );
 }
 
@@ -26,9 +26,8 @@ fn the_readme_counts_the_claims_as_the_reproduction_judges_them() {
     let count = |verdict: Judged| made.matches(&format!("| **{}** |", verdict.name())).count();
     let [hold, do_not, undecided] = [Judged::Holds, Judged::DoesNotHold, Judged::Undecided].map(count);
     let all = hold + do_not + undecided;
-    let sentence = format!(
-        "Of {all} sentences {hold} hold, {do_not} do not, and for {undecided} the runs are not enough to tell."
-    );
+    let sentence =
+        format!("{all} claims were tested: {hold} hold, {do_not} do not hold and {undecided} are undecided.");
     let readme = include_str!("../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(all >= 100 && readme.contains(&sentence), "the README is to say: {sentence}");
 }
@@ -36,44 +35,105 @@ fn the_readme_counts_the_claims_as_the_reproduction_judges_them() {
 #[test]
 fn the_tables_of_states_and_moves_are_those_of_the_engine() {
     let tables = episode::markdown();
-    let design = include_str!("../../docs/design.md");
-    assert!(design.contains(&tables), "replace the tables in docs/design.md with:\n{tables}");
+    let page = include_str!("../../docs/explanation/recovery.md");
+    assert!(page.contains(&tables), "replace the tables in docs/explanation/recovery.md with:\n{tables}");
 }
 
-/// Where documents are.
-const FOLDERS: [&str; 7] =
-    [".", "docs", "fuzz", "interop/packetdrill", "interop/receivers", "pcaps", "tests/ns2"];
+/// All documents of the repository.
+fn documents(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let is_built = ["target", "corpus", "artifacts", "node_modules"].contains(&name.as_str());
+        if path.is_dir() && !name.starts_with('.') && !is_built {
+            documents(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
 
-/// Of links, and of names in backticks that begin with one of these: the first is relative to its document.
+/// The link names an HTML anchor as mdBook and repository hosts make it from a heading.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars()
+        .filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+            _ => None,
+        })
+        .collect()
+}
+
+fn anchors(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let is_heading = |line: &&str| {
+        is_code ^= line.trim_start().starts_with("```");
+        !is_code && line.starts_with('#')
+    };
+    text.lines().filter(is_heading).map(anchor).collect()
+}
+
+/// Links with their anchors, and names in backticks that begin with a directory of the repository.
 #[test]
-fn every_file_and_folder_that_a_document_names_is_there() {
+fn every_link_and_every_file_that_a_document_names_is_there() {
     const TOP: [&str; 9] =
         ["benches/", "crates/", "docs/", "emulator/", "fuzz/", "interop/", "pcaps/", "src/", "tests/"];
     let mut checked = 0;
-    for folder in FOLDERS.map(|folder| repository().join(folder)) {
-        let documents = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-        for document in documents.filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
-            let text = fs::read_to_string(&document).unwrap();
-            let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-            let links = links.filter(|link| !link.is_empty() && !link.contains("://"));
-            let quoted = text.split('`').skip(1).step_by(2);
-            let paths = quoted.filter(|name| TOP.iter().any(|top| name.starts_with(top)));
-            let paths =
-                paths.filter(|name| !name.contains(char::is_whitespace) && !name.contains(['*', '<']));
-            let named = links.map(|link| folder.join(link)).chain(paths.map(|path| repository().join(path)));
-            for path in named {
-                assert!(path.exists(), "{} names {}, which is not there", document.display(), path.display());
-                checked += 1;
+    let mut wrong = Vec::new();
+    let mut all = Vec::new();
+    documents(repository(), &mut all);
+    for document in all {
+        let text = fs::read_to_string(&document).unwrap();
+        let folder = document.parent().unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") {
+                continue;
             }
+            let (file, wanted) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { document.clone() } else { folder.join(file) };
+            let is_there = target.exists()
+                && (wanted.is_empty()
+                    || anchors(&fs::read_to_string(&target).unwrap()).iter().any(|it| it == wanted));
+            if !is_there {
+                wrong.push(format!("{}: link {link}", document.display()));
+            }
+            checked += 1;
+        }
+        let quoted = text.split('`').skip(1).step_by(2);
+        let paths = quoted.filter(|name| TOP.iter().any(|top| name.starts_with(top)));
+        for name in
+            paths.filter(|name| !name.contains(char::is_whitespace) && !name.contains(['*', '<', '…']))
+        {
+            if !repository().join(name).exists() {
+                wrong.push(format!("{}: file {name}", document.display()));
+            }
+            checked += 1;
         }
     }
     assert!(checked >= 50, "only {checked} names were found");
+    assert!(wrong.is_empty(), "not there:\n{}", wrong.join("\n"));
+}
+
+/// `make book` shows the pages of docs/SUMMARY.md.
+#[test]
+fn the_summary_of_the_book_lists_every_page() {
+    let docs = repository().join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut pages = Vec::new();
+    documents(&docs, &mut pages);
+    for page in pages.iter().filter(|page| !page.ends_with("SUMMARY.md")) {
+        let name = page.strip_prefix(&docs).unwrap().display().to_string();
+        assert_eq!(summary.matches(&format!("]({name})")).count(), 1, "{name} in docs/SUMMARY.md");
+    }
 }
 
 /// The examples are compiled and run: so is what the walk-through shows of them.
 #[test]
 fn the_code_of_the_walk_through_is_the_examples() {
-    let text = fs::read_to_string(repository().join("docs/extending.md")).unwrap();
+    let pages = ["docs/guides/add-an-algorithm.md", "docs/guides/add-a-stage.md"];
+    let text: String =
+        pages.iter().map(|page| fs::read_to_string(repository().join(page)).unwrap()).collect();
     let examples = ["crates/sim/examples/own_answer.rs", "emulator/examples/own_stage.rs"];
     let examples = examples.map(|path| fs::read_to_string(repository().join(path)).unwrap());
     let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();

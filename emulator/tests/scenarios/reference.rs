@@ -11,53 +11,73 @@ struct Row {
     default: String,
 }
 
-/// The rows of the table below this heading.
+/// All pages about the format of scenarios, one after the other.
+fn reference() -> String {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/scenario");
+    let entries = std::fs::read_dir(&directory).unwrap();
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    pages.sort();
+    pages.iter().map(|page| std::fs::read_to_string(page).unwrap() + "\n").collect()
+}
+
+/// Each heading, without its level, and the lines below it. Comments in code blocks are not headings.
+fn sections(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut sections = vec![("", Vec::new())];
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.starts_with("```");
+        if line.starts_with('#') && !in_code {
+            sections.push((line.trim_start_matches('#').trim(), Vec::new()));
+        } else if let Some((_, lines)) = sections.last_mut() {
+            lines.push(line);
+        }
+    }
+    sections
+}
+
+/// The rows of the table below this heading. Exactly one page has it.
 fn rows(reference: &str, heading: &str) -> Vec<Row> {
-    let section =
-        reference.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
-    let section = section.split("\n#").next().unwrap();
-    let cells = |line: &str| -> Vec<String> { line.split('|').map(|cell| cell.trim().to_owned()).collect() };
-    let rows: Vec<Row> = section
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .map(|line| {
-            let cells = cells(line);
-            Row {
-                keys: cells[1].split(", ").map(|key| key.trim_matches('`').to_owned()).collect(),
-                default: cells[2].clone(),
-            }
-        })
-        .collect();
+    let found: Vec<_> = sections(reference).into_iter().filter(|(other, _)| *other == heading).collect();
+    let [(_, lines)] = &found[..] else { panic!("{} headings {heading}, not one", found.len()) };
+    let rows: Vec<Row> = lines.iter().filter_map(|line| row(line)).collect();
     assert!(!rows.is_empty(), "no table below {heading}");
     rows
 }
 
-/// A heading, and what stands at the place that it is about: kind, the path of keys, and the settings that are needed
-/// there, in every shape that knows keys of its own.
+/// A row of a table if its first cell lists keys.
+fn row(line: &str) -> Option<Row> {
+    let cells: Vec<&str> = line.starts_with("| `").then(|| line.split('|').map(str::trim).collect())?;
+    let keys = cells[1].split(", ").map(|key| key.trim_matches('`').to_owned()).collect();
+    Some(Row { keys, default: cells[2].to_owned() })
+}
+
+/// A heading, whatever its level, and the place that it describes: kind, the path of keys, and the settings that are
+/// needed there, in every shape that knows keys of its own.
 const PLACES: &[(&str, &str, &str, &[&str])] = &[
-    ("## `link`", "link", "down", &[""]),
-    ("### `steps`", "link", "down.steps", &["every = '1s', within = '1ms'"]),
-    ("### `queue`", "link", "down.queue", &[""]),
-    ("## `loss`", "loss", "down", &["model = 'none'"]),
-    ("### a state of `markov`", "loss", "down.states", &["name = 'a', to = {}"]),
-    ("## `reorder`", "reorder", "down", &["chance = 0"]),
-    ("## `duplicate`", "duplicate", "down", &["chance = 0"]),
-    ("## `corrupt`", "corrupt", "down", &["chance = 0"]),
-    ("## `truncate`", "truncate", "down", &["chance = 0"]),
-    ("## `policer`", "policer", "down", &["rate = '1kbit', burst = '100B'"]),
-    ("## `outage`", "outage", "down", &["at = ['1s'], lasts = '1s', packets = 'dropped'"]),
-    ("## `arq`", "arq", "down", &["per = '0%', retries = 0, rate = '1Mbit'"]),
-    ("## `rlc`", "rlc", "down", &[""]),
-    ("### `rlc`: `rrc`", "rlc", "rrc", &[""]),
-    ("### `rlc`: `rrc.inactivity`", "rlc", "rrc.inactivity", &["after = '1s', promotion = '1s'"]),
-    ("### `rlc`: `rrc.reestablishment`", "rlc", "rrc.reestablishment", &[""]),
-    ("### `rlc`: `rrc.reestablishment.scheduled`", "rlc", "rrc.reestablishment.scheduled", &["at = ['1s']"]),
-    ("### `rlc`: `hsdpa`", "rlc", "hsdpa", &[""]),
-    ("### `rlc`: `hsdpa.fading`", "rlc", "hsdpa.fading", &["speed = '3km/h', carrier = '2GHz'"]),
-    ("### `rlc`: `hsdpa.others`", "rlc", "hsdpa.others", &["mobiles = 1, source = 'full-buffer'"]),
-    ("### `rlc`: `sender`", "rlc", "down.sender", &[""]),
+    ("`link`", "link", "down", &[""]),
+    ("`steps`", "link", "down.steps", &["every = '1s', within = '1ms'"]),
+    ("`queue`", "link", "down.queue", &[""]),
+    ("`loss`", "loss", "down", &["model = 'none'"]),
+    ("States of `markov`", "loss", "down.states", &["name = 'a', to = {}"]),
+    ("`reorder`", "reorder", "down", &["chance = 0"]),
+    ("`duplicate`", "duplicate", "down", &["chance = 0"]),
+    ("`corrupt`", "corrupt", "down", &["chance = 0"]),
+    ("`truncate`", "truncate", "down", &["chance = 0"]),
+    ("`policer`", "policer", "down", &["rate = '1kbit', burst = '100B'"]),
+    ("`outage`", "outage", "down", &["at = ['1s'], lasts = '1s', packets = 'dropped'"]),
+    ("`arq`", "arq", "down", &["per = '0%', retries = 0, rate = '1Mbit'"]),
+    ("`rlc`", "rlc", "down", &[""]),
+    ("`rlc`: `rrc`", "rlc", "rrc", &[""]),
+    ("`rlc`: `rrc.inactivity`", "rlc", "rrc.inactivity", &["after = '1s', promotion = '1s'"]),
+    ("`rlc`: `rrc.reestablishment`", "rlc", "rrc.reestablishment", &[""]),
+    ("`rlc`: `rrc.reestablishment.scheduled`", "rlc", "rrc.reestablishment.scheduled", &["at = ['1s']"]),
+    ("`rlc`: `hsdpa`", "rlc", "hsdpa", &[""]),
+    ("`rlc`: `hsdpa.fading`", "rlc", "hsdpa.fading", &["speed = '3km/h', carrier = '2GHz'"]),
+    ("`rlc`: `hsdpa.others`", "rlc", "hsdpa.others", &["mobiles = 1, source = 'full-buffer'"]),
+    ("`rlc`: `sender`", "rlc", "down.sender", &[""]),
     (
-        "### `rlc`: `sender.discard`",
+        "`rlc`: `sender.discard`",
         "rlc",
         "down.sender.discard",
         &[
@@ -67,13 +87,13 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
             "mode = 'timer', timer_discard = '1s', timer_mrw = '1s', max_mrw = 1",
         ],
     ),
-    ("### `rlc`: `sender.poll`", "rlc", "down.sender.poll", &[""]),
-    ("### `rlc`: `receiver`", "rlc", "down.receiver", &[""]),
-    ("### `rlc`: `format`", "rlc", "down.format", &[""]),
-    ("### `rlc`: `format.flexible`", "rlc", "down.format.flexible", &[""]),
-    ("### `rlc`: `channel`", "rlc", "down.channel", &[""]),
+    ("`rlc`: `sender.poll`", "rlc", "down.sender.poll", &[""]),
+    ("`rlc`: `receiver`", "rlc", "down.receiver", &[""]),
+    ("`rlc`: `format`", "rlc", "down.format", &[""]),
+    ("`rlc`: `format.flexible`", "rlc", "down.format.flexible", &[""]),
+    ("`rlc`: `channel`", "rlc", "down.channel", &[""]),
     (
-        "### `rlc`: `channel.switching`",
+        "`rlc`: `channel.switching`",
         "rlc",
         "down.channel.switching",
         &[
@@ -83,7 +103,7 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
         ],
     ),
     (
-        "### `rlc`: `channel.errors`",
+        "`rlc`: `channel.errors`",
         "rlc",
         "down.channel.errors",
         &[
@@ -96,10 +116,10 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
             "model = 'listed', lost = []",
         ],
     ),
-    ("## `station`", "station", "", &[""]),
-    ("### `handover`", "station", "handover", &["at = ['1s']"]),
+    ("`station`", "station", "", &[""]),
+    ("`handover`", "station", "handover", &["at = ['1s']"]),
     (
-        "## `traffic`",
+        "`traffic`",
         "traffic",
         "down",
         &["source = 'cbr', rate = '1kbit', packet = '100B', leaves_after = 'end'"],
@@ -124,8 +144,7 @@ fn with(kind: &str, path: &str, settings: &str) -> String {
 
 #[test]
 fn the_reference_names_every_key_with_its_default_and_no_other() {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
-    let reference = std::fs::read_to_string(file).unwrap();
+    let reference = reference();
     for (heading, kind, path, shapes) in PLACES {
         let rows = rows(&reference, heading);
         let mut documented: Vec<&str> = rows.iter().flat_map(|row| &row.keys).map(String::as_str).collect();
@@ -180,15 +199,16 @@ fn keys_known(kind: &str, path: &str, shape: &str) -> Vec<String> {
 
 #[test]
 fn the_reference_lists_every_preset() {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
-    let reference = std::fs::read_to_string(file).unwrap();
-    let listed: Vec<(String, String)> = rows(&reference, "## The presets")
-        .into_iter()
-        .map(|mut row| (row.keys.remove(0), row.default))
-        .collect();
-    let all: Vec<(String, String)> = presets::ALL
+    // The page may have several tables, in an order of its own.
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/presets.md");
+    let page = std::fs::read_to_string(file).unwrap();
+    let mut listed: Vec<(String, String)> =
+        page.lines().filter_map(row).map(|mut row| (row.keys.remove(0), row.default)).collect();
+    let mut all: Vec<(String, String)> = presets::ALL
         .iter()
         .map(|preset| (preset.name.to_owned(), Scenario::load(preset.name).unwrap().description))
         .collect();
+    listed.sort_unstable();
+    all.sort_unstable();
     assert_eq!(listed, all);
 }
