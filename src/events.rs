@@ -277,34 +277,40 @@ impl Refusal {
 
     const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::OldTimestamp => ("old-timestamp", "PAWS: its timestamp is old (RFC 7323 §5.3)"),
-            Self::MissingTimestamp => ("no-timestamp", "it has no timestamp, as agreed on (RFC 7323 §3.2)"),
-            Self::Copy => ("copy", "all of it came before (RFC 9293 §3.10.7.4)"),
-            Self::OutOfWindow => ("out-of-window", "it lies outside the window (RFC 9293 §3.10.7.4)"),
-            Self::ResetOutOfWindow => ("reset-out-of-window", "a reset outside the window (RFC 5961 §3.2)"),
-            Self::ResetNotExact => ("reset-not-exact", "a reset beside RCV.NXT: challenged (RFC 5961 §3.2)"),
+            Self::OldTimestamp => ("old-timestamp", "PAWS: old timestamp (RFC 7323 §5.3)"),
+            Self::MissingTimestamp => {
+                ("no-timestamp", "no timestamp, although timestamps are in use (RFC 7323 §3.2)")
+            }
+            Self::Copy => ("copy", "all of its data was already received (RFC 9293 §3.10.7.4)"),
+            Self::OutOfWindow => ("out-of-window", "outside the receive window (RFC 9293 §3.10.7.4)"),
+            Self::ResetOutOfWindow => ("reset-out-of-window", "RST outside the window (RFC 5961 §3.2)"),
+            Self::ResetNotExact => {
+                ("reset-not-exact", "RST in the window but not at RCV.NXT: challenge ACK (RFC 5961 §3.2)")
+            }
             Self::ResetWithoutAck => {
-                ("reset-without-ack", "a reset that acknowledges no SYN (RFC 9293 §3.10.7.3)")
+                ("reset-without-ack", "RST that does not acknowledge the SYN (RFC 9293 §3.10.7.3)")
             }
             Self::SynWhenOpen => {
-                ("syn-when-open", "a SYN for an open connection: challenged (RFC 5961 §4.2)")
+                ("syn-when-open", "SYN on an open connection: challenge ACK (RFC 5961 §4.2)")
             }
-            Self::NoAck => ("no-ack", "it has no ACK (RFC 9293 §3.10.7.4)"),
+            Self::NoAck => ("no-ack", "no ACK bit (RFC 9293 §3.10.7.4)"),
             Self::NotOurSyn => {
-                ("not-our-syn", "it acknowledges another SYN than ours: reset (RFC 9293 §3.10.7)")
+                ("not-our-syn", "ACK does not match our SYN: answered with RST (RFC 9293 §3.10.7)")
             }
-            Self::AckOfUnsent => {
-                ("ack-of-unsent", "it acknowledges what was never sent (RFC 9293 §3.10.7.4)")
+            Self::AckOfUnsent => ("ack-of-unsent", "ACK of data that was never sent (RFC 9293 §3.10.7.4)"),
+            Self::AckTooOld => ("ack-too-old", "ACK older than one window: challenge ACK (RFC 5961 §5.2)"),
+            Self::NoSyn => ("no-syn", "no SYN bit, which this state needs (RFC 9293 §3.10.7.3)"),
+            Self::NobodyReads => {
+                ("nobody-reads", "data after the socket was closed: answered with RST (RFC 9293 §3.6.1)")
             }
-            Self::AckTooOld => ("ack-too-old", "its ACK is older than a window: challenged (RFC 5961 §5.2)"),
-            Self::NoSyn => ("no-syn", "no SYN, where one is needed (RFC 9293 §3.10.7.3)"),
-            Self::NobodyReads => ("nobody-reads", "nobody is left to read it: reset (RFC 9293 §3.6.1)"),
-            Self::NobodyThere => ("nobody-there", "nobody listens there: reset (RFC 9293 §3.10.7.1)"),
-            Self::NoConnection => ("no-connection", "of no connection, and no SYN (RFC 9293 §3.10.7.2)"),
-            Self::NoMemory => ("no-memory", "the host has no memory left for it"),
+            Self::NobodyThere => {
+                ("nobody-there", "no listener on that port: answered with RST (RFC 9293 §3.10.7.1)")
+            }
+            Self::NoConnection => ("no-connection", "no connection, and not a SYN (RFC 9293 §3.10.7.2)"),
+            Self::NoMemory => ("no-memory", "no memory left in the host"),
             Self::BacklogFull => ("backlog-full", "the listener's backlog is full"),
-            Self::SourceFull => ("source-full", "its source has as many connections as one may have"),
-            Self::SynFin => ("syn-fin", "a SYN with a FIN, which this profile drops"),
+            Self::SourceFull => ("source-full", "too many connections from this source"),
+            Self::SynFin => ("syn-fin", "SYN with FIN, which this profile drops"),
         }
     }
 }

@@ -67,7 +67,7 @@ pub enum SenderError {
     #[error(transparent)]
     Profile(#[from] UnknownProfile),
     /// Nothing stands behind the `@`.
-    #[error("no profile is named behind the `@`: write for example `{recipe}@linux`, or leave the `@` out")]
+    #[error("no profile after the `@`; use for example `{recipe}@linux`, or omit the `@`")]
     NoProfile {
         /// What stands before it.
         recipe: String,
@@ -107,7 +107,7 @@ fn implied_by(recipe: &Recipe) -> Option<ProfileName> {
 
 /// No profile has this name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("there is no profile `{name}`{}: the profiles are {}", hint(.name), Profile::NAMES.join(", "))]
+#[error("unknown profile `{name}`{}; the profiles are {}", hint(.name), Profile::NAMES.join(", "))]
 pub struct UnknownProfile {
     /// What was typed, in lower case.
     pub name: String,
@@ -201,19 +201,19 @@ mod tests {
     fn errors_say_which_half_is_wrong_and_what_to_write() {
         assert_eq!(
             canonical("newreno@linus"),
-            "error: there is no profile `linus` (did you mean `linux`?): the profiles are default, linux, freebsd, ns2"
+            "error: unknown profile `linus` (did you mean `linux`?); the profiles are default, linux, freebsd, ns2"
         );
         assert_eq!(
             canonical("newreno@solaris"),
-            "error: there is no profile `solaris`: the profiles are default, linux, freebsd, ns2"
+            "error: unknown profile `solaris`; the profiles are default, linux, freebsd, ns2"
         );
         assert_eq!(
             canonical("newreno@"),
-            "error: no profile is named behind the `@`: write for example `newreno@linux`, or leave the `@` out"
+            "error: no profile after the `@`; use for example `newreno@linux`, or omit the `@`"
         );
         assert_eq!(canonical("newrno@linux"), "error: unknown algorithm `newrno`: did you mean `newreno`?");
-        assert!(canonical("@linux").contains("the recipe is empty"));
-        assert!(canonical("newreno@linux@ns2").contains("there is no profile `linux@ns2`"));
+        assert!(canonical("@linux").contains("empty recipe"));
+        assert!(canonical("newreno@linux@ns2").contains("unknown profile `linux@ns2`"));
     }
 
     #[test]

@@ -32,12 +32,12 @@ pub struct Block {
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     #[error(
-        "no addresses are left in 100.64.0.0/10 for a link (its blocks are in use, or links are nested more than four deep)"
+        "no free addresses for the link in 100.64.0.0/10: all blocks are in use, or more than four links are nested"
     )]
     /// Every block that could be used is.
     NoneLeft,
     /// The kernel would not list addresses or routes, or would not lend the lock.
-    #[error("cannot see which addresses are in use: {0}")]
+    #[error("cannot determine which addresses are in use: {0}")]
     Io(#[from] io::Error),
 }
 

@@ -98,15 +98,15 @@ pub enum Address {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The text is not an [`Address`].
-    #[error("`{0}` is neither a name (letters, digits, `-`, `_`, `.`) nor a path with a `/` in it")]
+    #[error("`{0}` is neither a name (letters, digits, `-`, `_`, `.`) nor a path (with a `/`)")]
     BadName(String),
     /// Another process listens there.
     #[error("a link named {0} is running already: choose another name, or end it with `airlink down {0}`")]
     Taken(Address),
     /// Somebody listens there who is neither root nor ourselves.
     #[error(
-        "{address} belongs to another user (number {uid}), and only links of your own and of root are believed: as root, \
-         ask with `sudo -u '#{uid}' airlink …`; for a link of yours choose another name, or a path in a directory of your own"
+        "{address} belongs to another user (UID {uid}), and only your own links and root's are trusted: as root, \
+         use `sudo -u '#{uid}' airlink …`; for your own link, choose another name, or a path in your own directory"
     )]
     Strangers {
         /// Where that is.
@@ -115,13 +115,15 @@ pub enum ControlError {
         uid: u32,
     },
     /// Nobody listens there.
-    #[error("there is no running link named {0}: `airlink status` lists those that are there")]
+    #[error("no running link is named {0}: `airlink status` lists the running links")]
     NotThere(Address),
     /// The path is of something that is not a socket.
-    #[error("{0} is in the way of a control socket, and is not one itself: choose another path")]
+    #[error("cannot create the control socket {0}: the file exists and is not a socket; choose another path")]
     InTheWay(Address),
     /// The socket could not be made for another reason.
-    #[error("cannot make the control socket {address}: {source}; is its directory there, and writable?")]
+    #[error(
+        "cannot create the control socket {address}: {source}; check that its directory exists and is writable"
+    )]
     Listen {
         /// Where it was to be.
         address: Address,
@@ -129,7 +131,7 @@ pub enum ControlError {
         source: io::Error,
     },
     /// The conversation broke off.
-    #[error("the control socket {address}: {source}")]
+    #[error("the connection to the control socket {address} failed: {source}")]
     Io {
         /// With whom it was.
         address: Address,
@@ -364,7 +366,7 @@ impl Control {
             && let Err(error) = self.accept(reactor)
         {
             // The link goes on. The client would wake us again at once, so nobody is listened to for a while.
-            tracing::warn!("nobody can talk to this link for the moment: {error}");
+            tracing::warn!("the control socket accepts no clients for the moment: {error}");
             for (token, listener) in self.listeners() {
                 reactor.deregister(listener, token)?;
             }
@@ -423,12 +425,12 @@ impl Control {
         let own = geteuid().as_raw();
         let uid = getsockopt(stream, sockopt::PeerCredentials).map(|peer| peer.uid());
         if !uid.is_ok_and(is_trusted) {
-            return Err(format!("only the user who started this link (number {own}) and root are answered"));
+            return Err(format!(
+                "permission denied: only root and the user who started this link (UID {own}) can control it"
+            ));
         }
         if self.clients.len() >= CLIENTS {
-            return Err(format!(
-                "{CLIENTS} others are talking to this link, which is all that it listens to"
-            ));
+            return Err(format!("too many clients: this link already serves {CLIENTS}, which is the limit"));
         }
         Ok(())
     }
@@ -460,7 +462,7 @@ impl Client {
             self.handle(now, line.trim_ascii(), subject);
         }
         if self.unread.len() > LONGEST_LINE {
-            self.say(&Err(format!("a request is a line of at most {LONGEST_LINE} octets")));
+            self.say(&Err(format!("the request is too long: a line has at most {LONGEST_LINE} bytes")));
             stays = Stays::No;
         }
         if let Some((every, at)) = self.watch.filter(|(_, at)| *at <= now) {
@@ -477,9 +479,9 @@ impl Client {
             return;
         }
         match serde_json::from_slice::<Request>(line) {
-            Err(error) => self.say(&Err(format!("not a request: {error}"))),
+            Err(error) => self.say(&Err(format!("invalid request: {error}"))),
             Ok(Request::Watch { every }) if every < Duration::from_millis(1) => {
-                self.say(&Err("`every` is at least 1ms".to_owned()));
+                self.say(&Err("`every` must be at least 1ms".to_owned()));
             }
             Ok(Request::Watch { every }) => self.watch = Some((every, now)),
             Ok(request) => {
@@ -724,7 +726,7 @@ mod tests {
 
         fs::write(&path, "not a socket").unwrap();
         let in_the_way = Control::listen(address, &[], Token(60), &mut reactor).err().unwrap();
-        assert!(in_the_way.to_string().contains("in the way"), "{in_the_way}");
+        assert!(in_the_way.to_string().contains("is not a socket"), "{in_the_way}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "not a socket");
         fs::remove_file(&path).unwrap();
     }
@@ -791,7 +793,7 @@ mod tests {
         served(&address("many"), |address| {
             let mut callers: Vec<_> = (0..=CLIENTS).map(|_| Caller::connect(address).unwrap()).collect();
             let refused = callers.last_mut().unwrap().ask(&Request::Stats).unwrap().unwrap_err();
-            assert!(refused.contains("64 others"), "{refused}");
+            assert!(refused.contains("already serves 64"), "{refused}");
             assert!(callers[0].ask(&Request::Stats).unwrap().is_ok());
         });
     }

@@ -46,21 +46,27 @@ impl FadingConfig {
         if !(1e-3..=FASTEST).contains(&speed) {
             return Err(Invalid::new(
                 "speed",
-                "from 0.001m/s to 20000m/s: where nothing moves, either all is lost or nothing (\"3km/h\" is a pedestrian)",
+                "must be from 0.001m/s to 20000m/s (\"3km/h\" is a pedestrian): without movement the loss would never change",
             ));
         }
         if self.carrier.is_some_and(|carrier| !(1e6..=1e12).contains(&carrier.hertz())) {
-            return Err(Invalid::new("carrier", "from 1MHz to 1000GHz, such as \"2GHz\""));
+            return Err(Invalid::new("carrier", "must be from 1MHz to 1000GHz, such as \"2GHz\""));
         }
         if self.margin.value().abs() > 60.0 {
-            return Err(Invalid::new("margin", "from -60dB to 60dB, such as \"10dB\""));
+            return Err(Invalid::new("margin", "must be from -60dB to 60dB, such as \"10dB\""));
         }
         if let Some((deviation, decorrelation)) = self.slow {
             if !(0.1..=30.0).contains(&deviation.value()) {
-                return Err(Invalid::new("deviation", "from 0.1dB to 30dB; 8dB is common for cities"));
+                return Err(Invalid::new(
+                    "deviation",
+                    "must be from 0.1dB to 30dB; 8dB is common for cities",
+                ));
             }
             if !(0.1..=100_000.0).contains(&decorrelation.metres()) {
-                return Err(Invalid::new("decorrelation", "from 0.1m to 100km; 20m is common for cities"));
+                return Err(Invalid::new(
+                    "decorrelation",
+                    "must be from 0.1m to 100km; 20m is common for cities",
+                ));
             }
         }
         Ok(())
@@ -79,8 +85,8 @@ impl FadingConfig {
                 let (lost, rho) = (-maths::exp_m1(-below), below.sqrt());
                 let crossings = (2.0 * std::f64::consts::PI).sqrt() * doppler * rho * maths::exp(-below);
                 format!(
-                    "{:.2} % of the {whose} are lost on average, if they are spread evenly in time; {crossings:.3} fades a \
-                     second of {:.4} s on average (Doppler shift {doppler:.2} Hz)",
+                    "{:.2} % of the {whose} are lost on average, if they are spread evenly in time; {crossings:.3} fades per \
+                     second, each {:.4} s long on average (Doppler shift {doppler:.2} Hz)",
                     100.0 * lost,
                     lost / crossings
                 )

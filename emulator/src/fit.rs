@@ -198,7 +198,7 @@ pub struct Fitted {
 pub enum Unfit {
     /// A direction's packets are too few.
     #[error(
-        "only {arrived} packets crossed {}: {FEWEST} are needed. Record a longer transfer, and both directions",
+        "only {arrived} packets crossed {}, and {FEWEST} are needed: record a longer transfer, in both directions",
         if *.direction == Direction::Down { "from the first capture to the second" } else { "from the second capture to the first" }
     )]
     Packets {
@@ -208,12 +208,12 @@ pub enum Unfit {
         arrived: usize,
     },
     /// It is over at once.
-    #[error("the recording lasts {0} only: a second is needed")]
+    #[error("the recording lasts only {0}, and at least one second is needed")]
     Short(Duration),
     /// There are more steps than anybody wants in a schedule; or a clock was set while the recording was made.
     #[error(
-        "the recording lasts {lasts}, which is more than {MOST_STEPS} steps of {step}: take longer steps, or a part of it \
-         (editcap -A FROM -B TO)"
+        "the recording lasts {lasts}, which is more than {MOST_STEPS} steps of {step}: use longer steps (--step), or \
+         cut out a part of the recording (editcap -A FROM -B TO)"
     )]
     Long {
         /// From its first packet to its last.

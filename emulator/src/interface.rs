@@ -255,7 +255,7 @@ fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel has not taken it into use within ten seconds"))
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel did not activate it within ten seconds"))
 }
 
 fn control_v6() -> io::Result<OwnedFd> {

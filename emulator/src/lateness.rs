@@ -58,7 +58,7 @@ impl Limit {
 
 /// The text, which is not a [`Limit`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a bound on the lateness: write for example p99=300us, p50=50us or max=2ms")]
+#[error("`{0}` is not a lateness bound: write for example p99=300us, p50=50us or max=2ms")]
 pub struct LimitError(String);
 
 impl FromStr for Limit {

@@ -40,7 +40,7 @@
 //!
 //! [`machine`] says how any machine is driven, [`stage`] what a stage of a path is and what it reports, [`path`] how
 //! packets go from stage to stage. Then read a stage: [`stages::outage`] is the shortest, [`rlc`] by far the longest.
-//! `docs/design.md` says where a line of code belongs, `docs/scenarios.md` what a scenario can say.
+//! `docs/explanation/architecture.md` says where a line of code belongs, `docs/reference/scenario/README.md` what a scenario can say.
 //!
 //! The crate is `airlink` and so is its program; the directory is `emulator/`. It knows nothing of the crate `airtcp`.
 //!

@@ -36,7 +36,7 @@ const OWN: &str = "/proc/thread-self/ns/net";
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
     /// Nothing has this name or path.
-    #[error("there is no network namespace {}: make it with `ip netns add NAME`, or give the path of one, such as /proc/PID/ns/net", .0.display())]
+    #[error("there is no network namespace {}: create it with `ip netns add NAME`, or give a path such as /proc/PID/ns/net", .0.display())]
     NotFound(PathBuf),
     /// The kernel asks for privileges that the process does not have.
     #[error("not allowed to {what}: run as root, or inside `unshare --user --map-root-user --net --mount`")]
@@ -86,7 +86,7 @@ impl Namespace {
         let _directory = prepare_run_netns()
             .map_err(|source| NamespaceError::new(format!("prepare {RUN_NETNS}"), source))?;
         File::create(&path)
-            .map_err(|source| NamespaceError::new(format!("make {}", path.display()), source))?;
+            .map_err(|source| NamespaceError::new(format!("create {}", path.display()), source))?;
         // From here on the guard removes the file, whatever fails.
         let mut namespace = Self { name, path, _alive: None };
         namespace._alive = Some(in_new_thread(|| {
@@ -141,7 +141,7 @@ impl Drop for Namespace {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.path) {
             tracing::warn!(
-                "{} is left behind: {error}; remove it with `ip netns del {}`",
+                "cannot remove the namespace {}: {error}; remove it with `ip netns del {}`",
                 self.name,
                 self.name
             );
@@ -213,7 +213,7 @@ impl AsFd for Anonymous {
 pub fn become_root_inside() -> Result<(), NamespaceError> {
     let (uid, gid) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER)
-        .map_err(|errno| NamespaceError::new("make a user namespace", errno))?;
+        .map_err(|errno| NamespaceError::new("create a user namespace", errno))?;
     // Without giving up setgroups an ordinary user may not map a group (user_namespaces(7)).
     let maps = [
         ("setgroups", "deny".to_owned()),
@@ -258,7 +258,7 @@ pub fn sweep() -> Vec<String> {
         }
         match remove(&entry.path()) {
             Ok(()) => removed.push(name),
-            Err(error) => tracing::warn!("cannot remove {name}, left by a process that died: {error}"),
+            Err(error) => tracing::warn!("cannot remove namespace {name} of a process that died: {error}"),
         }
     }
     removed
@@ -300,7 +300,7 @@ fn is_locked(path: &Path) -> bool {
 /// Takes the calling thread to an empty namespace.
 fn new_network() -> Result<(), NamespaceError> {
     unshare(CloneFlags::CLONE_NEWNET)
-        .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
+        .map_err(|errno| NamespaceError::new("create a network namespace", errno))?;
     // A new namespace may inherit what the administrator has switched off (net.core.devconf_inherit_init_net).
     interface::enable_ipv6();
     interface::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))

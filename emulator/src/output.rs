@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A file could not be created or written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {source}; is the directory there, writable and not full?", path.display())]
+#[error("cannot write {}: {source}; check that its directory exists, is writable and has space", path.display())]
 pub struct OutputError {
     path: PathBuf,
     source: io::Error,

@@ -18,9 +18,7 @@ pub enum PrefixError {
     #[error("`{0}` is not an address: write for example 10.0.0.1/24 or fd00::1/64")]
     Address(String),
     /// The part after the slash, or a number that the family does not allow.
-    #[error(
-        "`{0}` is not a prefix length: a number from 0 to 32 (IPv4) or 128 (IPv6) belongs after the slash"
-    )]
+    #[error("`{0}` is not a prefix length: write a number from 0 to 32 (IPv4) or 128 (IPv6) after the slash")]
     Length(String),
 }
 

@@ -327,6 +327,6 @@ fn own_proc() {
     let result = mount(None::<&str>, "/", None::<&str>, private, None::<&str>)
         .and_then(|()| mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>));
     if let Err(errno) = result {
-        tracing::debug!("/proc stays the outer one: {errno}");
+        tracing::debug!("cannot mount a new /proc, the outer one remains: {errno}");
     }
 }

@@ -1,6 +1,6 @@
 //! A scenario: the file that says of which stages a path is made, and with which settings.
 //!
-//! `docs/scenarios.md` describes the format. On its way from text to a [`Scenario`] a file passes through these
+//! `docs/reference/scenario/README.md` describes the format. On its way from text to a [`Scenario`] a file passes through these
 //! modules: `tree` (values with their places in the text), `draft` (what `extends`, `before`, `after` and `remove`
 //! make of several texts), `de` (from values to settings, by serde), `kinds` (what each kind of stage has to say).
 //! `write` goes the other way, and [`compare`] holds two scenarios against each other.
@@ -293,9 +293,9 @@ impl Scenario {
                 let start = (step.as_ptr() as usize).saturating_sub(key.as_ptr() as usize);
                 let at = Location { source, start, end: start + step.len() };
                 let known = node.as_table().map(keys_of).unwrap_or_default();
-                return Err(Problem::new(format!("`{step}` is not set here"))
+                return Err(Problem::new(format!("`{step}` is not set"))
                     .at(&at)
-                    .help(suggest(step, "keys that are set", &known))
+                    .help(suggest(step, "keys", &known))
                     .into());
             };
             node = inner;
@@ -310,7 +310,7 @@ impl Scenario {
         index.map(|index| (index, rest)).ok_or_else(|| {
             let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
             let at = Location { source: Source::new("key", key), start: 0, end: first.len() };
-            Problem::new(format!("there is no stage `{first}`"))
+            Problem::new(format!("unknown stage `{first}`"))
                 .at(&at)
                 .help(suggest(first, "stages", &names))
                 .into()
@@ -321,8 +321,8 @@ impl Scenario {
     fn no_such_key(&self, index: usize, key: &str, rest: &str) -> Problem {
         let settings = self.stages[index].config.to_table();
         let message = match rest {
-            "" => "a key belongs after the name of the stage, as in `wire.down.rate`".to_owned(),
-            _ => format!("`{rest}` is not a key: keys are words with dots between them"),
+            "" => "expected a key after the name of the stage, as in `wire.down.rate`".to_owned(),
+            _ => format!("`{rest}` is not a key: keys are words separated by dots"),
         };
         Problem::new(message)
             .at(&Location { source: Source::new("key", key), start: 0, end: key.len() })

@@ -426,10 +426,10 @@ pub enum LoadError {
     #[error("{0}")]
     Rate(#[from] airwire::units::UnitError),
     /// The number of `saturate`.
-    #[error("`{0}` is not a number of packets: write one from 1 to 1000000, such as saturate:64")]
+    #[error("`{0}` is not a number of packets: write a number from 1 to 1000000, such as saturate:64")]
     Packets(String),
     /// A size.
-    #[error("`{0}` is not a size: write mix, or octets from 20 to 65535, such as 1500")]
+    #[error("`{0}` is not a size: write mix, or a number of bytes from 20 to 65535, such as 1500")]
     Size(String),
 }
 

@@ -1,6 +1,6 @@
 //! What somebody may have meant who wrote a word that is not known.
 
-/// "did you mean `delay`? The keys are: …": the nearest word first, then all of them.
+/// "did you mean `delay`? known keys: …": the nearest word first, then all of them.
 pub(crate) fn suggest(word: &str, what: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
@@ -8,7 +8,7 @@ pub(crate) fn suggest(word: &str, what: &str, known: &[&str]) -> String {
         .filter(|(distance, name)| *distance <= (name.len().max(word.len()) / 3).max(1))
         .min();
     let list = known.join(", ");
-    let all = if known.is_empty() { String::new() } else { format!("the {what}: {list}") };
+    let all = if known.is_empty() { String::new() } else { format!("known {what}: {list}") };
     match nearest {
         Some((_, name)) => format!("did you mean `{name}`? {all}"),
         None => all,
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn the_nearest_word_is_suggested_and_a_strange_one_is_not() {
         let known = ["rate", "delay", "jitter"];
-        assert_eq!(suggest("dealy", "keys", &known), "did you mean `delay`? the keys: rate, delay, jitter");
-        assert_eq!(suggest("colour", "keys", &known), "the keys: rate, delay, jitter");
+        assert_eq!(suggest("dealy", "keys", &known), "did you mean `delay`? known keys: rate, delay, jitter");
+        assert_eq!(suggest("colour", "keys", &known), "known keys: rate, delay, jitter");
     }
 }

@@ -66,12 +66,12 @@ pub enum DeviceError {
     NoDriver,
     /// The file mode of the driver's node forbids it.
     #[error(
-        "/dev/net/tun may not be opened: run as root, or let root do `chmod 666 /dev/net/tun`, which is the usual mode"
+        "no permission to open /dev/net/tun: run as root, or let root run `chmod 666 /dev/net/tun`, which is the usual mode"
     )]
     NodeNotPermitted,
     /// CAP_NET_ADMIN is missing.
     #[error(
-        "not allowed to make or configure the device `{name}`: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`"
+        "not allowed to create or configure the device `{name}`: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`"
     )]
     NotPermitted {
         /// Of the device, as it was asked for.
@@ -101,7 +101,7 @@ pub enum DeviceError {
     },
     /// IPv6 is switched off for this device.
     #[error(
-        "the device `{name}` cannot have {prefix}: IPv6 is disabled here; allow it with `sysctl net.ipv6.conf.default.disable_ipv6=0`, or leave the IPv6 addresses out"
+        "the device `{name}` cannot have {prefix}: IPv6 is disabled here; enable it with `sysctl net.ipv6.conf.default.disable_ipv6=0`, or omit the IPv6 addresses"
     )]
     NoIpv6 {
         /// Of the device.
@@ -110,7 +110,7 @@ pub enum DeviceError {
         prefix: Prefix,
     },
     /// The MTU is too small for IPv6.
-    #[error("the device `{name}` cannot have {prefix}: an MTU of {mtu} is below the 1280 that IPv6 needs")]
+    #[error("the device `{name}` cannot have {prefix}: IPv6 needs an MTU of at least 1280, not {mtu}")]
     Ipv6Mtu {
         /// Of the device.
         name: String,
@@ -121,7 +121,7 @@ pub enum DeviceError {
     },
     /// Another interface has the address: the kernel would answer for both, and route to one of them.
     #[error(
-        "the device `{name}` cannot have {addr}: `{holder}` has it already; choose another address, or end what made that"
+        "the device `{name}` cannot have {addr}: `{holder}` already has it; choose another address, or end the program that created `{holder}`"
     )]
     AddressTaken {
         /// Of the device, as it was asked for.
@@ -261,7 +261,7 @@ impl Tun {
         match interface.set_queue_len(config.queue_len) {
             // In a user namespace nobody may (the kernel asks for the capability outside): a shorter queue will do.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                tracing::debug!("{} keeps its queue length: {error}", self.name());
+                tracing::debug!("{} keeps its default queue length: {error}", self.name());
             }
             result => result.map_err(step("set the queue length"))?,
         }

@@ -106,7 +106,7 @@ fn what_changes_with_time_is_in_a_schedule_beside_the_scenario() {
     let output = scratch.airlink("fit fixed.pcap mobile.pcap -o same.toml");
     assert!(output.status.success());
     let warned = String::from_utf8(output.stderr).unwrap();
-    assert!(warned.contains("down: no loss shows how long the queue may be"), "{warned}");
+    assert!(warned.contains("down: no loss shows the limit of the queue"), "{warned}");
     assert!(scratch.read("same.toml").contains(r#"follow = "same-down.csv", loop = true"#));
     let schedule = scratch.read("same-down.csv");
     let lines: Vec<Vec<f64>> = schedule
@@ -124,19 +124,16 @@ fn what_cannot_be_fitted_is_refused_and_says_what_to_do() {
     let (code, error) = scratch.refused("fit fixed.pcap mobile.pcap --output same.txt");
     assert_eq!(
         (code, error.as_str()),
-        (2, "airlink: --output same.txt: a scenario's file has a name that ends in .toml\n")
+        (2, "airlink: --output same.txt: the name of a scenario file must end in .toml\n")
     );
     let (code, error) = scratch.refused("fit fixed.pcap mobile.pcap -o same.toml --filter icmp");
-    assert_eq!(
-        (code, error.as_str()),
-        (1, "airlink: fixed.pcap: no IP packet that passes the filter in it\n")
-    );
+    assert_eq!((code, error.as_str()), (1, "airlink: fixed.pcap: no IP packet passes the filter\n"));
     let (code, error) = scratch.refused("fit fixed.pcap missing.pcap -o same.toml");
     assert!(code == 1 && error.contains("cannot read missing.pcap"), "{error}");
     scratch.done("sim -s known.toml --for 5s --size 200 --up none --pcap-fixed other.pcap");
     let (code, error) = scratch.refused("fit other.pcap mobile.pcap -o same.toml");
     assert!(code == 1 && error.contains("no packet is in both captures"), "{error}");
     let (code, error) = scratch.refused("fit fixed.pcap mobile.pcap -o same.toml --step 1us");
-    assert_eq!((code, error.as_str()), (2, "airlink: --step: at least 1ms\n"));
+    assert_eq!((code, error.as_str()), (2, "airlink: --step must be at least 1ms\n"));
     assert!(!scratch.0.join("same.toml").exists());
 }

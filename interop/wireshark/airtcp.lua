@@ -1,4 +1,4 @@
--- What base stations and airtcp's receivers write into TCP headers (docs/wire-extensions.md), for Wireshark and tshark.
+-- What base stations and airtcp's receivers write into TCP headers (docs/reference/header-extensions.md), for Wireshark and tshark.
 --
 -- Beside Wireshark's own dissection of TCP, of which nothing changes. Filters: airtcp, airtcp.ob, airtcp.db,
 -- airtcp.cause == "radio", airtcp.loss_rate > 5, airtcp.reordered, airtcp.meaning contains "fixed".

@@ -67,7 +67,7 @@ pub enum IoError {
     #[error("not connected")]
     NotConnected,
     /// Writing was shut down.
-    #[error("this side has been closed")]
+    #[error("this side was closed")]
     Closed,
     /// The connection has failed. Data that arrived before can still be read.
     #[error(transparent)]

@@ -39,13 +39,13 @@ impl Listener {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The host has no address of the remote address's family.
-    #[error("this host has no {0} address to connect from")]
+    #[error("this host has no {0} source address")]
     NoAddress(&'static str),
     /// Its port is 0, or it is a broadcast, multicast or unspecified address.
-    #[error("{0} cannot be connected to: a port other than 0 and a unicast address are needed")]
+    #[error("cannot connect to {0}; use a unicast address and a port other than 0")]
     BadRemote(SocketAddr),
     /// There is such a connection already. With port 0: no port is free.
-    #[error("{0} is in use for a connection to the same address and port")]
+    #[error("{0} already has a connection to the same address and port")]
     InUse(SocketAddr),
     /// The local address is not the host's, or not of the remote address's family.
     #[error("{0} is not an address of this host")]
@@ -56,7 +56,7 @@ pub enum ConnectError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ListenError {
     /// There is a listener with this very address and port.
-    #[error("{0} is being listened on already")]
+    #[error("{0} already has a listener")]
     InUse(SocketAddr),
     /// Neither unspecified nor one of the host's.
     #[error("{0} is not an address of this host")]

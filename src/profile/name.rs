@@ -35,10 +35,12 @@ impl ProfileName {
     /// What the profile is, in a few words.
     pub const fn summary(self) -> &'static str {
         match self {
-            Self::Default => "the RFCs: a timeout of at least 1 s, half the window after a loss",
-            Self::Linux => "like Linux 6.18 on the wire: a timeout of 200 ms and more, 0.7 of the window",
-            Self::FreeBsd => "like FreeBSD on the wire: a timeout of at least 230 ms",
-            Self::Ns2 => "ns-2.35's one-way agents: whole segments, ticks of 10 ms, an initial window of one",
+            Self::Default => "the RFCs: timeout of at least 1 s, half the window after a loss",
+            Self::Linux => "Linux 6.18: timeout of at least 200 ms, 0.7 of the window after a loss",
+            Self::FreeBsd => "FreeBSD: timeout of at least 230 ms",
+            Self::Ns2 => {
+                "one-way agents of ns-2.35: whole segments, 10 ms ticks, initial window of one segment"
+            }
         }
     }
 

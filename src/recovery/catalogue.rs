@@ -1,6 +1,6 @@
 //! The one table of everything that can be asked for by name.
 //!
-//! Parsing, `airtcp algorithms`, shell completion, the table of `docs/recipes.md` and the test matrix come from here. An algorithm
+//! Parsing, `airtcp algorithms`, shell completion, the table of `docs/reference/recipes.md` and the test matrix come from here. An algorithm
 //! is its file, which also says what its parameters are, and a row here.
 
 mod row;
@@ -29,11 +29,11 @@ use crate::profile::{AckPolicy, ProfileName, SackOffer, Timer};
 
 /// Everything but parameters, which stand in the row of their algorithm. A recipe's canonical form has this order.
 pub static CATALOGUE: &[Row] = &[
-    // What to send again?
+    // What to retransmit?
     Row::answer(
         "tahoe",
         Build::Repair(|_| Box::new(Tahoe)),
-        "a fast retransmit restarts from one segment",
+        "a fast retransmission restarts from one segment",
         "Jacobson 1988; Pan et al. 2004, §2.2",
     )
     .cues(&[Cue::RestartingLoss]),
@@ -45,12 +45,12 @@ pub static CATALOGUE: &[Row] = &[
     )
     .heard_in(&[Phase::Open, Phase::Reduced])
     .reduces_again(
-        "it leaves recovery at the first new ACK: a second hole is a second event (RFC 5681 §3.2)",
+        "it leaves recovery at the first new ACK, so a second hole starts a second episode (RFC 5681 §3.2)",
     ),
     Row::answer(
         "newreno",
         Build::Repair(|_| Box::<NewReno>::default()),
-        "a partial ACK names the next hole",
+        "a partial ACK shows the next lost segment",
         "RFC 6582",
     )
     .ordinary(),
@@ -60,7 +60,7 @@ pub static CATALOGUE: &[Row] = &[
             SackDialect::Rfc6675 => Box::new(Sack::new(given)),
             SackDialect::Pipe1996 => Box::<Sack1>::default(),
         }),
-        "the scoreboard names the holes, pipe says how much may be sent",
+        "the scoreboard shows the lost segments, pipe limits the data in flight",
         "RFC 6675",
     )
     .parameters(&[Row::parameter(Question::Repair, sack::NO_RESCUE).works_with("sack")])
@@ -68,21 +68,21 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "linux",
         Build::Alias("sack+rack+cubic+prr+hystart+frto+undo-linux+tso-defer"),
-        "what a Linux kernel sends with by default; with profile linux it is this kernel's sender",
+        "the default sender of a Linux kernel (implies the profile linux)",
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
     Row::answer(
         "reno-linux",
         Build::Alias("sack+rack+prr+frto+undo-linux+beta=0.5+tso-defer"),
-        "what a Linux kernel sends with if its congestion control is reno",
+        "the sender of a Linux kernel with congestion control reno (implies the profile linux)",
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
     Row::answer(
         "bbr-linux",
         Build::Alias("sack+rack+bbr+frto+undo-linux+tso-defer"),
-        "what a Linux kernel sends with if its congestion control is bbr",
+        "the sender of a Linux kernel with congestion control bbr (implies the profile linux)",
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
@@ -96,14 +96,14 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "three-dupacks",
         Build::Detect(|_| Box::new(ThreeDupacks)),
-        "three duplicate ACKs, or as much SACKed above",
+        "three duplicate ACKs, or the equivalent amount of SACKed data above it",
         "RFC 5681 §3.2, RFC 6675 §4",
     )
     .ordinary(),
     Row::answer(
         "sifest",
         Build::Detect(|given| Box::new(Sifest::new(given))),
-        "fewer duplicate ACKs are enough while few segments are in the path",
+        "fewer duplicate ACKs suffice while few segments are in the path",
         "Pan et al. 2004, §4.2",
     )
     .parameters(&[
@@ -122,7 +122,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "sifest-literal",
         Build::Detect(|_| Box::<SifestLiteral>::default()),
-        "the same by the paper's letter, with the clock alone; to measure what sifest's choices are worth",
+        "sifest exactly as written in the paper, by the clock only; shows the effect of the choices of sifest",
         "Pan et al. 2004, §4.2",
     )
     .heard_in(&Phase::ALL)
@@ -130,18 +130,18 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "pr",
         Build::Detect(|given| Box::new(Pr::new(given))),
-        "lost if not acknowledged within three times the largest recent round trip",
+        "lost if not acknowledged within three times the largest recent round-trip time",
         "Bohacek et al. 2006 (TCP-PR); Lai et al. 2013",
     )
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
     .marks_segments()
     .cues(&[Cue::Collapse])
     .heard_in(&Phase::ALL)
-    .reduces_again("what left after a drop and is lost in its turn is a new drop, in the same recovery too"),
+    .reduces_again("a segment that was sent after a drop and is lost counts as a new drop, even in the same recovery"),
     Row::answer(
         "rack",
         Build::Detect(|given| Box::new(Rack::new(given.profile().recovery.rack_dialect))),
-        "lost if one that left sufficiently later was delivered; a probe for the tail",
+        "lost if a segment sent sufficiently later was delivered; with tail loss probes",
         "RFC 8985 (RACK-TLP)",
     )
     .works_with("sack")
@@ -150,20 +150,20 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "loss-retransmission",
         Build::Witness(|_| Box::<LossRetransmission>::default()),
-        "also finds a lost copy: DupThresh more duplicate ACKs than segments outstanding",
+        "detects lost retransmissions: DupThresh more duplicate ACKs than segments outstanding",
         "Inamura et al. 2009, Fig. 8; Lin and Kung 1998",
     ),
     Row::answer(
         "early-marks",
         Build::Witness(|_| Box::<EarlyMarks>::default()),
-        "also the first duplicate ACK, if the last base station marked it",
+        "the first duplicate ACK suffices if the last base station marked it",
         "Chandra et al. 2003, §V",
     )
     .works_with("transit-marks"),
     Row::answer(
         "early-retransmit",
         Build::Witness(|_| Box::<EarlyRetransmit>::default()),
-        "also fewer duplicate ACKs, if two or three segments are outstanding and nothing new can be sent",
+        "fewer duplicate ACKs suffice if two or three segments are outstanding and no new data can be sent",
         "RFC 5827",
     ),
     Row::answer(
@@ -177,7 +177,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "blanton-allman",
         Build::Detect(|given| Box::new(BlantonAllman::new(given))),
-        "DupThresh rises by one after each false fast retransmit",
+        "DupThresh rises by one after each spurious fast retransmission",
         "Blanton and Allman 2002; Lai et al. 2013, §II-A",
     )
     .parameters(&[
@@ -188,7 +188,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "dcr",
         Build::Detect(|_| Box::<Dcr>::default()),
-        "three duplicate ACKs, and still missing a round trip later",
+        "three duplicate ACKs, and still missing one round trip later",
         "Bhandarkar and Reddy 2004 (TCP-DCR); Lai et al. 2013, §II-A",
     ),
     // Why was it lost?
@@ -203,7 +203,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "transit-marks",
         Build::Attribute(|given| Box::new(TransitMarks::new(given))),
-        "base stations say on which side of them it was lost",
+        "marks of base stations show on which side of them it was lost",
         "Chandra et al. 2003, §III",
     )
     .parameters(&[
@@ -212,13 +212,13 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "vegas",
         Build::Attribute(|_| Box::<Vegas>::default()),
-        "congestion if the window queues up (Vegas' f against alpha and beta)",
+        "congestion if the window builds a queue (Vegas' f compared with alpha and beta)",
         "Ni et al. 2002, §3.2; Brakmo and Peterson 1994",
     ),
     Row::answer(
         "ntg",
         Build::Attribute(|_| Box::<Ntg>::default()),
-        "congestion if a larger window brings no more throughput",
+        "congestion if a larger window does not increase the throughput",
         "Ni et al. 2002, §3.2; Wang and Crowcroft 1991",
     ),
     Row::answer(
@@ -230,35 +230,35 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "ncpld",
         Build::Attribute(|given| Box::new(Ncpld::new(given))),
-        "congestion if the delay is above that at the knee",
+        "congestion if the delay is above the delay at the knee",
         "Ni et al. 2002, §3.2; Samaraweera 1999",
     )
     .parameters(&[Row::parameter(Question::Attribute, ncpld::TOLERANCE)]),
     Row::answer(
         "oracle",
         Build::Attribute(|_| Box::<Oracle>::default()),
-        "the path says why: the ceiling of all attributions, in virtual time only",
+        "the true cause from the path: the upper bound for all attributions, in virtual time only",
         "Lai et al. 2013, §II-B (the ideal differentiator)",
     )
     .needs(&[Need::Truth]),
     Row::answer(
         "judges",
         Build::Judges(attribute::judges_of),
-        "vegas, ntg, ndg and ncpld judge every loss and change nothing",
+        "vegas, ntg, ndg and ncpld record a verdict on every loss without changing the sender",
         "Ni et al. 2002, §4.2.2",
     ),
     // How much may be in flight?
     Row::answer(
         "aimd",
         Build::Window(|_| Box::<Aimd>::default()),
-        "slow start, then one segment a round trip; half at a loss",
+        "slow start, then one segment per round trip; half the window after a loss",
         "RFC 5681 §3.1",
     )
     .ordinary(),
     Row::answer(
         "rebate",
         Build::Window(|given| Box::new(Rebate::new(given))),
-        "AIMD that makes up for what losses without congestion cost it",
+        "AIMD that compensates for the cost of losses without congestion",
         "Lai et al. 2013, §III",
     )
     .parameters(&[
@@ -272,20 +272,20 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "westwood",
         Build::Window(|given| Box::new(Westwood::new(given))),
-        "after a loss, the window that fills the bandwidth measured from the ACKs",
+        "after a loss, a window that fills the bandwidth measured from the ACKs",
         "Casetti et al. 2002; Lai et al. 2013, §II",
     )
     .parameters(&[Row::parameter(Question::Window, westwood::TAU).works_with("westwood")]),
     Row::answer(
         "veno",
         Build::Window(|_| Box::<Veno>::default()),
-        "a loss while the queue is short costs a fifth, not half",
+        "a loss while the queue is short costs a fifth of the window instead of half",
         "Fu, Liew 2003; Lai et al. 2013, §II",
     ),
     Row::answer(
         "jtcp",
         Build::Window(|_| Box::<Jtcp>::default()),
-        "a loss without jitter costs nothing",
+        "a loss without jitter does not reduce the window",
         "Wu, Chen 2004; Lai et al. 2013, §II",
     ),
     Row::answer(
@@ -297,7 +297,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "vegas-window",
         Build::Window(|_| Box::<VegasWindow>::default()),
-        "keeps a short queue of its own, which it sees by the delay",
+        "keeps its own queue short, as measured by the delay",
         "Brakmo, Peterson 1995; Ni et al. 2002, §2",
     ),
     Row::answer(
@@ -312,7 +312,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "bbr",
         Build::Window(|_| Box::<Bbr>::default()),
-        "what a model of the path says: the largest delivery rate and the shortest round trip",
+        "a model of the path: the maximum delivery rate and the minimum round-trip time",
         "Linux 6.18, tcp_bbr.c; Cardwell et al. 2016 (BBRv1)",
     )
     .decides("the window in fast recovery")
@@ -320,7 +320,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "bbr3",
         Build::Window(|_| Box::<Bbr3>::default()),
-        "the same model, which learns from losses how much is too much",
+        "the model of bbr, with upper bounds learned from losses",
         "draft-ietf-ccwg-bbr-06 (BBRv3)",
     )
     .decides("the window in fast recovery")
@@ -328,13 +328,13 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "receiver-window",
         Build::Window(|_| Box::new(ReceiverWindow)),
-        "no congestion control: only the receiver's window limits",
+        "no congestion control: only the receiver window limits the sender",
         "RFC 793",
     ),
     Row::answer(
         "prr",
         Build::InRecovery(|_| Box::<Prr>::default()),
-        "in recovery, sends in proportion to what is delivered",
+        "in recovery, sends in proportion to the delivered data",
         "RFC 9937",
     )
     .decides("the window in fast recovery")
@@ -342,14 +342,14 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "hystart",
         Build::SlowStart(|_| Box::<HyStart>::default()),
-        "ends slow start when the delay grows, or ACKs follow closely for half a round trip",
+        "ends slow start when the delay grows, or when ACKs follow closely for half a round trip",
         "Ha and Rhee 2011; Linux, tcp_cubic.c",
     )
     .decides("the end of slow start"),
     Row::answer(
         "hystartpp",
         Build::SlowStart(|_| Box::<HyStartPp>::default()),
-        "HyStart++: slow start goes on slowly when the delay grows, and ends if that stays so",
+        "HyStart++: slow start continues more slowly when the delay grows, and ends if the delay stays high",
         "RFC 9406",
     )
     .decides("the end of slow start"),
@@ -357,14 +357,14 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "restart",
         Build::Timeout(|_| Box::new(Restart)),
-        "everything is lost: restart from one segment, back off",
+        "everything is lost: restart from one segment and back off",
         "RFC 5681 §3.1, RFC 6298 §5",
     )
     .ordinary(),
     Row::answer(
         "frto",
         Build::Timeout(|given| Box::new(Frto::new(given))),
-        "looks at the next two ACKs before it believes that anything is lost",
+        "checks the next two ACKs before it considers anything lost",
         "RFC 5682",
     )
     .parameters(&[Row::parameter(Question::Timeout, frto::WINDOW)])
@@ -373,18 +373,18 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "fast-timeout",
         Build::Timeout(|_| Box::<FastTimeout>::default()),
-        "three duplicate ACKs after it: fast recovery with half the window",
+        "three duplicate ACKs after a timeout start fast recovery with half the window",
         "Inamura et al. 2009, Fig. 8; Ludwig 2002",
     )
     .cues(&[Cue::TimeoutWithDuplicates]),
     // Was that a mistake?
-    Row::answer("never", Build::Undo(|_| Box::new(Never)), "no reduction is ever taken back", "RFC 5681")
+    Row::answer("never", Build::Undo(|_| Box::new(Never)), "no reduction is ever undone", "RFC 5681")
         .cues(&[])
         .ordinary(),
     Row::answer(
         "eifel",
         Build::Undo(|_| Box::<Eifel>::default()),
-        "the timestamp tells which copy an ACK answers",
+        "the echoed timestamp shows which copy an ACK answers",
         "Inamura et al. 2009, §3.1, RFC 3522, RFC 4015",
     )
     .heard_in(&[Phase::Recovery, Phase::Restarted])
@@ -392,7 +392,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "eifel-linux",
         Build::Undo(|_| Box::<EifelLinux>::default()),
-        "the same as Linux 2.4 has it: an ACK of everything outstanding counts too",
+        "eifel as in Linux 2.4: an ACK of all outstanding data counts too",
         "Inamura et al. 2009, §5.2; Linux 2.4, tcp_may_undo()",
     )
     .heard_in(&[Phase::Recovery, Phase::Restarted])
@@ -400,14 +400,14 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "dsack",
         Build::Undo(|_| Box::<Dsack>::default()),
-        "the receiver reports every copy as a duplicate",
+        "the receiver has reported every retransmission as a duplicate",
         "RFC 3708, RFC 4015",
     )
     .needs(&[Need::Sack]),
     Row::answer(
         "undo-linux",
         Build::Undo(|_| Box::<UndoLinux>::default()),
-        "an old echo or a report of every copy, whichever tells first: the window is what it was",
+        "an old timestamp echo, or duplicate reports of all retransmissions, restores the window",
         "Linux, tcp_may_undo()",
     )
     .works_with("rack"),
@@ -423,7 +423,7 @@ pub static CATALOGUE: &[Row] = &[
         "no-limited-transmit",
         "limited transmit",
         |p| p.recovery.limited_transmit = false,
-        "no new segment for them, where the profile would send one",
+        "no limited transmit, even if the profile has it",
         "RFC 3042",
     ),
     Row::option(
@@ -434,21 +434,21 @@ pub static CATALOGUE: &[Row] = &[
             p.recovery.loss_window = 2.0;
             p.recovery.window_after_lost_syn = None;
         },
-        "two segments, initially and after every restart",
+        "initial window of two segments, also after every restart",
         "Pan et al. 2004, §4.2, RFC 2414",
     ),
     Row::option(
         "iw3390",
         "initial window",
         |p| p.recovery.initial_window = InitialWindow::Rfc3390,
-        "initial window of up to four segments, 4380 octets",
+        "initial window of up to four segments, 4380 bytes",
         "RFC 3390",
     ),
     Row::option(
         "pacing",
         "pacing",
         |p| p.recovery.pacing = Some(Pacing::LINUX),
-        "segments leave evenly: two windows a round trip in slow start, 1.2 later, unless the window says how fast",
+        "paced segments: two windows per round trip in slow start, 1.2 later, unless the window algorithm sets a rate",
         "Linux, tcp_update_pacing_rate()",
     ),
     Row::number(
@@ -456,21 +456,21 @@ pub static CATALOGUE: &[Row] = &[
         "maximum rate",
         (1.0, 100e6, "kbit/s"),
         |p, n| p.recovery.max_rate = Some(n * 1e3 / 8.0),
-        "segments leave evenly, and never faster (octets of text, without headers)",
+        "paced segments, never faster than this rate (payload without headers)",
         "Linux, SO_MAX_PACING_RATE",
     ),
     Row::option(
         "tso-defer",
         "pieces",
         |p| p.defers = true,
-        "text waits for an ACK rather than leave in a piece of less than two segments",
+        "data waits for an ACK instead of leaving in a burst of less than two segments",
         "Linux, tcp_tso_should_defer()",
     ),
     Row::option(
         "iw10",
         "initial window",
         |p| p.recovery.initial_window = InitialWindow::Rfc6928,
-        "initial window of ten segments, 14600 octets",
+        "initial window of ten segments, 14600 bytes",
         "RFC 6928",
     ),
     Row::number(
@@ -486,7 +486,7 @@ pub static CATALOGUE: &[Row] = &[
         "decrease",
         (0.1, 0.95, ""),
         |p, n| p.recovery.beta = n,
-        "the window is multiplied by this at a loss (0.5)",
+        "factor by which a loss multiplies the window (0.5)",
         "RFC 5681 §3.1",
     ),
     Row::number(
@@ -498,29 +498,29 @@ pub static CATALOGUE: &[Row] = &[
             // Fast recovery begins with the window that it returns to.
             p.recovery.least_window = p.recovery.least_window.min(n);
         },
-        "no loss takes ssthresh below this (2); below two, the window may go as low",
+        "lower bound of ssthresh after a loss (2); a value below two also bounds the window",
         "Chandra et al. 2003, Table 2, RFC 5681 equation 4",
     ),
     Row::number(
         "mss",
         "segment size",
-        (64.0, 65_000.0, "octets"),
+        (64.0, 65_000.0, "bytes"),
         |p, n| p.mss = Some(n as u16),
-        "advertises this segment size, or what fits into a packet if that is less: the other host's segments are no larger",
+        "advertised maximum segment size, which limits the segments of the other host (less if a packet is smaller)",
         "RFC 9293 §3.7.1",
     ),
     Row::option(
         "reordering-alarm",
         "reordering alarm",
         |p| p.reordering_alarm = true,
-        "receiver: ACKs tell how many segments came late by more than three",
+        "receiver: ACKs report how many segments were reordered by more than three",
         "Lai et al. 2013, §III B",
     ),
     Row::option(
         "delack",
         "delayed ACK",
         |p| p.ack = AckPolicy::DELAYED,
-        "receiver: an ACK per two segments or 40 ms",
+        "receiver: one ACK per two segments, or after 40 ms",
         "RFC 5681 §4.2",
     ),
     Row::number(
@@ -528,14 +528,14 @@ pub static CATALOGUE: &[Row] = &[
         "delayed ACK",
         (1.0, 500.0, "ms"),
         |p, n| p.ack = AckPolicy { delay: Duration::from_secs_f64(n / 1e3), ..AckPolicy::DELAYED },
-        "receiver: an ACK per two segments or after this time",
+        "receiver: one ACK per two segments, or after this time",
         "RFC 5681 §4.2; Pan et al. 2004, §3.1",
     ),
     Row::option(
         "no-delack",
         "delayed ACK",
         |p| p.ack = AckPolicy::EVERY,
-        "receiver: an ACK per segment (ND in Pan et al.)",
+        "receiver: one ACK per segment (ND in Pan et al.)",
         "Pan et al. 2004, §3.2.1",
     ),
     Row::option(
@@ -563,7 +563,7 @@ pub static CATALOGUE: &[Row] = &[
         "timestamps",
         "timestamps",
         |p| p.timestamps = true,
-        "timestamps offered, where the profile would not",
+        "timestamps offered, even if the profile does not offer them",
         "RFC 7323",
     ),
     Row::option("ecn", "ECN", |p| p.ecn = true, "explicit congestion notification negotiated", "RFC 3168"),
@@ -585,14 +585,14 @@ pub static CATALOGUE: &[Row] = &[
         "timer-freebsd22",
         "timer",
         |p| p.timer = Timer::FREEBSD22,
-        "500 ms ticks, at least 1 s, each ACK's timestamp",
+        "500 ms ticks, at least 1 s, timestamp of each ACK",
         "Inamura et al. 2009, Fig. 5; FreeBSD 2.2, tcp_timer.h",
     ),
     Row::option(
         "timer-freebsd45",
         "timer",
         |p| p.timer = Timer::FREEBSD45,
-        "10 ms ticks, at least 1 s, each ACK's timestamp",
+        "10 ms ticks, at least 1 s, timestamp of each ACK",
         "Inamura et al. 2009, Fig. 5; FreeBSD 4.5, tcp_timer.h",
     ),
     Row::option(
@@ -606,7 +606,7 @@ pub static CATALOGUE: &[Row] = &[
         "timer-linux24",
         "timer",
         |p| p.timer = Timer::LINUX24,
-        "200 ms under the variance term",
+        "variance term of at least 200 ms",
         "Inamura et al. 2009, Fig. 5",
     ),
     Row::option(
@@ -621,7 +621,7 @@ pub static CATALOGUE: &[Row] = &[
         "timer",
         (1.0, 1000.0, "ms"),
         |p, n| p.timer = Timer::ns2(Duration::from_secs_f64(n / 1e3)),
-        "ns-2's, in ticks of this length and at least two of them, one segment timed",
+        "timer of ns-2: ticks of this length, at least two of them, one segment timed",
         "Pan et al. 2004, §3.1",
     ),
     Row::number(
@@ -629,7 +629,7 @@ pub static CATALOGUE: &[Row] = &[
         "minimum RTO",
         (1.0, 60_000.0, "ms"),
         |p, n| p.timer.limits.min = Duration::from_secs_f64(n / 1e3),
-        "the retransmission timeout is never shorter",
+        "lower bound of the retransmission timeout",
         "RFC 6298 (2.4)",
     ),
     Row::number(
@@ -637,7 +637,7 @@ pub static CATALOGUE: &[Row] = &[
         "maximum RTO",
         (1000.0, 3_600_000.0, "ms"),
         |p, n| p.timer.limits.max = Duration::from_secs_f64(n / 1e3),
-        "the retransmission timeout is never longer",
+        "upper bound of the retransmission timeout",
         "RFC 6298 (2.5)",
     ),
 ];
@@ -657,9 +657,9 @@ pub(crate) fn ordinary_answer(question: Question) -> Option<&'static Row> {
     CATALOGUE.iter().find(|row| row.ordinary && row.question() == question)
 }
 
-/// The table of answers and options in `docs/recipes.md`: a test holds the page to it.
+/// The table of answers and options in `docs/reference/recipes.md`: a test holds the page to it.
 pub fn markdown() -> String {
-    let mut table = String::from("| question | answers (the ordinary one first) |\n|---|---|\n");
+    let mut table = String::from("| question | answers (the default first) |\n|---|---|\n");
     let code = |row: &Row| format!("`{}`", row.name);
     let name = |row: &Row| match row.parameters {
         [] => code(row),
@@ -676,13 +676,13 @@ pub fn markdown() -> String {
         answers.sort_by_key(|row: &&Row| !row.ordinary);
         let beside = match beside.as_slice() {
             [] => String::new(),
-            rows => format!("; beside them {}", names(rows)),
+            rows => format!("; add-ons: {}", names(rows)),
         };
         table += &format!("| {} | {}{beside} |\n", question.text(), names(&answers));
     }
     for row in CATALOGUE {
         if let Build::Alias(meaning) = row.build {
-            table += &format!("| *short for several* | `{}` = `{meaning}` |\n", row.name);
+            table += &format!("| *alias* | `{}` = `{meaning}` |\n", row.name);
         }
     }
     table

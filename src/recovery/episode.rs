@@ -10,7 +10,7 @@
 //!               timeout, collapse, restarting repair
 //! ```
 //!
-//! [`MOVES`] is the whole list: the engine makes no other move, `airtcp explain` prints it, and docs/design.md has it
+//! [`MOVES`] is the whole list: the engine makes no other move, `airtcp explain` prints it, and docs/explanation/architecture.md has it
 //! as a table, which a test compares.
 
 use airwire::time::Instant;
@@ -134,11 +134,11 @@ impl Phase {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Open => "no loss is being repaired",
-            Self::Reduced => "the window was reduced, and nothing is missing",
+            Self::Reduced => "the window was reduced, and no segment is missing",
             Self::Recovery => {
-                "fast recovery: what is lost is sent again, and new segments replace what has arrived"
+                "fast recovery: lost segments are retransmitted, new ones replace those that arrived"
             }
-            Self::Restarted => "going back: everything that the receiver has not reported is sent again",
+            Self::Restarted => "restart: everything that the receiver has not reported is retransmitted",
         }
     }
 }
@@ -185,15 +185,15 @@ impl Cue {
     /// As a person says it, and as the trace of decisions does.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::Loss => "a loss found without a timeout",
-            Self::RestartingLoss => "a loss found without a timeout, where the repair starts over",
-            Self::Collapse => "too much is lost for a repair",
-            Self::Timeout => "the retransmission timer",
+            Self::Loss => "a loss detected without a timeout",
+            Self::RestartingLoss => "a loss detected without a timeout, with a repair that restarts",
+            Self::Collapse => "too many losses for fast recovery",
+            Self::Timeout => "a timeout",
             Self::TimeoutWithDuplicates => "duplicate ACKs after a timeout",
             Self::EcnEcho => "an ECN echo",
-            Self::RepairedByProbe => "a loss that a probe has repaired",
-            Self::Acknowledged => "an ACK that ends the event",
-            Self::Mistake => "the last reduction was a mistake",
+            Self::RepairedByProbe => "a loss repaired by a probe",
+            Self::Acknowledged => "an ACK that ends the episode",
+            Self::Mistake => "the last reduction was spurious",
         }
     }
 }
@@ -244,7 +244,7 @@ pub const MOVES: &[Move] = &{
     ]
 };
 
-/// The tables of states and moves in docs/design.md: a test holds the document to them.
+/// The tables of states and moves in docs/explanation/architecture.md: a test holds the document to them.
 pub fn markdown() -> String {
     let mut table = String::from("| state | |\n|---|---|\n");
     for phase in Phase::ALL {

@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | Is it lost? | [`detect`] | [`Detect`](detect::Detect) | three duplicate ACKs |
 //! | Why was it lost? | [`attribute`] | [`Attribute`](attribute::Attribute) | always congestion |
-//! | What to send again? | [`repair`] | [`Repair`](repair::Repair) | NewReno |
+//! | What to retransmit? | [`repair`] | [`Repair`](repair::Repair) | NewReno |
 //! | How much may be in flight? | [`window`] | [`Window`](window::Window) | AIMD |
 //! | What does a timeout mean? | [`timeout`] | [`Timeout`](timeout::Timeout) | restart from one segment, back off |
 //! | Was that a mistake? | [`undo`] | [`Undo`](undo::Undo) | never asked |

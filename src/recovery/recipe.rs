@@ -45,7 +45,7 @@ impl Part {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecipeError {
     /// Nothing was named.
-    #[error("the recipe is empty: name at least one algorithm, e.g. `newreno` (see `airtcp algorithms`)")]
+    #[error("empty recipe; name at least one algorithm, for example `newreno` (see `airtcp algorithms`)")]
     Empty,
     /// The catalogue has no such name.
     #[error("unknown algorithm `{name}`{}", hint(.nearest))]
@@ -88,7 +88,7 @@ pub enum RecipeError {
         name: &'static str,
     },
     /// No number where one belongs, or one out of range.
-    #[error("`{name}` needs a number between {min} and {max}{unit}: `{name}={min}`")]
+    #[error("`{name}` needs a number between {min} and {max}{unit}, for example `{name}={min}`")]
     Number {
         /// The name before it.
         name: &'static str,
@@ -100,7 +100,7 @@ pub enum RecipeError {
         unit: String,
     },
     /// An algorithm that works with one answer to another question only, and another answer.
-    #[error("`{name}` works with `{needed}` only, not with `{named}`: write `{needed}+{name}`")]
+    #[error("`{name}` works only with `{needed}`, not with `{named}`; use `{needed}+{name}`")]
     WorksWith {
         /// The algorithm.
         name: &'static str,
@@ -466,11 +466,11 @@ mod tests {
         assert_eq!(canonical("newrno"), "error: unknown algorithm `newrno`: did you mean `newreno`?");
         assert_eq!(
             canonical("newreno+min-rto=0.2"),
-            "error: `min-rto` needs a number between 1 and 60000 ms: `min-rto=1`"
+            "error: `min-rto` needs a number between 1 and 60000 ms, for example `min-rto=1`"
         );
         assert_eq!(
             canonical("reno+sack"),
-            "error: `reno` and `sack` both answer \"What to send again?\": choose one"
+            "error: `reno` and `sack` both answer \"What to retransmit?\": choose one"
         );
         assert_eq!(
             canonical("reno+liw+iw10"),
@@ -485,7 +485,10 @@ mod tests {
             "error: `bbr3` and `hystart` contradict each other on the end of slow start: choose one"
         );
         assert_eq!(canonical("sack+no-sack"), "error: `sack` needs SACK, which `no-sack` switches off");
-        assert_eq!(canonical("reno+iw=0"), "error: `iw` needs a number between 1 and 1000 segments: `iw=1`");
+        assert_eq!(
+            canonical("reno+iw=0"),
+            "error: `iw` needs a number between 1 and 1000 segments, for example `iw=1`"
+        );
         assert_eq!(canonical("reno=3"), "error: `reno` takes no number");
         assert_eq!(canonical("liw+liw"), "error: `liw` is named twice");
         assert!(canonical("").contains("empty"));

@@ -31,28 +31,28 @@ pub enum Unreachable {
     #[error("no route to the host")]
     Host,
     /// The destination does not speak TCP.
-    #[error("no such protocol there")]
+    #[error("protocol unreachable")]
     Protocol,
     /// Nothing listens on the port.
-    #[error("no such port there")]
+    #[error("port unreachable")]
     Port,
     /// A source route failed.
-    #[error("the source route failed")]
+    #[error("source route failed")]
     SourceRoute,
     /// There is no such network.
-    #[error("the network is unknown")]
+    #[error("network unknown")]
     NetworkUnknown,
     /// There is no such host.
-    #[error("the host is unknown")]
+    #[error("host unknown")]
     HostUnknown,
     /// The source host is isolated.
-    #[error("this host is isolated")]
+    #[error("source host isolated")]
     Isolated,
     /// Communication with the network is administratively prohibited.
-    #[error("the network is prohibited by an administrator")]
+    #[error("network administratively prohibited")]
     NetworkProhibited,
     /// Communication with the host is administratively prohibited.
-    #[error("the host is prohibited by an administrator")]
+    #[error("host administratively prohibited")]
     HostProhibited,
     /// No route to the network for this type of service.
     #[error("no route to the network for this type of service")]
@@ -61,22 +61,22 @@ pub enum Unreachable {
     #[error("no route to the host for this type of service")]
     HostTos,
     /// A filter forbids it.
-    #[error("prohibited by an administrator")]
+    #[error("administratively prohibited")]
     Prohibited,
     /// The precedence is not allowed, or below what is required.
-    #[error("the precedence is not allowed")]
+    #[error("precedence not allowed")]
     Precedence,
     /// The destination lies beyond the scope of the source address (ICMPv6).
-    #[error("the address is beyond the scope of ours")]
+    #[error("beyond the scope of the source address")]
     Scope,
     /// An administrator or a policy forbids it, or the route is a reject route (ICMPv6).
     #[error("rejected by a policy")]
     Policy,
     /// The hop limit, or the time for reassembly, ran out.
-    #[error("time exceeded on the way")]
+    #[error("time exceeded in transit")]
     TimeExceeded,
     /// A router found something wrong in the header.
-    #[error("a router found a bad header")]
+    #[error("bad header reported by a router")]
     BadHeader,
 }
 

@@ -67,19 +67,19 @@ impl State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Ended {
     /// A reset answered our SYN or SYN,ACK, or an ICMP error said that there is no such port.
-    #[error("connection refused: nothing listens on that port")]
+    #[error("connection refused: no listener on that port")]
     Refused,
     /// The peer sent a reset, or a SYN where the profile takes it for one.
     #[error("connection reset by the peer")]
     Reset,
     /// Retransmissions, window probes or keepalives stayed without an answer.
-    #[error("timed out: the peer stopped answering")]
+    #[error("timed out: the peer no longer answers")]
     TimedOut,
     /// An ICMP error ended the opening, or came before the timeout (RFC 5461 §4).
     #[error("destination unreachable: {0}")]
     Unreachable(Unreachable),
     /// The application aborted it, or closed it or shut reading down while the peer still sent.
-    #[error("aborted by this side")]
+    #[error("aborted locally")]
     Aborted,
 }
 

@@ -301,7 +301,7 @@ fn silence_is_folded_on_request_and_the_axis_says_so(browser: &mut Browser) {
     // Where there is none to fold, that is said.
     click(browser, "document.querySelector('tbody tr:nth-child(2)')");
     browser.key("i");
-    assert_eq!(browser.text("#folds"), "no silence here is long enough to fold");
+    assert_eq!(browser.text("#folds"), "no silence is long enough to fold");
     assert_no_complaints(browser);
 }
 
@@ -317,10 +317,10 @@ fn the_legend_names_all_that_is_drawn_and_says_how_often_it_occurs(browser: &mut
         ("fast retransmission", "4"),
         ("after a timeout", "4"),
         ("lost on the radio link", "4"),
-        ("was not needed", "4"),
+        ("spurious", "4"),
         ("duplicate ACK", "20"),
         ("declared lost", ""),
-        ("timer fired", ""),
+        ("timer expired", ""),
     ] {
         assert_eq!(counts[words], count, "{words} in {counts}");
     }

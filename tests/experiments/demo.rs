@@ -34,6 +34,9 @@ fn a_scene_is_played_for_real_and_in_virtual_time() {
     let (said, left_out) = (sentences("sentences"), sentences("left_out"));
     assert_eq!(said.len() + left_out.len(), 3);
     // A terminal breaks lines, and a page escapes some characters.
+    // Names of files may be longer.
+    let (tables, _) = played.stdout.split_once("\nTables and graphs").unwrap();
+    assert!(tables.lines().all(|line| line.chars().count() <= 80), "{tables}");
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (shown, page) = (plain(&played.stdout), read("report.html"));
     assert!(shown.starts_with("4. Tiny windows: "), "the number that its directory has: {shown}");
@@ -72,7 +75,7 @@ fn what_would_mix_two_demos_is_refused_before_anything_starts() {
     let scratch = Scratch::new("demo-refused");
     let output = scratch.path("demo");
     let twice = ["demo", "--scene", "tiny-window", "--scene", "tiny-window", "--output", &output];
-    refused(&run(&twice), 2, "--scene tiny-window is named twice");
+    refused(&run(&twice), 2, "--scene tiny-window is given twice");
     assert!(!scratch.0.join("demo").exists());
     fs::create_dir(&output).unwrap();
     fs::write(format!("{output}/old"), "").unwrap();
@@ -103,9 +106,10 @@ fn who_has_seen_enough_is_told_what_is_complete() {
         ["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "100", "--output", &output];
     let mut demo = airtcp(&scenes);
     let mut demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The first table ends with an empty line.
+    // The tables of the first scene end with an empty line.
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("4. Tiny windows")));
+    assert!(lines.any(|line| line.starts_with("TUN devices")));
     assert!(lines.any(|line| line.is_empty()));
     kill(Pid::from_raw(demo.id() as i32), Signal::SIGINT).unwrap();
     let rest: Vec<_> = lines.collect();

@@ -59,7 +59,7 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
     let lines: Vec<_> = run.stdout.lines().collect();
     assert_eq!(lines[0], "recipes with profile linux", "{}", run.stdout);
     let unlike = report["unlike_the_kernel"].as_str().unwrap();
-    assert!(unlike.starts_with("not like the kernel's senders: all recipes lack"), "{unlike}");
+    assert!(unlike.starts_with("differences from the kernel senders: all recipes lack"), "{unlike}");
     assert!(unlike.contains("RACK-TLP") && !unlike.contains("profile"), "{unlike}");
     assert_eq!(lines.iter().filter(|line| **line == unlike).count(), 1, "{}", run.stdout);
     for part in ["summary", "transfers"] {
@@ -113,7 +113,7 @@ fn one_recipe_with_two_profiles_makes_two_senders() {
         assert_eq!(end["data"]["handshake"]["timestamps"], timestamps, "{end}");
     }
     assert!(
-        !run.stdout.contains("recipes with profile") && !run.stdout.contains("not like"),
+        !run.stdout.contains("recipes with profile") && !run.stdout.contains("differences from"),
         "{}",
         run.stdout
     );
@@ -169,7 +169,7 @@ fn what_the_captures_say_of_the_path_is_what_airlink_says() {
     let data = &path["connections"][0]["directions"][0]["data"];
     assert_eq!(data["lost_by_radio"], data["lost"], "{data}");
     let counts = path["sender"]["counts"].as_array().unwrap();
-    let again = counts.iter().find(|count| count["what"] == "packets sent again").unwrap();
+    let again = counts.iter().find(|count| count["what"] == "retransmitted packets").unwrap();
     assert_eq!(again["sender"], again["capture"], "{again}");
     assert!(path["judges"]["vegas"]["radio"].is_object(), "{path}");
 }
@@ -221,7 +221,7 @@ fn the_matrix_says_what_is_not_as_expected_and_skips_loudly() {
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
     assert!(run.stderr.contains("skipped: lwip: the receiver `lwip` is not built"), "{}", run.stderr);
     assert!(run.stdout.contains("PASSES") && run.stdout.contains("skipped"), "{}", run.stdout);
-    assert!(run.stdout.contains("lossless, linux-8k, sack: passes, although"), "{}", run.stdout);
+    assert!(run.stdout.contains("lossless, linux-8k, sack: passed, although"), "{}", run.stdout);
     let cells = json(&scratch.0.join("out/matrix.json"))["cells"].clone();
     let verdicts: Vec<_> = cells.as_array().unwrap().iter().map(|cell| cell["verdict"].clone()).collect();
     assert_eq!(verdicts, ["passed", "passed-unexpectedly", "skipped"]);
@@ -415,7 +415,7 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     let stopped = Ended::of(running.wait_with_output().unwrap());
     let kept = rounds(&scratch);
     assert_eq!(stopped.code, 1, "{}{}", stopped.stdout, stopped.stderr);
-    assert!(stopped.stderr.contains(&format!("rounds that are complete: {kept}")), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains(&format!("Complete rounds: {kept}")), "{}", stopped.stderr);
     assert!(
         stopped.stdout.lines().any(|line| line.ends_with(&format!("{kept}/{kept}"))),
         "{}",
@@ -435,7 +435,7 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
     let stopped = Ended::of(running.wait_with_output().unwrap());
     let kept = rounds(&scratch);
-    assert!(stopped.stderr.contains(&format!("rounds that are complete: {kept}")), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains(&format!("Complete rounds: {kept}")), "{}", stopped.stderr);
 
     let all = (kept + 2).to_string();
     let grown = ended(lab(&all, &[]));
@@ -458,7 +458,7 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
         (&["--seed", "7"], "its first seed is 1"),
         (&["--recipe", "reno"], "its senders are newreno, sack"),
         (&["--receiver", "linux-bare"], "its receiver is linux"),
-        (&["--set", "link.both.rate=1Mbit"], "its scenario is not the same"),
+        (&["--set", "link.both.rate=1Mbit"], "its scenario differs"),
     ] {
         let run = ended(lab(&all, changed));
         refused(&run, 2, what);
@@ -487,10 +487,10 @@ fn an_interrupted_matrix_shows_what_it_knows_and_makes_the_others() {
     let known = cells();
     assert_eq!(stopped.code, 1, "{}{}", stopped.stdout, stopped.stderr);
     assert!(stopped.stdout.contains("\nlossless, kbit/s"), "{}", stopped.stdout);
-    let where_it_stands = format!("the same command makes the others: {} of 8 are known", known.len());
+    let where_it_stands = format!("the same command continues. Known results: {} of 8\n", known.len());
     assert!(stopped.stderr.contains(&where_it_stands), "{}", stopped.stderr);
 
-    refused(&ended(matrix(&["--seed", "2"])), 2, "its transfers have other sizes, or another seed");
+    refused(&ended(matrix(&["--seed", "2"])), 2, "its transfers have another size or seed");
     assert_eq!(cells(), known, "what was refused has changed nothing");
     let rest = ended(matrix(&[]));
     assert_eq!(rest.code, 0, "{}{}", rest.stdout, rest.stderr);
@@ -522,7 +522,11 @@ fn each_sender_is_judged_beside_the_one_that_is_named() {
         let judged = |line: &&str| line.contains(sender) && line.contains("2 pairs");
         assert_eq!(run.stdout.lines().filter(judged).count(), 1, "{}", run.stdout);
     }
-    refused(&ended(scratch.lab("b", &["--recipe", "newreno", "--against", "sack"])), 2, "does not send here");
+    refused(
+        &ended(scratch.lab("b", &["--recipe", "newreno", "--against", "sack"])),
+        2,
+        "unknown sender sack",
+    );
 }
 
 #[test]
@@ -585,7 +589,7 @@ fn a_transfer_does_not_fail_because_airlink_takes_long_to_end() {
 
 #[test]
 fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
-    const LATE: &str = "one packet in a hundred left the path more than 99 ms late";
+    const LATE: &str = "at least 1 % of the packets left the path more than 99 ms late";
     let lab = |scratch: &Scratch, own: PathBuf| {
         let asked =
             scratch.lab("out", &["--recipe", "newreno", "--runs", "2", "--bytes", "20k", "--virtual"]);
@@ -594,7 +598,7 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
         let run = ended(command);
         assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
         assert!(
-            run.stderr.lines().next().is_some_and(|first| first.contains(", made again: ")),
+            run.stderr.lines().next().is_some_and(|first| first.contains(", repeated: ")),
             "{}",
             run.stderr
         );
@@ -603,21 +607,18 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
     let scratch = Scratch::new("spoiled-once");
     let own = late_airlink(&scratch, 1);
     let (report, table) = lab(&scratch, own);
-    assert!(table.contains("1 were made again, 0 are left out"), "{table}");
+    assert!(table.contains("1 repeated, 0 left out"), "{table}");
     assert_eq!(report["transfers"][0]["made_again"][0], LATE);
     let page = scratch.path("page.html");
     assert_eq!(ended(airtcp(&["report", &scratch.path("out"), "-o", &page])).code, 0);
     let page = fs::read_to_string(page).unwrap();
-    assert!(
-        page.contains("1 were made again") && page.contains("exact, made again: one packet"),
-        "as the table"
-    );
+    assert!(page.contains("1 repeated") && page.contains("exact, repeated: at least 1 %"), "as the table");
     assert_eq!(report["summary"][0]["kbit_per_s"]["samples"], 2, "{report}");
 
     let scratch = Scratch::new("spoiled-always");
     let own = late_airlink(&scratch, 3);
     let (report, table) = lab(&scratch, own);
-    assert!(table.contains("2 were made again, 1 are left out"), "{table}");
+    assert!(table.contains("2 repeated, 1 left out"), "{table}");
     assert_eq!(
         (&report["transfers"][0]["spoiled"], &report["transfers"][1]["spoiled"]),
         (&LATE.into(), &Value::Null)
@@ -676,7 +677,7 @@ fn a_clock_that_is_set_spoils_the_transfer_that_it_is_set_in() {
     };
     assert_eq!(again(0), ["the clock of this machine was set by +100 ms"]);
     assert_eq!(again(1), [""; 0]);
-    assert!(run.stdout.contains(" made again, "), "{}", run.stdout);
+    assert!(run.stdout.contains(" repeated, "), "{}", run.stdout);
 }
 
 // ----- one clear line -----
@@ -684,10 +685,10 @@ fn a_clock_that_is_set_spoils_the_transfer_that_it_is_set_in() {
 #[test]
 fn what_cannot_be_is_said_in_one_line() {
     let scratch = Scratch::new("errors");
-    refused(&ended(scratch.lab("a", &[])), 2, "name who sends");
+    refused(&ended(scratch.lab("a", &[])), 2, "no sender");
     refused(&ended(scratch.lab("b", &["--sender", "bsd:reno"])), 2, "linux:cubic");
     refused(&ended(scratch.lab("c", &["--recipe", "newrno"])), 2, "did you mean `newreno`");
-    refused(&ended(scratch.lab("d", &["--recipe", "newreno", "--recipe", "newreno"])), 2, "named twice");
+    refused(&ended(scratch.lab("d", &["--recipe", "newreno", "--recipe", "newreno"])), 2, "given twice");
     refused(&ended(scratch.lab("e", &["--recipe", "newreno", "--set", "radio.down.rate=1Mbit"])), 2, "radio");
     let run = ended(scratch.lab("f", &["--recipe", "newreno", "--receiver", "vax"]));
     refused(&run, 3, "interop/receivers/setup.sh vax");
@@ -697,7 +698,7 @@ fn what_cannot_be_is_said_in_one_line() {
     let run = ended(scratch.lab("g", &["--sender", "linux:nonesuch", "--runs", "1"]));
     refused(&run, 3, "no congestion control `nonesuch`");
     assert!(!scratch.0.join("g").exists(), "before anything is started");
-    refused(&ended(scratch.lab("h", &["--sender", "cubic"])), 2, "write --recipe cubic, or linux:cubic");
+    refused(&ended(scratch.lab("h", &["--sender", "cubic"])), 2, "use --recipe cubic, or linux:cubic");
     let last = ["--recipe", "newreno", "--seed", "18446744073709551615", "--runs", "2"];
     refused(&ended(scratch.lab("i", &last)), 2, "--seed and --runs together are too large");
 }

@@ -133,7 +133,7 @@ fn an_experiment_becomes_a_page_with_its_table_its_command_and_its_runs() {
         r#"data-value="12.3">12.3<"#,
         "airtcp lab run --scenario &lt;script&gt;",
         r#""name":"newreno, round 1""#,
-        r#"["restart\u003cb>","timeout","timeout: the timer fires for 1 (RTO)"]"#,
+        r#"["restart\u003cb>","timeout","timeout: retransmission timer expired for 1 (RTO)"]"#,
     ] {
         assert!(html.contains(said), "{said}");
     }
@@ -169,7 +169,7 @@ fn what_is_no_run_directory_is_said_with_what_would_be_one() {
     let ended = run(&["report", directory.directory().to_str().unwrap()]);
     assert_eq!(ended.code, 1);
     assert!(
-        ended.stderr.contains("lab.json") && ended.stderr.contains("Make the runs again"),
+        ended.stderr.contains("lab.json") && ended.stderr.contains("repeat the experiment"),
         "{}",
         ended.stderr
     );

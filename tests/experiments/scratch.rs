@@ -28,6 +28,9 @@ impl Scratch {
     pub(crate) fn lab(&self, output: &str, more: &[&str]) -> Command {
         let (scenario, output) = (self.path("lossy.toml"), self.path(output));
         let mut command = airtcp(&["lab", "run", "--scenario", &scenario, "--output", &output]);
+        if !more.iter().any(|option| ["--json", "--csv"].contains(option)) {
+            command.arg("--wide");
+        }
         command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

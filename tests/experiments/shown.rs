@@ -32,8 +32,11 @@ fn a_lab_shows_its_table_again_as_text_csv_and_json() {
         assert_eq!(shown.code, 0, "{}{}", shown.stdout, shown.stderr);
         shown.stdout
     };
-    let table = run.stdout.split("\nkept in ").next().unwrap();
-    assert!(shown(&[]).starts_with(table), "{}{}", run.stdout, shown(&[]));
+    let table = run.stdout.split("\nresults in ").next().unwrap();
+    assert!(shown(&["--wide"]).starts_with(table), "{}{}", run.stdout, shown(&["--wide"]));
+    let narrow = shown(&[]);
+    let (tables, _) = narrow.split_once("\nrounds").unwrap();
+    assert!(tables.lines().all(|line| line.chars().count() <= 80), "{tables}");
     let as_json: Value = serde_json::from_str(&shown(&["--json"])).unwrap();
     assert_eq!(as_json["report"], report);
     let csv = shown(&["--csv"]);
@@ -48,23 +51,23 @@ fn a_lab_shows_its_table_again_as_text_csv_and_json() {
         assert_eq!((line[column("exact")], line[column("transfers")]), ("2", "2"));
     }
     // Nobody competed and there was one connection: no columns for that.
-    assert!(!csv.contains("beside") && !csv.contains("Jain"), "{csv}");
+    assert!(!csv.contains("competitor") && !csv.contains("Jain"), "{csv}");
     let again = ended(scratch.lab("out", &[&what[..], &["--csv"]].concat()));
     assert_eq!((again.code, again.stdout), (0, csv.clone()), "the same lab, with nothing to add");
 
     fs::write(scratch.0.join("out/lab.json"), older(report).to_string()).unwrap();
     assert_eq!(shown(&["--csv"]), csv, "an older file is read as it is");
-    assert!(shown(&[]).starts_with(table));
+    assert!(shown(&["--wide"]).starts_with(table));
     let more = ended(scratch.lab("out", &[&what[..], &["--jobs", "2"]].concat()));
     assert_eq!((more.code, more.stdout), (0, run.stdout), "it may go on behind the older one's rounds");
 
     refused(
         &airtcp_testkit::machine::run(&["lab", "show", &scratch.path("nothing")]),
         2,
-        "it has no lab.json",
+        "no lab.json in it",
     );
     fs::write(scratch.0.join("out/lab.json"), "{").unwrap();
-    refused(&airtcp_testkit::machine::run(&["lab", "show", &out]), 1, "was it written by another version?");
+    refused(&airtcp_testkit::machine::run(&["lab", "show", &out]), 1, "if another version wrote it");
     let both = airtcp_testkit::machine::run(&["lab", "show", &out, "--csv", "--json"]);
     refused(&both, 2, "cannot be used with");
 }
@@ -76,13 +79,13 @@ fn a_lab_does_not_go_on_with_other_transfers() {
     let scratch = Scratch::new("other-transfers");
     let senders = ["--recipe", "newreno", "--runs", "1"];
     let (_, report) = done(&scratch, &[&senders[..], &["--for", "300ms", "--flows", "2"]].concat());
-    let was = "its transfers are others, 0.3 s down in each of 2 connections";
+    let was = "its transfers differ (0.3 s down in each of 2 connections";
     for other in [
         &["--for", "300ms"][..],
         &["--for", "200ms", "--flows", "2"],
         &["--bytes", "1M", "--flows", "2"],
         &["--for", "300ms", "--flows", "2", "--direction", "up"],
-        &["--for", "300ms", "--flows", "2", "--beside", "newreno"],
+        &["--for", "300ms", "--flows", "2", "--competitor", "newreno"],
         &["--for", "300ms", "--flows", "2", "--read-rate", "1MB/s"],
     ] {
         refused(&ended(scratch.lab("out", &[&senders[..], other].concat())), 2, was);
@@ -95,7 +98,7 @@ fn a_lab_does_not_go_on_with_other_transfers() {
     older["transfers"][0]["connections"][0].as_object_mut().unwrap().remove("bytes_in_time");
     fs::write(scratch.0.join("out/lab.json"), older.to_string()).unwrap();
     let again = ended(scratch.lab("out", &[&senders[..], &["--for", "0.3s", "--flows", "2"]].concat()));
-    refused(&again, 2, "its goodputs are of more than the time that was asked for");
+    refused(&again, 2, "it was made by an older version, which measured goodput over a longer time");
 }
 
 #[test]
@@ -105,28 +108,25 @@ fn what_a_transfer_cannot_be_is_said_before_anything_starts() {
     for (what, said) in [
         (
             &["--virtual", "--flows", "2"][..],
-            "--virtual compares one connection down, and not several connections",
+            "--virtual compares a single connection down and does not support several connections",
         ),
         (&["--virtual", "--direction", "up"], "a sender on the mobile side (--direction)"),
-        (&["--virtual", "--beside", "sack"], "competing senders (--beside)"),
-        (&["--virtual", "--for", "1s"], "transfers that go by time (--for)"),
+        (&["--virtual", "--competitor", "sack"], "competing senders (--competitor)"),
+        (&["--virtual", "--for", "1s"], "transfers limited by time (--for)"),
         (&["--virtual", "--csv"], "cannot be used with"),
         (&["--virtual", "--read-rate", "1k"], "a receiver that reads slowly (--read-rate)"),
-        (
-            &["--receiver", "changes", "--stacks", &stacks, "--direction", "up"],
-            "--direction down alone reaches it",
-        ),
-        (&["--receiver", "changes", "--stacks", &stacks, "--flows", "2"], "takes one connection"),
-        (&["--receiver", "changes", "--stacks", &stacks, "--read-rate", "1k"], "reads as it likes"),
+        (&["--receiver", "changes", "--stacks", &stacks, "--direction", "up"], "use --direction down"),
+        (&["--receiver", "changes", "--stacks", &stacks, "--flows", "2"], "accepts a single connection"),
+        (&["--receiver", "changes", "--stacks", &stacks, "--read-rate", "1k"], "cannot limit its read rate"),
         (&["--for", "11m"], "takes longer than a transfer may: raise --limit"),
         (&["--for", "1s", "--bytes", "1M"], "cannot be used with"),
         (&["--flows", "0"], "0 is not in 1..=100"),
         (
-            &[&["--flows", "100", "--direction", "both"][..], &["--beside", "sack"].repeat(26)].concat(),
+            &[&["--flows", "100", "--direction", "both"][..], &["--competitor", "sack"].repeat(26)].concat(),
             "252 connections",
         ),
-        (&["--read-rate", "fast"], "write for example 50kB/s"),
-        (&["--beside", "linux:nonesuch"], "no congestion control `nonesuch`"),
+        (&["--read-rate", "fast"], "use for example 50kB/s"),
+        (&["--competitor", "linux:nonesuch"], "no congestion control `nonesuch`"),
     ] {
         let run = ended(scratch.lab("out", &[&["--recipe", "newreno"], what].concat()));
         let code = if said.contains("nonesuch") { 3 } else { 2 };

@@ -134,21 +134,21 @@ fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
     }
     let page = scratch.path("page.html");
     assert_eq!(ended(airtcp(&["report", &scratch.path("out"), "-o", &page])).code, 0);
-    assert!(fs::read_to_string(page).unwrap().contains("of 3 connections the graphs show the first"));
+    assert!(fs::read_to_string(page).unwrap().contains("the graphs show the first of 3 connections"));
 }
 
 #[test]
 fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
     let scratch = Scratch::new("beside");
-    let what = ["--recipe", "newreno", "--sender", "linux:reno", "--beside", "linux:cubic"];
+    let what = ["--recipe", "newreno", "--sender", "linux:reno", "--competitor", "linux:cubic"];
     // Long enough for both to run at once for a while, however late one of them starts.
     let (run, report) = done(&scratch, &[&what[..], &["--for", "3s", "--runs", "2", "--jobs", "2"]].concat());
     assert_eq!((&report["bytes"], &report["asked"]["seconds"]), (&Value::Null, &3.0.into()));
-    assert_eq!(report["asked"]["beside"][0], "linux:cubic");
+    assert_eq!(report["asked"]["competitors"][0], "linux:cubic");
     for transfer in transfers(&report) {
         exact(transfer);
         let [own, other] = connections(transfer).as_slice() else { panic!("{transfer}") };
-        assert_eq!((&own["role"], &other["role"]), (&"tested".into(), &"beside".into()));
+        assert_eq!((&own["role"], &other["role"]), (&"tested".into(), &"competitor".into()));
         assert_eq!(other["sender"], "linux:cubic");
         for one in [own, other] {
             assert_eq!(one["capture"]["seconds"], 3.0, "and not what came of the queue later: {one}");
@@ -162,12 +162,12 @@ fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
         assert_eq!(transfer["repair"].is_null(), transfer["sender"] == "linux:reno", "{transfer}");
     }
     let (heading, newreno) = row(&run, "newreno");
-    assert!(heading.contains("  beside  ") && heading.contains("  share"), "{heading}");
+    assert!(heading.contains("  competitor  ") && heading.contains("  share"), "{heading}");
     assert!(newreno.contains(&"±") && !newreno.contains(&"-"), "{newreno:?}");
     assert!(row(&run, "linux:reno").1.contains(&"-"), "{}", run.stdout);
     assert!(run.stdout.contains("linux:reno") && run.stdout.contains("in 2 pairs"), "{}", run.stdout);
     assert!(
-        run.stdout.contains("each transfer: 3 s down in 1 connection beside linux:cubic"),
+        run.stdout.contains("each transfer: 3 s down in 1 connection with competitor linux:cubic"),
         "{}",
         run.stdout
     );
@@ -242,13 +242,10 @@ fn where_octets_differ_the_first_one_is_named_and_the_packets_that_carried_it() 
     let [expected, got] = ["expected", "got"].map(|name| found[name].as_u64().unwrap());
     assert_eq!((&found["at"], got), (&50_000.into(), (expected + 1) % 256), "{found}");
     let why = transfer["failure"].as_str().unwrap();
-    assert!(why.starts_with("the octets are not the same: 100000 of 100000 arrived"), "{why}");
-    assert!(
-        why.contains(&format!("behind 50000 octets there is {got:#04x} instead of {expected:#04x}")),
-        "{why}"
-    );
+    assert!(why.starts_with("the received data differs: 100000 of 100000 bytes arrived"), "{why}");
+    assert!(why.contains(&format!("byte at offset 50000 is {got:#04x}, expected {expected:#04x}")), "{why}");
     // Both captures have it as it was sent, so it was neither the sender nor the path.
-    assert!(why.ends_with("and the receiver has changed or lost it"), "{why}");
+    assert!(why.ends_with("so the receiver changed or lost it"), "{why}");
     for (side, file) in [("left", "fixed.pcap"), ("arrived", "mobile.pcap")] {
         let packets = found[side].as_array().unwrap();
         assert!(!packets.is_empty(), "{found}");
@@ -334,7 +331,7 @@ fn a_full_disk_keeps_the_table_and_with_room_it_goes_on() {
     assert!((1..20).contains(&rounds), "{said}");
     assert!(said.ends_with("code 1\n"), "{said}");
     assert!(said.contains("the disk is full") && said.contains("--output"), "{said}");
-    assert!(said.contains(&format!("rounds that are complete: {rounds}")), "{said}");
+    assert!(said.contains(&format!("Complete rounds: {rounds}")), "{said}");
     assert!(table.lines().any(|line| line.ends_with(&format!("{rounds}/{rounds}"))), "{table}");
     // No transfer has failed for it.
     assert!(transfers(&first).iter().all(|transfer| transfer["failure"].is_null()), "{first}");

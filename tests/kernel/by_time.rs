@@ -101,12 +101,12 @@ fn a_sink_that_knows_the_pattern_says_where_a_stream_differs_from_it() {
     send(&["--bytes=60000", V4]);
     let ended = Ended::of(text.wait_with_output().unwrap());
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(ended.stderr.contains("of 2 connections 1 did not carry the test pattern"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 of 2 connections did not carry the test pattern"), "{}", ended.stderr);
     let said = ended.stdout;
     let [expected, got] = [octet(40_000), octets[40_000]];
-    let first = format!("differs first behind 40000 bytes: {got:#04x} instead of {expected:#04x}");
+    let first = format!("byte at offset 40000 is {got:#04x}, expected {expected:#04x}");
     assert!(said.contains(&first), "{said}");
-    assert_eq!(said.matches("every byte is the test pattern's").count(), 1, "{said}");
+    assert_eq!(said.matches("all bytes match the test pattern").count(), 1, "{said}");
 
     let json = Running::start(&[&sink[..5], &["--json"]].concat());
     send(&[file.path(), V4]);

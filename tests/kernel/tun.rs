@@ -198,7 +198,12 @@ fn half_close_the_answer_may_come_late_and_a_wrong_one_is_found() {
         let ended = run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--verify"]);
         receiver.join().unwrap();
         assert_eq!(ended.code, code, "{}", ended.stderr);
-        assert_eq!(ended.stderr.contains("it did not get what was sent"), wrong, "{}", ended.stderr);
+        assert_eq!(
+            ended.stderr.contains("the received data differs from the sent data"),
+            wrong,
+            "{}",
+            ended.stderr
+        );
     }
 }
 
@@ -301,7 +306,7 @@ fn refused_unanswered_and_unreachable_are_told_apart() {
     let silent = send("10.83.0.77:9000", &["--timeout=400ms"]);
     assert!(silent.contains("10.83.0.77:9000: no answer in 400.000ms: is it"), "{silent}");
     let silent = send("10.83.0.77:9000", &["--user-timeout=400ms"]);
-    assert!(silent.contains("10.83.0.77:9000: timed out: the peer stopped answering: is it"), "{silent}");
+    assert!(silent.contains("10.83.0.77:9000: timed out: the peer no longer answers: is it"), "{silent}");
     namespace.sysctl("net.ipv4.ip_forward", "1").unwrap();
     let status = namespace
         .spawn(Command::new("ip").args(["route", "add", "unreachable", "10.99.0.0/16"]))
@@ -334,7 +339,7 @@ fn a_reset_in_the_middle_is_an_error_of_the_run() {
     receiver.join().unwrap();
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("connection reset by the peer after"), "{}", ended.stderr);
-    assert!(ended.stdout.contains("sent again"), "the summary is printed all the same: {}", ended.stdout);
+    assert!(ended.stdout.contains("retransmitted"), "the summary is printed all the same: {}", ended.stdout);
 
     let file = TempFile::new("broken");
     let recv = Running::start(&[

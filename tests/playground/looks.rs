@@ -95,7 +95,7 @@ fn the_file_is_small_and_the_first_picture_is_there_soon(browser: &mut Browser) 
     let octets = std::fs::metadata(&*super::PAGE).unwrap().len();
     assert!(octets <= 3_000_000, "{octets} octets");
     let first = browser.eval("performance.getEntriesByName('first picture')[0].startTime").as_f64().unwrap();
-    // docs/speed.md has what it takes on a quiet machine; tests run beside others.
+    // docs/evidence/performance.md has the time on a quiet machine; tests run in parallel.
     assert!(first < 10_000.0, "{first} ms");
 }
 

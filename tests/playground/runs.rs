@@ -215,7 +215,7 @@ fn it_says_step_by_step_what_the_sender_decided(browser: &mut Browser) {
     browser.until("document.querySelector('#moment-state .state')?.textContent === 'recovery'");
     let rows = strings(browser, "[...document.querySelectorAll('#answers tr')].map((row) => row.innerText)");
     assert_eq!(rows.len(), 6);
-    assert!(rows.iter().any(|row| row.starts_with("What to send again?\tnewreno\t")), "{rows:?}");
+    assert!(rows.iter().any(|row| row.starts_with("What to retransmit?\tnewreno\t")), "{rows:?}");
     let decided = browser.eval("[...airtcp.graphs.active.run.decisions.at].map(Math.round)");
     assert!(decided.as_array().unwrap().iter().any(|at| at.as_f64() == Some(last)), "{last} in {decided}");
 }

@@ -136,7 +136,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
     (
         "an address that both sides have",
         USAGE,
-        "both sides have the address 10.9.9.1: give each side its own",
+        "both sides have the address 10.9.9.1: use different addresses",
         &[
             "airlink bridge --fixed-addr 10.9.9.1/24 --mobile-addr 10.9.9.2/24 --mobile-addr 10.9.9.1/32",
             "airlink up --name none --foreground -s lossless --fixed-addr 10.9.9.1/24 --mobile-addr 10.9.9.1/24",

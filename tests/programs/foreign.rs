@@ -146,10 +146,10 @@ fn what_has_no_end_and_what_never_begins_is_refused() {
         (&["airtcp", "script", "/dev/zero"], "longer than 4 MiB"),
         (&["airtcp", "lab", "matrix", "--expected", "/dev/zero"], "longer than 4 MiB"),
         (&["airtcp", "sweep", "plan", "sweep.toml"], "it is a pipe"),
-        (&["airtcp", "script", "script.pkt"], "`pipe` is neither"),
+        (&["airtcp", "script", "script.pkt"], "`pipe` found neither"),
         (&["airtcp", "lab", "show", "lab"], "it is a pipe"),
-        (&["airtcp", "report", "lab"], "is no run directory"),
-        (&["airtcp", "sim", "-s", "lossless", "--flows", "1000000000"], "at most 1000000"),
+        (&["airtcp", "report", "lab"], "is not a lab directory"),
+        (&["airtcp", "sim", "-s", "lossless", "--flows", "1000000000"], "the maximum is 1000000"),
     ] {
         let output = place.run(words);
         assert!(!output.status.success() && said(&output).contains(why), "{words:?}: {}", said(&output));

@@ -5,5 +5,6 @@ mod exits;
 mod foreign;
 mod log;
 mod options;
+mod prose;
 mod tables;
 mod typed;

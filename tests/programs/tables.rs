@@ -34,7 +34,8 @@ const UNITS: &[&str] = &[
     "timeouts",
     "retransmits",
     "reductions",
-    "t.o./f.r.",
+    "retransm.",
+    "retransmissions",
     "flow",
     "no",
     "frame",
@@ -57,12 +58,14 @@ fn is_number(cell: &str) -> bool {
     first.parse::<f64>().is_ok()
 }
 
-/// Columns are what two blanks or more part in every line. What has no heading belongs to the column before.
-fn columns(lines: &[&str]) -> Vec<Vec<String>> {
+type Place = std::ops::Range<usize>;
+
+/// Where the columns are: two spaces or more separate them in every line.
+fn places(lines: &[&str]) -> Vec<Place> {
     let lines: Vec<Vec<char>> = lines.iter().map(|line| line.chars().collect()).collect();
     let width = lines.iter().map(Vec::len).max().unwrap_or(0);
     let blank = |at: usize| lines.iter().all(|line| line.get(at).is_none_or(|c| *c == ' '));
-    let mut bounds = Vec::new();
+    let mut places = Vec::new();
     let mut at = 0;
     while at < width {
         while at < width && blank(at) {
@@ -73,35 +76,45 @@ fn columns(lines: &[&str]) -> Vec<Vec<String>> {
             at += 1;
         }
         if from < at {
-            bounds.push(from..at);
+            places.push(from..at);
         }
     }
-    let cell = |line: &[char], bounds: &std::ops::Range<usize>| {
-        let end = bounds.end.min(line.len());
-        line.get(bounds.start.min(end)..end).unwrap_or(&[]).iter().collect::<String>().trim().to_owned()
-    };
-    bounds.iter().map(|bounds| lines.iter().map(|line| cell(line, bounds)).collect()).collect()
+    places
 }
 
-/// The headings of columns whose numbers nothing gives a unit. `title` is of all columns.
-fn without_unit(title: &str, lines: &[&str]) -> Vec<String> {
-    // `lossless, kbit/s` over names is a title as well.
+fn cell(line: &str, place: &Place) -> String {
+    line.chars().skip(place.start).take(place.len()).collect::<String>().trim().to_owned()
+}
+
+/// The headings of columns whose numbers have no unit. `above` is the line above the headings: a title of all columns, or
+/// the names of groups of columns.
+fn without_unit(above: &str, lines: &[&str]) -> Vec<String> {
+    // `lossless, kbit/s` above names is a title as well.
     let first = lines[0].split("  ").next().unwrap_or_default();
-    let all = has_unit(title) || first.split_once(", ").is_some_and(|(_, unit)| has_unit(unit));
-    let mut group = false;
+    let is_title = !above.starts_with("   ");
+    let all = (is_title && has_unit(above)) || first.split_once(", ").is_some_and(|(_, unit)| has_unit(unit));
+    let groups = if is_title { Vec::new() } else { places(&[above]) };
+    let mut named = false;
     let mut wrong = Vec::new();
     let mut before = true;
-    for column in columns(lines) {
-        let (heading, cells) = column.split_first().unwrap();
+    for place in places(lines) {
+        let heading = cell(lines[0], &place);
+        let cells: Vec<_> = lines[1..].iter().map(|line| cell(line, &place)).collect();
+        let group = groups.iter().find(|group| group.start <= place.start && place.end <= group.end);
+        // airlink puts the unit of a group before the heading of its first column.
         if let Some((of_all, _)) = heading.split_once(": ") {
-            group = has_unit(of_all);
-        } else if has_unit(heading) || cells.iter().any(|cell| has_unit(cell)) {
-            group = false;
+            named = has_unit(of_all);
+        } else if has_unit(&heading) || cells.iter().any(|cell| has_unit(cell)) {
+            named = false;
         }
-        let told = (heading.is_empty() && before) || has_unit(heading) || group || all;
+        let told = (heading.is_empty() && before)
+            || has_unit(&heading)
+            || group.is_some_and(|group| has_unit(&cell(above, group)))
+            || named
+            || all;
         let fine = cells.iter().filter(|cell| is_number(cell)).all(|cell| told || has_unit(cell));
         if !fine {
-            wrong.push(heading.clone());
+            wrong.push(heading);
         }
         before = fine;
     }
@@ -118,6 +131,8 @@ fn a_number_without_a_unit_is_found() {
     let lines = ["sender    goodput  resent", "sack    10 kbit/s       3"];
     assert_eq!(without_unit("", &lines), ["resent"]);
     assert_eq!(without_unit("segments", &lines), [""; 0]);
+    let lines = ["sender  all  spurious  exact", "sack      3         0      1"];
+    assert_eq!(without_unit("        timeouts ----", &lines), ["exact"]);
 }
 
 /// The table that begins with a line that has all these words, and ends before an empty line, or one that begins so.
@@ -142,9 +157,12 @@ fn good(ended: Ended) -> String {
 #[test]
 fn runs_in_virtual_time_have_units() {
     let two = ["--recipe", "newreno", "--recipe", "sack", "--bytes", "200k", "--set"];
-    let text = good(run(&[&["sim", "-s", "wcdma-384"], &two[..], &["radio.down.queue.packets=10"]].concat()));
+    let text =
+        good(run(
+            &[&["sim", "-s", "wcdma-384"], &two[..], &["radio.down.queue.packets=10", "--wide"]].concat()
+        ));
     check("sim", &text, &["flow", "goodput"], "");
-    check("sim, second block", &text, &["flow", "timeouts"], "together");
+    check("sim, second block", &text, &["flow", "ACKs"], "total");
     check("sim, the path", &text, &["direction"], "wire");
     let link =
         Command::new(program("airlink")).args(["sim", "-s", "wcdma-384", "--for", "5s"]).output().unwrap();
@@ -163,7 +181,7 @@ fn sweeps_have_units() {
     for block in text.split("\n\n").filter(|block| block.contains("verdict")) {
         let title = block.lines().next().unwrap();
         let named = title.split(':').next().unwrap();
-        assert!(has_unit(named) || named.contains("number in a run"), "{title}");
+        assert!(has_unit(named) || named.contains("number per run"), "{title}");
     }
     assert_eq!(text.matches("verdict").count(), 4, "{text}");
 }
@@ -199,9 +217,9 @@ fn figures_of_papers_have_units() {
 #[test]
 fn what_captures_say_has_units() {
     let capture = repository().join("pcaps/newreno.pcap");
-    let text = good(run(&["analyze", capture.to_str().unwrap(), "--resent"]));
+    let text = good(run(&["analyze", capture.to_str().unwrap(), "--resent", "--wide"]));
     check("analyze", &text, &["no", "goodput"], "");
-    check("analyze --resent", &text, &["frame", "octet"], "");
+    check("analyze --resent", &text, &["frame", "sequence"], "");
 }
 
 /// As root: it builds a path.
@@ -211,29 +229,29 @@ fn labs_have_units_and_so_have_their_pages() {
     let out = scratch.path("out");
     let senders =
         ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "100k", "--jobs", "4"];
-    let more = ["--set", "radio.down.queue.packets=8", "--virtual", "--output", &out, "--quiet"];
+    let more = ["--set", "radio.down.queue.packets=8", "--virtual", "--wide", "--output", &out, "--quiet"];
     let text = good(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
-    check("lab run", &text, &["sender", "segments resent"], "not enough");
-    check("lab run --virtual", &text, &["real, kbit/s"], "newreno, round");
+    check("lab run", &text, &["sender", "median"], "undecided");
+    check("lab run --virtual", &text, &["sender", "ratio"], "newreno, round");
     let transfer = scratch.directory().join("out/01-newreno");
     let [fixed, mobile, events, sender] = ["fixed.pcap", "mobile.pcap", "events.jsonl", "sender.jsonl"]
         .map(|name| transfer.join(name).to_str().unwrap().to_owned());
-    let path = ["analyze", "--path", &fixed, &mobile, "--truth", &events, "--sender-log", &sender];
+    let path = ["analyze", "--path", &fixed, &mobile, "--truth", &events, "--sender-log", &sender, "--wide"];
     let text = good(run(&path));
     check("analyze --truth", &text, &["packets", "right", "wrong"], "passed");
     assert!(text.contains("\n  passed "), "{text}");
     // What is counted stands before each row.
-    let (_, compared) = text.split_once("what the sender says").unwrap();
+    let (_, compared) = text.split_once("comparison with the sender's counters").unwrap();
     let rows: Vec<&str> = compared.lines().skip(2).collect();
     assert!(
-        !rows.is_empty() && rows.iter().all(|row| has_unit(row) || row.contains("of these")),
+        !rows.is_empty() && rows.iter().all(|row| has_unit(row) || row.contains("of them")),
         "{compared}"
     );
 
     // It needs the sender's capture, and no path.
     let alone = ["analyze", &fixed, "--sender-log", &sender];
     let text = good(run(&alone));
-    assert!(text.contains("\nwhat the sender says"), "{text}");
+    assert!(text.contains("\ncomparison with the sender's counters"), "{text}");
     let json = good(run(&[&alone[..], &["--json"]].concat()));
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     let counts = document["sender"]["counts"].as_array().unwrap();
@@ -243,7 +261,7 @@ fn labs_have_units_and_so_have_their_pages() {
     good(run(&["report", &out, "--output", &page]));
     let html = fs::read_to_string(page).unwrap();
     for heading in
-        ["median kbit/s", "segments resent: timeout", "spurious timeouts", "packets resent", "idle s"]
+        ["median kbit/s", "retransmissions: timeout", "spurious timeouts", "retransmissions", "idle s"]
     {
         assert!(html.contains(heading), "no heading {heading} in the page");
     }

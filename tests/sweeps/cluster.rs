@@ -90,7 +90,7 @@ fn a_script_says_what_it_costs_and_has_jobs_of_minutes() {
         "12 runs: ",
         " core hours, ",
         " on disk, ",
-        " of memory for each core, by 4 runs that were made here",
+        " of memory per core, estimated from 4 runs",
         "1 job of 1 core",
     ] {
         assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
@@ -123,7 +123,7 @@ fn a_script_says_what_it_costs_and_has_jobs_of_minutes() {
     assert!(told.contains("--max-array-size"), "{told}");
     for time in ["1:2:3:4", ":", "1h", "1-2-3"] {
         let ended = run(&["sweep", "slurm", &many, "--time", time]);
-        assert!(ended.code == 2 && ended.stderr.contains("not a time of Slurm"), "{time}: {}", ended.stderr);
+        assert!(ended.code == 2 && ended.stderr.contains("not a Slurm time"), "{time}: {}", ended.stderr);
     }
     let short = good(&["sweep", "slurm", &many, "--each", "1h", "--time", "30"]).stderr;
     assert!(short.contains("more than the limit of 30 min"), "{short}");
@@ -135,7 +135,7 @@ fn a_sweep_says_how_far_it_is() {
     let file = dir.write("s.toml", SWEEP);
     let store = dir.path("s.results");
     let status = |of: &str| good(&["sweep", "status", of, "--parts"]).stdout;
-    assert!(status(&file).contains("s.results: 0 of 12 runs have results, 0 %\nnothing is filling it now\n"));
+    assert!(status(&file).contains("s.results: 0 of 12 runs have results, 0 %\nnot running\n"));
     let told = refused(&["sweep", "status", &store], 2);
     assert!(told.contains("is not a result store"), "{told}");
     good(&["sweep", "run", &file, "--quiet", "--shard", "1/4", "--jobs", "1"]);
@@ -143,7 +143,7 @@ fn a_sweep_says_how_far_it_is() {
     assert_eq!(told, status(&file));
     assert!(told.contains("s.results: 3 of 12 runs have results, 25 %\n"), "{told}");
     assert!(
-        told.contains("without results: 1-3,5-7,9-11\n") && told.contains(" 1/4           3 of 3  "),
+        told.contains("missing runs: 1-3,5-7,9-11\n") && told.contains(" 1/4           3 of 3  "),
         "{told}"
     );
     let json = good(&["sweep", "status", &file, &store, "--json"]).lines;
@@ -157,7 +157,7 @@ fn a_sweep_says_how_far_it_is() {
     fs::rename(format!("{store}/rows-2-of-4.0001.jsonl"), &part).unwrap();
     let state = |of: &str| good(&["sweep", "status", of, "--json"]).lines.remove(0)["parts"][0].clone();
     assert_eq!((&state(&store)["state"], &state(&store)["done"]), (&"filling".into(), &3.into()));
-    let warned = || good(&["sweep", "slurm", &file]).stderr.contains("something may be filling");
+    let warned = || good(&["sweep", "slurm", &file]).stderr.contains("other jobs may be filling");
     assert!(warned());
     let hour = std::time::Duration::from_secs(3600);
     let before = fs::metadata(&part).unwrap().modified().unwrap() - hour;

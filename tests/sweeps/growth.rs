@@ -37,7 +37,8 @@ fn a_sweep_that_grows_keeps_what_it_has() {
     // Fewer: the others stay, and count for nothing.
     dir.write("s.toml", &SWEEP.replace("seeds = 3", "seeds = [5, 2]"));
     let said = told(&[]);
-    for words in ["seeds 1, 3 and 4 are no longer asked for; recipe sack is no longer", "22 other results"] {
+    for words in ["seeds 1, 3 and 4 are no longer in the plan; recipe sack is no longer", "22 other results"]
+    {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(rows(&store), 30);
@@ -63,9 +64,10 @@ fn what_a_run_is_decides_and_not_what_it_is_called() {
     // Another size: other runs under the same names.
     dir.write("s.toml", &SWEEP.replace("30k", "20k"));
     let planned = good(&["sweep", "plan", &file]).stdout;
-    assert!(planned.ends_with(&format!("; 0 are done, in {store}\n")), "{planned}");
+    assert!(planned.ends_with(&format!("; 0 done, in {store}\n")), "{planned}");
     let said = told();
-    for words in ["all 4 points are run otherwise", "0 of 12 runs have", "12 other results are of runs that"]
+    for words in
+        ["all 4 points are different", "0 of 12 runs have", "12 other results are not part of the sweep"]
     {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -132,7 +134,7 @@ fn a_damaged_row_does_not_count_and_its_run_is_made_again() {
     let path = format!("{store}/rows-1-of-1.0001.jsonl");
     let damaged = fs::read_to_string(&path).unwrap().replacen("{\"format\":2", "{\"fo", 1);
     fs::write(&path, &damaged).unwrap();
-    let words = "rows-1-of-1.0001.jsonl:1: this row is damaged and does not count; `airtcp sweep run` makes its run again";
+    let words = "rows-1-of-1.0001.jsonl:1: ignored a damaged row; `airtcp sweep run` repeats its run";
     let summary = good(&["sweep", "summary", &store]).stderr;
     assert!(summary.contains(words) && summary.contains("1 of 12 runs have no result yet"), "{summary}");
     let told = good(&["sweep", "run", &file]).stderr;
@@ -179,7 +181,7 @@ fn a_store_of_format_1_is_read_and_brought_up_to_date() {
     let grown = SWEEP.replace("seeds = 3", "seeds = 4");
     dir.write("s.toml", &grown);
     let told = refused(&["sweep", "run", &file], 2);
-    assert!(told.contains("with the file as it was brings the store up to date"), "{told}");
+    assert!(told.contains("with the old file to update the store"), "{told}");
     dir.write("s.toml", SWEEP);
     assert!(good(&["sweep", "run", &file]).stderr.contains("0 runs in"));
     assert!(merged(&store) == now);

@@ -105,7 +105,7 @@ fn share(mean: Mean) -> f64 {
     mean.half_width.unwrap_or_default() / mean.mean
 }
 
-/// One row for each path and sender: the ratio, what it may be off, and a line of the table in docs/scenarios.md.
+/// One row for each path and sender: the ratio, what it may be off, and a line of the table in docs/guides/recorded-path.md.
 fn compare(paths: &[&str], seeds: Range<u64>) -> Vec<(f64, f64, String)> {
     let mut rows = Vec::new();
     println!(
@@ -141,7 +141,7 @@ fn other_senders_fare_over_a_fitted_path_as_over_the_recorded_one() {
     }
 }
 
-/// What docs/scenarios.md has in its table.
+/// The table of docs/guides/recorded-path.md.
 #[test]
 #[ignore = "takes minutes"]
 fn ten_paths_and_how_true_their_fits_are() {

@@ -90,7 +90,7 @@ fn as_if_always_congestion(world: &mut World) -> (FlowResult, Vec<Decision>) {
     let mut decisions = world.decisions(0).to_vec();
     for decision in decisions.iter_mut().filter(|decision| decision.question == Question::Attribute) {
         decision.by = "always-congestion";
-        decision.why = "every loss is taken for congestion";
+        decision.why = "every loss is treated as congestion";
     }
     (world.result(0), decisions)
 }

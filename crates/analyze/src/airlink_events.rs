@@ -1,4 +1,4 @@
-//! Reads airlink's event stream (docs/views.md) line by line.
+//! Reads airlink's event stream (docs/reference/link-views.md) line by line.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -23,10 +23,10 @@ pub enum EventsError {
         error: io::Error,
     },
     /// The first line is not that of an event stream, or of another version of it.
-    #[error("{} is not airlink's event stream: name the file that `airlink --events` wrote", .0.display())]
+    #[error("{} is not an event log of airlink; give a file that `airlink --events` wrote", .0.display())]
     NoEvents(PathBuf),
     /// A line in the middle is no event.
-    #[error("{}:{line}: this line is damaged: make the file again with `airlink --events`", .path.display())]
+    #[error("{}:{line}: damaged line; write the file again with `airlink --events`", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum EventsError {
     },
 }
 
-/// An event, with the fields that are read here: docs/views.md says what each means.
+/// An event, with the fields that are read here: docs/reference/link-views.md says what each means.
 #[derive(Debug, Deserialize)]
 pub struct AirlinkEvent<'a> {
     /// `entered`, `queued`, `sent`, `left`, `dropped` …

@@ -45,17 +45,15 @@ pub struct Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// No line of it is a decision.
-    #[error("it is no log of decisions: `airtcp send --decisions FILE` writes one")]
+    #[error("not a log of decisions; `airtcp send --decisions FILE` writes one")]
     NotALog,
     /// It has no wall time, which ties it to a capture.
-    #[error(
-        "it does not say when its clock started (no `wall`): was it written by an early version? Send again"
-    )]
+    #[error("no start time (`wall`) in the log, perhaps written by an early version; repeat the transfer")]
     NoWall,
     /// It has the decisions of several connections.
     #[error(
-        "it is of several connections: choose one with `jq -c 'select(.connection == 1)'`, and the same in the \
-         capture with --connection"
+        "the log has several connections; select one with `jq -c 'select(.connection == 1)'`, and the same one in \
+         the capture with --connection"
     )]
     Several,
 }
@@ -136,16 +134,16 @@ impl Line {
             ("lost", Some(offset)) => {
                 let segments = self.segments();
                 let noun = if segments == 1.0 { "segment" } else { "segments" };
-                format!("{segments} {noun} lost from {offset} on")
+                format!("{segments} {noun} lost from {offset}")
             }
             ("window", _) => self.window(),
             ("cause" | "judged", _) => format!("{}: {}", self.what, text("cause")),
             ("enter", _) => format!("enter {} until {}", text("phase"), number("recover")),
             ("leave", _) => format!("leave {}", text("phase")),
             ("fallback", _) => format!("fall back to {}", text("to")),
-            ("timeout", Some(offset)) => format!("the timer fires for {offset}"),
-            ("resend", Some(offset)) => format!("send {offset} again"),
-            ("resume", Some(offset)) => format!("go on with {offset}"),
+            ("timeout", Some(offset)) => format!("retransmission timer expired for {offset}"),
+            ("resend", Some(offset)) => format!("retransmit {offset}"),
+            ("resume", Some(offset)) => format!("continue at {offset}"),
             (_, Some(offset)) => format!("{} at {offset}", self.what),
             (_, None) => self.what.clone(),
         }

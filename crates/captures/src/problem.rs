@@ -52,40 +52,39 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Damaged => "the capture is damaged or ends early: nothing behind it was read",
-            Self::Garbage => "garbage between blocks, stepped over",
-            Self::ClockBackwards => "frames with an earlier time than the one before",
+            Self::Damaged => "the capture is damaged or truncated: the rest was not read",
+            Self::Garbage => "unreadable data between blocks, skipped",
+            Self::ClockBackwards => "frames with an earlier timestamp than the frame before",
             Self::ClockJumped => {
-                "frames with a time far from those before and behind, taken to have come between"
+                "frames with a timestamp far from both neighbours, assumed to lie between them"
             }
-            Self::AboveSnapLength => "frames longer than the capture's own snap length",
-            Self::UnknownLink => "frames of a link type that is not known here",
-            Self::Malformed => "IP or TCP headers that cannot be",
-            Self::MalformedOptions => "TCP options that cannot be, taken as absent",
+            Self::AboveSnapLength => "frames longer than the snap length of the capture",
+            Self::UnknownLink => "frames of an unsupported link type",
+            Self::Malformed => "malformed IP or TCP headers",
+            Self::MalformedOptions => "malformed TCP options, ignored",
             Self::BeyondFrame => {
-                "packets that claim to be longer than their frames: only what is there counts"
+                "packets longer than their frames by their headers: only the data in the frame counts"
             }
-            Self::Checksum => "packets with a checksum that does not fit",
+            Self::Checksum => "packets with a wrong checksum",
             Self::Corrupted => {
-                "packets that were damaged on the way (a checksum does not fit, or the end is missing): receivers drop \
-                 them, and they do not count"
+                "packets damaged in transit (wrong checksum, or truncated): receivers drop them, so they do not count"
             }
-            Self::Fragment => "IP fragments whose others are missing",
-            Self::FragmentOverlap => "IP fragments that overlap or cannot be",
+            Self::Fragment => "IP fragments of incomplete packets",
+            Self::FragmentOverlap => "overlapping or malformed IP fragments",
             Self::HeadersCut => {
-                "packets too short for their headers: a larger snap length is needed (tcpdump -s)"
+                "packets cut within their headers: capture with a larger snap length (tcpdump -s)"
             }
             Self::OptionsCut => {
-                "packets whose TCP options were not all kept: a larger snap length is needed (tcpdump -s)"
+                "packets cut within their TCP options: capture with a larger snap length (tcpdump -s)"
             }
-            Self::PayloadCut => "packets whose payload was not all kept (lengths are the IP header's)",
+            Self::PayloadCut => "packets cut within their payload (lengths are from the IP header)",
             Self::Crowded => {
-                "connections taken for ended, the longest silent first, because too many were open at a time"
+                "connections closed early, longest idle first, because too many were open at the same time"
             }
             Self::NotFollowed => {
-                "packets of further connections, not analysed because too many were busy: use a filter (-f)"
+                "packets of connections that were not analysed because too many were active: use a filter (-f)"
             }
-            Self::NotCaptured => "frames lost by the kernel or the interface: a narrower filter (-f) helps",
+            Self::NotCaptured => "frames dropped by the kernel or the interface: use a narrower filter (-f)",
         })
     }
 }

@@ -10,22 +10,23 @@ use serde::Serialize;
 
 use crate::shared::say;
 
-/// List everything that a recipe can be made of.
+/// List the algorithms and options for recipes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Algorithms {
-    /// Print JSON instead of text: an object per line
+    /// Print JSON instead of text: one object per line
     #[arg(long)]
     json: bool,
-    /// Print the table of docs/recipes.md
+    /// Print the table of docs/reference/recipes.md
     #[arg(long, hide = true, conflicts_with = "json")]
     markdown: bool,
 }
 
 const EXAMPLES: &str = "\
-A recipe is at most one answer to each question and any options, joined by `+`: sack+limited-transmit+iw=4.
-A question that it leaves out is answered by the row marked with *. Rows marked with + add to an answer.
-A sender is a recipe with a profile, which stands behind an @: sack+cubic@linux.
+A recipe has at most one answer to each question, and any number of add-ons
+and options, joined by `+`: sack+limited-transmit+iw=4. A question that it
+leaves out gets the answer marked with *. Rows marked with + are add-ons: they
+work next to an answer. A profile can follow after an @: sack+cubic@linux.
 
 Example:
   airtcp algorithms --json | jq -r 'select(.question == \"repair\") | .name'";
@@ -75,11 +76,11 @@ impl Algorithms {
                 writeln!(out, "{mark} {:<width$}  {} ({})", label(row), row.summary, row.citation)?;
             }
         }
-        writeln!(out, "\nShort for several")?;
+        writeln!(out, "\nAliases for whole recipes")?;
         for row in catalogue::rows().filter(|row| row.is_alias()) {
             writeln!(out, "  {:<width$}  {} ({})", row.name, row.summary, row.citation)?;
         }
-        writeln!(out, "\nProfiles, behind an @: all else in which one standard TCP differs from another")?;
+        writeln!(out, "\nProfiles, after an @: everything else in which TCP stacks differ")?;
         for profile in ProfileName::ALL {
             let mark = if profile == ProfileName::default() { '*' } else { ' ' };
             writeln!(out, "{mark} {profile:<width$}  {}", profile.summary())?;

@@ -8,13 +8,13 @@ use clap::Args;
 use crate::shared::say;
 use crate::values::KINDS;
 
-/// Print a completion script for a shell.
+/// Print a shell completion script
 ///
-/// Recipes are completed word by word, behind a `+` and behind the `@`, too; so are scenarios, receivers and figures.
+/// The script completes recipes word by word, also after `+` and `@`, as well as scenarios, receivers and figures.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell that the script is for
     shell: ShellName,
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use airtcp_lab::demo::{self, Demo as Plan, Played, Progress, Scene};
 use airtcp_lab::page;
 use airtcp_lab::testbed::{Tools, quoted};
+use airtcp_numbers::table::wrapped_lines;
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -15,42 +16,50 @@ use crate::lab::{failed, next_free};
 use crate::shared::say::{self, LiveLine};
 use crate::shared::{failure, stop};
 
-/// Show what the mechanisms are worth: scenes on a radio link, each with a table, and one page with graphs.
+/// Demonstrate recovery mechanisms in scenes on a radio link, with tables and an HTML page with graphs
 ///
-/// Every scene is played once over TUN devices to this machine's kernel, with the kernel's own CUBIC among the senders, and with
-/// many seeds in virtual time. A sentence is printed only if the 95 % interval of these seeds carries it.
+/// Each scene runs once over TUN devices to this machine's kernel, with the kernel's CUBIC among the senders, and with many
+/// seeds in virtual time. A sentence is printed only if its 95 % confidence interval supports it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
-    /// Only this one (repeatable) [default: all]
+    /// Only this scene (repeatable) [default: all]
     #[arg(long, value_name = "NAME", value_parser = demo::find)]
     scene: Vec<&'static Scene>,
-    /// Runs of every point, each with a seed of its own: of each sender in virtual time
+    /// Number of seeds: virtual-time runs per sender
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(2..=100_000))]
     seeds: u64,
-    /// Seed of all random numbers, in the real transfers, and in the first run in virtual time; each later run adds 1
+    /// Seed of all random numbers (in the real transfers and in the first virtual-time run; each later run adds 1)
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Directory for everything that is kept; empty [default: the next free lab/NNN-demo]
+    /// Output directory, which must be empty [default: the next free lab/NNN-demo]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
+    /// Show every column of the tables, however wide they get
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    wide: bool,
     #[arg(from_global)]
     quiet: bool,
 }
 
 const EXAMPLES: &str = "\
-Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
-  All of it, in about a minute
+Examples (as root, or as an ordinary user who can open /dev/net/tun):
+  All scenes, in about a minute:
     airtcp demo
-  Is it true with other seeds, and more of them?
+  One scene with other seeds, and more of them:
     airtcp demo --scene handover --seed 1000 --seeds 1000
 
-Each scene keeps a directory as `airtcp lab run` does, with scene.json, and all together make report.html.
+Each scene has a directory as `airtcp lab run` writes it, with an additional
+scene.json. report.html covers all scenes.
 
-Exit codes: 0 every transfer was exact, 1 some were not, 2 usage, 3 environment (privilege, device, missing program).";
+Exit codes:
+  0  every transfer was exact
+  1  some transfers were not
+  2  usage error
+  3  environment error: missing privilege, device or program";
 
 impl Demo {
     pub(super) fn run(self) -> anyhow::Result<()> {
@@ -61,7 +70,7 @@ impl Demo {
         if let Some((_, twice)) =
             scenes.iter().enumerate().find(|(at, scene)| scenes[..*at].iter().any(|it| it.name == scene.name))
         {
-            return Err(failure::usage(format!("--scene {} is named twice: name it once", twice.name)));
+            return Err(failure::usage(format!("--scene {} is given twice: give it once", twice.name)));
         }
         let all = scenes.len();
         let tools = Tools::find().map_err(failed)?;
@@ -93,7 +102,7 @@ impl Demo {
             line.clear();
             if !self.json && written.is_ok() {
                 let number = demo::find(&scene.name).map_or(0, Scene::number);
-                written = writeln!(say::out(), "{number}. {}", scene.text());
+                written = writeln!(say::out(), "{number}. {}", scene.text(say::width(self.wide)));
             }
             *complete += 1;
         });
@@ -120,7 +129,7 @@ fn where_it_stands(complete: usize, all: usize, directory: &Path) -> String {
     let directory = quoted(&directory.display().to_string());
     let page = match complete {
         0 => String::new(),
-        _ => format!("; `airtcp report {directory}` makes a page of what is kept in {directory}"),
+        _ => format!("; `airtcp report {directory}` makes a page of them"),
     };
     format!("airtcp: stopped by a signal: {complete} of {all} scenes are complete{page}")
 }
@@ -137,16 +146,15 @@ fn more(played: &[Played], directory: &Path, report: &Path) -> String {
     let mut text = String::new();
     if let Some(first) = played.first() {
         text += &format!(
-            "virtual: {} seeds, with the 95 % interval of the mean, and of the differences from the first sender, seed by seed.\n\
-             TUN: one transfer over real devices to this machine's kernel; it was faster than so many of the seeds in virtual \
-             time.\n\
-             Recipes have profile {}. In virtual time recipe linux stands for linux:cubic: the kernel's sender, from parts of \
-             this project.\n\n",
+            "Virtual time: means of {} seeds with their 95 % intervals; gains compare runs with the same seed.\n\
+             TUN devices: one transfer with the seed closest to the medians among those where the first sender has a \
+             timeout; rank: share of the simulated runs that were slower.\n\
+             Recipes have profile {}. In virtual time recipe linux, a model of the kernel's sender, replaces linux:cubic.\n\n",
             first.seeds, first.profile
         );
     }
-    text +=
-        &format!("All of it as one page, for any browser, with graphs to zoom into: {}\n", report.display());
+    text += &format!("Tables and graphs on one page, for any browser: {}\n", report.display());
+    let mut text = wrapped_lines(&text, say::width(false));
     let sample = played.first().and_then(|scene| {
         let recipe = scene.rows.iter().rev().find(|row| row.modelled_by.is_none())?;
         let directory = directory.join(demo::find(&scene.name).ok()?.directory());
@@ -155,11 +163,11 @@ fn more(played: &[Played], directory: &Path, report: &Path) -> String {
     if let Some((sample, recipe)) = sample {
         let sample = quoted(&sample.display().to_string());
         text += &format!(
-            "\nMore to see:\n  \
-             airtcp explain {recipe}          # what the recipe does\n  \
-             less {sample}/decisions.jsonl    # who decided what, and why\n  \
-             tcpdump -nn -ttt -r {sample}/fixed.pcap    # what left towards the radio\n  \
-             airtcp lab run --help    # the same with anything else\n"
+            "\nNext steps:\n  \
+             airtcp explain {recipe}\n  \
+             less {sample}/decisions.jsonl\n  \
+             tcpdump -nn -ttt -r {sample}/fixed.pcap\n  \
+             airtcp lab run --help\n"
         );
     }
     text

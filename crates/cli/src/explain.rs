@@ -11,31 +11,32 @@ use clap::Args;
 use crate::shared::say;
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
-/// Print which answer each question gets under a recipe, where it comes from, and how the sender deals with losses.
+/// Explain a recipe: its answer to each question, with sources, and its recovery states
 ///
-/// That is the states in which its loss recovery can be, and for each of them what moves it to another one.
+/// For each state, lists the events that move the sender to another state.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The recipe, e.g. sack+eifel (see `airtcp algorithms`), or with another profile than `default`, sack+eifel@linux
+    /// Recipe such as sack+eifel, optionally with a profile: sack+eifel@linux (see `airtcp algorithms`)
     #[arg(value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true)]
     sender: SenderSpec,
-    /// Whose TCP to look like in everything but the recipe, if that does not name it [default: default]
+    /// TCP stack to imitate in everything the recipe does not set [default: the recipe's, or `default`]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser)]
     profile: Option<ProfileName>,
-    /// Print JSON instead of text: an object per part, then one per state
+    /// Print JSON instead of text: one object per part, then one per state
     #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "\
-A question that the recipe leaves out gets the ordinary answer, marked with *.
+A question that the recipe leaves out gets its default answer, marked with *.
 
 Examples:
   airtcp explain etcp
   airtcp explain newreno@linux
   airtcp explain sack+rack+prr+cubic --json | jq -r '.citation // empty'
-  airtcp explain tahoe+ecn --json | jq -c 'select(.state) | [.state, .moves[].to]'";
+  airtcp explain tahoe+ecn --json |
+    jq -c 'select(.state) | [.state, .moves[].to]'";
 
 /// The widths of a state's name, and of one with an arrow.
 const STATE: usize = 9;
@@ -69,7 +70,7 @@ impl Explain {
                 writeln!(out, "{mark} {:<width$}  {} ({})", label(part), part.summary, part.citation)?;
             }
         }
-        writeln!(out, "\nStates of loss recovery, and what moves the sender to another")?;
+        writeln!(out, "\nRecovery states, and the events that change them")?;
         for State { state, meaning, moves, .. } in &states {
             writeln!(out, "  {state:<STATE$}  {meaning}")?;
             // What leads to the same state stands under each other.

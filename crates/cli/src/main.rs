@@ -3,7 +3,7 @@
 #![deny(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "they panic where nobody reads: see shared/say.rs"
+    reason = "they panic if the reader is gone: see shared/say.rs"
 )]
 
 mod algorithms;
@@ -34,9 +34,9 @@ use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 
-/// A TCP in user space whose loss recovery is put together from named parts.
+/// A userspace TCP for Linux with swappable loss recovery
 ///
-/// It talks over a TUN device to the kernel's own TCP, and to any program on top of that.
+/// Runs over a TUN device against the kernel's own TCP, and against any program that uses it.
 #[derive(Debug, Parser)]
 #[command(name = "airtcp", version, max_term_width = 110, after_help = AFTER_HELP)]
 pub(crate) struct Cli<C: Subcommand = Any> {
@@ -78,22 +78,29 @@ pub(crate) enum Command {
 }
 
 const AFTER_HELP: &str = "\
-Example (as root): a receiver on the kernel's TCP in a namespace, and a NewReno sender to it
+Example (as root): send to a receiver on the kernel's TCP in another namespace
   ip netns add mobile; ip -n mobile link set lo up
   airtcp sink 9000 --netns mobile --echo-digest &
-  airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --recipe newreno --verify
+  airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --verify
 
-Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device).
-An input that is not there, an unknown name and an output directory that is not empty are usage.
-Results go to stdout; progress, errors and logs to stderr.
+Exit codes:
+  0  success
+  1  the run failed
+  2  usage error, missing input, unknown name, or output directory not empty
+  3  environment error: missing privilege, device or program
 
-The log shows warnings, and
-  -v    connections that open and close, ICMP, path MTU
-  -vv   offers, states, decisions of loss recovery, timers that fire, windows that close, refusals
+Results go to stdout; progress, errors and logs go to stderr.
+
+Log levels (default: warnings):
+  -v    connections opened and closed, ICMP errors, path MTU
+  -vv   SYN options, states, recovery decisions, expired timers, zero windows,
+        refused segments
   -vvv  every segment as tcpdump prints it, every timer that is set
-  -q    errors only, and no progress
-What RUST_LOG names goes by RUST_LOG, everything else by -v and -q. It says for example debug, or
-airtcp::recovery=debug,airtcp::segment=trace.";
+  -q    errors only, and no progress messages
+
+RUST_LOG sets the levels of the targets that it names, such as
+airtcp::recovery=debug,airtcp::segment=trace; -v and -q set the rest. A level
+alone, such as debug, names all targets.";
 
 impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<()> {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-/// Write manual pages, one for each subcommand, into a directory.
+/// Write manual pages into a directory, one per subcommand
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airtcp man /usr/local/share/man/man1")]
 pub(crate) struct Man {
-    /// The directory; it is made if it does not exist
+    /// Directory, created if it does not exist
     dir: PathBuf,
 }
 

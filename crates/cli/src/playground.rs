@@ -13,21 +13,21 @@ use clap::Args;
 
 use crate::shared::{failure, say};
 
-/// Write one HTML file in which everything that virtual time can do runs in a browser, with nothing installed.
+/// Write an HTML page that runs the simulator in a browser
 ///
-/// Choose a path and senders, and see at once what each of them does on the same losses: time-sequence, window, RTT and
-/// goodput, decisions and states, where packets were lost, and the PDUs of the radio link below. A tour of eight scenes
-/// begins with three duplicate ACKs. The file works from disk and fetches nothing; the same seed gives the same run as `airtcp sim`.
+/// Choose a path and senders, and compare them under the same losses: time-sequence graphs, window, RTT, goodput,
+/// decisions, states, lost packets, and the PDUs of the radio link. A tour of eight scenes starts with three duplicate
+/// ACKs. The page works from disk and loads nothing from the network. A seed gives the same run as in `airtcp sim`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Playground {
-    /// File to write; an old one is overwritten
+    /// File to write; an existing file is overwritten
     #[arg(long, short, value_name = "FILE", default_value = "playground.html")]
     output: PathBuf,
-    /// Write no file: hand the page to browsers that ask at this address, until a signal comes
+    /// Serve the page over HTTP at this address, until stopped by a signal, instead of writing a file
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "output")]
     serve: Option<SocketAddr>,
-    /// Take the page's core from this file, in place of the one in this program
+    /// WebAssembly core of the page, instead of the one in this program
     #[arg(long, value_name = "FILE")]
     core: Option<PathBuf>,
 }
@@ -37,7 +37,8 @@ Examples:
   airtcp playground -o playground.html
   airtcp playground --serve 127.0.0.1:8000
 
-A program that was built without the page's core says so: `make playground` builds both.";
+If this program was built without the page's core, `make playground` builds
+both.";
 
 /// Octets of a core: larger than any page may be.
 const LARGEST: u64 = 64 << 20;
@@ -53,13 +54,13 @@ impl Playground {
         };
         if core.is_empty() {
             return Err(failure::environment(
-                "this program was built without the playground's core: `make playground` in the sources builds both (it needs the target \
-                 wasm32-unknown-unknown), or name the core with --core FILE",
+                "this program was built without the playground's core: run `make playground` in the sources (it needs the target \
+                 wasm32-unknown-unknown), or pass the core with --core FILE",
             ));
         }
         if !core.starts_with(b"\0asm") {
             let named = self.core.unwrap_or_default();
-            return Err(failure::usage(format!("{} is no WebAssembly module", named.display())));
+            return Err(failure::usage(format!("{} is not a WebAssembly module", named.display())));
         }
         let html = airtcp_playground::page::html(&core)?;
         if let Some(address) = self.serve {

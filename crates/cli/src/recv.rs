@@ -22,29 +22,28 @@ use crate::shared::station::{Families, Station};
 use crate::shared::store::{Output, Store};
 use crate::shared::summary::{Direction, Ending, Summary};
 
-/// Receive from a program on the kernel's TCP, one connection.
+/// Receive one connection from a program on the kernel's TCP
 ///
-/// A TUN device is made, the kernel gets an address on it, and this host listens at another one in the same
-/// network.
+/// Creates a TUN device, gives the kernel an address on it, and listens at another address of the same network.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Recv {
     /// Port to listen on
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// File to write: what is received; - is stdout
+    /// File to write (received data); - is stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Answer with the SHA-256 of what was received, after the sender's FIN
+    /// Answer with the SHA-256 of the received data after the sender's FIN
     #[arg(long, conflicts_with = "no_digest")]
     echo_digest: bool,
     /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
-    /// The most that a receiver reads in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
+    /// Limit on the rate at which the receiver reads, such as 50kB/s or 400kbit/s: its buffer fills and the window closes
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
     read_rate: Option<u64>,
-    /// Give up after so long without progress: nothing arrives [default: wait for ever]
+    /// Give up after this time without progress (nothing received) [default: never]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
@@ -55,18 +54,19 @@ pub(crate) struct Recv {
 
 const EXAMPLES: &str = "\
 Examples (as root):
-  ip netns add mobile; ip -n mobile link set lo up
-  airtcp recv 9000 --netns mobile --output copy.iso &
-  ip netns exec mobile socat -u OPEN:file.iso TCP:10.83.0.2:9000
-
-  airtcp recv 9000 --netns mobile --recipe newreno+no-delack --echo-digest &
-  ip netns exec mobile sh -c 'socat -t9 - TCP:[fd83::2]:9000 < file.iso'";
+  Create a network namespace for the sender, and receive a file from it:
+    ip netns add mobile; ip -n mobile link set lo up
+    airtcp recv 9000 --netns mobile --output copy.iso &
+    ip netns exec mobile socat -u OPEN:file.iso TCP:10.83.0.2:9000
+  Receive over IPv6 without delayed ACKs, and answer with the SHA-256:
+    airtcp recv 9000 --netns mobile --recipe newreno+no-delack --echo-digest &
+    ip netns exec mobile sh -c 'socat -t9 - TCP:[fd83::2]:9000 < file.iso'";
 
 impl Recv {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let output = Output::named(self.output.as_deref());
         if output == Output::Stdout && self.reporting.json {
-            return Err(failure::usage("--json and --output - both want stdout: choose one"));
+            return Err(failure::usage("--json and --output - both write to stdout: choose one"));
         }
         self.station.check_profile()?;
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
@@ -173,7 +173,7 @@ impl Receiving {
             if self.monitor.check_progress(now).is_err() {
                 let waited = self.monitor.timeout().unwrap_or_default();
                 return Err(failure::run(format!(
-                    "nobody connected in {waited}: the sender must run in the namespace of the device"
+                    "no connection in {waited}: the sender must run in the namespace of the device"
                 )));
             }
             return Ok(ControlFlow::Continue(()));
@@ -267,7 +267,7 @@ impl Receiving {
         let verdict = match self.error.take() {
             Some(error) => Err(error),
             None if finished == Finished::BySignal => {
-                Err(failure::run("stopped by a signal before the sender's end of the stream"))
+                Err(failure::run("stopped by a signal before the sender closed the connection"))
             }
             None => Ok(()),
         };

@@ -14,36 +14,37 @@ use jiff::tz::TimeZone;
 use crate::analyze;
 use crate::shared::{failure, say};
 
-/// Write one HTML file with tables of the runs and graphs to zoom into; it fetches nothing from the network.
+/// Write an HTML page with tables and zoomable graphs of labs, demos or captures
 ///
-/// For each transfer: segments and ACKs over time, retransmissions by their cause, losses, the sender's decisions and when
-/// it was repairing a loss; its window, RTT and goodput. Point at a packet to see what it was and what was decided about it; `?` shows the keys.
+/// Each transfer has graphs of its segments and ACKs, retransmissions by cause, losses, decisions, recovery periods,
+/// window, RTT and goodput. Point at a packet to see its details and the decisions about it; `?` lists the keys. The page
+/// loads nothing from the network.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Report {
-    /// Directories that `airtcp lab run` or `airtcp demo` has made, or directories of single transfers in them; or captures
+    /// Output directories of `airtcp lab run` or `airtcp demo`, single transfers in them, or captures
     #[arg(required = true, value_name = "RUNDIR|FILE")]
     sources: Vec<PathBuf>,
-    /// Only these packets, in tcpdump's language (of captures)
+    /// Only these packets, as a tcpdump filter (captures only)
     #[arg(long, short, value_name = "FILTER")]
     filter: Option<String>,
-    /// Show at most this many connections, of each capture those with most data, in graphs
+    /// Show at most this many connections (per capture, those with the most data) in graphs
     #[arg(long, visible_alias = "top", value_name = "N", default_value_t = Bounds::default().drawn)]
     most: usize,
-    /// File to write; an old one is overwritten
+    /// File to write; an existing file is overwritten
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  Everything that was run, with its tables
+  A lab:
     airtcp report lab/001-wcdma-384-jitter -o jitter.html
-  The scenes of a demo
+  A demo:
     airtcp report target/demo
-  Any capture: a table of its connections, and graphs of those with most data
+  A capture, with graphs of the connections with the most data:
     airtcp report eth0.pcap -f 'host 10.0.0.1'
-  Two transfers beside each other
+  Two transfers next to each other:
     airtcp report lab/001-geo/01-newreno lab/001-geo/01-linux-cubic";
 
 impl Report {

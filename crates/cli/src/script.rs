@@ -13,25 +13,25 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 use crate::shared::{failure, say};
 
-/// Run packet scripts (packetdrill's language) against a host, in virtual time.
+/// Run packetdrill scripts against a host in virtual time
 ///
 /// Needs neither a device nor privileges.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Script {
-    /// The scripts
+    /// Scripts to run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Algorithms joined by `+`, instead of the script's own `recipe` line; the profile may stand behind an @
+    /// Recipe, optionally with a profile: newreno@linux (see `airtcp algorithms`), instead of the script's own `recipe` line
     #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true)]
     recipe: Option<SenderSpec>,
-    /// Whose TCP to look like in everything but the recipe, instead of the script's own `profile` line
+    /// TCP stack to imitate in everything the recipe does not set, instead of the script's own `profile` line
     #[arg(long, value_parser = ProfileParser)]
     profile: Option<ProfileName>,
-    /// How far times may be off, instead of packetdrill's 4 ms or an eighth of the time since the line before
+    /// Allowed deviation of times [default: as packetdrill, the larger of 4 ms and an eighth of the time since the previous line]
     #[arg(long, value_name = "TIME", value_parser = tolerance)]
     tolerance: Option<Duration>,
-    /// Fail if the host has sent packets that the script does not mention
+    /// Fail if the host sends packets that the script does not mention
     #[arg(long)]
     exact: bool,
     #[arg(from_global)]

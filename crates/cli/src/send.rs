@@ -25,37 +25,37 @@ use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::station::{Families, Station};
 use crate::shared::summary::{Direction, Ending, Summary};
 
-/// Send a file, standard input or a test pattern to a program on the kernel's TCP.
+/// Send a file, standard input or a test pattern to a receiver on the kernel's TCP
 ///
-/// A TUN device is made, the kernel gets an address on it, and this host has another one in the same network.
-/// The receiving program must listen already; any program will do.
+/// Creates a TUN device, gives the kernel an address on it, and uses another address of the same network itself.
+/// The receiver can be any program. It must be listening already.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "airtcp send [OPTIONS] [FILE|-] ADDR:PORT\n       airtcp send [OPTIONS] --bytes SIZE ADDR:PORT\n       airtcp send [OPTIONS] --for TIME ADDR:PORT",
     after_help = EXAMPLES
 )]
 pub(crate) struct Send {
-    /// What to send (- or nothing: standard input), and where
+    /// File to send (`-` or omitted: standard input), and the destination
     #[arg(required = true, num_args = 1..=2, value_name = "FILE|- ADDR:PORT")]
     what_and_where: Vec<String>,
-    /// Bytes to send, of a test pattern instead of a file
+    /// Bytes to send, from a test pattern instead of a file
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
-    /// Stop after this time, which a test pattern is sent for, from the end of the handshake on
+    /// Stop after this time (from the end of the handshake), sending a test pattern instead of a file
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes")]
     time: Option<Duration>,
-    /// Wait for the receiver's SHA-256 after our FIN, and fail if it differs
+    /// Wait for the receiver's SHA-256 after the FIN, and fail if it differs
     #[arg(long, conflicts_with = "no_digest")]
     verify: bool,
     /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
-    /// Give up after so long without progress: nothing is acknowledged [default: when the profile stops retransmitting]
+    /// Give up after this time without progress (nothing acknowledged) [default: when the profile stops retransmitting]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
     station: Station,
-    /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
+    /// Write every recovery decision to this file (JSON lines): time, algorithm, action and reason
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
     #[command(flatten)]
@@ -63,19 +63,25 @@ pub(crate) struct Send {
 }
 
 const EXAMPLES: &str = "\
-Sizes are written 1500, 64Ki, 20M, 1G, and times 150ms, 1s, 2m.
+Sizes are written 1500, 64Ki, 20M or 1G, and times 150ms, 1s or 2m.
 
---verify expects a line that begins with 64 hexadecimal digits. `airtcp sink --echo-digest` sends one,
-and so does sha256sum behind any program that keeps the connection open after our FIN.
+--verify expects a line that starts with 64 hexadecimal digits. `airtcp sink
+--echo-digest` sends one. sha256sum works too, run by a program that keeps the
+connection open after the sender's FIN.
 
 Examples (as root):
-  ip netns add mobile; ip -n mobile link set lo up
-  ip netns exec mobile socat TCP-LISTEN:9000,reuseaddr SYSTEM:sha256sum &
-  airtcp send --bytes 20M 10.83.0.1:9000 --netns mobile --recipe sack+limited-transmit --verify
-
-  airtcp send file.iso 10.83.0.1:9000 --netns mobile --pcap send.pcap --decisions send.jsonl
-  airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng    (for Wireshark: both in one)
-  tar c . | airtcp send - [fd83::1]:9000 --netns mobile --json";
+  Create a network namespace for the receiver:
+    ip netns add mobile; ip -n mobile link set lo up
+  Send 20 MB and verify the received data:
+    ip netns exec mobile socat TCP-LISTEN:9000,reuseaddr SYSTEM:sha256sum &
+    airtcp send --bytes 20M 10.83.0.1:9000 --netns mobile \\
+      --recipe sack+limited-transmit --verify
+  Send a file, and comment the capture for Wireshark:
+    airtcp send file.iso 10.83.0.1:9000 --netns mobile --pcap send.pcap \\
+      --decisions send.jsonl
+    airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng
+  Send standard input over IPv6:
+    tar c . | airtcp send - [fd83::1]:9000 --netns mobile --json";
 
 /// How long the peer may take to close after everything was acknowledged, when no answer is awaited.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
@@ -103,18 +109,16 @@ impl Send {
             ([target], Some(pattern)) => (pattern, target),
             ([target], None) => (Input::Stdin, target),
             ([_, _], Some(_)) => {
-                return Err(failure::usage(
-                    "a file and --bytes or --for exclude each other: choose what to send",
-                ));
+                return Err(failure::usage("a file cannot be combined with --bytes or --for: choose one"));
             }
             ([file, target], None) if file == "-" => (Input::Stdin, target),
             ([file, target], None) => (Input::File(file.into()), target),
             // clap lets one or two through.
-            _ => return Err(failure::usage("name what to send and where to: `airtcp send FILE ADDR:PORT`")),
+            _ => return Err(failure::usage("missing file or destination: use `airtcp send FILE ADDR:PORT`")),
         };
         let remote = target.parse().map_err(|_| {
             failure::usage(format!(
-                "`{target}` is not an address and port: write for example 10.83.0.1:9000 or [fd83::1]:9000"
+                "`{target}` is not an address and port: use for example 10.83.0.1:9000 or [fd83::1]:9000"
             ))
         })?;
         Ok((input, remote))
@@ -270,8 +274,8 @@ impl Sending {
         failure::run(match self.acknowledged_at {
             _ if !established => format!("{remote}: no answer in {waited}{}", failure::no_answer_hint()),
             Some(_) => format!(
-                "{remote} has everything but sent no digest in {waited}: does the receiver answer after the end of \
-                 its input, as `airtcp sink --echo-digest` does?"
+                "{remote} acknowledged everything but sent no digest in {waited}: does the receiver answer after the \
+                 end of its input, as `airtcp sink --echo-digest` does?"
             ),
             None => format!(
                 "{remote}: nothing was acknowledged for {waited} ({state:?}): is the receiver still reading?"
@@ -307,9 +311,9 @@ impl Sending {
         let Answer::Awaited { text, .. } = &self.answer else { return Ok(()) };
         match (self.peer_digest(), &self.outgoing.digest) {
             (Some(theirs), Some(ours)) if theirs == *ours => Ok(()),
-            (Some(theirs), _) => {
-                Err(failure::run(format!("the receiver's SHA-256 is {theirs}: it did not get what was sent")))
-            }
+            (Some(theirs), _) => Err(failure::run(format!(
+                "the receiver's SHA-256 is {theirs}: the received data differs from the sent data"
+            ))),
             (None, _) => Err(failure::run(format!(
                 "the receiver answered `{}`, not a SHA-256: see --verify in `airtcp send --help`",
                 String::from_utf8_lossy(text).trim_end().escape_debug()

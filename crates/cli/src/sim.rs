@@ -21,6 +21,7 @@ use airtcp::ProfileName;
 use airtcp::recovery::Recipe;
 use airtcp::sender::SenderSpec;
 use airtcp::tcp::Connection;
+use airtcp_numbers::table::wrapped_lines;
 use airtcp_numbers::units;
 use airtcp_sim::run::{self, Report};
 use airtcp_sim::sweep::setup::{self, Setup};
@@ -36,85 +37,95 @@ use crate::shared::decisions::DecisionLog;
 use crate::shared::senders::{ProfileParser, RecipeParser, SenderParser};
 use crate::shared::{failure, say};
 
-/// Run flows over a scenario in virtual time: no privilege, no waiting, the same result to the bit every time.
+/// Run flows over a scenario in virtual time, reproducibly and without privileges
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
-    /// A preset's name, or a file; `airlink show` lists the presets
+    /// A preset's name, or a scenario file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
     scenario: String,
-    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, such as wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Path")]
     set: Vec<(String, String)>,
     /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]
     seed: Option<u64>,
 
-    /// Algorithms joined by `+` (see `airtcp algorithms`), and a profile of its own behind an @: newreno@linux (repeatable: a flow of each) [default: newreno]
+    /// Recipe, optionally with a profile: newreno@linux (repeatable: one flow each; see `airtcp algorithms`) [default: newreno]
     #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true, help_heading = "Flows")]
     recipe: Vec<SenderSpec>,
-    /// Connections at the same time, of each recipe; at most a million of all recipes together
+    /// Number of parallel connections per recipe; at most a million in total
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Flows")]
     flows: usize,
-    /// Which way the data goes: down is to the mobile
+    /// Direction of the data: down is to the mobile side, up is from it
     #[arg(long, value_name = "down|up", default_value = "down", value_parser = setup::direction, help_heading = "Flows")]
     direction: Direction,
-    /// Bytes to send, by each flow; the run ends when all are complete [default: no end]
+    /// Bytes to send (each flow); the run ends when all flows are complete [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Flows")]
     bytes: Option<u64>,
-    /// Stop after this time, with --bytes even if they have not all arrived [default: 60s, with --bytes 1h]
+    /// Stop after this time, even if --bytes have not arrived yet [default: 60s, or 1h with --bytes]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     time: Option<Duration>,
-    /// From this time on, measure goodput
+    /// Start time: measure goodput from here on
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     from: Option<Duration>,
-    /// Time between the starts of two flows
+    /// Delay between the starts of consecutive flows
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     stagger: Option<Duration>,
 
-    /// Whose TCP to look like in everything but the recipe, where that does not name it
+    /// TCP stack to imitate in everything the recipe does not set (timer, options, ACKs)
     #[arg(long, default_value = "default", value_parser = ProfileParser, help_heading = "Hosts")]
     profile: ProfileName,
-    /// Whose TCP the receivers look like; they use SACK whenever the sender offers it
+    /// TCP stack that the receivers imitate; they use SACK if the sender offers it
     #[arg(long, alias = "receiver", default_value = "default", value_parser = ProfileParser, value_name = "PROFILE", help_heading = "Hosts")]
     receiver_profile: ProfileName,
-    /// Options of a recipe that receivers know, e.g. no-delack
+    /// Recipe options for the receivers, such as no-delack
     #[arg(long, value_name = "OPTIONS", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Hosts")]
     receiver_options: Option<Recipe>,
-    /// Receive buffer, of the receivers [default: the profile's]
+    /// Receive buffer size (of the receivers) [default: the profile's]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Hosts")]
     receive_buffer: Option<usize>,
 
-    /// Compare every judge of loss causes with the truth, see the recipe part `judges`
+    /// Compare each judge of loss causes with the ground truth (see `judges` in `airtcp algorithms`)
     #[arg(long, help_heading = "Output")]
     score: bool,
-    /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
+    /// Write every recovery decision to this file (JSON lines): time, algorithm, action and reason
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
-    /// Write every packet to a pcap file (nanoseconds), as the senders' side sees it
+    /// Write every packet to a pcap file (nanosecond timestamps), as seen on the senders' side
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap: Option<PathBuf>,
-    /// Write window, timer and flight at every ACK and timeout to this file (JSON lines)
+    /// Write window, timer and flight to this file at every ACK and timeout (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     trace: Option<PathBuf>,
     /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
+    /// Show every column of the tables, however wide they get
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    wide: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=10% --recipe newreno+eifel --bytes 2M
-  Two that share a path:
-    airtcp sim -s sifest-fairness --recipe newreno --recipe newreno+sifest --for 100s --from 10s
-  Were the judges right?
-    airtcp sim -s rtt-last-hop-congestion --recipe newreno+judges --for 400s --score
-  Why each packet was sent, beside it in Wireshark:
-    airtcp sim -s leo --recipe sack --bytes 2M --pcap run.pcap --decisions run.jsonl
-    airtcp analyze run.pcap --decisions run.jsonl --comments run.pcapng && wireshark run.pcapng
-  The RFCs' retransmission timer beside Linux's, on one path:
-    airtcp sim -s leo --recipe newreno@default --recipe newreno@linux --for 60s
-  The window over time:
+  Transfer 2 MB over a W-CDMA link with 10 % of the blocks in error:
+    airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=10% \\
+      --recipe newreno+eifel --bytes 2M
+  Two flows that share a path:
+    airtcp sim -s sifest-fairness --recipe newreno --recipe newreno+sifest \\
+      --for 100s --from 10s
+  Compare the judges of loss causes with the ground truth:
+    airtcp sim -s rtt-last-hop-congestion --recipe newreno+judges --for 400s \\
+      --score
+  Show in Wireshark why each packet was sent:
+    airtcp sim -s leo --recipe sack --bytes 2M --pcap run.pcap \\
+      --decisions run.jsonl
+    airtcp analyze run.pcap --decisions run.jsonl --comments run.pcapng
+    wireshark run.pcapng
+  Compare the RFCs' retransmission timer with Linux's on one path:
+    airtcp sim -s leo --recipe newreno@default --recipe newreno@linux \\
+      --for 60s
+  Print the window over time:
     airtcp sim -s leo --recipe sack --for 60s --trace trace.jsonl
     jq -r '[.time, .cwnd] | @tsv' trace.jsonl";
 
@@ -171,7 +182,9 @@ impl Sim {
             writeln!(out, "{line}")?;
         } else {
             let summary = Summary::new(&name, seed, world.path(), Instant::ZERO + seconds(&report), None);
-            write!(out, "{}\n{summary}", tables::tables(&report))?;
+            let width = say::width(self.wide);
+            let summary = wrapped_lines(&summary.to_string(), width);
+            write!(out, "{}\n{summary}", tables::tables(&report, width))?;
         }
         if stop.has_come {
             return Err(failure::run(self.stopped(&report)));
@@ -188,7 +201,7 @@ impl Sim {
             .collect();
         let files = if files.is_empty() { String::new() } else { format!(": {}", files.join(", ")) };
         format!(
-            "stopped by a signal after {:.3} s of virtual time; what there is goes up to then{files}",
+            "stopped by a signal after {:.3} s of virtual time; the output ends there{files}",
             report.seconds
         )
     }

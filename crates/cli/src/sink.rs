@@ -24,47 +24,51 @@ use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::say;
 use crate::shared::store::Output;
 
-/// Receive on the kernel's own TCP: count, digest, and print.
+/// Receive on the kernel's TCP, and report bytes, rate and SHA-256
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sink {
     /// Port to listen on
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Namespace of the kernel's TCP: a name of `ip netns`, or a path [default: the current one]
+    /// Network namespace of the kernel's TCP: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS")]
     netns: Option<PathBuf>,
-    /// Address to listen on, of the kernel's [default: all, IPv4 and IPv6]
+    /// Kernel address to listen on [default: all, IPv4 and IPv6]
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED), hide_default_value = true)]
     addr: IpAddr,
-    /// Connections to serve, one after the other, before ending
+    /// Number of connections to receive, one after the other, before exiting
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// Receive buffer (SO_RCVBUF; the kernel doubles it) [default: the kernel's, which grows by itself]
+    /// Receive buffer size (SO_RCVBUF; the kernel doubles it) [default: the kernel's auto-tuning]
     #[arg(long, alias = "rcvbuf", value_name = "SIZE", value_parser = units::buffer_size)]
     receive_buffer: Option<usize>,
-    /// Set the receive buffer to this after the first 64 KiB: the kernel then shrinks the window that it has offered
+    /// Shrink the receive buffer to this size after the first 64 KiB, so that the kernel shrinks its advertised window
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
     shrink_to: Option<usize>,
-    /// Delay ACKs from the first segment on (TCP_QUICKACK off; otherwise the kernel begins with quick ACKs)
+    /// Delay ACKs from the first segment on (TCP_QUICKACK off)
+    ///
+    /// Without this option the kernel starts a connection with quick ACKs.
     #[arg(long)]
     delayed_ack: bool,
-    /// The most that a receiver reads in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
+    /// Limit on the rate at which the receiver reads, such as 50kB/s or 400kbit/s: its buffer fills and the window closes
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
     read_rate: Option<u64>,
-    /// Compare with the test pattern that `airtcp send --bytes` and `airtcp source` send, say where the first difference is, and end with exit code 1 if there is one
+    /// Compare the data with the test pattern of `airtcp send --bytes` and `airtcp source`
+    ///
+    /// Reports the first difference, and exits with code 1 if there is one.
     #[arg(long)]
     expect_pattern: bool,
-    /// File to write: what is received; - is stdout
+    /// File to write (received data); - is stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Answer with the SHA-256 of what was received, after the sender's FIN
+    /// Answer with the SHA-256 of the received data after the sender's FIN
     #[arg(long, conflicts_with = "no_digest")]
     echo_digest: bool,
     /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
-    /// Print JSON instead of text: lines for the events start, end and error
+    /// Print JSON instead of text: one line per event (start, end, error)
     #[arg(long)]
     json: bool,
     #[arg(from_global)]
@@ -72,14 +76,19 @@ pub(crate) struct Sink {
 }
 
 const EXAMPLES: &str = "\
-It writes a line to stderr when it listens, and one to stdout for every connection.
+Prints a line to stderr when it starts to listen, and one line per connection
+to stdout.
 
 Example (as root):
   ip netns add mobile; ip -n mobile link set lo up
   airtcp sink 9000 --netns mobile --echo-digest &
   airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --verify
 
-Exit codes: 0 everything was received, and as expected, 1 not, 2 usage, 3 environment.";
+Exit codes:
+  0  all data was received, and is as expected
+  1  data is missing or not as expected
+  2  usage error
+  3  environment error: missing privilege or namespace";
 
 const LISTENER: Token = Token(0);
 const STREAM: Token = Token(1);
@@ -109,7 +118,7 @@ impl Sink {
         let clock = Clock::start();
         let output = Output::named(self.output.as_deref());
         if output == Output::Stdout && self.json {
-            return Err(failure::usage("--json and --output - both want stdout: choose one"));
+            return Err(failure::usage("--json and --output - both write to stdout: choose one"));
         }
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
         let reporting = Reporting { json: self.json, interval: None, quiet: true };
@@ -140,7 +149,7 @@ impl Sink {
             reactor.deregister(&listener, LISTENER)?;
             let received = self
                 .receive(stream, peer, &mut reactor, &mut writer)
-                .with_context(|| format!("{peer}: the transfer did not reach its end"))?;
+                .with_context(|| format!("{peer}: the transfer was not completed"))?;
             let Received { bytes, seconds, bit_per_s, sha256, first_difference, .. } = &received;
             let text = format!(
                 "received      {bytes} bytes from {peer} in {seconds:.3} s: {}\n{}{}",
@@ -153,9 +162,9 @@ impl Sink {
         }
         match (differ, self.count) {
             (0, _) => Ok(()),
-            (_, 1) => Err(failure::run("what was received is not the test pattern")),
+            (_, 1) => Err(failure::run("the received data is not the test pattern")),
             (differ, all) => {
-                Err(failure::run(format!("of {all} connections {differ} did not carry the test pattern")))
+                Err(failure::run(format!("{differ} of {all} connections did not carry the test pattern")))
             }
         }
     }
@@ -167,10 +176,10 @@ impl Sink {
     fn said_of_the_pattern(&self, first: Option<FirstDifference>) -> String {
         match first {
             _ if !self.expect_pattern => String::new(),
-            None => "pattern       every byte is the test pattern's\n".to_owned(),
-            Some(FirstDifference { at, expected, got }) => format!(
-                "pattern       differs first behind {at} bytes: {got:#04x} instead of {expected:#04x}\n"
-            ),
+            None => "pattern       all bytes match the test pattern\n".to_owned(),
+            Some(FirstDifference { at, expected, got }) => {
+                format!("pattern       byte at offset {at} is {got:#04x}, expected {expected:#04x}\n")
+            }
         }
     }
 
@@ -182,11 +191,12 @@ impl Sink {
             None => bind(),
         };
         let listener = listener.map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                failure::run(format!("port {} is in use: end that program or choose another", self.port))
-            }
+            io::ErrorKind::AddrInUse => failure::run(format!(
+                "port {} is in use: stop the other program, or choose another port",
+                self.port
+            )),
             io::ErrorKind::PermissionDenied => anyhow::Error::from(Failure::Environment(format!(
-                "not allowed to listen on port {}: run as root, or choose a port from 1024 on",
+                "not allowed to listen on port {}: run as root, or choose port 1024 or higher",
                 self.port
             ))),
             _ => anyhow::Error::from(error).context(format!("cannot listen on {addr}")),

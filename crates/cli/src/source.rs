@@ -23,34 +23,34 @@ use crate::shared::failure::{self, Failure};
 use crate::shared::input::Input;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 
-/// Send a test pattern on the kernel's own TCP, with one of its congestion controls.
+/// Send a test pattern on the kernel's TCP, with any of its congestion controls
 ///
-/// It runs in the namespace in which it is started, and reports that namespace's counters of retransmissions, so
-/// nothing else should run there; `airtcp lab` sees to that.
+/// Runs in the current network namespace and reports its retransmission counters, so no other program should use
+/// TCP in that namespace. `airtcp lab` ensures this.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Source {
-    /// Where to send
+    /// Destination
     #[arg(value_name = "ADDR:PORT")]
     remote: SocketAddr,
     /// Bytes to send
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, required_unless_present = "time")]
     bytes: Option<u64>,
-    /// Stop after this time, instead of so many bytes, from the end of the handshake on
+    /// Stop after this time (from the end of the handshake), instead of after --bytes
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes")]
     time: Option<Duration>,
-    /// One of net.ipv4.tcp_available_congestion_control [default: the namespace's]
+    /// Congestion control, one of net.ipv4.tcp_available_congestion_control [default: the namespace's]
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
-    /// Print JSON instead of text: lines for the events start, end and error
+    /// Print JSON instead of text: one line per event (start, end, error)
     #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "\
-Example: this kernel's CUBIC through a W-CDMA link to a sink on its other side
-  airlink run -s wcdma-384 --server 'sleep 1; airtcp source --bytes 1M --congestion-control cubic $AIRLINK_MOBILE:9000' \\
-    -- airtcp sink 9000";
+Example: this kernel's CUBIC over a W-CDMA link to a sink on the other side
+  airlink run -s wcdma-384 --server 'sleep 1; airtcp source --bytes 1M \\
+    --congestion-control cubic $AIRLINK_MOBILE:9000' -- airtcp sink 9000";
 
 const CHUNK: usize = 64 << 10;
 /// A write into a full buffer takes as long as the path takes for it, and ends late by so much.
@@ -92,7 +92,7 @@ impl Source {
         let (mut input, mut hasher, mut bytes) = (input.open()?, Hasher::new(true), 0);
         let end = self.time.map(|time| start + time);
         let mut chunk = vec![0; if end.is_some() { TIMED_CHUNK } else { CHUNK }];
-        let broke = || format!("{remote}: the connection broke before its end");
+        let broke = || format!("{remote}: the connection ended too early");
         while end.is_none_or(|end| clock.now() < end) {
             let len = input.read(&mut chunk)?;
             if len == 0 {
@@ -111,7 +111,7 @@ impl Source {
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Err(failure::run(format!(
-                        "{remote}: it has not closed {} s after everything was written: is the path still up?",
+                        "{remote}: the receiver has not closed the connection {} s after the last write: is the path still up?",
                         PATIENCE.as_secs_f64()
                     )));
                 }

@@ -12,11 +12,11 @@ use crate::lab::Stacks;
 use crate::shared::say;
 use crate::shared::senders::recipes_like;
 
-/// Print the values that a word may become, for completion scripts.
+/// Print the completions of a word, for completion scripts
 #[derive(Debug, Args)]
 pub(crate) struct Values {
     kind: Kind,
-    /// As far as it is typed
+    /// The word typed until now
     #[arg(default_value = "", allow_hyphen_values = true)]
     word: String,
     #[command(flatten)]
@@ -74,7 +74,7 @@ impl Values {
 fn senders() -> Vec<Candidate> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let names = available.unwrap_or_default();
-    let control = |name| Candidate::new(format!("linux:{name}"), "this kernel's own TCP");
+    let control = |name| Candidate::new(format!("linux:{name}"), "the TCP of this kernel");
     names.split_whitespace().map(control).collect()
 }
 

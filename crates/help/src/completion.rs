@@ -142,7 +142,7 @@ _PROGRAM_values() {
     while IFS= read -r value; do
         COMPREPLY+=("$(printf %q "$value")")
     done < <(PROGRAM values "$1" "${cur}" 2>/dev/null | cut -f 1)
-    # More of a recipe, or of a path, may follow.
+    # A recipe or a path may continue.
     if [[ "$1" == recipe || "${COMPREPLY-}" == */ ]]; then
         compopt -o nospace 2>/dev/null
     fi
@@ -167,7 +167,7 @@ _PROGRAM_words() {
     local COMP_CWORD=$(( ${#words[@]} - 1 ))
     _PROGRAM "$1" "$word" "${words[-2]}"
     if [[ -z "${COMPREPLY-}" && "$word" != -* && "${words[-2]}" != -* ]]; then
-        # Options may stand before the subcommand.
+        # Options may precede the subcommand.
         local command
         for command in "${words[@]:1:COMP_CWORD-1}"; do
             case "$command" in
@@ -195,7 +195,7 @@ _PROGRAM_values() {
         values+=("${line%%$'\t'*}")
         meanings+=("${line%%$'\t'*}  ${line#*$'\t'}")
     done
-    # More of a recipe, or of a path, may follow.
+    # A recipe or a path may continue.
     if [[ "$kind" == recipe || "${values[1]}" == */ ]]; then
         compadd "${options[@]}" -Q -S '' -l -d meanings -a values
     else

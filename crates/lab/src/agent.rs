@@ -135,7 +135,7 @@ impl Agent {
 
     fn start(&self, program: Program) -> Result<(), String> {
         let Program { id, argv, environment, stdout, stderr } = program;
-        let (name, arguments) = argv.split_first().ok_or("no program was named")?;
+        let (name, arguments) = argv.split_first().ok_or("no program given")?;
         let create = |path: &Path| {
             airfiles::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
         };
@@ -146,7 +146,7 @@ impl Agent {
             Output::Digested => command.stdout(Stdio::piped()),
         };
         let mut child = command.spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no program `{name}`: install it, or look at PATH"),
+            io::ErrorKind::NotFound => format!("program `{name}` not found; install it, or check PATH"),
             _ => format!("cannot start {name}: {error}"),
         })?;
         self.say(&Notice::Started { id }).map_err(|error| error.to_string())?;

@@ -18,6 +18,7 @@ use std::fmt;
 use airtcp::profile::ProfileName;
 use airtcp::recovery::Recipe;
 use airtcp_numbers::statistics::{Mean, median, ratios};
+use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_sim::world::HostSpec;
 pub use parting::{Alike, Moment, Parted, PartedBy};
 use rayon::prelude::*;
@@ -26,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::LabError;
 use super::experiment::{Experiment, Report, directory_name, write_json};
 use super::sender::Kind;
-use super::summary::{aligned, profile};
+use super::summary::profile;
 use super::workload::{Amount, Ways, Workload};
 
 /// One recipe, both ways. The kernel's own senders have no model in virtual time.
@@ -117,12 +118,14 @@ pub fn has_a_model(workload: &Workload) -> Result<(), String> {
     let without = match workload {
         Workload { ways: Ways::Up | Ways::Both, .. } => "a sender on the mobile side (--direction)",
         Workload { flows, .. } if *flows > 1 => "several connections (--flows)",
-        Workload { beside, .. } if !beside.is_empty() => "competing senders (--beside)",
-        Workload { amount: Amount::Time(_), .. } => "transfers that go by time (--for)",
+        Workload { competitors, .. } if !competitors.is_empty() => "competing senders (--competitor)",
+        Workload { amount: Amount::Time(_), .. } => "transfers limited by time (--for)",
         Workload { read_rate: Some(_), .. } => "a receiver that reads slowly (--read-rate)",
         _ => return Ok(()),
     };
-    Err(format!("--virtual compares one connection down, and not {without}: leave out one of them"))
+    Err(format!(
+        "--virtual compares a single connection down and does not support {without}; omit one of the two"
+    ))
 }
 
 /// Runs every recipe of the experiment in virtual time, with the seeds of its rounds, lays both side by side, and adds
@@ -157,10 +160,10 @@ fn of_sender(
         let number = index as u32;
         let both = || {
             if let Some(why) = &outcome.failure {
-                return Err(LabError::Transfer(format!("over real devices: {why}")));
+                return Err(LabError::Transfer(format!("in real time: {why}")));
             }
             if let Some(why) = &outcome.spoiled {
-                return Err(LabError::Transfer(format!("spoiled over real devices, left out: {why}")));
+                return Err(LabError::Transfer(format!("invalid in real time, left out: {why}")));
             }
             let real = real::read(&experiment.directory.join(directory_name(number, name)))?;
             let fixed = HostSpec { profile: profile.profile(), recipe: recipe.clone() };
@@ -213,44 +216,49 @@ impl Compared {
     }
 }
 
-/// For a terminal: a row for each sender, and under them a line for each round.
-pub fn table(compared: &[Compared]) -> String {
-    let head = [
-        "sender",
-        "real, kbit/s",
-        "",
-        "virtual, kbit/s",
-        "",
-        "virtual / real",
-        "",
-        "",
-        "same decisions, median",
-        "rounds that part by",
-    ];
-    let mut rows = vec![head.map(str::to_owned)];
+/// For a terminal of this width, or with all columns: a row for each sender, and a line for each round.
+pub fn table(compared: &[Compared], width: Option<usize>) -> String {
+    const REAL: &str = "real, kbit/s";
+    const VIRTUAL: &str = "virtual, kbit/s";
+    const RATIO: &str = "virtual / real";
+    const SAME: &str = "same decisions";
+    let mut table = Table::new([
+        Column::new("sender").left(),
+        Column::new("mean").of(REAL),
+        Column::new("").of(REAL).joined(),
+        Column::new("mean").of(VIRTUAL),
+        Column::new("").of(VIRTUAL).joined(),
+        Column::new("ratio").of(RATIO),
+        Column::new("").of(RATIO).joined(),
+        Column::new("verdict").of(RATIO).optional(2),
+        Column::new("median").of(SAME).optional(1),
+        Column::new("rounds that part by").of(SAME).left().optional(0),
+    ]);
     for one in compared {
-        let [mean, width] = shown(one.real, 1);
-        let [virtual_mean, virtual_width] = shown(one.in_virtual_time, 1);
-        let [ratio, ratio_width] = shown(one.ratio, 3);
+        let [mean, half] = shown(one.real, 1);
+        let [virtual_mean, virtual_half] = shown(one.in_virtual_time, 1);
+        let [ratio, ratio_half] = shown(one.ratio, 3);
         let same = one.median_same.map_or_else(|| "-".to_owned(), |same| format!("{same}"));
         let causes: Vec<_> = one.causes.iter().map(|(cause, rounds)| format!("{cause} {rounds}")).collect();
         let causes = if causes.is_empty() { "-".to_owned() } else { causes.join(", ") };
+        let sender = one.sender.clone();
         let verdict = one.verdict.to_string();
-        rows.push([
-            one.sender.clone(),
+        table.push([
+            sender,
             mean,
-            width,
+            half,
             virtual_mean,
-            virtual_width,
+            virtual_half,
             ratio,
-            ratio_width,
+            ratio_half,
             verdict,
             same,
             causes,
         ]);
     }
     let over = profile(compared.iter().map(|one| Some(one.profile.as_str())));
-    let mut text = over.map(|over| format!("{over}\n")).unwrap_or_default() + &aligned(&rows);
+    let text = over.map(|over| format!("{over}\n")).unwrap_or_default() + &table.render(width);
+    let mut lines = String::new();
     for one in compared {
         for Round { round, failure, decisions, .. } in &one.rounds {
             let line = match (failure, decisions) {
@@ -258,10 +266,10 @@ pub fn table(compared: &[Compared]) -> String {
                 (None, Some(alike)) => alike.to_string(),
                 (None, None) => continue,
             };
-            text.push_str(&format!("{}, round {round}: {line}\n", one.sender));
+            lines += &format!("{}, round {round}: {line}\n", one.sender);
         }
     }
-    text
+    text + &wrapped_lines(&lines, width)
 }
 
 fn shown(mean: Option<Mean>, digits: usize) -> [String; 2] {

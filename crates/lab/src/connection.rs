@@ -48,7 +48,7 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Together {
     /// Goodput of those that compete with the tested sender. `None`: nobody does.
-    pub beside_kbit_per_s: Option<f64>,
+    pub competitor_kbit_per_s: Option<f64>,
     /// What part the tested sender had of all octets, from 0 to 1, while all connections were sending. `None`: nobody
     /// competes with it, or they never all sent at once.
     pub share: Option<f64>,
@@ -114,7 +114,7 @@ pub(crate) fn together(streams: &[Stream<'_>], seen: &[Seen], octets: Option<&[u
         (!own.is_empty()).then(|| kbit_per_s(bytes, seconds(own.iter().copied())))
     };
     let tested = |way: Way| of(&|stream| stream.role == Role::Tested && stream.way == way);
-    let beside = of(&|stream| stream.role == Role::Beside);
+    let beside = of(&|stream| stream.role == Role::Competitor);
     let both_ways = !tested(Way::Down).is_empty() && !tested(Way::Up).is_empty();
     let share = octets.filter(|_| !beside.is_empty()).and_then(|octets| {
         let others: u64 = beside.iter().map(|&at| octets[at]).sum();
@@ -129,7 +129,7 @@ pub(crate) fn together(streams: &[Stream<'_>], seen: &[Seen], octets: Option<&[u
         [Way::Down, Way::Up].into_iter().filter_map(of_way).min_by(f64::total_cmp)
     });
     Together {
-        beside_kbit_per_s: goodput(beside),
+        competitor_kbit_per_s: goodput(beside),
         share,
         fairness,
         down_kbit_per_s: both_ways.then(|| goodput(tested(Way::Down))).flatten(),
@@ -168,8 +168,12 @@ mod tests {
     fn shares_are_those_of_the_time_in_which_all_send() {
         let typed: Vec<Typed> = ["newreno", "sack"].iter().map(|text| text.parse().unwrap()).collect();
         let senders = resolve(&typed, None).unwrap();
-        let workload =
-            Workload { ways: Ways::Both, beside: vec![senders[1].clone()], flows: 2, ..Workload::plain(0) };
+        let workload = Workload {
+            ways: Ways::Both,
+            competitors: vec![senders[1].clone()],
+            flows: 2,
+            ..Workload::plain(0)
+        };
         let streams = workload.streams(&senders[0]);
         let all = [
             seen(10, 20, 10_000),
@@ -187,7 +191,7 @@ mod tests {
         // 30 kB from second 10 to second 22, and 2 kB from 10 to 42.
         assert_eq!(together.down_kbit_per_s, Some(20.0));
         assert_eq!(together.up_kbit_per_s, Some(0.5));
-        assert_eq!(together.beside_kbit_per_s, Some(10.5));
+        assert_eq!(together.competitor_kbit_per_s, Some(10.5));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `airtcp demo`: scenes in which one mechanism decides.
 //!
-//! Every scene is played once for real, over TUN devices to this machine's kernel, and with many seeds in virtual time.
-//! What is said under a scene (`claim`) is what the intervals of these seeds carry.
+//! Every scene runs with many seeds in virtual time and once over TUN devices to this machine's kernel. The sentences below a
+//! scene (`claim`) are those that the intervals of the simulated runs support.
 //!
-//! * `scenes` are the paths, the senders, and what is claimed of them.
-//! * `seeds` makes the runs in virtual time.
+//! * `scenes` has the paths, the senders and the claims about them.
+//! * `seeds` makes the runs in virtual time and chooses the seed of the real transfers.
 //! * `claim` turns a claim into a sentence, if it holds.
-//! * `show` is the table of a scene, for a terminal and a page.
+//! * `show` makes a scene's tables, for a terminal and a page.
 
 mod claim;
 mod scenes;
@@ -40,7 +40,10 @@ pub use scenes::{SCENES, Scene};
 /// The file in a scene's directory, beside what the lab keeps there of the real transfers.
 const FILE: &str = "scene.json";
 
-/// No transfer over real devices takes longer: somebody waits for it.
+/// The seed of the real transfers is one of the first seeds, so that choosing it takes little time.
+const CANDIDATES: u64 = 20;
+
+/// Upper bound on the duration of a transfer over TUN devices.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// All recipes have the profile of the kernel that sends beside them.
@@ -51,7 +54,7 @@ const PROFILE: ProfileName = ProfileName::Linux;
 pub struct Demo {
     /// Each scene gets a directory in it. It is made, and must be empty.
     pub directory: PathBuf,
-    /// Of the runs in virtual time. The real transfers have the first one.
+    /// The seeds of the runs in virtual time. The real transfers have one of them.
     pub seeds: RangeInclusive<u64>,
     /// The command line that repeats it.
     pub command: String,
@@ -73,7 +76,7 @@ pub struct Played {
     pub name: String,
     /// What happens on the path.
     pub title: String,
-    /// Octets of a transfer.
+    /// Bytes per transfer.
     pub bytes: u64,
     /// The profile of the recipes.
     pub profile: String,
@@ -83,9 +86,9 @@ pub struct Played {
     pub against: String,
     /// In the order of the senders.
     pub rows: Vec<Row>,
-    /// What the runs carry, in words.
+    /// The claims that the runs support.
     pub sentences: Vec<Sentence>,
-    /// What was to be said, and is not, because the runs do not carry it.
+    /// The claims that they do not support.
     pub left_out: Vec<Sentence>,
 }
 
@@ -97,7 +100,7 @@ pub struct Row {
     pub modelled_by: Option<String>,
     /// All seeds in virtual time.
     pub in_virtual_time: Many,
-    /// Its goodput there beside the first sender's. `None`: it is the first.
+    /// Its goodput there compared with the first sender's. `None`: it is the first.
     pub against: Option<Comparison>,
     /// The share of the seeds in virtual time in which it was slower than over real devices. `None`: the real transfer
     /// failed, or this machine has spoiled it.
@@ -106,12 +109,12 @@ pub struct Row {
     pub real: Outcome,
 }
 
-/// Means over all seeds. What is sent again, and timeouts, are as the sender counts them.
+/// Means over all seeds. The sender itself counts retransmissions and timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Many {
     /// Goodput from the first SYN to the last ACK.
     pub kbit_per_s: Mean,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub resent: Mean,
     /// Of the retransmission timer.
     pub timeouts: Mean,
@@ -170,10 +173,13 @@ pub fn play(
     scenes.iter().zip(transfers).map(play_virtually).collect()
 }
 
-/// Each sender once over real devices.
+/// One transfer of each sender over TUN devices, with a seed that is typical in virtual time.
 fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Result<Vec<Outcome>, LabError> {
     let (scenario, senders) = scene.resolve();
-    let seed = *demo.seeds.start();
+    let first = *demo.seeds.start();
+    let some = first..=(*demo.seeds.end()).min(first.saturating_add(CANDIDATES - 1));
+    let runs = seeds::run(&scenario, scene.bytes, &senders, some, &|_, _| {})?;
+    let seed = first + seeds::typical(&runs) as u64;
     let experiment = Experiment {
         scenario,
         jobs: senders.len(),

@@ -113,10 +113,10 @@ impl fmt::Display for Difference {
         let Self { at, expected, got, left, arrived, left_in, arrived_in } = self;
         match (expected, got) {
             (Some(expected), Some(got)) => {
-                write!(f, "behind {at} octets there is {got:#04x} instead of {expected:#04x}")?;
+                write!(f, "byte at offset {at} is {got:#04x}, expected {expected:#04x}")?;
             }
-            (Some(_), None) => write!(f, "nothing came behind {at} octets")?,
-            (None, _) => return write!(f, "more came than the {at} octets that were sent"),
+            (Some(_), None) => write!(f, "only {at} bytes arrived")?,
+            (None, _) => return write!(f, "more than the {at} bytes sent arrived"),
         }
         let wrong =
             |packets: &[Carried]| packets.iter().any(|it| it.octet.is_some() && it.octet != *expected);
@@ -124,12 +124,10 @@ impl fmt::Display for Difference {
         write!(f, "; {}; {}", Passed(left_in, left), Passed(arrived_in, arrived))?;
         f.write_str(match () {
             () if left.is_empty() => ": the sender did not send it",
-            () if wrong(left) => ": the sender sent it so",
-            () if arrived.is_empty() => ": it did not come out of the path",
+            () if wrong(left) => ": the sender sent it like this",
+            () if arrived.is_empty() => ": the path lost it",
             () if wrong(arrived) => ": the path changed it",
-            () if right(arrived) => {
-                ": it came out of the path as it was sent, and the receiver has changed or lost it"
-            }
+            () if right(arrived) => ": it left the path unchanged, so the receiver changed or lost it",
             () => "",
         })
     }
@@ -142,7 +140,7 @@ impl fmt::Display for Passed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(file, packets) = self;
         if packets.is_empty() {
-            return write!(f, "no packet of {file} carries that place");
+            return write!(f, "no packet of {file} has that byte");
         }
         let said = packets.iter().map(|Carried { packet, octet }| match octet {
             Some(octet) => format!("packet {packet} with {octet:#04x}"),
@@ -183,12 +181,12 @@ mod tests {
             let (at, expected, got) = (5000, Some(0x41), Some(0x58));
             Difference { at, expected, got, left, arrived, left_in, arrived_in }.to_string()
         };
-        let whole = "behind 5000 octets there is 0x58 instead of 0x41; in fixed.pcap it is in packet 9 with 0x41; \
+        let whole = "byte at offset 5000 is 0x58, expected 0x41; in fixed.pcap it is in packet 9 with 0x41; \
                      in mobile.pcap it is in packet 9 with 0x58: the path changed it";
         assert_eq!(said(with(0x41), with(0x58)), whole);
-        assert!(said(with(0x58), with(0x58)).ends_with(": the sender sent it so"));
-        assert!(said(with(0x41), with(0x41)).ends_with("and the receiver has changed or lost it"));
-        assert!(said(with(0x41), vec![]).contains("no packet of mobile.pcap carries that place"));
+        assert!(said(with(0x58), with(0x58)).ends_with(": the sender sent it like this"));
+        assert!(said(with(0x41), with(0x41)).ends_with("so the receiver changed or lost it"));
+        assert!(said(with(0x41), vec![]).contains("no packet of mobile.pcap has that byte"));
         assert!(said(vec![], vec![]).ends_with(": the sender did not send it"));
     }
 

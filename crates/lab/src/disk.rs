@@ -35,11 +35,11 @@ mod tests {
     #[test]
     fn a_reason_may_say_that_there_is_no_room() {
         let roomy = std::env::temp_dir();
-        let said = "the sender ended with code 1: airtcp: cannot write x.jsonl: No space left on device (os error 28)";
+        let said = "the sender exited with code 1: airtcp: cannot write x.jsonl: No space left on device (os error 28)";
         assert!(is_full(&roomy, said));
         let said = "airtcp: cannot write x.jsonl: Disk quota exceeded (os error 122)";
         assert!(is_full(&roomy, said), "a quota leaves no room either");
         assert!(is_full(&roomy, "write: Disk quota exceeded"), "as a program in C says it");
-        assert!(!is_full(&roomy, "not done after 600 s"), "this test needs 64 kB in {}", roomy.display());
+        assert!(!is_full(&roomy, "not complete after 600 s"), "this test needs 64 kB in {}", roomy.display());
     }
 }

@@ -227,8 +227,8 @@ impl Experiment {
         let another = |what: &str| LabError::Taken {
             directory: self.directory.clone(),
             why: format!(
-                "another experiment is kept here: {what}. Choose another directory with --output, or repeat that one's \
-                 command to add rounds to it"
+                "the directory has another experiment: {what}. Choose another directory with --output, or repeat the command \
+                 of that experiment to add rounds to it"
             ),
         };
         let kept = Report::parse(lab_json, &self.directory.join("lab.json"))?;
@@ -237,18 +237,18 @@ impl Experiment {
         let ours: Vec<_> = self.senders.iter().map(|it| (it.name.as_str(), it.profile())).collect();
         let seed = kept.transfers.first().map_or(self.seed, |first| first.seed);
         if airfiles::read_kept(self.directory.join("scenario.toml")).is_ok_and(|kept| kept != scenario) {
-            return Err(another("its scenario is not the same (scenario.toml)"));
+            return Err(another("its scenario differs (scenario.toml)"));
         } else if theirs != ours {
             let theirs: Vec<_> = theirs.iter().map(|(name, _)| *name).collect();
             return Err(another(&format!("its senders are {}", theirs.join(", "))));
         } else if self.workload.time().is_some() && !kept.transfers.iter().all(Outcome::is_in_time) {
             return Err(another(
-                "its goodputs are of more than the time that was asked for, as an older version had them",
+                "it was made by an older version, which measured goodput over a longer time",
             ));
         } else if kept.receiver != self.receiver.name() {
             return Err(another(&format!("its receiver is {}", kept.receiver)));
         } else if kept.bytes != self.workload.octets() || !kept.asked.is(&self.workload) {
-            return Err(another(&format!("its transfers are others, {}", kept.transfer_in_words())));
+            return Err(another(&format!("its transfers differ ({})", kept.transfer_in_words())));
         } else if seed != self.seed {
             return Err(another(&format!("its first seed is {seed}")));
         }
@@ -278,7 +278,7 @@ pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
         None => Ok(()),
         Some(_) => Err(LabError::Taken {
             directory: directory.to_owned(),
-            why: "it is not empty: choose another directory with --output".to_owned(),
+            why: "the directory is not empty; choose another one with --output".to_owned(),
         }),
     }
 }

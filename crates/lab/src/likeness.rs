@@ -36,7 +36,7 @@ struct Thing {
 /// Everything that the line can name, in its order. What one of our senders learns is a change of its row.
 const THINGS: &[Thing] = &[
     Thing {
-        what: |_| "profile linux (timer, growth, CUBIC's dialect)".to_owned(),
+        what: |_| "profile linux (timer, window growth, dialect of CUBIC)".to_owned(),
         theirs: |_| true,
         ours: |ours, _| ours.profile.name == "linux",
     },
@@ -70,7 +70,7 @@ const THINGS: &[Thing] = &[
     },
     // By timestamps and by D-SACK (`tcp_try_undo_recovery`).
     Thing {
-        what: |_| "undo of mistakes".to_owned(),
+        what: |_| "undo of spurious reductions".to_owned(),
         theirs: |_| true,
         ours: |ours, _| !ours.answers(Question::Undo, "never"),
     },
@@ -87,7 +87,7 @@ const THINGS: &[Thing] = &[
     },
     // A sender with segmentation offload waits rather than send a short piece (`tcp_tso_should_defer`).
     Thing {
-        what: |_| "pieces of several segments".to_owned(),
+        what: |_| "bursts of several segments".to_owned(),
         theirs: |_| true,
         ours: |ours, _| ours.profile.defers,
     },
@@ -173,8 +173,10 @@ pub(super) fn line(senders: &[Sender], queue_paces: bool) -> Option<String> {
     });
     let said: Vec<_> = said.collect();
     match said.is_empty() {
-        true => Some("like the kernel's senders, as far as their parts are known (docs/lab.md)".to_owned()),
-        false => Some(format!("not like the kernel's senders: {}", said.join("; "))),
+        true => {
+            Some("similar to the kernel senders in all known parts (docs/reference/receivers.md)".to_owned())
+        }
+        false => Some(format!("differences from the kernel senders: {}", said.join("; "))),
     }
 }
 
@@ -196,18 +198,18 @@ mod tests {
 
     #[test]
     fn a_plain_recipe_lacks_what_the_kernel_has_beside_its_profile() {
-        let expected = "not like the kernel's senders: newreno lacks congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, \
-                        undo of mistakes, HyStart, pieces of several segments";
+        let expected = "differences from the kernel senders: newreno lacks congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, \
+                        undo of spurious reductions, HyStart, bursts of several segments";
         assert_eq!(told(&["newreno", "linux:cubic"], false).as_deref(), Some(expected));
     }
 
     #[test]
     fn what_a_recipe_answers_as_the_kernel_does_is_not_missing() {
         let like = "sack+rack+cubic+prr+frto+dsack";
-        let expected = "not like the kernel's senders: all recipes lack HyStart, pieces of several segments; newreno lacks \
-                        congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, undo of mistakes";
+        let expected = "differences from the kernel senders: all recipes lack HyStart, bursts of several segments; newreno lacks \
+                        congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, undo of spurious reductions";
         assert_eq!(told(&[like, "newreno", "linux:cubic"], false).as_deref(), Some(expected));
-        let expected = "like the kernel's senders, as far as their parts are known (docs/lab.md)";
+        let expected = "similar to the kernel senders in all known parts (docs/reference/receivers.md)";
         assert_eq!(told(&["linux", "linux:cubic"], false).as_deref(), Some(expected));
     }
 
@@ -215,7 +217,7 @@ mod tests {
     fn another_profile_is_said_and_by_whom() {
         let said = told(&["newreno@default", "newreno", "linux:cubic"], false).unwrap();
         assert!(
-            said.ends_with("; newreno@default lacks profile linux (timer, growth, CUBIC's dialect)"),
+            said.ends_with("; newreno@default lacks profile linux (timer, window growth, dialect of CUBIC)"),
             "{said}"
         );
     }
@@ -232,7 +234,7 @@ mod tests {
         assert!(!lacks(&["newreno+beta=0.5", "linux:reno"], false).contains("congestion control"));
         // Each is compared with the one that is most like it.
         let all = ["reno-linux", "linux", "bbr-linux", "linux:cubic", "linux:reno", "linux:bbr"];
-        assert!(lacks(&all, false).starts_with("like the kernel's"));
+        assert!(lacks(&all, false).starts_with("similar to the kernel senders"));
     }
 
     #[test]

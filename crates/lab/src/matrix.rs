@@ -311,10 +311,10 @@ impl Matrix {
         };
         let another = |what: String| LabError::Taken {
             directory: self.directory.clone(),
-            why: format!("another matrix is kept here: {what}. Choose another directory with --output"),
+            why: format!("the directory has another matrix: {what}. Choose another directory with --output"),
         };
         if report.bytes != Some(self.bytes) || report.seed != Some(self.seed) {
-            return Err(another("its transfers have other sizes, or another seed".to_owned()));
+            return Err(another("its transfers have another size or seed".to_owned()));
         }
         let mut known = Known::new();
         for mut cell in report.cells {
@@ -323,7 +323,7 @@ impl Matrix {
             });
             let Some(index) = place else {
                 let Cell { scenario, receiver, recipe, .. } = cell;
-                return Err(another(format!("it has {scenario}, {receiver}, {recipe}")));
+                return Err(another(format!("it includes {scenario}, {receiver}, {recipe}")));
             };
             // A receiver that was missing may be there now, and more or less may be expected.
             let Some(outcome) = &cell.outcome else { continue };

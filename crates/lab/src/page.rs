@@ -26,8 +26,8 @@ use crate::transfer::Outcome;
 pub enum RunDirError {
     /// Neither an experiment nor a transfer was kept here.
     #[error(
-        "{} is no run directory: it has neither lab.json nor fixed.pcap. Give the directory that `airtcp lab run \
-         --output` has made, one of the transfers in it, or a capture", .0.display()
+        "{} is not a lab directory: it has neither lab.json nor fixed.pcap. Give a directory that `airtcp lab run \
+         --output` made, one of the transfers in it, or a capture", .0.display()
     )]
     NotARun(PathBuf),
     #[error("cannot read {}: {source}", .path.display())]
@@ -80,7 +80,7 @@ fn experiments_in(directory: &Path) -> Vec<PathBuf> {
 fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     let report = Report::read(directory)?;
     let senders = report.summary.len().max(1);
-    let mut table = run_table("Every transfer: click to see it, tick several to compare them.");
+    let mut table = run_table("All transfers. Click one to display it, or tick several to compare them.");
     let mut runs_of = vec![Vec::new(); senders];
     for (at, outcome) in report.transfers.iter().enumerate() {
         let round = at / senders;
@@ -101,12 +101,12 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     let mut facts = vec![
         ("command".to_owned(), command.clone()),
         ("scenario".to_owned(), scenario.clone()),
-        ("transfers".to_owned(), format!("{}, {rounds} for each sender", report.transfer_in_words())),
+        ("transfers".to_owned(), format!("{}, {rounds} per sender", report.transfer_in_words())),
     ];
     let never = never_together(&report.summary, &report.asked);
     facts.extend(never.lines().map(|line| ("left out".to_owned(), line.to_owned())));
-    facts.extend(spoiled(&report.transfers).map(|line| ("spoiled".to_owned(), line)));
-    facts.extend(report.unlike_the_kernel.iter().map(|line| ("kernel's senders".to_owned(), line.clone())));
+    facts.extend(spoiled(&report.transfers).map(|line| ("invalid".to_owned(), line)));
+    facts.extend(report.unlike_the_kernel.iter().map(|line| ("kernel senders".to_owned(), line.clone())));
     for (name, version) in [
         ("airtcp", &versions.airtcp),
         ("airlink", &versions.airlink),
@@ -173,7 +173,7 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     if summary.iter().any(|row| row.against.is_some()) {
         caption += &format!(", compared with {against}");
     }
-    caption += "; what was resent, timeouts and spurious ones are as the senders count them";
+    caption += "; retransmissions, timeouts and spurious timeouts are the senders' own counts";
     Table {
         caption,
         columns: columns.iter().map(|column| (column.name, column.meaning)).collect(),
@@ -186,35 +186,32 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
 }
 
 /// The same word may mean something else to a sender and to who looks at its packets.
-const SOURCES: &str = "Packets, resent and silence are what the sender's capture shows; timeouts and spurious ones are as the \
-                       sender counts them.";
+const SOURCES: &str = "Packets, retransmissions and idle times are from the capture on the sender's side; timeouts and spurious \
+                       timeouts are the sender's own counts.";
 
 fn run_table(caption: &str) -> Table {
     Table {
         caption: format!("{caption} {SOURCES}"),
         columns: vec![
-            ("sender", "a recipe, or the kernel's own"),
-            ("round", "transfers of one round have the same seed: they meet the same path"),
-            ("kbit/s", "goodput from the first SYN to the last ACK, or in the time that --for gives it"),
-            ("seconds", "from the first SYN to the last ACK, or the time that --for gives it"),
-            ("packets", "with data: the capture on the sender's side"),
-            (
-                "packets resent",
-                "of these, all of whose data was sent before: the capture on the sender's side",
-            ),
+            ("sender", "a recipe, or a kernel sender"),
+            ("round", "transfers of one round have the same seed, so they meet the same path"),
+            ("kbit/s", "goodput from the first SYN to the last ACK, or during the time given with --for"),
+            ("seconds", "time from the first SYN to the last ACK, or the time given with --for"),
+            ("packets", "packets with data, in the capture on the sender's side"),
+            ("retransmissions", "packets whose data was sent before, in the capture on the sender's side"),
             (
                 "timeouts",
-                "of the retransmission timer, once the connection is open: as the sender counts them",
+                "expiries of the retransmission timer on the open connection, counted by the sender",
             ),
-            ("spurious timeouts", "timeouts that the sender itself has noticed to be a mistake"),
+            ("spurious timeouts", "timeouts that the sender itself detected as spurious"),
             (
-                "silent s",
-                "silence that ended with a retransmission, of whatever cause: the capture on the sender's side. The graphs \
-                 shade what ended with the timer",
+                "idle s",
+                "silence that ended with any retransmission, in the capture on the sender's side. The graphs shade the \
+                 silence that ended with a timeout",
             ),
-            ("profile", "whose TCP a recipe's sender looks like in everything else"),
-            ("seed", "of the path"),
-            ("outcome", "whether every octet arrived and nothing else"),
+            ("profile", "TCP stack that the sender imitates in everything the recipe does not set"),
+            ("seed", "seed of the path"),
+            ("outcome", "whether exactly the sent data arrived"),
         ],
         rows: Vec::new(),
     }
@@ -238,7 +235,7 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
             (None, Some(why)) => Cell::text(format!("exact, but left out: {why}")),
             (None, None) => match outcome.made_again.as_slice() {
                 [] => Cell::text("exact"),
-                why => Cell::text(format!("exact, made again: {}", why.join("; "))),
+                why => Cell::text(format!("exact, repeated: {}", why.join("; "))),
             },
         },
     ]
@@ -246,7 +243,7 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
 
 /// Directories of single transfers. Their rows come from the `lab.json` of the experiment around them, if it is there.
 fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> {
-    let mut table = run_table("Click to see a transfer, tick several to compare them.");
+    let mut table = run_table("Click a transfer to display it, or tick several to compare them.");
     for directory in directories {
         // `.` has a name, too.
         let directory = directory

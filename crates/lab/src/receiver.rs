@@ -32,7 +32,7 @@ enum Acks {
 
 const ORDINARY: KernelProfile = KernelProfile {
     name: "linux",
-    summary: "as it comes",
+    summary: "default settings",
     sysctls: &[],
     sink: &[],
     acks: Acks::AsTheKernelLikes,
@@ -91,7 +91,7 @@ pub const KERNEL_PROFILES: &[KernelProfile] = &[
     },
     KernelProfile {
         name: "linux-shrinking",
-        summary: "takes back what its window has promised",
+        summary: "shrinks its window",
         sysctls: &[("tcp_shrink_window", "1")],
         sink: &["--shrink-to", "8192"],
         ..ORDINARY
@@ -154,8 +154,8 @@ impl Receiver {
         }
         let kernels = KERNEL_PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
         Err(LabError::Environment(format!(
-            "the receiver `{name}` is not built ({} is missing): `interop/receivers/setup.sh {name}` builds it; \
-             always there: {kernels}",
+            "the receiver `{name}` is not built ({} is missing); build it with `interop/receivers/setup.sh {name}`, or use \
+             a kernel receiver: {kernels}",
             directory.join("start").display()
         )))
     }
@@ -197,16 +197,14 @@ impl Receiver {
     pub fn can(&self, workload: &Workload) -> Result<(), String> {
         let Self::Stack { name, .. } = self else { return Ok(()) };
         let cannot = match workload {
-            Workload { ways: Ways::Up | Ways::Both, .. } => {
-                "stands on the mobile side: --direction down alone reaches it"
+            Workload { ways: Ways::Up | Ways::Both, .. } => "is on the mobile side: use --direction down",
+            Workload { flows, competitors, .. } if *flows > 1 || !competitors.is_empty() => {
+                "accepts a single connection: omit --flows and --competitor"
             }
-            Workload { flows, beside, .. } if *flows > 1 || !beside.is_empty() => {
-                "takes one connection: leave out --flows and --beside"
-            }
-            Workload { read_rate: Some(_), .. } => "reads as it likes: leave out --read-rate",
+            Workload { read_rate: Some(_), .. } => "cannot limit its read rate: omit --read-rate",
             _ => return Ok(()),
         };
-        Err(format!("the receiver {name} {cannot}, or choose a receiver of this kernel (--receiver linux)"))
+        Err(format!("the receiver {name} {cannot}, or use a kernel receiver (--receiver linux)"))
     }
 
     /// Sets up the side on which it is to receive.
@@ -279,7 +277,8 @@ impl Receiver {
         let running = testbed.side(side).start(start)?;
         let (log, line) = listens;
         testbed.wait_for_line(running, &log, line, Instant::now() + START_PATIENCE)?;
-        let addr: IpAddr = addr.parse().map_err(|_| LabError::Transfer(format!("`{addr}` is no address")))?;
+        let addr: IpAddr =
+            addr.parse().map_err(|_| LabError::Transfer(format!("`{addr}` is not an address")))?;
         Ok((running, SocketAddr::new(addr, stream.port())))
     }
 }

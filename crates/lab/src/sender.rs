@@ -30,7 +30,7 @@ impl FromStr for Typed {
         match text.split_once(':') {
             Some(("linux", control)) if is_word(control) => Ok(Self::Kernel(control.to_owned())),
             Some(_) => Err(format!(
-                "`{text}` is no kernel sender: write for example linux:cubic, linux:reno or linux:bbr"
+                "`{text}` is not a kernel sender; use for example linux:cubic, linux:reno or linux:bbr"
             )),
             None => text.parse().map(Self::Recipe).map_err(|error| format!("{error}")),
         }
@@ -44,11 +44,11 @@ impl FromStr for Typed {
 pub fn kernels_own(text: &str) -> Result<Typed, String> {
     match text.parse() {
         Ok(Typed::Recipe(_)) => {
-            Err(format!("`{text}` is a recipe: write --recipe {text}, or linux:{text} for the kernel's own"))
+            Err(format!("`{text}` is a recipe; use --recipe {text}, or linux:{text} for the kernel sender"))
         }
         Ok(kernel @ Typed::Kernel(_)) => Ok(kernel),
         Err(_) if text.contains(':') => text.parse(),
-        Err(_) => Err(format!("`{text}` is no kernel sender: write for example linux:{text}")),
+        Err(_) => Err(format!("`{text}` is not a kernel sender; use for example linux:{text}")),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn congestion_control(name: &str) -> Result<(), LabError> {
     match available.split_whitespace().any(|other| other == name) {
         true => Ok(()),
         false => Err(LabError::Environment(format!(
-            "this kernel has no congestion control `{name}`: it has {} (modprobe tcp_{name} may help)",
+            "this kernel has no congestion control `{name}`, only {}; try modprobe tcp_{name}",
             available.trim()
         ))),
     }
@@ -112,7 +112,7 @@ pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Send
     let kinds: Vec<_> = typed.iter().map(|typed| typed.kind(profile)).collect();
     if let Some((_, twice)) = kinds.iter().enumerate().find(|(at, kind)| kinds[..*at].contains(kind)) {
         return Err(format!(
-            "{twice} is named twice: name it once; a recipe may be named again with another profile"
+            "the sender {twice} is given twice; omit one of them, or use another profile for it"
         ));
     }
     let common = shared(kinds.iter().filter_map(Kind::profile));
@@ -130,7 +130,7 @@ pub fn usual_profile<'a>(typed: impl IntoIterator<Item = &'a Typed>) -> ProfileN
 }
 
 /// Who sends beside the senders of an experiment: one may be named again, or be one of them. Each name has its profile.
-pub fn beside(typed: &[Typed], profile: ProfileName) -> Vec<Sender> {
+pub fn competitors(typed: &[Typed], profile: ProfileName) -> Vec<Sender> {
     let kinds = typed.iter().map(|typed| typed.kind(profile));
     kinds.map(|kind| Sender { name: kind.to_string(), kind }).collect()
 }
@@ -153,7 +153,7 @@ impl Typed {
 pub fn find(senders: &[Sender], typed: &Typed) -> Result<usize, String> {
     let names = || senders.iter().map(|sender| sender.name.as_str()).collect::<Vec<_>>().join(", ");
     let found = senders.iter().position(|sender| sender.kind.is(typed));
-    found.ok_or_else(|| format!("{typed} does not send here: the senders are {}", names()))
+    found.ok_or_else(|| format!("unknown sender {typed}; the senders of this experiment are {}", names()))
 }
 
 impl Kind {
@@ -246,7 +246,7 @@ mod tests {
         );
         assert_eq!(
             found("linux:bbr").unwrap_err(),
-            "linux:bbr does not send here: the senders are newreno@linux, newreno@default, linux:cubic"
+            "unknown sender linux:bbr; the senders of this experiment are newreno@linux, newreno@default, linux:cubic"
         );
     }
 
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn one_sender_under_two_names_is_refused() {
         let typed = ["newreno", "newreno@linux", "linux:reno"].map(|text| text.parse().unwrap());
-        assert!(resolve(&typed, None).unwrap_err().starts_with("newreno@linux is named twice"));
+        assert!(resolve(&typed, None).unwrap_err().contains("newreno@linux is given twice"));
         assert!(resolve(&typed, Some(ProfileName::Default)).is_ok());
     }
 

@@ -35,7 +35,7 @@ pub struct Row {
     pub against: Option<Comparison>,
     /// Goodput of those that compete with it. `None`: nobody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside_kbit_per_s: Option<Mean>,
+    pub competitor_kbit_per_s: Option<Mean>,
     /// What part of all octets it had, from 0 to 1, while all were sending. `None`: nobody competes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Mean>,
@@ -83,7 +83,7 @@ pub(super) fn spoiled(transfers: &[Outcome]) -> Option<String> {
     let left: Vec<_> = exact.filter_map(|outcome| outcome.spoiled.as_ref()).collect();
     let example = left.first().or_else(|| again.first())?;
     Some(format!(
-        "this machine has spoiled transfers: {} were made again, {} are left out; for example, {example}",
+        "invalid transfers, disturbed by this machine: {} repeated, {} left out; for example, {example}",
         again.len(),
         left.len()
     ))
@@ -97,13 +97,13 @@ pub(super) fn never_together(rows: &[Row], asked: &Asked) -> String {
         let sender = &row.sender;
         (known < all).then(|| {
             format!(
-                "{sender}: {name} of {known} of {all} rounds; in the others they never all sent at once\n"
+                "{sender}: {name} from {known} of {all} rounds; in the others, not all senders were active at the same time\n"
             )
         })
     };
     let share = || rows.iter().filter_map(|row| line("share", row, row.share));
     let fairness = || rows.iter().filter_map(|row| line("Jain's index", row, row.fairness));
-    let of_share: String = if asked.beside.is_empty() { String::new() } else { share().collect() };
+    let of_share: String = if asked.competitors.is_empty() { String::new() } else { share().collect() };
     let of_fairness: String = if asked.flows > 1 { fairness().collect() } else { String::new() };
     of_share + &of_fairness
 }
@@ -146,7 +146,7 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
                 kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
                 median_kbit_per_s: median(&values(&|outcome| outcome.kbit_per_s)),
                 against: (at != against).then(|| Comparison::of(&own, &others)),
-                beside_kbit_per_s: known(&|outcome| outcome.together.beside_kbit_per_s),
+                competitor_kbit_per_s: known(&|outcome| outcome.together.competitor_kbit_per_s),
                 share: known(&|outcome| outcome.together.share),
                 fairness: known(&|outcome| outcome.together.fairness),
                 down_kbit_per_s: known(&|outcome| outcome.together.down_kbit_per_s),
@@ -161,28 +161,6 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
             }
         })
         .collect()
-}
-
-/// The first column to the left, the others to the right.
-pub(super) fn aligned(rows: &[impl AsRef<[String]>]) -> String {
-    let mut width: Vec<usize> = Vec::new();
-    for row in rows {
-        for (column, cell) in row.as_ref().iter().enumerate() {
-            width.resize(width.len().max(column + 1), 0);
-            width[column] = width[column].max(cell.chars().count());
-        }
-    }
-    let mut text = String::new();
-    for row in rows {
-        for (column, (cell, width)) in row.as_ref().iter().zip(&width).enumerate() {
-            let gap = " ".repeat(width - cell.chars().count());
-            let (before, after) = if column == 0 { ("", gap.as_str()) } else { (gap.as_str(), "") };
-            text.push_str(&format!("{before}{cell}{after}  "));
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
 }
 
 #[cfg(test)]
@@ -218,7 +196,7 @@ mod tests {
         let failed = outcome(9.0, Some("not the same octets"), Some("late"));
         assert_eq!(spoiled(std::slice::from_ref(&failed)), None);
         let line = spoiled(&[failed, outcome(9.0, None, Some("dropped"))]).unwrap();
-        assert!(line.contains("1 are left out; for example, dropped"), "{line}");
+        assert!(line.contains("1 left out; for example, dropped"), "{line}");
     }
 
     #[test]
@@ -231,20 +209,20 @@ mod tests {
         };
         let row =
             row_of(&[shares(Some(0.5)), shares(None), shares(Some(0.6)), outcome(9.0, Some("x"), None)]);
-        let beside = row_of(&[shares(Some(0.5))]);
-        let asked = |beside: &[&str], flows| Asked {
-            beside: beside.iter().map(|name| (*name).to_owned()).collect(),
+        let other = row_of(&[shares(Some(0.5))]);
+        let asked = |competitors: &[&str], flows| Asked {
+            competitors: competitors.iter().map(|name| (*name).to_owned()).collect(),
             flows,
             ..Workload::plain(1).asked()
         };
-        let rows = [row, beside];
+        let rows = [row, other];
         assert_eq!(
             never_together(&rows, &asked(&["linux:cubic"], 1)),
-            "sack: share of 2 of 3 rounds; in the others they never all sent at once\n"
+            "sack: share from 2 of 3 rounds; in the others, not all senders were active at the same time\n"
         );
         assert_eq!(never_together(&rows, &asked(&[], 1)), "", "nobody competes");
         assert_eq!(never_together(&rows, &asked(&[], 2)), "", "its connections were together in each round");
         let none = row_of(&[outcome(9.0, None, None)]);
-        assert!(never_together(&[none], &asked(&[], 2)).starts_with("sack: Jain's index of 0 of 1 rounds"));
+        assert!(never_together(&[none], &asked(&[], 2)).starts_with("sack: Jain's index from 0 of 1 rounds"));
     }
 }

@@ -29,7 +29,7 @@ impl Tools {
     /// This program's own file, and the `airlink` beside it or else on the PATH.
     pub fn find() -> Result<Self, LabError> {
         let airtcp = std::env::current_exe().map_err(|error| {
-            LabError::Environment(format!("cannot find this program's own file: {error}"))
+            LabError::Environment(format!("cannot find the executable of this program: {error}"))
         })?;
         let airlink = airtcp.with_file_name("airlink");
         if airlink.is_file() {
@@ -40,7 +40,7 @@ impl Tools {
         let missing = || {
             let beside = airtcp.parent().unwrap_or_else(|| Path::new(".")).display().to_string();
             LabError::Environment(format!(
-                "there is no `airlink` in {beside} or on the PATH: build both programs with `cargo build --release \
+                "`airlink` found neither in {beside} nor on the PATH; build both programs with `cargo build --release \
                  --workspace`"
             ))
         };
@@ -169,7 +169,7 @@ impl Testbed {
                 let what = if ended { "ended" } else { "took too long" };
                 let name = log.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 return Err(LabError::Transfer(format!(
-                    "the {name} {what} before it said `{start}`{}",
+                    "the {name} {what} before it printed `{start}`{}",
                     last_line(&text)
                 )));
             }
@@ -211,7 +211,9 @@ impl Testbed {
             }
         }
         let seconds = GRACE.as_secs();
-        Err(LabError::Transfer(format!("airlink was still running {seconds} s after the transfer had ended")))
+        Err(LabError::Transfer(format!(
+            "airlink was still running {seconds} s after the end of the transfer"
+        )))
     }
 }
 
@@ -228,7 +230,7 @@ impl Airlink {
         match self.process.try_wait() {
             Ok(Some(status)) => Err(self.ended(status.code())),
             _ if is_stopped(self.process.id()) => Err(LabError::Transfer(
-                "airlink was stopped by a signal (SIGSTOP, SIGTSTP): no packet moved meanwhile".to_owned(),
+                "airlink was stopped by a signal (SIGSTOP, SIGTSTP), so no packet moved".to_owned(),
             )),
             _ => Ok(()),
         }
@@ -253,7 +255,7 @@ impl Airlink {
         match (code, why) {
             (Some(2 | ENVIRONMENT), Some(why)) => LabError::Environment(why.to_owned()),
             (Some(code), _) => {
-                LabError::Transfer(format!("airlink ended with code {code}{}", last_line(&text)))
+                LabError::Transfer(format!("airlink exited with code {code}{}", last_line(&text)))
             }
             (None, _) => LabError::Transfer(format!("airlink was killed{}", last_line(&text))),
         }

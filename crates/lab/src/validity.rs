@@ -1,7 +1,7 @@
 //! Whether a transfer is the path's doing, or this machine's: one that the machine has spoiled is made again, and says
 //! nothing about its sender.
 //!
-//! The rules, by what every transfer keeps anyway (docs/lab.md has them as well):
+//! The rules, by what every transfer keeps anyway (docs/reference/lab.md has them as well):
 //!
 //! - Of the packets one in a hundred left the path more than [`LATE`] later than they were to (`airlink.json`).
 //! - A device or its queue refused a packet: not the path dropped it (`airlink.json`, `sender.jsonl`). It may refuse those that a
@@ -113,7 +113,10 @@ fn judge(evidence: &Evidence<'_>) -> Option<String> {
     }
     let late = path.pointer("/lateness/p99").and_then(Value::as_f64).unwrap_or_default();
     if late > LATE {
-        return Some(format!("one packet in a hundred left the path more than {:.0} ms late", late / 1e6));
+        return Some(format!(
+            "at least 1 % of the packets left the path more than {:.0} ms late",
+            late / 1e6
+        ));
     }
     let dropped = dropped(path, ends);
     if dropped > 0 {
@@ -121,12 +124,12 @@ fn judge(evidence: &Evidence<'_>) -> Option<String> {
     }
     if *closed_windows > 0 {
         return Some(format!(
-            "the receiver's program did not get its turn: {closed_windows} ACKs closed the window"
+            "the receiver program was not scheduled in time: {closed_windows} ACKs closed the window"
         ));
     }
     counters.iter().find_map(|(side, counters)| {
         let (name, times) = SHORTAGES.iter().find_map(|name| Some((name, counters.get(*name)?)))?;
-        Some(format!("the kernel on the {side} side had no room or no time: {name} grew by {times}"))
+        Some(format!("the kernel on the {side} side was out of memory or time: {name} grew by {times}"))
     })
 }
 
@@ -209,12 +212,12 @@ mod tests {
             [late, dropped, full, set, Evidence { closed_windows: 3, ..valid(&harmless) }, valid(&short)];
         let reasons = reasons.map(|evidence| judge(&evidence).unwrap());
         let expected = [
-            "one packet in a hundred left the path more than 12 ms late",
+            "at least 1 % of the packets left the path more than 12 ms late",
             "a device or its queue dropped 2 packets, not the path",
             "a device or its queue dropped 1 packets, not the path",
             "the clock of this machine was set by -100 ms",
-            "the receiver's program did not get its turn: 3 ACKs closed the window",
-            "the kernel on the mobile side had no room or no time: TcpExtTCPBacklogDrop grew by 4",
+            "the receiver program was not scheduled in time: 3 ACKs closed the window",
+            "the kernel on the mobile side was out of memory or time: TcpExtTCPBacklogDrop grew by 4",
         ];
         assert_eq!(reasons, expected);
         assert_eq!(judge(&valid(&harmless)), None);

@@ -96,7 +96,7 @@ pub struct Workload {
     /// Connections of the tested sender, in each way.
     pub flows: u16,
     /// Who else sends meanwhile: each has one connection, in each way.
-    pub beside: Vec<Sender>,
+    pub competitors: Vec<Sender>,
     /// What each connection carries.
     pub amount: Amount,
     /// The most that a receiver reads in a second, in octets. `None`: whatever comes.
@@ -107,16 +107,16 @@ impl Workload {
     /// One connection down, to a receiver that reads whatever comes.
     pub const fn plain(octets: u64) -> Self {
         let amount = Amount::Octets(octets);
-        Self { ways: Ways::Down, flows: 1, beside: Vec::new(), amount, read_rate: None }
+        Self { ways: Ways::Down, flows: 1, competitors: Vec::new(), amount, read_rate: None }
     }
 
     /// As files have it.
     pub fn asked(&self) -> Asked {
-        let Self { ways, flows, beside, amount, read_rate } = self;
+        let Self { ways, flows, competitors, amount, read_rate } = self;
         Asked {
             direction: *ways,
             flows: *flows,
-            beside: beside.iter().map(|sender| sender.name.clone()).collect(),
+            competitors: competitors.iter().map(|sender| sender.name.clone()).collect(),
             seconds: amount.time().map(|time| time.as_secs_f64()),
             read_rate: *read_rate,
         }
@@ -140,7 +140,8 @@ impl Workload {
         let mut streams = Vec::new();
         for &way in self.ways.each() {
             let own = (0..self.flows).map(|_| (tested, Role::Tested));
-            for (sender, role) in own.chain(self.beside.iter().map(|sender| (sender, Role::Beside))) {
+            for (sender, role) in own.chain(self.competitors.iter().map(|sender| (sender, Role::Competitor)))
+            {
                 let earlier = |other: &&Stream<'_>| (other.role, other.way) == (role, way);
                 let number = streams.iter().filter(earlier).count();
                 streams.push(Stream { index: streams.len() as u16, sender, role, way, number });
@@ -159,7 +160,7 @@ pub struct Asked {
     /// Connections of the tested sender, in each way.
     pub flows: u16,
     /// Who else sends meanwhile.
-    pub beside: Vec<String>,
+    pub competitors: Vec<String>,
     /// How long a connection sends. `None`: until it has sent its octets.
     pub seconds: Option<f64>,
     /// Octets that a receiver reads in a second at most. `None`: it reads whatever comes.
@@ -178,9 +179,9 @@ impl Asked {
     pub(super) fn is(&self, workload: &Workload) -> bool {
         let asked = workload.asked();
         let same = |(sender, kept): (&Sender, &String)| sender.is(kept);
-        let beside =
-            self.beside.len() == workload.beside.len() && workload.beside.iter().zip(&self.beside).all(same);
-        beside && Self { beside: self.beside.clone(), ..asked } == *self
+        let beside = self.competitors.len() == workload.competitors.len()
+            && workload.competitors.iter().zip(&self.competitors).all(same);
+        beside && Self { competitors: self.competitors.clone(), ..asked } == *self
     }
 
     /// One transfer in words. `bytes`: what a connection carries, where the time does not say it. `path`: over what and to
@@ -199,14 +200,14 @@ impl Asked {
             Ways::Up => "up",
             Ways::Both => "down and up at the same time",
         };
-        let flows = match (self.flows, self.beside.is_empty()) {
+        let flows = match (self.flows, self.competitors.is_empty()) {
             (1, true) => String::new(),
             (1, false) => " in 1 connection".to_owned(),
             (flows, _) => format!(" in each of {flows} connections"),
         };
-        let beside = match self.beside.as_slice() {
+        let beside = match self.competitors.as_slice() {
             [] => String::new(),
-            others => format!(" beside {}", others.join(", ")),
+            others => format!(" with competitor {}", others.join(", ")),
         };
         let read = match self.read_rate {
             Some(rate) => format!(", which reads {} in a second at most", show_bytes(rate)),
@@ -224,7 +225,7 @@ pub enum Role {
     #[default]
     Tested,
     /// One that competes with it.
-    Beside,
+    Competitor,
 }
 
 /// One connection of a transfer.
@@ -247,12 +248,12 @@ impl Stream<'_> {
         PORT + self.index
     }
 
-    /// The file of this name that belongs to it, in the transfer's directory: `sender.jsonl`, `sender-beside.jsonl`,
+    /// The file of this name that belongs to it, in the transfer's directory: `sender.jsonl`, `sender-competitor.jsonl`,
     /// `sender-up-2.jsonl`. The first stream's have no addition.
     pub(crate) fn file(&self, directory: &Path, stem: &str, extension: &str) -> PathBuf {
         let mut name = stem.to_owned();
-        if self.role == Role::Beside {
-            name.push_str("-beside");
+        if self.role == Role::Competitor {
+            name.push_str("-competitor");
         }
         if self.index > 0 && self.way == Way::Up {
             name.push_str("-up");
@@ -267,7 +268,7 @@ impl Stream<'_> {
 /// For errors: which one of several it is.
 impl fmt::Display for Stream<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beside = if self.role == Role::Beside { " beside" } else { "" };
+        let beside = if self.role == Role::Competitor { " (competitor)" } else { "" };
         write!(f, "{}{beside}, connection {} {}", self.sender.name, self.number + 1, self.way.name())
     }
 }
@@ -288,25 +289,25 @@ mod tests {
     fn each_connection_has_a_port_and_files_of_its_own() {
         let tested = sender("newreno");
         let beside = vec![sender("linux:cubic"), sender("linux:reno")];
-        let workload = Workload { ways: Ways::Both, flows: 2, beside, ..Workload::plain(1000) };
+        let workload = Workload { ways: Ways::Both, flows: 2, competitors: beside, ..Workload::plain(1000) };
         let streams = workload.streams(&tested);
         let name = |stream: &Stream<'_>| stream.file(Path::new(""), "sender", "log").display().to_string();
         let names: Vec<_> = streams.iter().map(name).collect();
         let expected = [
             "sender.log",
             "sender-2.log",
-            "sender-beside.log",
-            "sender-beside-2.log",
+            "sender-competitor.log",
+            "sender-competitor-2.log",
             "sender-up.log",
             "sender-up-2.log",
-            "sender-beside-up.log",
-            "sender-beside-up-2.log",
+            "sender-competitor-up.log",
+            "sender-competitor-up-2.log",
         ];
         assert_eq!(names, expected);
         let ports: BTreeSet<_> = streams.iter().map(Stream::port).collect();
         assert_eq!((ports.len(), ports.first()), (8, Some(&9000)));
         assert_eq!(streams[5].to_string(), "newreno, connection 2 up");
-        assert_eq!(streams[2].to_string(), "linux:cubic beside, connection 1 down");
+        assert_eq!(streams[2].to_string(), "linux:cubic (competitor), connection 1 down");
     }
 
     #[test]
@@ -317,11 +318,11 @@ mod tests {
         let much = Workload {
             ways: Ways::Both,
             flows: 3,
-            beside: vec![sender("linux:cubic")],
+            competitors: vec![sender("linux:cubic")],
             amount: Amount::Time(Duration::from_secs(30)),
             read_rate: Some(50_000),
         };
-        let said = "30 s down and up at the same time in each of 3 connections beside linux:cubic over leo to linux, which \
+        let said = "30 s down and up at the same time in each of 3 connections with competitor linux:cubic over leo to linux, which \
                     reads 50.0 kB in a second at most";
         assert_eq!(much.asked().in_words(much.octets(), " over leo to linux"), said);
     }
@@ -330,8 +331,8 @@ mod tests {
     fn the_same_is_asked_for_in_another_spelling() {
         let beside = |names: &[&str]| {
             let typed: Vec<_> = names.iter().map(|name| name.parse().unwrap()).collect();
-            let beside = crate::sender::beside(&typed, airtcp::ProfileName::Linux);
-            Workload { beside, ..Workload::plain(1) }
+            let competitors = crate::sender::competitors(&typed, airtcp::ProfileName::Linux);
+            Workload { competitors, ..Workload::plain(1) }
         };
         let kept = beside(&["sack+limited-transmit", "linux:cubic"]).asked();
         assert!(kept.is(&beside(&["limited-transmit+sack@linux", "linux:cubic"])));

@@ -30,13 +30,13 @@ use tracing_subscriber::registry::LookupSpan;
 /// What to log, and how: the same options in every command.
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
-    /// Log more: each -v adds a level, and the program's own --help says what it shows
+    /// Log more (repeatable); the main --help of the program lists the levels
     #[arg(long, short, global = true, action = ArgAction::Count, conflicts_with = "quiet", help_heading = "Log")]
     verbose: u8,
-    /// Say less: no progress, nothing about what goes well, a level less in the log
+    /// Print less: no progress or success messages, and one log level less
     #[arg(long, short, global = true, help_heading = "Log")]
     pub quiet: bool,
-    /// Lines with the local time as tcpdump has it, or a JSON object for each
+    /// Log format: text with local times as in tcpdump, or one JSON object per line
     #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t, help_heading = "Log")]
     log_format: Format,
     /// Write the log to this file instead of stderr
@@ -132,7 +132,7 @@ impl LogArgs {
         if let Some(why) = misread {
             // With -q as well: what is shown now is not what was asked for.
             tracing::error!(
-                "RUST_LOG={asked} is not understood ({why}): write for example debug, or airtcp::recovery=debug"
+                "invalid RUST_LOG={asked} ({why}): use for example debug, or airtcp::recovery=debug"
             );
         }
         Ok(Log(file))

@@ -83,7 +83,7 @@ impl LogFile {
         let (program, path) = (self.program, self.path.clone());
         let failed = move |source: &io::Error| {
             let why = LogError { path: path.clone(), source: source.kind().into() };
-            stderr::write(&format!("{program}: {why}: lines are left out until there is room\n"));
+            stderr::write(&format!("{program}: {why}: lines are dropped until there is room\n"));
         };
         let words = Words { gap: None, failed: Box::new(failed) };
         *state = State::Apart(Apart::start("log", file.try_clone()?, words)?);

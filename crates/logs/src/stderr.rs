@@ -17,7 +17,7 @@ pub fn write(lines: &str) {
 
 /// From now on a thread of its own writes them: nobody waits for who reads them.
 pub(super) fn write_apart() -> io::Result<()> {
-    let gap = |count| format!("{count} lines were left out here: they were not read as fast as they came\n");
+    let gap = |count| format!("{count} lines were dropped here: the reader was too slow\n");
     if APART.get().is_none() {
         let words = Words { gap: Some(gap), failed: Box::new(|_| {}) };
         let _ = APART.set(Apart::start("stderr", io::stderr(), words)?);

@@ -15,8 +15,9 @@ pub fn bytes_per_second(text: &str) -> Result<u64, String> {
         true => quantity.replace(' ', "").parse::<Rate>().ok().map(|rate| rate.as_bits_per_second() / 8),
         false => bytes(quantity).ok(),
     };
-    let wrong =
-        || format!("`{text}` is no rate of at least a byte a second: write for example 50kB/s or 400kbit/s");
+    let wrong = || {
+        format!("`{text}` is not a rate of at least one byte per second; use for example 50kB/s or 400kbit/s")
+    };
     octets.filter(|octets| *octets > 0).ok_or_else(wrong)
 }
 
@@ -24,14 +25,14 @@ pub fn bytes_per_second(text: &str) -> Result<u64, String> {
 pub fn buffer_size(text: &str) -> Result<usize, String> {
     match bytes(text)? {
         size @ 1..=0x4000_0000 => Ok(size as usize),
-        _ => Err("a buffer has from 1 byte to 1Gi".to_owned()),
+        _ => Err("a buffer has a size from 1 byte to 1Gi".to_owned()),
     }
 }
 
 /// Reads a time above zero: `150ms`, `2.5s`, `1m`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match typed_time(text).map_err(|error| error.to_string())? {
-        Duration::ZERO => Err(format!("`{text}` is too short: a time above zero is needed")),
+        Duration::ZERO => Err(format!("`{text}` is too short; use a time above zero")),
         time => Ok(time),
     }
 }

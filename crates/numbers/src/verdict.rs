@@ -72,8 +72,8 @@ impl Comparison {
         let said = match self.verdict {
             Verdict::Better => format!("{what} is better than {than}"),
             Verdict::Worse => format!("{what} is worse than {than}"),
-            Verdict::NoDifference => format!("no difference seen between {what} and {than}"),
-            Verdict::NotEnough { .. } => format!("not enough to tell {what} from {than}"),
+            Verdict::NoDifference => format!("no difference between {what} and {than}"),
+            Verdict::NotEnough { .. } => format!("undecided between {what} and {than}"),
         };
         let pairs = |pairs| if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
         let gain = match self.gain {
@@ -81,10 +81,11 @@ impl Comparison {
                 format!(": {:+.1} ± {:.1} % in {}", 100.0 * mean, 100.0 * half, pairs(samples))
             }
             Some(Mean { mean, samples, .. }) => format!(": {:+.1} % in {}", 100.0 * mean, pairs(samples)),
-            None => ": nothing to compare".to_owned(),
+            None => ": no pairs to compare".to_owned(),
         };
         let more = match self.verdict {
-            Verdict::NotEnough { more: Some(more) } => format!("; about {more} more would be"),
+            Verdict::NotEnough { more: Some(1) } => "; about 1 more pair is needed".to_owned(),
+            Verdict::NotEnough { more: Some(more) } => format!("; about {more} more pairs are needed"),
             _ => String::new(),
         };
         format!("{said}{gain}{more}")
@@ -108,9 +109,9 @@ impl fmt::Display for Verdict {
         match self {
             Self::Better => f.write_str("better"),
             Self::Worse => f.write_str("worse"),
-            Self::NoDifference => f.write_str("no difference seen"),
-            Self::NotEnough { more: Some(more) } => write!(f, "not enough: about {more} more"),
-            Self::NotEnough { more: None } => f.write_str("not enough"),
+            Self::NoDifference => f.write_str("no difference"),
+            Self::NotEnough { more: Some(more) } => write!(f, "undecided: about {more} more"),
+            Self::NotEnough { more: None } => f.write_str("undecided"),
         }
     }
 }
@@ -198,7 +199,7 @@ mod tests {
             "newreno+eifel is better than newreno: +20.0 ± 2.0 % in 5 pairs"
         );
         let one = Comparison::of(&[300.0], &[100.0]);
-        assert_eq!(one.sentence("a", "b"), "not enough to tell a from b: +200.0 % in 1 pair");
+        assert_eq!(one.sentence("a", "b"), "undecided between a and b: +200.0 % in 1 pair");
         let json = serde_json::to_value(Comparison::of(&[90.0, 130.0, 90.0, 130.0], &BASE[..4])).unwrap();
         assert_eq!(json["verdict"], "not-enough");
         assert!(json["more"].is_u64() && json["gain"]["half_width"].is_f64(), "{json}");

@@ -60,7 +60,7 @@ export class Moment {
   write(run, { state, window, answers }) {
     const parts = [element('b', {}, run.name), ': '];
     if (state) parts.push(element('b', { class: 'state' }, state.name), ` since ${seconds(state.since)}: ${state.meaning}. `);
-    else parts.push('nothing was decided yet. ');
+    else parts.push('no decision yet. ');
     if (window) parts.push(`cwnd ${window.cwnd.toFixed(1)} segments, ssthresh ${window.ssthresh === null ? '∞' : window.ssthresh.toFixed(1)}.`);
     $('moment-state').replaceChildren(...parts);
     $('answers').replaceChildren(...answers.map(({ question, parts, last }) => {

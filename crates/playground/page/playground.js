@@ -35,7 +35,7 @@ function fill() {
   $('preset').value = state.text === null ? state.preset : '';
   $('text').value = state.text ?? textOf(state.preset);
   $('restore').hidden = state.text === null;
-  $('description').textContent = state.text === null ? about.presets.find(({ name }) => name === state.preset)?.description ?? '' : 'a scenario of your own';
+  $('description').textContent = state.text === null ? about.presets.find(({ name }) => name === state.preset)?.description ?? '' : 'custom scenario';
   $('set').value = state.set.join('\n');
   $('set').rows = Math.max(1, state.set.length);
   for (const name of TYPED) $(name).value = state[name];
@@ -85,12 +85,12 @@ function remember() {
 async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
-    $('copied').textContent = `${what} is copied`;
+    $('copied').textContent = `${what} was copied`;
   } catch {
     // From a file some browsers refuse: then it is marked, for the keyboard to copy.
     if (what === 'the command') getSelection().selectAllChildren($('command'));
     $('copied').textContent = `press Ctrl+C to copy ${what}`;
-    if (what === 'the link') prompt('The link', text);
+    if (what === 'the link') prompt('Link', text);
   }
 }
 
@@ -170,7 +170,7 @@ function busy(is) {
 // ----- beginning -----
 
 for (const { name } of about.presets) $('preset').append(new Option(name, name));
-$('preset').append(new Option('a scenario of your own', ''));
+$('preset').append(new Option('custom scenario', ''));
 fill();
 listen();
 check({ atOnce: true });

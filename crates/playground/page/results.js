@@ -4,7 +4,7 @@ import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
 import { seconds, si } from './words.js';
 
-const COLUMNS = ['sender', 'goodput', 'took', 'segments', 'sent again', 'timeouts', 'lost: radio', 'lost: queue', 'files', 'decisions'];
+const COLUMNS = ['sender', 'goodput', 'duration', 'segments', 'retransmissions', 'timeouts', 'lost: radio', 'lost: queue', 'files', 'decisions'];
 
 // `shown` are runs of the core, each with the slot in which it is kept; `ask` asks that core.
 export function showResults(shown, ask) {
@@ -43,7 +43,7 @@ const MOST = 500; // rows
 function showLosses(shown) {
   const rows = shown.flatMap(({ answer }) => answer.flows.flatMap(({ run, lost }) => lost.map((one) => ({ sender: run.name, ...one }))));
   rows.sort((a, b) => a.at - b.at);
-  const head = element('tr', {}, ...['time', 'sender', 'octets', 'copy', 'where', 'why'].map((name) => element('th', { scope: 'col' }, name)));
+  const head = element('tr', {}, ...['time', 'sender', 'bytes', 'copy', 'stage', 'cause'].map((name) => element('th', { scope: 'col' }, name)));
   const body = rows.slice(0, MOST).map(({ at, sender, offset, length, copy, stage, why }) => {
     const time = element('button', { type: 'button', class: 'show' }, seconds(at));
     time.addEventListener('click', () => {
@@ -51,9 +51,9 @@ function showLosses(shown) {
       graphs.setView(at - span / 2, at + span / 2);
       graphs.setCursor(at);
     });
-    return element('tr', {}, element('td', {}, time), ...[sender, `${offset}–${offset + length}`, copy === 1 ? 'first' : `retransmission ${copy - 1}`, stage, why].map((text) => element('td', {}, text)));
+    return element('tr', {}, element('td', {}, time), ...[sender, `${offset}–${offset + length}`, copy === 1 ? 'original' : `retransmission ${copy - 1}`, stage, why].map((text) => element('td', {}, text)));
   });
   const more = rows.length > MOST ? [element('tr', {}, element('td', { colspan: '6' }, `and ${rows.length - MOST} more`))] : [];
   $('lost').replaceChildren(element('thead', {}, head), element('tbody', {}, ...body, ...more));
-  $('losses').querySelector('summary').textContent = `Where each packet was lost (${rows.length})`;
+  $('losses').querySelector('summary').textContent = `Lost packets (${rows.length})`;
 }

@@ -22,7 +22,7 @@ export class Seeds {
   async run() {
     if (this.running) return;
     const count = Math.round(Number($('seeds').value));
-    if (!(count >= 1 && count <= MOST)) { $('many-said').textContent = `from 1 to ${MOST} runs`; return; }
+    if (!(count >= 1 && count <= MOST)) { $('many-said').textContent = `enter a number of runs from 1 to ${MOST}`; return; }
     const setup = this.setup(), names = setup.senders;
     const goodputs = names.map(() => Array(count));
     const cores = Math.max(1, Math.min(4, (navigator.hardwareConcurrency ?? 2) - 1));

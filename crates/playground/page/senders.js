@@ -18,7 +18,7 @@ export class Senders {
   }
 
   add(text) {
-    const input = element('input', { spellcheck: 'false', role: 'combobox', 'aria-expanded': 'false', 'aria-autocomplete': 'list', 'aria-label': 'Sender: algorithms joined by +, a profile behind @' });
+    const input = element('input', { spellcheck: 'false', role: 'combobox', 'aria-expanded': 'false', 'aria-autocomplete': 'list', 'aria-label': 'Sender: algorithms joined by +, and optionally @ with a profile' });
     input.value = text;
     const list = element('ul', { class: 'completions', role: 'listbox', hidden: '' });
     const remove = element('button', { type: 'button', 'aria-label': 'remove this sender', title: 'remove' }, '×');
@@ -104,7 +104,7 @@ export class Senders {
     let explained = null;
     try { explained = await this.ask({ ask: 'explain', sender: row.input.value }); } catch { /* What is wrong stands below the field. */ }
     const [summary] = row.questions.children;
-    if (!explained) { row.questions.replaceChildren(summary, element('p', { class: 'faint' }, 'Mend the name first.')); return; }
+    if (!explained) { row.questions.replaceChildren(summary, element('p', { class: 'faint' }, 'Correct the name first.')); return; }
     row.explained = explained;
     const has = new Map(explained.parts.map((part) => [part.name, part]));
     const questions = this.about.questions.map((question) => this.question(row, question, has));

@@ -18,7 +18,7 @@ export class Tour {
       button.addEventListener('click', () => go(stateOf(i)));
       $('tour').append(button);
     });
-    const free = element('button', { type: 'button', 'data-scene': '0', 'aria-pressed': 'false', title: 'without the tour' }, 'free');
+    const free = element('button', { type: 'button', 'data-scene': '0', 'aria-pressed': 'false', title: 'leave the tour' }, 'free');
     free.addEventListener('click', () => go(null));
     $('tour').append(free);
   }
@@ -28,8 +28,8 @@ export class Tour {
     const scene = SCENES[state.scene];
     $('scene').hidden = !scene;
     if (!scene) return;
-    const answer = element('details', {}, element('summary', {}, 'An answer'), element('p', {}, scene.answer));
-    const next = element('button', { type: 'button' }, state.scene + 1 < SCENES.length ? 'next scene' : 'that was all: try your own');
+    const answer = element('details', {}, element('summary', {}, 'Answer'), element('p', {}, scene.answer));
+    const next = element('button', { type: 'button' }, state.scene + 1 < SCENES.length ? 'next scene' : 'end of the tour: try your own');
     next.addEventListener('click', () => this.go(state.scene + 1 < SCENES.length ? stateOf(state.scene + 1) : null));
     $('scene').replaceChildren(element('h2', {}, `${state.scene + 1}. ${scene.name}`), ...scene.text.map((text) => element('p', {}, text)),
       ...scene.knobs.map((knob) => this.knob(state, knob)), element('p', {}, element('b', {}, 'Question: '), scene.question), answer, next);

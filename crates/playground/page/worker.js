@@ -34,7 +34,7 @@ async function take({ module, id, request, file }) {
     else postMessage({ id, answer: JSON.parse(new TextDecoder().decode(octets)) });
   } catch (error) {
     const memory = error instanceof RangeError || /memory|unreachable/.test(String(error));
-    postMessage({ id, failed: said ?? (memory ? 'the run took more memory than a page may have: make it shorter' : String(error)) });
+    postMessage({ id, failed: said ?? (memory ? 'the run needs more memory than the browser gives a page; make it shorter' : String(error)) });
   }
 }
 

@@ -99,22 +99,22 @@ fn in_words(mishap: &Mishap) -> String {
     match mishap {
         Mishap::RlcReset { direction, cause } => format!("RLC RESET of the sender {direction}: {cause}"),
         Mishap::RlcFailed { direction } => {
-            format!("RLC {direction} has failed: MaxRST resets were not answered")
+            format!("RLC {direction} failed: MaxRST RESETs were not answered")
         }
         Mishap::RlcWindow { direction, pdus } => {
-            format!("the RLC sender {direction} has a window of {pdus} PDUs now")
+            format!("window of the RLC sender {direction}: now {pdus} PDUs")
         }
         Mishap::RlcSuspended { direction, pdus } => {
-            format!("the RLC sender {direction} is suspended after {pdus} more PDUs")
+            format!("RLC sender {direction}: suspended after {pdus} more PDUs")
         }
-        Mishap::RlcResumed { direction } => format!("the RLC sender {direction} goes on"),
+        Mishap::RlcResumed { direction } => format!("RLC sender {direction}: resumed"),
         Mishap::RlcFault { direction, fault } => {
-            format!("a PDU {direction} contradicts those before it: {fault}")
+            format!("PDU {direction} contradicts earlier PDUs: {fault}")
         }
-        Mishap::RlcReestablished => "RRC starts RLC anew".to_owned(),
-        Mishap::Promotion { until } => format!("the terminal waits for a dedicated channel until {until} s"),
-        Mishap::RateChanged { direction, rate } => format!("the channel {direction} has {rate} from now on"),
-        Mishap::Outage { direction, until } => format!("no radio {direction} until {until} s"),
+        Mishap::RlcReestablished => "RLC re-established by RRC".to_owned(),
+        Mishap::Promotion { until } => format!("the mobile waits for a dedicated channel until {until} s"),
+        Mishap::RateChanged { direction, rate } => format!("channel {direction}: rate is now {rate}"),
+        Mishap::Outage { direction, until } => format!("radio outage {direction} until {until} s"),
         Mishap::Handover { times } if *times == 1 => "handover to another base station".to_owned(),
         Mishap::Handover { times } => format!("{times} handovers since the last packet"),
     }

@@ -84,7 +84,7 @@ impl Core {
 
     fn answered(&mut self, request: &[u8], progress: Progress<'_>) -> Result<Answer, Vec<Trouble>> {
         let request: Request = serde_json::from_slice(request)
-            .map_err(|error| vec![Trouble::new("run", 0, format!("this is no request: {error}"))])?;
+            .map_err(|error| vec![Trouble::new("run", 0, format!("invalid request: {error}"))])?;
         Ok(Answer::Json(match request {
             Request::Completions { word } => words::completions(&word),
             Request::Explain { sender } => words::explain(&sender).map_err(|trouble| vec![trouble])?,
@@ -114,7 +114,7 @@ impl Core {
             return Err(vec![Trouble::new(
                 "run",
                 slot,
-                format!("no more than {SLOTS} runs are shown at once"),
+                format!("at most {SLOTS} runs can be shown at the same time"),
             )]);
         }
         if self.kept.len() <= slot {
@@ -125,7 +125,7 @@ impl Core {
 
     fn kept(&self, slot: usize) -> Result<&Kept, Vec<Trouble>> {
         let kept = self.kept.get(slot).and_then(Option::as_ref);
-        kept.ok_or_else(|| vec![Trouble::new("run", slot, "this run is not kept any more: run it again")])
+        kept.ok_or_else(|| vec![Trouble::new("run", slot, "this run is no longer in memory; run it again")])
     }
 }
 

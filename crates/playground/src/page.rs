@@ -22,9 +22,9 @@ pub fn html(core: &[u8]) -> Result<String, BundleError> {
          <script type=\"application/json\" id=\"about\">{}</script>\n",
         include_str!("../page/settings.html"),
         graphs::bar(""),
-        graphs::panels("Nothing has run yet."),
+        graphs::panels("No run yet."),
         include_str!("../page/moment.html"),
-        graphs::help(&[], &[("[ ]", "previous, next decision of the sender")]),
+        graphs::help(&[], &[("[ ]", "previous or next decision of the sender")]),
         packed(core),
         // Presets have comments, in which anything may stand.
         crate::about::about().to_string().replace('<', "\\u003c"),

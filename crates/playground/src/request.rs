@@ -106,13 +106,13 @@ impl Asked {
         let buffer = typed(&self.buffer).map(|text| units::buffer_size(&text)).transpose();
         take("buffer", buffer.map(|buffer| setup.receive_buffer = buffer));
         let seed = typed(&self.seed).unwrap_or_else(|| "1".to_owned());
-        let seed = seed.parse().map_err(|_| format!("`{seed}` is no whole number from 0 on"));
+        let seed = seed.parse().map_err(|_| format!("`{seed}` is not a whole number of 0 or more"));
         seed.map_err(|error| take("seed", Err(error))).ok()
     }
 
     fn read_senders(&self, troubles: &mut Vec<Trouble>) -> Option<Vec<SenderSpec>> {
         if self.senders.is_empty() {
-            troubles.push(Trouble::new("senders", 0, "name a sender, for example newreno"));
+            troubles.push(Trouble::new("senders", 0, "no sender given; add one, for example newreno"));
         }
         let read = self.senders.iter().enumerate().map(|(index, text)| {
             text.parse::<SenderSpec>()
@@ -128,7 +128,7 @@ impl Asked {
         let preset = || {
             let find =
                 |name: &str| presets::find(name).map(|preset| Scenario::parse(preset.text, preset.name));
-            let unknown = || Trouble::new("scenario", 0, format!("there is no preset `{}`", self.preset));
+            let unknown = || Trouble::new("scenario", 0, format!("unknown preset `{}`", self.preset));
             find(&self.preset).ok_or_else(|| vec![unknown()])?.map_err(|error| placed("scenario", 0, &error))
         };
         let read = match &self.text {
@@ -164,7 +164,7 @@ impl Ready {
     /// The setup with these senders alone.
     pub(crate) fn of(&self, senders: &[usize]) -> Result<Setup, Vec<Trouble>> {
         let chosen = senders.iter().map(|index| {
-            let missing = || vec![Trouble::new("senders", *index, "there is no such sender")];
+            let missing = || vec![Trouble::new("senders", *index, "unknown sender")];
             self.senders.get(*index).cloned().ok_or_else(missing)
         });
         Ok(Setup { recipes: chosen.collect::<Result<_, _>>()?, ..self.setup.clone() })

@@ -198,9 +198,9 @@ fn facts(report: &Report, flow: usize, findings: Option<&ConnectionFindings>) ->
     let mut facts = findings.map(|findings| findings.directions[0].rows()).unwrap_or_default();
     let goodput = airtcp_numbers::units::show_rate(counted.goodput_bit_per_s);
     facts.retain(|(name, _)| name != "goodput");
-    facts.insert(0, ("goodput".to_owned(), format!("{goodput}, of what the receiving application has read")));
+    facts.insert(0, ("goodput".to_owned(), format!("{goodput}, measured at the receiving application")));
     if let Some(seconds) = counted.took_seconds {
-        facts.insert(1, ("took".to_owned(), format!("{seconds:.3} s")));
+        facts.insert(1, ("duration".to_owned(), format!("{seconds:.3} s")));
     }
     if let Some(why) = &counted.ended {
         facts.insert(1, ("ended".to_owned(), why.clone()));

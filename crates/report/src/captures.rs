@@ -122,25 +122,25 @@ fn runs(number: u64, findings: &ConnectionFindings, traces: [Trace; 2]) -> Vec<R
 }
 
 fn caption() -> String {
-    "Every connection: click to see it, tick several to compare them. The number is Wireshark's tcp.stream."
+    "All connections. Click one to display it, or tick several to compare them. The numbers are the values of tcp.stream in Wireshark."
         .to_owned()
 }
 
 fn columns() -> Vec<(&'static str, &'static str)> {
     vec![
-        ("connection", "its number, and who opened it to whom"),
-        ("name", "what the client calls the server: TLS server name, or HTTP Host"),
-        ("begins s", "since the capture's first frame"),
-        ("seconds", "from its first packet to its last"),
-        ("sent", "octets of data from who opened it, what was sent again included"),
-        ("received", "octets of data to who opened it, what was sent again included"),
+        ("connection", "number, and addresses from client to server"),
+        ("name", "name of the server: TLS server name, or HTTP Host"),
+        ("start s", "time of the first packet since the first frame of the capture"),
+        ("seconds", "time from the first packet to the last"),
+        ("sent", "data from the client, including retransmissions"),
+        ("received", "data to the client, including retransmissions"),
         ("kbit/s", "goodput of the faster direction"),
-        ("packets resent", "in both directions"),
-        ("timeouts", "retransmissions by the timer, in both directions"),
-        ("RTT ms", "the median; of the direction that carried more"),
-        ("silent s", "silence that ended with a retransmission by the timer"),
-        ("answer ms", "the longest time from a request to its answer"),
-        ("end", "how it ended, or why it did not begin"),
+        ("retransmissions", "retransmitted packets, in both directions"),
+        ("timeouts", "expiries of the retransmission timer, in both directions"),
+        ("RTT ms", "median round-trip time of the direction with more data"),
+        ("waiting s", "silence that ended with a timeout"),
+        ("answer ms", "longest time from a request to its answer"),
+        ("end", "how the connection ended, or why it did not open"),
     ]
 }
 
@@ -185,10 +185,10 @@ fn sentences(totals: &Totals, most: &Most, drawn: usize, when: &dyn Fn(i64) -> S
         let without = most.all - most.kept.len() as u64;
         let rows = match without {
             0 => String::new(),
-            without => format!("; {without} with less data are not in the table either"),
+            without => format!("; {without} with less data are not in the table"),
         };
         sentences.push(format!(
-            "Graphs of {drawn} {}, those with most data{rows}. A filter (-f) chooses others.",
+            "Graphs of {drawn} {} with most data{rows}. Use a filter (-f) to choose others.",
             if drawn == 1 { "connection" } else { "connections" }
         ));
     }

@@ -91,42 +91,42 @@ pub(crate) const FAST: Look = mark("fast", "fast retransmission", ORANGE, Mark::
 pub(crate) const TIMEOUT: Look = mark("timeout", "after a timeout", VERMILION, Mark::Square);
 pub(crate) const TAIL: Look = mark("tail", "tail probe", PURPLE, Mark::Diamond);
 pub(crate) const PROBE: Look = mark("probe", "window probe", BLACK, Mark::Disc);
-pub(crate) const UNEXPLAINED: Look = mark("unexplained", "sent again, unexplained", BLACK, Mark::Plus);
+pub(crate) const UNEXPLAINED: Look = mark("unexplained", "unexplained retransmission", BLACK, Mark::Plus);
 // What became of them.
 pub(crate) const LOST_RADIO: Look = mark("lost-radio", "lost on the radio link", BLACK, Mark::CrossInRing);
 pub(crate) const LOST_QUEUE: Look = mark("lost-congestion", "lost in a queue", BLACK, Mark::CrossInSquare);
-pub(crate) const LOST_BETWEEN: Look = mark("lost-between", "lost on the way", BLACK, Mark::Cross);
-pub(crate) const SPURIOUS: Look = mark("spurious", "was not needed", PURPLE, Mark::Ring);
+pub(crate) const LOST_BETWEEN: Look = mark("lost-between", "lost on the path", BLACK, Mark::Cross);
+pub(crate) const SPURIOUS: Look = mark("spurious", "spurious", PURPLE, Mark::Ring);
 // What came back.
 pub(crate) const ACK: Look = line("ack", "acknowledged", GREEN, Dash::Solid);
 pub(crate) const DUPLICATE_ACK: Look = mark("duplicate-ack", "duplicate ACK", GREEN, Mark::Tick);
 pub(crate) const SACK: Look = look("sack", "SACK", PURPLE, Sign::Bar);
-pub(crate) const WINDOW: Look = line("window", "receiver's window", SILVER, Dash::Long);
+pub(crate) const WINDOW: Look = line("window", "receiver window", SILVER, Dash::Long);
 pub(crate) const IDLE: Look = look("idle", "idle until a timeout", GREY, Sign::Area);
 // What the sender's log says: the states of its loss recovery, and its decisions.
 pub(crate) const RECOVERY: Look = look("recovery", "recovery", SKY, Sign::FullBand);
 pub(crate) const RESTARTED: Look = look("restarted", "restarted", VERMILION, Sign::HatchedBand);
 pub(crate) const REDUCED: Look = look("reduced", "reduced", ORANGE, Sign::LowBand);
 /// Around the triangle of the window that is lowered at the same moment.
-pub(crate) const TIMER: Look = mark("timer-fired", "timer fired", VERMILION, Mark::Frame);
-pub(crate) const LOWERED: Look = mark("lowered", "window lowered", VERMILION, Mark::Down);
-pub(crate) const RAISED: Look = mark("raised", "window raised", GREEN, Mark::Up);
+pub(crate) const TIMER: Look = mark("timer-fired", "timer expired", VERMILION, Mark::Frame);
+pub(crate) const LOWERED: Look = mark("lowered", "window reduced", VERMILION, Mark::Down);
+pub(crate) const RAISED: Look = mark("raised", "window increased", GREEN, Mark::Up);
 pub(crate) const DECLARED: Look = mark("declared-lost", "declared lost", BLACK, Mark::Cross);
-pub(crate) const JUDGED: Look = mark("judged", "cause judged", GREY, Mark::Disc);
+pub(crate) const JUDGED: Look = mark("judged", "loss attributed", GREY, Mark::Disc);
 pub(crate) const DECISION: Look = mark("decision", "other decision", GREY, Mark::Tick);
 // Lines.
 pub(crate) const CWND: Look = line("cwnd", "cwnd", BLUE, Dash::Solid);
 pub(crate) const SSTHRESH: Look = line("ssthresh", "ssthresh", ORANGE, Dash::Short);
 pub(crate) const FLIGHT: Look = line("in-flight", "in flight", SILVER, Dash::Solid);
-pub(crate) const ESTIMATED: Look = line("estimated", "window, estimated", SKY, Dash::Long);
-pub(crate) const RTT_TIMESTAMPS: Look = mark("rtt-timestamps", "by timestamps", BLUE, Mark::Dot);
-pub(crate) const RTT_KARN: Look = mark("rtt-karn", "segments sent once (Karn)", VERMILION, Mark::Tick);
+pub(crate) const ESTIMATED: Look = line("estimated", "estimated window", SKY, Dash::Long);
+pub(crate) const RTT_TIMESTAMPS: Look = mark("rtt-timestamps", "from timestamps", BLUE, Mark::Dot);
+pub(crate) const RTT_KARN: Look = mark("rtt-karn", "from segments sent once (Karn)", VERMILION, Mark::Tick);
 pub(crate) const GOODPUT: Look = line("goodput", "acknowledged", GREEN, Dash::Solid);
-pub(crate) const SENT_RATE: Look = line("sent-rate", "sent, with retransmissions", BLUE, Dash::Short);
+pub(crate) const SENT_RATE: Look = line("sent-rate", "sent, including retransmissions", BLUE, Dash::Short);
 pub(crate) const MEAN: Look = line("mean-goodput", "mean", BLACK, Dash::Long);
 // The radio link's own transmissions.
-pub(crate) const PDUS: Look = line("pdus", "sent over the radio link", BLUE, Dash::Solid);
-pub(crate) const PDUS_AGAIN: Look = line("pdus-again", "of these again", VERMILION, Dash::Long);
+pub(crate) const PDUS: Look = line("pdus", "transmitted over the radio link", BLUE, Dash::Solid);
+pub(crate) const PDUS_AGAIN: Look = line("pdus-again", "retransmitted", VERMILION, Dash::Long);
 pub(crate) const PDUS_DAMAGED: Look = line("pdus-damaged", "damaged", BLACK, Dash::Dotted);
 
 /// The most queues that are shown: nobody tells more lines apart.

@@ -42,7 +42,7 @@ impl Graph {
         match self {
             Self::TimeSequence => "sequence number",
             Self::Rtt => "rtt (ms)",
-            Self::Window => "octets",
+            Self::Window => "bytes",
         }
     }
 }

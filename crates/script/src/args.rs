@@ -27,14 +27,14 @@ const SYMBOLS: [(&str, i64); 10] = [
 
 pub(super) fn fd(call: &Call) -> Result<Fd, Problem> {
     let number = number(call, 0)?;
-    i32::try_from(number).map(Fd).map_err(|_| Problem::new(format!("{number} is not a descriptor")))
+    i32::try_from(number).map(Fd).map_err(|_| Problem::new(format!("{number} is not a file descriptor")))
 }
 
 pub(super) fn number(call: &Call, nth: usize) -> Result<i64, Problem> {
     let arg = call
         .args
         .get(nth)
-        .ok_or_else(|| Problem::new(format!("`{}` needs an argument {}", call.name, nth + 1)))?;
+        .ok_or_else(|| Problem::new(format!("`{}` needs argument {}", call.name, nth + 1)))?;
     value(arg)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn value(value: &Value) -> Result<i64, Problem> {
             number
                 .or_else(|| name.parse().ok())
                 .map(|number| sum | number)
-                .ok_or_else(|| Problem::new(format!("`{name}` is not a value airtcp knows")))
+                .ok_or_else(|| Problem::new(format!("unknown value `{name}`")))
         }),
         other => Err(Problem::new(format!("expected a number, found {other:?}"))),
     }
@@ -71,11 +71,13 @@ pub(super) fn flags<'a>(call: &'a Call, nth: usize, known: &[&str]) -> Result<Ve
         None | Some(Value::Int(0)) => Ok(Vec::new()),
         Some(Value::Symbols(names)) => match names.iter().find(|name| !known.contains(&name.as_str())) {
             None => Ok(names.iter().map(String::as_str).collect()),
-            Some(name) => {
-                Err(Problem::new(format!("`{}` knows the flags {}, not {name}", call.name, known.join(" "))))
-            }
+            Some(name) => Err(Problem::new(format!(
+                "`{}` accepts the flags {}, not {name}",
+                call.name,
+                known.join(" ")
+            ))),
         },
-        Some(_) => Err(Problem::new(format!("the flags of `{}` are 0 or names", call.name))),
+        Some(_) => Err(Problem::new(format!("expected 0 or names as flags of `{}`", call.name))),
     }
 }
 
@@ -88,7 +90,7 @@ pub(super) fn how(call: &Call) -> Result<How, Problem> {
         "SHUT_RD" => Ok(How::Read),
         "SHUT_WR" => Ok(How::Write),
         "SHUT_RDWR" => Ok(How::Both),
-        other => Err(Problem::new(format!("shutdown has SHUT_RD, SHUT_WR and SHUT_RDWR, not {other}"))),
+        other => Err(Problem::new(format!("shutdown accepts SHUT_RD, SHUT_WR and SHUT_RDWR, not {other}"))),
     }
 }
 
@@ -101,7 +103,7 @@ pub(super) fn int_option(number: &Value) -> Result<OptionValue, Problem> {
     let number = value(number)?;
     i32::try_from(number)
         .map(OptionValue::Int)
-        .map_err(|_| Problem::new(format!("{number} does not fit an option")))
+        .map_err(|_| Problem::new(format!("{number} is out of range for an option")))
 }
 
 pub(super) fn linger(members: &[(Option<String>, Value)]) -> Result<OptionValue, Problem> {
@@ -137,12 +139,12 @@ pub(super) fn address(arg: Option<&Value>, default: SocketAddr) -> Result<Socket
                 }
                 _ => {
                     return Err(Problem::new(format!(
-                        "an address has htons, inet_addr and inet_pton, not `{name}`"
+                        "an address accepts htons, inet_addr and inet_pton, not `{name}`"
                     )));
                 }
             },
             Value::Symbols(_) => {}
-            other => return Err(Problem::new(format!("{other:?} is no part of an address"))),
+            other => return Err(Problem::new(format!("{other:?} is not a part of an address"))),
         }
     }
     Ok(addr)

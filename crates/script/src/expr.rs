@@ -82,7 +82,7 @@ pub(crate) fn checks(code: &str) -> Result<Vec<Check>, (usize, String)> {
         let expr = parser.binary(0).map_err(|message| (line, format!("{message} in `{statement}`")))?;
         parser.skip();
         if !parser.rest.is_empty() && !parser.rest.starts_with(',') {
-            return Err((line, format!("`{}` is left over after `{statement}`", parser.rest)));
+            return Err((line, format!("unexpected `{}` in `{statement}`", parser.rest)));
         }
         checks.push(Check { text: statement.to_owned(), expr });
     }
@@ -221,7 +221,7 @@ impl Parser<'_> {
         match (word, args.len()) {
             ("abs", 1) | ("min" | "max", _) => Ok(Expr::Call(word.to_owned(), args)),
             _ => Err(format!(
-                "there is no function `{word}` of {} arguments; there are abs, min, max",
+                "unknown function `{word}` with {} arguments; known are abs, min, max",
                 args.len()
             )),
         }
@@ -294,7 +294,7 @@ impl Expr {
                 "False" => 0.0,
                 _ => names
                     .value(name)
-                    .ok_or_else(|| format!("`{name}` is not a name of TCP_INFO that airtcp fills"))?,
+                    .ok_or_else(|| format!("`{name}` is not a member of TCP_INFO that airtcp supports"))?,
             },
             Self::Not(inner) => f64::from(u8::from(inner.value(names)? == 0.0)),
             Self::Negate(inner) => -inner.value(names)?,
@@ -401,6 +401,6 @@ mod tests {
         assert_eq!(holds("\nassert 1 +").unwrap_err(), "1: expected a value in `assert 1 +`");
         assert_eq!(holds("print(1)").unwrap_err(), "0: expected `assert EXPRESSION`, found `print(1)`");
         assert!(holds("assert tcpi_nothing == 1").unwrap_err().contains("`tcpi_nothing`"));
-        assert!(holds("assert 1 2").unwrap_err().contains("left over"));
+        assert!(holds("assert 1 2").unwrap_err().contains("unexpected `2`"));
     }
 }

@@ -106,7 +106,7 @@ impl Lexer<'_> {
                 self.at += 1;
                 Ok(TokenKind::Punct(c))
             }
-            c => Err(self.error(format!("`{c}` has no meaning here"))),
+            c => Err(self.error(format!("unexpected `{c}`"))),
         }
     }
 

@@ -67,7 +67,7 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
     let events = if runner.setup.run == Run::Nothing { &[] } else { script.events.as_slice() };
     let first = script.events.iter().find(|event| !matches!(event.action, Action::Shell(_)));
     let Some(first) = first else {
-        let message = "nothing happens in this script: it needs a line with a time".to_owned();
+        let message = "the script is empty; it needs a line with a time".to_owned();
         return Err(ParseError { place: Place::of_line(Rc::new(path.to_owned()), 0), message }.into());
     };
     if let When::At(_, start) | When::Window(_, start, _) | When::Blocking(_, start, _) = first.when
@@ -184,7 +184,7 @@ impl Runner {
             && (last.absolute && absolute && start < last.at)
         {
             return Err(Problem::new(format!(
-                "time goes backward: this line is at {}, the one before at {}",
+                "time goes backward: this line is at {}, the line before at {}",
                 clock(start - ORIGIN),
                 clock(last.at - ORIGIN)
             )));
@@ -200,7 +200,7 @@ impl Runner {
                 let late = self.now().saturating_since(start);
                 if late > tolerance {
                     return Err(Problem::new(format!(
-                        "it is {} when this line's turn comes, {late} too late",
+                        "this line is reached at {}, {late} too late",
                         clock(self.now() - ORIGIN)
                     )));
                 }
@@ -243,9 +243,9 @@ impl Runner {
     fn icmp(&mut self, addressing: Addressing, icmp: &Icmp) -> Result<(), Problem> {
         let flow = match addressing.flow {
             FlowName::Fd(fd) => self.flow_of(fd)?,
-            FlowName::Current | FlowName::New => self.current.ok_or_else(|| {
-                Problem::new("there is no connection yet that an ICMP error could be about")
-            })?,
+            FlowName::Current | FlowName::New => {
+                self.current.ok_or_else(|| Problem::new("no connection yet for an ICMP error"))?
+            }
         };
         let now = self.sockets()?.now();
         self.note_packet(now, "<", &format!("{addressing}{icmp}"));
@@ -255,7 +255,7 @@ impl Runner {
             return Err(Problem::new(format!("`{}` does not exist in this IP version", icmp.kind)));
         };
         if !host.is_ipv6() && icmp.mtu.is_some_and(|mtu| mtu > 0xffff) {
-            return Err(Problem::new("an ICMP error of IPv4 has an MTU from 0 to 65535 (RFC 1191)"));
+            return Err(Problem::new("the MTU of an ICMPv4 error is from 0 to 65535 (RFC 1191)"));
         }
         // Without a segment of its own the line quotes one without data at 0, which is the host's SYN.
         let (quoted_seq, quoted_len) = icmp.quoted.unwrap_or_default();
@@ -281,18 +281,16 @@ impl Runner {
             let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
             self.sockets()?.replace_host(config);
         } else if self.setup.tuning.changes() > before {
-            self.setup.notes.push(format!("`{command}` changes nothing after the first bind or connect"));
+            self.setup.notes.push(format!("`{command}` has no effect after the first bind or connect"));
         }
         Ok(())
     }
 
     fn code(&mut self, checks: &[Check]) -> Result<(), Problem> {
-        let fd = self
-            .latest
-            .ok_or_else(|| Problem::new("there is no connection yet whose TCP_INFO could be looked at"))?;
+        let fd = self.latest.ok_or_else(|| Problem::new("no connection yet for TCP_INFO"))?;
         let sockets = self.sockets()?;
         let Some(connection) = sockets.connection(fd) else {
-            return Err(Problem::new(format!("descriptor {} has no connection any more", fd.0)));
+            return Err(Problem::new(format!("descriptor {} no longer has a connection", fd.0)));
         };
         let info = connection.info();
         let names = |name: &str| tcp_info::value(&info, name);
@@ -328,7 +326,7 @@ impl Runner {
 
     fn sent(&mut self, sent: &Sent) -> Result<(), Problem> {
         let packet = Packet::parse(&sent.bytes).map_err(|error| {
-            Problem::new(format!("the host sent a packet that is not well-formed: {error}"))
+            Problem::new(format!("the host sent a malformed packet: {error}"))
                 .with(format!("{:02x?}", sent.bytes))
         })?;
         let flow =
@@ -385,13 +383,13 @@ impl Runner {
             let (end, step) = (blocked.end, blocked.step.clone());
             self.advance(end.at + end.tolerance).map_err(|problem| (step.clone(), problem))?;
             if self.blocked.is_some() {
-                return Err((step, Problem::new("the call has not returned when it should have")));
+                return Err((step, Problem::new("the call did not return in time")));
             }
         }
         match self.seen.front() {
             Some(next) if self.setup.end == End::Exact => {
                 let actual = self.flows[next.flow].to_script(&next.packet);
-                let problem = Problem::new("the host has sent more than the script speaks of");
+                let problem = Problem::new("the host sent packets that are not in the script");
                 Err((step, problem.with(self.line("actual", next.at, &actual))))
             }
             _ => Ok(()),

@@ -106,7 +106,7 @@ impl Setup {
             None | Some((_, "ipv4" | "ipv4-mapped-ipv6")) => false,
             Some((_, "ipv6")) => true,
             Some((flag, version)) => {
-                let message = format!("`--ip_version={version}`: it is ipv4, ipv6 or ipv4-mapped-ipv6");
+                let message = format!("`--ip_version={version}`: expected ipv4, ipv6 or ipv4-mapped-ipv6");
                 return Err(error(&flag.place, message));
             }
         };
@@ -131,7 +131,7 @@ impl Setup {
         }
         if setup.local.is_ipv6() != v6 || setup.remote.is_ipv6() != v6 {
             let place = flag("local_ip").or_else(|| flag("remote_ip")).map(|flag| flag.place.clone());
-            let message = "--local_ip and --remote_ip must be of the version that --ip_version says";
+            let message = "--local_ip and --remote_ip must have the version given with --ip_version";
             return Err(error(&place.unwrap_or_else(caller), message.to_owned()));
         }
         if let Some(recipe) = &script.settings.recipe {
@@ -154,11 +154,11 @@ impl Setup {
 
     fn flag(&mut self, name: &str, value: Option<&str>, home: &Path) -> Result<(), String> {
         let Some((info, fate)) = FLAGS.iter().find(|(info, _)| info.name == name) else {
-            return Err(format!("there is no flag `--{name}`"));
+            return Err(format!("unknown flag `--{name}`"));
         };
         match (info.value, value) {
             (Some(what), None) => return Err(format!("`--{name}` needs a value: `--{name}={what}`")),
-            (None, Some(value)) => return Err(format!("`--{name}` takes no value, such as `{value}`")),
+            (None, Some(value)) => return Err(format!("`--{name}` takes no value, but has `{value}`")),
             _ => {}
         }
         let value = value.unwrap_or_default();
@@ -173,7 +173,7 @@ impl Setup {
                 if !valid {
                     return Err(format!("`--{name}={value}`: expected a number from 1"));
                 }
-                self.notes.push(format!("--{name} makes no difference here"));
+                self.notes.push(format!("--{name} has no effect"));
                 return Ok(());
             }
             Fate::Taken => {}
@@ -211,7 +211,7 @@ impl Setup {
                     match what {
                         "packet" => self.mismatch = Mismatch::Noted,
                         // packetdrill takes the word, and what a call returns is fatal all the same.
-                        _ => self.notes.push(format!("--non_fatal={what} makes no difference here")),
+                        _ => self.notes.push(format!("--non_fatal={what} has no effect")),
                     }
                 }
             }
@@ -224,7 +224,7 @@ impl Setup {
                 self.rules.push = match value {
                     "neutral" => Push::Neutral,
                     "exact" => Push::Exact,
-                    _ => return Err(format!("`--psh={value}`: it is `neutral` or `exact`")),
+                    _ => return Err(format!("`--psh={value}`: expected `neutral` or `exact`")),
                 };
             }
             "so_flags" => {
@@ -250,7 +250,7 @@ fn address(text: &str) -> Result<IpAddr, String> {
 
 fn port(name: &str, text: &str) -> Result<u16, String> {
     match number(name, text)? {
-        0 => Err(format!("`--{name}=0`: a port is a number from 1 to 65535")),
+        0 => Err(format!("`--{name}=0`: expected a port from 1 to 65535")),
         port => Ok(port),
     }
 }

@@ -61,7 +61,7 @@ impl Shell<'_> {
             let first = simple.words.first().map_or("", String::as_str);
             if blocks > 0 || OPENING.contains(&first) || first.ends_with("()") {
                 if blocks == 0 {
-                    self.note(file, &simple, "was not followed: airtcp runs no shell");
+                    self.note(file, &simple, "was not followed: airtcp does not run a shell");
                 }
                 let words = simple.words.iter().map(String::as_str);
                 blocks += words.clone().filter(|word| OPENING.contains(word)).count();
@@ -112,7 +112,7 @@ impl Shell<'_> {
             }
             ("tee", _) => match (args.iter().find_map(|arg| proc_name(arg)), upstream) {
                 (Some(name), Some(text)) => self.set(file, simple, name, text),
-                _ => self.note(file, simple, "was not run: only sysctl has a meaning here"),
+                _ => self.note(file, simple, "was not run: airtcp only evaluates sysctl"),
             },
             (name, []) if SILENT.contains(&name) => {}
             ("set" | "export" | "exit" | "trap" | "shift" | "umask" | ":", _) => {}
@@ -129,7 +129,7 @@ impl Shell<'_> {
                 }
             }
             _ if program.contains('/') => self.helper(program, args, simple, file),
-            _ => self.note(file, simple, "was not run: only sysctl has a meaning here"),
+            _ => self.note(file, simple, "was not run: airtcp only evaluates sysctl"),
         }
         None
     }
@@ -141,9 +141,11 @@ impl Shell<'_> {
                 // `-p FILE` reads assignments from a file, one a line.
                 Some(flags) if flags.ends_with('p') || flags.ends_with('f') => match args.next() {
                     Some(path) => self.load(path, simple, file),
-                    None => {
-                        self.note(file, simple, "was not run: this machine's settings are none of airtcp's")
-                    }
+                    None => self.note(
+                        file,
+                        simple,
+                        "was not run: airtcp does not use the settings of this machine",
+                    ),
                 },
                 Some(_) => {}
                 None => match arg.split_once('=') {
@@ -161,7 +163,7 @@ impl Shell<'_> {
 
     fn load(&mut self, path: &str, simple: &Simple, file: File<'_>) {
         let Some(text) = self.read(path) else {
-            return self.note(file, simple, "was not read: there is no such file");
+            return self.note(file, simple, "was not read: no such file");
         };
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
@@ -178,9 +180,9 @@ impl Shell<'_> {
     /// A script of the script's: it is read, in place of being run.
     fn helper(&mut self, path: &str, args: &[String], simple: &Simple, file: File<'_>) {
         match self.read(path) {
-            None => self.note(file, simple, "was not run: there is no such file"),
+            None => self.note(file, simple, "was not run: no such file"),
             Some(text) if is_shell(path, &text) => self.deeper(&text, Some(path), args, simple),
-            Some(_) => self.note(file, simple, "was not run: airtcp reads shell scripts only"),
+            Some(_) => self.note(file, simple, "was not run: airtcp reads only shell scripts"),
         }
     }
 
@@ -203,7 +205,7 @@ impl Shell<'_> {
     fn set(&mut self, file: File<'_>, simple: &Simple, name: String, value: String) {
         // A variable that nobody assigned here, or what a command would have printed.
         if value.contains(['$', '`']) {
-            return self.note(file, simple, "was not followed: airtcp runs no shell");
+            return self.note(file, simple, "was not followed: airtcp does not run a shell");
         }
         self.found.push(Effect::Set { place: place(file, simple), name, value });
     }
@@ -310,11 +312,11 @@ mod tests {
     #[test]
     fn what_a_shell_would_be_needed_for_is_noted() {
         for (command, note) in [
-            ("tc qdisc add dev tun0 root fq", "was not run: only sysctl has a meaning here"),
-            ("if true; then sysctl a=1; fi", "was not followed: airtcp runs no shell"),
-            ("./nowhere.sh 1 2", "was not run: there is no such file"),
-            ("sysctl net.ipv4.tcp_sack=$OLD", "was not followed: airtcp runs no shell"),
-            ("sysctl net.ipv4.tcp_sack=`uname`", "was not followed: airtcp runs no shell"),
+            ("tc qdisc add dev tun0 root fq", "was not run: airtcp only evaluates sysctl"),
+            ("if true; then sysctl a=1; fi", "was not followed: airtcp does not run a shell"),
+            ("./nowhere.sh 1 2", "was not run: no such file"),
+            ("sysctl net.ipv4.tcp_sack=$OLD", "was not followed: airtcp does not run a shell"),
+            ("sysctl net.ipv4.tcp_sack=`uname`", "was not followed: airtcp does not run a shell"),
             ("sysctl net.ipv4.tcp_sack", "was not read: expected NAME=VALUE"),
             ("echo 1 > /tmp/x", "was not run: it writes a file"),
         ] {
@@ -347,7 +349,7 @@ mod tests {
             last,
             [
                 "common/file.conf:2: net.ipv4.tcp_ecn=2",
-                "- `common/helper.py` was not run: airtcp reads shell scripts only"
+                "- `common/helper.py` was not run: airtcp reads only shell scripts"
             ]
         );
     }

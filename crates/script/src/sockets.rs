@@ -75,7 +75,7 @@ const MAX_STEPS_AT_ONE_INSTANT: usize = 10_000;
 
 /// A host that keeps asking to be woken at the present instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the host asks again and again to be woken at {0}: a timer of it never clears")]
+#[error("the host keeps asking to be woken at {0}: one of its timers never clears")]
 pub struct Stuck(pub Instant);
 
 impl Sockets {

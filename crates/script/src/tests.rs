@@ -90,7 +90,7 @@ fn every_wrong_word_of_a_packet_line_is_noticed() {
 fn time_can_be_exact() {
     let line =
         |time: &str| format!("{WRITE}{time} > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n");
-    assert_eq!(complaint(&line("+.001")), "test.pkt:10: the packet is right but 1.000ms too early");
+    assert_eq!(complaint(&line("+.001")), "test.pkt:10: the packet matches but is 1.000ms too early");
     assert!(play(&line("*")).is_ok());
     assert!(play(&line("+0~.1")).is_ok());
     assert!(complaint(&line("+.001~.1")).ends_with("1.000ms too early"));
@@ -100,7 +100,7 @@ fn time_can_be_exact() {
 
 #[test]
 fn a_packet_that_no_line_expects_is_an_error_there_or_at_the_end() {
-    assert_eq!(complaint(WRITE), "test.pkt:9: the host has sent more than the script speaks of");
+    assert_eq!(complaint(WRITE), "test.pkt:9: the host sent packets that are not in the script");
     let surprise = format!("{WRITE}+0 < P. 1:11(10) ack 1 win 30000\n+0 > . 1501:1501(0) ack 11\n");
     assert!(complaint(&surprise).starts_with("test.pkt:11: the packet differs"));
 }
@@ -143,7 +143,7 @@ fn calls_must_return_what_and_when_the_line_says() {
         complaint(&format!("+0...0.200 read(4, ..., 10) = 10\n{data}"))
             .contains("returned 100.000ms too early")
     );
-    assert!(complaint("+0...0.100 read(4, ..., 10) = 10\n").contains("has not returned when it should have"));
+    assert!(complaint("+0...0.100 read(4, ..., 10) = 10\n").contains("did not return in time"));
     assert!(
         complaint(&format!("+0...0.100 read(4, ..., 10) = 9\n{data}")).contains("returned 10, expected 9")
     );
@@ -199,7 +199,7 @@ fn times_may_be_off_as_far_as_in_packetdrill() {
         server(&format!("{WRITE}{time} > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n"))
     };
     assert!(play_with(&line("+.004"), &RunOptions::default()).is_ok());
-    assert_eq!(complaint_of(&line("+.005")), "test.pkt:10: the packet is right but 5.000ms too early");
+    assert_eq!(complaint_of(&line("+.005")), "test.pkt:10: the packet matches but is 5.000ms too early");
     let granted =
         |flag: &str, time: &str| play_with(&format!("{flag}\n{}", line(time)), &RunOptions::default());
     assert!(granted("--tolerance_usecs=6000", "+.005").is_ok());
@@ -234,12 +234,12 @@ fn a_script_begins_at_zero_and_goes_forward() {
     );
     assert_eq!(
         complaint_of(&format!("{SERVER}0.5 close(4) = 0\n0.4 close(3) = 0\n")),
-        "test.pkt:10: time goes backward: this line is at 0.400000, the one before at 0.500000"
+        "test.pkt:10: time goes backward: this line is at 0.400000, the line before at 0.500000"
     );
     // The handshake took 100 ms.
     assert_eq!(
         complaint_of(&format!("{SERVER}0.05 close(4) = 0\n")),
-        "test.pkt:9: it is 0.100000 when this line's turn comes, 50.000ms too late"
+        "test.pkt:9: this line is reached at 0.100000, 50.000ms too late"
     );
 }
 
@@ -257,11 +257,13 @@ fn a_call_that_returns_at_once_does_not_keep_a_line_with_an_end() {
         let name = call.split('(').next().unwrap();
         assert_eq!(
             complaint_of(&format!("{SERVER}+0...0.5 {call}\n")),
-            format!("test.pkt:9: `{name}` returned at once, expected it to wait for 500.000ms")
+            format!("test.pkt:9: `{name}` returned immediately, expected it to wait for 500.000ms")
         );
     }
-    assert!(complaint_of(&format!("{SERVER}+0...0.5 write(4, ..., 10) = 10\n")).contains("returned at once"));
-    assert!(complaint_of(&format!("{SERVER}+0...0.5 close\n")).contains("`close` returned at once"));
+    assert!(
+        complaint_of(&format!("{SERVER}+0...0.5 write(4, ..., 10) = 10\n")).contains("returned immediately")
+    );
+    assert!(complaint_of(&format!("{SERVER}+0...0.5 close\n")).contains("`close` returned immediately"));
     let within = format!("{SERVER}+0...0.003 close(4) = 0\n+0 > F. 1:1(0) ack 1\n");
     assert!(play_with(&within, &RunOptions::default()).is_ok());
 }
@@ -291,9 +293,9 @@ fn an_ack_number_that_is_left_out_is_zero() {
 fn what_a_call_is_given_must_be_possible() {
     assert_eq!(
         complaint("+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4\n"),
-        "test.pkt:9: descriptor 4 is open already: name another"
+        "test.pkt:9: descriptor 4 is already open; use another one"
     );
-    assert!(complaint("+0 accept(3, ..., ...) = 4\n").contains("descriptor 4 is open already"));
+    assert!(complaint("+0 accept(3, ..., ...) = 4\n").contains("descriptor 4 is already open"));
     assert!(
         complaint("+0 poll([{fd=4, events=POLLIN}], 1, 9223372036854775807) = 0\n").contains("is an int")
     );
@@ -346,26 +348,26 @@ fn what_differs_can_be_noted_only() {
 #[test]
 fn packetdrills_options_are_taken_checked_or_refused() {
     let with = |flag: &str| play(&format!("{flag}\n"));
-    assert_eq!(with("--mss=1000").unwrap().notes, ["--mss makes no difference here"]);
+    assert_eq!(with("--mss=1000").unwrap().notes, ["--mss has no effect"]);
     assert_eq!(with("--ip_version=ipv4-mapped-ipv6").unwrap().notes, Vec::<String>::new());
     assert_eq!(with("--dry_run").unwrap().events, 0);
     for (flag, complaint) in [
         ("--mss=0", "test.pkt:9:1: `--mss=0`: expected a number from 1"),
-        ("--mss", "test.pkt:9:1: `--mss` needs a value: `--mss=OCTETS`"),
-        ("--strict_segments=1", "test.pkt:9:1: `--strict_segments` takes no value, such as `1`"),
+        ("--mss", "test.pkt:9:1: `--mss` needs a value: `--mss=BYTES`"),
+        ("--strict_segments=1", "test.pkt:9:1: `--strict_segments` takes no value, but has `1`"),
         ("--tolerance_usecs=0", "test.pkt:9:1: `--tolerance_usecs=0`: expected a number from 1"),
         (
             "--tolerance_percent=101",
             "test.pkt:9:1: `--tolerance_percent=101`: expected a number from 0 to 100",
         ),
-        ("--bind_port=0", "test.pkt:9:1: `--bind_port=0`: a port is a number from 1 to 65535"),
+        ("--bind_port=0", "test.pkt:9:1: `--bind_port=0`: expected a port from 1 to 65535"),
         ("--mtu=20", "test.pkt:9:1: `--mtu=20`: expected a number from 68 to 65535"),
-        ("--ip_version=ipv5", "test.pkt:9:1: `--ip_version=ipv5`: it is ipv4, ipv6 or ipv4-mapped-ipv6"),
+        ("--ip_version=ipv5", "test.pkt:9:1: `--ip_version=ipv5`: expected ipv4, ipv6 or ipv4-mapped-ipv6"),
         (
             "--wire_client",
-            "test.pkt:9:1: `--wire_client`: a script is played in one process, not between two machines",
+            "test.pkt:9:1: `--wire_client`: airtcp plays a script in one process, not between two machines",
         ),
-        ("--colour=red", "test.pkt:9:1: there is no flag `--colour`"),
+        ("--colour=red", "test.pkt:9:1: unknown flag `--colour`"),
     ] {
         assert_eq!(with(flag).unwrap_err().to_string(), complaint);
     }
@@ -397,10 +399,7 @@ fn a_socket_of_its_own_is_what_the_lines_after_it_speak_of() {
 #[test]
 fn a_script_needs_something_that_happens() {
     for text in ["", "// nothing\n--mtu=1400\n", "`sysctl -q net.ipv4.tcp_sack=0`\n"] {
-        assert_eq!(
-            complaint_of(text),
-            "test.pkt: nothing happens in this script: it needs a line with a time"
-        );
+        assert_eq!(complaint_of(text), "test.pkt: the script is empty; it needs a line with a time");
     }
 }
 
@@ -518,6 +517,6 @@ fn a_sysctl_counts_until_the_first_bind_or_connect() {
     let unharmed = script("", off).replace("> S. 0:0(0) ack 1 <mss 1460>", "> S. 0:0(0) ack 1 <...>");
     assert_eq!(
         play_with(&unharmed, &RunOptions::default()).unwrap().notes,
-        ["`sysctl -q net.ipv4.tcp_sack=0` changes nothing after the first bind or connect"]
+        ["`sysctl -q net.ipv4.tcp_sack=0` has no effect after the first bind or connect"]
     );
 }

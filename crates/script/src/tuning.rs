@@ -60,9 +60,8 @@ impl Default for Tuning {
 impl Tuning {
     /// Takes the profile of this name; the changes made so far are made to it as well.
     pub fn profile(&mut self, name: &str) -> Result<(), String> {
-        self.profile = Profile::by_name(name).ok_or_else(|| {
-            format!("there is no profile `{name}`; there are {}", Profile::NAMES.join(", "))
-        })?;
+        self.profile = Profile::by_name(name)
+            .ok_or_else(|| format!("unknown profile `{name}`; known are {}", Profile::NAMES.join(", ")))?;
         for (name, value) in self.changes.clone() {
             self.apply(&name, &value)?;
         }
@@ -105,7 +104,7 @@ impl Tuning {
                 Effect::Set { place, name, value } => match self.sysctl(&name, &value) {
                     Ok(Known::Applied) => {}
                     Ok(Known::Unknown) => {
-                        notes.push(format!("{place}`{name}` was not set: airtcp has no such knob"));
+                        notes.push(format!("{place}`{name}` was not set: airtcp does not support it"));
                     }
                     Err(message) => return Err(format!("{place}{message}")),
                 },
@@ -196,7 +195,9 @@ impl Tuning {
                     "hard" => OpeningErrors::Hard,
                     "all" => OpeningErrors::All,
                     "freebsd" => OpeningErrors::FreeBsd,
-                    _ => return Err(format!("`opening_errors={value}`: it is `hard`, `all` or `freebsd`")),
+                    _ => {
+                        return Err(format!("`opening_errors={value}`: expected `hard`, `all` or `freebsd`"));
+                    }
                 }
             }
             "insecure_rst" => profile.challenge_rst = challenge()?,
@@ -250,8 +251,8 @@ mod tests {
         assert_eq!(
             notes,
             [
-                "`net.ipv4.tcp_fastopen` was not set: airtcp has no such knob",
-                "`../common/defaults.sh` was not run: there is no such file",
+                "`net.ipv4.tcp_fastopen` was not set: airtcp does not support it",
+                "`../common/defaults.sh` was not run: no such file",
             ]
         );
         tuning.profile("freebsd").unwrap();
@@ -268,7 +269,7 @@ mod tests {
                 Path::new(""),
             )
             .unwrap();
-        assert_eq!(notes, ["`net.inet.udp.enable` was not set: airtcp has no such knob"]);
+        assert_eq!(notes, ["`net.inet.udp.enable` was not set: airtcp does not support it"]);
         let profile = profile(&tuning);
         assert_eq!((profile.sack, profile.timestamps, profile.window_scale), (SackOffer::Never, false, None));
     }
@@ -286,7 +287,7 @@ mod tests {
         let mut tuning = Tuning::default();
         assert_eq!(
             tuning.profile("bsd").unwrap_err(),
-            "there is no profile `bsd`; there are default, linux, freebsd, ns2"
+            "unknown profile `bsd`; known are default, linux, freebsd, ns2"
         );
         assert_eq!(
             tuning.sysctl("min_rto_ms", "18446744073709551615").unwrap_err(),

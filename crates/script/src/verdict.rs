@@ -131,7 +131,7 @@ impl fmt::Display for Passed {
             path.display()
         )?;
         if *unchecked > 0 {
-            write!(f, ", {unchecked} packets not looked at")?;
+            write!(f, ", {unchecked} packets not checked")?;
         }
         notes.iter().try_for_each(|note| write!(f, "\n  note: {note}"))
     }

@@ -39,7 +39,7 @@ impl Packet {
     /// Reads one whole IP packet and checks both checksums.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let (src, dst, tos, ttl, segment) = split_ip(bytes)?;
-        let tcp = TcpPacket::new_checked(segment).map_err(|_| "the TCP header is cut short".to_owned())?;
+        let tcp = TcpPacket::new_checked(segment).map_err(|_| "the TCP header is truncated".to_owned())?;
         if !tcp.verify_checksum(&IpAddress::from(src), &IpAddress::from(dst)) {
             return Err("the TCP checksum is wrong".to_owned());
         }
@@ -249,7 +249,7 @@ fn parse_options(mut bytes: &[u8]) -> Result<Vec<TcpOption>, String> {
         }
         let length = bytes.get(1).map_or(0, |&length| usize::from(length));
         if length < 2 || length > bytes.len() {
-            return Err(format!("TCP option {kind} runs past the header"));
+            return Err(format!("TCP option {kind} extends beyond the header"));
         }
         let data = &bytes[2..length];
         options.push(match (kind, data.len()) {
@@ -270,39 +270,39 @@ fn parse_options(mut bytes: &[u8]) -> Result<Vec<TcpOption>, String> {
 fn split_ip(bytes: &[u8]) -> Result<(IpAddr, IpAddr, u8, u8, &[u8]), String> {
     match IpVersion::of_packet(bytes) {
         Ok(IpVersion::Ipv4) => {
-            let ip = Ipv4Packet::new_checked(bytes).map_err(|_| "the IPv4 header is cut short".to_owned())?;
+            let ip = Ipv4Packet::new_checked(bytes).map_err(|_| "the IPv4 header is truncated".to_owned())?;
             if !ip.verify_checksum() {
                 return Err("the IPv4 header checksum is wrong".to_owned());
             }
             if usize::from(ip.total_len()) != bytes.len() {
                 return Err(format!(
-                    "the IPv4 header says {} bytes, the packet has {}",
+                    "the IPv4 header gives a length of {} bytes, but the packet has {}",
                     ip.total_len(),
                     bytes.len()
                 ));
             }
             if ip.next_header() != IpProtocol::Tcp {
-                return Err(format!("this is {}, not TCP", ip.next_header()));
+                return Err(format!("the packet is {}, not TCP", ip.next_header()));
             }
             let (src, dst) = (IpAddr::V4(ip.src_addr()), IpAddr::V4(ip.dst_addr()));
             Ok((src, dst, bytes[1], ip.hop_limit(), &bytes[usize::from(ip.header_len())..]))
         }
         Ok(IpVersion::Ipv6) => {
-            let ip = Ipv6Packet::new_checked(bytes).map_err(|_| "the IPv6 header is cut short".to_owned())?;
+            let ip = Ipv6Packet::new_checked(bytes).map_err(|_| "the IPv6 header is truncated".to_owned())?;
             if ip.total_len() != bytes.len() {
                 return Err(format!(
-                    "the IPv6 header says {} bytes, the packet has {}",
+                    "the IPv6 header gives a length of {} bytes, but the packet has {}",
                     ip.total_len(),
                     bytes.len()
                 ));
             }
             if ip.next_header() != IpProtocol::Tcp {
-                return Err(format!("this is {}, not TCP", ip.next_header()));
+                return Err(format!("the packet is {}, not TCP", ip.next_header()));
             }
             let (src, dst) = (IpAddr::V6(ip.src_addr()), IpAddr::V6(ip.dst_addr()));
             Ok((src, dst, ip.traffic_class(), ip.hop_limit(), &bytes[ip.header_len()..]))
         }
-        Err(_) => Err("this is neither IPv4 nor IPv6".to_owned()),
+        Err(_) => Err("the packet is neither IPv4 nor IPv6".to_owned()),
     }
 }
 

@@ -209,7 +209,7 @@ pub struct Driver {
 /// A recipe goes by what only the path knows, and no real network tells it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "`{0}` has to be told why packets were lost, which no real network does: use it in virtual time (`airtcp sim`)"
+    "`{0}` needs to know why packets were lost, which a real network does not report; use it in virtual time (`airtcp sim`)"
 )]
 pub struct NeedsVirtualTime(&'static str);
 

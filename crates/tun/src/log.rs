@@ -1,5 +1,5 @@
 //! What hosts have to say, as events of the crate `tracing`: a span for each connection, a target for each subject.
-//! `docs/logs.md` has the list.
+//! `docs/reference/logs.md` has the list.
 //!
 //! Every event carries the time in the field `at` (nanoseconds since 1970) that its host was handed, so that a line has
 //! the time of what happened, not that of its being written.

@@ -24,47 +24,48 @@ Examples:
   Two namespaces that can ping each other:
     ip netns add fixed; ip netns add mobile
     airlink bridge --fixed-netns fixed --fixed-addr 10.0.0.1/24 \\
-                   --mobile-netns mobile --mobile-addr 10.0.0.2/24 &
+      --mobile-netns mobile --mobile-addr 10.0.0.2/24 &
     ip netns exec fixed ping 10.0.0.2
 
-  Two subnets, and a capture of what the mobile side sees:
-    airlink bridge --fixed-netns fixed --fixed-addr 10.1.0.1/24 --fixed-route 10.2.0.0/24 \\
-                   --mobile-netns mobile --mobile-addr 10.2.0.1/24 --mobile-route 10.1.0.0/24 \\
-                   --pcap-mobile mobile.pcap";
+  Two subnets, and a capture at the mobile side:
+    airlink bridge --fixed-netns fixed --fixed-addr 10.1.0.1/24 \\
+      --fixed-route 10.2.0.0/24 --mobile-netns mobile \\
+      --mobile-addr 10.2.0.1/24 --mobile-route 10.1.0.0/24 \\
+      --pcap-mobile mobile.pcap";
 
-/// Join two TUN devices by a perfect wire, until SIGINT (Ctrl-C), SIGTERM or SIGHUP.
+/// Connect two TUN devices with a perfect wire, until SIGINT (Ctrl-C), SIGTERM or SIGHUP
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bridge {
-    /// Namespace of the fixed side: a name of `ip netns`, or a path [default: the current one]
+    /// Network namespace of the fixed side: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
     fixed_netns: Option<PathBuf>,
-    /// Name of the fixed side's device; %d stands for the next free number
+    /// Name of the fixed side's device; %d is replaced by the next free number
     #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Fixed side")]
     fixed_dev: String,
     /// Address of the kernel on the fixed side (repeatable; IPv4 and IPv6)
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Fixed side")]
     fixed_addr: Vec<Prefix>,
-    /// Another network that the fixed side's kernel reaches through the device (repeatable)
+    /// Additional network that the fixed side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
     fixed_route: Vec<Prefix>,
-    /// Write what crosses the fixed side's end to a pcap file (nanoseconds)
+    /// Write the packets at the fixed side to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Fixed side")]
     pcap_fixed: Option<PathBuf>,
 
-    /// Namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
+    /// Network namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Mobile side")]
     mobile_netns: Option<PathBuf>,
-    /// Name of the mobile side's device; %d stands for the next free number
+    /// Name of the mobile side's device; %d is replaced by the next free number
     #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Mobile side")]
     mobile_dev: String,
     /// Address of the kernel on the mobile side (repeatable; IPv4 and IPv6)
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Mobile side")]
     mobile_addr: Vec<Prefix>,
-    /// Another network that the mobile side's kernel reaches through the device (repeatable)
+    /// Additional network that the mobile side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
     mobile_route: Vec<Prefix>,
-    /// Write what crosses the mobile side's end to a pcap file (nanoseconds)
+    /// Write the packets at the mobile side to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Mobile side")]
     pcap_mobile: Option<PathBuf>,
 
@@ -85,7 +86,7 @@ impl Bridge {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         device::check_addresses(&self.fixed(), &self.mobile())?;
         for name in netns::sweep() {
-            tracing::info!("removed the namespace {name}, left by a process that was killed");
+            tracing::info!("removed the namespace {name} of a process that was killed");
         }
         let clock = Clock::start();
         let mut reactor = Reactor::new(clock)?;

@@ -9,16 +9,18 @@ use clap::Args;
 use super::failure::USAGE;
 use super::say;
 
-/// Read scenarios and say what is wrong with them. Exits with 2 if something is.
+/// Check scenarios and report errors; the exit code is 2 if there are any
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples:
-  airlink check my.toml
-  airlink check scenarios/*.toml
-A scenario has at most 4 MiB and 1000 stages, and each trace 64 MiB. The files that it names are ordinary
-ones; what stands in one that is neither a scenario nor a trace is not repeated.")]
+Example:
+  Check all scenarios of a directory:
+    airlink check scenarios/*.toml
+
+A scenario has at most 4 MiB and 1000 stages, and each trace at most 64 MiB.
+A scenario can name ordinary files only. Errors do not quote files that are
+neither scenarios nor traces.")]
 pub(crate) struct Check {
-    /// Files, or names of presets
+    /// Scenario files or names of presets
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,
 }

@@ -9,18 +9,21 @@ use serde_json::json;
 
 use super::say;
 
-/// Print the settings in which two scenarios differ, defaults included.
+/// Print the settings in which two scenarios differ, defaults included
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  airlink compare wcdma-384 wcdma-384-tsp
-  airlink compare wcdma-384 my.toml --json
-A stage is found again by its name. Descriptions are not compared.")]
+  Compare two presets:
+    airlink compare wcdma-384 wcdma-384-tsp
+  Compare a preset with your own scenario, as JSON:
+    airlink compare wcdma-384 my.toml --json
+
+Stages are matched by name. Descriptions are not compared.")]
 pub(crate) struct Compare {
-    /// A preset, or a file
+    /// First scenario: a preset, or a scenario file
     #[arg(value_name = "PRESET|FILE")]
     first: String,
-    /// The other one
+    /// Second scenario: a preset, or a scenario file
     #[arg(value_name = "PRESET|FILE")]
     second: String,
     /// Print JSON instead of text: one object
@@ -35,7 +38,7 @@ impl Compare {
         say::print(if self.json {
             format!("{:#}\n", json!({ "schema_version": 1, "differences": differences }))
         } else if differences.is_empty() {
-            format!("{} and {} are the same path\n", self.first, self.second)
+            format!("{} and {} describe the same path\n", self.first, self.second)
         } else {
             table(&self.first, &self.second, &differences)
         })?;

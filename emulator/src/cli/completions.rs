@@ -8,19 +8,22 @@ use clap::{Args, ValueEnum};
 
 use super::say;
 
-/// Print a completion script for a shell.
+/// Print a completion script for a shell
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  airlink completions bash > /etc/bash_completion.d/airlink")]
+#[command(after_help = "\
+Example:
+  Install the completions for bash:
+    airlink completions bash > /etc/bash_completion.d/airlink")]
 pub(crate) struct Completions {
-    /// The shell that the script is for
+    /// Shell for which to print the script
     shell: ShellName,
 }
 
-/// Print the values that a word may become, for completion scripts.
+/// Print the possible values of a word, for completion scripts
 #[derive(Debug, Args)]
 pub(crate) struct Values {
     kind: Kind,
-    /// As far as it is typed
+    /// The word, as far as it has been typed
     #[arg(default_value = "", allow_hyphen_values = true)]
     word: String,
 }

@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::say::{self, Reader};
 
-/// Look at a running link, or change it.
+/// Read or change the settings and counters of a running link
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Ctl {
-    /// The link's name, as `airlink status` lists it, or the path of its control socket
+    /// Name of the link, as `airlink status` lists it, or path of its control socket
     #[arg(value_name = "NAME|PATH")]
     name: Address,
     #[command(subcommand)]
@@ -23,30 +23,38 @@ pub(crate) struct Ctl {
 
 const EXAMPLES: &str = "\
 Examples:
-  airlink ctl run-4711 get wire.down.rate
-  airlink ctl run-4711 set wire.down.rate 64kbit
-  airlink ctl run-4711 watch --every 200ms | jq .down.left
-Every line is one JSON value. The socket (abstract, @airlink/NAME) takes the same as JSON lines:
+  Read and change a setting:
+    airlink ctl run-4711 get wire.down.rate
+    airlink ctl run-4711 set wire.down.rate 64kbit
+  Follow a counter:
+    airlink ctl run-4711 watch --every 200ms | jq .down.left
+
+Each line of the output is one JSON value. The control socket (abstract,
+@airlink/NAME) accepts the same requests as JSON lines:
   {\"command\":\"set\",\"key\":\"wire.down.rate\",\"value\":\"64kbit\"}";
 
 #[derive(Debug, Subcommand)]
 enum What {
     /// Print a setting, or the whole scenario
     Get {
+        /// Setting to print [default: the whole scenario]
         #[arg(value_name = "STAGE.KEY")]
         key: Option<String>,
     },
-    /// Change a setting; it does not concern packets that are on their way already
+    /// Change a setting; packets already on their way keep the old value
     Set {
+        /// Setting to change
         #[arg(value_name = "STAGE.KEY")]
         key: String,
+        /// New value, as in a scenario file; quotes can be omitted
         #[arg(value_name = "VALUE")]
         value: String,
     },
     /// Print the counters
     Stats,
-    /// Print the counters again and again
+    /// Print the counters at an interval, until interrupted
     Watch {
+        /// Interval between two outputs
         #[arg(long, value_name = "TIME", default_value = "1s", value_parser = typed_time)]
         every: Duration,
     },

@@ -11,8 +11,10 @@ use super::failure;
 /// How both devices are opened.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct DeviceArgs {
-    /// Segments that follow each other cross the device in one piece, which is faster. The link still treats each packet
-    /// by itself, and its captures show each; but tcpdump at a device shows the pieces, not what is on the wire
+    /// Exchange several segments at once with the kernel, which is faster
+    ///
+    /// The link still handles each packet separately, and its captures show each packet. tcpdump on a device shows the
+    /// large pieces instead of the packets on the wire.
     #[arg(long, value_name = "WHETHER", value_enum, default_value_t = Offload::Off, help_heading = "Devices")]
     offload: Offload,
 }
@@ -49,7 +51,7 @@ pub(super) fn check_addresses(fixed: &TunConfig, mobile: &TunConfig) -> anyhow::
     let has = |prefix: &&Prefix| mobile.addrs.iter().any(|other| other.addr() == prefix.addr());
     match fixed.addrs.iter().find(has) {
         Some(both) => Err(failure::usage(format!(
-            "both sides have the address {}: give each side its own",
+            "both sides have the address {}: use different addresses",
             both.addr()
         ))),
         None => Ok(()),

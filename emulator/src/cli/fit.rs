@@ -17,27 +17,31 @@ use serde_json::{Value, json};
 
 use super::{failure, say};
 
-/// Make a scenario of a path that was recorded at both ends.
+/// Create a scenario from captures of both ends of a path
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Fit {
-    /// The capture at the fixed end of the path
+    /// Capture at the fixed end of the path
     #[arg(value_name = "FIXED")]
     fixed: PathBuf,
-    /// The one at its mobile end, of the same time
+    /// Capture at the mobile end, of the same period
     #[arg(value_name = "MOBILE")]
     mobile: PathBuf,
-    /// File to write: the scenario, NAME.toml; beside it NAME-down.csv and NAME-up.csv, for what changes with time
+    /// File to write: the scenario, NAME.toml
+    ///
+    /// Rates and delays that change with time are written to NAME-down.csv and NAME-up.csv in the same directory.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Only these packets, in tcpdump's language, e.g. 'host 10.0.0.2': what does not cross the path looks lost
+    /// Only these packets, as a tcpdump filter such as 'host 10.0.0.2'
+    ///
+    /// Packets that do not cross the path look like losses.
     #[arg(short, long, value_name = "FILTER")]
     filter: Option<String>,
-    /// How much the clock of each capture is ahead of the first one's, here of the second [default: found out from the
-    /// packets]
+    /// Time by which the clock of each capture is ahead of the first one's, here of the second: 3ms or -20us
+    /// [default: estimated from the packets]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = offset)]
     clock_offset: Option<i64>,
-    /// The rate is that of so much time, again and again
+    /// Interval over which rates and delays are measured
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = airwire::units::typed_time)]
     step: Duration,
     /// Print JSON instead of text: one object
@@ -46,13 +50,16 @@ pub(crate) struct Fit {
 }
 
 const EXAMPLES: &str = "\
-Examples:
-  Other packets over the same path:
-    airlink fit fixed.pcap mobile.pcap --filter 'host 10.0.0.2' --output train.toml
+Example:
+  Fit a path, and run a program over it:
+    airlink fit fixed.pcap mobile.pcap --filter 'host 10.0.0.2' \\
+      --output train.toml
     airlink run -s train.toml -- ./my-program
-Record while something sends as fast as the path takes it, in each direction that matters, and with offload switched off
-(ethtool -K DEVICE gro off tso off gso off): a rate is seen only while packets wait, and a packet that was joined never was
-on the path.";
+
+While recording, send as fast as the path allows in each direction that
+matters: the rate can be measured only while packets wait. Switch offload off
+at both ends (ethtool -K DEVICE gro off tso off gso off): otherwise the
+captures contain joined packets that never existed on the path.";
 
 /// A shorter step would have one packet in it, or none.
 const SHORTEST_STEP: Duration = Duration::from_millis(1);
@@ -69,14 +76,14 @@ fn offset(text: &str) -> Result<i64, String> {
 impl Fit {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         if self.step < SHORTEST_STEP {
-            return Err(failure::usage("--step: at least 1ms"));
+            return Err(failure::usage("--step must be at least 1ms"));
         }
         let name = self.name()?;
         let (fixed, mobile) = (self.observed(&self.fixed)?, self.observed(&self.mobile)?);
         let matched = fit::find(fixed, mobile, self.clock_offset)?;
         let fitted = fit::fit(&matched.recording, Options { step: self.step })?;
         let what = format!(
-            "{:.1} s of the path between {} and {}, as airlink fit found it",
+            "{:.1} s of the path between {} and {}, fitted by airlink fit",
             fitted.lasts.as_secs_f64(),
             self.fixed.display(),
             self.mobile.display()
@@ -112,14 +119,14 @@ impl Fit {
                 Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
                 Next::Damaged { frame, detail } => {
                     let name = capture.name();
-                    say::complain(format_args!("{name}: warning: read up to frame {frame} only: {detail}\n"));
+                    say::complain(format_args!("{name}: warning: read only up to frame {frame}: {detail}\n"));
                     break;
                 }
                 Next::End => break,
             }
         }
-        let passes = if self.filter.is_some() { " that passes the filter" } else { "" };
-        anyhow::ensure!(!observed.is_empty(), "{}: no IP packet{passes} in it", capture.name());
+        let passes = if self.filter.is_some() { " passes the filter" } else { " in this capture" };
+        anyhow::ensure!(!observed.is_empty(), "{}: no IP packet{passes}", capture.name());
         Ok(observed)
     }
 
@@ -130,7 +137,7 @@ impl Fit {
         match (stem, output.extension().and_then(|extension| extension.to_str())) {
             (Some(stem), Some("toml")) => Ok(stem.to_owned()),
             _ => Err(failure::usage(format!(
-                "--output {}: a scenario's file has a name that ends in .toml",
+                "--output {}: the name of a scenario file must end in .toml",
                 output.display()
             ))),
         }
@@ -150,14 +157,15 @@ fn warnings(matched: &Matched, fitted: &Fitted) -> Vec<String> {
     let mut warnings = Vec::new();
     if matched.joined > 0 {
         warnings.push(format!(
-            "{} packets are longer than 1514 octets: their hosts' devices join segments, and the path never had them. Record \
-             with offload switched off (ethtool -K DEVICE gro off tso off gso off)",
+            "{} packets are longer than 1514 bytes: the hosts join segments, and these packets never existed on the path. \
+             Record with offload switched off (ethtool -K DEVICE gro off tso off gso off)",
             matched.joined
         ));
     }
     if matched.from_nowhere > 0 {
         warnings.push(format!(
-            "{} packets left that never entered: a capture has dropped some (tcpdump says how many), and others look lost",
+            "{} packets left the path but never entered it: a capture has dropped packets (tcpdump reports how many), and \
+             others look lost",
             matched.from_nowhere
         ));
     }
@@ -165,7 +173,8 @@ fn warnings(matched: &Matched, fitted: &Fitted) -> Vec<String> {
         let losses = &way.losses;
         if way.rate.is_some() && losses.bound.is_none() {
             warnings.push(format!(
-                "{direction}: no loss shows how long the queue may be; it has none there, and the longest one seen had {} octets",
+                "{direction}: no loss shows the limit of the queue, so the scenario has none; the longest observed queue \
+                 had {} bytes",
                 losses.longest_queue
             ));
         }
@@ -180,13 +189,14 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     };
     let way = |direction: Direction| &fitted.ways[direction];
     row("packets", &|direction| matched.recording.directions[direction].crossings.len().to_string());
-    row("delay of the wire", &|direction| delay(way(direction)));
+    row("propagation delay", &|direction| delay(way(direction)));
     row("rate", &|direction| rate(way(direction)));
-    row("queue", &|direction| queue(way(direction)));
-    row("lost to the queue", &|direction| way(direction).losses.to_queue.to_string());
-    row("lost otherwise", &|direction| lost(way(direction)));
+    row("rate measured", &|direction| rate_measured(way(direction)));
+    row("queue limit", &|direction| queue(way(direction)));
+    row("lost in the queue", &|direction| way(direction).losses.to_queue.to_string());
+    row("other losses", &|direction| lost(way(direction)));
     if fitted.ways.iter().any(|(_, way)| way.overtaken.is_some()) {
-        row("overtaken", &|direction| {
+        row("reordered", &|direction| {
             let overtaken = way(direction).overtaken;
             overtaken.map_or_else(
                 || "none".to_owned(),
@@ -195,7 +205,7 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
         });
     }
     if fitted.ways.iter().any(|(_, way)| way.copied > 0.0) {
-        row("copied", &|direction| percent(way(direction).copied));
+        row("duplicated", &|direction| percent(way(direction).copied));
     }
     rows.push(Default::default());
     let mut both = |name: &str, of: &dyn Fn(&fit::Outcome) -> String| {
@@ -206,11 +216,11 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
         rows.push([name.to_owned(), beside(Direction::Down), beside(Direction::Up)]);
     };
     both("lost", &|outcome| percent(outcome.lost));
-    both("took, a tenth at most", &|outcome| ms(outcome.low));
-    both("took, half at most", &|outcome| ms(outcome.median));
-    both("took, nine tenths at most", &|outcome| ms(outcome.high));
+    both("delay, 10th percentile", &|outcome| ms(outcome.low));
+    both("delay, median", &|outcome| ms(outcome.median));
+    both("delay, 90th percentile", &|outcome| ms(outcome.high));
     let apart = |direction: Direction| ms(check[direction].apart);
-    rows.push(["a packet's times differ by".to_owned(), apart(Direction::Down), apart(Direction::Up)]);
+    rows.push(["mean delay difference".to_owned(), apart(Direction::Down), apart(Direction::Up)]);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let (names, downs) = (width(0), width(1));
     let mut text = String::new();
@@ -221,16 +231,17 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     let clock = match matched.clock {
         Clock::Same => "Both captures have the same clock.".to_owned(),
         Clock::Given { ahead_ns } => {
-            format!("The second clock is {} ms ahead, as was said.", ahead_ns as f64 / 1e6)
+            format!("The clock of the second capture is {} ms ahead, as given.", ahead_ns as f64 / 1e6)
         }
         Clock::Estimated { ahead_ns } => format!(
-            "The second clock is taken to be {:.3} ms ahead, which makes the least delay the same both ways: say --clock-offset \
-             if you know better.",
+            "The clock of the second capture is estimated to be {:.3} ms ahead: the smallest\n\
+             delay is then the same in both directions. Use --clock-offset if you know it.",
             ahead_ns as f64 / 1e6
         ),
     };
     text + &format!(
-        "\nThe lower part is recorded / the same packets over the fitted path. {:.1} s, then it begins again.\n{clock}\n",
+        "\nThe lower part compares the recording / the same packets over the fitted path.\n\
+         The fitted path repeats after {:.1} s.\n{clock}\n",
         fitted.lasts.as_secs_f64()
     )
 }
@@ -251,27 +262,32 @@ fn delay(way: &Way) -> String {
     let delays = way.delay.pieces().iter().map(|(_, delay)| *delay);
     let (least, most) = (delays.clone().min().unwrap_or_default(), delays.max().unwrap_or_default());
     let jitter =
-        if way.jitter.is_zero() { String::new() } else { format!(", and up to {} more", ms(way.jitter)) };
+        if way.jitter.is_zero() { String::new() } else { format!(", plus up to {}", ms(way.jitter)) };
     if least == most { ms(least) + &jitter } else { format!("{} to {}{jitter}", ms(least), ms(most)) }
 }
 
 fn rate(way: &Way) -> String {
-    let Some(rate) = &way.rate else { return "never seen: no packet waited".to_owned() };
+    let Some(rate) = &way.rate else { return "unknown".to_owned() };
     let rates = rate.course.pieces().iter().map(|(_, rate)| *rate);
     let (least, most) = (rates.clone().min(), rates.max());
     let (least, most) = (least.unwrap_or(rate.mean), most.unwrap_or(rate.mean));
-    let seen = format!("seen for {:.0} % of the time", 100.0 * rate.seen);
     if least == most {
-        return format!("{} kbit/s, {seen}", kbit(rate.mean));
+        return format!("{} kbit/s", kbit(rate.mean));
     }
-    format!("{} kbit/s ({} to {}), {seen}", kbit(rate.mean), kbit(least), kbit(most))
+    format!("{} kbit/s ({} to {})", kbit(rate.mean), kbit(least), kbit(most))
+}
+
+/// How long packets waited, so that the rate could be measured.
+fn rate_measured(way: &Way) -> String {
+    let seen = way.rate.as_ref().map(|rate| format!("{:.0} % of the time", 100.0 * rate.seen));
+    seen.unwrap_or_else(|| "never: no packet waited".to_owned())
 }
 
 fn queue(way: &Way) -> String {
     match way.losses.bound {
         Some(Bound::Packets(packets)) => format!("{packets} packets"),
         Some(Bound::Octets(size)) => size.to_string(),
-        None => "no end seen".to_owned(),
+        None => "none observed".to_owned(),
     }
 }
 
@@ -279,8 +295,8 @@ fn lost(way: &Way) -> String {
     let losses = &way.losses;
     let burst = match losses.burst {
         None => String::new(),
-        Some(Burst::Packets(length)) => format!(", {length:.1} in a row"),
-        Some(Burst::Time(lasts, _)) => format!(", for {} each time", ms(lasts)),
+        Some(Burst::Packets(length)) => format!(", in bursts of {length:.1} packets"),
+        Some(Burst::Time(lasts, _)) => format!(", in bursts of {}", ms(lasts)),
     };
     format!("{} ({}){burst}", losses.others, percent(losses.share))
 }

@@ -1,4 +1,4 @@
-//! What a path has to say, as events of the crate `tracing`. `docs/logs.md` has the list.
+//! The records of a path as events of the crate `tracing`. `docs/reference/logs.md` has the list.
 
 use std::time::SystemTime;
 
@@ -59,7 +59,7 @@ impl Listener for Log {
                 info!(target: "airlink::stage", at, stage, %direction, cause, "RLC reset");
             }
             Mishap::RlcFailed { direction } => {
-                info!(target: "airlink::stage", at, stage, %direction, "RLC has failed: MaxRST resets had no answer");
+                info!(target: "airlink::stage", at, stage, %direction, "RLC has failed: MaxRST RESETs were not answered");
             }
             Mishap::RlcWindow { direction, pdus } => {
                 info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC window");
@@ -71,10 +71,10 @@ impl Listener for Log {
                 info!(target: "airlink::stage", at, stage, %direction, "RLC resumed");
             }
             Mishap::RlcFault { direction, fault } => {
-                warn!(target: "airlink::stage", at, stage, %direction, fault, "RLC ignored what contradicts the PDUs before");
+                warn!(target: "airlink::stage", at, stage, %direction, fault, "RLC ignored a PDU that contradicts earlier ones");
             }
             Mishap::RlcReestablished => {
-                info!(target: "airlink::stage", at, stage, "RLC starts anew");
+                info!(target: "airlink::stage", at, stage, "RLC re-established");
             }
             Mishap::Promotion { until } => {
                 let takes = until - incident.at;

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-/// Write manual pages, one per subcommand, into a directory.
+/// Write manual pages, one per subcommand, into a directory
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  airlink man /usr/local/share/man/man1")]
+#[command(after_help = "Example:\n  Install the manual pages:\n    airlink man /usr/local/share/man/man1")]
 pub(crate) struct Man {
-    /// The directory, which is made if it does not exist
+    /// Directory to write to; it is created if it does not exist
     dir: PathBuf,
 }
 

@@ -24,7 +24,7 @@ use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use failure::report;
 
-/// Emulate the network below IP, between two TUN devices.
+/// Emulate a network path, such as a radio or satellite link, between two TUN devices
 #[derive(Debug, Parser)]
 #[command(name = "airlink", version, max_term_width = 110, after_help = EXIT_CODES)]
 pub(crate) struct Cli<C: Subcommand = Any> {
@@ -63,14 +63,23 @@ pub(crate) enum Command {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device),
-4 timing could not be kept. `run` exits with the code of the command that it ran.
+Exit codes:
+  0  success
+  1  the run failed
+  2  usage, or an error in a scenario
+  3  environment: privileges, devices, namespaces
+  4  packets left later than --max-lateness allows
+`airlink run` exits with the exit code of its command.
 
-The log, on stderr, shows links that come and go, resets of RLC, outages, handovers, and
-  -v    what is dropped, marked, kept, and sent again locally, with the reason
-  -vv   every packet at every stage, as tcpdump prints it where it enters and leaves
-  -q    warnings only
-What RUST_LOG names goes by RUST_LOG (debug, or airlink::packet=trace), everything else by -v and -q.";
+The log on stderr shows links and namespaces that are created and removed,
+RLC resets, outages and handovers.
+  -v   also packets that are dropped, marked, delayed or retransmitted by a
+       link layer, with the reason
+  -vv  also every packet at every stage, as tcpdump prints it where it enters
+       and leaves the path
+  -q   warnings only
+RUST_LOG sets the level of the targets that it names (for example debug, or
+airlink::packet=trace); -v and -q set the rest.";
 
 /// Exit code: packets left later than `--max-lateness` allows.
 const TIMING: u8 = 4;

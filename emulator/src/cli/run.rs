@@ -25,28 +25,27 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use super::failure;
 use super::session::{self, LinkArgs, Session, Watch};
 
-/// Run a program behind a link: on its mobile side, in a network namespace of its own.
+/// Run a program behind a link, on its mobile side, in a network namespace of its own
 ///
 /// The fixed side is the namespace in which this command was started. The program reaches servers there at the address
-/// in AIRLINK_FIXED (IPv6: AIRLINK_FIXED_V6), and is reached at AIRLINK_MOBILE (AIRLINK_MOBILE_V6). `airlink run`
-/// inside `airlink run` puts two links in a row. When the program ends, everything that it started ends too, and
-/// nothing is left behind.
+/// in AIRLINK_FIXED (IPv6: AIRLINK_FIXED_V6). Its own address is in AIRLINK_MOBILE (AIRLINK_MOBILE_V6). To put two links
+/// in a row, run `airlink run` inside `airlink run`. When the program ends, all processes that it started end too, and
+/// the link is removed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
     #[command(flatten)]
     link: LinkArgs,
-    /// Give the fixed side a namespace of its own too, and run this there with `sh -c` until the command ends
+    /// Run this with `sh -c` on the fixed side until the command ends, in a namespace of its own
     #[arg(long, value_name = "COMMAND LINE")]
     server: Option<OsString>,
-    /// Make a user namespace, so that no privilege is needed, but --server is; auto: if this is started without
-    /// privilege
+    /// Run in a user namespace: needs no privileges, but requires --server; auto: when started without privileges
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Rootless::Auto)]
     rootless: Rootless,
     /// Name of the control socket for `airlink ctl`, or its path [default: run-PID]
     #[arg(long, value_name = "NAME|PATH")]
     control: Option<Address>,
-    /// Keep the link up for so long after the command has ended, so that its last packets arrive
+    /// Keep the link up for this time after the command has ended, so that its last packets arrive
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = typed_time)]
     linger: Duration,
     /// The program and its arguments
@@ -63,20 +62,30 @@ enum Rootless {
 
 const EXAMPLES: &str = "\
 Examples:
-  A shell on a W-CDMA bearer; `ping $AIRLINK_FIXED` inside:
+  A shell on a W-CDMA bearer (try `ping $AIRLINK_FIXED`):
     airlink run --scenario wcdma-384 -- bash
-  A download through it from a server outside, and what every packet met with:
+  A download from a server outside, with the fate of every packet:
     iperf3 -s -D
-    airlink run -s wcdma-384 --pcapng trace.pcapng -- sh -c 'iperf3 -R -c $AIRLINK_FIXED'
-  As an ordinary user, both sides in namespaces:
-    airlink run -s geo --server 'iperf3 -s' -- sh -c 'sleep 1; iperf3 -c $AIRLINK_FIXED'
-  A satellite behind a radio link:
+    airlink run -s wcdma-384 --pcapng trace.pcapng -- \\
+      sh -c 'iperf3 -R -c $AIRLINK_FIXED'
+  As an ordinary user, with both sides in namespaces:
+    airlink run -s geo --server 'iperf3 -s' -- \\
+      sh -c 'sleep 1; iperf3 -c $AIRLINK_FIXED'
+  A radio link behind a satellite link:
     airlink run -s geo -- airlink run -s wcdma-384 -- ping 100.64.0.1
 
-The exit code is the command's own (128 and the signal's number if it was killed; 127 not found, 126 not startable).
-Without a command of its own to report: 1 the link failed, 2 usage, 3 environment, 4 --max-lateness was not kept.
-SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; after SIGTERM and SIGHUP the command has 5 s.
-The first four end --linger.";
+Exit code: the command's own, 128 plus the number of the signal that killed
+it, or one of these:
+  1    the link failed
+  2    usage, or an error in the scenario
+  3    environment: privileges, devices, namespaces
+  4    the command succeeded, but packets were later than --max-lateness allows
+  126  the command could not be started
+  127  the command was not found
+
+SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the
+command. After SIGTERM and SIGHUP it has 5 s to end. The first four signals
+also end --linger.";
 
 /// The control socket's name if none is given. A run inside of another one may have the same process number there, and
 /// the outer one's name is taken.
@@ -101,8 +110,8 @@ impl Run {
         if rootless {
             if self.server.is_none() {
                 return Err(failure::usage(
-                    "without privilege the fixed side is in a namespace of its own: say with --server what \
-                     shall run there, or start this as root",
+                    "without privileges the fixed side needs a namespace of its own: use --server to run a command \
+                     there, or run airlink as root",
                 ));
             }
             netns::become_root_inside()?;
@@ -120,7 +129,7 @@ impl Run {
         let addresses = Addresses::of(&session.scenario, &fixed, &mobile)?;
         // So that a link inside this one reaches further.
         if let Err(error) = mobile.forward_packets() {
-            tracing::warn!("links inside of this one will reach no further than it: {error}");
+            tracing::warn!("links inside this one cannot reach hosts beyond it: {error}");
         }
         let address = self.control.unwrap_or_else(own_name);
         let [fixed_device, mobile_device] = addresses.devices(&fixed, &mobile, session.scenario.mtu);
@@ -257,7 +266,7 @@ impl Addresses {
                     fixed.enter(tun::new_devices_have_ipv6)? && mobile.enter(tun::new_devices_have_ipv6)?;
                 if with_ipv6 && !both_allow {
                     tracing::warn!(
-                        "IPv6 is disabled here: the link goes without it (sysctl net.ipv6.conf.default.disable_ipv6)"
+                        "IPv6 is disabled here, so the link has IPv4 only (sysctl net.ipv6.conf.default.disable_ipv6)"
                     );
                 }
                 with_ipv6 &= both_allow;

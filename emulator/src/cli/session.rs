@@ -30,13 +30,13 @@ use super::say;
 /// Which link it is.
 #[derive(Debug, Args)]
 pub(super) struct ScenarioArgs {
-    /// A preset's name, or a file; `airlink show` lists the presets
+    /// A preset's name, or a scenario file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
     scenario: String,
     /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Link")]
     seed: Option<u64>,
-    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, such as wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Link")]
     set: Vec<(String, String)>,
 }
@@ -67,10 +67,10 @@ pub(super) struct LinkArgs {
     #[command(flatten)]
     device: DeviceArgs,
 
-    /// Write what crosses the fixed side's end to a pcap file (nanoseconds)
+    /// Write the packets at the fixed side to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_fixed: Option<PathBuf>,
-    /// Write what crosses the mobile side's end to a pcap file (nanoseconds)
+    /// Write the packets at the mobile side to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_mobile: Option<PathBuf>,
     #[command(flatten)]
@@ -78,22 +78,22 @@ pub(super) struct LinkArgs {
     /// Print JSON instead of text: one object, at the end; it goes to stdout, the table to stderr
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Write that JSON object to a file
+    /// Write the JSON object of --json to a file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     summary: Option<PathBuf>,
-    /// Show a line with rates and queues on the terminal while the link runs
+    /// Show a line with rates, packets inside and block errors on the terminal while the link runs
     #[arg(long, help_heading = "Output")]
     live: bool,
     #[arg(from_global)]
     quiet: bool,
 
-    /// Exit with 4 if packets left later after their time than this, e.g. p99=300us or max=2ms (repeatable)
+    /// Exit with code 4 if packets leave later than this bound, such as p99=300us or max=2ms (repeatable)
     #[arg(long, value_name = "PERCENTILE=TIME", help_heading = "Timing")]
     max_lateness: Vec<Limit>,
-    /// How long before a packet is due to watch the clock instead of sleeping; 0us: only sleep
+    /// Poll the clock for this time before a packet is due, instead of sleeping; 0us: only sleep
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = typed_time, help_heading = "Timing")]
     spin: Duration,
-    /// Ask for real-time scheduling (SCHED_FIFO) of the emulator; go on without it if that is not allowed
+    /// Request real-time scheduling (SCHED_FIFO); without permission, warn and continue
     #[arg(long, help_heading = "Timing")]
     realtime: bool,
 }
@@ -213,7 +213,7 @@ impl Running {
         for limit in &self.link.max_lateness {
             if let Some(late) = limit.missed_by(&lateness) {
                 say::complain(format_args!(
-                    "airlink: the lateness of packets was to be {limit}, and was {late}\n"
+                    "airlink: packets left too late: --max-lateness requires {limit}, and it was {late}\n"
                 ));
                 if code == 0 {
                     return Ok(super::TIMING);
@@ -359,7 +359,7 @@ fn ask_for_real_time() {
     let result = chrt.stderr(Stdio::null()).status();
     if !result.is_ok_and(|status| status.success()) {
         tracing::warn!(
-            "no real-time scheduling: it takes root, or CAP_SYS_NICE, and the program chrt (util-linux)"
+            "no real-time scheduling: it needs root or CAP_SYS_NICE, and the program chrt (util-linux)"
         );
     }
 }

@@ -8,21 +8,21 @@ use serde_json::json;
 
 use super::say;
 
-/// List the presets, or print a scenario with all its settings, defaults included.
+/// List the presets, or print a scenario with all its settings, defaults included
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  The presets:
+  List the presets:
     airlink show
-  A scenario of one's own that begins with a preset:
+  Start your own scenario from a preset:
     airlink show wcdma-384 > my.toml
-  Where the numbers of a preset are from:
+  Show the sources of the numbers in a preset:
     airlink show --source wcdma-384")]
 pub(crate) struct Show {
-    /// A preset, or a file [default: list the presets]
+    /// Scenario to print: a preset, or a scenario file [default: list the presets]
     #[arg(value_name = "PRESET|FILE")]
     scenario: Option<String>,
-    /// Print the text as it was written, comments and all
+    /// Print the source text, with its comments
     #[arg(long, requires = "scenario", conflicts_with = "json")]
     source: bool,
     /// Print JSON instead of text: one object

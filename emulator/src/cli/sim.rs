@@ -24,7 +24,7 @@ use super::log::Log;
 use super::say;
 use super::session::ScenarioArgs;
 
-/// Run a link in virtual time between simple sources of packets: without privilege or waiting, and the same every time.
+/// Run a link in virtual time with simple packet sources: reproducible, and without privileges
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
@@ -34,26 +34,26 @@ pub(crate) struct Sim {
     /// Stop after this time: no more packets are sent
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = typed_time, help_heading = "Load")]
     duration: Duration,
-    /// How long after that packets may still leave the link
+    /// Time after that in which packets can still leave the link
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = typed_time, help_heading = "Load")]
     drain: Duration,
-    /// What the fixed side sends: none, saturate, saturate:PACKETS, cbr:RATE, poisson:RATE or acks
+    /// Load from the fixed side: none, saturate, saturate:PACKETS, cbr:RATE, poisson:RATE or acks
     #[arg(long, value_name = "LOAD", default_value = "saturate", help_heading = "Load")]
     down: Load,
-    /// What the mobile side sends, in the same words
+    /// Load from the mobile side, with the same values
     #[arg(long, value_name = "LOAD", default_value = "acks", help_heading = "Load")]
     up: Load,
-    /// Octets of every packet with its IP header, or mix: sizes that are difficult for a radio link
-    #[arg(long, value_name = "OCTETS|mix", default_value = "1500", help_heading = "Load")]
+    /// Size of every packet in bytes with its IP header, or mix: sizes that are difficult for a radio link
+    #[arg(long, value_name = "BYTES|mix", default_value = "1500", help_heading = "Load")]
     size: Sizes,
     /// Send IPv6 packets instead of IPv4
     #[arg(long, help_heading = "Load")]
     ipv6: bool,
 
-    /// Write what crosses the fixed side's end to a pcap file (nanoseconds)
+    /// Write the packets at the fixed side to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_fixed: Option<PathBuf>,
-    /// Write what crosses the mobile side's end to a pcap file (nanoseconds)
+    /// Write the packets at the mobile side to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_mobile: Option<PathBuf>,
     #[command(flatten)]
@@ -65,12 +65,15 @@ pub(crate) struct Sim {
 
 const EXAMPLES: &str = "\
 Examples:
-  A W-CDMA bearer that loses a tenth of its blocks, in Wireshark:
-    airlink sim -s wcdma-384 --set radio.down.channel.errors.bler=10% --radio-pcap radio.pcap
+  A W-CDMA bearer that loses 10 % of its blocks, in Wireshark:
+    airlink sim -s wcdma-384 --set radio.down.channel.errors.bler=10% \\
+      --radio-pcap radio.pcap
     tshark -r radio.pcap --enable-heuristic rlc_udp
-  What became of each packet:
-    airlink sim -s wcdma-384 --size mix --pcapng trace.pcapng --events trace.jsonl
-    tshark -r trace.pcapng -T fields -e frame.time_epoch -e frame.interface_name -e frame.comment";
+  The fate of each packet:
+    airlink sim -s wcdma-384 --size mix --pcapng trace.pcapng \\
+      --events trace.jsonl
+    tshark -r trace.pcapng -T fields -e frame.time_epoch \\
+      -e frame.interface_name -e frame.comment";
 
 /// The longest run: no link needs more, and the 64 bits of a time allow it.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -78,10 +81,10 @@ const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 impl Sim {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         if self.duration > LONGEST || self.drain > LONGEST {
-            return Err(failure::usage("--for and --drain: not longer than 10 years"));
+            return Err(failure::usage("--for and --drain must not be longer than 10 years"));
         }
         if let (true, Sizes::Fixed(..40)) = (self.ipv6, self.size) {
-            return Err(failure::usage("--size: an IPv6 packet has at least 40 octets"));
+            return Err(failure::usage("--size: an IPv6 packet has at least 40 bytes"));
         }
         let (scenario, seed) = self.what.load()?;
         let recording = self.files.recording().max(Log::recording());
@@ -122,7 +125,7 @@ impl Sim {
             stages.any(|config| matches!(config, StageConfig::Corrupt(_) | StageConfig::Truncate(_)));
         anyhow::ensure!(
             damaged == 0 || is_meant,
-            "{damaged} packets arrived with other octets than were sent"
+            "{damaged} packets arrived damaged, although no stage damages packets"
         );
         Ok(ExitCode::SUCCESS)
     }

@@ -15,69 +15,74 @@ use nix::unistd::{dup2_stderr, setsid};
 use super::say;
 use super::session::{self, LinkArgs, Session};
 
-/// Put up a link between two network namespaces, which stays until `airlink down`.
+/// Set up a link between two network namespaces that stays until `airlink down`
 ///
-/// The link's name is that of its control socket, which belongs to the network namespace in which this is started.
-/// Start `airlink down`, `status` and `ctl` in the same one. A link that is killed leaves no file behind.
+/// The name of the link is also the name of its control socket, which belongs to the network namespace in which this
+/// command is started. Run `airlink down`, `status` and `ctl` in the same namespace. A link that is killed leaves no
+/// files.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Up {
-    /// The link's name for `airlink down`, `status` and `ctl`
+    /// Name of the link for `airlink down`, `status` and `ctl`
     #[arg(long, value_name = "NAME")]
     name: Address,
     #[command(flatten)]
     link: LinkArgs,
-    /// Namespace of the fixed side: a name of `ip netns`, or a path [default: the current one]
+    /// Network namespace of the fixed side: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
     fixed_netns: Option<PathBuf>,
-    /// Name of the fixed side's device; %d stands for the next free number
+    /// Name of the fixed side's device; %d is replaced by the next free number
     #[arg(long, value_name = "NAME", default_value = "airlink%d", help_heading = "Fixed side")]
     fixed_dev: String,
     /// Address of the kernel on the fixed side (repeatable) [default: the scenario's]
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Fixed side")]
     fixed_addr: Vec<Prefix>,
-    /// Another network that the fixed side's kernel reaches through the device (repeatable)
+    /// Additional network that the fixed side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
     fixed_route: Vec<Prefix>,
-    /// Namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
+    /// Network namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Mobile side")]
     mobile_netns: Option<PathBuf>,
-    /// Name of the mobile side's device; %d stands for the next free number
+    /// Name of the mobile side's device; %d is replaced by the next free number
     #[arg(long, value_name = "NAME", default_value = "airlink%d", help_heading = "Mobile side")]
     mobile_dev: String,
     /// Address of the kernel on the mobile side (repeatable) [default: the scenario's]
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Mobile side")]
     mobile_addr: Vec<Prefix>,
-    /// Another network that the mobile side's kernel reaches through the device (repeatable)
+    /// Additional network that the mobile side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
     mobile_route: Vec<Prefix>,
     /// Stay in the foreground, until SIGINT (Ctrl-C), SIGTERM or SIGHUP
     #[arg(long)]
     foreground: bool,
-    /// `up` starts itself with this: it goes to the background when the link is up.
+    /// Go to the background when the link is up; `up` starts itself with this option
     #[arg(long, hide = true)]
     detach: bool,
 }
 
 const EXAMPLES: &str = "\
 Example:
-  ip netns add fixed; ip netns add mobile
-  airlink up --name radio --scenario wcdma-384 --fixed-netns fixed --fixed-addr 10.0.0.1/24 \\
-             --mobile-netns mobile --mobile-addr 10.0.0.2/24
-  ip netns exec fixed ping 10.0.0.2
-  airlink ctl radio set radio.down.channel.errors.bler 5%
-  airlink down radio";
+  A link between two namespaces, changed while it runs:
+    ip netns add fixed; ip netns add mobile
+    airlink up --name radio --scenario wcdma-384 \\
+      --fixed-netns fixed --fixed-addr 10.0.0.1/24 \\
+      --mobile-netns mobile --mobile-addr 10.0.0.2/24
+    ip netns exec fixed ping 10.0.0.2
+    airlink ctl radio set radio.down.channel.errors.bler 5%
+    airlink down radio";
 
-/// Take down a link of `airlink up`, or end an `airlink run`.
+/// End a link of `airlink up` or `airlink run`
 #[derive(Debug, Args)]
 pub(crate) struct Down {
+    /// Name of the link, as `airlink status` lists it, or path of its control socket
     #[arg(value_name = "NAME|PATH")]
     name: Address,
 }
 
-/// List the running links of this network namespace, or print the counters of one.
+/// List the running links of this network namespace, or print the counters of one link
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// Name of the link whose counters to print, or path of its control socket [default: list the links]
     #[arg(value_name = "NAME|PATH")]
     name: Option<Address>,
     /// Print JSON instead of text: one array, or object, on one line

@@ -58,7 +58,7 @@ fn the_doppler_shift_comes_of_speed_and_carrier() {
     assert!(remark.starts_with("9.52 % of the packets are lost on average"), "{remark}");
     // √(2π) · 66.7128 · 0.316228 · e^−0.1.
     assert!(
-        remark.contains("47.849 fades a second of 0.0020 s on average (Doppler shift 66.71 Hz)"),
+        remark.contains("47.849 fades per second, each 0.0020 s long on average (Doppler shift 66.71 Hz)"),
         "{remark}"
     );
     let slow = config("8dB", None, Some(("8dB", "20m"))).remark("blocks");

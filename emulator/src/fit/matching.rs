@@ -43,8 +43,8 @@ pub struct Matched {
 /// No packet is in both captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no packet is in both captures: they are not of one path, or not of the same time, or a router between them changes \
-     addresses (NAT)"
+    "no packet is in both captures: they are from different paths or different times, or a router between them \
+     translates addresses (NAT)"
 )]
 pub struct NothingFound;
 

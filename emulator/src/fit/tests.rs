@@ -214,16 +214,16 @@ fn over_the_fitted_path_packets_fare_as_they_did() {
 fn what_is_too_little_is_refused() {
     let link = link(r#"{ delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
     let error = fit(&Recording::default(), Options::default()).unwrap_err().to_string();
-    assert_eq!(error, "the recording lasts 0ns only: a second is needed");
+    assert_eq!(error, "the recording lasts only 0ns, and at least one second is needed");
     let long = Recording { lasts: Duration::from_secs(365 * 86_400), ..Recording::default() };
     let error = fit(&long, Options::default()).unwrap_err().to_string();
-    assert!(error.contains("more than 5000000 steps of 20.000ms: take longer steps"), "{error}");
+    assert!(error.contains("more than 5000000 steps of 20.000ms: use longer steps (--step)"), "{error}");
     let mut few = over(&link, packets(9, 125, 3000, 5), answers(5), 1);
     few.directions.up.crossings.truncate(19);
     let error = fit(&few, Options::default()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "only 19 packets crossed from the second capture to the first: 20 are needed. Record a longer transfer, and both \
+        "only 19 packets crossed from the second capture to the first, and 20 are needed: record a longer transfer, in both \
          directions"
     );
 }

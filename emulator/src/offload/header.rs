@@ -27,7 +27,7 @@ pub(crate) enum Header {
 
 /// The kernel has put something in front of a packet that it was not asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a packet came with offload of the kind {0}, which was not asked for")]
+#[error("a packet has the offload type {0}, which was not requested")]
 pub(crate) struct BadHeader(u8);
 
 const NEEDS_CSUM: u8 = 1;

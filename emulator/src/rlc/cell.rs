@@ -65,7 +65,7 @@ impl Cell {
     /// `name` is the stage's.
     pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
         let Some(hsdpa) = config.hsdpa.clone() else {
-            return Err(Invalid::new("hsdpa", "a cell has a downlink that is shared: add `hsdpa = {}`"));
+            return Err(Invalid::new("hsdpa", "a cell has a shared downlink: add `hsdpa = {}`"));
         };
         let own = Bearer::new(config, seed, name)?;
         let mobiles = hsdpa.others.as_ref().map_or(0, |others| others.mobiles);
@@ -138,7 +138,8 @@ fn begin(tti: u64) -> Instant {
 impl Other {
     fn new(config: &RlcConfig, hsdpa: &HsdpaConfig, n: u32, seed: u64, name: &str) -> Result<Self, Invalid> {
         let bearer = Bearer::receiving(config, hsdpa.others_snr(n), seed, name)?;
-        let others = hsdpa.others.as_ref().ok_or_else(|| Invalid::new("others", "there are none"))?;
+        let others =
+            hsdpa.others.as_ref().ok_or_else(|| Invalid::new("others", "there are no other mobiles"))?;
         let stream = Stream::new(seed, &format!("{name}/down/traffic"));
         let source = match others.traffic() {
             Some(traffic) => Source::Traffic(Box::new(Traffic::new(&traffic, Direction::Down, 0, stream)?)),

@@ -90,9 +90,8 @@ impl RlcConfig {
     /// A flexible PDU size goes with MAC-ehs down and with MAC-i/is up (TS 25.322 §9.2.2.9): blocks of a DCH have the size of
     /// its transport format.
     fn validate_flexible(&self) -> Result<(), Invalid> {
-        let down = "a DCH carries blocks of one size: add `hsdpa = {}`, whose MAC-ehs takes PDUs of any size, or leave it out";
-        let up = "the uplink is a DCH, which carries blocks of one size (MAC-i/is on an E-DCH, which takes others, there is \
-                  none here): leave it out";
+        let down = "a DCH carries blocks of one size: add `hsdpa = {}`, whose MAC-ehs carries PDUs of any size, or remove `flexible`";
+        let up = "the uplink is a DCH, which carries blocks of one size (there is no E-DCH with MAC-i/is): remove it";
         let refused = [
             ("down", self.down.format.flexible.is_some() && self.hsdpa.is_none(), down),
             ("up", self.up.format.flexible.is_some(), up),

@@ -76,12 +76,13 @@ impl Switching {
                 }
                 if dch.is_none_or(|dch| !between.contains(&dch)) {
                     let message =
-                        "the channel begins with one of them: say with which, as the channel's `dch`";
+                        "the channel must start with one of these rates: set it as the channel's `dch`";
                     return Err(Invalid::new("between", message));
                 }
                 if below >= above {
-                    let message =
-                        format!("{below} is not less than the {above} of `above`: it would switch for ever");
+                    let message = format!(
+                        "must be less than `above` ({above}), not {below}: the channel would switch back and forth"
+                    );
                     return Err(Invalid::new("below", message));
                 }
                 Ok(())

@@ -6,21 +6,21 @@ use crate::settings::Invalid;
 
 pub(super) fn length(key: &str, time: Duration) -> Result<(), Invalid> {
     if time.is_zero() {
-        return Err(Invalid::new(key, "a time of 0 is not possible: write \"100ms\" or so"));
+        return Err(Invalid::new(key, "must be above 0: write for example \"100ms\""));
     }
     Ok(())
 }
 
 pub(super) fn optional_length(key: &str, time: Option<Duration>) -> Result<(), Invalid> {
     if time.is_some_and(Duration::is_zero) {
-        let message = "a time of 0 is not possible: write \"off\" to do without, or \"100ms\" or so";
+        let message = "must be above 0: write for example \"100ms\", or \"off\" to disable it";
         return Err(Invalid::new(key, message));
     }
     Ok(())
 }
 
 pub(super) fn count(key: &str, value: u16) -> Result<(), Invalid> {
-    if value == 0 { Err(Invalid::new(key, "0 is not possible: write 1 or more")) } else { Ok(()) }
+    if value == 0 { Err(Invalid::new(key, "must be at least 1")) } else { Ok(()) }
 }
 
 /// A time that can be switched off: by `"off"`, and by 0 of any unit.

@@ -68,7 +68,7 @@ fn listed(prefixes: &[Prefix]) -> String {
 }
 
 fn kind_of(stage: &StageSettings) -> String {
-    format!("a stage `{}`", stage.config.kind_name())
+    format!("stage `{}`", stage.config.kind_name())
 }
 
 fn different(all: &mut Vec<Difference>, key: &str, first: Option<String>, second: Option<String>) {
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(
             differences(&format!("{LINK}{loss}"), &format!("{LINK}{outage}{other}")),
             [
-                row("air", Some("a stage `loss`"), Some("a stage `outage`")),
-                row("other", None, Some("a stage `link`")),
+                row("air", Some("stage `loss`"), Some("stage `outage`")),
+                row("other", None, Some("stage `link`")),
             ]
         );
     }

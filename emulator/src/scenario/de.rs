@@ -49,13 +49,12 @@ impl Misfit {
     fn into_problem(self) -> Problem {
         let problem = match self.what {
             What::UnknownKey { key, known } => {
-                Problem::new(format!("there is no key `{key}` here")).help(suggest(&key, "keys", known))
+                Problem::new(format!("unknown key `{key}`")).help(suggest(&key, "keys", known))
             }
             What::UnknownWord { word, known } => {
-                Problem::new(format!("`{word}` is none of the words that can stand here"))
-                    .help(suggest(&word, "words", known))
+                Problem::new(format!("unknown value `{word}`")).help(suggest(&word, "values", known))
             }
-            What::MissingKey { key } => Problem::new(format!("the key `{key}` is missing here")),
+            What::MissingKey { key } => Problem::new(format!("the key `{key}` is missing")),
             What::WrongType { found, wanted } => Problem::new(format!("{found} is not {wanted}")),
             What::Other(message) => Problem::new(message),
         };
@@ -121,11 +120,11 @@ fn wanted_words(wanted: &dyn Expected) -> String {
         "u16" => u64::from(u16::MAX),
         "u32" => u64::from(u32::MAX),
         "a nonzero u32" => return format!("a whole number from 1 to {}", u32::MAX),
-        "u64" | "usize" => return "a whole number from 0".to_owned(),
+        "u64" | "usize" => return "a whole number of 0 or more".to_owned(),
         "f64" => return "a number".to_owned(),
         "a boolean" => return "`true` or `false`".to_owned(),
         "a sequence" => return "a list, such as [1, 2]".to_owned(),
-        "a string" | "string" => return "a text in quotes".to_owned(),
+        "a string" | "string" => return "a string in quotes".to_owned(),
         "a map" => return "a table, such as { key = \"value\" }".to_owned(),
         other if other.starts_with("struct ") || other.starts_with("internally tagged enum") => {
             return "a table, such as { key = \"value\" }".to_owned();
@@ -171,7 +170,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         match &self.value {
             Value::Text(word) => visitor.visit_enum(word.as_str().into_deserializer()),
             Value::Table(table) if table.0.len() == 1 => visitor.visit_enum(Variant(&table.0[0])),
-            _ => Err(de::Error::custom(format!("{} is none of: {}", self.describe(), known.join(", ")))),
+            _ => Err(de::Error::custom(format!("{} is not one of: {}", self.describe(), known.join(", ")))),
         }
         .map_err(|misfit: Misfit| misfit.at(self))
     }
@@ -232,7 +231,10 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
     type Error = Misfit;
 
     fn unit_variant(self) -> Result<(), Misfit> {
-        Err(Misfit { at: Some(self.0.at.clone()), ..de::Error::custom("this word stands alone, in quotes") })
+        Err(Misfit {
+            at: Some(self.0.at.clone()),
+            ..de::Error::custom("this value takes no settings: write it alone, in quotes")
+        })
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Misfit> {

@@ -63,7 +63,7 @@ pub(super) fn find(name: &str, named: By) -> Result<Arc<Source>, Problem> {
             let problem = if looks_like_a_path || error.kind() != std::io::ErrorKind::NotFound {
                 Problem::new(format!("{name} cannot be read: {error}"))
             } else {
-                Problem::new(format!("there is no preset and no file `{name}`"))
+                Problem::new(format!("there is no preset or file named `{name}`"))
             };
             let is_missing = error.kind() == std::io::ErrorKind::NotFound;
             Err(if is_missing { problem.help(suggest(name, "presets", &names)) } else { problem })
@@ -124,7 +124,9 @@ impl Draft {
         let mtu = de::read(node)?;
         // What IPv4 asks of every link (RFC 791).
         if mtu < 68 {
-            return Err(Problem::new(format!("an MTU of {mtu}: IPv4 needs at least 68")).at(&node.at));
+            return Err(
+                Problem::new(format!("an MTU of {mtu} is too small: IPv4 needs at least 68")).at(&node.at)
+            );
         }
         Ok(mtu)
     }
@@ -132,8 +134,8 @@ impl Draft {
     fn addresses(&self) -> Result<Option<Addresses>, Problem> {
         let Some(node) = self.top.get("addresses") else { return Ok(None) };
         let Some(table) = node.as_table() else {
-            return Err(Problem::new("the addresses are a table").at(&node.at).help(
-                "write [addresses], and below it fixed = [\"10.0.0.1/24\"] and mobile = [\"10.0.0.2/24\"]",
+            return Err(Problem::new("`addresses` must be a table").at(&node.at).help(
+                "write [addresses], followed by fixed = [\"10.0.0.1/24\"] and mobile = [\"10.0.0.2/24\"]",
             ));
         };
         let mut addresses = Addresses::default();
@@ -142,9 +144,11 @@ impl Draft {
                 "fixed" => &mut addresses.fixed,
                 "mobile" => &mut addresses.mobile,
                 other => {
-                    return Err(Problem::new(format!("there is no key `{other}` here"))
-                        .at(at)
-                        .help(suggest(other, "keys", &["fixed", "mobile"])));
+                    return Err(Problem::new(format!("unknown key `{other}`")).at(at).help(suggest(
+                        other,
+                        "keys",
+                        &["fixed", "mobile"],
+                    )));
                 }
             };
             let texts = match &node.value {
@@ -164,9 +168,9 @@ impl Draft {
             (true, false) => "the fixed side",
             (false, true) => "the mobile side",
         };
-        Err(Problem::new(format!("there is no address for {missing}"))
-            .at(&node.at)
-            .help("write both, such as fixed = \"10.0.0.1/24\" and mobile = \"10.0.0.2/24\", or leave [addresses] out"))
+        Err(Problem::new(format!("there is no address for {missing}")).at(&node.at).help(
+            "write both, such as fixed = \"10.0.0.1/24\" and mobile = \"10.0.0.2/24\", or omit [addresses]",
+        ))
     }
 }
 
@@ -181,13 +185,11 @@ fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem>
     let mut problems: Vec<Problem> = Vec::new();
     let unknown = top.0.iter().filter(|entry| !KEYS.contains(&entry.key.as_str()));
     problems.extend(unknown.take(MOST_UNKNOWN).map(|entry| {
-        let mut help = suggest(&entry.key, "keys at the top", &KEYS);
+        let mut help = suggest(&entry.key, "top-level keys", &KEYS);
         if kinds::find(&entry.key).is_some() {
-            help = format!("a stage begins with [[stage]], and then says kind = \"{}\"", entry.key);
+            help = format!("to add a stage, write [[stage]], followed by kind = \"{}\"", entry.key);
         }
-        Problem::new(format!("there is no key `{}` at the top of a scenario", entry.key))
-            .at(&entry.at)
-            .help(help)
+        Problem::new(format!("unknown top-level key `{}`", entry.key)).at(&entry.at).help(help)
     }));
     problems.extend(schema.err());
     let base = top.take("extends").map(|entry| extended(&entry.node, source, chain)).transpose()?;
@@ -196,8 +198,8 @@ fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem>
     match top.take("stage") {
         Some(entry) => problems.extend(draft.add_stages(&entry, source, extends)),
         None if extends => {}
-        None => problems.push(Problem::new("there are no stages").at(&start_of(source)).help(
-            "begin each with [[stage]], from the fixed side to the mobile; stage = [] is a perfect wire",
+        None => problems.push(Problem::new("the scenario has no stages").at(&start_of(source)).help(
+            "list them from the fixed side to the mobile side, each under [[stage]]; stage = [] is a perfect wire",
         )),
     }
     top.0.retain(|entry| KEYS.contains(&entry.key.as_str()));
@@ -211,14 +213,14 @@ fn start_of(source: &Arc<Source>) -> Location {
 }
 
 fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
-    let first_line = || format!("the first line of a scenario is: schema = {SCHEMA}");
+    let first_line = || format!("begin the file with the line: schema = {SCHEMA}");
     let Some(entry) = top.take("schema") else {
         return Err(Problem::new("`schema` is missing").at(&start_of(source)).help(first_line()));
     };
     match entry.node.value {
         Value::Integer(SCHEMA) => Ok(()),
         Value::Integer(other) => Err(Problem::new(format!(
-            "this scenario is written for version {other} of the format; this program reads version {SCHEMA}"
+            "this scenario uses version {other} of the format, but this program reads version {SCHEMA}"
         ))
         .at(&entry.node.at)),
         _ => Err(Problem::new("`schema` is not a number").at(&entry.node.at).help(first_line())),
@@ -234,17 +236,15 @@ fn extended(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Resul
     };
     if chain.contains(&name) {
         let round = chain.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
-        return Err(
-            Problem::new(format!("the scenarios extend each other in a circle: {round}")).at(&node.at)
-        );
+        return Err(Problem::new(format!("the scenarios extend each other in a cycle: {round}")).at(&node.at));
     }
     if chain.len() >= DEEPEST {
         return Err(Problem::new(format!(
-            "this is the {DEEPEST}th `extends` in a row, and {} are the limit",
+            "this is the {DEEPEST}th `extends` in the chain; the limit is {}",
             DEEPEST - 1
         ))
         .at(&node.at)
-        .help(format!("put into one file what several say; the chain begins with {}", chain[0])));
+        .help(format!("merge some of the files; the chain begins with {}", chain[0])));
     }
     let base = find(&name, By::File).map_err(|problem| problem.at(&node.at))?;
     chain.push(name);
@@ -261,11 +261,11 @@ fn beside(source: &Source, path: &Path) -> PathBuf {
 impl Draft {
     fn add_stages(&mut self, entry: &Entry, source: &Source, extends: bool) -> Vec<Problem> {
         let Value::Array(items) = &entry.node.value else {
-            let help = "write it in double brackets: [[stage]]";
-            return vec![Problem::new("the stages are a list").at(&entry.node.at).help(help)];
+            let help = "use double brackets: [[stage]]";
+            return vec![Problem::new("`stage` must be a list of tables").at(&entry.node.at).help(help)];
         };
         if items.len() > MOST_STAGES {
-            let message = format!("these are {} stages, and {MOST_STAGES} are the limit", items.len());
+            let message = format!("the file has {} stages; the limit is {MOST_STAGES}", items.len());
             return vec![Problem::new(message).at(&entry.at)];
         }
         let mut problems = Vec::new();
@@ -286,7 +286,7 @@ impl Draft {
         here: &mut Vec<String>,
     ) -> Result<(), Problem> {
         let Some(mut settings) = item.as_table().cloned() else {
-            return Err(Problem::new("a stage is a table").at(&item.at).help("write it as [[stage]]"));
+            return Err(Problem::new("a stage must be a table").at(&item.at).help("write it as [[stage]]"));
         };
         let kind = settings.take("kind");
         let name = settings.take("name");
@@ -303,13 +303,17 @@ impl Draft {
         if here.contains(&name) {
             return Err(Problem::new(format!("there are two stages named `{name}`"))
                 .at(&name_at)
-                .help("give each a name of its own: name = \"…\""));
+                .help("give each stage a unique name: name = \"…\""));
         }
         here.push(name.clone());
         let old = self.stages.iter().position(|stage| stage.name == name);
         let Some(kind) = kind.or_else(|| old.map(|index| self.stages[index].kind)) else {
             let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
-            let help = if extends { suggest(&name, "stages below", &names) } else { kinds_help() };
+            let help = if extends {
+                suggest(&name, "stages of the extended scenario", &names)
+            } else {
+                kinds_help()
+            };
             return Err(Problem::new(format!("the stage `{name}` has no kind")).at(&name_at).help(help));
         };
         if kind.has_both {
@@ -325,9 +329,8 @@ impl Draft {
             (Where::Over | Where::Last, Some(index)) => self.stages[index].change(new)?,
             (Where::Over | Where::Last, None) => self.stages.push(new),
             (Where::Before(_) | Where::After(_), Some(_)) => {
-                return Err(
-                    Problem::new(format!("the stage `{}` already has its place", new.name)).at(&name_at)
-                );
+                let message = format!("the stage `{}` exists already and cannot be moved", new.name);
+                return Err(Problem::new(message).at(&name_at));
             }
             (Where::Before(index), None) => self.stages.insert(index, new),
             (Where::After(index), None) => self.stages.insert(index + 1, new),
@@ -341,13 +344,15 @@ impl Draft {
         for key in ["before", "after", "remove"] {
             let Some(entry) = settings.take(key) else { continue };
             if !extends {
-                return Err(Problem::new(format!("`{key}` is for scenarios that extend another one"))
-                    .at(&entry.at)
-                    .help("here, the stages follow each other as they are written"));
+                return Err(Problem::new(format!(
+                    "`{key}` is valid only in a scenario that extends another one"
+                ))
+                .at(&entry.at)
+                .help("without `extends`, packets pass the stages in the order of the file"));
             }
             if !matches!(place, Where::Over) {
                 return Err(
-                    Problem::new("only one of `before`, `after` and `remove` can be said").at(&entry.at)
+                    Problem::new("only one of `before`, `after` and `remove` is allowed").at(&entry.at)
                 );
             }
             place = if key == "remove" {
@@ -356,7 +361,7 @@ impl Draft {
                 let other: String = de::read(&entry.node)?;
                 let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
                 let Some(index) = names.iter().position(|name| *name == other) else {
-                    return Err(Problem::new(format!("there is no stage `{other}`"))
+                    return Err(Problem::new(format!("unknown stage `{other}`"))
                         .at(&entry.node.at)
                         .help(suggest(&other, "stages", &names)));
                 };
@@ -377,13 +382,13 @@ impl Draft {
 }
 
 fn kinds_help() -> String {
-    format!("write kind = \"…\" with one of: {}", kinds::names().join(", "))
+    format!("add kind = \"…\", with one of: {}", kinds::names().join(", "))
 }
 
 fn kind_of(node: &Node) -> Result<&'static StageKind, Problem> {
     let name: String = de::read(node)?;
     kinds::find(&name).ok_or_else(|| {
-        Problem::new(format!("there is no kind of stage `{name}`")).at(&node.at).help(suggest(
+        Problem::new(format!("unknown kind of stage `{name}`")).at(&node.at).help(suggest(
             &name,
             "kinds",
             &kinds::names(),
@@ -410,9 +415,9 @@ fn valid_name(node: &Node) -> Result<String, Problem> {
     if write::is_bare(&name) {
         Ok(name)
     } else {
-        Err(Problem::new(format!("{} is not a name", node.describe()))
+        Err(Problem::new(format!("{} is not a valid name", node.describe()))
             .at(&node.at)
-            .help("names are made of letters, digits, - and _"))
+            .help("names consist of letters, digits, - and _"))
     }
 }
 

@@ -144,9 +144,9 @@ fn each_direction<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Direc
 
 fn misplaced(key: &str, at: &Location) -> Problem {
     let known = ["kind", "name", "down", "up", "both"];
-    Problem::new(format!("there is no key `{key}` here")).at(at).help(format!(
-        "{}. Settings belong into one of the last three, such as both = {{ {key} = … }}",
-        suggest(key, "keys of this stage", &known)
+    Problem::new(format!("unknown key `{key}`")).at(at).help(format!(
+        "{}. Settings go into `down`, `up` or `both`, such as both = {{ {key} = … }}",
+        suggest(key, "keys of a stage", &known)
     ))
 }
 

@@ -67,7 +67,7 @@ fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Result<Table, Problem> {
     let mut entries = Vec::new();
     if table.len() > MOST_KEYS {
         let at = Location { source: source.clone(), start: 0, end: 0 };
-        let message = format!("a table has {} keys, and {MOST_KEYS} are the limit", table.len());
+        let message = format!("a table has {} keys; the limit is {MOST_KEYS}", table.len());
         return Err(Problem::new(message).at(&at));
     }
     for (key, value) in table {
@@ -93,7 +93,7 @@ fn node(source: &Arc<Source>, value: &DeValue<'_>, span: std::ops::Range<usize>)
         },
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Datetime(_) => {
-            return Err(Problem::new("a date has no meaning in a scenario").at(&at));
+            return Err(Problem::new("a scenario cannot contain dates").at(&at));
         }
         DeValue::Array(items) => Value::Array(
             items.iter().map(|item| node(source, item.get_ref(), item.span())).collect::<Result<_, _>>()?,

@@ -79,13 +79,13 @@ impl OneWaySettings for CorruptConfig {
 
     fn validate(&self) -> Result<(), Invalid> {
         match self.bits {
-            Some(0) => Err(Invalid::new("bits", "no bit at all: write at least 1")),
+            Some(0) => Err(Invalid::new("bits", "must be at least 1")),
             Some(MOST_BITS..) if self.bits != Some(MOST_BITS) => {
-                Err(Invalid::new("bits", format!("at most {MOST_BITS}")))
+                Err(Invalid::new("bits", format!("must be at most {MOST_BITS}")))
             }
             Some(bits) if self.checksum == Checksum::Passes && !bits.is_multiple_of(2) => Err(Invalid::new(
                 "bits",
-                "an odd number of bits does not cancel in a checksum: write 2, or `checksum = \"fails\"`",
+                "an odd number of flipped bits changes a checksum: write 2, or `checksum = \"fails\"`",
             )),
             _ => Ok(()),
         }

@@ -142,7 +142,10 @@ impl<S: OneWay> Stage for Duplex<S> {
 
     fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
         let Some(settings) = settings.downcast_ref::<Directions<S::Config>>() else {
-            return Err(NotLive::new("kind", "a stage of another kind would have other packets inside"));
+            return Err(NotLive::new(
+                "kind",
+                "packets inside the stage cannot move to another kind of stage",
+            ));
         };
         // All of it is checked before any of it changes.
         for (direction, side) in self.sides.iter() {
@@ -153,10 +156,7 @@ impl<S: OneWay> Stage for Duplex<S> {
                 })?,
                 (None, None) => {}
                 _ => {
-                    return Err(NotLive::new(
-                        direction.name(),
-                        "a direction has settings from the start, or never",
-                    ));
+                    return Err(NotLive::new(direction.name(), "a direction cannot be added or removed"));
                 }
             }
         }

@@ -60,22 +60,16 @@ impl OneWaySettings for LinkConfig {
 
     fn validate(&self) -> Result<(), Invalid> {
         if self.rate.is_some() && self.trace.is_some() {
-            return Err(Invalid::new(
-                "trace",
-                "a link has either a `rate` or a `trace` of delivery opportunities: leave one out",
-            ));
+            return Err(Invalid::new("trace", "a link has either a `rate` or a `trace`: remove one of them"));
         }
         if self.trace.is_some() && self.follow.is_some() {
             return Err(Invalid::new(
                 "follow",
-                "a link follows a `trace` of delivery opportunities or a schedule: leave one out",
+                "a link has either a `trace` or a schedule (`follow`): remove one of them",
             ));
         }
         if self.is_looped.is_some() && self.follow.is_none() {
-            return Err(Invalid::new(
-                "loop",
-                "it belongs to `follow`, the file that begins again: leave it out",
-            ));
+            return Err(Invalid::new("loop", "valid only with a schedule (`follow`): remove it"));
         }
         if let Some(steps) = &self.steps {
             steps.validate().map_err(|invalid| invalid.within("steps"))?;
@@ -124,7 +118,7 @@ impl LinkConfig {
         let twice = |key: &str| {
             Err(Invalid::new(
                 key,
-                format!("the file that `follow` names has a column `{key}`: leave one out"),
+                format!("the schedule (`follow`) has a column `{key}`: remove one of them"),
             ))
         };
         if schedule.has_rate() && self.rate.is_some() {
@@ -401,13 +395,13 @@ impl OneWay for Link {
 
     fn check(&self, config: &LinkConfig) -> Result<(), NotLive> {
         if config.trace != self.config.trace {
-            return Err(NotLive::new("trace", "a trace is read before the link starts"));
+            return Err(NotLive::new("trace", "the trace is read when the link starts"));
         }
         if config.follow != self.config.follow {
-            return Err(NotLive::new("follow", "a schedule is read before the link starts"));
+            return Err(NotLive::new("follow", "the schedule is read when the link starts"));
         }
         if config.is_looped != self.config.is_looped {
-            return Err(NotLive::new("loop", "a schedule is laid down before the link starts"));
+            return Err(NotLive::new("loop", "the schedule is fixed when the link starts"));
         }
         let beside = self.schedule.as_ref().map_or(Ok(()), |schedule| config.check_beside(schedule));
         let checked = config.validate().and(beside);

@@ -163,9 +163,9 @@ impl TryFrom<String> for Step {
         if text == "packet" {
             return Ok(Self::Packet);
         }
-        text.parse().map(Self::Every).map_err(|_| {
-            format!("`{text}` is not a step: write \"packet\", or a length of time such as \"10ms\"")
-        })
+        text.parse()
+            .map(Self::Every)
+            .map_err(|_| format!("`{text}` is not a step: write \"packet\", or a time such as \"10ms\""))
     }
 }
 
@@ -332,7 +332,7 @@ impl OneWaySettings for LossConfig {
         let model = self.model.name();
         for (key, is_there) in present {
             if needed.contains(&key) && !is_there {
-                return Err(Invalid::new(key, format!("the model \"{model}\" needs it: add `{key} = …`")));
+                return Err(Invalid::new(key, format!("required by the model \"{model}\": add `{key} = …`")));
             }
             if is_there && !needed.contains(&key) && !allowed.contains(&key) {
                 let goes_with = Model::WITH_SETTINGS
@@ -344,7 +344,7 @@ impl OneWaySettings for LossConfig {
                 return Err(Invalid::new(
                     key,
                     format!(
-                        "it belongs to the model {goes_with}, but the model is \"{model}\": leave one out"
+                        "valid only with the model {goes_with}, but the model is \"{model}\": remove it, or change the model"
                     ),
                 ));
             }
@@ -354,9 +354,7 @@ impl OneWaySettings for LossConfig {
         {
             return Err(Invalid::new(
                 "step",
-                format!(
-                    "the shortest step is {SHORTEST_STEP}: write \"packet\" for a step after each packet"
-                ),
+                format!("must be at least {SHORTEST_STEP}: write \"packet\" for a step after each packet"),
             ));
         }
         if self.model == Model::GilbertElliott {
@@ -366,7 +364,7 @@ impl OneWaySettings for LossConfig {
             let missing = if self.deviation.is_none() { "deviation" } else { "decorrelation" };
             return Err(Invalid::new(
                 missing,
-                format!("`deviation` and `decorrelation` belong together: add `{missing} = …`"),
+                format!("`deviation` and `decorrelation` are used together: add `{missing} = …`"),
             ));
         }
         if let Some(fading) = self.fading() {

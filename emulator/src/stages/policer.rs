@@ -33,10 +33,10 @@ impl OneWaySettings for PolicerConfig {
         match self.burst.as_bytes() {
             0 => Err(Invalid::new(
                 "burst",
-                "no packet would ever pass: write at least the longest one, such as \"1500B\"",
+                "no packet would pass: write at least the length of the longest packet, such as \"1500B\"",
             )),
             1..=LARGEST_BURST => Ok(()),
-            _ => Err(Invalid::new("burst", "1000G at most")),
+            _ => Err(Invalid::new("burst", "must be at most 1000G")),
         }
     }
 

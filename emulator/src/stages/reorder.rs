@@ -55,32 +55,31 @@ enum Keep {
 
 impl ReorderConfig {
     fn keep(&self) -> Result<Keep, Invalid> {
-        let both = "a packet is overtaken by `distance` or by `time`: leave one out";
+        let both = "`distance` and `time` cannot be combined: remove one of them";
         match (self.distance, self.time) {
             (Some(_), Some(_)) => Err(Invalid::new("time", both)),
-            (Some(0), None) => Err(Invalid::new(
-                "distance",
-                "a packet that none overtakes is in its place: write at least 1",
-            )),
-            (None, Some(Duration::ZERO)) => Err(Invalid::new(
-                "time",
-                "a packet that is kept for no time is in its place: write for example \"10ms\"",
-            )),
+            (Some(0), None) => Err(Invalid::new("distance", "must be at least 1")),
+            (None, Some(Duration::ZERO)) => {
+                Err(Invalid::new("time", "must be above 0: write for example \"10ms\""))
+            }
             (distance, None) => {
                 let least = distance.unwrap_or(1);
                 let most = self.distance_up_to.unwrap_or(least);
                 let at_most = self.at_most.unwrap_or(AT_MOST);
                 if self.time_up_to.is_some() {
-                    return Err(Invalid::new("time_up_to", both));
+                    return Err(Invalid::new(
+                        "time_up_to",
+                        "valid only with `time`: remove it, or add `time`",
+                    ));
                 }
                 if most < least {
-                    return Err(Invalid::new("distance_up_to", format!("not less than `distance`, {least}")));
+                    return Err(Invalid::new(
+                        "distance_up_to",
+                        format!("must be at least `distance` ({least})"),
+                    ));
                 }
                 if at_most.is_zero() {
-                    return Err(Invalid::new(
-                        "at_most",
-                        "nothing comes in no time: write for example \"100ms\"",
-                    ));
+                    return Err(Invalid::new("at_most", "must be above 0: write for example \"100ms\""));
                 }
                 Ok(Keep::Distance { least, most, at_most })
             }
@@ -91,13 +90,13 @@ impl ReorderConfig {
                     if is_there {
                         return Err(Invalid::new(
                             key,
-                            "it belongs to `distance`, but a packet is kept by `time`: leave one out",
+                            "valid only with `distance`, but `time` is set: remove one of them",
                         ));
                     }
                 }
                 let most = self.time_up_to.unwrap_or(least);
                 if most < least {
-                    return Err(Invalid::new("time_up_to", format!("not less than `time`, {least}")));
+                    return Err(Invalid::new("time_up_to", format!("must be at least `time` ({least})")));
                 }
                 Ok(Keep::Time { least, most })
             }

@@ -87,7 +87,7 @@ impl Settings for StationConfig {
         if self.max_flight < Size::bytes(1) || self.max_flight > Reach::LARGEST {
             return Err(Invalid::new(
                 "max_flight",
-                "no window is larger than 1 GiB (RFC 7323), nor smaller than an octet: write for example \"1MB\"",
+                "must be from 1 byte to 1 GiB, the largest window (RFC 7323): write for example \"1MB\"",
             ));
         }
         self.handover.as_ref().map_or(Ok(()), |handover| {
@@ -275,19 +275,22 @@ impl Stage for Station {
     fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
         let refuse = |setting: &str, why: &str| Err(NotLive { setting: setting.into(), why: why.into() });
         let Some(config) = settings.downcast_ref::<StationConfig>() else {
-            return refuse("kind", "a station stays one");
+            return refuse("kind", "packets inside the stage cannot move to another kind of stage");
         };
         if config.transit_marks != self.config.transit_marks {
-            return refuse("transit_marks", "connections have been told whether there are marks");
+            return refuse(
+                "transit_marks",
+                "open connections have already been notified whether ACKs are marked",
+            );
         }
         if config.radio != self.config.radio {
-            return refuse("radio", "a station does not move");
+            return refuse("radio", "the radio side is fixed when the link starts");
         }
         if config.max_flows != self.config.max_flows {
-            return refuse("max_flows", "the memory is laid out when the link starts");
+            return refuse("max_flows", "the memory for connections is allocated when the link starts");
         }
         if config.max_flight != self.config.max_flight {
-            return refuse("max_flight", "what is known of connections rests on it");
+            return refuse("max_flight", "the state of known connections depends on it");
         }
         self.hand_over(now, out);
         self.config = config.clone();

@@ -33,14 +33,15 @@ impl Times {
     /// `what` happens at them, such as "handover".
     pub fn validate(&self, what: &str) -> Result<(), Invalid> {
         let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
-            let message = format!("no {what}: write when each comes, such as `at = [\"10s\", \"25s\"]`");
+            let message =
+                format!("no {what} in the list: write the time of each, such as `at = [\"10s\", \"25s\"]`");
             return Err(Invalid::new("at", message));
         };
         if let Some(pair) = self.at.windows(2).find(|pair| pair[0] >= pair[1]) {
             return Err(Invalid::new(
                 "at",
                 format!(
-                    "the {what} at {} does not come before the one at {}: write them in ascending order",
+                    "the {what} at {} is not before the next one at {}: write the times in ascending order",
                     pair[0], pair[1]
                 ),
             ));
@@ -49,7 +50,7 @@ impl Times {
         if self.every.is_some_and(|every| every <= all) {
             return Err(Invalid::new(
                 "every",
-                format!("there are {all} from the first {what} to the last: write a longer time"),
+                format!("must be longer than {all}, the time from the first {what} to the last"),
             ));
         }
         Ok(())
@@ -77,20 +78,20 @@ impl Spells {
     /// `what` they are, such as "outage".
     pub fn validate(&self, what: &str) -> Result<(), Invalid> {
         let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
-            let message = format!("no {what}: write when each begins, such as `at = [\"10s\", \"25s\"]`");
+            let message =
+                format!("no {what} in the list: write when each begins, such as `at = [\"10s\", \"25s\"]`");
             return Err(Invalid::new("at", message));
         };
         if self.lasts.is_zero() {
-            let message = format!("an {what} of no length is none: write for example \"500ms\"");
-            return Err(Invalid::new("lasts", message));
+            return Err(Invalid::new("lasts", "must be above 0: write for example \"500ms\""));
         }
         for pair in self.at.windows(2) {
             if pair[0] + self.lasts > pair[1] {
                 return Err(Invalid::new(
                     "at",
                     format!(
-                        "the {what} at {} is not over when the one at {} begins: write them in ascending order, at \
-                         least {} (`lasts`) apart",
+                        "the {what} at {} is not over when the next one begins at {}: write the times in ascending order, \
+                         at least {} (`lasts`) apart",
                         pair[0], pair[1], self.lasts
                     ),
                 ));
@@ -101,7 +102,7 @@ impl Spells {
             return Err(Invalid::new(
                 "every",
                 format!(
-                    "the {what}s take {period} from the first to the last: they cannot begin again before that"
+                    "must be at least {period}, the time from the start of the first {what} to the end of the last"
                 ),
             ));
         }

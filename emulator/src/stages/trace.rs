@@ -38,11 +38,11 @@ pub enum TraceError {
         wrong: String,
     },
     /// There are no lines.
-    #[error("no opportunity in it: write the time of each in milliseconds, one per line")]
+    #[error("the trace is empty: write the time of each delivery opportunity in milliseconds, one per line")]
     Empty,
     /// All times are 0.
     #[error(
-        "line {line}: the last time is 0, but it is also the period after which the trace starts over: \
+        "line {line}: the last time is 0, but it is also the period after which the trace repeats: \
              write at least one time after 0"
     )]
     NoPeriod {
@@ -75,7 +75,7 @@ impl Trace {
             };
             if millis.last().is_some_and(|before| *before > at) {
                 return Err(wrong(
-                    "it is earlier than the line before it: times count from the start of the trace and do not go back"
+                    "the time is earlier than on the line before: times count from the start of the trace and do not decrease"
                         .to_owned(),
                 ));
             }
@@ -106,21 +106,21 @@ impl Trace {
 
 /// A scenario may name any file, and whoever wrote it may see the error: what stands in the line is not repeated.
 fn misread(content: &str) -> String {
-    const WANTED: &str = "a line is the time of one opportunity to send a packet, in whole milliseconds";
+    const WANTED: &str = "each line is the time of one delivery opportunity in whole milliseconds";
     if content.is_empty() {
-        return format!("it is empty: {WANTED}");
+        return format!("the line is empty: {WANTED}");
     }
     let words = content.split_whitespace().count();
     if words > 1 {
-        return format!("it has {words} columns: {WANTED}");
+        return format!("the line has {words} columns: {WANTED}");
     }
     match content.parse::<f64>() {
         Ok(number) if number.is_finite() && number.fract() != 0.0 => {
-            format!("it has a fraction: {WANTED} (a column of rates, or of seconds, is another format)")
+            format!("the time has a fraction: {WANTED} (files with rates or seconds have another format)")
         }
-        Ok(number) if number > LATEST as f64 => format!("it is more than a century: {WANTED}"),
-        Ok(number) if number < 0.0 => format!("it is negative: {WANTED}"),
-        _ => format!("it is not a time: {WANTED}"),
+        Ok(number) if number > LATEST as f64 => format!("the time is more than a century: {WANTED}"),
+        Ok(number) if number < 0.0 => format!("the time is negative: {WANTED}"),
+        _ => format!("the line is not a time: {WANTED}"),
     }
 }
 
@@ -182,9 +182,9 @@ mod tests {
             ("0\n1\n\n3\n", 3, "empty"),
             ("1\n2.5\n", 2, "fraction"),
             ("12 1500\n", 1, "2 columns"),
-            ("5\n4\n", 2, "earlier than the line before"),
+            ("5\n4\n", 2, "earlier than on the line before"),
             ("-1\n", 1, "negative"),
-            ("1\nroot:secret\n", 2, "it is not a time"),
+            ("1\nroot:secret\n", 2, "the line is not a time"),
             ("1\nroot secret\n", 2, "2 columns"),
             ("99999999999999999999\n", 1, "more than a century"),
             ("inf\n", 1, "more than a century"),

@@ -100,7 +100,7 @@ impl OneWaySettings for TrafficConfig {
         if !(HEADERS..=65_535).contains(&packet) {
             return Err(Invalid::new(
                 "packet",
-                format!("an IP packet with UDP has from {HEADERS} to 65535 octets, not {packet}"),
+                format!("an IP packet with UDP has from {HEADERS} to 65535 bytes, not {packet}"),
             ));
         }
         if !(1..=MOST_SOURCES).contains(&self.sources) {
@@ -117,13 +117,13 @@ impl OneWaySettings for TrafficConfig {
                 Source::Cbr if is_there => {
                     return Err(Invalid::new(
                         key,
-                        "it belongs to the source \"pareto-on-off\", but the source is \"cbr\": leave one out",
+                        "valid only with the source \"pareto-on-off\", but the source is \"cbr\": remove it, or change the source",
                     ));
                 }
                 Source::ParetoOnOff if !is_there && key != "begins" => {
                     return Err(Invalid::new(
                         key,
-                        format!("the source \"pareto-on-off\" needs it: add `{key} = …`"),
+                        format!("required by the source \"pareto-on-off\": add `{key} = …`"),
                     ));
                 }
                 Source::Cbr | Source::ParetoOnOff => {}
@@ -131,14 +131,11 @@ impl OneWaySettings for TrafficConfig {
         }
         // At 1.01 the mean is 101 times the shortest time. Below that, it consists of times too long and rare to occur.
         if self.shape.is_some_and(|shape| !(1.01..=100.0).contains(&shape)) {
-            return Err(Invalid::new(
-                "shape",
-                "a Pareto shape from 1.01 to 100 has a usable mean; 1.5 is common for web traffic",
-            ));
+            return Err(Invalid::new("shape", "must be from 1.01 to 100; 1.5 is common for web traffic"));
         }
         for (key, mean) in [("mean_on", self.mean_on), ("mean_off", self.mean_off)] {
             if mean.is_some_and(|mean| mean < SHORTEST_MEAN) {
-                return Err(Invalid::new(key, format!("at least {SHORTEST_MEAN}, such as \"1s\"")));
+                return Err(Invalid::new(key, format!("must be at least {SHORTEST_MEAN}, such as \"1s\"")));
             }
         }
         Ok(())
@@ -163,7 +160,7 @@ impl TrafficConfig {
             |message, help| Misplaced { key: "leaves_after".to_owned(), message, help: Some(help) };
         let Some(last) = names.iter().position(|other| other == name) else {
             return Err(misplaced(
-                format!("there is no stage `{name}` behind which to leave"),
+                format!("`leaves_after` names an unknown stage `{name}`"),
                 suggest(name, "stages", names),
             ));
         };
@@ -173,14 +170,14 @@ impl TrafficConfig {
         };
         if before || last == index {
             return Err(misplaced(
-                format!("packets that go {direction} from here never come to the stage `{name}`"),
-                format!("stages ahead of them: {}", ahead.join(", ")),
+                format!("packets that go {direction} from here do not pass the stage `{name}`"),
+                format!("stages on their way: {}", ahead.join(", ")),
             ));
         }
         u16::try_from(last).map_err(|_| {
             misplaced(
-                format!("the stage `{name}` is too far off"),
-                "it may be the 65536th of a path".to_owned(),
+                format!("the stage `{name}` is too far away"),
+                "it must be one of the first 65536 stages of the path".to_owned(),
             )
         })
     }
@@ -345,7 +342,7 @@ impl OneWay for Traffic {
             ("starts", config.starts != self.config.starts),
         ];
         match fixed.into_iter().find(|(_, changes)| *changes) {
-            Some((setting, _)) => Err(NotLive::new(setting, "the sources are made before the path starts")),
+            Some((setting, _)) => Err(NotLive::new(setting, "the sources are created when the link starts")),
             None => Ok(()),
         }
     }

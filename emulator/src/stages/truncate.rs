@@ -34,7 +34,7 @@ impl OneWaySettings for TruncateConfig {
         match self.to.map(Size::as_bytes) {
             Some(0) => Err(Invalid::new(
                 "to",
-                "nothing would be left: write at least \"1B\", or lose the packet in a stage `loss`",
+                "no byte would remain: write at least \"1B\", or drop packets in a stage `loss`",
             )),
             _ => Ok(()),
         }

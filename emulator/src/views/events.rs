@@ -1,4 +1,4 @@
-//! What happened to every packet, as JSON lines. `docs/views.md` describes the fields.
+//! The events of every packet as JSON lines. `docs/reference/link-views.md` describes the fields.
 
 use std::path::Path as FilePath;
 use std::time::SystemTime;

@@ -102,7 +102,7 @@ fn line(before: &Sample, now: &Sample, lateness_p99: Option<Duration>) -> String
         if sent > 0 {
             let _ = write!(line, "  BLER {direction} {:.1} %", lost as f64 * 100.0 / sent as f64);
         }
-        let _ = write!(line, "  re-sent {direction} {}", blocks.resent);
+        let _ = write!(line, "  retransmitted {direction} {}", blocks.resent);
     }
     if let Some(p99) = lateness_p99 {
         let _ = write!(line, "  late p99 {p99}");
@@ -134,7 +134,7 @@ mod tests {
         let line = line(&before, &now, Some(Duration::from_micros(85)));
         assert_eq!(
             line.trim_start(),
-            "1.2 s  down 384 kbit/s  up 0 kbit/s  inside 7  BLER down 5.0 %  re-sent down 132  late p99 85us"
+            "1.2 s  down 384 kbit/s  up 0 kbit/s  inside 7  BLER down 5.0 %  retransmitted down 132  late p99 85us"
         );
     }
 }

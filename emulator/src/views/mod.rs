@@ -1,4 +1,4 @@
-//! What people and programs see of a path: events, captures, the live line, the summary. `docs/views.md` describes the
+//! Views of a path for people and programs: events, captures, the live line, the summary. `docs/reference/link-views.md` describes the
 //! files.
 //!
 //! A driver calls [`Views::after`] when a step is done and its packets are on their way. Views never change what
@@ -28,13 +28,13 @@ use crate::stage::{Incident, Record, Recording};
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "program", derive(clap::Args))]
 pub struct Files {
-    /// Write what happened to every packet as JSON lines
+    /// Write the events of every packet as JSON lines
     #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub events: Option<PathBuf>,
-    /// Write all points to one pcapng file, with a comment on each packet that tells its fate
+    /// Write the packets at both ends and at each drop to a pcapng file, with their fate as comments
     #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub pcapng: Option<PathBuf>,
-    /// Write every radio PDU in transmit order; read it with `tshark --enable-heuristic rlc_udp`
+    /// Write every radio PDU in transmit order to a pcap file; read it with `tshark --enable-heuristic rlc_udp`
     #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub radio_pcap: Option<PathBuf>,
 }

@@ -194,7 +194,7 @@ impl fmt::Display for Summary {
         for direction in Direction::BOTH {
             let copied = self.direction(direction).copied;
             if copied > 0 {
-                writeln!(f, "{copied} copies of packets were made on the way {direction}")?;
+                writeln!(f, "{direction}: {copied} copies of packets were created")?;
             }
         }
         if self.held > 0 {

@@ -69,8 +69,8 @@ fn a_chain_that_is_too_long_is_not_called_a_circle() {
     assert!(Scenario::load(&files.path("15.toml")).is_ok());
     for (name, at) in [("16.toml", "1.toml:2:11"), ("17.toml", "2.toml:2:11")] {
         let shown = Scenario::load(&files.path(name)).unwrap_err().to_string();
-        assert!(!shown.contains("circle"), "{shown}");
-        let expected = format!("{at}: this is the 16th `extends` in a row, and 15 are the limit");
+        assert!(!shown.contains("cycle"), "{shown}");
+        let expected = format!("{at}: this is the 16th `extends` in the chain; the limit is 15");
         assert!(shown.contains(&expected) && shown.contains(name), "{shown}");
     }
 }
@@ -97,8 +97,8 @@ fn the_largest_scenarios_are_read_at_once_and_larger_ones_refused() {
 
     let stages = format!("schema = 1\n{}", "[[stage]]\nkind = 'outage'\n".repeat(1001));
     let shown = Scenario::parse(&stages, "x").unwrap_err().to_string();
-    assert!(shown.contains("1001 stages, and 1000 are the limit"), "{shown}");
+    assert!(shown.contains("1001 stages; the limit is 1000"), "{shown}");
     let keys: String = (0..10_001).map(|key| format!("k{key} = 1\n")).collect();
     let shown = Scenario::parse(&format!("schema = 1\n{keys}"), "x").unwrap_err().to_string();
-    assert!(shown.contains("10002 keys, and 10000 are the limit"), "{shown}");
+    assert!(shown.contains("10002 keys; the limit is 10000"), "{shown}");
 }

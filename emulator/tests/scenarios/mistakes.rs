@@ -16,7 +16,7 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
         // Keys and words.
         (stage("link", "both = { dely = '5ms' }"), "dely", &["`dely`", "did you mean `delay`", "rate"]),
         (stage("link", "rate = '5Mbit'"), "rate", &["`rate`", "both = { rate"]),
-        (stage("lnik", ""), "\"lnik\"", &["no kind of stage `lnik`", "did you mean `link`", "station"]),
+        (stage("lnik", ""), "\"lnik\"", &["unknown kind of stage `lnik`", "did you mean `link`", "station"]),
         (stage("loss", "down = { model = 'unifrom', per = '1%' }"), "'unifrom'", &["did you mean `uniform`"]),
         (stage("station", "transit_mark = true"), "transit_mark", &["did you mean `transit_marks`"]),
         (stage("rlc", "down.sender.wndow = 8"), "wndow", &["did you mean `window`"]),
@@ -25,13 +25,15 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
         ("schema = 1\nstage = []\n[link]\nrate = 1".into(), "link", &["[[stage]]", "kind = \"link\""]),
         // Units.
         (stage("link", "both = { rate = '384' }"), "'384'", &["`384` is not a rate", "\"384kbit\""]),
-        (stage("link", "both = { rate = 384 }"), "384", &["a rate", "\"384kbit\""]),
+        (stage("link", "both = { rate = 384 }"), "384", &["`384` is not a rate: ", "\"384kbit\""]),
         (stage("link", "both = { delay = '5' }"), "'5'", &["a length of time", "\"150ms\""]),
+        (stage("link", "both = { delay = 5 }"), "5", &["`5` is not a length of time: ", "\"150ms\""]),
         (stage("link", "both = { delay = '-5ms' }"), "'-5ms'", &["a length of time"]),
         (stage("link", "both.queue.bytes = '64kbit'"), "'64kbit'", &["a size", "\"64kB\""]),
+        (stage("link", "both.queue.bytes = 1500"), "1500", &["`1500` is not a size: ", "\"64kB\""]),
         // Numbers.
         (stage("link", "both = { rate = '0kbit' }"), "'0kbit'", &["a rate"]),
-        (stage("link", "both.queue.packets = 0"), "0", &["queue of 0 packets", "write 1"]),
+        (stage("link", "both.queue.packets = 0"), "0", &["queue of 0 packets", "write 1 or more"]),
         (stage("link", "both.queue.packets = -1"), "-1", &["whole number"]),
         (
             stage("loss", "down = { model = 'uniform', per = '110%' }"),
@@ -39,7 +41,16 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
             &["a probability", "\"10%\""],
         ),
         (stage("loss", "down = { model = 'uniform', per = 1.5 }"), "1.5", &["a probability"]),
-        (stage("loss", "down = { model = 'uniform' }"), "{ model = 'uniform' }", &["needs it: add `per"]),
+        (
+            stage("loss", "down = { model = 'uniform', per = true }"),
+            "true",
+            &["`true` is not a probability: "],
+        ),
+        (
+            stage("loss", "down = { model = 'uniform' }"),
+            "{ model = 'uniform' }",
+            &["required by the model", "add `per"],
+        ),
         (
             stage(
                 "loss",
@@ -61,7 +72,7 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
         (
             stage("rlc", "down.sender.discard = { mode = 'reset-after-max-dat', max_dat = 0 }"),
             "0",
-            &["MaxDAT is 1 or more"],
+            &["must be at least 1", "MaxDAT"],
         ),
         (stage("station", "max_flows = 0"), "0", &["`0` is not a whole number from 1"]),
         (stage("station", "max_flight = '2048MiB'"), "'2048MiB'", &["1 GiB", "\"1MB\""]),
@@ -89,7 +100,7 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
         ("schema = 1\n[[stage]]\nname = 'x'".into(), "'x'", &["`x` has no kind", "link"]),
         // Names.
         (format!("schema = 1\n{two}{two}"), "'a'", &["two stages named `a`"]),
-        (stage("link", "name = 'a.b'"), "'a.b'", &["not a name", "letters"]),
+        (stage("link", "name = 'a.b'"), "'a.b'", &["not a valid name", "letters"]),
         (
             stage(
                 "traffic",
@@ -97,7 +108,7 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
                  [[stage]]\nkind = 'link'\nname = 'wire'",
             ),
             "'wrie'",
-            &["no stage `wrie`", "did you mean `wire`"],
+            &["unknown stage `wrie`", "did you mean `wire`"],
         ),
         (
             stage(
@@ -106,7 +117,7 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
                  [[stage]]\nkind = 'link'\nname = 'wire'",
             ),
             "'wire'",
-            &["go up from here never come to the stage `wire`"],
+            &["go up from here do not pass the stage `wire`"],
         ),
         (stage("link", "after = 'x'"), "after", &["extend"]),
         // Files.
@@ -145,7 +156,7 @@ fn all_that_is_wrong_is_said_at_once_in_the_order_of_the_text() {
 #[test]
 fn a_name_that_is_neither_preset_nor_file_brings_up_the_nearest_preset() {
     let shown = Scenario::load("wcdma384").unwrap_err().to_string();
-    assert!(shown.contains("no preset and no file `wcdma384`"), "{shown}");
+    assert!(shown.contains("no preset or file named `wcdma384`"), "{shown}");
     assert!(shown.contains("did you mean `wcdma-384`?"), "{shown}");
     let shown = Scenario::load("./wcdma-384").unwrap_err().to_string();
     assert!(shown.contains("cannot be read"), "{shown}");
@@ -165,7 +176,7 @@ fn a_bad_line_of_a_trace_is_told_with_the_trace_s_name_and_line() {
     // Relative to the scenario, not to where the program was started.
     build(&Scenario::load(&files.path("good.toml")).unwrap(), None);
     let shown = Scenario::load(&files.path("bad.toml")).unwrap_err().to_string();
-    assert!(shown.contains("bad.up:3: it is not a time"), "{shown}");
+    assert!(shown.contains("bad.up:3: the line is not a time"), "{shown}");
     assert!(shown.contains("bad.toml:4:14: "), "{shown}");
 }
 

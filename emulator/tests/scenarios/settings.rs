@@ -60,13 +60,13 @@ fn a_wrong_value_is_refused_as_in_a_file_and_changes_nothing() {
         ("radio.down.sender.window", "500", "512"),
         ("radio.down", "5", "is not a table"),
         ("raido.down.queue.packets", "5", "did you mean `radio`?"),
-        ("radio", "5", "a key belongs after the name"),
-        ("radio.", "5", "a key belongs after the name"),
+        ("radio", "5", "expected a key after the name"),
+        ("radio.", "5", "expected a key after the name"),
         ("radio..x", "5", "not a key"),
         ("wire.rate", "5Mbit", "both = { rate"),
         ("wire.down.rate", "5Mbit\nup.rate = 3", "is not a rate"),
         ("wire.down.trace", "/nowhere", "either a `rate` or a `trace`"),
-        ("", "", "no stage"),
+        ("", "", "unknown stage"),
     ] {
         let shown = scenario.set(key, value).unwrap_err().to_string();
         assert!(shown.contains(words), "{key} = {value}: {shown}");
@@ -106,15 +106,15 @@ fn a_queue_has_every_setting_of_its_discipline_and_no_other() {
     for (settings, message) in [
         (
             "target = '5ms'",
-            "`target` belongs to the discipline \"codel\" or \"fq-codel\" or \"pie\", but the discipline is \"drop-tail\": leave one out",
+            "`target` is valid only with the discipline \"codel\" or \"fq-codel\" or \"pie\", but the discipline is \"drop-tail\": remove it, or change the discipline",
         ),
         (
             "discipline = 'red', flows = 7",
-            "`flows` belongs to the discipline \"fq-codel\", but the discipline is \"red\": leave one out",
+            "`flows` is valid only with the discipline \"fq-codel\", but the discipline is \"red\": remove it, or change the discipline",
         ),
         (
             "discipline = 'codel', interval = '1ms'",
-            "`target`: a queue as long as `interval` (1.000ms) would never be too long: RFC 8289 has a twentieth of it",
+            "`target`: must be less than `interval` (1.000ms): RFC 8289 uses a twentieth of it",
         ),
         (
             "discipline = 'red', min = 'many'",
@@ -143,5 +143,5 @@ fn what_is_kept_during_an_outage_has_bounds_and_no_discipline() {
     let settings =
         "down = { at = ['1s'], lasts = '1s', packets = 'requeued', queue = { discipline = 'codel' } }";
     let problem = problems(&stage("outage", settings)).remove(0);
-    assert_eq!(problem.message, "there is no key `discipline` here");
+    assert_eq!(problem.message, "unknown key `discipline`");
 }

@@ -68,9 +68,9 @@ fn impossible_outages_are_refused_with_what_was_meant() {
         (OutageConfig { lasts: ms(0), ..hole(Meanwhile::Dropped) }, "`lasts`"),
         (
             OutageConfig { lasts: ms(201), ..hole(Meanwhile::Dropped) },
-            "is not over when the one at 300.000ms",
+            "is not over when the next one begins at 300.000ms",
         ),
-        (OutageConfig { every: Some(ms(249)), ..hole(Meanwhile::Dropped) }, "the outages take 250.000ms"),
+        (OutageConfig { every: Some(ms(249)), ..hole(Meanwhile::Dropped) }, "must be at least 250.000ms"),
         (
             OutageConfig { queue: Bounds { packets: Some(0), bytes: None }, ..hole(Meanwhile::Dropped) },
             "`queue.packets`",

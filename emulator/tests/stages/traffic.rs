@@ -164,9 +164,12 @@ fn impossible_sources_are_refused_with_what_was_meant() {
     for (config, hint) in [
         (TrafficConfig { packet: Size::bytes(27), ..cbr() }, "`packet`"),
         (TrafficConfig { sources: 0, ..cbr() }, "`sources`"),
-        (TrafficConfig { shape: Some(1.5), ..cbr() }, "leave one out"),
-        (TrafficConfig { begins: Begins::Off, ..cbr() }, "leave one out"),
-        (TrafficConfig { mean_on: None, ..pareto(1.5) }, "`mean_on`: the source \"pareto-on-off\" needs it"),
+        (TrafficConfig { shape: Some(1.5), ..cbr() }, "valid only with"),
+        (TrafficConfig { begins: Begins::Off, ..cbr() }, "valid only with"),
+        (
+            TrafficConfig { mean_on: None, ..pareto(1.5) },
+            "`mean_on`: required by the source \"pareto-on-off\"",
+        ),
         (TrafficConfig { shape: Some(1.0), ..pareto(1.5) }, "`shape`"),
         (TrafficConfig { shape: Some(f64::NAN), ..pareto(1.5) }, "`shape`"),
         (TrafficConfig { mean_off: Some(ms(0)), ..pareto(1.5) }, "`mean_off`"),

@@ -62,7 +62,7 @@ impl Attribute for AlwaysCongestion {
     }
 
     fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
-        Some((Cause::Congestion, "every loss is taken for congestion"))
+        Some((Cause::Congestion, "every loss is treated as congestion"))
     }
 }
 

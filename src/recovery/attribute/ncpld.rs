@@ -21,7 +21,7 @@ use crate::recovery::{Ack, Departure, View};
 pub(crate) const TOLERANCE: Parameter = Parameter::number(
     "ncpld-tolerance",
     (0.0, 10.0, ""),
-    "ncpld: congestion if the delay exceeds that at the knee by more than this share of it (0)",
+    "ncpld: congestion only if the delay exceeds the delay at the knee by more than this share (0)",
     "Ni et al. 2002, §3.2, which has none",
 );
 
@@ -73,12 +73,12 @@ impl Attribute for Ncpld {
 
     fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
         let (Some(latest), Some(knee)) = (self.latest_rtt, self.rtt_at_the_knee()) else {
-            return Some((Cause::Congestion, "no round trip measured yet"));
+            return Some((Cause::Congestion, "no round-trip time measured yet"));
         };
         Some(if latest > knee * (1.0 + self.tolerance) {
-            (Cause::Congestion, "the delay is above that at the knee")
+            (Cause::Congestion, "the delay is above the delay at the knee")
         } else {
-            (Cause::Radio, "the delay is not above that at the knee")
+            (Cause::Radio, "the delay is not above the delay at the knee")
         })
     }
 }

@@ -46,9 +46,9 @@ impl Attribute for Ndg {
         // The sums are positive, and the window has changed.
         let positive = (i.rtt > j.rtt && i.w > j.w) || (i.rtt < j.rtt && i.w < j.w);
         self.judgement = if positive {
-            (Cause::Congestion, "NDG > 0: the delay goes with the window")
+            (Cause::Congestion, "NDG > 0: the delay follows the window")
         } else {
-            (Cause::Radio, "NDG <= 0: the delay does not go with the window")
+            (Cause::Radio, "NDG <= 0: the delay does not follow the window")
         };
     }
 

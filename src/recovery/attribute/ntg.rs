@@ -50,9 +50,9 @@ impl Attribute for Ntg {
         let tg = (i.throughput() - j.throughput()) / (i.w - j.w);
         let ntg = tg * first_rtt;
         self.judgement = if ntg < 0.5 {
-            (Cause::Congestion, "NTG < 1/2: the window no longer makes the throughput")
+            (Cause::Congestion, "NTG < 1/2: a larger window does not increase the throughput")
         } else {
-            (Cause::Radio, "NTG >= 1/2: the throughput goes with the window")
+            (Cause::Radio, "NTG >= 1/2: the throughput follows the window")
         };
     }
 

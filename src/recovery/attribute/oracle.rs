@@ -44,14 +44,14 @@ impl Attribute for Oracle {
 
     fn cause(&mut self, _view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)> {
         if !self.is_told {
-            return Some((Cause::Congestion, "nobody tells what was lost"));
+            return Some((Cause::Congestion, "no ground truth available"));
         }
         let covers = |(start, end, _): &(u64, u64, Cause)| (*start..*end).contains(&lost);
         let latest = self.dropped.iter().rfind(|dropped| covers(dropped)).map(|(.., cause)| *cause);
         self.dropped.retain(|dropped| !covers(dropped));
         Some(match latest {
-            Some(Cause::Congestion) => (Cause::Congestion, "a queue has dropped it"),
-            Some(Cause::Radio) => (Cause::Radio, "the radio has lost it"),
+            Some(Cause::Congestion) => (Cause::Congestion, "dropped by a queue"),
+            Some(Cause::Radio) => (Cause::Radio, "lost on the radio link"),
             None => (Cause::Radio, "it was not lost"),
         })
     }

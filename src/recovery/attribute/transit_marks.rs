@@ -2,7 +2,7 @@
 //!
 //! Every ACK carries two bits, Ob and Db, about the octet of its acknowledgment number: has it gone past the
 //! station? How they are read depends on which way the data travel (P4 Table 1, §III D.2 to D.4), which the stations
-//! announce on the peer's SYN: [`RadioPath`]. docs/wire-extensions.md has the tables.
+//! announce on the peer's SYN: [`RadioPath`]. docs/reference/header-extensions.md has the tables.
 //!
 //! **The receiver** may be any: it ignores the reserved bits, and never sets them.
 //!
@@ -42,7 +42,7 @@ use crate::recovery::{Ack, Handshake, Phase, View};
 pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
     "marked-timeout",
     "marked timeout",
-    "a timeout whose segment was marked as lost on the radio keeps the window",
+    "a timeout keeps the window if its segment was marked as lost on the radio link",
     "airtcp; Chandra et al. 2003 do not mention timeouts",
 );
 
@@ -80,18 +80,18 @@ impl Attribute for TransitMarks {
 
     fn cause(&mut self, view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)> {
         let Some(path) = self.path else {
-            return Some((Cause::Congestion, "no base station has announced itself"));
+            return Some((Cause::Congestion, "no base station announced"));
         };
         // A mark is about the octet that the ACK asks for, and about no other.
         if lost != view.flight.una() {
             return None;
         }
         let Some((_, flags)) = self.marked.filter(|(number, _)| *number == lost) else {
-            return Some((Cause::Congestion, "no ACK says how far it got"));
+            return Some((Cause::Congestion, "no ACK has marks for it"));
         };
         let why = match (path.cause(flags.0), path) {
             (Cause::Congestion, _) => return Some((Cause::Congestion, "it was lost in the fixed network")),
-            (Cause::Radio, RadioPath::FixedToMobile) => "it had gone past the base station",
+            (Cause::Radio, RadioPath::FixedToMobile) => "it passed the base station",
             (Cause::Radio, RadioPath::MobileToFixed) => "it never reached the base station",
             (Cause::Radio, RadioPath::MobileToMobile) => "it was lost on one of the radio links",
         };

@@ -33,7 +33,7 @@ pub(crate) struct Vegas {
 
 impl Default for Vegas {
     fn default() -> Self {
-        let judgement = (Cause::Congestion, "no round trip measured yet");
+        let judgement = (Cause::Congestion, "no round-trip time measured yet");
         Self { monitor: Monitor::default(), base_rtt: f64::INFINITY, judgement }
     }
 }
@@ -52,9 +52,9 @@ impl Attribute for Vegas {
         self.base_rtt = self.base_rtt.min(sample.rtt);
         let f = self.base_rtt * (sample.w / self.base_rtt - sample.throughput());
         if f > BETA {
-            self.judgement = (Cause::Congestion, "f > beta: the window queues up");
+            self.judgement = (Cause::Congestion, "f > beta: the window builds a queue");
         } else if f < ALPHA {
-            self.judgement = (Cause::Radio, "f < alpha: nothing queues up");
+            self.judgement = (Cause::Radio, "f < alpha: no queue");
         }
     }
 

@@ -17,7 +17,7 @@ pub enum Question {
     Detect,
     /// Why was it lost?
     Attribute,
-    /// What to send again?
+    /// What to retransmit?
     Repair,
     /// How much may be in flight?
     Window,
@@ -39,11 +39,11 @@ impl Question {
         match self {
             Self::Detect => "Is it lost?",
             Self::Attribute => "Why was it lost?",
-            Self::Repair => "What to send again?",
+            Self::Repair => "What to retransmit?",
             Self::Window => "How much may be in flight?",
             Self::Timeout => "What does a timeout mean?",
             Self::Undo => "Was that a mistake?",
-            Self::Option => "Plain options",
+            Self::Option => "Options",
         }
     }
 
@@ -90,7 +90,7 @@ pub enum Build {
     Detect(fn(&Given<'_>) -> Box<dyn Detect>),
     /// Answers "Why was it lost?".
     Attribute(fn(&Given<'_>) -> Box<dyn Attribute>),
-    /// Answers "What to send again?".
+    /// Answers "What to retransmit?".
     Repair(fn(&Given<'_>) -> Box<dyn Repair>),
     /// Answers "How much may be in flight?".
     Window(fn(&Given<'_>) -> Box<dyn Window>),

@@ -21,14 +21,14 @@ use crate::recovery::{Ack, Departure, View};
 pub(crate) const AVERAGE: Parameter = Parameter::word(
     "ba-average",
     "step of the threshold",
-    "blanton-allman goes half the way to the threshold that was needed",
+    "blanton-allman: DupThresh moves half way to the value that was needed",
     "Blanton and Allman 2002",
 );
 
 pub(crate) const EWMA: Parameter = Parameter::word(
     "ba-ewma",
     "step of the threshold",
-    "blanton-allman goes a quarter of that way",
+    "blanton-allman: DupThresh moves a quarter of the way",
     "Blanton and Allman 2002",
 );
 

@@ -72,9 +72,9 @@ impl Detect for Dcr {
         }
         let edge = view.flight.is_lost_edge(view.knobs.dup_thresh, view.smss);
         if edge > view.flight.una() {
-            return Verdict::Below { offset: edge, why: "IsLost a round trip ago, and still missing" };
+            return Verdict::Below { offset: edge, why: "IsLost one round trip ago, and still missing" };
         }
-        Verdict::Head { why: "DupThresh duplicate ACKs a round trip ago" }
+        Verdict::Head { why: "DupThresh duplicate ACKs one round trip ago" }
     }
 
     fn answered_dupacks(&self, view: &View<'_>) -> Option<u32> {

@@ -8,7 +8,7 @@
 //!
 //! From a mobile host to a fixed one the radio link comes first: Ob = 0 in a duplicate ACK says that the station has
 //! seen something later and not the missing octet. That is as good, because a station that cannot tell sets Ob
-//! (docs/wire-extensions.md).
+//! (docs/reference/header-extensions.md).
 //!
 //! Choice: from mobile to mobile Ob = 0 (case 1) is not acted on: a second station stands between, and three duplicates
 //! are waited for.
@@ -52,7 +52,7 @@ impl Detect for EarlyMarks {
         let about_head = ack.duplicate && ack.number == view.flight.una();
         let first_copy = view.flight.head().is_some_and(|head| head.transmissions == 1);
         if marked && about_head && first_copy && view.flight.len() > 1 {
-            return Verdict::Head { why: "the marks of a duplicate ACK say that the radio link lost it" };
+            return Verdict::Head { why: "marks of a duplicate ACK: lost on the radio link" };
         }
         Verdict::Nothing
     }

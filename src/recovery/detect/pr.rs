@@ -50,7 +50,7 @@ pub(crate) const BETA: Parameter = Parameter {
     ..Parameter::number(
         "pr-beta",
         (1.5, 20.0, ""),
-        "TCP-PR: a segment is lost after this many times the largest recent round trip (3)",
+        "pr: a segment is lost after this multiple of the largest recent round-trip time (3)",
         "Bohacek et al. 2006",
     )
 };
@@ -279,15 +279,15 @@ impl Pr {
         }
         Some(match (self.extreme, window_when_sent) {
             _ if starts.is_empty() => return None,
-            (Some(_), None) => (LossEvent::Past, "mxrtt is over, extreme losses"),
+            (Some(_), None) => (LossEvent::Past, "mxrtt expired, extreme losses"),
             (Some(extreme), Some(_)) => {
                 (self.collapse(view, extreme.doublings + 1, None), "extreme losses again")
             }
             (None, then) if self.scoreboard && 2 * self.cburst > self.memorized && self.memorized > 0 => {
                 (self.collapse(view, 0, then), "extreme losses: more than half of the memorized")
             }
-            (None, Some(window_when_sent)) => (LossEvent::Own { window_when_sent }, "mxrtt is over"),
-            (None, None) => (LossEvent::Past, "mxrtt is over, memorized"),
+            (None, Some(window_when_sent)) => (LossEvent::Own { window_when_sent }, "mxrtt expired"),
+            (None, None) => (LossEvent::Past, "mxrtt expired, memorized"),
         })
     }
 

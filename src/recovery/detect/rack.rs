@@ -173,7 +173,7 @@ impl Detect for Rack {
 
     fn on_deadline(&mut self, view: &View<'_>) -> Verdict {
         if self.tlp.is_due(view) {
-            return Verdict::Probe { why: "TLP: nothing was heard for two round trips" };
+            return Verdict::Probe { why: "TLP: no ACK for two round trips" };
         }
         self.detect_loss(view)
     }
@@ -285,7 +285,7 @@ impl Rack {
             return Verdict::Nothing;
         }
         starts.sort_unstable();
-        let why = "RACK: one that left later was delivered";
+        let why = "RACK: a segment sent later was delivered";
         Verdict::Segments { starts, event: LossEvent::Present, why }
     }
 }

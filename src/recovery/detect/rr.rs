@@ -33,7 +33,7 @@ const FALSE_RETRANSMIT: f64 = 1.0;
 pub(crate) const FA_RATIO: Parameter = Parameter::number(
     "fa-ratio",
     (10.0, 100.0, "%"),
-    "RR-TCP: the share of reordered segments that is not to be sent again (90)",
+    "rr: share of reordered segments that are not to be retransmitted (90)",
     "Zhang et al. 2003",
 );
 

@@ -162,7 +162,7 @@ impl Detect for Sifest {
         if head.transmissions > 1 {
             if (estimated || by_number) && self.is_overdue(view, head.last_sent) {
                 self.copies.lost(head.start);
-                return Verdict::HeadAgain { new_event: true, why: "sent again a round trip ago" };
+                return Verdict::HeadAgain { new_event: true, why: "retransmitted one round trip ago" };
             }
             // Nothing more can be said about the head, but a scoreboard may have more holes.
             return if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary };

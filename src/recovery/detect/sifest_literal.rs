@@ -64,7 +64,7 @@ impl Detect for SifestLiteral {
             head.transmissions > 1 && view.now.saturating_since(head.last_sent) < round_trip(view);
         match ordinary {
             _ if head.transmissions > 1 && enough && !resent_lately => {
-                Verdict::HeadAgain { new_event: true, why: "not sent again in the last rtt" }
+                Verdict::HeadAgain { new_event: true, why: "not retransmitted in the last RTT" }
             }
             Verdict::Below { .. } => ordinary,
             _ if !enough || resent_lately => Verdict::Nothing,

@@ -297,7 +297,7 @@ impl Recovery {
         let by = self.answers.repair.name();
         path.flight.mark_lost(offset);
         self.order = Some(Order::Resend { start: offset, kind: Transmission::FastRetransmit });
-        self.note(path.now, Question::Repair, by, What::Resend { offset }, "fast retransmit");
+        self.note(path.now, Question::Repair, by, What::Resend { offset }, "fast retransmission");
     }
 
     /// The window was reduced. From here to the end of recovery `in_recovery` decides it, if there is one.
@@ -325,7 +325,7 @@ impl Recovery {
     /// The same where it has to be known now: a loss of which nothing is known is congestion.
     fn cause(&mut self, path: &Path<'_>, lost: u64) -> Cause {
         self.ask_why(path, lost).unwrap_or_else(|| {
-            self.judged(path, lost, Cause::Congestion, "nothing is known of it");
+            self.judged(path, lost, Cause::Congestion, "cause unknown");
             Cause::Congestion
         })
     }

@@ -1,4 +1,4 @@
-//! **What to send again?** A repair says how a loss event begins, what ACKs mean to it, and which segment is next.
+//! **What to retransmit?** A repair says how a loss event begins, what ACKs mean to it, and which segment is next.
 
 mod newreno;
 mod reno;
@@ -48,7 +48,7 @@ pub enum RepairStep {
     Exit,
 }
 
-/// An answer to "What to send again?".
+/// An answer to "What to retransmit?".
 pub trait Repair: std::fmt::Debug + Send {
     /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;

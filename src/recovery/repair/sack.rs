@@ -9,7 +9,7 @@ use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 pub(crate) const NO_RESCUE: Parameter = Parameter::word(
     "no-rescue",
     "rescue retransmission",
-    "sack never sends the highest segment again for want of anything else to send",
+    "sack: no rescue retransmission of the highest segment",
     "RFC 6675 §4 NextSeg rule 4",
 );
 

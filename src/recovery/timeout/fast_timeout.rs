@@ -55,7 +55,7 @@ impl Timeout for FastTimeout {
         // Step 6; steps 4 and 5 are the same for whoever answers with `Recover`.
         let ssthresh = (waiting.cwnd_prev / 2.0).max(view.knobs.least_ssthresh);
         self.waiting = None;
-        let why = "fast timeout: DupThresh duplicate ACKs after it";
+        let why = "fast timeout: DupThresh duplicate ACKs after the timeout";
         Afterwards::Recover { cwnd: ssthresh, ssthresh, why }
     }
 }

@@ -20,7 +20,7 @@ use crate::recovery::{Ack, Entered, Handshake, Phase, View};
 pub(crate) const WINDOW: Parameter = Parameter::number(
     "frto-window",
     (1.0, 3.0, "segments"),
-    "F-RTO: cwnd when two new segments show that the timeout was real (3)",
+    "frto: cwnd when two new segments show that the timeout was not spurious (3)",
     "RFC 5682 §2.1 step 3a",
 );
 
@@ -116,7 +116,7 @@ impl Timeout for Frto {
         Afterwards::GoBack {
             cwnd: view.knobs.loss_window + 1.0,
             head_sent: false,
-            why: "F-RTO step 2b: there is nothing new to send",
+            why: "F-RTO step 2b: no new data to send",
         }
     }
 }
@@ -156,7 +156,7 @@ impl Frto {
             return Afterwards::GoBack {
                 cwnd: self.window,
                 head_sent: false,
-                why: "F-RTO step 3a: no original has arrived",
+                why: "F-RTO step 3a: no original arrived",
             };
         }
         let (cwnd, ssthresh) = self.before;
@@ -166,7 +166,7 @@ impl Frto {
                 resume: true,
                 reordered: false,
                 timer: None,
-                why: "F-RTO step 3b: two ACKs in a row brought originals",
+                why: "F-RTO step 3b: two consecutive ACKs acknowledged originals",
             },
         }
     }

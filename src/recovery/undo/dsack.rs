@@ -102,7 +102,7 @@ impl Undo for Dsack {
             None => (None, false),
         };
         let why = match window {
-            Some(_) => "every copy was reported as a duplicate",
+            Some(_) => "every retransmission was reported as a duplicate",
             None => "first sample after a spurious timeout",
         };
         (window.is_some() || timer.is_some()).then_some(Restore {

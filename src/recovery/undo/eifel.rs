@@ -66,8 +66,8 @@ impl Undo for Eifel {
         if let Some((entered, before)) = spurious.zip(self.before) {
             self.adaptation = before.adaptation(view).or(self.adaptation);
             let why = match entered {
-                Entered::ByTimeout => "an older echo: the timeout was spurious",
-                Entered::ByDuplicates => "an older echo: the fast retransmit was spurious",
+                Entered::ByTimeout => "older timestamp echo: the timeout was spurious",
+                Entered::ByDuplicates => "older timestamp echo: the fast retransmission was spurious",
             };
             let window = before.reversed(view, ack);
             // Step (8) does not depend on what happens to the window.

@@ -86,8 +86,10 @@ impl Undo for EifelLinux {
         let cwnd = view.cc.cwnd.max(2.0 * view.cc.ssthresh).min(in_flight + BURST).max(1.0);
         let window = Reduction { cwnd, ssthresh: prior_ssthresh.max(view.cc.ssthresh) };
         let why = match kind {
-            LossKind::Timeout => "an older echo: the timeout was spurious",
-            LossKind::Duplicates | LossKind::EcnEcho => "an older echo: the fast retransmit was spurious",
+            LossKind::Timeout => "older timestamp echo: the timeout was spurious",
+            LossKind::Duplicates | LossKind::EcnEcho => {
+                "older timestamp echo: the fast retransmission was spurious"
+            }
         };
         Some(Restore { window: Some(window), resume: true, reordered: false, timer: None, why })
     }

@@ -106,7 +106,7 @@ impl Undo for UndoLinux {
         let reordered = delayed && !over && view.cc.phase() == Phase::Recovery;
         let Some(why) = event.is_mistake(view, delayed).filter(|_| !ack.ece) else {
             // A D-SACK comes a round trip later; an event that begins meanwhile takes the place of this one.
-            let why = "an older echo: the original was late";
+            let why = "older timestamp echo: the original was late";
             return reordered.then_some(Restore { window: None, resume: false, reordered, timer: None, why });
         };
         if !any_retrans_done(view) {
@@ -142,10 +142,10 @@ impl UndoLinux {
 impl Event {
     fn is_mistake(&self, view: &View<'_>, delayed: bool) -> Option<&'static str> {
         if self.sent > 0 && self.reported >= self.sent {
-            return Some("every copy was reported as a duplicate");
+            return Some("every retransmission was reported as a duplicate");
         }
         let none_outstanding = view.flight.una() >= self.high_seq || view.flight.resent().segments == 0;
-        (delayed && none_outstanding).then_some("an older echo: the originals were late")
+        (delayed && none_outstanding).then_some("older timestamp echo: the originals were late")
     }
 }
 

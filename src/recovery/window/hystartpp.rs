@@ -102,7 +102,7 @@ impl HyStartPp {
                 // The round in which it began is the first, however little of it was left (§4.2).
                 if *rounds >= CSS_ROUNDS {
                     self.state = State::Done;
-                    return Step::Leave { why: "the delay has grown, and stayed" };
+                    return Step::Leave { why: "the delay grew and stayed high" };
                 }
                 Step::Slowly { divisor: CSS_GROWTH_DIVISOR }
             }

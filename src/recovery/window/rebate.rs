@@ -37,7 +37,7 @@ use crate::recovery::{Ack, Departure, Entered, Handshake, Transmission, Truth, V
 pub(crate) const TAX: Parameter = Parameter::number(
     "tax",
     (0.0, 0.99, ""),
-    "rebate: the rate of losses without congestion, set by hand",
+    "rebate: fixed rate of losses without congestion",
     "Lai et al. 2013, §IV A",
 );
 
@@ -46,7 +46,7 @@ pub(crate) const TAX_SCALE: Parameter = Parameter {
     ..Parameter::number(
         "tax-scale",
         (0.0, 10.0, ""),
-        "rebate: the tax is multiplied by this (1)",
+        "rebate: factor for the tax (1)",
         "Lai et al. 2013, §IV C",
     )
 };
@@ -54,7 +54,7 @@ pub(crate) const TAX_SCALE: Parameter = Parameter {
 pub(crate) const ALPHA: Parameter = Parameter::number(
     "rebate-alpha",
     (0.01, 1.0, ""),
-    "rebate: the weight of the newest sample in its averages (0.25)",
+    "rebate: weight of the newest sample in the averages (0.25)",
     "Lai et al. 2013, §III A, (9) and (14)",
 );
 
@@ -68,7 +68,7 @@ pub(crate) const UNCLAMPED: Parameter = Parameter::word(
 pub(crate) const AT_TIMEOUTS: Parameter = Parameter::word(
     "rebate-at-timeouts",
     "rebate at timeouts",
-    "rebate: a timeout leaves as large an ssthresh as any other decrease",
+    "rebate: a timeout reduces ssthresh no more than any other decrease",
     "Lai et al. 2013, Algorithm 2; the paper does not mention timeouts",
 );
 

@@ -31,7 +31,7 @@ use crate::recovery::{Ack, View};
 pub(crate) const TAU: Parameter = Parameter::number(
     "westwood-tau",
     (1.0, 60_000.0, "ms"),
-    "westwood: its filter goes by the time between ACKs, with this time constant",
+    "westwood: time constant of a filter that depends on the time between ACKs",
     "Mascolo et al. 2001, §2.2",
 );
 

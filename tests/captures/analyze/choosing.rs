@@ -75,7 +75,7 @@ fn connections_are_sorted_and_the_first_are_shown() {
 #[test]
 fn the_overview_has_a_line_for_each_in_the_order_of_their_begin() {
     let file = three().file();
-    let output = airtcp(&["analyze", "--overview", file.path()]).env("TZ", "UTC").output().unwrap();
+    let output = airtcp(&["analyze", "--overview", "--wide", file.path()]).env("TZ", "UTC").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().skip(1).take(4).collect();
     let words: Vec<Vec<_>> = lines.iter().map(|line| line.split_whitespace().collect()).collect();

@@ -110,9 +110,9 @@ fn fragments_are_packets_again_and_what_is_missing_is_told() {
     assert_eq!((&totals["fragments"], &totals["other_frames"]), (&6.into(), &1.into()));
     assert_eq!(totals["others"], serde_json::json!([{ "what": "UDP", "count": 1 }]));
     assert_eq!(totals["frames"], count);
-    let text = run(&["analyze", file(&octets).path()]).stdout;
+    let text = run(&["analyze", file(&octets).path(), "--wide"]).stdout;
     assert!(text.contains("1 with something else (1 UDP), 6 fragments put together"), "{text}");
-    assert!(text.contains("2 × IP fragments whose others are missing (first at frame 15)"), "{text}");
+    assert!(text.contains("2 × IP fragments of incomplete packets (first at frame 15)"), "{text}");
 }
 
 #[test]
@@ -129,13 +129,13 @@ fn what_is_skipped_has_a_name() {
     assert_eq!(capture["totals"]["other_frames"], 3);
     let expected = serde_json::json!([{ "what": "ARP", "count": 2 }, { "what": "ICMP", "count": 1 }]);
     assert_eq!(capture["totals"]["others"], expected);
-    let text = run(&["analyze", file(&pcap.file).path()]).stdout;
+    let text = run(&["analyze", file(&pcap.file).path(), "--wide"]).stdout;
     assert!(text.contains("3 with something else (2 ARP, 1 ICMP)"), "{text}");
     // A home's wireless network, listened to from outside.
     let mut beacon = vec![0x80, 0];
     beacon.resize(80, 0);
     let mut data = vec![0x88, 0x41];
     data.resize(80, 0);
-    let text = run(&["analyze", file(&pcap_of(105, [beacon, data])).path()]).stdout;
+    let text = run(&["analyze", file(&pcap_of(105, [beacon, data])).path(), "--wide"]).stdout;
     assert!(text.contains("(1 802.11 management, 1 encrypted 802.11)"), "{text}");
 }

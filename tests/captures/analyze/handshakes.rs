@@ -53,7 +53,7 @@ fn a_handshake_fails_in_its_own_way() {
         (
             &scanned,
             json!({"is": "reset", "by": 0}),
-            "reset by 10.0.0.1:4000 before it was open (1 SYN)",
+            "reset by 10.0.0.1:4000 during the handshake (1 SYN)",
             "1 reset",
         ),
         (&unreachable, json!({"is": "unreachable"}), "host unreachable by ICMP (2 SYNs)", "1 unreachable"),
@@ -166,7 +166,7 @@ fn each_kind_of_icmp_is_told_beside_its_connection() {
             let is = &connection["handshake"]["outcome"]["is"];
             assert_eq!(is, if is_big { "no-answer" } else { "unreachable" });
             let text = frames.text(&["--connection", &number.to_string()]);
-            line(&text, &["ICMP", "2 × ", words, &format!("{} about", router.ip())]);
+            line(&text, &["ICMP", "2 × ", words, &format!("from {}, about", router.ip())]);
         }
         // tshark reads the same types and codes.
         let seen = frames.tshark(fields[0], &fields);
@@ -205,7 +205,7 @@ fn long_segments_that_never_arrive_are_a_black_hole() {
     assert!(path_mtu(&silently.json())["icmp_mtu"].is_null());
     line(
         &silently.text(&[]),
-        &["path MTU", "or the other end is gone: 1400 octets, sent 4 times (again first in frame 7)"],
+        &["path MTU", "a segment of 1400 bytes was sent 4 times (first retransmission in frame 7)"],
     );
 
     // The client is there: it sends a keep-alive.
@@ -219,7 +219,7 @@ fn long_segments_that_never_arrive_are_a_black_hole() {
     let found = path_mtu(&told.json());
     assert_eq!((&found["black_hole"], &found["icmp_mtu"]), (&json!("likely"), &json!(1300)));
     assert_eq!(found["above_icmp_mtu"], 1);
-    line(&told.text(&[]), &["1 packets longer than 1300 sent after ICMP"]);
+    line(&told.text(&[]), &["1 packets longer than 1300 bytes sent after ICMP"]);
     assert_eq!(told.tshark("icmp", &["icmp.mtu"]), ["1300"]);
 
     // The server tries shorter ones (RFC 4821), and they arrive.

@@ -117,7 +117,7 @@ impl Frames {
 }
 
 pub(super) fn text(file: &TempFile, more: &[&str]) -> String {
-    let ended = run(&[&["analyze", file.path()], more].concat());
+    let ended = run(&[&["analyze", "--wide", file.path()], more].concat());
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
     ended.stdout
 }

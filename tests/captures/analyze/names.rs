@@ -106,7 +106,7 @@ fn answers_are_timed_from_the_last_octet_of_the_request() {
     assert!(near(seconds("mean_seconds"), 0.47 / 3.0), "{answers}");
     line(
         &frames.text(&[]),
-        &["10.0.0.2:80 answered 3 times: at first after 50.0 ms, mean 156.7 ms, max 400.0 ms"],
+        &["10.0.0.2:80 answered 3 requests: the first after 50.0 ms, mean 156.7 ms, max 400.0 ms"],
     );
     let by_tshark: Vec<f64> =
         frames.tshark("http.time", &["http.time"]).iter().map(|time| time.parse().unwrap()).collect();

@@ -12,9 +12,9 @@ fn a_truncated_file_is_read_up_to_its_end() {
     assert_eq!(counts(&capture), (9, 1));
     assert_eq!(problem(&capture, "damaged"), Some((1, 10)));
     assert_eq!(acked(&capture, 0), [2000, 0]);
-    let text = run(&["analyze", file(&octets[..octets.len() - 7]).path()]);
+    let text = run(&["analyze", "--wide", file(&octets[..octets.len() - 7]).path()]);
     assert!(
-        text.stdout.contains("damaged or ends early: nothing behind it was read (at frame 10"),
+        text.stdout.contains("damaged or truncated: the rest was not read (at frame 10"),
         "{}",
         text.stdout
     );

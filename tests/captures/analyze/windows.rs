@@ -23,7 +23,7 @@ fn closed_and_shrinking_windows_scale_and_mss_are_told() {
     assert_eq!(window["zero_windows"], 2);
     assert_eq!(window["shrunk"], 4);
     let text = frames.text(&[]);
-    line(&text, &["window", "2 times closed, 4 times taken back in part"]);
+    line(&text, &["receiver window", "2 times closed, 4 times shrunk"]);
     line(&text, &["SYNs", "MSS 1460, 1400; window scale 7, 2"]);
     let syns = &connection["handshake"]["syns"];
     assert_eq!((&syns[0]["mss"], &syns[1]["mss"]), (&json!(1460), &json!(1400)));

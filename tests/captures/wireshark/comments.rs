@@ -49,8 +49,8 @@ fn the_comments_find_exactly_what_the_sender_has_sent_again() {
             ("resent fast", fast),
             ("fast", fast),
             ("resent timeout", number("resent_timeout")),
-            ("the timer fires", number("timeouts")),
-            ("(fast retransmit)", number("resent_fast")),
+            ("retransmission timer expired", number("timeouts")),
+            ("(fast retransmission)", number("resent_fast")),
         ] {
             let found = comments.iter().filter(|comment| comment.contains(text)).count() as u64;
             assert_eq!(found, expected, "{scenario}, {recipe}: \"{text}\", {counters}");
@@ -75,8 +75,8 @@ fn a_mistake_stands_at_the_retransmission_with_its_proof() {
     let (pcap, log, counters) = simulated("newreno+eifel", &path);
     assert_eq!(counters["spurious_timeouts"], 1);
     let file = annotated(pcap.path(), &["--decisions", log.path()]);
-    let wanted =
-        "frame.comment contains \"spurious proof=timestamp\" and frame.comment contains \"the timer fires\"";
+    let wanted = "frame.comment contains \"spurious proof=timestamp\" and \
+                  frame.comment contains \"retransmission timer expired\"";
     assert_eq!(matching(&file, wanted), 1);
     assert_eq!(
         matching(&file, "frame.comment contains \"eifel: cwnd\""),
@@ -160,7 +160,7 @@ fn any_text_goes_into_a_comment() {
     fs::write(log.path(), format!("{}\n", line(1e9 + 0.125, why))).unwrap();
     let file = annotated(pcap.path(), &["--decisions", log.path()]);
     let comment = fields(file.path(), &["frame.comment"])[13].concat();
-    let told = r#"resent fast dupacks=4 flight=4 | ñ: send 1 again (a "quote", a tab , a line , Σ → ∞ 🙂 \)"#;
+    let told = r#"resent fast dupacks=4 flight=4 | ñ: retransmit 1 (a "quote", a tab , a line , Σ → ∞ 🙂 \)"#;
     // tshark escapes the backslash.
     assert_eq!(comment.replace(r"\\", r"\"), told);
 
@@ -189,13 +189,13 @@ fn what_cannot_be_written_or_matched_is_said() {
         assert!(fs::metadata(out.path()).is_err(), "{args:?}");
     };
     fails(2, &[&[pcap.path(), pcap.path()], comments].concat(), "give one file");
-    fails(2, &[&["-"], comments].concat(), "standard input comes only once");
+    fails(2, &[&["-"], comments].concat(), "reads the capture twice");
     fails(2, &[pcap.path(), "--comments", pcap.path()], "would overwrite the capture");
     fails(2, &[pcap.path(), "--decisions", log.path()], "--comments");
     fails(2, &[&[pcap.path()], &decisions[..]].concat(), "cannot read");
     for (text, words) in [
-        ("nothing\n".to_owned(), "it is no log of decisions"),
-        (line(""), "no `wall`"),
+        ("nothing\n".to_owned(), "not a log of decisions"),
+        (line(""), "no start time (`wall`)"),
         (
             line(",\"wall\":2,\"connection\":1") + &line(",\"wall\":2,\"connection\":2"),
             "select(.connection == 1)",

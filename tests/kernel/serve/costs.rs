@@ -319,7 +319,7 @@ fn a_crowd_that_has_taken_all_memory_gives_way() {
         format!("with {came} of them: {growth} kB more, then {PAGES} pages in {:.1?}", begin.elapsed());
     println!("{text}");
     assert!(growth < MEMORY + 20 * came as u64, "{text}");
-    assert!(serving.outcome("gave-way")["reason"].as_str().unwrap().contains("others wait"));
+    assert!(serving.outcome("gave-way")["reason"].as_str().unwrap().contains("other connections"));
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
     seen(

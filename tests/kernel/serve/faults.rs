@@ -154,7 +154,7 @@ fn a_server_that_hangs_is_noticed_and_told() {
     client.write_all(b"hello?").unwrap();
     let closed = serving.outcome("target-failed");
     let reason = closed["reason"].as_str().unwrap();
-    assert!(reason.starts_with("it has answered nothing for 500"), "{reason}");
+    assert!(reason.starts_with("no answer for 500"), "{reason}");
     assert!(client.read(&mut [0]).is_err(), "the client is told by a reset");
     // Nobody has asked anything here.
     let _silent = connect(&namespace);
@@ -195,7 +195,7 @@ fn once_it_serves_it_is_nobody_and_can_become_nobody_else() {
     let ended = namespace.spawn(nowhere.stderr(Stdio::piped())).unwrap().wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(3), "{stderr}");
-    assert!(stderr.contains("there is no user `no-such-user` here"), "{stderr}");
+    assert!(stderr.contains("unknown user `no-such-user`"), "{stderr}");
     seen(
         "whatever takes it over",
         "it is nobody, without capabilities or new ones",

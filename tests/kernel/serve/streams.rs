@@ -415,9 +415,9 @@ fn decisions_and_packets_are_written_with_the_number_of_their_connection() {
 #[test]
 fn what_cannot_work_is_said_before_a_device_is_made() {
     for (args, words) in [
-        (&["--listen=80", "--forward=127.0.0.1"][..], "write for example 127.0.0.1:80"),
-        (&["--listen=localhost:80", "--forward=127.0.0.1:80"], "write for example 10.83.0.2:80"),
-        (&["--listen=80", "--forward=10.83.0.2:80"], "this host's own address"),
+        (&["--listen=80", "--forward=127.0.0.1"][..], "use for example 127.0.0.1:80"),
+        (&["--listen=localhost:80", "--forward=127.0.0.1:80"], "use for example 10.83.0.2:80"),
+        (&["--listen=80", "--forward=10.83.0.2:80"], "the userspace host's own address"),
         (&["--listen=10.83.0.2:80", "--listen=10.83.0.1:81", "--forward=127.0.0.1:80"], "kernel's address"),
         (&["--listen=80"], "--forward"),
     ] {

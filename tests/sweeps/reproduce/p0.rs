@@ -113,7 +113,7 @@ fn other_readings_stand_beside_the_chosen_ones() {
     }
 }
 
-/// What docs/scenarios.md types is what is reproduced, but for the first round trip.
+/// The command in docs/reference/presets.md makes the reproduced run, except for the first round trip.
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
 fn a_preset_and_the_papers_hosts_are_the_set_up_that_is_reproduced() {

@@ -85,8 +85,8 @@ fn what_leads_to_a_retransmission_stands_beside_it() {
         (0.2, r#""enter","phase":"recovery","recover":5001"#),
     ];
     let (comments, elsewhere) = comments(&decisions);
-    let text = "sack: 1 segment lost from 1001 on (because) | sack: cwnd 4.0 → 2.0, ssthresh ∞ → 2.0 (because) | \
-                sack: send 1001 again (because) | sack: enter recovery until 5001 (because)";
+    let text = "sack: 1 segment lost from 1001 (because) | sack: cwnd 4.0 → 2.0, ssthresh ∞ → 2.0 (because) | \
+                sack: retransmit 1001 (because) | sack: enter recovery until 5001 (because)";
     assert_eq!((comments, elsewhere), (vec![(6, text.to_owned())], 0));
     // 299 ms later it is another transmission.
     assert_eq!(frames(&[(0.001, r#""resend","offset":2500"#)]), [1]);

@@ -20,7 +20,7 @@ use aircaptures::packet::Packet;
 /// Octets above what was seen that an ACK may cover, since the capture may have missed them. An ACK for more is not of
 /// this stream.
 pub(super) const UNSEEN: u64 = 1 << 26;
-/// E-TCP's two bits (docs/wire-extensions.md).
+/// E-TCP's two bits (docs/reference/header-extensions.md).
 const OB: Flags = Flags(marks::OB);
 const DB: Flags = Flags(marks::DB);
 

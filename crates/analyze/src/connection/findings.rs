@@ -426,8 +426,8 @@ impl RttOf {
     pub fn name(self) -> &'static str {
         match self {
             Self::RoundTrip | Self::Unknown => "round-trip time",
-            Self::PartOfRoundTrip => "part of the round trip",
-            Self::ReceiverDelay => "receiver answers after",
+            Self::PartOfRoundTrip => "partial round-trip time",
+            Self::ReceiverDelay => "receiver delay",
         }
     }
 }
@@ -555,7 +555,7 @@ pub struct Marks {
     pub cwr: u64,
     /// Packets of the sender with RST.
     pub resets: u64,
-    /// ACKs for this direction with E-TCP's bit Ob (docs/wire-extensions.md).
+    /// ACKs for this direction with E-TCP's bit Ob (docs/reference/header-extensions.md).
     pub ob: u64,
     /// ACKs for this direction with E-TCP's bit Db.
     pub db: u64,

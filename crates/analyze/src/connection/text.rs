@@ -24,7 +24,7 @@ impl fmt::Display for ConnectionFindings {
         }
         self.write_place(f)?;
         match (self.handshake.seen, self.handshake.rtt_seconds) {
-            (HandshakeSeen::None, _) => writeln!(f, "; it began before the capture")?,
+            (HandshakeSeen::None, _) => writeln!(f, "; the connection began before the capture")?,
             (_, Some(rtt)) => writeln!(f, "; handshake {}", Seconds(rtt))?,
             _ => writeln!(f)?,
         }
@@ -37,19 +37,18 @@ impl fmt::Display for ConnectionFindings {
         {
             let first = Seconds(first);
             match self.answers.count {
-                1 => writeln!(f, "  {second} answered once, after {first}")?,
+                1 => writeln!(f, "  {second} answered 1 request, after {first}")?,
                 count => writeln!(
                     f,
-                    "  {second} answered {count} times: at first after {first}, mean {}, max {}",
+                    "  {second} answered {count} requests: the first after {first}, mean {}, max {}",
                     Seconds(mean),
                     Seconds(longest)
                 )?,
             }
         }
-        for (count, what) in [
-            (self.copies, "packets were captured twice"),
-            (self.clock_went_back, "times the clock went back"),
-        ] {
+        for (count, what) in
+            [(self.copies, "packets captured twice"), (self.clock_went_back, "backward steps of the clock")]
+        {
             if count > 0 {
                 writeln!(f, "  {count} {what}")?;
             }
@@ -68,20 +67,20 @@ impl ConnectionFindings {
         match self.capture_at {
             CaptureAt::End { end } => write!(
                 f,
-                "  captured at {}, which answers within {}; the other end takes {}",
+                "  captured at {}, which answers within {}; the other end answers within {}",
                 self.ends[end],
                 after(end),
                 after(1 - end)
             ),
             CaptureAt::Between { share } => write!(
                 f,
-                "  captured on the way, {:.0} % of the round trip from {}, which answers within {}; the other end takes {}",
+                "  captured between the ends: {:.0} % of the round-trip time is on the side of {}, which answers within {}; the other end answers within {}",
                 share * 100.0,
                 self.ends[0],
                 after(0),
                 after(1)
             ),
-            CaptureAt::Unknown => write!(f, "  where it was captured cannot be told"),
+            CaptureAt::Unknown => write!(f, "  capture point unknown"),
         }
     }
     /// In a few words: what came of the handshake if it failed, else the end.
@@ -96,7 +95,7 @@ impl ConnectionFindings {
                 format!("refused by RST ({})", tries(syns[0], "SYN"))
             }
             (Opening::Reset { by }, _) => {
-                format!("reset by {} before it was open ({})", self.ends[by], tries(syns[0], "SYN"))
+                format!("reset by {} during the handshake ({})", self.ends[by], tries(syns[0], "SYN"))
             }
             (Opening::Unreachable, _) => {
                 let says = self.icmp.iter().find(|message| message.kind.is_unreachable());
@@ -140,7 +139,7 @@ impl ConnectionFindings {
         let (about, at) = (self.ends[*about], Seconds(*first_seconds));
         writeln!(
             f,
-            "  ICMP            {count} × {kind}{mtu}: {from} about packets of {about}, first in frame {first_frame} after {at}"
+            "  ICMP            {count} × {kind}{mtu}, from {from}, about packets of {about}; first in frame {first_frame} at {at}"
         )
     }
 }
@@ -148,7 +147,7 @@ impl ConnectionFindings {
 impl fmt::Display for DirectionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {} → {}", self.from, self.to)?;
-        self.write_rows(&mut |name, text| writeln!(f, "    {name:<16}{text}"))
+        self.write_rows(&mut |name, text| writeln!(f, "    {name:<17}{text}"))
     }
 }
 
@@ -168,9 +167,9 @@ impl DirectionFindings {
 
     fn write_rows(&self, row: &mut Row<'_>) -> fmt::Result {
         let acked = match self.acks.packets {
-            0 => "the capture has no ACKs".to_owned(),
+            0 => "no ACKs in the capture".to_owned(),
             _ => format!(
-                "{} octets acknowledged in {}: {}",
+                "{} bytes acknowledged in {}: {}",
                 self.acked_bytes,
                 Seconds(self.transfer_seconds),
                 show_rate(self.goodput_bit_per_s)
@@ -179,14 +178,14 @@ impl DirectionFindings {
         row(
             "data",
             format!(
-                "{acked}; {} packets, {} octets sent: {}",
+                "{acked}; {} packets with {} bytes sent: {}",
                 self.data_packets,
                 self.sent_bytes,
                 show_rate(self.throughput_bit_per_s)
             ),
         )?;
         if self.acked_unseen_bytes > 0 {
-            row("", format!("{} octets of these are not in the capture", self.acked_unseen_bytes))?;
+            row("", format!("{} of the acknowledged bytes are not in the capture", self.acked_unseen_bytes))?;
         }
         self.write_again(row)?;
         self.write_path_mtu(row)?;
@@ -195,26 +194,26 @@ impl DirectionFindings {
         let (acks, arrivals, marks) = (&self.acks, &self.arrivals, &self.marks);
         if acks.packets > 0 {
             let acks = list(&[
-                (acks.packets, "in all"),
+                (acks.packets, "total"),
                 (acks.duplicate, "duplicate"),
                 (acks.old, "old"),
                 (acks.with_sack, "with SACK"),
                 (acks.dsacks, "D-SACK"),
                 (acks.ece, "ECE"),
             ]);
-            row("acks", format!("{acks}{}", self.acks.policy))?;
+            row("ACKs", format!("{acks}{}", self.acks.policy))?;
         }
         let seen = list(&[
             (arrivals.out_of_order, "out of order"),
-            (arrivals.duplicate, "twice"),
-            (marks.ecn_ce, "CE"),
+            (arrivals.duplicate, "repeated"),
+            (marks.ecn_ce, "ECN CE"),
             (marks.resets, "RST"),
             (marks.ob, "Ob"),
             (marks.db, "Db"),
             (marks.loss_reports, "loss reports"),
         ]);
         if !seen.is_empty() {
-            row("seen", seen)?;
+            row("observed", seen)?;
         }
         self.write_sender(row)?;
         let congestion = &self.sender.congestion;
@@ -229,45 +228,45 @@ impl DirectionFindings {
         let kinds = list(&[
             (again.fast, "fast"),
             (again.timeout, "by timeout"),
-            (again.tail, "tail"),
+            (again.tail, "tail probes"),
             (again.unexplained, "unexplained"),
-            (again.lost_before_capture, "of these lost before the capture"),
+            (again.lost_before_capture, "of them lost before the capture point"),
         ]);
         let kinds = if kinds.is_empty() { kinds } else { format!(": {kinds}") };
-        row("sent again", format!("{} packets{kinds}", again.packets))?;
+        row("retransmissions", format!("{} packets{kinds}", again.packets))?;
         let beside = list(&[
             (again.syns, "SYNs"),
             (again.window_probes, "window probes"),
             (again.keep_alives, "keep-alives"),
         ]);
         if !beside.is_empty() {
-            row("", format!("and {beside}"))?;
+            row("", format!("in addition: {beside}"))?;
         }
         let found = list(&[(again.fast_retransmits, "without a timeout"), (again.timeouts, "by timeout")]);
         if !found.is_empty() {
             let [none, one, two, more] = again.timeouts_by_dupacks;
             let after = list(&[
                 (none, "after no duplicate ACK"),
-                (one, "after one"),
-                (two, "after two"),
-                (more, "after more"),
-                (again.failed_dupack, "of these after as many as could come"),
+                (one, "after 1"),
+                (two, "after 2"),
+                (more, "after 3 or more"),
+                (again.failed_dupack, "of them after all possible duplicate ACKs"),
             ]);
-            row("losses found", if after.is_empty() { found } else { format!("{found}: {after}") })?;
+            row("losses detected", if after.is_empty() { found } else { format!("{found} ({after})") })?;
         }
         let spurious = &again.spurious;
         if spurious.packets > 0 {
             let proofs = list(&[
                 (spurious.by_timestamp, "by timestamp"),
                 (spurious.by_dsack, "by D-SACK"),
-                (spurious.by_ack, "acknowledged before"),
+                (spurious.by_ack, "already acknowledged"),
             ]);
             let begun = list(&[
                 (spurious.timeouts, "of the timeouts"),
-                (spurious.fast_retransmits, "of the losses found without one"),
+                (spurious.fast_retransmits, "of the losses detected without a timeout"),
             ]);
             let begun = if begun.is_empty() { begun } else { format!("; {begun}") };
-            row("mistakes", format!("{} sent again without need ({proofs}){begun}", spurious.packets))?;
+            row("spurious", format!("{} packets ({proofs}){begun}", spurious.packets))?;
         }
         Ok(())
     }
@@ -276,23 +275,23 @@ impl DirectionFindings {
         let Some(path) = &self.path_mtu else { return Ok(()) };
         if let (Some(bytes), Some(frame)) = (path.lost_segment_bytes, path.lost_segment_frame) {
             let what = match path.black_hole {
-                BlackHole::Likely => "a path MTU black hole",
-                BlackHole::Possible => "a path MTU black hole, or the other end is gone",
-                BlackHole::No => "no black hole",
+                BlackHole::Likely => "path MTU black hole",
+                BlackHole::Possible => "path MTU black hole, or the other end has disappeared",
+                BlackHole::No => "no path MTU black hole",
             };
             let came = match path.in_pieces {
-                true => ", but its data in shorter ones",
+                true => ", but its data was acknowledged in shorter segments",
                 false => "",
             };
             let longest = match path.longest_acked_bytes {
-                0 => "nothing with data did".to_owned(),
-                bytes => format!("up to {bytes} did"),
+                0 => "no segment with data was acknowledged".to_owned(),
+                bytes => format!("the longest acknowledged segment has {bytes} bytes"),
             };
             let times = path.lost_segment_times;
             row(
                 "path MTU",
                 format!(
-                    "{what}: {bytes} octets, sent {times} times (again first in frame {frame}), never arrived in one segment{came}; {longest}"
+                    "{what}: a segment of {bytes} bytes was sent {times} times (first retransmission in frame {frame}) and never acknowledged as a whole{came}; {longest}"
                 ),
             )?;
         }
@@ -300,7 +299,7 @@ impl DirectionFindings {
             let (above, mtu) = (path.above_icmp_mtu, path.icmp_mtu.unwrap_or(0));
             row(
                 "path MTU",
-                format!("{above} packets longer than {mtu} sent after ICMP had said that it is the MTU"),
+                format!("{above} packets longer than {mtu} bytes sent after ICMP had reported this MTU"),
             )?;
         }
         Ok(())
@@ -314,10 +313,10 @@ impl DirectionFindings {
         let percentiles = [rtt.median_seconds, rtt.p90_seconds, rtt.p99_seconds];
         let [median, p90, p99] = percentiles.map(|seconds| Seconds(seconds.unwrap_or(mean)));
         let name = match self.rtt_of {
-            RttOf::RoundTrip => "round trip",
-            RttOf::PartOfRoundTrip => "part of the way",
-            RttOf::ReceiverDelay => "answered after",
-            RttOf::Unknown => "rtt",
+            RttOf::RoundTrip => "round-trip time",
+            RttOf::PartOfRoundTrip => "partial RTT",
+            RttOf::ReceiverDelay => "receiver delay",
+            RttOf::Unknown => "RTT",
         };
         row(
             name,
@@ -338,15 +337,14 @@ impl DirectionFindings {
         let offered = format!("at most {}{unscaled}", window.max_receiver_window_bytes);
         match (window.max_flight_bytes, window.mean_flight_bytes) {
             (Some(max), Some(mean)) => {
-                row("in flight", format!("max {max}, mean {mean:.0} octets; receiver's window {offered}"))?;
+                row("in flight", format!("max {max} bytes, mean {mean:.0}; receiver window {offered}"))?;
             }
-            _ if self.acks.packets > 0 => row("window", format!("the receiver's {offered}"))?,
+            _ if self.acks.packets > 0 => row("receiver window", offered)?,
             _ => {}
         }
-        let changes =
-            list(&[(window.zero_windows, "times closed"), (window.shrunk, "times taken back in part")]);
+        let changes = list(&[(window.zero_windows, "times closed"), (window.shrunk, "times shrunk")]);
         if !changes.is_empty() {
-            row("window", changes)?;
+            row("receiver window", changes)?;
         }
         let time = &self.time;
         if time.total_seconds <= 0.0 {
@@ -355,9 +353,9 @@ impl DirectionFindings {
         let parts = [
             (time.network_limited_seconds.unwrap_or(0.0), "network"),
             (time.application_limited_seconds.unwrap_or(0.0), "nothing to send"),
-            (time.untold_seconds, "network or nothing to send, which this place does not show"),
-            (time.window_limited_seconds, "receiver's window"),
-            (time.zero_window_seconds, "window closed"),
+            (time.untold_seconds, "network or nothing to send (unknown at this capture point)"),
+            (time.window_limited_seconds, "receiver window"),
+            (time.zero_window_seconds, "zero window"),
             (time.waiting_for_timeout_seconds, "waiting for timeouts"),
         ];
         let parts: Vec<_> = parts
@@ -372,23 +370,23 @@ impl DirectionFindings {
 
     fn write_sender(&self, row: &mut Row<'_>) -> fmt::Result {
         let sender = &self.sender;
-        let mut says = vec![format!("segments of {}", sender.longest_segment_bytes)];
+        let mut says = vec![format!("segments of {} bytes", sender.longest_segment_bytes)];
         if let Some(segments) = sender.initial_window_segments {
-            says.push(format!("initial window {segments}"));
+            says.push(format!("initial window of {segments}"));
         }
         if let Some(growth) = sender.growth_per_round_trip {
-            says.push(format!("grows {growth:.2} times per round trip"));
+            says.push(format!("window grows by a factor of {growth:.2} per round trip"));
         }
         let partial = match sender.partial_acks {
             PartialAcks::Tahoe => Some("no fast recovery (Tahoe)"),
             PartialAcks::Reno => Some("a partial ACK ends recovery (Reno)"),
-            PartialAcks::NewReno => Some("a partial ACK brings the next segment (NewReno)"),
-            PartialAcks::Sack => Some("repairs what SACK shows"),
+            PartialAcks::NewReno => Some("a partial ACK triggers the next retransmission (NewReno)"),
+            PartialAcks::Sack => Some("retransmits what SACK reports as missing"),
             PartialAcks::CannotBeTold => None,
         };
         let after = match sender.after_timeout {
-            AfterTimeout::GoBackN => Some("goes back at a timeout"),
-            AfterTimeout::HolesOnly => Some("repairs only holes after a timeout"),
+            AfterTimeout::GoBackN => Some("go-back-N after a timeout"),
+            AfterTimeout::HolesOnly => Some("retransmits only missing data after a timeout"),
             AfterTimeout::CannotBeTold => None,
         };
         let limited = match sender.limited_transmit {
@@ -404,23 +402,23 @@ impl DirectionFindings {
 impl fmt::Display for AckPolicyFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.looks_like {
-            AckPolicy::EverySegment => Some("one for each segment"),
-            AckPolicy::EverySecondSegment => Some("one for two segments"),
-            AckPolicy::Fewer => Some("one for three segments or more"),
-            AckPolicy::Mixed => Some("one for one segment or more"),
+            AckPolicy::EverySegment => Some("every segment"),
+            AckPolicy::EverySecondSegment => Some("every second segment"),
+            AckPolicy::Fewer => Some("every third segment or less often"),
+            AckPolicy::Mixed => Some("mixed"),
             AckPolicy::CannotBeTold => None,
         };
         if let Some(what) = what {
             let [one, two, more] = [self.for_one_segment, self.for_two_segments, self.for_more_segments];
             write!(
                 f,
-                "; in order {what} ({})",
-                list(&[(one, "for one"), (two, "for two"), (more, "for more")])
+                "; ACK frequency: {what} ({})",
+                list(&[(one, "for 1 segment"), (two, "for 2"), (more, "for 3 or more")])
             )?;
         }
         if let Some(by) = self.delayed_by_median_seconds {
-            let times = if self.delayed == 1 { "once".to_owned() } else { format!("{} times", self.delayed) };
-            write!(f, "; {times} delayed for a lone segment, by {}", Seconds(by))?;
+            let acks = if self.delayed == 1 { "ACK" } else { "ACKs" };
+            write!(f, "; {} delayed {acks}, median delay {}", self.delayed, Seconds(by))?;
         }
         Ok(())
     }
@@ -429,25 +427,25 @@ impl fmt::Display for AckPolicyFindings {
 impl fmt::Display for CongestionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.looks_like {
-            CongestionControl::Reno => "like Reno",
-            CongestionControl::Cubic => "like CUBIC",
-            CongestionControl::Bbr => "like BBR",
-            CongestionControl::CannotBeTold => "cannot be told",
+            CongestionControl::Reno => "resembles Reno",
+            CongestionControl::Cubic => "resembles CUBIC",
+            CongestionControl::Bbr => "resembles BBR",
+            CongestionControl::CannotBeTold => "not identified",
         })?;
         let mut evidence = Vec::new();
         if let (Some(to), Some(least), Some(most)) = (self.falls_to, self.falls_to_least, self.falls_to_most)
         {
             let losses = if self.falls == 1 { "loss" } else { "losses" };
             evidence.push(format!(
-                "{} {losses}, after which {to:.2} ({least:.2} to {most:.2}) of the flight is left",
+                "flight after {} {losses} reduced to {to:.2} ({least:.2} to {most:.2}) of its size",
                 self.falls
             ));
         }
         if let Some(growth) = self.grows_segments_per_round_trip {
-            evidence.push(format!("grows by {growth:.2} segments per round trip"));
+            evidence.push(format!("growth of {growth:.2} segments per round trip"));
         }
         if self.min_rtt_probes > 0 {
-            evidence.push(format!("{} times four segments for a fifth of a second", self.min_rtt_probes));
+            evidence.push(format!("{} times at most four segments in flight for 0.2 s", self.min_rtt_probes));
         }
         write!(f, ": {}", evidence.join(", "))
     }

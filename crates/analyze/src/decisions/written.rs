@@ -139,9 +139,9 @@ mod tests {
             question: Question::Attribute,
             by: "vegas",
             what: What::Judged { offset: 2896, cause: Cause::Radio },
-            why: "f < alpha: nothing queues up",
+            why: "f < alpha: no queue",
         };
-        let expected = r#"{"time":0.25,"wall":999.25,"episode":"open","question":"attribute","by":"vegas","what":"judged","offset":2896,"cause":"radio","why":"f < alpha: nothing queues up"}"#;
+        let expected = r#"{"time":0.25,"wall":999.25,"episode":"open","question":"attribute","by":"vegas","what":"judged","offset":2896,"cause":"radio","why":"f < alpha: no queue"}"#;
         assert_eq!(serde_json::to_string(&Written::new(&decision, 999.0)).unwrap(), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What airlink says about each packet (docs/views.md), read beside the captures.
+//! airlink's record of each packet (docs/reference/link-views.md), compared with the captures.
 //!
 //! A packet of the captures is found in the events by when it enters and how long it is: both list packets in the
 //! same order, and the events have some more, which are not TCP.
@@ -244,7 +244,7 @@ mod tests {
         (why, told.findings)
     }
 
-    /// [docs/scenarios.md](../../../../docs/scenarios.md#corrupt): it counts as one of the radio.
+    /// [docs/reference/scenario/README.md](../../../../docs/reference/scenario/README.md#corrupt): it counts as one of the radio.
     #[test]
     fn who_leaves_so_that_a_receiver_drops_it_is_lost() {
         let none = TruthFindings { radio_between: vec![0], ..TruthFindings::default() };

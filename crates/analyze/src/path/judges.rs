@@ -213,11 +213,11 @@ impl Replay {
 impl fmt::Display for Scores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
-            return writeln!(f, "judges: no loss of which the cause is known");
+            return writeln!(f, "judges: no loss with a known cause");
         }
         writeln!(
             f,
-            "judges: of losses that truly were congestion, radio or none, judged congestion (c), radio (r)"
+            "judges: verdicts congestion (c) and radio (r), by true cause (congestion, radio, no loss)"
         )?;
         for (judge, confusion) in &self.0 {
             writeln!(f, "  {judge:<8}{confusion}")?;

@@ -53,14 +53,14 @@ pub struct Files {
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     /// There is only one capture, or none.
-    #[error("a path has two captures at least: give them in its order, from one end to the other")]
+    #[error("--path needs at least two captures; give them in order, from one end of the path to the other")]
     OneCapture,
     /// A capture comes from a pipe.
-    #[error("the captures of a path are read twice: write what comes from a pipe to a file first")]
+    #[error("--path reads each capture twice, so it cannot read from a pipe; write the data to a file first")]
     Pipe,
     /// The number of clock offsets does not fit that of the captures.
     #[error(
-        "{given} clock offsets for {captures} captures: one is wanted for each of them but the first, as \
+        "{given} clock offsets for {captures} captures; give one for each capture except the first, for example \
          --clock-offset=3ms,-20us"
     )]
     Offsets {

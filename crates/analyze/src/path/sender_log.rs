@@ -24,8 +24,8 @@ pub enum SenderError {
     },
     /// It does not say how the transfer ended.
     #[error(
-        "{} has no end of a transfer in it: name what `airtcp send --json` has printed, or the sender.jsonl of a \
-         transfer of the lab with a recipe", .0.display()
+        "{} has no complete transfer in it; give the output of `airtcp send --json`, or the sender.jsonl of a lab \
+         transfer with a recipe", .0.display()
     )]
     NoEnd(PathBuf),
 }
@@ -86,17 +86,21 @@ impl SenderLog {
         let [none, one, two, more] = again.timeouts_by_dupacks;
         let by_dupacks = |at: usize| count(&format!("/timeouts/timeouts_by_dupacks/{at}"));
         let counts = [
-            ("packets sent again", resent("segments").saturating_sub(resent("handshake")), again.packets),
-            ("of these fast", resent("fast") + resent("recovery"), again.fast),
-            ("of these by timeout", resent("timeout"), again.timeout),
-            ("of these probes of the tail", resent("probe"), again.tail),
-            ("losses found without a timeout", count("/timeouts/fast_retransmits"), again.fast_retransmits),
+            ("retransmitted packets", resent("segments").saturating_sub(resent("handshake")), again.packets),
+            ("fast retransmissions", resent("fast") + resent("recovery"), again.fast),
+            ("retransmissions by timeout", resent("timeout"), again.timeout),
+            ("retransmissions as tail probes", resent("probe"), again.tail),
+            (
+                "losses detected without a timeout",
+                count("/timeouts/fast_retransmits"),
+                again.fast_retransmits,
+            ),
             ("timeouts", count("/timeouts/timeouts"), again.timeouts),
             ("timeouts after no duplicate ACK", by_dupacks(0), none),
-            ("timeouts after one", by_dupacks(1), one),
-            ("timeouts after two", by_dupacks(2), two),
-            ("timeouts after more", by_dupacks(3), more),
-            ("timeouts after all that could come", count("/timeouts/failed_dupack"), again.failed_dupack),
+            ("timeouts after 1", by_dupacks(1), one),
+            ("timeouts after 2", by_dupacks(2), two),
+            ("timeouts after 3 or more", by_dupacks(3), more),
+            ("timeouts after all possible ones", count("/timeouts/failed_dupack"), again.failed_dupack),
         ];
         let counts = counts.map(|(what, sender, capture)| Compared { what, sender, capture });
         Some(SenderComparison { from, to, counts: counts.into() })

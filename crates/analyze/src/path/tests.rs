@@ -258,7 +258,10 @@ fn a_clock_that_is_ahead_is_noticed_and_said() {
         let report = read(&files, Keep::Findings).unwrap().0;
         let Clock::Estimated { ahead_ns } = report.captures[1].clock else { panic!("{ahead}: {report}") };
         assert!((ahead_ns - ahead).abs() < 10 * MS, "{ahead}: {ahead_ns}");
-        assert!(report.to_string().contains("(else packets would arrive before they leave)"), "{report}");
+        assert!(
+            report.to_string().contains("because packets would otherwise arrive before they leave"),
+            "{report}"
+        );
         let [data, acks] = flows(&report);
         assert_eq!((data.data, acks.acks), (right[0].data.clone(), right[1].acks.clone()), "{ahead}");
 
@@ -279,7 +282,7 @@ fn behind_a_translator_of_addresses_nothing_is_called_lost() {
     let report = read(&run.both(), Keep::Findings).unwrap().0;
     assert_eq!(report.found_again, 0);
     assert!(report.connections.iter().flat_map(|it| &it.directions).all(|flow| flow.data.lost == 0));
-    assert!(report.to_string().contains("no packet was found again"), "{report}");
+    assert!(report.to_string().contains("no packet appears in two captures"), "{report}");
 }
 
 #[test]

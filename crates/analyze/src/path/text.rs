@@ -21,15 +21,15 @@ impl fmt::Display for PathFindings {
                 Clock::Given { ahead_ns } => write!(f, "; its clock is {}", Ahead(ahead_ns))?,
                 Clock::Estimated { ahead_ns } => write!(
                     f,
-                    "; its clock seems to be {} (else packets would arrive before they leave): the least delay \
-                     is taken to be the same both ways, --clock-offset says better",
+                    "; its clock is estimated to be {}, because packets would otherwise arrive before they leave; the \
+                     estimate assumes the same minimum delay in both directions (--clock-offset sets the offset)",
                     Ahead(ahead_ns)
                 )?,
             }
             writeln!(f)?;
             if capture.arrived_before_they_left > 0 {
                 let early = capture.arrived_before_they_left;
-                writeln!(f, "     {early} packets are in it earlier than they left: the clocks differ")?;
+                writeln!(f, "     {early} packets arrived in it before they left: the clocks differ")?;
             }
             for (problem, found) in capture.problems.iter() {
                 writeln!(f, "     {} × {problem} (at frame {})", found.count, found.first_frame)?;
@@ -38,8 +38,8 @@ impl fmt::Display for PathFindings {
         if self.found_again == 0 {
             return writeln!(
                 f,
-                "  no packet was found again: the captures are of other packets or other times, or something between \
-                 them translates addresses or makes the connections anew"
+                "  no packet appears in two captures: they were made at different times or have different packets, or a \
+                 device between them translates addresses or terminates the connections"
             );
         }
         let flows = self.connections.iter().flat_map(|connection| &connection.directions);
@@ -53,7 +53,7 @@ impl fmt::Display for PathFindings {
             write!(f, "{flow}")?;
         }
         if left_out > 0 {
-            writeln!(f, "  and {left_out} more directions with less data: --json has all")?;
+            writeln!(f, "  and {left_out} more directions with less data (--json lists all)")?;
         }
         match &self.truth {
             Some(truth) => write!(f, "{truth}"),
@@ -75,17 +75,20 @@ impl fmt::Display for Ahead {
 impl fmt::Display for FlowFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {} → {}, from capture {}", self.from, self.to, self.enters_at + 1)?;
-        let mut row = |name: &str, text: String| writeln!(f, "    {name:<16}{text}");
+        let mut row = |name: &str, text: String| writeln!(f, "    {name:<17}{text}");
         if self.found == 0 {
-            return row("", "no packet was found again".to_owned());
+            return row("", "no packet appears in two captures".to_owned());
         }
-        for (name, transit) in [("data", &self.data), ("ACKs alone", &self.acks)] {
+        for (name, transit) in [("data", &self.data), ("pure ACKs", &self.acks)] {
             if transit.entered > 0 {
                 row(name, transit.to_string())?;
             }
         }
         if self.sent_again > 0 {
-            row("sent again", format!("{}, {} had arrived before", self.sent_again, self.unneeded))?;
+            row(
+                "retransmissions",
+                format!("{}; for {} an earlier copy had arrived", self.sent_again, self.unneeded),
+            )?;
         }
         row("delay", delay(&self.delay))?;
         if self.delay_between.len() > 1 {
@@ -122,7 +125,7 @@ impl fmt::Display for Transit {
         }
         let causes = [
             (self.lost_by_congestion, "by congestion"),
-            (self.lost_by_radio, "by the radio"),
+            (self.lost_by_radio, "on the radio link"),
             (self.refused, "refused"),
         ];
         let causes = list(&causes);
@@ -131,10 +134,10 @@ impl fmt::Display for Transit {
             write!(f, " ({})", lost.join("; "))?;
         }
         let more = list(&[
-            (self.not_told, "cannot be told"),
-            (self.reordered, "overtaken"),
+            (self.not_told, "unknown"),
+            (self.reordered, "reordered"),
             (self.duplicated, "duplicated"),
-            (self.came_from_nowhere, "not seen where they enter"),
+            (self.came_from_nowhere, "not seen at the sender's end"),
             (self.missed, "missed by a capture"),
         ]);
         if more.is_empty() { Ok(()) } else { write!(f, "; {more}") }
@@ -143,12 +146,12 @@ impl fmt::Display for Transit {
 
 impl fmt::Display for TruthFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "what airlink says")?;
+        writeln!(f, "comparison with airlink's events")?;
         if self.known == 0 {
             return writeln!(
                 f,
-                "  none of the packets is in the events: they are of another run, or the first capture is not of the \
-                 fixed end"
+                "  none of the packets is in the events: they are from another run, or the first capture was not made \
+                 at the fixed end"
             );
         }
         let unknown = match self.unknown {
@@ -156,7 +159,7 @@ impl fmt::Display for TruthFindings {
             unknown => format!("; {unknown} are not in the events"),
         };
         writeln!(f, "  {} packets compared{unknown}", self.known)?;
-        writeln!(f, "  {:<10}{:>8}{:>8}{:>10}", "packets", "right", "wrong", "not told")?;
+        writeln!(f, "  {:<10}{:>8}{:>8}{:>10}", "packets", "right", "wrong", "unknown")?;
         for (name, right, wrong, not_told) in [
             ("losses", self.losses_found, self.losses_missed, self.losses_not_told),
             ("arrivals", self.arrivals_found, self.losses_invented, self.arrivals_not_told),
@@ -166,7 +169,7 @@ impl fmt::Display for TruthFindings {
         let right = self.losses_found + self.arrivals_found;
         let not_told = match self.losses_not_told + self.arrivals_not_told {
             0 => String::new(),
-            packets => format!(", {packets} not told"),
+            packets => format!(", {packets} unknown"),
         };
         match (self.losses_missed + self.losses_invented, right) {
             (0, 0) => {}
@@ -175,12 +178,15 @@ impl fmt::Display for TruthFindings {
         }
         if self.arrived_as_others > 0 {
             let others = self.arrived_as_others;
-            writeln!(f, "  {others} left it with other headers, which no checksum finds: not compared")?;
+            writeln!(
+                f,
+                "  {others} packets left with changed headers that no checksum detects: not compared"
+            )?;
         }
         if self.congestion_between.len() > 1 {
             let between = self.congestion_between.iter().zip(&self.radio_between).enumerate();
             for (gap, (congestion, radio)) in between.filter(|(_, (a, b))| *a + *b > 0) {
-                let causes = list(&[(*congestion, "by congestion"), (*radio, "by the radio")]);
+                let causes = list(&[(*congestion, "by congestion"), (*radio, "on the radio link")]);
                 writeln!(f, "  lost between {} and {}: {causes}", gap + 1, gap + 2)?;
             }
         }
@@ -190,7 +196,7 @@ impl fmt::Display for TruthFindings {
 
 impl fmt::Display for SenderComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "what the sender says, {} → {}", self.from, self.to)?;
+        writeln!(f, "comparison with the sender's counters, {} → {}", self.from, self.to)?;
         writeln!(f, "  {:<36}{:>8}{:>9}", "", "sender", "capture")?;
         for compared in self.counts.iter().filter(|compared| compared.sender + compared.capture > 0) {
             writeln!(f, "  {:<36}{:>8}{:>9}", compared.what, compared.sender, compared.capture)?;
@@ -208,7 +214,7 @@ mod tests {
         let none = Transit { entered: 9, arrived: 9, ..Transit::default() };
         assert_eq!(none.to_string(), "9 packets, 9 arrived, 0 lost");
         let some = Transit { arrived: 6, lost: 3, lost_by_radio: 2, lost_by_congestion: 1, ..none };
-        assert!(some.to_string().contains("(1 by congestion, 2 by the radio)"), "{some}");
+        assert!(some.to_string().contains("(1 by congestion, 2 on the radio link)"), "{some}");
     }
 
     #[test]
@@ -219,7 +225,7 @@ mod tests {
             |findings: TruthFindings| findings.to_string().trim_end().lines().last().unwrap().to_owned();
         assert_eq!(last(told.clone()), "  passed 10 of 10");
         let some = TruthFindings { losses_not_told: 1, arrivals_not_told: 2, ..told };
-        assert_eq!(last(some.clone()), "  passed 10 of 10, 3 not told");
-        assert_eq!(last(TruthFindings { losses_missed: 1, ..some }), "  failed 1 of 11, 3 not told");
+        assert_eq!(last(some.clone()), "  passed 10 of 10, 3 unknown");
+        assert_eq!(last(TruthFindings { losses_missed: 1, ..some }), "  failed 1 of 11, 3 unknown");
     }
 }

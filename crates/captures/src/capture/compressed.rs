@@ -77,13 +77,16 @@ impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Self { output, taken, given, tool } = self;
         let octets = output.read(buffer).map_err(|error| {
-            io::Error::new(error.kind(), format!("{error}; `{tool}` may say more, or read what this cannot"))
+            io::Error::new(
+                error.kind(),
+                format!("{error}; try `{tool}`, which may report more or read the rest"),
+            )
         })?;
         *given += octets as u64;
         if *given > ALLOWANCE + taken.get().saturating_mul(MOST_GROWTH) {
             return Err(io::Error::other(format!(
-                "it becomes more than {MOST_GROWTH} times as long as it is compressed; if it is to be read all the \
-                 same, decompress it first (`{tool}`)"
+                "it decompresses to more than {MOST_GROWTH} times its size; if you trust the file, decompress it first \
+                 (`{tool}`)"
             )));
         }
         Ok(octets)
@@ -128,7 +131,7 @@ impl<R: BufRead> Zstd<R> {
     fn check_sum(&self) -> io::Result<()> {
         match self.frame.get_checksum_from_data() {
             Some(sum) if self.frame.get_calculated_checksum() != Some(sum) => {
-                Err(io::Error::other("a zstd frame has another checksum than it says"))
+                Err(io::Error::other("checksum error in a zstd frame"))
             }
             _ => Ok(()),
         }

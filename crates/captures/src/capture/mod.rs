@@ -131,7 +131,7 @@ pub enum CaptureError {
     },
     /// The file is neither pcap nor pcapng.
     #[error(
-        "{name}: not a capture that can be read here ({error}): pcap or pcapng is wanted, `editcap` and `mergecap` convert others"
+        "{name} is not a supported capture ({error}); use pcap or pcapng (`editcap` and `mergecap` convert other formats)"
     )]
     NotACapture {
         /// As a person typed it.
@@ -141,7 +141,7 @@ pub enum CaptureError {
     },
     /// The headers of its frames cannot be read.
     #[error(
-        "{name}: link type {link} is not known here: Ethernet, Linux cooked and NFLOG, raw IP, BSD loopback, PPP, 802.11 (radiotap, PPI) and IP over InfiniBand are"
+        "{name}: unsupported link type {link}; supported are Ethernet, Linux cooked and NFLOG, raw IP, BSD loopback, PPP, 802.11 (radiotap, PPI) and IP over InfiniBand"
     )]
     LinkType {
         /// As a person typed it.
@@ -150,9 +150,7 @@ pub enum CaptureError {
         link: String,
     },
     /// The filter is not of tcpdump's language.
-    #[error(
-        "the filter `{filter}` does not compile: {error} (the language is tcpdump's, see `man pcap-filter`)"
-    )]
+    #[error("invalid filter `{filter}`: {error} (see `man pcap-filter`)")]
     Filter {
         /// The filter.
         filter: String,
@@ -160,7 +158,7 @@ pub enum CaptureError {
         error: String,
     },
     /// There is no such interface.
-    #[error("there is no interface `{name}`; there are: {there}")]
+    #[error("unknown interface `{name}`; available are {there}")]
     NoInterface {
         /// As a person typed it.
         name: String,
@@ -168,7 +166,7 @@ pub enum CaptureError {
         there: String,
     },
     /// Capturing needs privileges.
-    #[error("not allowed to capture on {name}: run as root, or with CAP_NET_RAW")]
+    #[error("no permission to capture on {name}; run as root, or with CAP_NET_RAW")]
     Permission {
         /// The interface.
         name: String,
@@ -231,7 +229,7 @@ struct Unusual {
 
 impl Unusual {
     fn error(&self, name: String) -> CaptureError {
-        let error = if self.is_empty { "it is empty" } else { "unknown file format" }.to_owned();
+        let error = if self.is_empty { "the file is empty" } else { "unknown file format" }.to_owned();
         CaptureError::NotACapture { name, error }
     }
 }

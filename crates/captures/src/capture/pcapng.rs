@@ -96,7 +96,7 @@ impl<R: Read> Reader<R> {
                 Err(detail) => return Next::Damaged { frame: *number + 1, detail },
             };
             if skipped > 0 {
-                let detail = format!("{skipped} octets");
+                let detail = format!("{skipped} bytes");
                 return Next::Flaw { problem: Problem::Garbage, frame: *number + 1, detail };
             }
             let place = self.buffer.take(length);
@@ -189,12 +189,12 @@ impl<R: Read> Reader<R> {
                     self.interfaces.push(interface);
                     Block::Nothing
                 }
-                None => Block::Garbage("an interface block without sense"),
+                None => Block::Garbage("an invalid interface block"),
             },
             ENHANCED_PACKET | PACKET | SIMPLE_PACKET => self
                 .frame(kind, body)
                 .map(|place| Block::Frame(FrameSpan { from: begin + 8 + place.from, ..place }))
-                .unwrap_or(Block::Garbage("a packet block without sense")),
+                .unwrap_or(Block::Garbage("an invalid packet block")),
             // Names, statistics, keys, other programs' own.
             _ => Block::Nothing,
         }

@@ -64,7 +64,7 @@ impl<R: Read> Reader<R> {
         let long = |at| order.long(self.buffer.rest(), at).unwrap_or_default();
         let [seconds, fraction, kept, length] = [0, 4, 8, 12].map(long);
         if kept > MAX_FRAME {
-            return damaged(format!("a frame of {kept} octets"));
+            return damaged(format!("a frame of {kept} bytes"));
         }
         match self.buffer.fill(16 + kept as usize) {
             Ok(true) => {}

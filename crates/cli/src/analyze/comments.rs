@@ -15,10 +15,10 @@ use crate::shared::{failure, say};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comments")]
 pub(super) struct CommentOptions {
-    /// Write the capture as pcapng, with comments on its packets: why they were sent
+    /// Write the capture as pcapng, with comments that say why each packet was sent
     #[arg(long, value_name = "FILE", conflicts_with = "interface")]
     comments: Option<PathBuf>,
-    /// Add what the sender decided to the comments: the log of `airtcp send --decisions`
+    /// Add the sender's decisions to the comments, from the file of `airtcp send --decisions`
     #[arg(long, value_name = "FILE", requires = "comments")]
     decisions: Option<PathBuf>,
 }
@@ -40,11 +40,13 @@ impl Commenting {
     ) -> anyhow::Result<Option<Self>> {
         let CommentOptions { comments: Some(to), decisions } = options else { return Ok(None) };
         let [from] = files else {
-            return Err(failure::usage("--comments annotates one capture: give one file"));
+            return Err(failure::usage("--comments needs exactly one capture: give one file"));
         };
         // It is read twice.
         if from == Path::new(STANDARD_INPUT) {
-            return Err(failure::usage("--comments needs a file to read: standard input comes only once"));
+            return Err(failure::usage(
+                "--comments reads the capture twice: give a file instead of standard input",
+            ));
         }
         if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
             && from == to

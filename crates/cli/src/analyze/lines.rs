@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use airtcp_analyze::ConnectionFindings;
+use airtcp_numbers::table::{Column, Table};
 use airtcp_numbers::units::show_bytes;
 use jiff::tz::TimeZone;
 
@@ -32,21 +33,31 @@ impl Line {
     }
 }
 
-const NAME: usize = 4;
-/// Columns of words; those of numbers are to the right.
-const WORDS: [bool; 9] = [true, false, true, true, true, false, false, false, true];
-
-/// With a heading. The date stands in it, unless there are several.
-pub(super) fn table<'a>(lines: impl Iterator<Item = (u64, &'a Line)>, zone: &TimeZone) -> String {
+/// The heading has the date, unless there are several.
+pub(super) fn table<'a>(
+    lines: impl Iterator<Item = (u64, &'a Line)>,
+    zone: &TimeZone,
+    width: Option<usize>,
+) -> String {
     let lines: Vec<_> = lines.collect();
     let date = |line: &Line| moment::local(line.begin, zone).strftime("%Y-%m-%d").to_string();
     let Some(first) = lines.first().map(|(_, line)| date(line)) else { return String::new() };
     let is_one_day = lines.iter().all(|(_, line)| date(line) == first);
     let began = if is_one_day { format!("began {first}") } else { "began".to_owned() };
-    let head = [&*began, "no", "from", "to", "name", "seconds", "sent", "received", "end"].map(str::to_owned);
-    let rows = lines.iter().map(|(number, line)| {
+    let mut table = Table::new([
+        Column::new(began).left(),
+        Column::new("no"),
+        Column::new("from").left(),
+        Column::new("to").left(),
+        Column::new("name").left().optional(3),
+        Column::new("seconds").optional(1),
+        Column::new("sent").optional(0),
+        Column::new("received").optional(0),
+        Column::new("end").left().optional(2),
+    ]);
+    for (number, line) in &lines {
         let time = moment::short(line.begin, zone);
-        [
+        table.push([
             if is_one_day { time } else { format!("{} {time}", date(line)) },
             number.to_string(),
             line.ends[0].to_string(),
@@ -56,21 +67,7 @@ pub(super) fn table<'a>(lines: impl Iterator<Item = (u64, &'a Line)>, zone: &Tim
             show_bytes(line.octets[0]),
             show_bytes(line.octets[1]),
             line.end.clone(),
-        ]
-    });
-    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
-    let has_names = lines.iter().any(|(_, line)| line.name.is_some());
-    let widths: [usize; 9] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(widths).zip(WORDS).enumerate().filter(|(at, _)| has_names || *at != NAME);
-        let cells = cells.map(|(_, ((cell, width), is_word))| match is_word {
-            true => format!("{cell:<width$}"),
-            false => format!("{cell:>width$}"),
-        });
-        text += cells.collect::<Vec<_>>().join("  ").trim_end();
-        text.push('\n');
+        ]);
     }
-    text
+    table.render(width)
 }

@@ -32,29 +32,29 @@ use select::Selection;
 use crate::shared::failure::{self, Failure};
 use crate::shared::say;
 
-/// What captures say about the TCP connections in them, whoever made them.
+/// Analyse the TCP connections in captures
 ///
-/// Reads pcap and pcapng files, also compressed with gzip or zstd, or listens to an interface.
+/// Reads pcap and pcapng files, also compressed with gzip or zstd, or captures from an interface.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Analyze {
     /// Captures, each analysed on its own; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "interface", conflicts_with = "interface")]
     files: Vec<PathBuf>,
-    /// Listen to this interface until Ctrl-C, not in promiscuous mode
+    /// Capture from this interface until Ctrl-C, not in promiscuous mode
     #[arg(long, short, value_name = "NAME")]
     interface: Option<String>,
     /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, requires = "interface")]
     time: Option<Duration>,
-    /// Only these packets, in tcpdump's language, e.g. 'port 80 and host 10.0.0.1'
+    /// Only these packets, as a tcpdump filter such as 'port 80 and host 10.0.0.1'
     #[arg(long, short, value_name = "FILTER")]
     filter: Option<String>,
 
-    /// Only this connection, in detail; its number is Wireshark's tcp.stream
+    /// Show only this connection, in detail; its number is Wireshark's tcp.stream
     #[arg(long, value_name = "NUMBER", help_heading = "Output")]
     connection: Option<u64>,
-    /// Show at most this many connections, those with most data [default: 50, with --overview 10000, with --json all]
+    /// Show at most this many connections, those with the most data [default: 50; with --overview 10000, with --json all]
     #[arg(
         long,
         visible_alias = "top",
@@ -64,21 +64,24 @@ pub(crate) struct Analyze {
         help_heading = "Output"
     )]
     most: Option<usize>,
-    /// Show connections in this order, the largest first, and with --most those that come first
+    /// Sort the connections by this key, largest first; --most shows the first ones
     #[arg(long, value_name = "KEY", hide_possible_values = false, help_heading = "Output")]
     sort: Option<SortKey>,
-    /// One line for each connection, by the time of its begin: who talked to whom, for how long, how much, how it ended
+    /// Print one line per connection in order of time: endpoints, duration, bytes, ending
     #[arg(long, conflicts_with_all = ["json", "connection", "resent"], help_heading = "Output")]
     overview: bool,
-    /// Compare the first capture with what its sender counted: what `airtcp send --json` printed, or the lab's sender.jsonl
+    /// Compare the first capture with the counters of its sender: output of `airtcp send --json`, or sender.jsonl of a lab
     #[arg(long, alias = "sender", value_name = "FILE", conflicts_with = "interface")]
     sender_log: Option<PathBuf>,
-    /// List each packet that was sent again: why, after how many duplicate ACKs, with how much in flight
+    /// List each retransmission: cause, preceding duplicate ACKs, data in flight
     #[arg(long, help_heading = "Output")]
     resent: bool,
     /// Print JSON instead of text: one document
     #[arg(long, help_heading = "Output")]
     json: bool,
+    /// Show every column of the tables, and do not break long lines
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    wide: bool,
     #[arg(from_global)]
     quiet: bool,
 
@@ -96,18 +99,29 @@ const USAGE: &str = "airtcp analyze [OPTIONS] FILE...\n       airtcp analyze [OP
 
 const EXAMPLES: &str = "\
 Examples:
-  airtcp analyze run.pcap
-  airtcp analyze --connection 3 big.pcapng --resent --plot pictures
-  airtcp analyze eth0.pcap --overview --between 14:03 14:05 --host 10.0.0.1
-  airtcp analyze eth0.pcap --sort rtt --top 10
-  airtcp analyze -f 'tcp port 9000' --json fixed.pcap mobile.pcap | jq '.captures[].totals'
-  tcpdump -w - -s 128 -i eth0 tcp | airtcp analyze -
-  airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng && wireshark send.pcapng
-  airtcp analyze --path fixed.pcap station.pcap mobile.pcap
-  airtcp analyze -i eth0 -f 'port 443' --for 30s
+  All connections of a capture:
+    airtcp analyze run.pcap
+  One connection, with its retransmissions and with pictures:
+    airtcp analyze --connection 3 big.pcapng --resent --plot pictures
+  The connections of one host in a period of time:
+    airtcp analyze eth0.pcap --overview --between 14:03 14:05 --host 10.0.0.1
+  The ten connections with the longest round-trip times:
+    airtcp analyze eth0.pcap --sort rtt --top 10
+  Totals as JSON:
+    airtcp analyze -f 'tcp port 9000' --json fixed.pcap mobile.pcap |
+      jq '.captures[].totals'
+  Packets from tcpdump, and from an interface:
+    tcpdump -w - -s 128 -i eth0 tcp | airtcp analyze -
+    airtcp analyze -i eth0 -f 'port 443' --for 30s
+  Show in Wireshark why each packet was sent:
+    airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng
+    wireshark send.pcapng
+  Losses and delays along a path:
+    airtcp analyze --path fixed.pcap station.pcap mobile.pcap
 
-A line per connection and direction that carried data, then the details if there are few, then what
-is wrong with the capture itself. Frame numbers are Wireshark's.";
+The output has a line per connection and direction that carried data, details
+if there are few connections, and problems of the capture itself. Frame
+numbers are Wireshark's.";
 
 /// Frames between two looks at the clock and the signals while an interface is busy.
 const BUSY: u32 = 1000;
@@ -130,7 +144,7 @@ impl Analyze {
             None => files.iter().map(open).collect::<Result<_, _>>()?,
         };
         if captures.len() > 1 && self.connection.is_some() {
-            return Err(failure::usage("--connection is a number of one capture: give one file"));
+            return Err(failure::usage("--connection selects from one capture: give one file"));
         }
         let pictures = Pictures::new(&self.pictures, self.connection)?;
         let traces = self.resent || comments.is_some() || pictures.traces() != Traces::None;
@@ -144,6 +158,7 @@ impl Analyze {
             selection: self.selection.clone(),
             sort: self.sort,
             overview: self.overview,
+            wide: self.wide,
         };
         let sender = self.sender_log.as_deref().map(BesideSender::new).transpose()?;
         let mut output = Output::new(told, pictures, comments, path, sender)?;
@@ -166,7 +181,7 @@ impl Analyze {
             reactor.register(descriptor, CAPTURE, Interest::Read)?;
         }
         if !self.quiet {
-            say::aside(format_args!("listening on {}; Ctrl-C ends it", capture.name()));
+            say::aside(format_args!("capturing on {}; press Ctrl-C to stop", capture.name()));
         }
         let mut end = self.time.map(|time| clock.now() + time);
         let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });

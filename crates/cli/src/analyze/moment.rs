@@ -24,7 +24,7 @@ const FORMS: &str = "a time of day (14:03:05.5), a date and time (2024-05-01T14:
 
 impl Moment {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let unknown = || format!("`{text}` is none of: {FORMS}");
+        let unknown = || format!("`{text}` is not a time: use {FORMS}");
         if let Some(text) = text.strip_prefix('+') {
             return offset(text).map(Self::After).ok_or_else(unknown);
         }

@@ -10,23 +10,23 @@ use clap::ValueEnum;
 /// What connections are sorted by. All but the times of their begin: the largest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SortKey {
-    /// When it began: the earliest first
+    /// Time of the first packet, earliest first
     Start,
-    /// From its first packet to its last
+    /// Time from the first packet to the last
     Duration,
-    /// Octets of data, both ways, what was sent again included
+    /// Bytes of data in both directions, including retransmissions
     Octets,
-    /// Packets sent again
+    /// Number of retransmitted packets
     Resent,
     /// Goodput of the faster direction
     Goodput,
-    /// The larger of the two median round trips
+    /// Larger of the two median round-trip times
     Rtt,
     /// Time spent waiting for timeouts
     Waited,
-    /// The longest time from a request to its answer
+    /// Longest time from a request to its answer
     Answer,
-    /// Times that a receiver's window closed
+    /// Number of times that a receiver's window closed
     ZeroWindows,
 }
 

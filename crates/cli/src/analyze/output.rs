@@ -7,6 +7,7 @@ use aircaptures::packet::Timestamp;
 use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, Opening, RttOf};
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_analyze::survey::Totals;
+use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_numbers::units::{show_bytes, show_rate};
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -41,6 +42,8 @@ pub(super) struct Told {
     pub(super) sort: Option<SortKey>,
     /// A line for each connection, and nothing else.
     pub(super) overview: bool,
+    /// Every column of the tables, and lines as long as they are.
+    pub(super) wide: bool,
 }
 
 pub(super) struct Output {
@@ -228,24 +231,25 @@ impl Output {
             return Ok(());
         }
         let mut out = say::out();
+        let width = say::width(self.told.wide);
         if self.told.overview {
-            write!(out, "{}", lines::table(shown.lines.in_order(), &self.zone))?;
+            write!(out, "{}", lines::table(shown.lines.in_order(), &self.zone, width))?;
             write!(out, "{}", more(shown.lines.all, shown.lines.len() as u64, ""))?;
-            write!(out, "{}{}", left_out(shown.counts), summary(totals, &self.zone))?;
+            write!(out, "{}{}", left_out(shown.counts), wrapped_lines(&summary(totals, &self.zone), width))?;
             return Ok(());
         }
-        write!(out, "{}", table(&connections))?;
+        write!(out, "{}", table(&connections, width))?;
         if self.told.only.is_none() {
-            write!(out, "{}", self.rest(&shown, &connections))?;
+            write!(out, "{}", self.rest(&shown, &connections, width))?;
         }
         if connections.len() <= DETAILED {
             for (number, findings) in &connections {
                 self.write_details(&mut out, *number, findings, shown.first)?;
             }
         } else {
-            writeln!(out, "\n--connection NUMBER tells more about one of them")?;
+            writeln!(out, "\n--connection NUMBER shows one of them in detail")?;
         }
-        write!(out, "{}", summary(totals, &self.zone))?;
+        write!(out, "{}", wrapped_lines(&summary(totals, &self.zone), width))?;
         Ok(())
     }
 
@@ -258,24 +262,25 @@ impl Output {
     ) -> io::Result<()> {
         let text = findings.all.to_string();
         let (head, rest) = text.trim_end().split_once('\n').unwrap_or_else(|| (text.trim_end(), ""));
-        writeln!(out, "\nconnection {number}: {head}")?;
+        let width = say::width(self.told.wide);
+        write!(out, "\n{}", wrapped_lines(&format!("connection {number}: {head}"), width))?;
         let begin = findings.all.begin_unix_ns;
         let after = Timestamp(begin).since(first.unwrap_or(Timestamp(begin)));
         writeln!(out, "  began {}, {after:.6} s after the first frame", moment::long(begin, &self.zone))?;
         if !rest.is_empty() {
-            writeln!(out, "{rest}")?;
+            write!(out, "{}", wrapped_lines(rest, width))?;
         }
         for (direction, resent) in findings.all.directions.iter().zip(findings.resent.iter().flatten()) {
             if !resent.is_empty() {
                 let (from, to) = (direction.from, direction.to);
-                write!(out, "\nsent again, {from} → {to}\n{}", resent::table(resent))?;
+                write!(out, "\nretransmissions, {from} → {to}\n{}", resent::table(resent, width))?;
             }
         }
         Ok(())
     }
 
     /// What the table does not have.
-    fn rest(&self, shown: &Shown, connections: &[(u64, &Findings)]) -> String {
+    fn rest(&self, shown: &Shown, connections: &[(u64, &Findings)], width: Option<usize>) -> String {
         let with_data = |findings: &Findings| findings.all.directions.iter().any(|d| d.sent_bytes > 0);
         let in_table = connections.iter().filter(|(_, findings)| with_data(findings)).count() as u64;
         let mut text = match self.told.sort {
@@ -290,7 +295,7 @@ impl Output {
         if failed.all > 0 {
             let ways: Vec<_> = shown.ways.iter().map(|(way, count)| format!("{count} {way}")).collect();
             text += &format!("\n{} failed: {}\n", plural(failed.all, "handshake"), ways.join(", "));
-            text += &lines::table(failed.in_order(), &self.zone);
+            text += &lines::table(failed.in_order(), &self.zone, width);
             text += &more(failed.all, failed.len() as u64, "");
         }
         text
@@ -300,9 +305,10 @@ impl Output {
         if self.told.json {
             write!(say::out(), "\n]")?;
         }
+        let width = say::width(self.told.wide);
         match (&self.path, &self.sender) {
-            (Some(path), sender) => path.write(self.told.json, sender.as_ref())?,
-            (None, Some(sender)) => sender.write(self.told.json)?,
+            (Some(path), sender) => path.write(self.told.json, sender.as_ref(), width)?,
+            (None, Some(sender)) => sender.write(self.told.json, width)?,
             (None, None) => {}
         }
         if self.told.json {
@@ -361,25 +367,26 @@ fn way(outcome: Opening) -> Option<&'static str> {
 
 // ----- for people -----
 
-const HEAD: [&str; 14] = [
-    "no",
-    "from",
-    "to",
-    "seconds",
-    "sent",
-    "goodput",
-    "packets resent: all",
-    "fast",
-    "timeout",
-    "tail",
-    "spurious",
-    "RTT",
-    "waited",
-    "name",
-];
-
-/// The last column, which is left out where there is no name.
-const NAME: usize = HEAD.len() - 1;
+/// The name comes last, where a connection has one.
+fn columns() -> [Column; 14] {
+    const RETRANSMISSIONS: &str = "retransmissions";
+    [
+        Column::new("no"),
+        Column::new("from").left(),
+        Column::new("to").left(),
+        Column::new("seconds").optional(3),
+        Column::new("sent").optional(4),
+        Column::new("goodput"),
+        Column::new("all").of(RETRANSMISSIONS),
+        Column::new("fast").of(RETRANSMISSIONS).optional(6),
+        Column::new("timeout").of(RETRANSMISSIONS).optional(7),
+        Column::new("tail").of(RETRANSMISSIONS).optional(1),
+        Column::new("spurious").of(RETRANSMISSIONS).optional(5),
+        Column::new("RTT").optional(2),
+        Column::new("waiting").optional(0),
+        Column::new("name").left().optional(8),
+    ]
+}
 
 fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings) -> [String; 14] {
     let resent = &direction.retransmissions;
@@ -416,32 +423,14 @@ fn rows(number: u64, findings: &ConnectionFindings) -> impl Iterator<Item = [Str
     with_data.map(move |direction| row(number, findings, direction))
 }
 
-fn table(connections: &[(u64, &Findings)]) -> String {
-    let rows = connections.iter().flat_map(|(number, findings)| rows(*number, &findings.all));
-    let rows: Vec<_> = std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect();
-    if rows.len() == 1 {
+fn table(connections: &[(u64, &Findings)], width: Option<usize>) -> String {
+    let mut table = Table::new(columns());
+    let mut rows = connections.iter().flat_map(|(number, findings)| rows(*number, &findings.all)).peekable();
+    if rows.peek().is_none() {
         return String::new();
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 14] = std::array::from_fn(width);
-    let has_names = rows.iter().skip(1).any(|row| !row[NAME].is_empty());
-    let mut text = String::new();
-    for row in rows {
-        let columns = if has_names { HEAD.len() } else { NAME };
-        let row = &row[..columns];
-        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            // Names to the left, numbers to the right.
-            let cell = match column {
-                NAME => cell.clone(),
-                1 | 2 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            };
-            text += if column == 0 { "" } else { "  " };
-            text += &cell;
-        }
-        text.push('\n');
-    }
-    text
+    rows.for_each(|row| table.push(row));
+    table.render(width)
 }
 
 fn more(all: u64, shown: u64, which: &str) -> String {

@@ -8,6 +8,7 @@ use airtcp_analyze::connections::Finished;
 use airtcp_analyze::path::judges::{self, Scores};
 use airtcp_analyze::path::sender_log::{SenderComparison, SenderError, SenderLog};
 use airtcp_analyze::path::{self, Fates, Files, Keep, PathError, PathFindings};
+use airtcp_numbers::table::wrapped_lines;
 use airtcp_numbers::units;
 use airwire::time::Duration;
 use clap::Args;
@@ -18,11 +19,12 @@ use crate::shared::{failure, say};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Path")]
 pub(super) struct PathOptions {
-    /// The captures are of one path, in order, from end to end: say where packets were lost, and how long they took.
-    /// Everything else is about the first capture
+    /// Treat the captures as points of one path, in order from end to end, and report losses and delays between them
+    ///
+    /// All other results are about the first capture.
     #[arg(long, conflicts_with = "interface")]
     path: bool,
-    /// How much the clock of each capture is ahead of the first one's, from the second on: 3ms,-20us
+    /// Time by which the clock of each capture is ahead of the first one's, from the second capture on: 3ms,-20us
     #[arg(
         long,
         value_name = "TIME",
@@ -32,12 +34,15 @@ pub(super) struct PathOptions {
         requires = "path"
     )]
     clock_offset: Vec<i64>,
-    /// What truly became of each packet: the file of `airlink --events` of the same run, whose fixed end is captured
-    /// first
+    /// Ground truth about each packet: the file of `airlink --events` of the same run
+    ///
+    /// The first capture must be from the fixed side of that path.
     #[arg(long, value_name = "FILE", requires = "path")]
     truth: Option<PathBuf>,
-    /// What the judges of loss causes (vegas, ntg, ndg, ncpld) would have said of each loss, and whether it is true:
-    /// by --truth, or else by the side of the last capture but one on which the packet was lost
+    /// Score the judges of loss causes (vegas, ntg, ndg, ncpld) on each loss
+    ///
+    /// The true cause is taken from --truth. Without it, losses between the last two captures count as radio losses, and all
+    /// others as congestion.
     #[arg(long, requires = "path")]
     judges: bool,
 }
@@ -80,22 +85,21 @@ impl BesideSender {
         self.comparison = self.comparison.take().or_else(|| self.log.compare(&finished.ended.findings));
     }
 
-    pub(super) fn write(&self, json: bool) -> io::Result<()> {
+    pub(super) fn write(&self, json: bool, width: Option<usize>) -> io::Result<()> {
         if json {
             let json = serde_json::to_string(&self.comparison)?;
             return write!(say::out(), ",\"sender\":{json}");
         }
         writeln!(say::out())?;
-        self.write_text()
+        self.write_text(width)
     }
 
-    fn write_text(&self) -> io::Result<()> {
-        match &self.comparison {
-            Some(comparison) => write!(say::out(), "{comparison}"),
-            None => {
-                writeln!(say::out(), "the connection that the sender's log is of is not in the first capture")
-            }
-        }
+    fn write_text(&self, width: Option<usize>) -> io::Result<()> {
+        let text = match &self.comparison {
+            Some(comparison) => comparison.to_string(),
+            None => "the first capture does not have the connection of the sender's log\n".to_owned(),
+        };
+        write!(say::out(), "{}", wrapped_lines(&text, width))
     }
 }
 
@@ -128,7 +132,7 @@ impl OnPath {
         }
         if options.judges && options.truth.is_none() && files.len() < 3 {
             return Err(failure::usage(
-                "--judges needs to know why packets were lost: give --truth, or a capture of the base station between \
+                "--judges needs to know why packets were lost: add --truth, or a capture at the base station between \
                  the two",
             ));
         }
@@ -164,7 +168,12 @@ impl OnPath {
         }
     }
 
-    pub(super) fn write(&self, json: bool, sender: Option<&BesideSender>) -> io::Result<()> {
+    pub(super) fn write(
+        &self,
+        json: bool,
+        sender: Option<&BesideSender>,
+        width: Option<usize>,
+    ) -> io::Result<()> {
         let Self { report, scores, .. } = self;
         let mut out = say::out();
         if json {
@@ -172,14 +181,12 @@ impl OnPath {
             let json = serde_json::to_string(&Json { report, sender, judges: scores })?;
             return write!(out, ",\"path\":{json}");
         }
-        write!(out, "\n{report}")?;
+        write!(out, "\n{}", wrapped_lines(&report.to_string(), width))?;
         if let Some(sender) = sender {
-            sender.write_text()?;
+            sender.write_text(width)?;
         }
-        match scores {
-            Some(scores) => write!(out, "{scores}"),
-            None => Ok(()),
-        }
+        let scores = scores.as_ref().map(ToString::to_string).unwrap_or_default();
+        write!(out, "{}", wrapped_lines(&scores, width))
     }
 }
 

@@ -22,22 +22,22 @@ pub(super) struct PictureOptions {
     /// Draw each direction that carried data, as SVG and PNG files in this directory
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
-    /// Write files for xplot into this directory
+    /// Write xplot files into this directory
     #[arg(long, value_name = "DIR")]
     xplot: Option<PathBuf>,
-    /// From this time on, draw; times count from the capture's first packet
+    /// Start time: draw nothing earlier; times count from the capture's first packet
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
     from: Option<Duration>,
-    /// Up to this time, draw
+    /// End time: draw nothing later
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
     to: Option<Duration>,
-    /// Leave silence out of the pictures: a torn axis shows where it was, and how long
+    /// Cut out idle periods; a break in the axis shows where they are, and how long
     #[arg(long, requires = "plot")]
     fold: bool,
-    /// Draw queues and drops too: the file of `airlink --events` of the same run
+    /// Also draw queues and drops, from the file of `airlink --events` of the same run
     #[arg(long, value_name = "FILE", requires = "plot")]
     events: Option<PathBuf>,
-    /// Draw transmissions of the radio link too: the file of `airlink --radio-pcap` of the same run
+    /// Also draw the transmissions of the radio link, from the file of `airlink --radio-pcap` of the same run
     #[arg(long, value_name = "FILE", requires = "plot")]
     radio_pcap: Option<PathBuf>,
 }
@@ -113,7 +113,7 @@ impl Pictures {
         }
         if self.left_out > 0 {
             say::aside(format_args!(
-                "airtcp: drew the first {MOST} connections; for the {} others choose with --connection or --filter",
+                "airtcp: drew the first {MOST} connections; select from the other {} with --connection or --filter",
                 self.left_out
             ));
         }

@@ -1,6 +1,7 @@
 //! Each packet that was sent again: why, and the state at that moment.
 
 use airtcp_analyze::trace::{Fate, Loss, Proof, Sending, Trace};
+use airtcp_numbers::table::{Column, Table};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,11 +35,16 @@ pub(super) fn of(trace: &Trace) -> Vec<Resent> {
     told.collect()
 }
 
-pub(super) fn table(resent: &[Resent]) -> String {
-    let mut text = format!(
-        "{:>9}  {:>12}  {:>12}  {:<11}  {:>14}  {:>18}\n",
-        "frame", "seconds", "octet", "why", "duplicate ACKs", "segments in flight"
-    );
+pub(super) fn table(resent: &[Resent], width: Option<usize>) -> String {
+    let mut table = Table::new([
+        Column::new("frame"),
+        Column::new("seconds"),
+        Column::new("sequence"),
+        Column::new("cause").left(),
+        Column::new("dup. ACKs"),
+        Column::new("segments in flight"),
+        Column::new("outcome").left(),
+    ]);
     for Resent { frame, seconds, start, why, dupacks, in_flight, fate, .. } in resent {
         let why = match why {
             Sending::New => "new",
@@ -48,18 +54,24 @@ pub(super) fn table(resent: &[Resent]) -> String {
             Sending::Probe => "probe",
             Sending::Unexplained => "unexplained",
         };
-        let fate = match fate {
+        let outcome = match fate {
             Fate::Unknown | Fate::Arrived { .. } => String::new(),
-            Fate::Lost(Loss::Between { before }) => format!("  lost before capture {}", before + 1),
-            Fate::Lost(Loss::Airlink(cause)) => format!("  lost, {}", cause.name()),
-            Fate::Unneeded { proof: Proof::Timestamp } => "  a mistake, by timestamp".to_owned(),
-            Fate::Unneeded { proof: Proof::Dsack } => "  a mistake, by D-SACK".to_owned(),
-            Fate::Unneeded { proof: Proof::Arrival } => "  a mistake, by arrival".to_owned(),
-            Fate::Unneeded { proof: Proof::Acked } => "  a mistake, acknowledged before".to_owned(),
+            Fate::Lost(Loss::Between { before }) => format!("lost before capture {}", before + 1),
+            Fate::Lost(Loss::Airlink(cause)) => format!("lost: {}", cause.name()),
+            Fate::Unneeded { proof: Proof::Timestamp } => "spurious (timestamp)".to_owned(),
+            Fate::Unneeded { proof: Proof::Dsack } => "spurious (D-SACK)".to_owned(),
+            Fate::Unneeded { proof: Proof::Arrival } => "spurious (original arrived)".to_owned(),
+            Fate::Unneeded { proof: Proof::Acked } => "spurious (already acknowledged)".to_owned(),
         };
-        text += &format!(
-            "{frame:>9}  {seconds:>12.6}  {start:>12}  {why:<11}  {dupacks:>14}  {in_flight:>18}{fate}\n"
-        );
+        table.push([
+            frame.to_string(),
+            format!("{seconds:.6}"),
+            start.to_string(),
+            why.to_owned(),
+            dupacks.to_string(),
+            in_flight.to_string(),
+            outcome,
+        ]);
     }
-    text
+    table.render(width)
 }

@@ -13,14 +13,16 @@ use crate::shared::failure;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub(super) struct Selection {
-    /// Only connections of this host: an address, or the name that the client calls the server; several: any of them
+    /// Only connections of this host (repeatable): an address, or the name by which the client calls the server
     #[arg(long, value_name = "HOST", value_parser = Host::parse)]
     host: Vec<Host>,
-    /// Only connections with this port at either end; several: any of them
+    /// Only connections with this port at either end (repeatable)
     #[arg(long, value_name = "PORT")]
     port: Vec<u16>,
-    /// Only connections that are alive between these: times of day, dates and times, seconds since 1970, or times since the
-    /// first packet (90s)
+    /// Only connections that are open between these two times
+    ///
+    /// A time is a time of day (14:03:05), a date and time (2024-05-01T14:03:05), seconds since 1970, or a time since the first
+    /// packet (90s).
     #[arg(long, num_args = 2, value_names = ["TIME", "TIME"], value_parser = Moment::parse, conflicts_with = "interface")]
     between: Vec<Moment>,
 }
@@ -37,7 +39,7 @@ impl Host {
         match bare.parse() {
             Ok(address) => Ok(Self::Address(address)),
             Err(_) if text.is_empty() || text.contains([':', '/', ' ']) => {
-                Err("an address or a name is wanted, without a port; --filter knows networks".to_owned())
+                Err("expected an address or a name without a port (--filter selects networks)".to_owned())
             }
             Err(_) => Ok(Self::Name(text.to_owned())),
         }

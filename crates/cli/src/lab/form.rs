@@ -5,14 +5,19 @@ use airtcp_lab::experiment::Report;
 use clap::Args;
 use serde_json::json;
 
+use crate::shared::say;
+
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct Form {
     /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Comma-separated values, instead of the table, for a spreadsheet: the same columns, with their units and more digits
+    /// Output comma-separated values (CSV) instead of the table: the same columns, with their units and more digits
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     csv: bool,
+    /// Show every column of the tables, however wide they get
+    #[arg(long, conflicts_with_all = ["json", "csv"], help_heading = "Output")]
+    wide: bool,
 }
 
 impl Form {
@@ -31,9 +36,10 @@ impl Form {
             let compared = std::mem::take(&mut report.in_virtual_time);
             return json!({ "report": report, "virtual": compared }).to_string() + "\n";
         }
+        let width = say::width(self.wide);
         match compared.is_empty() {
-            true => report.table(),
-            false => format!("{}\n{}", report.table(), compare::table(compared)),
+            true => report.table(width),
+            false => format!("{}\n{}", report.table(width), compare::table(compared, width)),
         }
     }
 }

@@ -12,22 +12,22 @@ use crate::shared::failure;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct Load {
-    /// Bytes to send, by each connection [default: 1M]
+    /// Bytes that each connection sends [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Transfers")]
     bytes: Option<u64>,
-    /// Stop after this time, with however many bytes, each connection
+    /// Time that each connection sends for, instead of --bytes
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes", help_heading = "Transfers")]
     time: Option<airwire::time::Duration>,
-    /// Which way the data goes: down is to the mobile; up is from it; both are at the same time
+    /// Direction of the data: down is to the mobile side, up is from it
     #[arg(long, value_name = "WAY", default_value = "down", help_heading = "Transfers")]
     direction: Direction,
-    /// Connections at the same time, of the sender, in each direction
+    /// Number of parallel connections of the sender per direction
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Transfers")]
     flows: u16,
-    /// Who sends over the same path at the same time, one connection in each direction: a recipe, or linux:cubic and the like (repeatable)
+    /// Add a competing sender on the same path, one connection per direction: a recipe, or a kernel sender such as linux:cubic (repeatable)
     #[arg(long, value_name = "RECIPE|SENDER", help_heading = "Transfers")]
-    beside: Vec<Typed>,
-    /// The most that a receiver reads in a second, so that its buffer fills and the window closes: 50kB/s, 400kbit/s
+    competitor: Vec<Typed>,
+    /// Limit on the rate at which the receiver reads, such as 50kB/s or 400kbit/s: its buffer fills and the window closes
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second, help_heading = "Transfers")]
     read_rate: Option<u64>,
 }
@@ -45,8 +45,8 @@ const MOST_CONNECTIONS: usize = 250;
 
 impl Load {
     /// As they were typed.
-    pub(super) fn beside(&self) -> &[Typed] {
-        &self.beside
+    pub(super) fn competitors(&self) -> &[Typed] {
+        &self.competitor
     }
 
     /// `profile` is that of recipes which name none. A transfer may take `limit`.
@@ -65,7 +65,7 @@ impl Load {
             Direction::Up => Ways::Up,
             Direction::Both => Ways::Both,
         };
-        let connections = ways.each().len() * (usize::from(self.flows) + self.beside.len());
+        let connections = ways.each().len() * (usize::from(self.flows) + self.competitor.len());
         if connections > MOST_CONNECTIONS {
             return Err(failure::usage(format!(
                 "{connections} connections at a time are too many: {MOST_CONNECTIONS} at most"
@@ -74,7 +74,7 @@ impl Load {
         Ok(Workload {
             ways,
             flows: self.flows,
-            beside: sender::beside(&self.beside, profile),
+            competitors: sender::competitors(&self.competitor, profile),
             amount: match self.time {
                 Some(time) => Amount::Time(Duration::from_nanos(time.as_nanos())),
                 None => Amount::Octets(self.bytes.unwrap_or(BYTES)),

@@ -22,46 +22,45 @@ use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
 use crate::shared::{failure, say, stop};
 
-/// Transfer to every receiver with every recipe over every kind of path, and compare the octets (SHA-256).
+/// Test every combination of receiver, recipe and kind of path, and verify the data (SHA-256)
 ///
-/// A receiver that is not built is skipped, and the matrix says so. What is known to fail stands, with the reason, in
-/// interop/expected.toml; if it passes all the same, that is reported like a failure. A matrix that was stopped goes on,
-/// with --output, where it was.
+/// Receivers that are not built are skipped and reported. interop/expected.toml lists the known failures with their reasons.
+/// If a known failure passes, that is reported like a failure. With --output, a matrix that was stopped continues.
 #[derive(Debug, Args)]
 pub(super) struct Matrix {
-    /// Who receives (repeatable; `airtcp lab receivers` lists them) [default: this kernel's profiles and all stacks]
+    /// Receiver (repeatable; see `airtcp lab receivers`) [default: this kernel's profiles and all stacks]
     #[arg(long, value_name = "RECEIVER")]
     receiver: Vec<String>,
-    /// Algorithms joined by `+`, with a profile of its own behind an @: newreno@linux, or linux:cubic and the like (repeatable) [default: the base recipes and each paper's]
+    /// Recipe, optionally with a profile: newreno@linux, or a kernel sender such as linux:cubic (repeatable) [default: the base recipes and each paper's]
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
     recipe: Vec<Typed>,
-    /// Whose TCP to look like in everything but the recipe, where that does not name it [default: linux beside one of the kernel's senders, otherwise default]
+    /// TCP stack to imitate in everything the recipe does not set [default: `linux` if there is a kernel sender, otherwise `default`]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
     /// Only these kinds of path (repeatable) [default: all]
     #[arg(long = "kind", alias = "scenario", value_name = "KIND", value_parser = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())]
     scenario: Vec<String>,
-    /// The quick selection that runs on every change; a missing receiver is an error
+    /// Run the quick selection for every change; a missing receiver is an error
     #[arg(long, conflicts_with_all = ["receiver", "recipe"])]
     quick: bool,
-    /// Bytes to send, in each transfer
+    /// Bytes to send (each transfer)
     #[arg(long, value_name = "SIZE", default_value = "200k", value_parser = units::bytes)]
     bytes: u64,
-    /// Seed of all random numbers, of every path
+    /// Seed of all random numbers (the same on every path)
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// How many at once: transfers, each on a path of its own
+    /// Number of parallel jobs (transfers), each on its own path
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
-    /// A transfer that takes longer has failed
+    /// Time limit per transfer; a transfer that takes longer has failed
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = units::duration)]
     limit: airwire::time::Duration,
-    /// File of what is known to fail [default: as it was when this program was built]
+    /// File with the known failures [default: interop/expected.toml as of the build of this program]
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
     #[command(flatten)]
     stacks: Stacks,
-    /// Directory for matrix.json and what went wrong; must be empty, or hold a part of this matrix: then the rest is made [default: the next free lab/NNN-matrix]
+    /// Output directory for matrix.json and failed transfers: empty, or with a part of this matrix, which is then completed [default: the next free lab/NNN-matrix]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Print JSON instead of text: one object
@@ -119,7 +118,11 @@ impl Matrix {
         standing.show(&report);
         let wrong: Vec<_> = report.cells.iter().filter(|cell| cell.verdict.is_wrong()).collect();
         if !self.json {
-            writeln!(say::out(), "\nkept in {}: matrix.json, and what went wrong", directory.display())?;
+            writeln!(
+                say::out(),
+                "\nresults in {}: matrix.json, and the failed transfers",
+                directory.display()
+            )?;
             if wrong.is_empty() {
                 writeln!(say::out(), "{}", passed(&report.cells))?;
             }
@@ -176,7 +179,7 @@ impl Standing {
             let known = watching.show_what_is_known();
             let directory = quoted(&watching.directory.display().to_string());
             say::aside(format_args!(
-                "airtcp: stopped by a signal. With --output {directory} the same command makes the others: {known} known"
+                "airtcp: stopped by a signal. With --output {directory} the same command continues. Known results: {known}"
             ));
             held
         })?;
@@ -188,7 +191,7 @@ impl Standing {
             serde_json::to_string(report).map(|text| text + "\n").unwrap_or_default()
         } else {
             let wrong = report.cells.iter().filter(|cell| cell.verdict.is_wrong());
-            report.tables() + &wrong.map(|cell| explained(cell) + "\n").collect::<String>()
+            report.tables(say::width(false)) + &wrong.map(|cell| explained(cell) + "\n").collect::<String>()
         };
         let _ = write!(say::out(), "{text}");
     }
@@ -198,9 +201,9 @@ impl Standing {
         match Report::read(&self.directory) {
             Ok(Some(report)) if !report.cells.is_empty() => {
                 self.show(&report);
-                format!("{} of {} are", report.cells.len(), report.asked)
+                format!("{} of {}", report.cells.len(), report.asked)
             }
-            _ => "none is".to_owned(),
+            _ => "none".to_owned(),
         }
     }
 
@@ -212,8 +215,8 @@ impl Standing {
                 let known = self.show_what_is_known();
                 let directory = quoted(&self.directory.display().to_string());
                 failure::run(format!(
-                    "{}: the disk is full (No space left on device). Make room there, and with --output {directory} the same \
-                     command makes the others: {known} known",
+                    "{}: the disk is full (No space left on device). Free some space, then run the same command with \
+                     --output {directory} to continue. Known results: {known}",
                     self.directory.display()
                 ))
             }
@@ -256,7 +259,7 @@ fn explained(cell: &Cell) -> String {
         Verdict::Failed(why) => format!("failed: {why}"),
         Verdict::FailedAsExpected(reason) => format!("failed as expected: {reason}"),
         Verdict::PassedUnexpectedly(reason) => {
-            format!("passes, although interop/expected.toml says that it cannot: {reason}")
+            format!("passed, although it is a known failure in interop/expected.toml: {reason}")
         }
         Verdict::Skipped(why) => format!("skipped: {why}"),
     };

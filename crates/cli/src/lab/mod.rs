@@ -17,7 +17,7 @@ pub(crate) use self::run::next_free;
 use crate::shared::failure::{self, Failure};
 use crate::shared::say;
 
-/// Transfers between unmodified hosts over an emulated path: built, run, checked and cleaned up.
+/// Run transfers between unmodified TCP stacks over an emulated path
 #[derive(Debug, Args)]
 pub(crate) struct Lab {
     #[command(subcommand)]
@@ -31,7 +31,7 @@ enum Command {
     Matrix(matrix::Matrix),
     Shell(shell::Shell),
     Receivers(Receivers),
-    /// What `lab run` starts on either side of the path
+    /// Agent that `lab run` starts on each side of the path
     #[command(hide = true)]
     Agent,
 }
@@ -52,7 +52,7 @@ impl Lab {
 /// Where receivers that are not this kernel are.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Stacks {
-    /// Directory in which interop/receivers/setup.sh has built other stacks [default: where it builds them]
+    /// Directory of the third-party stacks that interop/receivers/setup.sh has built [default: target/receivers of the sources]
     #[arg(long, value_name = "DIR", env = "AIRTCP_RECEIVERS")]
     stacks: Option<PathBuf>,
 }
@@ -74,7 +74,7 @@ impl Stacks {
     }
 }
 
-/// List the receivers: this kernel's profiles, and the stacks that are built.
+/// List the receivers: profiles of this kernel, and third-party stacks that are built
 #[derive(Debug, Args)]
 struct Receivers {
     #[command(flatten)]

@@ -24,64 +24,66 @@ use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
 use crate::shared::{failure, say, stop};
 
-/// Transfer the same bytes with every sender over the same path, several times, and compare.
+/// Compare senders in real time, over the same emulated path and in several rounds
 ///
-/// Builds the namespaces, starts `airlink` between them and a receiver that is not airtcp, runs the sender, compares
-/// what arrived octet for octet (SHA-256), keeps captures and decisions, and cleans up whatever happens.
+/// Creates network namespaces, starts `airlink` between them and a receiver that is not airtcp, runs the senders, verifies
+/// the received data (SHA-256), keeps captures and decisions, and cleans up in any case.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// Algorithms joined by `+` (see `airtcp algorithms`), with a profile of its own behind an @: newreno@linux (repeatable: a sender of each)
+    /// Recipe, optionally with a profile: newreno@linux (repeatable: one sender each; see `airtcp algorithms`)
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
     recipe: Vec<Typed>,
-    /// A sender of the kernel: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
+    /// Kernel sender: linux:cubic, linux:reno, linux:bbr, … (repeatable)
     #[arg(long, value_name = "SENDER", value_parser = sender::kernels_own)]
     sender: Vec<Typed>,
-    /// Compare the others with this sender [default: the first]
+    /// Compare the other senders with this one [default: the first]
     #[arg(long, value_name = "RECIPE|SENDER")]
     against: Option<Typed>,
-    /// Whose TCP to look like in everything but the recipe, where that does not name it [default: linux beside one of the kernel's senders, otherwise default]
+    /// TCP stack to imitate in everything the recipe does not set [default: `linux` if there is a kernel sender, otherwise `default`]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
-    /// A preset's name, or a file; `airlink show` lists the presets
+    /// A preset's name, or a scenario file; `airlink show` lists the presets
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: String,
-    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, such as wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned)]
     set: Vec<(String, String)>,
-    /// Who receives; `airtcp lab receivers` lists them
+    /// Receiver (see `airtcp lab receivers`)
     #[arg(long, value_name = "RECEIVER", default_value = "linux")]
     receiver: String,
-    /// Rounds in all: in each, every sender sends once, all with the same seed [default: 3; with --until, 200 at most]
+    /// Number of rounds; in each, every sender sends once with the same seed [default: 3; with --until at most 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// End as soon as every sender is known to be better than the one it is compared with, worse, or alike
+    /// Stop once every comparison is decided: better, worse, or no difference
     #[arg(long, value_name = "WHEN")]
     until: Option<Until>,
     #[command(flatten)]
     load: Load,
-    /// Seed of all random numbers, of the first round; each later round adds 1
+    /// Seed of all random numbers (in the first round; each later round adds 1)
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// How many at once: transfers, each on a path of its own
+    /// Number of parallel jobs (transfers), each on its own path
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
-    /// A transfer that takes longer has failed
+    /// Time limit per transfer; a transfer that takes longer has failed
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = units::duration)]
     limit: airwire::time::Duration,
     #[command(flatten)]
     stacks: Stacks,
-    /// Directory for everything that is kept; empty, or with rounds of the same experiment, behind which it then goes on [default: the next free lab/NNN-SCENARIO]
+    /// Output directory: empty, or with rounds of the same experiment, which is then continued [default: the next free lab/NNN-SCENARIO]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Also keep what happened to every packet as JSON lines (events.jsonl)
+    /// Also keep the events of every packet as JSON lines (events.jsonl)
     #[arg(long, help_heading = "Output")]
     events: bool,
     /// Also keep every radio PDU in transmit order, for Wireshark (radio.pcap)
     #[arg(long, help_heading = "Output")]
     radio: bool,
-    /// Also run the recipes in virtual time, with the same seeds, and say until which decision both are the same, why they
-    /// part there, and how far the goodputs of a round differ (also keeps events.jsonl)
+    /// Also run the recipes in virtual time with the same seeds, and compare decisions and goodput
+    ///
+    /// For each recipe, reports the first decision that differs, the reason, and the difference in goodput per round. Also keeps
+    /// events.jsonl.
     #[arg(long = "virtual", conflicts_with = "csv")]
     in_virtual_time: bool,
     #[command(flatten)]
@@ -93,53 +95,66 @@ pub(super) struct Run {
 /// What ends a lab before its last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Until {
-    /// The intervals say which sender is better, and about all of them
+    /// All comparisons have a verdict
     Decided,
 }
 
 const EXAMPLES: &str = "\
-Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
-  Which recovers best on W-CDMA with 10 % of its blocks in error?
-    airtcp lab run --scenario wcdma-384-jitter --recipe newreno --recipe newreno+eifel --sender linux:cubic
-  The same until it is decided:
-    airtcp lab run --scenario wcdma-384-jitter --recipe newreno --recipe newreno+eifel --until decided
-  What is the kernel's retransmission timer worth to a recipe?
-    airtcp lab run --scenario wcdma-384-jitter --recipe newreno@default --recipe newreno@linux
-  Upwards, two connections at a time:
-    airtcp lab run --scenario hsdpa-like --recipe linux --sender linux:cubic --direction up --flows 2
-  Who gives way? Half a minute beside the kernel's CUBIC, on one path:
-    airtcp lab run --scenario leo --recipe linux --recipe bbr-linux --beside linux:cubic --for 30s
-  A receiver that reads 50 kB in a second:
-    airtcp lab run --scenario wcdma-384 --recipe newreno --sender linux:cubic --read-rate 50kB/s
-  The table of an old lab again, for a spreadsheet:
+Examples (as root, or as an ordinary user who can open /dev/net/tun):
+  Compare recovery on W-CDMA with 10 % of the blocks in error:
+    airtcp lab run --scenario wcdma-384-jitter --recipe newreno \\
+      --recipe newreno+eifel --sender linux:cubic
+  The same until all comparisons are decided:
+    airtcp lab run --scenario wcdma-384-jitter --recipe newreno \\
+      --recipe newreno+eifel --until decided
+  Measure the effect of the kernel's retransmission timer on a recipe:
+    airtcp lab run --scenario wcdma-384-jitter --recipe newreno@default \\
+      --recipe newreno@linux
+  Upload over two connections at a time:
+    airtcp lab run --scenario hsdpa-like --recipe linux --sender linux:cubic \\
+      --direction up --flows 2
+  Compete with the kernel's CUBIC on one path for 30 seconds:
+    airtcp lab run --scenario leo --recipe linux --recipe bbr-linux \\
+      --competitor linux:cubic --for 30s
+  Use a receiver that reads 50 kB per second:
+    airtcp lab run --scenario wcdma-384 --recipe newreno \\
+      --sender linux:cubic --read-rate 50kB/s
+  Show the table of an earlier lab as CSV:
     airtcp lab show lab/003-leo --csv > leo.csv
-  Against another stack:
+  Send to another stack:
     interop/receivers/setup.sh gvisor
-    airtcp lab run --scenario tax-rebate --recipe sack --recipe newreno+rebate --receiver gvisor
+    airtcp lab run --scenario tax-rebate --recipe sack \\
+      --recipe newreno+rebate --receiver gvisor
 
-The directory has lab.json (everything, with the command that repeats it), scenario.toml, and for every transfer
-fixed.pcap and mobile.pcap (what crossed the path's devices), decisions.jsonl, annotated.pcapng (for Wireshark: the
-packets with the decisions beside them), airlink.json, and both programs' logs.
+The output directory has lab.json (all results, and the command that repeats
+them) and scenario.toml. Each transfer has fixed.pcap and mobile.pcap (packets
+at the path's devices), decisions.jsonl, annotated.pcapng (packets with the
+decisions as comments, for Wireshark), airlink.json, and the logs of both
+programs. With several connections per transfer, the files of the others have
+a suffix: sender-2.jsonl, decisions-up.jsonl, receiver-competitor.jsonl.
 
-With several connections in a transfer the files of the others have an addition: sender-2.jsonl, decisions-up.jsonl,
-receiver-beside.jsonl.
-
-Exit codes: 0 every transfer was exact, 1 some were not, 2 usage, 3 environment (privilege, device, missing program).";
+Exit codes:
+  0  every transfer was exact
+  1  some transfers were not
+  2  usage error
+  3  environment error: missing privilege, device or program";
 
 impl Run {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let typed: Vec<_> = self.recipe.iter().chain(&self.sender).cloned().collect();
         if typed.is_empty() {
-            return Err(failure::usage("name who sends: --recipe newreno, --sender linux:cubic"));
+            return Err(failure::usage(
+                "no sender: use for example --recipe newreno or --sender linux:cubic",
+            ));
         }
-        let usual = || sender::usual_profile(typed.iter().chain(self.load.beside()));
+        let usual = || sender::usual_profile(typed.iter().chain(self.load.competitors()));
         let profile = self.profile.unwrap_or_else(usual);
         let senders = sender::resolve(&typed, Some(profile)).map_err(failure::usage)?;
         let workload = self.load.workload(profile, self.limit)?;
         if self.in_virtual_time {
             compare::has_a_model(&workload).map_err(failure::usage)?;
         }
-        for sender in senders.iter().chain(&workload.beside) {
+        for sender in senders.iter().chain(&workload.competitors) {
             if let Kind::Kernel(control) = &sender.kind {
                 sender::congestion_control(control).map_err(failed)?;
             }
@@ -200,13 +215,13 @@ impl Run {
         }
         write!(say::out(), "{}", self.form.of(&report))?;
         if self.form.is_text() {
-            writeln!(say::out(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
+            writeln!(say::out(), "\nresults in {}: captures, decisions, lab.json", directory.display())?;
         }
         let Some((first, why)) = report.failures().next() else { return Ok(()) };
         let (failures, all) = (report.failures().count(), report.transfers.len());
         let Outcome { sender, seed, .. } = first;
         Err(failure::run(format!(
-            "{failures} of {all} transfers failed. The first, {sender} with seed {seed}: {why}"
+            "{failures} of {all} transfers failed; the first is {sender} with seed {seed}: {why}"
         )))
     }
 }
@@ -229,8 +244,7 @@ impl Standing {
             watching.show();
             let directory = quoted(&watching.directory.display().to_string());
             say::aside(format_args!(
-                "airtcp: stopped by a signal. With --output {directory} the same command goes on behind the rounds that are \
-                 complete: {}",
+                "airtcp: stopped by a signal. With --output {directory} the same command continues. Complete rounds: {}",
                 watching.rounds()
             ));
             held
@@ -256,8 +270,8 @@ impl Standing {
         let directory = quoted(&self.directory.display().to_string());
         let rounds = self.rounds();
         failure::run(format!(
-            "{}: the disk is full (No space left on device). Make room there, and with --output {directory} the same command \
-             goes on behind the rounds that are complete: {rounds}",
+            "{}: the disk is full (No space left on device). Free some space, then run the same command with --output \
+             {directory} to continue. Complete rounds: {rounds}",
             self.directory.display()
         ))
     }
@@ -269,13 +283,13 @@ fn say(progress: &Progress<'_>) {
         None => format!("{} in {:.1} s", units::show_rate(outcome.kbit_per_s * 1e3), outcome.capture.seconds),
         Some(why) => format!("failed: {why}"),
     };
-    let beside = outcome.together.beside_kbit_per_s.map(|beside| {
+    let beside = outcome.together.competitor_kbit_per_s.map(|beside| {
         let share = outcome.together.share.map(|share| format!(", a share of {:.0} %", 100.0 * share));
-        format!(", {} beside it{}", units::show_rate(beside * 1e3), share.unwrap_or_default())
+        format!(", competitors {}{}", units::show_rate(beside * 1e3), share.unwrap_or_default())
     });
     let result = result + &beside.filter(|_| outcome.failure.is_none()).unwrap_or_default();
-    let again: String = outcome.made_again.iter().map(|why| format!(", made again: {why}")).collect();
-    let spoiled = outcome.spoiled.as_ref().map(|why| format!(", left out: {why}")).unwrap_or_default();
+    let again: String = outcome.made_again.iter().map(|why| format!(", repeated: {why}")).collect();
+    let spoiled = outcome.spoiled.as_ref().map(|why| format!(", invalid: {why}")).unwrap_or_default();
     let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
     say::aside(format_args!(
         "[{done}/{all}] {} to {}, seed {}: {result}{again}{spoiled}{left}",
@@ -292,7 +306,7 @@ pub(super) fn show_time(time: Duration) -> String {
 
 /// Makes `parent/NNN-name` with the next free number; another lab that starts now gets another directory.
 pub(crate) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
-    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let taken = fs::read_dir(parent)
         .with_context(|| format!("cannot read {}", parent.display()))?
@@ -304,7 +318,9 @@ pub(crate) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
         match fs::create_dir(&directory) {
             Ok(()) => return Ok(directory),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot make {}", directory.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot create {}", directory.display()));
+            }
         }
     }
 }

@@ -16,23 +16,23 @@ use clap::{Args, ValueEnum};
 use super::failed;
 use crate::shared::failure::{self, Failure};
 
-/// Open a shell on one side of a path, with tcpdump, ss and ip as anywhere else.
+/// Open a shell on one side of a path, to run tcpdump, ss or ip there
 ///
-/// The path is that of a running lab (the latest, or --lab), or a new one if --scenario names it. On a new path the
-/// other side is a namespace too: `airtcp lab shell` in a second terminal enters it.
+/// Enters the path of a running lab (the latest one, or --lab), or creates a new path with --scenario. `airtcp lab shell` in a
+/// second terminal enters the other side of a new path.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Shell {
-    /// The side of the path
+    /// Side of the path
     #[arg(value_enum)]
     side: PathSide,
-    /// A preset's name, or a file: make a path of it
+    /// A preset's name, or a scenario file, to create a new path
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: Option<String>,
-    /// Process of the lab, or of the `airtcp lab shell --scenario`, whose path to enter [default: the latest]
+    /// Process ID of the lab, or of the `airtcp lab shell --scenario`, whose path to enter [default: the latest]
     #[arg(long, value_name = "PID", conflicts_with = "scenario")]
     lab: Option<i32>,
-    /// What to run instead of a shell
+    /// Command to run instead of a shell
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -45,11 +45,11 @@ enum PathSide {
 
 const EXAMPLES: &str = "\
 Examples:
-  Watch what leaves towards the radio while a lab runs:
+  Watch the packets towards the radio link during a lab:
     airtcp lab shell fixed -- tcpdump -ni any 'tcp port 9000'
-  Sockets of the receiving kernel:
+  Show the sockets of the receiving kernel:
     airtcp lab shell mobile -- ss -tin
-  A path to play with, in two terminals:
+  Try out a path, in two terminals:
     airtcp lab shell mobile --scenario wcdma-384
     airtcp lab shell fixed";
 
@@ -103,10 +103,9 @@ fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Resu
     let inside = |agent: &&i32| lab.is_none_or(|lab| **agent == lab || ancestors(**agent).contains(&lab));
     let Some(agent) = agents.iter().filter(inside).max() else {
         return Err(failure::run(match lab {
-            Some(lab) => format!("process {lab} has no {} side: is it a lab that runs?", side.name()),
-            None => {
-                "no lab runs here: start one, or make a path with --scenario (see `airlink show`)".to_owned()
-            }
+            Some(lab) => format!("process {lab} has no {} side: is it a running lab?", side.name()),
+            None => "no lab is running: start one, or create a path with --scenario (see `airlink show`)"
+                .to_owned(),
         }));
     };
     let mut nsenter = Command::new("nsenter");

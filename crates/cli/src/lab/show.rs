@@ -11,11 +11,11 @@ use super::failed;
 use super::form::Form;
 use crate::shared::say;
 
-/// Show the table of a lab again, from the lab.json that it has kept: as text, JSON or comma-separated values.
+/// Show the table of an earlier lab again: as text, JSON or CSV
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Show {
-    /// The directory that `airtcp lab run --output` has made
+    /// Output directory of `airtcp lab run`
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     #[command(flatten)]
@@ -26,10 +26,11 @@ const EXAMPLES: &str = "\
 Examples:
   airtcp lab show lab/003-leo
   airtcp lab show lab/003-leo --csv > leo.csv
-  airtcp lab show lab/003-leo --json | jq '.report.summary[] | {sender, kbit_per_s}'
+  airtcp lab show lab/003-leo --json |
+    jq '.report.summary[] | {sender, kbit_per_s}'
 
-A lab that is still running, or was interrupted, shows the rounds that are complete.
-`airtcp report` makes a page with graphs of the same directory.";
+For a lab that is running, or that was interrupted, the table has the complete
+rounds. `airtcp report` makes a page with graphs of the same directory.";
 
 impl Show {
     pub(super) fn run(self) -> anyhow::Result<()> {

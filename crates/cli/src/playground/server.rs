@@ -81,9 +81,9 @@ fn answer_to<'a>(request: &str, page: &'a [u8]) -> (&'static str, &'a [u8]) {
     let target = |target: &str| target.split(['?', '#']).next() == Some("/");
     match (words.next(), words.next()) {
         (Some("GET" | "HEAD"), Some(path)) if target(path) => ("200 OK", page),
-        (Some("GET" | "HEAD"), Some(_)) => ("404 Not Found", b"there is one page here: /\n"),
-        (Some(_), Some(_)) => ("405 Method Not Allowed", b"GET or HEAD\n"),
-        _ => ("400 Bad Request", b"this is no request of HTTP\n"),
+        (Some("GET" | "HEAD"), Some(_)) => ("404 Not Found", b"not found: the only page is /\n"),
+        (Some(_), Some(_)) => ("405 Method Not Allowed", b"use GET or HEAD\n"),
+        _ => ("400 Bad Request", b"not an HTTP request\n"),
     }
 }
 

@@ -32,7 +32,7 @@ struct Entry {
 
 impl Kept {
     pub(super) fn open(directory: &Path, asked: Asked) -> anyhow::Result<Self> {
-        fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         Ok(Self { directory: directory.to_owned(), asked })
     }
 
@@ -45,7 +45,7 @@ impl Kept {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
         let entry: Entry = serde_json::from_str(&text)
-            .with_context(|| format!("{} is no finding that was kept: remove it", path.display()))?;
+            .with_context(|| format!("{} is not a saved result: delete it", path.display()))?;
         let Entry { asked, seeds, finding } = entry;
         Ok((asked == self.asked).then_some(Made { figure: *figure, seeds, finding }))
     }
@@ -80,7 +80,7 @@ mod tests {
         let more = Kept::open(&directory, Asked { most_seeds: 480, ..asked }).unwrap();
         assert!(more.take(&figure).unwrap().is_none());
         fs::write(directory.join(format!("{}.json", figure.id)), "{").unwrap();
-        assert!(kept.take(&figure).err().unwrap().to_string().ends_with("remove it"));
+        assert!(kept.take(&figure).err().unwrap().to_string().ends_with("delete it"));
         fs::remove_dir_all(&directory).unwrap();
     }
 }

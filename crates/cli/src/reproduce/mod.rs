@@ -19,44 +19,44 @@ use serde_json::json;
 
 use self::kept::{Asked, Kept};
 use self::progress::{Cost, Progress};
-use self::record::Record;
+use self::record::{CHOSEN, Record};
 use crate::shared::progress::in_words;
 use crate::shared::{failure, say};
 
-/// Run the papers' figures and tables again in virtual time, and print ours beside theirs.
+/// Reproduce the papers' figures and tables in virtual time, next to the published numbers
 ///
-/// All that is compared runs with the same seeds; a claim is judged by the 95 % interval of the differences. What a
-/// paper does not state, and was chosen here, is listed. Nothing is fitted.
+/// Senders that are compared run with the same seeds, and each claim is judged by the 95 % confidence interval of the
+/// differences. Choices that a paper leaves open are listed. Nothing is fitted.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
-    /// Figures, such as p0-fig11a, or all of a paper's, such as p0 (Pan et al. 2004) [default: list papers and figures]
+    /// Figures such as p0-fig11a, or papers such as p0 (Pan et al. 2004) [default: list papers and figures]
     #[arg(value_name = "FIGURE")]
     figure: Vec<String>,
-    /// Run all of them
+    /// Run all figures
     #[arg(long, conflicts_with = "figure")]
     all: bool,
-    /// Runs of every point, each with a seed of its own
+    /// Number of seeds: runs per point
     #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: u32,
-    /// Where claims are undecided, twice as many, and again, but no more than this
+    /// Maximum number of seeds; the number doubles while a claim is undecided
     #[arg(long, value_name = "N", default_value_t = MOST_SEEDS)]
     most_seeds: u32,
-    /// Draw each chart of the figures into this directory, as SVG: FIGURE.svg, FIGURE-2.svg …
+    /// Draw the charts as SVG files in this directory: FIGURE.svg, FIGURE-2.svg, …
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     plot: Option<PathBuf>,
-    /// Write all of it as one page: what held up, and each figure with its claims
+    /// Write an HTML page with a summary, and each figure with its claims
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Write them into this document instead of stdout, with pictures and CSV in a directory beside it; figures that it
-    /// has and that are not run stay
+    /// Write the figures to this document instead of stdout, with pictures and CSV files in a directory next to it
+    ///
+    /// Other figures of the document remain.
     #[arg(long, value_name = "FILE.md", help_heading = "Output", conflicts_with = "json")]
     record: Option<PathBuf>,
-    /// Keep each finding in this directory as soon as it is made, and take from there what an earlier run of the same
-    /// program has kept: so a run that was stopped goes on
+    /// Save each result in this directory, and reuse results that an earlier run of the same program saved there
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     keep: Option<PathBuf>,
-    /// Print JSON instead of text: an object for every figure, a line each
+    /// Print JSON instead of text: one object per figure, one per line
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[arg(from_global)]
@@ -69,11 +69,16 @@ const MOST_SEEDS: u32 = 8 * SEEDS;
 
 const EXAMPLES: &str = "\
 Examples:
-  airtcp reproduce p0-fig11a
-  airtcp reproduce p3 --seeds 5 --most-seeds 5         a first look
-  airtcp reproduce p1 --html papers.html               as a page, with pictures
-  airtcp reproduce --all --keep found --html papers.html    all of them: it says how long that takes
-  airtcp reproduce p2-fig12 --record docs/reproduction.md   one of them, in its place in the record";
+  One figure:
+    airtcp reproduce p0-fig11a
+  A quick look at one paper:
+    airtcp reproduce p3 --seeds 5 --most-seeds 5
+  One paper as an HTML page with pictures:
+    airtcp reproduce p1 --html papers.html
+  All figures; the command prints how long this takes, and can be resumed:
+    airtcp reproduce --all --keep found --html papers.html
+  One figure, updated in the record:
+    airtcp reproduce p2-fig12 --record docs/reproduction.md";
 
 /// A figure that was run.
 struct Made {
@@ -103,7 +108,8 @@ impl Reproduce {
         }
         let wanted: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
         if let Some(directory) = &self.plot {
-            fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+            fs::create_dir_all(directory)
+                .with_context(|| format!("cannot create {}", directory.display()))?;
         }
         let asked = Asked { seeds: self.seeds, most_seeds: self.most_seeds };
         let kept = self.keep.as_deref().map(|directory| Kept::open(directory, asked)).transpose()?;
@@ -156,7 +162,7 @@ impl Reproduce {
             }
             let effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>);
             progress.look(format!("[{}/{all}] {}", index + 1, figure.id));
-            figure.look(&effort).with_context(|| format!("{} could not be run", figure.id))?;
+            figure.look(&effort).with_context(|| format!("cannot run {}", figure.id))?;
             let cost = progress.cost(|first| figure.further(first, self.seeds));
             steps.push(Step::ToDo(Begun { figure, effort, cost }));
         }
@@ -168,11 +174,14 @@ impl Reproduce {
         let costs: Vec<Cost> = to_do.clone().map(|begun| begun.cost).collect();
         let takes = progress.begin(&costs);
         if !self.quiet && to_do.clone().count() < all {
-            say::aside(format_args!("{} of {all} figures are kept from before", all - to_do.clone().count()));
+            say::aside(format_args!(
+                "{} of {all} figures are saved from an earlier run",
+                all - to_do.clone().count()
+            ));
         }
         if !self.quiet && costs.len() > 1 {
             say::aside(format_args!(
-                "{} figures with {} seeds take about {} here, and longer where claims stay undecided",
+                "{} figures with {} seeds take about {} on this machine, and longer if claims remain undecided",
                 costs.len(),
                 self.seeds,
                 in_words(takes)
@@ -201,7 +210,7 @@ impl Reproduce {
         };
         let (finding, seeds) = figure
             .decide(effort.with(self.seeds), self.most_seeds, looked)
-            .with_context(|| format!("{} could not be run", figure.id))?;
+            .with_context(|| format!("cannot run {}", figure.id))?;
         progress.done();
         Ok(Made { figure, seeds, finding })
     }
@@ -221,7 +230,7 @@ impl Reproduce {
         if before.is_none_or(|before| before.figure.paper != *paper) {
             writeln!(say::out(), "## {}\n", paper.reference())?;
             if its.len() > 1 {
-                writeln!(say::out(), "What was chosen:\n")?;
+                writeln!(say::out(), "{CHOSEN}:\n")?;
                 let shared: String = paper.shared_by(&its).map(Shared::markdown).collect();
                 write!(say::out(), "{shared}")?;
             }
@@ -229,7 +238,7 @@ impl Reproduce {
         write!(say::out(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
         let choices = if its.len() > 1 { finding.choices.clone() } else { figure.choices(finding) };
         if !choices.is_empty() {
-            writeln!(say::out(), "What was chosen:\n\n{}", listed(&choices))?;
+            writeln!(say::out(), "{CHOSEN}:\n\n{}", listed(&choices))?;
         }
         Ok(())
     }
@@ -276,7 +285,7 @@ fn select(known: &[Figure], names: &[String]) -> anyhow::Result<Vec<Figure>> {
         );
         if wanted.len() == before {
             return Err(failure::usage(format!(
-                "there is no figure `{name}`: `airtcp reproduce` lists them"
+                "unknown figure `{name}`: `airtcp reproduce` lists the figures"
             )));
         }
     }

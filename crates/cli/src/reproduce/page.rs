@@ -16,7 +16,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>The papers again</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>The papers again</h1>\n"
+         <title>Reproduced papers</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Reproduced papers</h1>\n"
     );
     text += &summary(made);
     let shown: Vec<Figure> = made.iter().map(|made| made.figure).collect();
@@ -45,7 +45,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
         // Without a picture they are what there is to see.
         text += &match finding.charts.is_empty() {
             true => numbers,
-            false => details("The numbers", !finding.tables.is_empty(), &numbers),
+            false => details("Numbers", !finding.tables.is_empty(), &numbers),
         };
         text += "</section>\n";
     }
@@ -78,7 +78,7 @@ pub(super) fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> ([usize; 3],
 }
 
 fn summary(made: &[Made]) -> String {
-    let mut text = "<table class=\"summary\">\n<tr><th>What held up</th><th>holds</th><th>does not hold</th>\
+    let mut text = "<table class=\"summary\">\n<tr><th>Paper</th><th>holds</th><th>does not hold</th>\
                     <th>undecided</th><th>not counted</th></tr>\n"
         .to_owned();
     for paper in Paper::ALL {
@@ -99,7 +99,8 @@ fn claims(claims: &[Claim]) -> String {
     if claims.is_empty() {
         return String::new();
     }
-    let mut text = "<table class=\"claims\">\n<tr><th>the paper</th><th>here</th><th></th></tr>\n".to_owned();
+    let mut text =
+        "<table class=\"claims\">\n<tr><th>paper</th><th>reproduction</th><th>verdict</th></tr>\n".to_owned();
     for claim in claims {
         let class = match (&claim.counts, claim.judged) {
             (Counts::Yes, Judged::Holds) => "holds",

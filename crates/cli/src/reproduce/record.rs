@@ -16,25 +16,40 @@ use super::{Made, of, picture};
 use crate::shared::csv;
 
 const HEAD: &str = "\
-# The papers again
+# Reproduced papers
 
-Every figure and table of the five papers that has numbers or a curve, run in virtual time with the algorithms of this repository. Each point is the mean over the same seeds for all that are compared,
-± half the width of its 95 % interval (Student's t); comparisons are of pairs of runs with the same seed, and a gain is the mean of their differences over the mean of what is compared with.
+Every figure and table of five papers that has numbers or a curve, run in virtual time with the
+algorithms of this repository. Each point is the mean over the seeds ± half the width of its 95 %
+confidence interval (Student's t). Compared senders run with the same seeds, and comparisons are
+made within pairs of runs with the same seed. A gain is the mean difference, in percent of the
+reference's mean.
 
-A claim is a sentence of a paper, and counts once, however many curves it speaks of; what a paper does not say, what was calibrated to it, and what is true by construction is not counted. One rule judges all of
-them (crates/reproduce/src/judge.rs), by the interval and never by the mean: *better* is above zero, and a gain of which no more than 1 % either way is possible is
-none; *similar*, and what is called trivial or almost the same, is within 10 %; *slightly* up to 10 %; *considerably*, and what is called obvious or relatively long, 20 % and more; *in most cases* is pooled over the
-points; a number is met if the interval overlaps the paper's ± what one run of the paper's length scatters. Of something rare, such as timeouts in a transfer, the interval reckons with one run more in which it happens:
-none in so many runs is not none ever. A figure with an undecided claim is run with twice as many seeds, up to 240 unless its section has another number; intervals that
-decide are 1.2 times as wide as those that are printed, because of these looks. The papers ran each point once.
+A claim is a sentence of a paper. It counts once, even if it covers several curves. Claims that this
+project added, claims about values that were calibrated to the paper, and claims that hold by
+construction do not count. One rule (crates/reproduce/src/judge.rs) judges all claims by their
+confidence intervals:
 
-`airtcp reproduce FIGURE` prints one of them, with its numbers; `airtcp reproduce --all --html papers.html` makes a page of all.
+- *better* requires a gain above zero. An interval within ±1 % counts as no gain.
+- *similar* (also *trivial*, *almost the same*) is within ±10 %, *slightly* is up to 10 %, and
+  *considerably* (also *obvious*, *relatively long*) is at least 20 %.
+- *in most cases* refers to the data of all points together.
+- A number is met if its interval overlaps the paper's number ± the variation of one run of the
+  paper's length.
+- For rare events such as timeouts, the interval includes one additional run in which the event
+  occurs, because zero observations do not prove that it never happens.
+
+While a claim of a figure is undecided, the number of seeds is doubled, up to 240 or the number
+given in the section. The intervals that decide are 1.2 times as wide as the printed ones, to allow
+for these repeated tests. The papers ran each point once.
+
+`airtcp reproduce FIGURE` prints one figure with its numbers.
+`airtcp reproduce --all --html papers.html` writes a page with all figures.
 ";
 
 /// For one figure.
-pub(super) const CHOSEN: &str = "What was chosen";
+pub(super) const CHOSEN: &str = "Choices";
 /// At the head of a paper.
-pub(super) const CHOSEN_FOR_SEVERAL: &str = "What was chosen for more than one figure";
+pub(super) const CHOSEN_FOR_SEVERAL: &str = "Choices for several figures";
 
 /// Longer tables are in their files only.
 const LONG: usize = 40;
@@ -56,10 +71,10 @@ impl Record {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
         };
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let folder = stem.with_context(|| format!("{} names no file", file.display()))?;
+        let folder = stem.with_context(|| format!("{} is not the name of a file", file.display()))?;
         let record = Self { file: file.to_owned(), folder, sections: sections(&text) };
         fs::create_dir_all(record.path(""))
-            .with_context(|| format!("cannot make {}", record.path("").display()))?;
+            .with_context(|| format!("cannot create {}", record.path("").display()))?;
         Ok(record)
     }
 
@@ -150,7 +165,7 @@ impl Record {
     /// By the verdicts in the sections: these are what a reader counts.
     fn summary(&self) -> String {
         let mut text =
-            "## What held up\n\n| | holds | does not hold | undecided |\n|---|---|---|---|\n".to_owned();
+            "## Summary\n\n| | holds | does not hold | undecided |\n|---|---|---|---|\n".to_owned();
         let mut all = [0; 3];
         for paper in Paper::ALL {
             let mine: Vec<&String> = figures()

@@ -59,19 +59,19 @@ impl Gate {
     pub(super) fn text(&self) -> String {
         let told = [
             (self.syn_cookies_sent, "SYN cookies sent"),
-            (self.syn_cookies_accepted, "of them came back"),
-            (self.half_open_evicted, "half-open connections gave way"),
-            (self.over_source, "refused to sources that had their share"),
+            (self.syn_cookies_accepted, "SYN cookies accepted"),
+            (self.half_open_evicted, "half-open connections dropped"),
+            (self.over_source, "refused by --max-per-source"),
             (self.syns_dropped, "SYNs dropped"),
-            (self.resets_withheld + self.answers_withheld, "answers withheld"),
-            (self.impossible_addresses, "packets from impossible addresses"),
-            (self.time_wait_evicted + self.orphans_evicted, "ended early to make room"),
+            (self.resets_withheld + self.answers_withheld, "answers suppressed"),
+            (self.impossible_addresses, "packets with impossible addresses"),
+            (self.time_wait_evicted + self.orphans_evicted, "closed connections ended early"),
         ];
         let told: Vec<String> = told
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        if told.is_empty() { String::new() } else { format!("strangers     {}\n", told.join(", ")) }
+        if told.is_empty() { String::new() } else { format!("limits        {}\n", told.join(", ")) }
     }
 }

@@ -145,7 +145,7 @@ impl Display for Memory {
         }
         writeln!(
             f,
-            "memory        {} at most; {} out of order given up, {refused_segments} segments and \
+            "memory        at most {} in use; {} of out-of-order data dropped, {refused_segments} segments and \
              {refused_connections} connections refused",
             show_bytes(*most as u64),
             show_bytes(*pruned_bytes)
@@ -188,10 +188,10 @@ impl<'a> Closed<'a> {
     }
 
     fn text(&self) -> String {
-        let target = self.target.map_or_else(|| "nowhere".to_owned(), |target| target.to_string());
+        let target = self.target.map_or_else(|| "no server".to_owned(), |target| target.to_string());
         let reason = self.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         format!(
-            "#{} {} -> {target}: {}{reason}, {} down, {} up in {:.3} s, {}; {} segments sent again, {} timeouts",
+            "#{} {} -> {target}: {}{reason}, {} down, {} up in {:.3} s, {}; {} segments retransmitted, {} timeouts",
             self.connection,
             self.radio,
             self.outcome,
@@ -281,7 +281,7 @@ impl Log {
         self.reporter.progress(
             "stopping",
             &data,
-            &format!("stopping: {open} connections have {grace} to end"),
+            &format!("stopping: {open} open connections have {grace} to end"),
         )
     }
 
@@ -346,24 +346,26 @@ impl Log {
         });
         let Totals { connections, done, down_bytes, up_bytes, retransmissions, timeouts, .. } = &self.totals;
         let text = format!(
-            "served        {connections} connections, {done} of them to their ends: {} down, {} up\n\
-             sent again    {retransmissions} segments, {timeouts} timeouts\n{}{}",
+            "served        {connections} connections, {done} of them complete: {} down, {} up\n\
+             retransmitted {retransmissions} segments, {timeouts} timeouts\n{}{}",
             show_bytes(*down_bytes),
             show_bytes(*up_bytes),
             gate.text(),
             Memory::of(&driver.host)
         );
-        let left_out = [(events, "events"), (decisions, "decisions"), (log, "lines of the log")];
+        let left_out = [(events, "events"), (decisions, "decisions"), (log, "log lines")];
         let left_out = left_out.map(|(count, what)| match count {
             0 => String::new(),
             count => {
-                format!("left out      {count} {what}: they could not be written as fast as they came\n")
+                format!("dropped       {count} {what}: they could not be written fast enough\n")
             }
         });
         self.reporter.end(&data, &(text + &left_out.concat()))?;
         written?;
         if decisions > 0 {
-            return Err(failure::run(format!("{decisions} decisions are missing in their file")));
+            return Err(failure::run(format!(
+                "{decisions} decisions are missing in the file of --decisions"
+            )));
         }
         Ok(())
     }

@@ -31,55 +31,56 @@ use crate::shared::reporter::{self, Channel, Reporting};
 use crate::shared::say;
 use crate::shared::station::{Families, Offload, Station};
 
-/// Put our TCP in front of an ordinary server, as the sender towards the radio side.
+/// Proxy connections to an ordinary server, with this TCP towards the clients
 ///
-/// A TUN device is made, and this host listens behind it. For each connection that arrives, one of the kernel's TCP
-/// is opened to the server, from the namespace that this command was started in, and both streams are carried over:
-/// data, its end in each direction, and resets.
+/// Creates a TUN device and listens behind it. For each incoming connection, opens a kernel TCP connection to the server
+/// from the namespace in which the command was started, and relays data, half-closes and resets in both directions.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// Where to listen: an address for this host and a port, or a port at all its addresses (repeatable)
+    /// Address and port to listen on, or a port on all addresses of the userspace host (repeatable)
     #[arg(long, required = true, value_name = "ADDR:PORT|PORT")]
     listen: Vec<Listen>,
-    /// The server (repeatable: connections go to them in turn, and to the next one if one does not answer)
+    /// Server to forward to (repeatable: connections are distributed in turn, skipping servers that do not answer)
     #[arg(long, required = true, value_name = "HOST:PORT")]
     forward: Vec<String>,
-    /// Connections at once; others wait in the backlog until one ends or gives way
+    /// Maximum number of open connections; further ones wait in the backlog
     #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
-    /// Connections that may be opening or wait for their turn, for each --listen; more SYNs get SYN cookies, and none
-    /// is answered while as many wait
+    /// Maximum number of connections per --listen that are opening or waiting to be accepted
+    ///
+    /// Further SYNs are answered with SYN cookies. While this many complete connections wait, SYNs are dropped.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     backlog: u32,
-    /// Connections at once of one source, which is an IPv4 address or an IPv6 network of 64 bits [default: no limit]
+    /// Maximum number of open connections per source, an IPv4 address or an IPv6 /64 [default: no limit]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_per_source: Option<u32>,
-    /// When all --max-connections or all --memory are taken, the one over which nothing has moved for longest gives way to
-    /// a newcomer, if that is this time or more
+    /// Idle time after which a connection can be reset to make room for a new one
+    ///
+    /// If --max-connections or --memory is exhausted, the connection that has been idle for longest is reset.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     give_way: Duration,
-    /// Memory for the data of all connections together: received and not taken, out of order, sent and not acknowledged
+    /// Memory limit for the data of all connections: not yet read, out of order, or not yet acknowledged
     #[arg(long, value_name = "SIZE", default_value = "256Mi", value_parser = memory_size)]
     memory: usize,
-    /// How long the server may take to accept a connection
+    /// Time within which a server must accept a connection
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     connect_timeout: Duration,
-    /// Reset a connection whose server has answered nothing for this time to what the client has sent
+    /// Reset a connection if the server does not answer the client for this time
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = units::duration)]
     backend_timeout: Duration,
-    /// Reset a connection over which nothing has moved for this time
+    /// Reset a connection that has been idle for this time
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = units::duration)]
     idle_timeout: Duration,
-    /// How long connections may go on after SIGINT or SIGTERM, before they are reset
+    /// Time that open connections have to end after SIGINT or SIGTERM
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
     grace: Duration,
-    /// Who to be, in place of root, as soon as the device and the files are open: no capability is kept. `root` keeps them
+    /// User to switch to once the device and files are open; all capabilities are dropped (`root`: keep them)
     #[arg(long, value_name = "NAME", default_value = privileges::NOBODY)]
     user: String,
     #[command(flatten)]
     station: Station,
-    /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
+    /// Write every recovery decision to this file (JSON lines): time, algorithm, action and reason
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
     #[command(flatten)]
@@ -87,29 +88,38 @@ pub(crate) struct Serve {
 }
 
 const EXAMPLES: &str = "\
-What is read from one side waits here, at most 64 KiB for a server, until the other side takes it; so a slow reader
-slows down its own server connection and no other. Each connection uses at most --send-buffer and --receive-buffer
-of memory, and no more than the peer's window asks for. All together use --memory: when three quarters of it are in use,
-data out of order is dropped, windows and buffers get smaller, and when nearly all is, new connections are not taken before
-one that holds data and over which nothing has moved for --give-way has given way; no other is ended.
+Data read from one side waits here (for a server, at most 64 KiB) until the
+other side takes it, so a slow reader slows down only its own connection. Each
+connection uses at most --send-buffer and --receive-buffer of memory, and all
+connections together use at most --memory. Above three quarters of --memory,
+out-of-order data is dropped, and windows and buffers shrink. When it is
+nearly exhausted, a new connection is accepted only after a connection that
+holds data and has been idle for --give-way was reset.
 
-Strangers can take what the limits above give them, and little besides: SYNs that find no room are answered with
-cookies (RFC 4987), of which nothing is kept; resets, and ACKs to what may be forged, are at most 1000 a second each; at
-most 4096 connections wait for the peer's last word, and 16384 for the end of TIME-WAIT. `gate` in the events `interval`
-and `end` counts all of it.
+SYNs beyond the backlog are answered with cookies (RFC 4987), and no state is
+kept for them. Resets, and ACKs to possibly forged segments, are limited to
+1000 per second each. At most 4096 closed connections wait for the peer, and
+16384 are in TIME-WAIT. `gate` in the events `interval` and `end` counts all
+of this.
 
-The first SIGINT or SIGTERM ends the listening, the second one resets what is still open.
+The first SIGINT or SIGTERM ends listening, the second one resets the open
+connections.
 
-JSON events: start, opened, closed (with bytes, goodput and what recovery did), interval, stopping, left-out, end, error.
+JSON events: start, opened, closed (with bytes, goodput and recovery
+counters), interval, stopping, left-out, end, error.
 
-Nobody waits for who reads this: where stdout, stderr, the log or --decisions take no more (a full disk, a stopped
-reader), lines are left out, counted in their place and at the end, and the connections go on.
+Output never blocks the server: if stdout, stderr, the log or --decisions
+cannot be written (full disk, stopped reader), lines are dropped and counted,
+and connections continue.
 
-Example (as root): nginx and our TCP in a network of their own, and curl behind a W-CDMA bearer
+Example (as root): nginx behind this TCP in a separate network namespace, and
+curl over a W-CDMA bearer
   unshare --net sh
     ip link set lo up; sysctl -w net.ipv4.ip_forward=1; nginx
-    airtcp serve --listen 10.83.0.2:80 --forward 127.0.0.1:80 --recipe sack+sifest+liw &
-    airlink run --scenario wcdma-384 --linger 1s -- curl -o /dev/null http://10.83.0.2/";
+    airtcp serve --listen 10.83.0.2:80 --forward 127.0.0.1:80 \\
+      --recipe sack+sifest+liw &
+    airlink run --scenario wcdma-384 --linger 1s -- \\
+      curl -o /dev/null http://10.83.0.2/";
 
 /// A command-line address of `--listen`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +133,7 @@ impl FromStr for Listen {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("`{text}` is not an address and port: write for example 10.83.0.2:80, [fd83::2]:80 or 80")
+            format!("`{text}` is not an address and port: use for example 10.83.0.2:80, [fd83::2]:80 or 80")
         };
         let listen = match text.parse::<SocketAddr>() {
             Ok(addr) if addr.ip().is_unspecified() => Self::Everywhere(addr.port()),
@@ -170,7 +180,7 @@ const LEAST_MEMORY: usize = 1 << 20;
 
 fn memory_size(text: &str) -> Result<usize, String> {
     let size = usize::try_from(units::bytes(text)?).unwrap_or(usize::MAX);
-    if size < LEAST_MEMORY { Err("at least 1Mi is needed".to_owned()) } else { Ok(size) }
+    if size < LEAST_MEMORY { Err("must be at least 1Mi".to_owned()) } else { Ok(size) }
 }
 
 impl Serve {
@@ -240,7 +250,7 @@ impl Serve {
             "interval": self.reporting.every().as_secs_f64(),
         });
         let text = format!(
-            "listening on {} through {} for {}: {recipe}",
+            "listening on {} through {}, forwarding to {}: {recipe}",
             addrs.join(" and "),
             driver.device(),
             self.forward.join(" and ")
@@ -269,7 +279,7 @@ fn gap_in_json(lines: u64) -> String {
 }
 
 fn gap_in_text(lines: u64) -> String {
-    format!("{lines} lines were left out here: they were not read as fast as they came\n")
+    format!("{lines} lines were dropped here: the reader was too slow\n")
 }
 
 /// Raises the soft limit as far as needed, if the hard one lets it.
@@ -282,7 +292,7 @@ fn reserve_descriptors(connections: u64) -> anyhow::Result<()> {
     if hard < needed {
         let fit = hard.saturating_sub(SPARE_DESCRIPTORS);
         return Err(Failure::Environment(format!(
-            "{connections} connections need {needed} open files, and the limit is {hard}: raise it (ulimit -Hn), or \
+            "{connections} connections need {needed} open files, but the limit is {hard}: raise it (ulimit -Hn), or \
              choose --max-connections {fit} or less"
         ))
         .into());
@@ -309,7 +319,7 @@ mod tests {
         assert_eq!(addrs("80").unwrap(), "10.83.0.2:80 [fd83::2]:80");
         assert_eq!(addrs("0.0.0.0:80").unwrap(), addrs("80").unwrap());
         for wrong in ["", "0", "10.83.0.2", "10.83.0.2:0", "localhost:80", "70000"] {
-            assert!(addrs(wrong).unwrap_err().contains("write for example"), "{wrong}");
+            assert!(addrs(wrong).unwrap_err().contains("use for example"), "{wrong}");
         }
     }
 }

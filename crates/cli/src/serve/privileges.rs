@@ -20,15 +20,15 @@ pub(super) const NOBODY: &str = "nobody";
 /// If the user is not known here, or something could not be given up.
 pub(super) fn give_up(user: &str) -> anyhow::Result<String> {
     let left = |what: &str, error: &dyn std::fmt::Display| {
-        Failure::Environment(format!("cannot give up {what}: {error}"))
+        Failure::Environment(format!("cannot drop {what}: {error}"))
     };
-    prctl::set_no_new_privs().map_err(|error| left("new privileges", &error))?;
+    prctl::set_no_new_privs().map_err(|error| left("the right to new privileges", &error))?;
     if user == "root" {
         return Ok(name_of(geteuid()));
     }
     let Some(known) = User::from_name(user).map_err(|error| left("root", &error))? else {
         return Err(Failure::Environment(format!(
-            "there is no user `{user}` here: name another one with --user, or keep root with --user root"
+            "unknown user `{user}`: choose another one with --user, or keep root with --user root"
         ))
         .into());
     };

@@ -200,11 +200,11 @@ impl Session {
                 self.try_next_target(around, Some(why));
             }
             Phase::Carrying { .. } if self.hangs(around) => {
-                let why = format!("it has answered nothing for {}", around.tools.backend_timeout);
+                let why = format!("no answer for {}", around.tools.backend_timeout);
                 self.cut(around, SessionEnding::TargetFailed, Some(why));
             }
             Phase::Carrying { .. } | Phase::Leaving { .. } => {
-                let why = format!("nothing moved for {}", around.tools.idle_timeout);
+                let why = format!("idle for {}", around.tools.idle_timeout);
                 self.cut(around, SessionEnding::Idle, Some(why));
             }
         }
@@ -216,7 +216,7 @@ impl Session {
 
     /// Others wait, and it has been idle for longest.
     pub(super) fn give_way(&mut self, around: &mut Around<'_>) {
-        let why = format!("nothing moved for {}, and others wait", around.now - self.moved_at);
+        let why = format!("idle for {}, and other connections were waiting", around.now - self.moved_at);
         self.cut(around, SessionEnding::GaveWay, Some(why));
     }
 

@@ -32,10 +32,10 @@ impl Targets {
 }
 
 fn resolve(text: &str) -> anyhow::Result<Vec<SocketAddr>> {
-    let example = "write for example 127.0.0.1:80, [::1]:80 or localhost:80";
+    let example = "use for example 127.0.0.1:80, [::1]:80 or localhost:80";
     let found = text
         .to_socket_addrs()
-        .map_err(|error| failure::usage(format!("--forward `{text}` leads nowhere ({error}): {example}")))?;
+        .map_err(|error| failure::usage(format!("cannot resolve --forward `{text}` ({error}): {example}")))?;
     let mut addrs: Vec<SocketAddr> = Vec::new();
     for addr in found {
         if !addrs.contains(&addr) {
@@ -72,7 +72,7 @@ mod tests {
     fn what_is_no_address_and_port_is_refused() {
         for wrong in ["127.0.0.1", "127.0.0.1:http", ":80:"] {
             let error = Targets::resolve(&[wrong.to_owned()]).err().unwrap();
-            assert!(error.to_string().contains("write for example"), "{wrong}: {error}");
+            assert!(error.to_string().contains("use for example"), "{wrong}: {error}");
         }
     }
 }

@@ -39,7 +39,7 @@ impl DecisionLog {
         let path = self.path.clone();
         let failed = move |error: &io::Error| {
             say::aside(format_args!(
-                "airtcp: cannot write {}: {error}: decisions are left out until there is room",
+                "airtcp: cannot write {}: {error}: decisions are dropped until there is room",
                 path.display()
             ));
         };

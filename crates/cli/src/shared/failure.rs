@@ -62,11 +62,11 @@ fn advice(error: &anyhow::Error) -> &'static str {
         // A message that asks a question has said it.
         _ if !told(error).contains("cannot write") || told(error).contains('?') => "",
         Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
-            ": make room there, or name another place"
+            ": free some space, or choose another place"
         }
-        Some(io::ErrorKind::NotFound) => ": make the directory first",
+        Some(io::ErrorKind::NotFound) => ": create the directory first",
         Some(io::ErrorKind::IsADirectory) => ": name a file in it",
-        Some(io::ErrorKind::NotADirectory) => ": a part of its path is a file",
+        Some(io::ErrorKind::NotADirectory) => ": a part of the path is a file",
         _ => "",
     }
 }
@@ -110,7 +110,7 @@ pub(crate) fn ended(why: Ended, remote: SocketAddr, established: bool, acked: u6
 }
 
 pub(crate) fn no_answer_hint() -> &'static str {
-    ": is it an address of the kernel behind the device, or routed by it? `--pcap FILE` shows what was sent"
+    ": is it an address of the kernel, or one that the kernel routes? `--pcap FILE` records the sent packets"
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

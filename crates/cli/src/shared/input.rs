@@ -95,7 +95,7 @@ impl Source {
             Err(TryRecvError::Empty) => Ok(Next::Later),
             Err(TryRecvError::Disconnected) => match self.end.try_recv() {
                 Ok(result) => Ok(Next::End { digest: result? }),
-                Err(_) => Err(io::Error::other("the reader of the input has died")),
+                Err(_) => Err(io::Error::other("the input thread ended unexpectedly")),
             },
         }
     }

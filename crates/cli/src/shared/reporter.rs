@@ -16,10 +16,10 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reporting {
-    /// Print JSON instead of text: lines for the events start, interval, end and error
+    /// Print JSON instead of text: one line per event (start, interval, end, error)
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Time between progress lines [default: 1s, if stderr is a terminal or with --json]
+    /// Time between progress lines [default: 1s if stderr is a terminal, or with --json]
     #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
     #[arg(from_global)]
@@ -165,7 +165,7 @@ impl Reporter {
         if self.intervals.is_multiple_of(20) {
             say::aside(format_args!(
                 "{:>9}  {:>10}  {:>13}  {:>14}  {:>10}  {:>6}  {:>8}",
-                "time", "bytes", "rate", "segments: cwnd", "srtt", "resent", "timeouts"
+                "time", "bytes", "rate", "cwnd, segments", "srtt", "retr.", "timeouts"
             ));
         }
         self.intervals += 1;

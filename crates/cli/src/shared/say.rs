@@ -23,6 +23,13 @@ pub(crate) fn out() -> Showing<Out> {
     })
 }
 
+/// The width for tables: all columns with `wide`, otherwise the terminal's width and at least 80.
+pub(crate) fn width(wide: bool) -> Option<usize> {
+    const LEAST: usize = 80;
+    let terminal = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    (!wide).then(|| terminal().unwrap_or(LEAST).max(LEAST))
+}
+
 /// A line on stderr, for whoever watches. If it cannot be written, there is nobody to tell.
 pub(crate) fn aside(text: impl Display) {
     airlogs::stderr::write(&format!("{}\n", Shown(text)));
@@ -32,8 +39,9 @@ pub(crate) fn aside(text: impl Display) {
 /// counted. `gap` is the line in its place. Threads begin to run.
 pub(crate) fn apart(gap: fn(u64) -> String) -> io::Result<()> {
     airlogs::write_apart()?;
-    let failed =
-        |error: &io::Error| aside(format_args!("airtcp: {}: lines are left out until it can", cannot(error)));
+    let failed = |error: &io::Error| {
+        aside(format_args!("airtcp: {}: lines are dropped until writing succeeds", cannot(error)))
+    };
     if APART.get().is_none() {
         let words = Words { gap: Some(gap), failed: Box::new(failed) };
         let _ = APART.set(Apart::start("stdout", io::stdout(), words)?);

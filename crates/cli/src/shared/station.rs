@@ -23,70 +23,76 @@ use super::senders::{ProfileParser, SenderParser, one_profile};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Station {
-    /// Algorithms joined by `+`, for example sack+limited-transmit (see `airtcp algorithms`), and the profile behind an @: newreno@linux
+    /// Recipe, optionally with a profile: newreno@linux (see `airtcp algorithms`)
     #[arg(long, value_name = "RECIPE[@PROFILE]", default_value = "newreno", value_parser = SenderParser, hide_possible_values = true, help_heading = "Host")]
     recipe: SenderSpec,
-    /// Whose TCP to look like in everything but the recipe [default: the recipe's, or `default`]
+    /// TCP stack to imitate in everything the recipe does not set [default: the recipe's, or `default`]
     #[arg(long, value_parser = ProfileParser, help_heading = "Host")]
     profile: Option<ProfileName>,
     /// Seed of all random numbers: initial sequence numbers and ports [default: random]
     #[arg(long, value_name = "NUMBER", help_heading = "Host")]
     pub(crate) seed: Option<u64>,
-    /// Send buffer [default: the profile's]
+    /// Send buffer size [default: the profile's]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
     send_buffer: Option<usize>,
-    /// Receive buffer [default: the profile's]
+    /// Receive buffer size [default: the profile's]
     #[arg(long, alias = "recv-buffer", value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
     receive_buffer: Option<usize>,
 
-    /// Say so when a segment was sent again so often (3), or for so long (10s), without an answer: R1 of RFC 9293 §3.8.3 [default: the profile's]
-    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Patience")]
+    /// Report a segment that is unacknowledged after this many retransmissions or this time, such as 3 or 10s [default: the profile's]
+    ///
+    /// This is R1 of RFC 9293, section 3.8.3.
+    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Timeouts")]
     r1: Option<Threshold>,
-    /// Give a connection up when a segment was sent again so often (15), or for so long (100s), without an answer: R2 [default: the profile's]
-    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Patience")]
+    /// Give up a connection if a segment is unacknowledged after this many retransmissions or this time, such as 15 or 100s [default: the profile's]
+    ///
+    /// This is R2 of RFC 9293, section 3.8.3.
+    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Timeouts")]
     r2: Option<Threshold>,
-    /// The same of a SYN or SYN,ACK [default: the profile's; 3m at least with `default`]
-    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Patience")]
+    /// Give up a connection if its SYN or SYN,ACK is unacknowledged after this many retransmissions or this time [default: the profile's; at least 3m with `default`]
+    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Timeouts")]
     syn_r2: Option<Threshold>,
-    /// Give a connection up as soon as something was not acknowledged for this long (TCP_USER_TIMEOUT)
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Patience")]
+    /// Give up a connection if data is unacknowledged for this time (TCP_USER_TIMEOUT)
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Timeouts")]
     user_timeout: Option<Duration>,
-    /// Ask a silent peer whether it is still there; the three options below say so too
-    #[arg(long, help_heading = "Patience")]
+    /// Send keep-alive probes to a silent peer; implied by the three options below
+    #[arg(long, help_heading = "Timeouts")]
     keepalive: bool,
-    /// Silence before the first question [default: 2h]
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Patience")]
+    /// Idle time before the first keep-alive probe [default: 2h]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Timeouts")]
     keepalive_idle: Option<Duration>,
-    /// Time between two questions [default: 75s]
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Patience")]
+    /// Time between keep-alive probes [default: 75s]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Timeouts")]
     keepalive_interval: Option<Duration>,
-    /// Questions without an answer that end the connection [default: 9]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Patience")]
+    /// Number of unanswered keep-alive probes that end the connection [default: 9]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Timeouts")]
     keepalive_probes: Option<u32>,
-    /// ICMP errors that end a connection while it is being opened: the hard ones of RFC 9293, all, or those that end FreeBSD's [default: the profile's]
-    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Patience")]
+    /// ICMP errors that end a connection attempt: the hard errors of RFC 9293, all errors, or those that FreeBSD accepts [default: the profile's]
+    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Timeouts")]
     opening_errors: Option<Which>,
 
-    /// Name of the TUN device; %d stands for the next free number
+    /// Name of the TUN device; %d is replaced by the next free number
     #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Device")]
     tun: String,
-    /// Namespace of the kernel's TCP, and so of the device: a name of `ip netns`, or a path [default: the current one]
+    /// Network namespace of the kernel's TCP (and the device): a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Device")]
     netns: Option<PathBuf>,
-    /// This host's own address (repeatable) [default: 10.83.0.2, fd83::2]
+    /// Address of the userspace host (repeatable) [default: 10.83.0.2, fd83::2]
     #[arg(long, value_name = "ADDR", help_heading = "Device")]
     addr: Vec<IpAddr>,
-    /// Address that the kernel gets on the device (repeatable) [default: 10.83.0.1/24, fd83::1/64]
+    /// Address of the kernel on the device (repeatable) [default: 10.83.0.1/24, fd83::1/64]
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Device")]
     kernel_addr: Vec<Prefix>,
     /// Largest packet in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..), help_heading = "Device")]
     mtu: u16,
-    /// Segments that follow each other cross the device in one piece, and the kernel cuts them and computes checksums:
-    /// tcpdump at the device shows the pieces, everywhere behind it packets as on any wire [default: on for serve, off for send and recv]
+    /// Exchange several segments at once with the kernel, which is faster [default: on for serve, off for send and recv]
+    ///
+    /// The kernel splits the large pieces and computes the checksums. tcpdump on the device shows these pieces. --pcap, and
+    /// captures anywhere behind the device, show the packets on the wire.
     #[arg(long, value_name = "WHETHER", value_enum, help_heading = "Device")]
     offload: Option<Offload>,
-    /// Write every packet to a pcap file (nanoseconds)
+    /// Write every packet to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Device")]
     pcap: Option<PathBuf>,
 }
@@ -198,7 +204,7 @@ impl Station {
         }
         if self.addresses(families)?.addrs.contains(&remote.ip()) {
             return Err(usage(format!(
-                "{remote} is this host's own address: the receiver runs on the kernel's, see --kernel-addr"
+                "{remote} is the userspace host's own address: the receiver has the kernel's (see --kernel-addr)"
             )));
         }
         Ok(())
@@ -268,7 +274,7 @@ impl Station {
         }
         for addr in &addresses.addrs {
             if addr.is_unspecified() || addr.is_multicast() {
-                return Err(usage(format!("{addr} cannot be a host's own address")));
+                return Err(usage(format!("{addr} cannot be the address of a host")));
             }
             if addresses.kernel.iter().any(|prefix| prefix.addr() == *addr) {
                 return Err(usage(format!(

@@ -121,7 +121,7 @@ impl Store {
         match self.end.try_recv() {
             Ok(result) => result.map(Some),
             Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(io::Error::other("the writer of the output has died")),
+            Err(TryRecvError::Disconnected) => Err(io::Error::other("the output thread ended unexpectedly")),
         }
     }
 }

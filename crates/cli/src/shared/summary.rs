@@ -297,7 +297,7 @@ impl Summary {
         line(
             "handshake",
             format!(
-                "{} bytes in a full segment, SACK {}, timestamps {}, ECN {}, window scale {} (peer's {})",
+                "{} bytes per full segment, SACK {}, timestamps {}, ECN {}, window scale {} (peer: {})",
                 h.mss,
                 yes(h.sack),
                 yes(h.timestamps),
@@ -320,14 +320,14 @@ impl Summary {
         if self.device.dropped_by_kernel + self.device.refused > 0 {
             let Device { dropped_by_kernel, refused, .. } = self.device;
             text.push_str(&format!(
-                "{:<13} {dropped_by_kernel} packets for us dropped by the kernel, {refused} of ours refused\n",
+                "{:<13} the kernel dropped {dropped_by_kernel} packets to this host, and refused {refused} from it\n",
                 "device"
             ));
         }
         if let Some(sha256) = &self.sha256 {
             let note = match &self.peer_sha256 {
                 Some(peer) if peer == sha256 => " (the receiver has the same)",
-                Some(_) => " (the receiver has another)",
+                Some(_) => " (the receiver has a different one)",
                 None => "",
             };
             text.push_str(&format!("{:<13} {sha256}{note}\n", "sha256"));
@@ -338,7 +338,7 @@ impl Summary {
     fn sender_lines(&self, mut line: impl FnMut(&str, String)) {
         let r = &self.retransmissions;
         line(
-            "sent again",
+            "retransmitted",
             format!(
                 "{} segments, {} bytes: {} fast, {} recovery, {} timeout, {} probe, {} handshake",
                 r.segments, r.bytes, r.fast, r.recovery, r.timeout, r.probe, r.handshake
@@ -363,7 +363,7 @@ impl Summary {
         line(
             "window",
             format!(
-                "{} reductions, {} losses put down to the radio, {} undone",
+                "{} reductions, {} losses attributed to the radio link, {} undone",
                 t.window_reductions, t.put_down_to_radio, t.undone
             ),
         );

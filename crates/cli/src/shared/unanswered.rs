@@ -41,7 +41,7 @@ impl Silence {
         let number = number.map(|number| format!("#{number} ")).unwrap_or_default();
         let error = error.map(|error| format!(" ({error})")).unwrap_or_default();
         let text = format!(
-            "{number}{remote}: no answer to {retransmissions} retransmissions in {seconds:.1} s{error}; going on"
+            "{number}{remote}: no answer to {retransmissions} retransmissions in {seconds:.1} s{error}; still trying"
         );
         reporter.progress("unanswered", &data, &text)
     }

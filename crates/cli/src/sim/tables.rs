@@ -1,67 +1,53 @@
-//! The tables of a run for people: a row for each flow.
+//! The tables of a run, with a row for each flow.
 
 use airtcp::sender::shared;
+use airtcp_numbers::table::{Column, Table};
 use airtcp_numbers::units::{show_bytes, show_rate};
 use airtcp_sim::run::{FlowReport, Judge, Report};
 
 /// More flows than this are not listed one by one.
 const LISTED: usize = 50;
 
-pub(super) fn tables(report: &Report) -> String {
-    let mut text = String::new();
+pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
     let listed = &report.flows[..report.flows.len().min(LISTED)];
     let common = shared(report.flows.iter().map(|flow| flow.profile));
-    let name = |flow: &FlowReport| match common {
-        Some(_) => flow.recipe.clone(),
-        None => format!("{}@{}", flow.recipe, flow.profile),
-    };
-    let width = listed.iter().map(|flow| name(flow).len()).max().unwrap_or_default().max("recipe".len());
-    let mut line = |line: String| text.push_str(&(line.trim_end().to_owned() + "\n"));
-    if let Some(profile) = common {
-        line(format!("recipes with profile {profile}"));
-    }
-    line(format!(
-        "{:>4}  {:<width$}  {:>10}  {:>13}  {:>9}  {:>13}  {:>8}",
-        "flow", "recipe", "delivered", "goodput", "took", "segments: all", "resent"
-    ));
+    let mut text = common.map(|profile| format!("recipes with profile {profile}\n")).unwrap_or_default();
+    let mut results = Table::new([
+        Column::new("flow"),
+        Column::new("recipe").left(),
+        Column::new("delivered"),
+        Column::new("goodput"),
+        Column::new("time"),
+        Column::new("all").of("segments"),
+        Column::new("retrans").of("segments"),
+    ]);
     for (number, flow) in listed.iter().enumerate() {
-        let took = match (flow.took_seconds, &flow.ended) {
+        let time = match (flow.took_seconds, &flow.ended) {
             (Some(seconds), _) => format!("{seconds:.3} s"),
             (None, Some(why)) => why.clone(),
-            (None, None) => String::new(),
+            (None, None) => "-".to_owned(),
         };
-        line(format!(
-            "{:>4}  {:<width$}  {:>10}  {:>13}  {took:>9}  {:>13}  {:>8}",
-            number + 1,
-            name(flow),
+        let recipe = match common {
+            Some(_) => flow.recipe.clone(),
+            None => format!("{}@{}", flow.recipe, flow.profile),
+        };
+        results.push([
+            (number + 1).to_string(),
+            recipe,
             show_bytes(flow.delivered),
             goodput(flow),
-            flow.data_segments,
-            flow.counters.resent(),
-        ));
+            time,
+            flow.data_segments.to_string(),
+            flow.counters.resent().to_string(),
+        ]);
     }
+    text += &results.render(width);
+    let mut line = |line: String| text += &(line + "\n");
     if report.flows.len() > LISTED {
         line(format!("      … and {} more: --json has them all", report.flows.len() - LISTED));
     }
     line(String::new());
-    line(
-        "(0/1/2/3+): so many duplicate ACKs had come before the timeout; failed: as many as could come"
-            .to_owned(),
-    );
-    line(format!(
-        "{:>4}  {:<24}  {:>6}  {:>16}  {:<40}  {:<18}  {:>10}  {:>6}",
-        "flow",
-        "timeouts: all (0/1/2/3+)",
-        "failed",
-        "fast retransmits",
-        "segments resent: fast/rec./timeout/probe",
-        "spurious t.o./f.r.",
-        "reductions",
-        "undone"
-    ));
-    for (number, flow) in listed.iter().enumerate() {
-        line(events(number + 1, flow));
-    }
+    line(events(listed).render(width));
     for (number, flow) in listed.iter().enumerate() {
         for Judge { name, confusion } in &flow.judges {
             line(format!("{:>4}  {name}: {confusion}", number + 1));
@@ -69,10 +55,10 @@ pub(super) fn tables(report: &Report) -> String {
     }
     let all: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s).sum();
     if report.flows.len() > 1 {
-        line(format!("together {}, Jain's index {:.4}", show_rate(all), report.jain));
+        line(format!("total {}, Jain's index {:.4}", show_rate(all), report.jain));
     }
     line(format!(
-        "dropped by queues {} packets, by the radio {}{}",
+        "dropped packets: {} by queues, {} by the radio link{}",
         report.dropped_by_queues,
         report.dropped_by_radio,
         if report.complete { "" } else { "; not every flow is complete" }
@@ -88,17 +74,53 @@ fn goodput(flow: &FlowReport) -> String {
     show_rate(flow.goodput_bit_per_s)
 }
 
-fn events(number: usize, flow: &FlowReport) -> String {
-    let counters = &flow.counters;
-    let [zero, one, two, more] = counters.timeouts_by_dupacks;
-    let timeouts = format!("{} ({zero}/{one}/{two}/{more})", counters.timeouts);
-    let resent = format!(
-        "{}/{}/{}/{}",
-        counters.resent_fast, counters.resent_recovery, counters.resent_timeout, counters.resent_probe
-    );
-    let spurious = format!("{}/{}", counters.spurious_timeouts, counters.spurious_fast_retransmits);
-    format!(
-        "{number:>4}  {timeouts:<24}  {:>6}  {:>16}  {resent:<40}  {spurious:<18}  {:>10}  {:>6}",
-        counters.failed_dupack, counters.fast_retransmits, counters.window_reductions, counters.undone
-    )
+fn events(flows: &[FlowReport]) -> Table {
+    const LOSSES: &str = "losses found by";
+    const TIMEOUTS: &str = "timeouts after dup. ACKs";
+    const RETRANSMISSIONS: &str = "retransmitted segments";
+    const SPURIOUS: &str = "spurious retransm.";
+    const WINDOW: &str = "window reductions";
+    let mut table = Table::new([
+        Column::new("flow"),
+        Column::new("ACKs").of(LOSSES),
+        Column::new("timeout").of(LOSSES),
+        Column::new("0").of(TIMEOUTS).optional(1),
+        Column::new("1").of(TIMEOUTS).optional(1),
+        Column::new("2").of(TIMEOUTS).optional(1),
+        Column::new("3+").of(TIMEOUTS).optional(1),
+        Column::new("all").of(TIMEOUTS).optional(1),
+        Column::new("fast").of(RETRANSMISSIONS),
+        Column::new("partial").of(RETRANSMISSIONS),
+        Column::new("timeout").of(RETRANSMISSIONS),
+        Column::new("probe").of(RETRANSMISSIONS),
+        Column::new("fast").of(SPURIOUS).optional(2),
+        Column::new("timeout").of(SPURIOUS).optional(2),
+        Column::new("all").of(WINDOW).optional(0),
+        Column::new("undone").of(WINDOW).optional(0),
+    ]);
+    for (number, FlowReport { counters, .. }) in flows.iter().enumerate() {
+        let [zero, one, two, more] = counters.timeouts_by_dupacks;
+        table.push(
+            [
+                number as u64 + 1,
+                counters.fast_retransmits,
+                counters.timeouts,
+                zero,
+                one,
+                two,
+                more,
+                counters.failed_dupack.into(),
+                counters.resent_fast,
+                counters.resent_recovery,
+                counters.resent_timeout,
+                counters.resent_probe,
+                counters.spurious_fast_retransmits,
+                counters.spurious_timeouts,
+                counters.window_reductions,
+                counters.undone,
+            ]
+            .map(|number| number.to_string()),
+        );
+    }
+    table
 }

@@ -22,9 +22,9 @@ use serde_json::json;
 
 use crate::shared::{failure, say};
 
-/// Run every combination of what varies, with every seed, and keep the results.
+/// Run all combinations of several axes in virtual time, with many seeds
 ///
-/// A sweep that was stopped, for whatever reason, continues when it is started again.
+/// The results are kept. A sweep that was stopped continues when it is started again.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sweep {
@@ -41,51 +41,52 @@ enum Command {
     Plot(plot::Plot),
     Slurm(slurm::Slurm),
     Status(status::Status),
-    /// List the metrics that have a name
+    /// List the named metrics
     Metrics,
 }
 
 const EXAMPLES: &str = "\
 Examples (the files are in docs/examples):
-  airtcp sweep plan loss.toml                    what would be run
-  airtcp sweep run loss.toml                     on all cores, into loss.results
+  airtcp sweep plan loss.toml                    list the runs
+  airtcp sweep run loss.toml                     run them on all cores
+  airtcp sweep status loss.toml                  show the progress
   airtcp sweep summary loss.results              means and 95 % intervals
-  airtcp sweep merge loss.results -o loss.jsonl  a row for each run
-  airtcp sweep plot loss.results --x radio.down.channel.errors.bler --y goodput --by recipe -o loss.svg
+  airtcp sweep merge loss.results -o loss.jsonl  one row per run
+  airtcp sweep plot loss.results --x radio.down.channel.errors.bler \\
+    --y goodput --by recipe -o loss.svg
 
 In eight parts with GNU parallel, or on a cluster:
   parallel airtcp sweep run loss.toml --jobs 1 --shard {}/8 ::: $(seq 8)
   airtcp sweep slurm loss.toml > loss.sh && sbatch loss.sh
-  airtcp sweep status loss.toml                  how far it is
 
-docs/sweeps.md says how a sweep's file is written.";
+docs/reference/sweep-files.md describes the format of a sweep file.";
 
-/// List the runs of a sweep without running any.
+/// List the runs of a sweep without executing them
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airtcp sweep plan loss.toml | tail -n 1")]
 struct PlanCommand {
-    /// The sweep's file
+    /// Sweep file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Directory of the results: runs that have one are marked [default: FILE.results]
+    /// Results directory, to mark runs that have a result [default: FILE.results]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Print JSON instead of text: an object per line
+    /// Print JSON instead of text: one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Join stores into one file, which is the same however the runs were distributed.
+/// Merge results into one file, which does not depend on how the runs were distributed
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airtcp sweep merge here.results there.results --output all.jsonl")]
 struct Merge {
-    /// Directories of results
+    /// Results directories
     #[arg(value_name = "STORE", required = true)]
     stores: Vec<PathBuf>,
-    /// File to write: the rows, in the order of the plan; - is stdout
+    /// File to write (one row per run, in the order of the plan); - is stdout
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Comma-separated values, instead of JSON lines
+    /// Output comma-separated values (CSV) instead of JSON lines
     #[arg(long)]
     csv: bool,
     /// Write the file even if runs are missing
@@ -155,13 +156,13 @@ fn results_of(source: &Path) -> anyhow::Result<Results> {
     }
     if results.is_empty() {
         return Err(failure::run(format!(
-            "{} has no results yet: `airtcp sweep run` makes them",
+            "{} has no results yet: run `airtcp sweep run` first",
             source.display()
         )));
     }
     if missing > 0 {
         let all = missing + results.len();
-        say::aside(format_args!("airtcp: {missing} of {all} runs have no result yet: these are the others"));
+        say::aside(format_args!("airtcp: {missing} of {all} runs have no result yet, and are not included"));
     }
     Ok(results)
 }
@@ -173,12 +174,12 @@ fn tell_damaged(results: &Results) {
     let damaged = results.damaged();
     for Damaged { path, line } in damaged.iter().take(TOLD) {
         say::aside(format_args!(
-            "airtcp: {}:{line}: this row is damaged and does not count; `airtcp sweep run` makes its run again",
+            "airtcp: {}:{line}: ignored a damaged row; `airtcp sweep run` repeats its run",
             path.display()
         ));
     }
     if damaged.len() > TOLD {
-        say::aside(format_args!("airtcp: so are {} more", damaged.len() - TOLD));
+        say::aside(format_args!("airtcp: ignored {} more damaged rows", damaged.len() - TOLD));
     }
 }
 
@@ -213,7 +214,7 @@ impl PlanCommand {
             let runs = plan.runs();
             write!(out, "{runs} runs: {points} points, {seeds} seeds each; plan {}", plan.hash)?;
             match known {
-                Some(_) => writeln!(out, "; {done} are done, in {}", directory.display())?,
+                Some(_) => writeln!(out, "; {done} done, in {}", directory.display())?,
                 None => writeln!(out)?,
             }
         }
@@ -231,7 +232,7 @@ impl Merge {
         if let Some(first) = missing.next().filter(|_| !self.partial) {
             let (missing, runs) = (missing.count() + 1, results.len());
             return Err(failure::run(format!(
-                "{missing} of {} runs are missing, {first} is the first: `airtcp sweep run` does them, --partial goes without",
+                "{missing} of {} runs are missing (first: {first}): run `airtcp sweep run`, or merge without them with --partial",
                 missing + runs
             )));
         }

@@ -28,17 +28,17 @@ pub(super) struct Comparison {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ComparisonError {
-    #[error("the sweep has no axis `{name}`: it has {}", .known.join(", "))]
+    #[error("the sweep has no axis `{name}`; its axes are {}", .known.join(", "))]
     NoAxis { name: String, known: Vec<String> },
-    #[error("axis `{axis}` has no value `{value}`: it has {}", .known.join(", "))]
+    #[error("axis `{axis}` has no value `{value}`; its values are {}", .known.join(", "))]
     NoValue { axis: String, value: String, known: Vec<String> },
-    #[error("{} varies too: choose one value of it (`--only {}={}`), or make it a line each with --by", .axis, .axis, .value)]
+    #[error("{} varies, too: choose one value (`--only {}={}`), or draw one line per value with --by", .axis, .axis, .value)]
     Varies { axis: String, value: String },
-    #[error("no run has a number `{metric}`: {}", .known.join(", "))]
+    #[error("no run has the metric `{metric}`; choose one of {}", .known.join(", "))]
     NoNumber { metric: String, known: Vec<String> },
-    #[error("{0} lines are too many to be told apart: --only AXIS=VALUE chooses")]
+    #[error("{0} lines are too many to distinguish: select some with --only AXIS=VALUE")]
     TooMany(usize),
-    #[error("axis `{0}` has no numbers above zero, which a logarithmic scale needs")]
+    #[error("axis `{0}` has no numbers above zero, as a logarithmic scale requires")]
     NotLogarithmic(String),
 }
 
@@ -104,7 +104,7 @@ impl Interval {
 fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, ComparisonError> {
     let metric = &comparison.y;
     let caption = match (metric.meaning(), metric.unit()) {
-        (_, metric::Unit::Number) => format!("{metric} in a run"),
+        (_, metric::Unit::Number) => format!("{metric} per run"),
         ("" | "of this flow", _) => metric.to_string(),
         (meaning, _) => format!("{metric} {}", meaning.split(',').next().unwrap_or_default()),
     };
@@ -143,10 +143,10 @@ fn subtitle(comparison: &Comparison, named: bool, with_bars: bool) -> String {
     };
     if let Some(by) = &comparison.by {
         let mark = if named { "mark" } else { "line" };
-        second += &format!("; a {mark} for each {by}");
+        second += &format!("; one {mark} per {by}");
     }
     if comparison.from_data && !comparison.log_y {
-        first += "; the vertical axis does not begin with zero";
+        first += "; the vertical axis does not start at zero";
     }
     [first, second].join("\n").trim_start().to_owned()
 }

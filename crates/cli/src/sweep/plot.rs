@@ -16,20 +16,20 @@ use clap::{Args, ValueEnum};
 use super::picture::{Comparison, figure};
 use crate::shared::failure;
 
-/// Draw means and 95 % intervals of a metric over an axis of the sweep, with a line for each value of another axis.
+/// Plot means and 95 % confidence intervals of a metric over an axis of a sweep
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Plot {
-    /// A directory of results, a file that was merged from some, or the sweep, whose results are beside it
+    /// Results directory, merged file, or sweep file with its results next to it
     #[arg(value_name = "STORE|FILE|FILE.toml")]
     source: PathBuf,
-    /// The axis of the sweep that runs from left to right
+    /// Axis of the sweep for the horizontal axis
     #[arg(long, value_name = "AXIS")]
     x: String,
-    /// The metric, see `airtcp sweep metrics`
+    /// Metric for the vertical axis (see `airtcp sweep metrics`)
     #[arg(long, value_name = "METRIC")]
     y: Metric,
-    /// The axis of the sweep whose values have a line each
+    /// Axis of the sweep that gets one line per value
     #[arg(long, value_name = "AXIS")]
     by: Option<String>,
     /// Only points with this value (repeatable)
@@ -38,7 +38,7 @@ pub(super) struct Plot {
     /// Logarithmic scale: x, y or both, as in --log x,y
     #[arg(long, value_name = "AXES", value_delimiter = ',')]
     log: Vec<Axis>,
-    /// Let the vertical axis begin near the smallest number instead of zero
+    /// Start the vertical axis near the smallest number instead of at zero
     #[arg(long)]
     from_data: bool,
     /// Title of the picture [default: the sweep's description]
@@ -56,23 +56,28 @@ enum Axis {
 }
 
 const EXAMPLES: &str = "\
-Values with one unit (1%, 150ms, 384kbit) stand on a scale; other values are names. Means at the same place stand a
-little beside each other, so that each has a bar of its own for its interval.
+Values with one unit (1%, 150ms, 384kbit) are drawn to scale; other values are
+names. Means at the same place are drawn next to each other, so that their
+intervals remain visible.
 
 Example (loss.toml is in docs/examples):
-  airtcp sweep plot loss.toml --x radio.down.channel.errors.bler --y goodput --by recipe -o loss.svg";
+  airtcp sweep plot loss.toml --x radio.down.channel.errors.bler \\
+    --y goodput --by recipe -o loss.svg";
 
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((axis, value)) if !axis.is_empty() => Ok((axis.to_owned(), value.to_owned())),
-        _ => Err("write AXIS=VALUE, such as recipe=newreno".to_owned()),
+        _ => Err("expected AXIS=VALUE, such as recipe=newreno".to_owned()),
     }
 }
 
 impl Plot {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let format = Format::of(&self.output).ok_or_else(|| {
-            failure::usage(format!("{}: give it a name that ends in .svg or .png", self.output.display()))
+            failure::usage(format!(
+                "{}: unknown format of a picture: use a name that ends in .svg or .png",
+                self.output.display()
+            ))
         })?;
         let results = super::results_of(&self.source)?;
         let lines = summarise(&results, std::slice::from_ref(&self.y), None)?;
@@ -114,7 +119,7 @@ fn about(results: &Results, lines: &[Line], only: &[(String, String)]) -> anyhow
     let lines = || lines.iter().filter(|line| is_drawn(&line.point));
     let runs: BTreeSet<usize> = lines().map(|line| line.runs).collect();
     let runs = match (runs.first(), runs.last()) {
-        (Some(1), Some(1)) => "one seed, so there are no intervals".to_owned(),
+        (Some(1), Some(1)) => "one seed, without intervals".to_owned(),
         (Some(least), Some(most)) if least == most => format!("{most} seeds each"),
         (Some(least), Some(most)) => format!("{least} to {most} seeds each"),
         _ => String::new(),

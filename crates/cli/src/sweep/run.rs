@@ -15,17 +15,17 @@ use crate::shared::failure;
 use crate::shared::progress::{Teller, in_words};
 use crate::shared::say;
 
-/// Run everything that has no result yet, on all cores.
+/// Run everything that has no result yet, on all cores
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// The sweep's file
+    /// Sweep file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Directory of the results [default: FILE.results]
+    /// Results directory [default: FILE.results]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// How many at once: runs [default: one for each core]
+    /// Number of parallel jobs (runs) [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Only the I-th of N parts
@@ -36,8 +36,10 @@ pub(super) struct Run {
 }
 
 const EXAMPLES: &str = "\
-Whatever stops it, the results so far are kept, and the same command continues. Several may fill one store at once.
-A sweep may change: with more seeds, other values or another axis the same command makes the runs that are missing.
+If the command is stopped, its results are kept, and the same command
+continues. Several processes can fill one results directory at the same time.
+After a change of the sweep file (more seeds, other values, another axis), the
+same command adds the missing runs.
 
 Examples:
   airtcp sweep run loss.toml
@@ -83,7 +85,7 @@ impl Run {
         let (writer, progress) = state.into_inner().map_err(|_| failure::run("a run has failed"))?;
         let kept = progress.done;
         done.and_then(|()| Ok(writer.finish()?)).with_context(|| {
-            format!("{kept} of {} results are kept, the same command goes on with the others", progress.all)
+            format!("{kept} of {} results are kept; run the same command again for the others", progress.all)
         })?;
         progress.finish(&directory);
         Ok(())
@@ -114,7 +116,7 @@ impl Progress {
         }
         if !quiet && others > 0 {
             say::aside(format_args!(
-                "{others} other results are of runs that are not asked for now; they stay in the store"
+                "{others} other results are not part of the sweep now; they stay in the store and are ignored"
             ));
         }
         progress
@@ -140,7 +142,7 @@ impl Progress {
             let took = self.clock.now().saturating_since(self.begin);
             let new = self.done - self.before;
             say::aside(format_args!(
-                "{new} runs in {}: {} of {} in {}",
+                "{new} runs in {}: {} of {} are in {}",
                 in_words(took),
                 self.done,
                 self.all,

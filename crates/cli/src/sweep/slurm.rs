@@ -26,41 +26,41 @@ use self::limit::Limit;
 use crate::shared::progress::in_words;
 use crate::shared::{failure, say};
 
-/// Print a script for sbatch: an array of jobs, each a part of what is missing of a sweep, all into one store.
+/// Print an sbatch script that runs the missing part of a sweep as an array of jobs
 ///
-/// Before that it makes some of the runs, to say what the sweep will cost and to cut it into jobs of minutes. What the jobs did
-/// not get done, the same command writes a script for.
+/// Executes a few of the runs first, to estimate the cost and to divide the sweep into jobs of some minutes. If jobs do not
+/// finish, run the same command again for a script with the rest.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Slurm {
-    /// The sweep, in a directory that all machines see
+    /// Sweep file, in a directory that all machines share
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Directory of the results [default: FILE.results]
+    /// Results directory [default: FILE.results]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Into how many jobs it is cut, at most [default: as many as take five minutes each]
+    /// Maximum number of jobs [default: as many as take five minutes each]
     #[arg(long, value_name = "N")]
     tasks: Option<NonZeroUsize>,
-    /// Cores of each job
+    /// Cores per job
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     cpus: u16,
-    /// Jobs that run at once, at most [default: as many as there is room for]
+    /// Maximum number of jobs that run at the same time [default: no limit]
     #[arg(long, value_name = "N")]
     at_once: Option<NonZeroUsize>,
-    /// Limit of each job, as Slurm writes it: minutes, or hours:minutes:seconds [default: four times what the longest job is expected to take, and ten minutes at least]
+    /// Time limit per job in Slurm's format, such as 90 (minutes) or 1:30:00 [default: four times the estimate for the longest job, at least ten minutes]
     #[arg(long, value_name = "TIME")]
     time: Option<Limit>,
-    /// What a run takes on one core; then none is made to find out
+    /// Time that a run takes on one core, instead of executing some runs to measure it
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     each: Option<Duration>,
-    /// The cluster's MaxArraySize (`scontrol show config`): the jobs' numbers are smaller
+    /// MaxArraySize of the cluster (see `scontrol show config`)
     #[arg(long, value_name = "N", default_value = "1001", value_parser = clap::value_parser!(u32).range(2..))]
     max_array_size: u32,
-    /// The program, as the machines know it [default: this one]
+    /// Path of the program on the machines [default: this program]
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
-    /// Print JSON instead of text: an object with what it costs and the script
+    /// Print JSON instead of text: one object with the cost and the script
     #[arg(long)]
     json: bool,
     #[arg(from_global)]
@@ -73,7 +73,8 @@ Examples:
   sbatch --wait loss.sh && airtcp sweep summary loss.results
   airtcp sweep slurm loss.toml --tasks 64 --cpus 4 --time 60 > loss.sh
 
-What sbatch is told on its command line goes before what the script says: sbatch --partition=long --mem-per-cpu=1G loss.sh";
+Options on the command line of sbatch override those in the script:
+  sbatch --partition=long --mem-per-cpu=1G loss.sh";
 
 /// Starting a job takes a cluster seconds, and a job that is lost should not be many hours: in seconds.
 const JOB: f64 = 300.0;
@@ -85,14 +86,14 @@ impl Slurm {
         let most = self.max_array_size as usize - 1;
         if let Some(tasks) = self.tasks.filter(|tasks| tasks.get() > most) {
             return Err(failure::usage(format!(
-                "--tasks: {tasks} jobs are more than an array has here, {most}: name fewer, or the cluster's \
+                "--tasks {tasks} exceeds the limit of {most} jobs per array: choose fewer, or set the cluster's \
                  --max-array-size"
             )));
         }
         let missing = self.missing(&plan, &store)?;
         if missing.is_empty() {
             return Err(failure::run(format!(
-                "all {} runs have results, in {}: there is nothing to submit",
+                "all {} runs have results in {}: there is nothing to submit",
                 plan.runs(),
                 store.display()
             )));
@@ -142,7 +143,7 @@ impl Slurm {
             ));
             if let Some(limit) = limit.and_then(Limit::seconds).filter(|limit| *limit < job) {
                 say::aside(format_args!(
-                    "airtcp: that is more than the limit of {}: more --tasks, or a longer --time",
+                    "airtcp: the longest job takes more than the limit of {}: use more --tasks, or a longer --time",
                     in_words(Duration::from_secs_f64(limit))
                 ));
             }
@@ -170,8 +171,7 @@ impl Slurm {
         };
         if !self.quiet && parts.iter().any(is_filling) {
             say::aside(format_args!(
-                "airtcp: something may be filling {} right now: jobs that still run and those of this script would do the \
-                 same",
+                "airtcp: other jobs may be filling {} right now: this script would repeat their runs",
                 store.display()
             ));
         }
@@ -183,16 +183,11 @@ impl Slurm {
         let of = if missing.len() == plan.runs() { String::new() } else { format!(" of {}", plan.runs()) };
         let known = match cost.measured {
             0 => String::new(),
-            runs => format!(
-                ", by {} that {} made here",
-                many(runs, "run"),
-                if runs == 1 { "was" } else { "were" }
-            ),
+            runs => format!(", estimated from {}", many(runs, "run")),
         };
         let disk =
             octets.map(|octets| format!(", {} on disk", units::show_bytes(octets))).unwrap_or_default();
-        let memory =
-            cost.memory.map(|memory| format!(", {} of memory for each core", units::show_bytes(memory)));
+        let memory = cost.memory.map(|memory| format!(", {} of memory per core", units::show_bytes(memory)));
         say::aside(format_args!(
             "{}{of}: {} core hours{disk}{}{known}",
             many(missing.len(), "run"),
@@ -211,14 +206,15 @@ impl Slurm {
         limit: Option<Limit>,
     ) -> anyhow::Result<String> {
         let absolute = |path: &Path| {
-            let path = std::path::absolute(path).with_context(|| format!("where is {}?", path.display()))?;
+            let path =
+                std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()))?;
             let text = path.to_str().filter(|text| !text.contains('\n'));
             text.map(quoted)
-                .ok_or_else(|| failure::usage(format!("{} is no name for a script", path.display())))
+                .ok_or_else(|| failure::usage(format!("{} cannot be used in a script", path.display())))
         };
         let program = match &self.program {
             Some(program) => program.clone(),
-            None => std::env::current_exe().context("where is this program?")?,
+            None => std::env::current_exe().context("cannot find the path of this program")?,
         };
         let name = self.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let name: String = name

@@ -17,19 +17,19 @@ use super::ranges::{Ranges, ranges};
 use crate::shared::progress::in_words;
 use crate::shared::say;
 
-/// Say how far a sweep is: how many runs have results, how fast more come, which are missing.
+/// Show the progress of a sweep: completed runs, rate, missing runs
 ///
-/// It only looks at the files of the store, so it can be asked anywhere and at any time.
+/// Only reads the results directory, so it works on any machine, at any time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Status {
-    /// Sweeps, or directories of results
+    /// Sweep files or results directories
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// List the parts, too, in which the sweep was run
+    /// Also list the parts in which the sweep was run
     #[arg(long)]
     parts: bool,
-    /// Print JSON instead of text: an object per line
+    /// Print JSON instead of text: one object per line
     #[arg(long)]
     json: bool,
 }
@@ -169,21 +169,17 @@ impl State {
         let filling = self.filling().count();
         if missing > 0 {
             match (filling, self.runs_per_s(), self.left()) {
-                (0, ..) => writeln!(out, "nothing is filling it now")?,
+                (0, ..) => writeln!(out, "not running")?,
                 (_, Some(rate), Some(left)) => {
-                    writeln!(
-                        out,
-                        "parts that fill it now: {filling}, {rate:.3} runs/s, {} left",
-                        in_words(left)
-                    )?;
+                    writeln!(out, "running parts: {filling}, {rate:.3} runs/s, {} left", in_words(left))?;
                 }
-                _ => writeln!(out, "parts that fill it now: {filling}")?,
+                _ => writeln!(out, "running parts: {filling}")?,
             }
             let missing = ranges(self.missing.iter().copied());
             let told = &missing[..missing.len().min(TOLD)];
             let more = missing[told.len()..].iter().map(|(first, last)| last - first + 1).sum::<usize>();
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            writeln!(out, "without results: {}{more}", Ranges(told))?;
+            writeln!(out, "missing runs: {}{more}", Ranges(told))?;
         }
         if parts && !self.parts.is_empty() {
             writeln!(out, "{:>12}  {:>15}  last result", "part", "done")?;
@@ -256,8 +252,8 @@ mod tests {
         state.write(&mut told, true).unwrap();
         let told = String::from_utf8(told).unwrap();
         let expected = "s.results: 14 of 42 runs have results, 33 %\n\
-                        parts that fill it now: 2, 1.000 runs/s, 28 s left\n\
-                        without results: 5-7,9-11,13-15,17-19,21-23,25-27,29-31,33-35 and 4 more\n        \
+                        running parts: 2, 1.000 runs/s, 28 s left\n\
+                        missing runs: 5-7,9-11,13-15,17-19,21-23,25-27,29-31,33-35 and 4 more\n        \
                                 part             done  last result\n         \
                                  1/4         11 of 11  50 s ago, done\n         \
                                  2/4          1 of 11  1 min 39 s ago, stopped\n         \

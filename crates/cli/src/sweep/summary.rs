@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use airtcp::sender::shared;
 use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::table::{Column, Table};
 use airtcp_sim::sweep::against::{Base, Beside};
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::results::Results;
@@ -14,39 +15,48 @@ use clap::Args;
 use crate::shared::csv::record;
 use crate::shared::{failure, say};
 
-/// Print means, their 95 % intervals (Student's t) and medians of the runs of each point, compared with the first recipe.
+/// Print means, 95 % confidence intervals (Student's t) and medians of each point, compared with the first recipe
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Summary {
-    /// A directory of results, a file that was merged from some, or the sweep, whose results are beside it
+    /// Results directory, merged file, or sweep file with its results next to it
     #[arg(value_name = "STORE|FILE|FILE.toml")]
     source: PathBuf,
-    /// What to show, see `airtcp sweep metrics` [default: what the sweep's file says]
+    /// Metrics to show (see `airtcp sweep metrics`) [default: those in the sweep file]
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     metric: Vec<Metric>,
     /// Compare with the points that have this value, seed by seed [default: the first recipe, if there are several]
     #[arg(long, value_name = "AXIS=VALUE")]
     against: Option<Base>,
-    /// Comma-separated values, instead of the table
+    /// Output comma-separated values (CSV) instead of the table
     #[arg(long)]
     csv: bool,
-    /// Print JSON instead of text: an object per point
+    /// Print JSON instead of text: one object per point
     #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Show every column of the tables, however wide they get
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    wide: bool,
 }
 
 const EXAMPLES: &str = "\
-A point is compared with the one that has the first recipe and is equal in all else, each run with the run that has the same
-seed: the difference of the means, with the 95 % interval of these pairs; the same as a share of the other's mean; and what
-the interval says, in the words of `airtcp lab run`. A number that is neither good nor bad is higher or lower.
+Each point is compared with the point that has the first recipe and is
+otherwise equal. Runs with the same seed form pairs. The columns are the mean
+difference with its 95 % confidence interval, the gain (the same in percent of
+the other mean), and the verdict, as in `airtcp lab run`. For a metric that is
+neither good nor bad, the verdict is higher or lower.
 
-(28) behind a mean: so many of the runs have this number; a run that is not complete took no time.
-goodput@2 is the second flow's; accuracy.vegas a judge's; stages.STAGE.COUNTER and
-flows.0.counters.dsacks are any number of the report.
+(28) after a mean is the number of runs that have the metric: an incomplete
+run has no `took`, for example.
+
+goodput@2 belongs to the second flow, and accuracy.vegas to a judge.
+stages.STAGE.COUNTER and flows.0.counters.dsacks name numbers of the report.
 
 Examples (loss.toml is in docs/examples):
-  airtcp sweep summary loss.results --metric goodput,timeouts,spurious-timeouts --csv
-  airtcp sweep summary loss.results --against radio.down.channel.errors.bler=1%";
+  airtcp sweep summary loss.results \\
+    --metric goodput,timeouts,spurious-timeouts --csv
+  airtcp sweep summary loss.results \\
+    --against radio.down.channel.errors.bler=1%";
 
 impl Summary {
     pub(super) fn run(self) -> anyhow::Result<()> {
@@ -75,7 +85,7 @@ impl Summary {
         } else if self.csv {
             csv(&lines, &metrics, base.is_some(), &mut out)?;
         } else {
-            table(&lines, &metrics, base.as_ref(), &mut out)?;
+            table(&lines, &metrics, base.as_ref(), say::width(self.wide), &mut out)?;
         }
         Ok(())
     }
@@ -87,7 +97,13 @@ fn usual_base(results: &Results) -> anyhow::Result<Option<Base>> {
 }
 
 /// A block for each metric, with a row for each point.
-fn table(lines: &[Line], metrics: &[Metric], base: Option<&Base>, out: &mut impl Write) -> io::Result<()> {
+fn table(
+    lines: &[Line],
+    metrics: &[Metric],
+    base: Option<&Base>,
+    width: Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     // If all points have the same profile, it is said once.
     let common = shared(lines.iter().map(|line| line.profiles.as_slice()));
     let mut said: Vec<String> = Vec::new();
@@ -95,7 +111,7 @@ fn table(lines: &[Line], metrics: &[Metric], base: Option<&Base>, out: &mut impl
         said.push(format!("recipes with profile {profile}"));
     }
     if let Some(base) = base {
-        said.push(format!("compared with {base}, runs with the same seed in pairs"));
+        said.push(format!("compared with {base}, in pairs of runs with the same seed"));
     }
     if !said.is_empty() {
         writeln!(out, "{}", said.join("; "))?;
@@ -110,18 +126,15 @@ fn table(lines: &[Line], metrics: &[Metric], base: Option<&Base>, out: &mut impl
         let scale = Scale::of(metric, values());
         writeln!(out, "{}", heading(metric, &scale))?;
         let compared = values().any(|values| values.beside.is_some());
-        let mut cells: Vec<Vec<String>> = Vec::new();
-        let mut left = 0;
-        if let Some(first) = lines.first() {
-            let mut names: Vec<_> = first.point.0.iter().map(|(name, _)| name.clone()).collect();
-            names.extend(with_profiles.then(|| "profiles".to_owned()));
-            left = names.len();
-            names.extend(["runs", "mean", "median"].map(str::to_owned));
-            if compared {
-                names.extend(["difference", "gain", "verdict"].map(str::to_owned));
-            }
-            cells.push(names);
-        }
+        let names =
+            lines.first().into_iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.as_str()));
+        let names = names.chain(with_profiles.then_some("profiles")).map(|name| Column::new(name).left());
+        let numbers =
+            [Column::new("runs").optional(2), Column::new("mean"), Column::new("median").optional(1)];
+        let comparison =
+            [Column::new("difference").optional(0), Column::new("gain"), Column::new("verdict").left()];
+        let comparison = comparison.into_iter().filter(|_| compared);
+        let mut table = Table::new(names.chain(numbers).chain(comparison));
         for line in lines {
             let labels = line.point.0.iter().map(|(_, label)| label.clone());
             let profiles = with_profiles.then(|| line.profiles.join(" "));
@@ -131,10 +144,9 @@ fn table(lines: &[Line], metrics: &[Metric], base: Option<&Base>, out: &mut impl
             if compared {
                 numbers.extend(scale.beside(values.and_then(|values| values.beside.as_ref())));
             }
-            cells.push(labels.chain(numbers).collect());
+            table.push(labels.chain(numbers));
         }
-        let columns = cells.first().map_or(0, Vec::len);
-        write_aligned(&cells, |column| column < left || (compared && column + 1 == columns), out)?;
+        write!(out, "{}", table.render(width))?;
     }
     Ok(())
 }
@@ -142,7 +154,7 @@ fn table(lines: &[Line], metrics: &[Metric], base: Option<&Base>, out: &mut impl
 /// `goodput, kbit/s: of all flows`
 fn heading(metric: &Metric, scale: &Scale) -> String {
     let unit = match metric.unit() {
-        Unit::Number => ", number in a run",
+        Unit::Number => ", number per run",
         _ if scale.sign.is_empty() => "",
         _ => &format!(", {}", scale.sign),
     };
@@ -150,23 +162,6 @@ fn heading(metric: &Metric, scale: &Scale) -> String {
         "" => format!("{metric}{unit}"),
         meaning => format!("{metric}{unit}: {meaning}"),
     }
-}
-
-fn write_aligned(
-    cells: &[Vec<String>],
-    is_left: impl Fn(usize) -> bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let columns = cells.first().map_or(0, Vec::len);
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in cells {
-        let padded = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if is_left(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        writeln!(out, "{}", padded.collect::<Vec<_>>().join("  ").trim_end())?;
-    }
-    Ok(())
 }
 
 /// How the numbers of one metric are written: all with one unit, and with so many digits behind the point that the

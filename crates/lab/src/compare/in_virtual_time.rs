@@ -78,7 +78,7 @@ pub(crate) fn run(
     start: i64,
 ) -> Result<Ran, LabError> {
     let Amount::Octets(octets) = experiment.workload.amount else {
-        return Err(LabError::Transfer("virtual time has no transfers that go by time".to_owned()));
+        return Err(LabError::Transfer("virtual time does not support transfers limited by time".to_owned()));
     };
     let begin = Instant::from_nanos(start.max(0) as u64);
     let transfer = OneTransfer {
@@ -106,7 +106,7 @@ pub(crate) fn run(
     let (fixed, mobile) = (at_fixed.packets(), at_mobile.packets());
     let port = fixed.first().map_or(0, |syn| syn.dst.port());
     let captured = Captured::new(&fixed, &mobile, port)
-        .ok_or_else(|| LabError::Transfer("in virtual time no SYN leaves".to_owned()))?;
+        .ok_or_else(|| LabError::Transfer("in virtual time: no SYN was sent".to_owned()))?;
     let trace = Trace {
         start: captured.start.0,
         decisions,
@@ -161,11 +161,11 @@ impl OneTransfer<'_> {
         let (_, world) = ran.map_err(|error| LabError::Transfer(format!("in virtual time: {error}")))?;
         let Some(acknowledged) = acknowledged else {
             let limit = limit.as_secs();
-            return Err(LabError::Transfer(format!("in virtual time it is not done after {limit} s")));
+            return Err(LabError::Transfer(format!("in virtual time: not complete after {limit} s")));
         };
         let seconds = acknowledged.saturating_since(begin).as_secs_f64();
         if seconds == 0.0 {
-            let why = "in virtual time it takes no time: give a link of the scenario a `rate` or a `delay`";
+            let why = "in virtual time the transfer takes no time; give a link of the scenario a `rate` or a `delay`";
             return Err(LabError::Transfer(why.to_owned()));
         }
         Ok((world, octets as f64 * 8.0 / seconds / 1e3))

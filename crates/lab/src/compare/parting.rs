@@ -124,15 +124,15 @@ impl fmt::Display for Alike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { same, real, in_virtual_time, parted } = self;
         let Some(Parted { real: one, in_virtual_time: other, cause, evidence }) = parted else {
-            return write!(f, "all {same} decisions the same");
+            return write!(f, "all {same} decisions identical");
         };
         let shown = |moment: &Option<Moment>| {
-            moment.as_ref().map_or_else(|| "nothing more".to_owned(), Moment::to_string)
+            moment.as_ref().map_or_else(|| "no further decision".to_owned(), Moment::to_string)
         };
         let all = real.max(in_virtual_time);
         write!(
             f,
-            "{same} of {all} decisions the same, then real {}, virtual {}: ",
+            "{same} of {all} decisions identical, then real {}, virtual {}: ",
             shown(one),
             shown(other)
         )?;
@@ -233,14 +233,14 @@ impl<'a> Comparison<'a> {
         let jump = jump(pair).abs();
         if jump <= LATE {
             let evidence =
-                format!("{shown}; the data before came in the same rhythm within {}", millis(jump));
+                format!("{shown}; the data before it arrived with the same timing within {}", millis(jump));
             return (PartedBy::Receiver, evidence);
         }
         let [gap, other] =
             [pair[1].real.at - pair[0].real.at, pair[1].other.at - pair[0].other.at].map(millis);
         let late = &pair[1].real.segment;
         let evidence =
-            format!("{late} before it came {gap} after the one before, in virtual time {other}; {shown}");
+            format!("{late} arrived {gap} after the segment before it, in virtual time {other}; {shown}");
         (PartedBy::Lateness, evidence)
     }
 
@@ -284,7 +284,10 @@ impl<'a> Comparison<'a> {
         pairs.sort_by_key(|pair| (pair.first_at(), pair.place));
         let Some(first) = pairs.iter().find(|pair| pair.late().abs() > self.late) else {
             let most = pairs.iter().map(|pair| pair.late().abs()).max().unwrap_or_default();
-            let evidence = format!("all packets before are the same, and within {}{shown}", millis(most));
+            let evidence = format!(
+                "all packets before it are identical and at the same time within {}{shown}",
+                millis(most)
+            );
             return (PartedBy::Sender, evidence);
         };
         match first.place {
@@ -312,10 +315,8 @@ impl<'a> Comparison<'a> {
             evidence.push_str(&format!(", {} at {:.3} s", late(first.late()), first.real.at as f64 / 1e9));
         }
         if self.real.machine.latest > LATE {
-            evidence.push_str(&format!(
-                "; the emulator was late by {} at most",
-                millis(self.real.machine.latest)
-            ));
+            evidence
+                .push_str(&format!("; the emulator was at most {} late", millis(self.real.machine.latest)));
         }
         (PartedBy::Lateness, evidence + &shown)
     }
@@ -339,7 +340,7 @@ impl<'a> Comparison<'a> {
         // The model knows no accident: if it waits, it means to.
         (real > WAITS || other > LATE).then(|| {
             let [real, other] = [real, other].map(millis);
-            format!("{} left {real} after the last data, in virtual time {other}", ack.real.segment)
+            format!("{} was sent {real} after the last data, in virtual time {other}", ack.real.segment)
         })
     }
 
@@ -363,10 +364,7 @@ impl<'a> Comparison<'a> {
     fn machine(&self) -> Option<String> {
         let machine = self.real.machine;
         if machine.strangers > 0 {
-            return Some(format!(
-                "{} packets that are not the transfer's crossed the path",
-                machine.strangers
-            ));
+            return Some(format!("{} packets of other programs crossed the path", machine.strangers));
         }
         (machine.dropped > 0)
             .then(|| format!("kernels dropped {} packets between two programs", machine.dropped))

@@ -25,7 +25,7 @@ pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
     };
     let (fixed, mobile) = (packets(directory, "fixed.pcap")?, packets(directory, "mobile.pcap")?);
     let captured = Captured::new(&fixed.tcp, &mobile.tcp, PORT)
-        .ok_or_else(|| unreadable("fixed.pcap", &"no SYN is in it"))?;
+        .ok_or_else(|| unreadable("fixed.pcap", &"no SYN in the capture"))?;
 
     let log = directory.join("decisions.jsonl");
     let text = airfiles::read_kept(&log).map_err(LabError::file(&log))?;

@@ -76,7 +76,7 @@ fn parted(real: &Trace, other: &Trace) -> (usize, PartedBy, String) {
 fn equal_transfers_do_not_part() {
     let alike = compare(&transfer(8), &transfer(8));
     assert_eq!((alike.same, alike.real, alike.in_virtual_time, &alike.parted), (8, 8, 8, &None));
-    assert_eq!(alike.to_string(), "all 8 decisions the same");
+    assert_eq!(alike.to_string(), "all 8 decisions identical");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn another_ack_of_the_same_data_is_the_receivers() {
         real.passed[place as usize][4].segment = ack(3);
     }
     decides_otherwise(&mut real, 4);
-    let expected = "ACK 5 of the same data: real ACK 4001, virtual ACK 5001; the data before came in the same rhythm within 0.00 ms"
+    let expected = "ACK 5 of the same data: real ACK 4001, virtual ACK 5001; the data before it arrived with the same timing within 0.00 ms"
         .to_owned();
     assert_eq!(parted(&real, &transfer(8)), (4, PartedBy::Receiver, expected));
 }
@@ -102,7 +102,7 @@ fn another_ack_of_data_that_came_in_another_rhythm_is_lateness() {
     let (same, cause, evidence) = parted(&real, &transfer(8));
     assert_eq!((same, cause), (4, PartedBy::Lateness));
     assert!(
-        evidence.starts_with("4001+1000 before it came 35 ms after the one before, in virtual time 10 ms;"),
+        evidence.starts_with("4001+1000 arrived 35 ms after the segment before it, in virtual time 10 ms;"),
         "{evidence}"
     );
 }
@@ -114,7 +114,7 @@ fn what_is_the_same_but_late_is_lateness_and_says_when() {
     delay(&mut real, &[Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn], 5, 14 * MS);
     decides_otherwise(&mut real, 6);
     let expected =
-        "14 ms late at 0.094 s, first on the way down: 5001+1000; the emulator was late by 15 ms at most";
+        "14 ms late at 0.094 s, first on the way down: 5001+1000; the emulator was at most 15 ms late";
     assert_eq!(parted(&real, &transfer(8)), (6, PartedBy::Lateness, expected.to_owned()));
     delay(&mut real, &[Place::SenderIn], 6, MS);
     let evidence = parted(&real, &transfer(8)).2;
@@ -199,7 +199,7 @@ fn another_decision_after_the_same_packets_in_time_is_the_senders() {
     let mut real = transfer(8);
     delay(&mut real, &Place::ALL, 1, MS / 4);
     decides_otherwise(&mut real, 5);
-    let expected = "all packets before are the same, and within 0.25 ms".to_owned();
+    let expected = "all packets before it are identical and at the same time within 0.25 ms".to_owned();
     assert_eq!(parted(&real, &transfer(8)), (5, PartedBy::Sender, expected));
 }
 
@@ -245,7 +245,7 @@ fn an_ack_that_waited_for_a_timer_is_the_receivers() {
     let mut real = transfer(8);
     delay(&mut real, &[Place::ReceiverOut, Place::SenderIn], 7, 41 * MS);
     decides_otherwise(&mut real, 7);
-    let expected = "ACK 8001 left 41 ms after the last data, in virtual time 0.00 ms".to_owned();
+    let expected = "ACK 8001 was sent 41 ms after the last data, in virtual time 0.00 ms".to_owned();
     assert_eq!(parted(&real, &transfer(8)), (7, PartedBy::Receiver, expected));
     // So short a wait is no timer's.
     let mut real = transfer(8);
@@ -280,7 +280,7 @@ fn a_trace_that_ends_parts_where_the_other_goes_on() {
     let text = alike.to_string();
     assert!(
         text.starts_with(
-            "6 of 8 decisions the same, then real nothing more, virtual aimd at 0.120 s: cwnd 15.0 → 16.0, \
+            "6 of 8 decisions identical, then real no further decision, virtual aimd at 0.120 s: cwnd 15.0 → 16.0, \
              ssthresh 100.0 (ACK): sender: "
         ),
         "{text}"
@@ -322,7 +322,7 @@ fn a_sender_has_a_row_and_each_of_its_rounds_a_line() {
     let failed = Round {
         round: 3,
         seed: 3,
-        failure: Some("over real devices: not done after 10 s".to_owned()),
+        failure: Some("in real time: not complete after 10 s".to_owned()),
         real: None,
         in_virtual_time: None,
         decisions: None,
@@ -331,17 +331,17 @@ fn a_sender_has_a_row_and_each_of_its_rounds_a_line() {
         vec![round(1, 100.0, 101.0, 50, None), round(2, 110.0, 109.0, 20, Some(PartedBy::Lateness)), failed];
     let compared = Compared::new("newreno", "linux", "linux", rounds);
     assert_eq!((compared.median_same, compared.causes.get(&PartedBy::Lateness)), (Some(35.0), Some(&1)));
-    let text = table(std::slice::from_ref(&compared));
+    let text = table(std::slice::from_ref(&compared), None);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "recipes with profile linux");
-    let cells: Vec<_> = lines[2].split_whitespace().collect();
+    let cells: Vec<_> = lines[3].split_whitespace().collect();
     assert_eq!((cells[0], &cells[cells.len() - 3..]), ("newreno", &["35", "lateness", "1"][..]), "{text}");
-    assert_eq!(lines[3], "newreno, round 1: all 50 decisions the same");
+    assert_eq!(lines[4], "newreno, round 1: all 50 decisions identical");
     assert_eq!(
-        lines[4],
-        "newreno, round 2: 20 of 50 decisions the same, then real nothing more, virtual nothing more: lateness: 14 ms late"
+        lines[5],
+        "newreno, round 2: 20 of 50 decisions identical, then real no further decision, virtual no further decision: lateness: 14 ms late"
     );
-    assert_eq!(lines[5], "newreno, round 3: over real devices: not done after 10 s");
+    assert_eq!(lines[6], "newreno, round 3: in real time: not complete after 10 s");
 
     let json = serde_json::to_string(&compared).unwrap();
     let read: Compared = serde_json::from_str(&json).unwrap();

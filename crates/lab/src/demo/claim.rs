@@ -1,4 +1,4 @@
-//! What is said under a scene, as far as the runs carry it.
+//! The sentences below a scene's table. Each is shown only if the runs support it.
 
 use airtcp_numbers::statistics::{Mean, average, differences};
 use airtcp_numbers::verdict::{ALIKE, Comparison, Verdict};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Row;
 use super::seeds::Runs;
 
-/// A sender beside another.
+/// A claim about a sender compared with another one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub(super) sender: &'static str,
@@ -23,14 +23,14 @@ pub(super) enum Says {
     Faster,
     /// The whole interval is no further than [`ALIKE`] from zero.
     AsFast,
-    SendsLessAgain,
+    RetransmitsLess,
     HasFewerTimeouts,
 }
 
 /// A claim in words, with the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sentence {
-    /// Whether the runs carry it.
+    /// Whether the runs support it.
     pub holds: bool,
     pub text: String,
 }
@@ -46,39 +46,26 @@ impl Claim {
         let (holds, said) = match self.says {
             Says::Faster => (
                 goodput.verdict == Verdict::Better,
-                format!("{sender} is faster than {than}, by {}", percent(goodput.gain)),
+                format!("{sender} is faster than {than}: {}", percent(goodput.gain)),
             ),
             Says::AsFast => (
                 goodput.gain.is_some_and(is_alike),
                 format!(
-                    "{sender} is as fast as {than}, within {:.0} % ({})",
+                    "{sender} is as fast as {than} within {:.0} %: {}",
                     100.0 * ALIKE,
                     percent(goodput.gain)
                 ),
             ),
-            Says::SendsLessAgain => {
+            Says::RetransmitsLess => {
                 let (less, figures) = fewer(&runs[own].resent, &runs[other].resent);
-                (less, format!("{sender} sends less again than {than}: {figures} segments"))
+                (less, format!("{sender} retransmits less than {than}: {figures} segments"))
             }
             Says::HasFewerTimeouts => {
                 let (less, figures) = fewer(&runs[own].timeouts, &runs[other].timeouts);
                 (less, format!("{sender} has fewer timeouts than {than}: {figures}"))
             }
         };
-        let here = self.here(&rows[own], &rows[other]);
-        Sentence { holds, text: format!("{said}{here}. {because}.") }
-    }
-
-    /// What the one transfer of each over real devices had.
-    fn here(&self, own: &Row, other: &Row) -> String {
-        let (Some(counted), Some(others)) = (own.counted(), other.counted()) else { return String::new() };
-        match self.says {
-            Says::Faster | Says::AsFast => {
-                format!("; over TUN {:.1} and {:.1} kbit/s", own.real.kbit_per_s, other.real.kbit_per_s)
-            }
-            Says::SendsLessAgain => format!("; over TUN {} and {}", counted.resent(), others.resent()),
-            Says::HasFewerTimeouts => format!("; over TUN {} and {}", counted.timeouts, others.timeouts),
-        }
+        Sentence { holds, text: format!("{said}. {because}.") }
     }
 }
 

@@ -1,19 +1,19 @@
-//! The scenes: what happens on the path, who sends, and what is claimed of them.
+//! The scenes: the paths, the senders and the claims about them.
 
 use super::claim::{Claim, Says};
 
-/// Something that happens on a radio link, and senders that know better or worse what to do.
+/// An event on a radio link, and senders that handle it differently.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
-    /// As it is typed.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What happens.
+    /// One sentence for the heading.
     pub title: &'static str,
-    /// The path, as a file has it.
+    /// The path, as TOML.
     pub(super) scenario: &'static str,
-    /// Octets of a transfer.
+    /// Bytes per transfer.
     pub(super) bytes: u64,
-    /// The first is the one that the others are compared with; the kernel's own is the last.
+    /// The first one is the reference, the last one a kernel sender.
     pub(super) senders: &'static [&'static str],
     pub(super) claims: &'static [Claim],
 }
@@ -22,31 +22,31 @@ pub struct Scene {
 pub static SCENES: [Scene; 4] = [
     Scene {
         name: "handover",
-        title: "A handover: for two seconds no block gets through, RLC repeats them, and nothing is lost",
+        title: "A handover: the radio link pauses for two seconds and loses nothing",
         scenario: include_str!("handover.toml"),
         bytes: 300_000,
         senders: &["newreno", "newreno+frto", "newreno+eifel", "linux:cubic"],
         claims: &[
             Claim {
-                because: "The timestamp of an ACK tells Eifel which copy it answers: the timeout was a mistake",
+                because: "The timestamp in the ACK shows Eifel that the original had arrived, so the timeout was spurious",
                 sender: "newreno+eifel",
                 than: "newreno",
-                says: Says::SendsLessAgain,
+                says: Says::RetransmitsLess,
             },
             Claim {
-                because: "What does not leave twice makes room for new data",
+                because: "Fewer retransmissions leave room for new data",
                 sender: "newreno+eifel",
                 than: "newreno",
                 says: Says::Faster,
             },
             Claim {
-                because: "F-RTO waits for two more ACKs before it believes the timer",
+                because: "F-RTO sends new data after the timeout, and the next two ACKs show that nothing was lost",
                 sender: "newreno+frto",
                 than: "newreno",
-                says: Says::SendsLessAgain,
+                says: Says::RetransmitsLess,
             },
             Claim {
-                because: "The kernel's probe (RACK-TLP) puts the timer off, and what is a mistake all the same is taken back",
+                because: "The kernel's tail loss probe postpones the timeout, and F-RTO and D-SACK undo a spurious one",
                 sender: "linux:cubic",
                 than: "newreno",
                 says: Says::Faster,
@@ -55,25 +55,25 @@ pub static SCENES: [Scene; 4] = [
     },
     Scene {
         name: "lost-again",
-        title: "A lost retransmission: the first segment of a window is lost, and what the timer sends for it as well",
+        title: "A lost retransmission: a segment is lost, and so is its retransmission",
         scenario: include_str!("lost-again.toml"),
         bytes: 300_000,
         senders: &["sack", "sack+fast-timeout", "sack+fast-timeout+loss-retransmission", "linux:cubic"],
         claims: &[
             Claim {
-                because: "More duplicate ACKs than segments outstanding tell that the copy is lost too, before the timer does",
+                because: "Duplicate ACKs beyond the number of outstanding segments show that the retransmission was lost",
                 sender: "sack+fast-timeout+loss-retransmission",
                 than: "sack",
                 says: Says::HasFewerTimeouts,
             },
             Claim {
-                because: "Each timeout waits twice as long as the last one",
+                because: "It does not wait for the timer, whose timeout doubles with each expiry",
                 sender: "sack+fast-timeout+loss-retransmission",
                 than: "sack",
                 says: Says::Faster,
             },
             Claim {
-                because: "Fast Timeout without it sees one lost copy only",
+                because: "Fast Timeout alone detects only one lost retransmission",
                 sender: "sack+fast-timeout+loss-retransmission",
                 than: "sack+fast-timeout",
                 says: Says::Faster,
@@ -82,25 +82,25 @@ pub static SCENES: [Scene; 4] = [
     },
     Scene {
         name: "marks",
-        title: "A lossy radio: 5 % of the data are lost behind the base station",
+        title: "A lossy radio link: 5 % of the data packets are lost after the base station",
         scenario: include_str!("marks.toml"),
         bytes: 500_000,
         senders: &["reno", "reno+transit-marks", "sack", "sack+transit-marks", "linux:cubic"],
         claims: &[
             Claim {
-                because: "The marks tell which losses are the radio's, and for these the window stays (E-TCP)",
+                because: "The marks show which losses the radio link caused, and the sender keeps its window for them (E-TCP)",
                 sender: "reno+transit-marks",
                 than: "reno",
                 says: Says::Faster,
             },
             Claim {
-                because: "So do they for a sender that knows what is missing",
+                because: "The marks help a SACK sender in the same way",
                 sender: "sack+transit-marks",
                 than: "sack",
                 says: Says::Faster,
             },
             Claim {
-                because: "The kernel takes every loss for congestion",
+                because: "The kernel treats every loss as congestion",
                 sender: "sack+transit-marks",
                 than: "linux:cubic",
                 says: Says::Faster,
@@ -115,19 +115,19 @@ pub static SCENES: [Scene; 4] = [
         senders: &["newreno", "sack", "sack+sifest", "linux:cubic"],
         claims: &[
             Claim {
-                because: "sifest estimates how many segments are in flight, and asks for fewer duplicate ACKs where they are few",
+                because: "sifest estimates the number of segments in flight and needs fewer duplicate ACKs when there are few",
                 sender: "sack+sifest",
                 than: "sack",
                 says: Says::HasFewerTimeouts,
             },
             Claim {
-                because: "The timer of profile linux is short here, so that a timeout costs little",
+                because: "The minimum timeout of profile linux is short, so a timeout costs little here",
                 sender: "sack+sifest",
                 than: "sack",
                 says: Says::AsFast,
             },
             Claim {
-                because: "The kernel sends a probe before its timer fires (RACK-TLP)",
+                because: "The kernel sends a tail loss probe before its timer expires (RACK-TLP)",
                 sender: "linux:cubic",
                 than: "sack+sifest",
                 says: Says::HasFewerTimeouts,

@@ -53,6 +53,28 @@ impl Runs {
     }
 }
 
+/// The seed, counted from the first one, whose runs are closest to the medians of all senders. It is one of the seeds in which
+/// the first sender has a timeout, if there are any: in the others there may be nothing to see.
+pub(super) fn typical(runs: &[Runs]) -> usize {
+    // From 0 for the median to 1 for the slowest or fastest run.
+    let distance = |own: &Runs, at: usize| {
+        let count = |holds: fn(&f64, &f64) -> bool| {
+            own.kbit_per_s.iter().filter(|other| holds(other, &own.kbit_per_s[at])).count() as f64
+        };
+        (count(|other, this| other < this) - count(|other, this| other > this)).abs()
+            / own.kbit_per_s.len() as f64
+    };
+    let farthest = |at: usize| runs.iter().map(|own| distance(own, at)).fold(0.0, f64::max);
+    let Some(first) = runs.first() else { return 0 };
+    let all = 0..first.timeouts.len();
+    let nearest = |seeds: Vec<usize>| {
+        seeds.into_iter().min_by(|one, other| farthest(*one).total_cmp(&farthest(*other)))
+    };
+    nearest(all.clone().filter(|at| first.timeouts[*at] > 0.0).collect())
+        .or_else(|| nearest(all.collect()))
+        .unwrap_or(0)
+}
+
 /// The recipe that sends like this one of the kernel's. `None`: it is a recipe itself.
 pub(super) fn stands_for(kind: &Kind) -> Option<String> {
     match kind {

@@ -1,27 +1,24 @@
-//! The table of a scene, virtual time and TUN side by side, for a terminal and for a page.
+//! The tables of a scene, for a terminal and for a page.
 
 use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::table::{self as text, wrapped, wrapped_lines};
 use airtcp_report::html::chart::{self, Chart, Interval};
 use airtcp_report::html::table::{Cell, Shows, Table};
 
-use super::{Played, Row};
+use super::{Many, Played, Row};
 use crate::sender::Repair;
-use crate::summary::aligned;
 
-/// A column: its heading on a terminal and on a page, what it means, and what it has for a sender.
+/// A column of the page's table: its heading, its meaning and a sender's value.
 struct Column {
-    terminal: &'static str,
     page: &'static str,
     meaning: &'static str,
     value: fn(&Row) -> Value,
 }
 
-/// What both show alike; only a terminal needs the signs.
+/// A cell.
 enum Value {
     Text(String),
     Number(f64, usize),
-    /// Half of an interval, with so many digits, in per cent or not.
-    Half(f64, usize, &'static str),
     /// With its sign, in per cent.
     Gain(f64),
     Share(f64),
@@ -30,75 +27,63 @@ enum Value {
 
 const COLUMNS: [Column; 12] = [
     Column {
-        terminal: "sender",
         page: "sender",
-        meaning: "a recipe, or the kernel's own",
+        meaning: "a recipe, or a kernel sender",
         value: |row| Value::Text(row.sender.clone()),
     },
     Column {
-        terminal: "virtual: kbit/s",
         page: "virtual: kbit/s",
-        meaning: "goodput from the first SYN to the last ACK: the mean over all seeds",
+        meaning: "mean goodput over all seeds, from the first SYN to the last ACK",
         value: |row| Value::Number(row.in_virtual_time.kbit_per_s.mean, 1),
     },
     Column {
-        terminal: "",
         page: "±",
-        meaning: "half the width of its 95 % interval",
-        value: |row| half(row.in_virtual_time.kbit_per_s, 1.0, 1, ""),
+        meaning: "half the width of the 95 % interval of the mean",
+        value: |row| half(row.in_virtual_time.kbit_per_s, 1.0, 1),
     },
     Column {
-        terminal: "gain",
         page: "gain %",
-        meaning: "what it has more than the first sender, of that one's mean",
+        meaning: "mean difference from the first sender, in percent of its mean",
         value: |row| gain(row).map_or(Value::Nothing, |gain| Value::Gain(100.0 * gain.mean)),
     },
     Column {
-        terminal: "",
         page: "±",
-        meaning: "half the width of the 95 % interval of the differences, seed by seed",
-        value: |row| gain(row).map_or(Value::Nothing, |gain| half(gain, 100.0, 1, " %")),
+        meaning: "half the width of the 95 % interval of the differences between pairs",
+        value: |row| gain(row).map_or(Value::Nothing, |gain| half(gain, 100.0, 1)),
     },
     Column {
-        terminal: "",
         page: "verdict",
-        meaning: "what that interval says",
+        meaning: "verdict from the interval of the gain",
         value: |row| Value::Text(row.against.map_or_else(String::new, |against| against.verdict.to_string())),
     },
     Column {
-        terminal: "resent",
-        page: "resent",
-        meaning: "segments sent again, as the sender counts them: the mean over all seeds",
+        page: "retransmissions",
+        meaning: "mean number of retransmitted segments over all seeds, as the sender counts them",
         value: |row| Value::Number(row.in_virtual_time.resent.mean, 1),
     },
     Column {
-        terminal: "timeouts",
         page: "timeouts",
-        meaning: "of the retransmission timer: the mean over all seeds",
+        meaning: "mean number of timeouts over all seeds",
         value: |row| Value::Number(row.in_virtual_time.timeouts.mean, 1),
     },
     Column {
-        terminal: "TUN: kbit/s",
         page: "TUN: kbit/s",
-        meaning: "goodput of the one transfer over real devices, to this machine's kernel",
+        meaning: "goodput of the transfer over TUN devices to this machine's kernel",
         value: |row| real(row, |_| row.real.kbit_per_s, 1),
     },
     Column {
-        terminal: "resent",
-        page: "resent",
-        meaning: "segments sent again, as the sender counts them, in that transfer",
+        page: "retransmissions",
+        meaning: "retransmitted segments in that transfer, as the sender counts them",
         value: |row| real(row, |counted| counted.resent() as f64, 0),
     },
     Column {
-        terminal: "timeouts",
         page: "timeouts",
-        meaning: "of the retransmission timer, in that transfer",
+        meaning: "timeouts in that transfer",
         value: |row| real(row, |counted| counted.timeouts as f64, 0),
     },
     Column {
-        terminal: "faster than",
-        page: "faster than",
-        meaning: "so many of the seeds in virtual time are slower than that transfer",
+        page: "rank",
+        meaning: "share of the virtual runs that were slower than that transfer",
         value: |row| row.faster_than.map_or(Value::Nothing, Value::Share),
     },
 ];
@@ -107,47 +92,19 @@ fn gain(row: &Row) -> Option<Mean> {
     row.against?.gain
 }
 
-fn half(mean: Mean, unit: f64, digits: usize, sign: &'static str) -> Value {
-    mean.half_width.map_or(Value::Nothing, |half| Value::Half(unit * half, digits, sign))
+fn half(mean: Mean, unit: f64, digits: usize) -> Value {
+    mean.half_width.map_or(Value::Nothing, |half| Value::Number(unit * half, digits))
 }
 
 fn real(row: &Row, number: impl Fn(&Repair) -> f64, digits: usize) -> Value {
     row.counted().map_or(Value::Nothing, |counted| Value::Number(number(counted), digits))
 }
 
-/// Sentences are that wide on a terminal.
-const WIDTH: usize = 110;
-
-/// Broken between words: `- ` before the first line, and the others under it.
-fn in_lines(text: &str) -> String {
-    let mut lines = vec!["-".to_owned()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is one");
-        if line.chars().count() + 1 + word.chars().count() <= WIDTH {
-            line.extend([" ", word]);
-        } else {
-            lines.push(format!("  {word}"));
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
 impl Value {
-    fn terminal(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Number(number, digits) => format!("{number:.digits$}"),
-            Self::Half(half, digits, sign) => format!("± {half:.digits$}{sign}"),
-            Self::Gain(gain) => format!("{gain:+.1} %"),
-            Self::Share(share) => format!("{:.0} %", 100.0 * share),
-            Self::Nothing => String::new(),
-        }
-    }
-
     fn cell(&self) -> Cell {
         match self {
             Self::Text(text) => Cell::text(text),
-            Self::Number(number, digits) | Self::Half(number, digits, _) => Cell::number(*number, *digits),
+            Self::Number(number, digits) => Cell::number(*number, *digits),
             Self::Gain(gain) => Cell { text: format!("{gain:+.1}"), value: Some(*gain) },
             Self::Share(share) => Cell { text: format!("{:.0} %", 100.0 * share), value: Some(*share) },
             Self::Nothing => Cell::nothing(),
@@ -156,22 +113,68 @@ impl Value {
 }
 
 impl Played {
-    /// For a terminal: title, table, sentences.
-    pub fn text(&self) -> String {
-        let heading = COLUMNS.iter().map(|column| column.terminal.to_owned()).collect::<Vec<_>>();
-        let rows = self.rows.iter().map(|row| COLUMNS.iter().map(|it| (it.value)(row).terminal()).collect());
-        let mut text = format!("{}\n", self.title);
-        text += &aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>());
+    /// For a terminal of this width, or with all columns: the simulated runs with their sentences, then the real transfers.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let mut text = format!("{}\n\nvirtual time, {} seeds\n", self.title, self.seeds);
+        text += &self.in_virtual_time().render(width);
+        text.push('\n');
         for sentence in &self.sentences {
-            text += &in_lines(&sentence.text);
+            text += &wrapped("- ", &sentence.text, width.unwrap_or(usize::MAX));
         }
-        for (sender, why) in self.failures() {
-            text += &format!("  {sender} failed over TUN: {why}\n");
+        text += "\nTUN devices, one transfer to this machine's kernel\n";
+        text += &self.over_tun().render(width);
+        let failed = self.failures().map(|(sender, why)| format!("{sender} failed: {why}\n"));
+        let invalid =
+            self.spoiled().map(|(sender, why)| format!("{sender} is invalid and left out: {why}\n"));
+        text + &wrapped_lines(&failed.chain(invalid).collect::<String>(), width)
+    }
+
+    fn in_virtual_time(&self) -> text::Table {
+        const GOODPUT: &str = "goodput, kbit/s";
+        let mut table = text::Table::new([
+            text::Column::new("sender").left(),
+            text::Column::new("mean").of(GOODPUT),
+            text::Column::new("").of(GOODPUT).joined(),
+            text::Column::new("gain"),
+            text::Column::new("").joined(),
+            text::Column::new("retrans").optional(1),
+            text::Column::new("timeouts").optional(0),
+        ]);
+        for row in &self.rows {
+            let Many { kbit_per_s, resent, timeouts } = &row.in_virtual_time;
+            let half = |mean: Mean, unit: f64, sign: &str| {
+                mean.half_width.map_or_else(String::new, |half| format!("± {:.1}{sign}", unit * half))
+            };
+            let gain = gain(row);
+            table.push([
+                row.sender.clone(),
+                format!("{:.1}", kbit_per_s.mean),
+                half(*kbit_per_s, 1.0, ""),
+                gain.map_or_else(String::new, |gain| format!("{:+.1} %", 100.0 * gain.mean)),
+                gain.map_or_else(String::new, |gain| half(gain, 100.0, " %")),
+                format!("{:.1}", resent.mean),
+                format!("{:.1}", timeouts.mean),
+            ]);
         }
-        for (sender, why) in self.spoiled() {
-            text += &format!("  {sender}: spoiled over TUN, left out: {why}\n");
+        table
+    }
+
+    fn over_tun(&self) -> text::Table {
+        let headings = ["kbit/s", "retrans", "timeouts", "rank"];
+        let columns = headings.map(text::Column::new);
+        let mut table = text::Table::new([text::Column::new("sender").left()].into_iter().chain(columns));
+        for row in &self.rows {
+            let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let counted = row.counted();
+            table.push([
+                row.sender.clone(),
+                known(counted.map(|_| format!("{:.1}", row.real.kbit_per_s))),
+                known(counted.map(|counted| counted.resent().to_string())),
+                known(counted.map(|counted| counted.timeouts.to_string())),
+                known(row.faster_than.map(|share| format!("{:.0} %", 100.0 * share))),
+            ]);
         }
-        text
+        table
     }
 
     /// On a page. `runs_of`: the runs that each sender's row shows.

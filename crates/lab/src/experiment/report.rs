@@ -14,6 +14,7 @@ use crate::summary::{self, Row};
 use crate::testbed::Tools;
 use crate::transfer::Outcome;
 use crate::workload::Asked;
+use airtcp_numbers::table::wrapped_lines;
 
 /// Everything that is known afterwards: `lab.json` in the directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,17 +80,14 @@ impl Versions {
 }
 
 impl Report {
-    /// For a terminal.
-    pub fn table(&self) -> String {
-        let mut table = summary::table(&self.summary) + &summary::verdicts(&self.summary, &self.against);
-        table += &summary::never_together(&self.summary, &self.asked);
-        if let Some(line) = summary::spoiled(&self.transfers) {
-            table.push_str(&format!("{line}\n"));
-        }
-        if let Some(line) = &self.unlike_the_kernel {
-            table.push_str(&format!("{line}\n"));
-        }
-        table + &format!("each transfer: {}\n", self.transfer_in_words())
+    /// For a terminal of this width, or with all columns and lines as long as they are.
+    pub fn table(&self, width: Option<usize>) -> String {
+        let mut lines = summary::verdicts(&self.summary, &self.against);
+        lines += &summary::never_together(&self.summary, &self.asked);
+        let others = [summary::spoiled(&self.transfers), self.unlike_the_kernel.clone()];
+        lines.extend(others.into_iter().flatten().map(|line| line + "\n"));
+        lines += &format!("each transfer: {}\n", self.transfer_in_words());
+        summary::table(&self.summary, width) + &wrapped_lines(&lines, width)
     }
 
     /// The same for a spreadsheet: comma-separated values, with a heading in the first line.
@@ -111,7 +109,7 @@ impl Report {
         let path = directory.join("lab.json");
         let text = match airfiles::read_kept(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let why = "it has no lab.json: give the directory that `airtcp lab run --output` has made";
+                let why = "no lab.json in it; give a directory that `airtcp lab run --output` made";
                 return Err(LabError::Taken { directory: directory.to_owned(), why: why.to_owned() });
             }
             text => text.map_err(LabError::file(&path))?,
@@ -122,7 +120,7 @@ impl Report {
     /// `path`: where the text stands.
     pub(super) fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
         serde_json::from_str(text).map_err(|error| {
-            let why = format!("{error}; was it written by another version? Make the runs again");
+            let why = format!("{error}; if another version wrote it, repeat the experiment");
             LabError::File { path: path.to_owned(), source: io::Error::other(why) }
         })
     }

@@ -3,13 +3,14 @@
 use std::io;
 use std::path::Path;
 
+use airtcp_numbers::table::{Column, Table};
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
 use crate::LabError;
 use crate::experiment::Versions;
 use crate::sender::Sender;
-use crate::summary::{aligned, profile};
+use crate::summary::profile;
 use crate::transfer::Outcome;
 
 /// One combination.
@@ -69,32 +70,31 @@ impl Report {
         parsed.map(Some).map_err(|error| LabError::Taken {
             directory: directory.to_owned(),
             why: format!(
-                "its matrix.json is another version's ({error}): choose another directory with --output"
+                "matrix.json was written by another version ({error}); choose another directory with --output"
             ),
         })
     }
 
-    /// A table for every kind of path, with a line for each recipe and a column for each receiver.
-    pub fn tables(&self) -> String {
+    /// A table for every kind of path, with a line for each recipe and a column for each receiver. The receivers that a
+    /// terminal of this width has no room for follow in a table of their own.
+    pub fn tables(&self, width: Option<usize>) -> String {
         let profile = profile(self.cells.iter().map(|cell| cell.profile.as_deref()));
         let mut text = profile.map(|profile| format!("{profile}\n\n")).unwrap_or_default();
         let scenarios = once_each(self.cells.iter().map(|cell| cell.scenario.as_str()));
         let recipes = once_each(self.cells.iter().map(|cell| cell.recipe.as_str()));
         for scenario in scenarios {
-            let mut rows = vec![vec![format!("{scenario}, kbit/s")]];
-            rows[0].extend(self.receivers.iter().map(|(name, _)| name.clone()));
-            for recipe in &recipes {
-                let mut row = vec![(*recipe).to_owned()];
-                row.extend(self.receivers.iter().map(|(receiver, _)| {
-                    let cell = self.cells.iter().find(|cell| {
-                        cell.scenario == scenario && cell.recipe == *recipe && cell.receiver == *receiver
-                    });
-                    cell.map_or_else(String::new, Cell::shown)
-                }));
-                rows.push(row);
+            let mut receivers = self.receivers.as_slice();
+            while !receivers.is_empty() {
+                let fitting = (1..=receivers.len()).rev().find(|some| {
+                    let table = self.table(scenario, &recipes, &receivers[..*some]);
+                    *some == 1
+                        || width.is_none_or(|width| table.lines().all(|line| line.chars().count() <= width))
+                });
+                let (some, others) = receivers.split_at(fitting.unwrap_or(1));
+                text += &self.table(scenario, &recipes, some);
+                text.push('\n');
+                receivers = others;
             }
-            text.push_str(&aligned(&rows));
-            text.push('\n');
         }
         if let Some(line) = &self.unlike_the_kernel {
             text.push_str(&format!("{line}\n\n"));
@@ -103,6 +103,22 @@ impl Report {
             text.push_str(&format!("{name}: {version}\n"));
         }
         text
+    }
+
+    fn table(&self, scenario: &str, recipes: &[&str], receivers: &[(String, String)]) -> String {
+        let headings = receivers.iter().map(|(name, _)| Column::new(name));
+        let mut table =
+            Table::new([Column::new(format!("{scenario}, kbit/s")).left()].into_iter().chain(headings));
+        for recipe in recipes {
+            let cells = receivers.iter().map(|(receiver, _)| {
+                let cell = self.cells.iter().find(|cell| {
+                    cell.scenario == scenario && cell.recipe == *recipe && cell.receiver == *receiver
+                });
+                cell.map_or_else(String::new, Cell::shown)
+            });
+            table.push([(*recipe).to_owned()].into_iter().chain(cells));
+        }
+        table.render(None)
     }
 }
 

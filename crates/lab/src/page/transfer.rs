@@ -29,7 +29,7 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
         let mss = mss.unwrap_or_else(|| longest_segment(&trace));
         let laid = decisions::lay_over(&mut trace, &log, start, mss);
         if laid.unreadable > 0 {
-            let text = format!("{} lines of decisions.jsonl cannot be read", laid.unreadable);
+            let text = format!("{} lines of decisions.jsonl are unreadable", laid.unreadable);
             facts.push(("log".to_owned(), text));
         }
         facts.push(sent_again(&trace, Some(laid.otherwise)));
@@ -38,29 +38,29 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
     }
     if connections.len() > 1 {
         let of_each = connections.iter().map(|one| {
-            let role = if one.role == Role::Beside { " beside it" } else { "" };
+            let role = if one.role == Role::Competitor { " (competitor)" } else { "" };
             format!("{}{role} {}: {:.1} kbit/s", one.sender, one.direction.name(), one.kbit_per_s)
         });
         let each = of_each.collect::<Vec<_>>().join("; ");
-        let text = format!("of {} connections the graphs show the first: {each}", connections.len());
+        let text = format!("the graphs show the first of {} connections: {each}", connections.len());
         facts.push(("connections".to_owned(), text));
     }
     if let Some(outcome) = outcome {
         let Outcome { profile, seed, kbit_per_s, capture, failure, repair, .. } = outcome;
         if let Some(Repair { fast, timeout, probe, timeouts, spurious }) = repair {
             let counts = format!(
-                "{fast} fast, {timeout} after a timeout, {probe} to provoke an ACK; timeouts: {timeouts}, of these noticed to \
-                 be a mistake: {spurious}"
+                "{fast} fast, {timeout} after a timeout, {probe} probes; {timeouts} timeouts, {spurious} of them detected as \
+                 spurious"
             );
-            facts.push(("sent again, as the sender counts".to_owned(), counts));
+            facts.push(("retransmissions (counted by the sender)".to_owned(), counts));
         }
         let shaded: i64 = trace.idle.iter().map(|idle| idle.to - idle.from).sum();
         let silence = format!(
-            "{:.2} s ended with a retransmission; {:.2} s with one by the timer, shaded in the graphs",
+            "{:.2} s before retransmissions; {:.2} s before timeouts, shaded in the graphs",
             capture.idle_seconds,
             shaded as f64 / 1e9
         );
-        facts.push(("silence".to_owned(), silence));
+        facts.push(("idle time".to_owned(), silence));
         facts.extend(profile.iter().map(|profile| ("profile".to_owned(), profile.clone())));
         facts.push(("seed".to_owned(), seed.to_string()));
         facts.push(("goodput".to_owned(), format!("{kbit_per_s:.1} kbit/s over {:.2} s", capture.seconds)));
@@ -80,8 +80,8 @@ fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
     let mut parts =
         vec![format!("{} fast", of(Sending::Fast)), format!("{} after a timeout", of(Sending::Timeout))];
     for (sending, words) in [
-        (Sending::Tail, "as tail probes"),
-        (Sending::Probe, "as window probes"),
+        (Sending::Tail, "tail probes"),
+        (Sending::Probe, "window probes"),
         (Sending::Unexplained, "unexplained"),
     ] {
         let count = of(sending);
@@ -91,19 +91,18 @@ fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
     }
     let syns = trace.segments.iter().filter(|it| it.sending != Sending::New && it.start == 0).count();
     if syns > 0 {
-        parts
-            .push(format!("the SYN {}", if syns == 1 { "once".to_owned() } else { format!("{syns} times") }));
+        parts.push(format!("SYN {}", if syns == 1 { "once".to_owned() } else { format!("{syns} times") }));
     }
     let unneeded = trace.segments.iter().filter(|it| matches!(it.fate, Fate::Unneeded { .. })).count();
     let source = match otherwise {
-        Some(0) => "causes by the sender's log and by its capture".to_owned(),
+        Some(0) => "causes from the sender's log, the same as in its capture".to_owned(),
         Some(otherwise) => {
-            format!("causes by the sender's log, where the capture alone has another one for {otherwise}")
+            format!("causes from the sender's log; the capture alone suggests another cause for {otherwise}")
         }
-        None => "causes by the capture alone".to_owned(),
+        None => "causes from the capture alone".to_owned(),
     };
-    let text = format!("{}; {unneeded} were not needed, by the captures; {source}", parts.join(", "));
-    ("sent again, in the graphs".to_owned(), text)
+    let text = format!("{}; {unneeded} spurious according to the captures; {source}", parts.join(", "));
+    ("retransmissions (in the graphs)".to_owned(), text)
 }
 
 /// Of all connections in the capture, and both directions, the lab's first one; in a capture that is not a lab's, the one

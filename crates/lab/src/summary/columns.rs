@@ -1,9 +1,10 @@
-//! The columns of a table of senders, and the forms that they take: on a terminal, on a page, and in a spreadsheet.
+//! The columns of a table of senders: on a terminal, on a page and in a spreadsheet.
 
 use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::table::{self, Table};
 use airtcp_report::html::table::Cell;
 
-use super::{Row, aligned, profile};
+use super::{Row, profile};
 
 /// A column of the table.
 pub(crate) struct Column {
@@ -39,37 +40,50 @@ enum Value {
 
 /// How a terminal, where headings are narrow, shows a column otherwise than a page.
 struct Terminal {
+    group: &'static str,
     name: &'static str,
     before: &'static str,
     after: &'static str,
     nothing: &'static str,
+    is_joined: bool,
+    /// A narrow table leaves out the smallest rank first. `None`: it never leaves the column out.
+    rank: Option<u8>,
 }
+
+const PLAIN: Terminal =
+    Terminal { group: "", name: "", before: "", after: "", nothing: "-", is_joined: false, rank: None };
 
 /// As on a page.
 const fn column(name: &'static str, meaning: &'static str, value: fn(&Row) -> Value) -> Column {
-    let terminal = Terminal { name, before: "", after: "", nothing: "-" };
+    let terminal = Terminal { name, ..PLAIN };
     Column { name, csv: name, meaning, value, terminal: Some(terminal), presence: Presence::Always }
 }
 
-/// Half an interval, to the right of its mean.
+/// Half the width of an interval, to the right of its mean and in the same group.
 const fn half(
     csv: &'static str,
+    group: &'static str,
     unit: &'static str,
     meaning: &'static str,
     value: fn(&Row) -> Value,
 ) -> Column {
-    let terminal = Terminal { name: "", before: "± ", after: unit, nothing: "" };
+    let terminal = Terminal { group, before: "± ", after: unit, nothing: "", is_joined: true, ..PLAIN };
     Column { name: "±", csv, meaning, value, terminal: Some(terminal), presence: Presence::Always }
 }
 
 impl Column {
-    const fn with_csv(self, csv: &'static str) -> Self {
-        Self { csv, ..self }
+    /// On a terminal columns of one unit are a group.
+    const fn with_terminal(self, group: &'static str, name: &'static str) -> Self {
+        Self { terminal: Some(Terminal { group, name, ..PLAIN }), ..self }
     }
 
-    /// On a terminal columns stand in groups, whose first has the unit of all: `kbit/s: mean  median`.
-    const fn with_terminal(self, name: &'static str) -> Self {
-        Self { terminal: Some(Terminal { name, before: "", after: "", nothing: "-" }), ..self }
+    /// A narrow table can leave the column out.
+    const fn optional(self, rank: u8) -> Self {
+        let terminal = match self.terminal {
+            Some(terminal) => Some(Terminal { rank: Some(rank), ..terminal }),
+            None => None,
+        };
+        Self { terminal, ..self }
     }
 
     /// Only where a row has a value for it.
@@ -78,85 +92,97 @@ impl Column {
     }
 }
 
+const GOODPUT: &str = "goodput, kbit/s";
+const RETRANSMISSIONS: &str = "retransmissions";
+const TIMEOUTS: &str = "timeouts";
+
 const COLUMNS: [Column; 20] = [
-    column("sender", "a recipe, or the kernel's own", |row| Value::Text(row.sender.clone())),
+    column("sender", "a recipe, or a kernel sender", |row| Value::Text(row.sender.clone())),
     column(
         "kbit/s",
-        "goodput from the first SYN to the last ACK, or in the time that --for gives it: the mean",
+        "mean goodput from the first SYN to the last ACK, or during the time set by --for",
         |row| mean(row.kbit_per_s, 1),
     )
-    .with_terminal("kbit/s: mean"),
-    half("kbit/s ±", "", "half the width of its 95 % interval", |row| half_width(row.kbit_per_s, 1)),
-    column("median kbit/s", "of the same", |row| Value::Number(row.median_kbit_per_s, 1))
-        .with_terminal("median"),
-    column("down kbit/s", "of it towards the mobile side", |row| mean(row.down_kbit_per_s, 1))
-        .with_terminal("down")
+    .with_terminal(GOODPUT, "mean"),
+    half("kbit/s ±", GOODPUT, "", "half the width of the 95 % interval of the mean goodput", |row| {
+        half_width(row.kbit_per_s, 1)
+    }),
+    column("median kbit/s", "median goodput", |row| Value::Number(row.median_kbit_per_s, 1))
+        .with_terminal(GOODPUT, "median")
+        .optional(3),
+    column("down kbit/s", "goodput towards the mobile side", |row| mean(row.down_kbit_per_s, 1))
+        .with_terminal(GOODPUT, "down")
         .where_known(),
-    column("up kbit/s", "of it towards the fixed side", |row| mean(row.up_kbit_per_s, 1))
-        .with_terminal("up")
+    column("up kbit/s", "goodput towards the fixed side", |row| mean(row.up_kbit_per_s, 1))
+        .with_terminal(GOODPUT, "up")
         .where_known(),
-    column("beside kbit/s", "goodput of those that compete with it", |row| mean(row.beside_kbit_per_s, 1))
-        .with_terminal("beside")
+    column("competitor kbit/s", "goodput of the competing senders", |row| mean(row.competitor_kbit_per_s, 1))
+        .with_terminal(GOODPUT, "competitor")
         .where_known(),
     Column {
-        terminal: Some(Terminal { name: "share", before: "", after: " %", nothing: "-" }),
-        ..column("share %", "its part of all octets, while all connections were sending", |row| {
+        terminal: Some(Terminal { name: "share", after: " %", ..PLAIN }),
+        ..column("share %", "share of all bytes while all connections were sending", |row| {
             mean(row.share.map(percent), 1)
         })
         .where_known()
     },
-    half("share ± %", " %", "half the width of its 95 % interval", |row| {
+    half("share ± %", "", " %", "half the width of the 95 % interval of the share", |row| {
         half_width(row.share.map(percent), 1)
     })
     .where_known(),
-    column("Jain's index", "of fairness among its own connections, while all were sending", |row| {
+    column("Jain's index", "fairness among the sender's own connections while all were sending", |row| {
         mean(row.fairness, 3)
     })
     .where_known(),
     Column {
-        terminal: Some(Terminal { name: "gain", before: "", after: " %", nothing: "" }),
-        ..column(
-            "gain %",
-            "what it has more than the sender that all are compared with, of that one's mean",
-            |row| Value::Gain(row.gain().map(|gain| 100.0 * gain.mean), 1),
-        )
+        terminal: Some(Terminal { name: "gain", after: " %", nothing: "", ..PLAIN }),
+        ..column("gain %", "mean difference from the reference sender, in percent of its mean", |row| {
+            Value::Gain(row.gain().map(|gain| 100.0 * gain.mean), 1)
+        })
     },
-    half("gain ± %", " %", "half the width of the 95 % interval of the differences, round by round", |row| {
-        Value::Number(row.gain().and_then(|gain| gain.half_width).map(|half| 100.0 * half), 1)
-    }),
+    half(
+        "gain ± %",
+        "",
+        " %",
+        "half the width of the 95 % interval of the differences between pairs",
+        |row| Value::Number(row.gain().and_then(|gain| gain.half_width).map(|half| 100.0 * half), 1),
+    ),
     Column {
         terminal: None,
-        ..column("verdict", "what that interval says", |row| {
+        ..column("verdict", "verdict from the interval of the gain", |row| {
             Value::Text(row.against.map_or_else(String::new, |against| against.verdict.to_string()))
         })
     },
     column(
-        "segments resent: fast",
-        "segments sent again after duplicate ACKs or SACK, as the sender counts them",
+        "retransmissions: fast",
+        "segments retransmitted after duplicate ACKs or SACK, as the sender counts them",
         |row| count(row.fast),
     )
-    .with_csv("resent segments: fast"),
-    column("segments resent: timeout", "segments sent again after a timeout", |row| count(row.timeout))
-        .with_csv("resent segments: timeout")
-        .with_terminal("timeout"),
-    column("segments resent: probe", "segments sent again to provoke an ACK", |row| count(row.probe))
-        .with_csv("resent segments: probe")
-        .with_terminal("probe"),
-    column("timeouts", "of the retransmission timer, once the connection is open", |row| count(row.timeouts))
-        .with_terminal("timeouts: all"),
-    column("spurious timeouts", "timeouts that the sender has noticed to be a mistake", |row| {
-        count(row.spurious)
+    .with_terminal(RETRANSMISSIONS, "fast")
+    .optional(5),
+    column("retransmissions: timeout", "segments retransmitted after a timeout", |row| count(row.timeout))
+        .with_terminal(RETRANSMISSIONS, "timeout")
+        .optional(6),
+    column("retransmissions: probe", "segments retransmitted to provoke an ACK", |row| count(row.probe))
+        .with_terminal(RETRANSMISSIONS, "probe")
+        .optional(2),
+    column("timeouts", "expiries of the retransmission timer on an open connection", |row| {
+        count(row.timeouts)
     })
-    .with_csv("spurious")
-    .with_terminal("spurious"),
+    .with_terminal(TIMEOUTS, "all")
+    .optional(7),
+    column("spurious timeouts", "timeouts that the sender found to be spurious", |row| count(row.spurious))
+        .with_terminal(TIMEOUTS, "spurious")
+        .optional(4),
     Column {
-        terminal: Some(Terminal { name: "idle", before: "", after: " s", nothing: "-" }),
+        terminal: Some(Terminal { name: "idle", after: " s", ..PLAIN }),
         ..column("idle s", "silence that ended with a retransmission", |row| mean(row.idle_seconds, 2))
-    },
-    column("exact transfers", "transfers in which every octet arrived and nothing else", |row| {
+    }
+    .optional(1),
+    column("exact transfers", "transfers that delivered exactly the bytes sent", |row| {
         Value::Share(row.succeeded, row.succeeded + row.failed)
     })
-    .with_csv("exact"),
+    .with_terminal("transfers", "exact"),
 ];
 
 fn mean(mean: Option<Mean>, digits: usize) -> Value {
@@ -216,22 +242,39 @@ impl Column {
     }
 }
 
+impl Terminal {
+    fn column(&self) -> table::Column {
+        let column = table::Column::new(self.name).of(self.group);
+        let column = if self.is_joined { column.joined() } else { column };
+        match self.rank {
+            Some(rank) => column.optional(rank),
+            None => column,
+        }
+    }
+}
+
 impl Row {
     fn gain(&self) -> Option<Mean> {
         self.against?.gain
     }
 }
 
-/// For a terminal.
-pub(crate) fn table(rows: &[Row]) -> String {
+/// For a terminal of this width, or with all columns.
+pub(crate) fn table(rows: &[Row], width: Option<usize>) -> String {
     let profile = profile(rows.iter().map(|row| row.profile.as_deref()));
     let over = profile.map(|profile| format!("{profile}\n")).unwrap_or_default();
     let all = columns(rows);
-    let columns = || all.iter().filter_map(|column| Some((column, column.terminal.as_ref()?)));
-    let heading = columns().map(|(_, terminal)| terminal.name.to_owned()).collect::<Vec<_>>();
-    let rows =
-        rows.iter().map(|row| columns().map(|(column, terminal)| column.text(terminal, row)).collect());
-    over + &aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
+    let columns: Vec<_> = all.iter().filter_map(|column| Some((column, column.terminal.as_ref()?))).collect();
+    let mut table =
+        Table::new(
+            columns.iter().enumerate().map(|(at, (_, terminal))| {
+                if at == 0 { terminal.column().left() } else { terminal.column() }
+            }),
+        );
+    for row in rows {
+        table.push(columns.iter().map(|(column, terminal)| column.text(terminal, row)));
+    }
+    over + &table.render(width)
 }
 
 /// The same as comma-separated values (RFC 4180), with three digits more. What a cell of the table says of transfers that were
@@ -240,7 +283,7 @@ pub(crate) fn csv(rows: &[Row]) -> String {
     let columns = columns(rows);
     let headings = columns.iter().flat_map(|column| match column.csv {
         "sender" => vec!["sender", "profile"],
-        "exact" => vec!["exact", "transfers"],
+        "exact transfers" => vec!["exact", "transfers"],
         heading => vec![heading],
     });
     let mut lines = vec![headings.map(str::to_owned).collect::<Vec<_>>()];
@@ -311,13 +354,18 @@ mod tests {
             idle_seconds: mean(1.0 / 3.0, None),
             ..none.clone()
         };
-        let expected = "\
-recipes with profile linux
-sender       kbit/s: mean          median     gain            segments resent: fast  timeout  probe  timeouts: all  spurious    idle  exact transfers
-newreno                 -               -                                         -        -      -              -         -       -              0/3
-linux:cubic         310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %                   12.0      0.0    0.0            0.0       0.0  0.33 s              2/3
-";
-        assert_eq!(table(&[none.clone(), some.clone()]), expected);
+        let expected = [
+            "recipes with profile linux\n",
+            "             goodput, kbit/s ----                    retransmissions ----  timeouts ----          transfers\n",
+            "sender        mean         median     gain           fast  timeout  probe  all  spurious    idle      exact\n",
+            "newreno          -              -                       -        -      -    -         -       -        0/3\n",
+            "linux:cubic  310.2 ± 12.3   300.0  +23.4 % ± 12.3 %  12.0      0.0    0.0  0.0       0.0  0.33 s        2/3\n",
+        ]
+        .concat();
+        assert_eq!(table(&[none.clone(), some.clone()], None), expected);
+        let narrow = table(&[none.clone(), some.clone()], Some(80));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(narrow.contains("not shown: goodput, kbit/s (median)"), "{narrow}");
         let rows = [none.clone(), some.clone()];
         let cells =
             |row| columns(&rows).iter().map(|column| column.cell(row).text).collect::<Vec<_>>().join(" ");
@@ -332,17 +380,17 @@ linux:cubic         310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %                  
         );
         let competes = Row {
             sender: "x,\"y\"".to_owned(),
-            beside_kbit_per_s: mean(100.0, None),
+            competitor_kbit_per_s: mean(100.0, None),
             share: mean(0.25, Some(0.125)),
             fast: None,
             ..some
         };
-        let text = table(&[none.clone(), competes.clone()]);
+        let text = table(&[none.clone(), competes.clone()], None);
         let words = |line: usize| text.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>();
-        assert_eq!(words(1)[1..7], ["kbit/s:", "mean", "median", "beside", "share", "gain"]);
-        assert_eq!(words(3)[1..7], ["310.2", "±", "12.3", "300.0", "100.0", "25.0"]);
+        assert_eq!(words(2)[1..6], ["mean", "median", "competitor", "share", "gain"]);
+        assert_eq!(words(4)[1..7], ["310.2", "±", "12.3", "300.0", "100.0", "25.0"]);
         let expected = "\
-sender,profile,kbit/s,kbit/s ±,median kbit/s,beside kbit/s,share %,share ± %,gain %,gain ± %,verdict,resent segments: fast,resent segments: timeout,resent segments: probe,timeouts,spurious,idle s,exact,transfers
+sender,profile,kbit/s,kbit/s ±,median kbit/s,competitor kbit/s,share %,share ± %,gain %,gain ± %,verdict,retransmissions: fast,retransmissions: timeout,retransmissions: probe,timeouts,spurious timeouts,idle s,exact,transfers
 newreno,linux,,,,,,,,,,,,,,,,0,3
 \"x,\"\"y\"\"\",,310.25,12.34,299.96,100,25,12.5,23.45,12.3,better,,0,0,0,0,0.33333,2,3
 ";

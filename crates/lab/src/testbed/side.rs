@@ -106,7 +106,7 @@ impl AgentHandle {
         while !self.ended.contains_key(&program.id) {
             self.look(POLL)?;
             if Instant::now() > until {
-                return Err(LabError::Transfer(format!("`{}` takes too long", argv.join(" "))));
+                return Err(LabError::Transfer(format!("`{}` took too long", argv.join(" "))));
             }
         }
         let ended = self.ended(program);
@@ -177,7 +177,7 @@ impl AgentHandle {
 
     fn note_gone(&mut self) -> LabError {
         self.gone = true;
-        LabError::Transfer(format!("the {} side of the path has ended", self.which.name()))
+        LabError::Transfer(format!("the {} side of the path ended", self.which.name()))
     }
 
     /// It has ended. What it had said, and nobody has taken in, is lost.
@@ -229,7 +229,7 @@ impl AgentHandle {
         match notice {
             Notice::Failed(why) => LabError::Transfer(format!("on the {} side: {why}", self.which.name())),
             other => {
-                LabError::Transfer(format!("on the {} side: {other:?} comes unasked", self.which.name()))
+                LabError::Transfer(format!("on the {} side: unexpected notice {other:?}", self.which.name()))
             }
         }
     }

@@ -90,10 +90,10 @@ fn until_all_have_ended(
             let of_it: Vec<_> = running.iter().filter(|(_, at, _)| *at == late).collect();
             let why = match of_it.as_slice() {
                 [(program, ..)] if *program == pairs[late].receiver => {
-                    "the receiver does not notice the end".to_owned()
+                    "the receiver did not notice the end of the transfer".to_owned()
                 }
-                [_] => "the sender does not notice that the receiver has ended".to_owned(),
-                _ => format!("not done after {} s", plan.limit.as_secs()),
+                [_] => "the sender did not notice that the receiver ended".to_owned(),
+                _ => format!("not complete after {} s", plan.limit.as_secs()),
             };
             return Err(LabError::Transfer(format!("{}{why}", plan.which(&streams[late]))));
         };
@@ -114,13 +114,12 @@ fn until_all_have_ended(
             Some(ended) => {
                 let log = stream.file(plan.directory, name, "log");
                 let text = fs::read_to_string(log).unwrap_or_default();
-                let why =
-                    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+                let why = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
                 let which = plan.which(stream);
                 let code = ended.code;
-                return Err(LabError::Transfer(format!("{which}the {name} ended with code {code}: {why}")));
+                return Err(LabError::Transfer(format!("{which}the {name} exited with code {code}: {why}")));
             }
-            None => return Err(LabError::Transfer(format!("nothing is known of the {name}'s end"))),
+            None => return Err(LabError::Transfer(format!("the end of the {name} was not reported"))),
         }
     }
     Ok(received)

@@ -83,7 +83,7 @@ fn repair(
         return Ok(Some(repair));
     }
     let is_kernel = |stream: &Stream<'_>| matches!(stream.sender.kind, Kind::Kernel(_));
-    if streams.iter().any(|stream| stream.role == Role::Beside && is_kernel(stream)) {
+    if streams.iter().any(|stream| stream.role == Role::Competitor && is_kernel(stream)) {
         return Ok(None);
     }
     for side in [PathSide::Fixed, PathSide::Mobile] {
@@ -103,7 +103,7 @@ pub(super) fn check(
 ) -> Result<(), LabError> {
     let which = plan.which(stream);
     let Some(received) = &connection.received else {
-        return Err(LabError::Transfer(format!("{which}the receiver does not say what it received")));
+        return Err(LabError::Transfer(format!("{which}the receiver did not report what it received")));
     };
     let sent = match plan.workload.octets() {
         Some(octets) => octets,
@@ -119,7 +119,7 @@ pub(super) fn check(
         found.map(|found| difference::locate(plan.directory, stream, found)).transpose()?;
     let place = connection.difference.as_ref().map(|place| format!("; {place}")).unwrap_or_default();
     Err(LabError::Transfer(format!(
-        "{which}the octets are not the same: {} of {sent} arrived, SHA-256 {} instead of {}{place}",
+        "{which}the received data differs: {} of {sent} bytes arrived, SHA-256 {} instead of {}{place}",
         received.bytes,
         received.sha256,
         connection.sent.as_deref().unwrap_or("(unknown)"),
@@ -147,7 +147,7 @@ pub(crate) fn end_of(path: &Path) -> Result<Value, LabError> {
     let events = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut ends = events.filter(|event| event["event"] == "end");
     let end = ends.next().map(|event| event["data"].clone());
-    end.ok_or_else(|| LabError::Transfer(format!("{} says nothing of an end", path.display())))
+    end.ok_or_else(|| LabError::Transfer(format!("{} has no `end` event", path.display())))
 }
 
 fn text(value: &Value, pointer: &str) -> Option<String> {

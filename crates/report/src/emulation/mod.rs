@@ -48,6 +48,6 @@ pub enum EmulationError {
     #[error(transparent)]
     Events(#[from] EventsError),
     /// It is a capture of something else than airlink's radio PDUs.
-    #[error("{0} is no capture of radio PDUs: name the file that `airlink --radio-pcap` wrote")]
+    #[error("{0} is not a capture of radio PDUs; give a file that `airlink --radio-pcap` wrote")]
     NoRadio(PathBuf),
 }

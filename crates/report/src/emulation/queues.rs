@@ -1,4 +1,4 @@
-//! Reads from airlink's event stream (docs/views.md) how full its queues were, and when packets were dropped.
+//! Reads from airlink's event stream (docs/reference/link-views.md) how full its queues were, and when packets were dropped.
 
 use std::collections::BTreeMap;
 use std::path::Path;

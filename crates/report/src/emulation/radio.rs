@@ -29,7 +29,7 @@ impl Radio {
     }
 }
 
-/// Reads airlink's capture of radio PDUs (docs/views.md). There are no captures in a browser.
+/// Reads airlink's capture of radio PDUs (docs/reference/link-views.md). There are no captures in a browser.
 #[cfg(not(target_family = "wasm"))]
 mod reading {
     use std::net::Ipv4Addr;

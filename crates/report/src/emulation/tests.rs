@@ -23,7 +23,7 @@ impl Drop for File {
     }
 }
 
-/// Two packets over a wire, of which the second one waits and is lost: docs/views.md.
+/// Two packets over a wire, of which the second one waits and is lost: docs/reference/link-views.md.
 const EVENTS: &str = r#"{"schema_version":1,"event":"start","scenario":"example.toml","seed":1,"wall_zero":7,"stages":["wire","air"]}
 {"t":0,"event":"entered","packet":0,"direction":"down","bytes":1500}
 {"t":0,"event":"sent","packet":0,"direction":"down","stage":"wire","waited":0}
@@ -128,7 +128,7 @@ fn what_happened_below_is_drawn_at_the_time_of_the_capture() {
     let text = drawn(0);
     well_formed(&text);
     assert_eq!(text.matches("<g class=\"panel\">").count(), 2);
-    for words in ["wire down", "dropped: radio", "PDUs/s, down", "of these again"] {
+    for words in ["wire down", "dropped: radio", "PDUs/s, down", "retransmitted"] {
         assert!(text.contains(words), "{words}");
     }
     assert_eq!(drawn(3_600_000_000_000), "", "an hour later there was nothing");

@@ -126,8 +126,8 @@ impl Chart {
             html.push_str("</span>");
         }
         html.push_str(
-            "</div>\n<figcaption><i class=\"mean\"></i> mean <i class=\"interval\"></i> its 95 % interval \
-             <i class=\"beyond high\"></i> it reaches further <i class=\"one\"></i> each transfer. A click on a sender shows its runs.</figcaption>\n</figure>\n",
+            "</div>\n<figcaption><i class=\"mean\"></i> mean <i class=\"interval\"></i> 95 % interval \
+             <i class=\"beyond high\"></i> interval exceeds the axis <i class=\"one\"></i> single transfer. Click a sender to show its runs.</figcaption>\n</figure>\n",
         );
         html
     }
@@ -143,7 +143,7 @@ impl Chart {
             runs.join(" "),
             escape(name)
         );
-        let said = goodput.map_or_else(|| "no transfer counts".to_owned(), |it| in_words(it, 1, false));
+        let said = goodput.map_or_else(|| "no valid transfer".to_owned(), |it| in_words(it, 1, false));
         measure(&said, "", *goodput, transfers, goodput_axis, html);
         if let Some(axis) = gain_axis {
             let said = match gain {
@@ -227,7 +227,7 @@ mod tests {
             against: "newreno".to_owned(),
             senders: vec![
                 sender("newreno", interval(70.0, 10.0), None, ""),
-                sender("linux", interval(90.0, 5.0), interval(28.6, 900.0), "not enough"),
+                sender("linux", interval(90.0, 5.0), interval(28.6, 900.0), "undecided"),
             ],
         }
     }
@@ -252,7 +252,7 @@ mod tests {
             "{html}"
         );
         assert_eq!(styles(&html, "one").len(), 4);
-        for said in ["70.0 ± 10.0", "+28.6 ± 900.0 <b>not enough</b>", "reference", "data-runs=\"0 2\""] {
+        for said in ["70.0 ± 10.0", "+28.6 ± 900.0 <b>undecided</b>", "reference", "data-runs=\"0 2\""] {
             assert!(html.contains(said), "{said} in {html}");
         }
     }
@@ -278,7 +278,7 @@ mod tests {
                 "{side}: {html}"
             );
         }
-        assert!(legend.contains("<i class=\"beyond high\"></i> it reaches further"), "{legend}");
+        assert!(legend.contains("<i class=\"beyond high\"></i> interval exceeds the axis"), "{legend}");
     }
 
     #[test]

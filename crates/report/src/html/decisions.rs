@@ -188,7 +188,7 @@ mod tests {
             trace.decisions.iter().map(|it| (it.at, it.what.as_str(), it.about)).collect();
         let at = 1_600_000_000;
         assert_eq!(decisions, [(at, "timeout", Some((1001, 2001))), (at, "window", None)]);
-        assert_eq!(trace.decisions[0].text, "timeout: the timer fires for 1001 (RTO)");
+        assert_eq!(trace.decisions[0].text, "timeout: retransmission timer expired for 1001 (RTO)");
         assert_eq!(
             trace.decisions[1].text,
             "window: cwnd 2.0 → 1.0, ssthresh ∞ → 2.0 (retransmission timeout)"
@@ -206,10 +206,10 @@ mod tests {
         let log = [
             line(0.1, "recovery", "enter", "a loss"),
             line(0.5, "recovery", "timeout", "just behind an ACK"),
-            line(0.5, "restarted", "enter", "the retransmission timer"),
+            line(0.5, "restarted", "enter", "a timeout"),
             line(0.9, "open", "leave", "an ACK"),
             // Tahoe's fast retransmit.
-            line(1.2, "restarted", "enter", "a loss found without a timeout, where the repair starts over"),
+            line(1.2, "restarted", "enter", "a loss detected without a timeout, with a repair that restarts"),
             line(1.5, "open", "leave", "an ACK"),
         ];
         let sent = |ms: i64, sending| SentSegment {

@@ -88,13 +88,13 @@ impl Page {
         body.push_str(&graphs::bar(
             "<button type=\"button\" data-key=\"t\" title=\"show or hide the tables (t)\">tables</button>\n",
         ));
-        body.push_str(&graphs::panels("Tick a run in the table, or click on its row."));
+        body.push_str(&graphs::panels("Tick a run in the table, or click its row."));
         body.push_str("</main>\n");
         body.push_str(&graphs::help(
-            &[("j k", "next, previous run of the tables")],
+            &[("j k", "next or previous run of the tables")],
             &[
                 ("t", "show or hide the tables"),
-                ("Tab", "to the tables, the legend and the graphs of each run"),
+                ("Tab", "move between the tables, the legend and the graphs"),
             ],
         ));
         for (number, run) in self.runs.iter().enumerate() {
@@ -131,7 +131,7 @@ impl Experiment {
             // Above it the chart says the same of most.
             html.push_str(&match self.chart {
                 Some(_) => format!(
-                    "<details class=\"means\"><summary>All means of each sender</summary>\n{table}</details>\n"
+                    "<details class=\"means\"><summary>All metrics of each sender</summary>\n{table}</details>\n"
                 ),
                 None => table,
             });
@@ -139,7 +139,7 @@ impl Experiment {
         html.push_str(&self.runs.html(true));
         if !self.facts.is_empty() {
             html.push_str(
-                "<details class=\"facts\"><summary>What was run, and how to repeat it</summary>\n<dl>",
+                "<details class=\"facts\"><summary>Setup, and command to repeat it</summary>\n<dl>",
             );
             for (name, value) in &self.facts {
                 let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
@@ -148,7 +148,7 @@ impl Experiment {
             if let Some(scenario) = &self.scenario {
                 let _ = writeln!(
                     html,
-                    "<details class=\"scenario\"><summary>The scenario, every setting</summary><pre>{}</pre></details>",
+                    "<details class=\"scenario\"><summary>Scenario with all settings</summary><pre>{}</pre></details>",
                     escape(scenario)
                 );
             }

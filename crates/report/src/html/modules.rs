@@ -82,7 +82,7 @@ pub enum BundleError {
         what: &'static str,
     },
     /// A string, comment, template, regular expression or block has no end.
-    #[error("{module}: line {line}: what begins here has no end")]
+    #[error("{module}: line {line}: unterminated string, comment or bracket")]
     Endless {
         /// Where.
         module: &'static str,

@@ -56,7 +56,10 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let y = Axis::from_zero("rate", Unit::BitPerSecond, good.iter().chain(&all).map(|(_, rate)| *rate));
     let sent = looks::SENT_RATE.steps(all, 1.1);
     let series = vec![
-        Series { name: Some(format!("{} (means of {})", looks::SENT_RATE.words, in_words(width))), ..sent },
+        Series {
+            name: Some(format!("{} (averaged over {})", looks::SENT_RATE.words, in_words(width))),
+            ..sent
+        },
         looks::GOODPUT.steps(good, 1.5),
         looks::MEAN.line(vec![(from, mean), (to, mean)], 0.9),
     ];

@@ -71,7 +71,7 @@ fn each_cause_has_its_class_and_each_loss_its_place() {
         assert_eq!(strokes(&text, class), expected, "{class}");
     }
     assert_eq!(strokes(&text, "duplicate-ack"), 1);
-    for words in ["fast retransmission (1)", "lost before capture 2 (1)", "was not needed (1)"] {
+    for words in ["fast retransmission (1)", "lost before capture 2 (1)", "spurious (1)"] {
         assert!(text.contains(words), "{words}");
     }
 }
@@ -111,9 +111,14 @@ fn every_mark_above_a_plot_is_in_its_legend_and_the_page_has_the_same_colours() 
     }
     let text = drawn(&trace, &[Picture::TimeSequence], Range::default());
     let legend = group(&text, "legend");
-    for words in
-        ["timer fired", "window lowered", "window raised", "declared lost", "cause judged", "other decision"]
-    {
+    for words in [
+        "timer expired",
+        "window reduced",
+        "window increased",
+        "declared lost",
+        "loss attributed",
+        "other decision",
+    ] {
         assert!(legend.contains(words), "{words} in {legend}");
     }
     let page = crate::html::Page::default().html();
@@ -160,7 +165,7 @@ fn a_window_far_above_does_not_press_the_data_flat() {
     let mut trace = scene();
     assert!(drawn(&trace, &[Picture::TimeSequence], Range::default()).contains("window</text>"));
     trace.acks.iter_mut().for_each(|ack| ack.edge += 10_000_000);
-    assert!(drawn(&trace, &[Picture::TimeSequence], Range::default()).contains("window (further up)"));
+    assert!(drawn(&trace, &[Picture::TimeSequence], Range::default()).contains("window (above the graph)"));
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     if highest_edge <= y.min + (y.max - y.min) * 1.3 {
         y.max = y.max.max(highest_edge + (y.max - y.min) * 0.03);
     }
-    let further_up = if lowest_edge > y.max { " (further up)" } else { "" };
+    let further_up = if lowest_edge > y.max { " (above the graph)" } else { "" };
     let spans = trace
         .idle
         .iter()

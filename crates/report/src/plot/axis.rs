@@ -20,7 +20,7 @@ impl Unit {
     fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Self::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
-            Self::Octets => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "octets")],
+            Self::Octets => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")],
             Self::BitPerSecond => &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
             Self::None => &[(1.0, "")],
         }
@@ -272,7 +272,7 @@ mod tests {
                 &["12.32", "12.34", "12.36", "12.38", "12.40", "12.42"],
             ),
             (Unit::Octets, 0.0, 2.4e6, 5, "x (MB)", &["0.0", "0.5", "1.0", "1.5", "2.0"]),
-            (Unit::Octets, 0.0, 900.0, 4, "x (octets)", &["0", "500"]),
+            (Unit::Octets, 0.0, 900.0, 4, "x (bytes)", &["0", "500"]),
             (Unit::BitPerSecond, 0.0, 384e3, 4, "x (kbit/s)", &["0", "100", "200", "300"]),
             (Unit::None, 0.0, 0.1, 2, "x", &["0.00", "0.05", "0.10"]),
         ] {

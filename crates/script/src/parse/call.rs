@@ -21,9 +21,8 @@ impl Parser<'_> {
             args.push(self.value()?);
         }
         if !self.eat('=') {
-            return Err(
-                self.error(format!("`{name}` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"))
-            );
+            return Err(self
+                .error(format!("`{name}` needs a result: `= 0`, `= -1 EAGAIN`, or `= ...` for any result")));
         }
         let expect = self.result()?;
         // `(Resource temporarily unavailable)`, `(flags O_RDWR)`: for the reader.

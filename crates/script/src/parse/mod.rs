@@ -35,7 +35,7 @@ pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> 
     let read =
         airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND).map_err(|error| ParseError {
             place: Place::of_line(Rc::new(path.to_owned()), 0),
-            message: format!("the script cannot be read: {error}"),
+            message: format!("cannot read the script: {error}"),
         })?;
     text(path, &read, defines)
 }
@@ -146,7 +146,7 @@ impl Parser<'_> {
     /// Beside the including file, or in an `include` directory of it or of a directory above.
     fn include(&self, script: &mut Script, name: &str) -> Result<(), ParseError> {
         if self.depth == MAX_DEPTH {
-            return Err(self.error(format!("`{name}` is the {MAX_DEPTH}th include inside an include")));
+            return Err(self.error(format!("includes are nested more than {MAX_DEPTH} deep at `{name}`")));
         }
         let beside = self.file.parent().unwrap_or_else(|| Path::new(""));
         let candidates = std::iter::once(beside.join(name))
@@ -156,7 +156,7 @@ impl Parser<'_> {
             Some((path, text))
         }) else {
             return Err(self.error(format!(
-                "`{name}` is neither in {} nor in an `include` directory there or above",
+                "`{name}` found neither in {} nor in an `include` directory there or above",
                 if beside.as_os_str().is_empty() { Path::new(".") } else { beside }.display()
             )));
         };
@@ -167,8 +167,7 @@ impl Parser<'_> {
             match *error.place.file == *path {
                 true if !is_script(&path) => {
                     // It may be any file: what stands there is not repeated.
-                    let message =
-                        "this is no line of a packet script, nor is the file named like one (*.pkt)";
+                    let message = "not a line of a packet script, and the file name does not end in .pkt";
                     ParseError { message: message.to_owned(), ..error }
                 }
                 _ => error,
@@ -207,15 +206,14 @@ impl Parser<'_> {
             return Err(ParseError {
                 place,
                 message:
-                    "`...` between two times is for calls that block, `~` for packets that the host sends"
+                    "`...` between two times is only for calls that block, `~` only for packets that the host sends"
                         .to_owned(),
             });
         }
         if when == When::Any && !matches!(action, Action::Outbound(..)) {
             return Err(ParseError {
                 place,
-                message: "`*` is the time of packets that the host sends: of anything else say when"
-                    .to_owned(),
+                message: "`*` is only for packets that the host sends; give a time".to_owned(),
             });
         }
         if when == When::Here && !matches!(action, Action::Shell(_) | Action::Code(_)) {
@@ -252,7 +250,7 @@ impl Parser<'_> {
         // The end counts from where the start counts, with or without a `+` of its own.
         let (end_base, end) = self.time()?;
         if end < start || (end_base, base) == (Base::Previous, Base::Start) {
-            return Err(self.error("the end of this range lies before its start"));
+            return Err(self.error("the end of this range is before its start"));
         }
         Ok(if window { When::Window(base, start, end) } else { When::Blocking(base, start, end) })
     }
@@ -321,7 +319,7 @@ impl Parser<'_> {
         };
         let value = value.map(|value| if negative { -value } else { value });
         let Some(value) = value.and_then(|value| T::try_from(value).ok()) else {
-            return Err(self.error(format!("`{text}` does not fit {what}")));
+            return Err(self.error(format!("`{text}` is not {what}")));
         };
         self.at += 1;
         Ok(value)

@@ -8,20 +8,19 @@ use crate::wire;
 
 /// What packetdrill wraps packets in, or sends instead of TCP.
 const NOT_HERE: [(&str, &str); 6] = [
-    ("udp", "airtcp has no UDP: a packet is TCP, or an ICMP error about one"),
+    ("udp", "airtcp does not support UDP, only TCP and ICMP errors about TCP"),
     ("ipv4", ENCAPSULATED),
     ("ipv6", ENCAPSULATED),
     ("gre", ENCAPSULATED),
     ("GREv0", ENCAPSULATED),
     ("mpls", ENCAPSULATED),
 ];
-const ENCAPSULATED: &str =
-    "airtcp's packets have one IP header: nothing stands between it and the TCP flags, such as `S` or `.`";
+const ENCAPSULATED: &str = "airtcp supports a single IP header, followed by TCP flags such as `S` or `.`";
 
 /// Of IPv6 and TCP, without options.
 const HEADERS: usize = 40 + 20;
 const IP_MAX: usize = 65535;
-const TOO_LONG: &str = "with its headers this packet has more than the 65535 octets that IP can carry";
+const TOO_LONG: &str = "with its headers, this packet is longer than the 65535 bytes that IP can carry";
 
 impl Parser<'_> {
     pub(super) fn packet(&mut self) -> Result<Action, ParseError> {
@@ -37,7 +36,7 @@ impl Parser<'_> {
         }
         if self.eat_word("icmp") {
             if !inbound {
-                return Err(self.error("a TCP socket never sends ICMP: only `<` can carry it"));
+                return Err(self.error("a TCP socket never sends ICMP; use `<`"));
             }
             return Ok(Action::Inbound(addressing, Inbound::Icmp(self.icmp()?)));
         }
@@ -49,7 +48,7 @@ impl Parser<'_> {
         if segment.options == Options::Any {
             return Err(ParseError {
                 place,
-                message: "`<...>` can only be compared with, not sent".to_owned(),
+                message: "`<...>` is only for packets that the host sends".to_owned(),
             });
         }
         let octets = match &segment.options {
@@ -62,7 +61,8 @@ impl Parser<'_> {
         if segment.win.is_none() {
             return Err(ParseError {
                 place,
-                message: "a packet that the script sends needs a window: `win N` after the ack".to_owned(),
+                message: "a packet that the script sends needs a window; add `win N` after the ack"
+                    .to_owned(),
             });
         }
         Ok(Action::Inbound(addressing, Inbound::Tcp(segment)))
@@ -98,16 +98,18 @@ impl Parser<'_> {
             "ect0" => addressing.ip.tos = Some(Tos::Ecn(2)),
             "ce" => addressing.ip.tos = Some(Tos::Ecn(3)),
             "ect01" if inbound => {
-                return refuse("`ect01` can only be compared with: send ect0 or ect1".to_owned());
+                return refuse(
+                    "`ect01` is only for packets that the host sends; use ect0 or ect1".to_owned(),
+                );
             }
             "ect01" => addressing.ip.tos = Some(Tos::AnyEct),
-            "tos" => addressing.ip.tos = Some(Tos::Octet(self.integer("a TOS octet from 0 to 0xff")?)),
+            "tos" => addressing.ip.tos = Some(Tos::Octet(self.integer("a TOS byte from 0 to 0xff")?)),
             // In packetdrill too 0 is as if nothing were said.
             "ttl" => {
                 addressing.ip.ttl = Some(self.integer("a TTL from 0 to 255")?).filter(|ttl| *ttl != 0);
             }
             "flowlabel" => {
-                return refuse("airtcp writes no IPv6 flow label and looks at none".to_owned());
+                return refuse("airtcp does not support IPv6 flow labels".to_owned());
             }
             "fd" => addressing.flow = FlowName::Fd(self.integer("a file descriptor")?),
             "new" => addressing.flow = FlowName::New,
@@ -147,8 +149,11 @@ impl Parser<'_> {
                 _ if self.at == first => {
                     let ports = matches!(self.peek(), TokenKind::Number(_))
                         && *self.peek_next() == TokenKind::Punct('>');
-                    let why =
-                        if ports { " (ports cannot be chosen: `[fd N]` names a connection)" } else { "" };
+                    let why = if ports {
+                        " (ports cannot be chosen; use `[fd N]` to select a connection)"
+                    } else {
+                        ""
+                    };
                     return Err(self
                         .error(format!("expected TCP flags such as S. or P., found {}{why}", self.peek())));
                 }
@@ -170,7 +175,7 @@ impl Parser<'_> {
         }
         if let Some(ace) = letter.to_digit(8) {
             if flags.0 & ACE.0 != 0 {
-                return Err(self.error("E, W and A are the bits of this number: write one or the other"));
+                return Err(self.error("E, W and A are the bits of this number; use one form or the other"));
             }
             let bits = [(4, Flags::AE), (2, Flags::CWR), (1, Flags::ECE)];
             return Ok(bits
@@ -203,7 +208,7 @@ impl Parser<'_> {
         if let Some(end) = end
             && end != seq.wrapping_add(len)
         {
-            let message = format!("{seq}:{end} holds {} bytes, not {len}", end.wrapping_sub(seq));
+            let message = format!("{seq}:{end} has {} bytes, not {len}", end.wrapping_sub(seq));
             return Err(ParseError { place, message });
         }
         self.expect(')')?;
@@ -225,9 +230,9 @@ impl Parser<'_> {
         }
         let len = wire::options_len(&options);
         let problem = match len {
-            41.. => format!("these options take {len} bytes, and a header has room for 40"),
+            41.. => format!("these options take {len} bytes, but a header has room for 40"),
             _ if !len.is_multiple_of(4) => format!(
-                "these options take {len} bytes, and a header a multiple of 4: fill up with `nop` or `eol`"
+                "these options take {len} bytes, but their length must be a multiple of 4; pad with `nop` or `eol`"
             ),
             _ => return Ok(Options::Exactly(options)),
         };
@@ -292,7 +297,7 @@ impl Parser<'_> {
             .collect::<Option<Vec<u8>>>();
         octets.ok_or_else(|| ParseError {
             place,
-            message: format!("`{digits}` is not {what} in hexadecimal, two digits for each octet"),
+            message: format!("`{digits}` is not {what} in hexadecimal, with two digits per byte"),
         })
     }
 
@@ -327,7 +332,7 @@ impl Parser<'_> {
         }
         if matches!(self.peek(), TokenKind::Word(word) if word == "id") {
             return Err(
-                self.error("airtcp answers no ICMP echo: an ICMP line is an error about a TCP packet")
+                self.error("airtcp does not answer ICMP echo; an ICMP line is an error about a TCP packet")
             );
         }
         if !self.eat('[') {

@@ -164,45 +164,51 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
             "+0 < X 0:0(0)",
             "1:6: `X` is not a TCP flag; the flags are F S R P U E W A . and -, and 0 to 7 for A W E",
         ),
-        ("+0 < E.3 0:0(0)", "1:7: E, W and A are the bits of this number: write one or the other"),
+        ("+0 < E.3 0:0(0)", "1:7: E, W and A are the bits of this number; use one form or the other"),
         (
             "+0 < 80 > 90 S 0:0(0) win 5",
-            "1:6: expected TCP flags such as S. or P., found `80` (ports cannot be chosen: `[fd N]` names a connection)",
+            "1:6: expected TCP flags such as S. or P., found `80` (ports cannot be chosen; use `[fd N]` to select a connection)",
         ),
-        ("+0 > . 1:1001(999) ack 1", "1:8: 1:1001 holds 1000 bytes, not 999"),
-        ("+0 > . 1:70001(70000)", "1:16: `70000` does not fit a payload length from 0 to 65535"),
+        ("+0 > . 1:1001(999) ack 1", "1:8: 1:1001 has 1000 bytes, not 999"),
+        ("+0 > . 1:70001(70000)", "1:16: `70000` is not a payload length from 0 to 65535"),
         (
             "+0 < . 1:65501(65500) ack 1 win 5",
-            "1:6: with its headers this packet has more than the 65535 octets that IP can carry",
+            "1:6: with its headers, this packet is longer than the 65535 bytes that IP can carry",
         ),
-        ("+0 < . 1:1(0) ack 1 win 70000", "1:25: `70000` does not fit a window from 0 to 65535"),
-        ("+0 < . 1:1(0) ack 1 win 5 <...>", "1:6: `<...>` can only be compared with, not sent"),
-        ("+0 < . 1:1(0) ack 1", "1:6: a packet that the script sends needs a window: `win N` after the ack"),
-        ("+0 < [ect01] . 1:1(0) ack 1", "1:7: `ect01` can only be compared with: send ect0 or ect1"),
-        ("+0 > (flowlabel 0x1) . 1:1(0)", "1:7: airtcp writes no IPv6 flow label and looks at none"),
+        ("+0 < . 1:1(0) ack 1 win 70000", "1:25: `70000` is not a window from 0 to 65535"),
+        ("+0 < . 1:1(0) ack 1 win 5 <...>", "1:6: `<...>` is only for packets that the host sends"),
+        (
+            "+0 < . 1:1(0) ack 1",
+            "1:6: a packet that the script sends needs a window; add `win N` after the ack",
+        ),
+        (
+            "+0 < [ect01] . 1:1(0) ack 1",
+            "1:7: `ect01` is only for packets that the host sends; use ect0 or ect1",
+        ),
+        ("+0 > (flowlabel 0x1) . 1:1(0)", "1:7: airtcp does not support IPv6 flow labels"),
         (
             "+0 > S 0:0(0) <mss 1460,what>",
             "1:25: expected an option: mss, wscale, sackOK, sack, TS, nop, eol, md5, FO or FOEXP, found `what`",
         ),
         (
             "+0 > S 0:0(0) <mss 1460,sackOK>",
-            "1:16: these options take 6 bytes, and a header a multiple of 4: fill up with `nop` or `eol`",
+            "1:16: these options take 6 bytes, but their length must be a multiple of 4; pad with `nop` or `eol`",
         ),
         ("+0 > S 0:0(0) <sack>", "1:20: expected the left edge of a block, found `>`"),
-        ("+0 > S 0:0(0) <FO abc>", "1:19: `abc` is not a cookie in hexadecimal, two digits for each octet"),
-        ("+0 > udp (100)", "1:6: airtcp has no UDP: a packet is TCP, or an ICMP error about one"),
+        ("+0 > S 0:0(0) <FO abc>", "1:19: `abc` is not a cookie in hexadecimal, with two digits per byte"),
+        ("+0 > udp (100)", "1:6: airtcp does not support UDP, only TCP and ICMP errors about TCP"),
         (
             "+0 < gre: S 0:0(0)",
-            "1:6: airtcp's packets have one IP header: nothing stands between it and the TCP flags, such as `S` or `.`",
+            "1:6: airtcp supports a single IP header, followed by TCP flags such as `S` or `.`",
         ),
-        ("+0 close(3)", "1:12: `close` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"),
-        ("+.2...0.1 close(3) = 0", "1:11: the end of this range lies before its start"),
+        ("+0 close(3)", "1:12: `close` needs a result: `= 0`, `= -1 EAGAIN`, or `= ...` for any result"),
+        ("+.2...0.1 close(3) = 0", "1:11: the end of this range is before its start"),
         (
             "+0...0.1 > . 1:1(0) ack 1",
-            "1: `...` between two times is for calls that block, `~` for packets that the host sends",
+            "1: `...` between two times is only for calls that block, `~` only for packets that the host sends",
         ),
-        ("* close(3) = 0", "1: `*` is the time of packets that the host sends: of anything else say when"),
-        ("+0 > icmp unreachable [1:1(0)]", "1:11: a TCP socket never sends ICMP: only `<` can carry it"),
+        ("* close(3) = 0", "1: `*` is only for packets that the host sends; give a time"),
+        ("+0 > icmp unreachable [1:1(0)]", "1:11: a TCP socket never sends ICMP; use `<`"),
         (
             "+0 < icmp unreachable what",
             "1:11: `unreachable what` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded`, `packet_too_big` or `type_3 code_4`",
@@ -223,7 +229,7 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
         ("recipe tahoe\nrecipe reno", "2:1: `recipe` was already given at test.pkt:1:1"),
         (
             "include nowhere.pkt",
-            "1:1: `nowhere.pkt` is neither in . nor in an `include` directory there or above",
+            "1:1: `nowhere.pkt` found neither in . nor in an `include` directory there or above",
         ),
         ("+0 %{\nassert 1\nassert (}%", "3: expected a value in `assert (`"),
     ] {
@@ -280,7 +286,7 @@ fn what_stands_in_an_included_file_that_is_no_script_is_not_repeated() {
     let (shadow, link, base) = (error("shadow"), error("link.pkt"), error("base.pkt"));
     std::fs::remove_dir_all(&dir).unwrap();
     for (told, place) in [(&shadow, "shadow:1"), (&link, "link.pkt:1")] {
-        assert!(told.contains(place) && told.contains("no line of a packet script"), "{told}");
+        assert!(told.contains(place) && told.contains("not a line of a packet script"), "{told}");
         assert!(!told.contains("root") && !told.contains("secret"), "{told}");
     }
     assert!(base.contains("base.pkt:1") && base.contains("bogus"), "{base}");

@@ -91,7 +91,7 @@ impl Runner {
     fn at_once(&self, end: Option<CallEnd>, what: &str) -> Result<(), Problem> {
         match end {
             Some(end) if self.now() + end.tolerance < end.at => Err(Problem::new(format!(
-                "{what} returned at once, expected it to wait for {}",
+                "{what} returned immediately, expected it to wait for {}",
                 end.at - self.now()
             ))),
             _ => Ok(()),
@@ -218,7 +218,7 @@ impl Runner {
             Ok(Reply::Received(data)) => {
                 let streams = self.files.entry(fd).or_default();
                 if data != octets(1 + streams.read, data.len() as u32) {
-                    return Err(Problem::new("the octets read are not what the script's side sent there"));
+                    return Err(Problem::new("the data read differs from the data that the script sent"));
                 }
                 if checked.take == Take::Consume {
                     streams.read += data.len() as u32;
@@ -286,14 +286,14 @@ impl Runner {
                 let set = entries.iter().map(|entry| (entry.fd, entry.interest)).collect();
                 revents = entries.into_iter().map(|entry| entry.revents).collect();
                 let timeout = i32::try_from(number(call, 2)?)
-                    .map_err(|_| Problem::new("the time that poll waits is an int, in milliseconds"))?;
+                    .map_err(|_| Problem::new("the timeout of poll is an int, in milliseconds"))?;
                 let now = self.sockets()?.now();
                 let until = u64::try_from(timeout).ok().map(|ms| now + Duration::from_millis(ms));
                 Request::Poll { set, until }
             }
             _ => {
                 return Err(Problem::new(format!(
-                    "airtcp's runner has no call `{name}`; it has socket bind listen accept connect read recv write send writev poll shutdown close fcntl ioctl getsockopt setsockopt"
+                    "unknown call `{name}`; known are socket bind listen accept connect read recv write send writev poll shutdown close fcntl ioctl getsockopt setsockopt"
                 )));
             }
         };
@@ -303,7 +303,7 @@ impl Runner {
     /// The script says which descriptor a call opens: one that is not open.
     fn check_new(&mut self, fd: Fd) -> Result<(), Problem> {
         match fd != NAMELESS && self.sockets()?.is_open(fd) {
-            true => Err(Problem::new(format!("descriptor {} is open already: name another", fd.0))),
+            true => Err(Problem::new(format!("descriptor {} is already open; use another one", fd.0))),
             false => Ok(()),
         }
     }
@@ -330,7 +330,7 @@ impl Runner {
                     if number(call, 2)? & O_NONBLOCK == 0 { Blocking::Wait } else { Blocking::Return };
                 sockets.set_blocking(fd, blocking).map(|()| 0)
             }
-            other => return Err(Problem::new(format!("fcntl has F_GETFL and F_SETFL here, not {other}"))),
+            other => return Err(Problem::new(format!("fcntl accepts F_GETFL and F_SETFL, not {other}"))),
         };
         verify("fcntl", expect, result)
     }
@@ -339,14 +339,14 @@ impl Runner {
         let fd = fd(call)?;
         let request = symbol(call, 1)?;
         if !["SIOCINQ", "FIONREAD"].contains(&request) {
-            return Err(Problem::new(format!("ioctl has SIOCINQ here, not {request}")));
+            return Err(Problem::new(format!("ioctl accepts SIOCINQ, not {request}")));
         }
         let result = self.sockets()?.unread(fd);
         if let (Ok(unread), Some(Value::List(expected))) = (&result, call.args.get(2))
             && let Some(expected) = expected.first()
             && value(expected)? != *unread as i64
         {
-            return Err(Problem::new(format!("{request} says {unread}, expected {}", value(expected)?)));
+            return Err(Problem::new(format!("{request} returned {unread}, expected {}", value(expected)?)));
         }
         verify("ioctl", expect, result.map(|_| 0))
     }
@@ -441,8 +441,8 @@ fn outcome(result: &Result<Reply, Errno>) -> String {
         Ok(Reply::Accepted(peer)) => format!("accepted {peer}"),
         Ok(Reply::Connected) => "connected".to_owned(),
         Ok(Reply::Closed) => "closed".to_owned(),
-        Ok(Reply::Received(data)) => format!("read {} octets", data.len()),
-        Ok(Reply::Sent(sent)) => format!("wrote {sent} octets"),
+        Ok(Reply::Received(data)) => format!("read {} bytes", data.len()),
+        Ok(Reply::Sent(sent)) => format!("wrote {sent} bytes"),
         Ok(Reply::Polled(events)) => {
             format!("polled {}", events.iter().map(Events::to_string).collect::<Vec<_>>().join(", "))
         }

@@ -137,7 +137,7 @@ impl Runner {
         let mut found = check::differences(self.setup.rules, expected, &actual);
         found.extend(check::ip_differences(addressing.ip, packet));
         if packet.payload != flow.expected_payload(&actual) {
-            found.push("the payload is not what was written there".to_owned());
+            found.push("the payload differs from the data written".to_owned());
         }
         if found.is_empty() {
             return Ok(());
@@ -159,7 +159,7 @@ impl Runner {
                 problem.with(self.line("next is", next.at, &actual))
             }
             None if ahead.is_err() => problem,
-            None => problem.with(format!("and would send nothing in the {PATIENCE} that follow")),
+            None => problem.with(format!("and would send nothing in the next {PATIENCE}")),
         }
     }
 
@@ -179,7 +179,7 @@ impl Runner {
         } else {
             return None;
         };
-        let problem = Problem::new(format!("the packet is right but {off} too {direction}"))
+        let problem = Problem::new(format!("the packet matches but is {off} too {direction}"))
             .with(self.line("expected", earliest, expected))
             .with(self.line("actual", first.at, &self.flows[first.flow].to_script(packet)));
         Some(problem)

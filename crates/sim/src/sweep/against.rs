@@ -21,7 +21,7 @@ impl std::str::FromStr for Base {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (axis, value) = text.split_once('=').ok_or("AXIS=VALUE is meant, such as recipe=newreno")?;
+        let (axis, value) = text.split_once('=').ok_or("expected AXIS=VALUE, for example recipe=newreno")?;
         Ok(Self { axis: axis.to_owned(), value: value.to_owned() })
     }
 }
@@ -80,7 +80,7 @@ impl Base {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaseError {
     /// The base names an axis that the sweep has not.
-    #[error("`{axis}` is no axis of this sweep: it has {known}")]
+    #[error("unknown axis `{axis}`; the axes of this sweep are {known}")]
     NoAxis {
         /// As the base has it.
         axis: String,
@@ -88,7 +88,7 @@ pub enum BaseError {
         known: String,
     },
     /// The base names a value that no result has.
-    #[error("`{axis}` is never `{value}`: it is {known}")]
+    #[error("unknown value `{value}` of the axis `{axis}`; its values are {known}")]
     NoValue {
         /// As the base has it.
         axis: String,
@@ -180,8 +180,8 @@ mod tests {
     fn more_than_nothing_is_no_share_of_it_and_still_more() {
         let some = beside("timeouts", &[2.0, 3.0, 2.0, 3.0], &[0.0; 4]);
         assert_eq!((some.comparison.gain, some.verdict().as_str()), (None, "worse"));
-        assert_eq!(beside("timeouts", &[0.0; 4], &[0.0; 4]).verdict(), "no difference seen");
-        assert_eq!(beside("timeouts", &[0.0, 1.0], &[0.0; 2]).verdict(), "not enough");
+        assert_eq!(beside("timeouts", &[0.0; 4], &[0.0; 4]).verdict(), "no difference");
+        assert_eq!(beside("timeouts", &[0.0, 1.0], &[0.0; 2]).verdict(), "undecided");
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Change {
             same_name(&before.points, &now.points, &mut parts);
         }
         if parts.is_empty() && before != now {
-            parts.push("the order of its runs is another one".to_owned());
+            parts.push("the order of the runs has changed".to_owned());
         }
         (!parts.is_empty()).then_some(Self { parts })
     }
@@ -64,7 +64,7 @@ fn axes(asked: &Asked) -> Vec<(String, Vec<String>)> {
 
 /// `one` and `many` are what such values are called.
 fn differ((one, many): (&str, &str), before: &[String], now: &[String], parts: &mut Vec<String>) {
-    for (these, those, how) in [(now, before, "new"), (before, now, "no longer asked for")] {
+    for (these, those, how) in [(now, before, "new"), (before, now, "no longer in the plan")] {
         let known: BTreeSet<&String> = those.iter().collect();
         let only: Vec<&str> =
             these.iter().filter(|value| !known.contains(value)).map(String::as_str).collect();
@@ -84,12 +84,12 @@ fn same_name(before: &[NamedPoint], now: &[NamedPoint], parts: &mut Vec<String>)
     let others: Vec<&NamedPoint> = now.iter().filter(other).collect();
     let Some(first) = others.first() else { return };
     let which = match (others.len(), now.len()) {
-        (1, 1) => "its one point is".to_owned(),
+        (1, 1) => "its only point is".to_owned(),
         (1, _) => format!("the point {} is", first.labels),
         (some, all) if some == all => format!("all {all} points are"),
         (some, _) => format!("{some} points ({}, …) are", first.labels),
     };
-    parts.push(format!("{which} run otherwise (what is fixed, a case or a scenario has changed)"));
+    parts.push(format!("{which} different (a fixed option, a case or a scenario has changed)"));
 }
 
 /// `a, b and c`
@@ -129,16 +129,16 @@ mod tests {
         assert_eq!(
             told(&asked(&[1, 2, 3, 4, 5], &["reno", "tahoe"], &["1", "2"], "")).as_deref(),
             Some(
-                "seeds 4 and 5 are new; recipe tahoe is new; recipe sack is no longer asked for; flows 2 is new"
+                "seeds 4 and 5 are new; recipe tahoe is new; recipe sack is no longer in the plan; flows 2 is new"
             )
         );
         assert_eq!(
             told(&asked(&[1, 2, 3], &["reno", "sack"], &["1"], "other")).as_deref(),
-            Some("all 2 points are run otherwise (what is fixed, a case or a scenario has changed)")
+            Some("all 2 points are different (a fixed option, a case or a scenario has changed)")
         );
         assert_eq!(
             told(&asked(&[1, 2, 3], &["sack", "reno"], &["1"], "")).as_deref(),
-            Some("the order of its runs is another one")
+            Some("the order of the runs has changed")
         );
         let many: Vec<u64> = (1..=30).collect();
         assert_eq!(

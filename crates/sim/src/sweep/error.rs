@@ -23,10 +23,10 @@ pub enum StoreError {
         error: io::Error,
     },
     /// The directory has other things in it, or a manifest that nobody can read.
-    #[error("{0} is not a result store: name another one with --store, or an empty directory")]
+    #[error("{0} is not a result store; name another store or an empty directory with --store")]
     NoStore(PathBuf),
     /// Another version of the program wrote it.
-    #[error("{path} was written by {by}, and this is {this}: use that one, or another store")]
+    #[error("{path} was written by {by}, but this is {this}; use the same version, or another store")]
     Version {
         /// The store, or the file of rows.
         path: PathBuf,
@@ -37,8 +37,8 @@ pub enum StoreError {
     },
     /// Results of several plans were to be joined.
     #[error(
-        "{path} has results of another plan ({theirs}, not {ours}): `airtcp sweep run FILE.toml --store {path}` with the file \
-         as it is now makes it one of this plan"
+        "{path} has results of another plan ({theirs}, not {ours}); run `airtcp sweep run FILE.toml --store {path}` with \
+         the current file to update it to this plan"
     )]
     Plan {
         /// The store.
@@ -50,8 +50,8 @@ pub enum StoreError {
     },
     /// The same, where one is a file that was merged.
     #[error(
-        "{path} was merged from results of another plan ({theirs}, not {ours}), and stays so: name the stores that it was made \
-         of, or merge them into a file anew"
+        "{path} was merged from results of another plan ({theirs}, not {ours}) and cannot be updated; name the stores that \
+         it was made from, or merge them again"
     )]
     MergedPlan {
         /// The file of rows.
@@ -63,13 +63,13 @@ pub enum StoreError {
     },
     /// Its rows are numbered by a plan that is no more.
     #[error(
-        "{0} is of an older program (format 1), and the sweep's file has changed since: `airtcp sweep run` with the \
-         file as it was brings the store up to date, then change the file; or name another store with --store"
+        "{0} was written by an older version (format 1), and the sweep file has changed since then; run `airtcp sweep run` \
+         with the old file to update the store and then change the file, or name another store with --store"
     )]
     Numbered(PathBuf),
     /// Two rows of one run differ.
     #[error(
-        "run {run} has two results, in {first} and {second}: they are not of the same program; use another store"
+        "run {run} has two different results, in {first} and {second}, from different versions of the program; use another store"
     )]
     Contradiction {
         /// Its number in the plan.

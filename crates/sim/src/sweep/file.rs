@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     fn file(&self) -> Result<File, FileError> {
         let document = DeTable::parse(self.text).map_err(|error| {
             let at = error.span().unwrap_or(0..0);
-            self.wrong(&at, format!("this is not TOML: {}", error.message().trim().replace('\n', ", ")))
+            self.wrong(&at, format!("invalid TOML: {}", error.message().trim().replace('\n', ", ")))
         })?;
         let mut file = File {
             description: String::new(),
@@ -132,11 +132,16 @@ impl<'a> Reader<'a> {
                 }
                 other => {
                     let help = suggestion(other, TOP);
-                    return Err(self.wrong(&key.span(), format!("`{other}` is not a part of a sweep{help}")));
+                    return Err(
+                        self.wrong(&key.span(), format!("unknown key `{other}` in a sweep file{help}"))
+                    );
                 }
             }
             if schema.is_some_and(|schema| schema != SCHEMA) {
-                return Err(self.wrong(&at, format!("this program reads sweeps of schema {SCHEMA}")));
+                return Err(self.wrong(
+                    &at,
+                    format!("unsupported schema; this program reads sweep files of schema {SCHEMA}"),
+                ));
             }
         }
         let missing =
@@ -146,7 +151,7 @@ impl<'a> Reader<'a> {
         }
         if file.seeds.is_empty() {
             return Err(missing(
-                "`seeds` is missing: write how many runs of each point, such as `seeds = 30`",
+                "`seeds` is missing; give the number of runs per point, for example `seeds = 30`",
             ));
         }
         // In the order of the text, which a table of TOML does not keep.
@@ -173,7 +178,7 @@ impl<'a> Reader<'a> {
     fn axis(&self, name: &str, at: &Range<usize>, value: &Value<'a>) -> Result<Axis, FileError> {
         let DeValue::Array(items) = value.get_ref() else {
             let message =
-                format!("the axis `{name}` needs a list of values; a single one belongs into [fixed]");
+                format!("the axis `{name}` needs a list of values; put a single value into [fixed]");
             return Err(self.wrong(&value.span(), message));
         };
         if items.is_empty() {
@@ -218,8 +223,9 @@ impl<'a> Reader<'a> {
             None => {
                 let known = Key::ALL.into_iter().map(|(name, _)| name).chain([CASES]);
                 let help = suggestion(name, known);
-                let message =
-                    format!("there is no axis or option `{name}`{help}; a scenario's setting is STAGE.KEY");
+                let message = format!(
+                    "unknown axis or option `{name}`{help}; settings of a scenario have the form STAGE.KEY"
+                );
                 return Err(self.wrong(at, message));
             }
         };
@@ -249,14 +255,14 @@ impl<'a> Reader<'a> {
             DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) => {
                 Ok(self.text[value.span()].replace('_', ""))
             }
-            _ => Err(self.wrong(&value.span(), "a text or a number is wanted here".to_owned())),
+            _ => Err(self.wrong(&value.span(), "expected a string or a number".to_owned())),
         }
     }
 
     fn text(&self, value: &Value<'a>) -> Result<String, FileError> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),
-            _ => Err(self.wrong(&value.span(), "a text in quotes is wanted here".to_owned())),
+            _ => Err(self.wrong(&value.span(), "expected a string in quotes".to_owned())),
         }
     }
 
@@ -265,7 +271,7 @@ impl<'a> Reader<'a> {
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
             _ => None,
         };
-        number.ok_or_else(|| self.wrong(&value.span(), "a whole number is wanted here".to_owned()))
+        number.ok_or_else(|| self.wrong(&value.span(), "expected a whole number".to_owned()))
     }
 
     fn seeds(&self, value: &Value<'a>) -> Result<Vec<u64>, FileError> {
@@ -273,26 +279,28 @@ impl<'a> Reader<'a> {
         let seeds: Vec<u64> = match value.get_ref() {
             DeValue::Array(items) => items
                 .iter()
-                .map(|item| u64::try_from(self.integer(item)?).map_err(|_| wrong("a seed is not negative")))
+                .map(|item| {
+                    u64::try_from(self.integer(item)?).map_err(|_| wrong("a seed cannot be negative"))
+                })
                 .collect::<Result<_, _>>()?,
             _ => match self.integer(value)? {
                 count @ 1..=MOST_SEEDS => (1..=count as u64).collect(),
-                _ => return Err(wrong("seeds are a number of them, from 1 to 1000000, or a list")),
+                _ => return Err(wrong("expected a number of seeds from 1 to 1000000, or a list of seeds")),
             },
         };
         let mut sorted = seeds.clone();
         sorted.sort_unstable();
         sorted.dedup();
         match (seeds.is_empty(), sorted.len() == seeds.len()) {
-            (true, _) => Err(wrong("at least one seed is needed")),
-            (_, false) => Err(wrong("a seed is named twice")),
+            (true, _) => Err(wrong("the list of seeds is empty")),
+            (_, false) => Err(wrong("the list has the same seed twice")),
             _ => Ok(seeds),
         }
     }
 
     fn metrics(&self, value: &Value<'a>) -> Result<Vec<Metric>, FileError> {
         let DeValue::Array(items) = value.get_ref() else {
-            return Err(self.wrong(&value.span(), "a list of metrics is wanted here".to_owned()));
+            return Err(self.wrong(&value.span(), "expected a list of metrics".to_owned()));
         };
         let metric = |item| self.text(item)?.parse().map_err(|error: String| self.wrong(&item.span(), error));
         items.iter().map(metric).collect()
@@ -301,7 +309,7 @@ impl<'a> Reader<'a> {
     fn table<'t>(&self, value: &'t Value<'a>, name: &str) -> Result<&'t DeTable<'a>, FileError> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(table),
-            _ => Err(self.wrong(&value.span(), format!("`{name}` is a table"))),
+            _ => Err(self.wrong(&value.span(), format!("expected a table for `{name}`"))),
         }
     }
 
@@ -329,16 +337,19 @@ mod tests {
     #[test]
     fn a_mistake_is_told_with_its_line_and_what_was_meant() {
         for (text, words) in [
-            ("schema = 1\nseeds = = 3\n", "s.toml:2: this is not TOML"),
-            ("schema = 1\nseed = 3\n", "s.toml:2: `seed` is not a part of a sweep: did you mean `seeds`?"),
-            ("schema = 2\nseeds = 3\n", "s.toml:1: this program reads sweeps of schema 1"),
+            ("schema = 1\nseeds = = 3\n", "s.toml:2: invalid TOML"),
+            ("schema = 1\nseed = 3\n", "s.toml:2: unknown key `seed` in a sweep file: did you mean `seeds`?"),
+            (
+                "schema = 2\nseeds = 3\n",
+                "s.toml:1: unsupported schema; this program reads sweep files of schema 1",
+            ),
             ("schema = 1\n", "s.toml: `seeds` is missing"),
             ("seeds = 1\n", "s.toml: `schema = 1` is missing"),
-            ("schema = 1\nseeds = 0\n", "s.toml:2: seeds are a number"),
-            ("schema = 1\nseeds = [1, 1]\n", "s.toml:2: a seed is named twice"),
+            ("schema = 1\nseeds = 0\n", "s.toml:2: expected a number of seeds"),
+            ("schema = 1\nseeds = [1, 1]\n", "s.toml:2: the list has the same seed twice"),
             (
                 "schema = 1\nseeds = 1\n[axes]\nrecipes = [\"sack\"]\n",
-                "s.toml:4: there is no axis or option `recipes`: did you mean `recipe`?",
+                "s.toml:4: unknown axis or option `recipes`: did you mean `recipe`?",
             ),
             (
                 "schema = 1\nseeds = 1\n[axes]\nrecipe = \"sack\"\n",
@@ -352,7 +363,7 @@ mod tests {
             ("schema = 1\nseeds = 1\n[axes]\ncase = [{ flows = 2 }]\n", "s.toml:4: a case needs a `name`"),
             (
                 "schema = 1\nseeds = 1\nmetrics = [\"goodputs\"]\n",
-                "s.toml:3: there is no metric `goodputs`: did you mean `goodput`?",
+                "s.toml:3: unknown metric `goodputs`: did you mean `goodput`?",
             ),
         ] {
             let told = problem(text);

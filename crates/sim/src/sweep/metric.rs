@@ -108,24 +108,24 @@ const NAMED: &[Named] = &[
     named("goodput", Unit::BitPerSecond, MORE, "of all flows", Of::Sum("goodput_bit_per_s")),
     named("goodput-least", Unit::BitPerSecond, MORE, "of the slowest flow", Of::Least("goodput_bit_per_s")),
     named("took", Unit::Seconds, LESS, "until the last flow was complete", Of::Last("took_seconds")),
-    named("delivered", Unit::Octets, MORE, "that receivers have read", Of::Sum("delivered")),
+    named("delivered", Unit::Octets, MORE, "read by the receiving applications", Of::Sum("delivered")),
     named("acked", Unit::Octets, MORE, "acknowledged to the senders", Of::Sum("acked")),
-    number_of("segments", "with data, each copy counted", Of::Sum("data_segments")),
+    number_of("segments", "with data, including retransmissions", Of::Sum("data_segments")),
     fewer("timeouts", "of the retransmission timer", Of::Sum("counters/timeouts")),
-    number_of(
-        "fast-retransmits",
-        "loss events found without a timeout",
-        Of::Sum("counters/fast_retransmits"),
-    ),
-    fewer("failed-dupack", "timeouts that dupacks announced", Of::Sum("counters/failed_dupack")),
-    fewer("resent", "segments sent again", Of::Resent),
+    number_of("fast-retransmits", "losses detected without a timeout", Of::Sum("counters/fast_retransmits")),
+    fewer("failed-dupack", "timeouts after all possible duplicate ACKs", Of::Sum("counters/failed_dupack")),
+    fewer("resent", "retransmitted segments", Of::Resent),
     number_of("dupacks", "duplicate ACKs", Of::Sum("counters/dupacks")),
-    fewer("spurious-timeouts", "nothing was lost", Of::Sum("counters/spurious_timeouts")),
-    fewer("spurious-fast-retransmits", "nothing was lost", Of::Sum("counters/spurious_fast_retransmits")),
-    number_of("undone", "reductions taken back", Of::Sum("counters/undone")),
+    fewer("spurious-timeouts", "without a lost segment", Of::Sum("counters/spurious_timeouts")),
+    fewer(
+        "spurious-fast-retransmits",
+        "without a lost segment",
+        Of::Sum("counters/spurious_fast_retransmits"),
+    ),
+    number_of("undone", "window reductions undone", Of::Sum("counters/undone")),
     number_of("window-reductions", "of the congestion window", Of::Sum("counters/window_reductions")),
     named("jain", Unit::None, MORE, "fairness between the flows, at most 1", Of::Run("jain")),
-    named("complete", Unit::None, MORE, "1 if all flows are, else 0", Of::Run("complete")),
+    named("complete", Unit::None, MORE, "1 if all flows are complete, else 0", Of::Run("complete")),
     number_of("dropped-by-queues", "packets", Of::Run("dropped_by_queues")),
     number_of("dropped-by-radio", "packets", Of::Run("dropped_by_radio")),
 ];
@@ -150,7 +150,7 @@ impl Metric {
         match (&self.subject, self.flow) {
             (Subject::Named(named), None) => named.meaning,
             (Subject::Named(_), Some(_)) => "of this flow",
-            (Subject::Accuracy { .. }, _) => "share of the losses whose cause it said rightly",
+            (Subject::Accuracy { .. }, _) => "share of the losses with the correct cause",
             (Subject::Path(_), _) => "",
         }
     }
@@ -230,12 +230,12 @@ impl FromStr for Metric {
             None => (text, None),
             Some((name, number)) => match number.parse() {
                 Ok(flow @ 1..) => (name, Some(flow)),
-                _ => return Err(format!("`{text}`: after @ stands the number of a flow, from 1")),
+                _ => return Err(format!("`{text}`: expected a flow number (1 or higher) after @")),
             },
         };
         if let Some(named) = NAMED.iter().find(|named| named.name == name) {
             if matches!(named.of, Of::Run(_)) && flow.is_some() {
-                return Err(format!("`{name}` is of the whole run, not of a flow"));
+                return Err(format!("`{name}` is a metric of the whole run; omit the @ and the flow number"));
             }
             return Ok(Self { subject: Subject::Named(named), flow });
         }
@@ -249,13 +249,13 @@ impl FromStr for Metric {
                     Ok(Self { subject: Subject::Path(name.to_owned()), flow: None })
                 }
                 _ => Err(format!(
-                    "there is no metric `{text}`: a number of the report is written flows.0.counters.dsacks or \
+                    "unknown metric `{text}`; numbers of the report have the form flows.0.counters.dsacks or \
                      stages.STAGE.COUNTER"
                 )),
             };
         }
         let known = NAMED.iter().map(|named| named.name);
-        Err(format!("there is no metric `{name}`{}", suggestion(name, known)))
+        Err(format!("unknown metric `{name}`{}", suggestion(name, known)))
     }
 }
 
@@ -352,7 +352,7 @@ mod tests {
         for (name, words) in [
             ("goodputs", "did you mean `goodput`?"),
             ("jain@1", "of the whole run"),
-            ("goodput@0", "from 1"),
+            ("goodput@0", "1 or higher"),
             ("radio.x", "stages.STAGE.COUNTER"),
         ] {
             let told = name.parse::<Metric>().unwrap_err();

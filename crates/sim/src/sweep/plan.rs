@@ -90,7 +90,7 @@ impl Plan {
         let Some(count) = count.filter(|count| *count <= MOST_POINTS) else {
             return Err(wrong(
                 None,
-                format!("these axes have more than {MOST_POINTS} points: split the sweep"),
+                format!("the axes have more than {MOST_POINTS} points; split the sweep"),
             ));
         };
         disjoint(&file.axes).map_err(|(line, message)| wrong(Some(line), message))?;
@@ -139,7 +139,10 @@ fn disjoint(axes: &[Axis]) -> Result<(), (usize, String)> {
         if let Some(other) =
             axes[..index].iter().find(|other| targets(other).iter().any(|target| mine.contains(target)))
         {
-            return Err((axis.line, format!("the axes `{}` and `{}` set the same", other.name, axis.name)));
+            return Err((
+                axis.line,
+                format!("the axes `{}` and `{}` set the same option", other.name, axis.name),
+            ));
         }
     }
     Ok(())
@@ -174,7 +177,7 @@ impl Point {
             }
         }
         if scenario_line.is_none() {
-            let message = "no `scenario` is named, neither in [fixed] nor in [axes]".to_owned();
+            let message = "`scenario` is missing; set it in [fixed] or in [axes]".to_owned();
             return Err((None, message));
         }
         // Set one after the other, so that a mistake has its line.
@@ -255,14 +258,14 @@ impl FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a shard: write I/N, such as 3/8");
+        let wrong = || format!("`{text}` is not a shard; use I/N, for example 3/8");
         let (number, of) = text.split_once('/').ok_or_else(wrong)?;
         let shard =
             Self { number: number.parse().map_err(|_| wrong())?, of: of.parse().map_err(|_| wrong())? };
         match shard {
             Self { of: 0, .. } => Err(wrong()),
             Self { number, of } if !(1..=of).contains(&number) => {
-                Err(format!("shard {text} is out of range: the first number goes from 1 to {of}"))
+                Err(format!("shard {text} is out of range; the first number is from 1 to {of}"))
             }
             shard => Ok(shard),
         }
@@ -318,11 +321,11 @@ mod tests {
             ("recipe = [\"reno\", \"renoo\"]", "s.toml:7: unknown algorithm `renoo`: did you mean `reno`?"),
             ("flows = [0]", "s.toml:7: `0` is not a number above zero"),
             ("direction = [\"left\"]", "s.toml:7: `left` is not a direction"),
-            ("receiver-profile = [\"solaris\"]", "s.toml:7: there is no profile `solaris`"),
-            ("wirre.down.rate = [\"1kbit\"]", "s.toml:7: there is no stage `wirre`"),
+            ("receiver-profile = [\"solaris\"]", "s.toml:7: unknown profile `solaris`"),
+            ("wirre.down.rate = [\"1kbit\"]", "s.toml:7: unknown stage `wirre`"),
             (
                 "case = [{ name = \"a\", scenario = \"sifest-randon\" }]",
-                "s.toml:7: there is no preset and no file",
+                "s.toml:7: there is no preset or file named",
             ),
             ("bytes = [\"ten\"]", "s.toml:7: `ten` is not a size"),
             (
@@ -335,7 +338,7 @@ mod tests {
             assert_eq!(told.lines().count(), 1, "{told}");
         }
         let told = problem("schema = 1\nseeds = 1\n");
-        assert_eq!(told, "s.toml: no `scenario` is named, neither in [fixed] nor in [axes]");
+        assert_eq!(told, "s.toml: `scenario` is missing; set it in [fixed] or in [axes]");
     }
 
     #[test]

@@ -107,10 +107,10 @@ impl Setup {
             return Err("a run needs at least one flow".to_owned());
         }
         if Instant::ZERO + self.from.min(Self::LONGEST) >= end {
-            return Err(format!("nothing is left to measure: the run ends at {end} s"));
+            return Err(format!("no time left to measure: the run ends at {end} s"));
         }
         if Instant::ZERO + last.min(Self::LONGEST) >= end {
-            return Err(format!("the last flow would begin after the end of the run at {end} s"));
+            return Err(format!("the last flow would start after the end of the run at {end} s"));
         }
         Ok(())
     }
@@ -297,7 +297,7 @@ impl Setup {
             self.recipes = recipes.collect::<Result<_, _>>()?;
             return Ok(());
         }
-        let [value] = values else { return Err("one value is wanted here, not a list".to_owned()) };
+        let [value] = values else { return Err("expected a single value, not a list".to_owned()) };
         match key {
             Key::Scenario => self.scenario.clone_from(value),
             Key::Recipe => {}
@@ -313,7 +313,7 @@ impl Setup {
                 self.receiver_options = Some(value.parse().map_err(|error| format!("{error}"))?);
             }
             Key::ReceiveBuffer => self.receive_buffer = Some(units::buffer_size(value)?),
-            Key::Score => self.score = value.parse().map_err(|_| "write true or false".to_owned())?,
+            Key::Score => self.score = value.parse().map_err(|_| "expected true or false".to_owned())?,
         }
         Ok(())
     }
@@ -327,7 +327,7 @@ fn whole(text: &str) -> Result<usize, String> {
 /// Reads `down` or `up`.
 pub fn direction(text: &str) -> Result<Direction, String> {
     let known = Direction::BOTH.into_iter().find(|direction| direction.to_string() == text);
-    known.ok_or_else(|| format!("`{text}` is not a direction: write down or up"))
+    known.ok_or_else(|| format!("`{text}` is not a direction; use down or up"))
 }
 
 /// Written so that [`units::duration`] reads the same again.
@@ -404,7 +404,7 @@ mod tests {
         let mut setup = Setup { time: Some(Duration::from_secs(10)), ..Setup::new("lossless") };
         assert_eq!(setup.check(), Ok(()));
         setup.from = Duration::from_secs(10);
-        assert!(setup.check().unwrap_err().contains("nothing is left to measure"));
+        assert!(setup.check().unwrap_err().contains("no time left to measure"));
         setup.from = Duration::ZERO;
         (setup.flows, setup.stagger) = (3, Duration::from_secs(5));
         assert!(setup.check().unwrap_err().contains("the last flow"));

@@ -7,6 +7,6 @@ pub(super) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str
     let known: Vec<&str> = known.into_iter().collect();
     match nearest_of(name, known.iter().copied()) {
         Some(nearest) => format!(": did you mean `{nearest}`?"),
-        None => format!(": there are {}", known.join(", ")),
+        None => format!("; known are {}", known.join(", ")),
     }
 }

@@ -88,10 +88,10 @@ impl FlowResult {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StreamError {
     /// The octet at this offset, from zero, differs or was never written.
-    #[error("octet {0} of the stream is wrong")]
+    #[error("byte {0} of the stream is wrong")]
     Wrong(u64),
     /// The receiver saw an orderly end after so many octets, and there should be more.
-    #[error("the stream ended after {0} octets")]
+    #[error("the stream ended after {0} bytes")]
     Short(u64),
 }
 

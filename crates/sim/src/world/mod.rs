@@ -111,10 +111,10 @@ pub enum WorldError {
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// Their memory would be out of all proportion.
-    #[error("{0} flows are too many for one world: at most {MAX_FLOWS}")]
+    #[error("too many flows for one world: {0}; the maximum is {MAX_FLOWS}")]
     TooManyFlows(usize),
     /// The sender's host refused to connect.
-    #[error("flow {flow} cannot begin: {error}")]
+    #[error("flow {flow} cannot start: {error}")]
     Connect {
         /// Its index.
         flow: usize,
@@ -122,7 +122,7 @@ pub enum WorldError {
         error: ConnectError,
     },
     /// A receiver's host refused to listen.
-    #[error("nobody can listen: {0}")]
+    #[error("cannot open a listener: {0}")]
     Listen(#[from] ListenError),
     /// What arrived is not what was written.
     #[error("flow {flow} at {at}: {error}")]
@@ -136,7 +136,7 @@ pub enum WorldError {
     },
     /// Packets go round and round at this instant: the path takes no time, and a flow has no end.
     #[error(
-        "no time passes after {0}: give a link of the scenario a `rate` or a `delay`, or the flows an end"
+        "virtual time does not advance after {0}; give a link of the scenario a `rate` or a `delay`, or limit the flows"
     )]
     Standstill(Instant),
 }

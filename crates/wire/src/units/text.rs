@@ -9,13 +9,18 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{PROBABILITY, Probability, RATE, Rate, SIZE, Size, TIME, UnitError, exact_time};
 use crate::time::Duration;
 
+/// `wrong` without its "not": serde adds one to what was expected.
+fn expected(wrong: &'static str) -> &'static str {
+    wrong.strip_prefix("not ").unwrap_or(wrong)
+}
+
 /// Reads what `FromStr` understands, and passes its error on.
 struct Text<T>(std::marker::PhantomData<T>, &'static str);
 
 impl<T: FromStr<Err = UnitError>> Visitor<'_> for Text<T> {
     type Value = T;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.1)
+        f.write_str(expected(self.1))
     }
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
         text.parse().map_err(E::custom)
@@ -54,7 +59,7 @@ impl<'de> Deserialize<'de> for Probability {
         impl Visitor<'_> for TextOrNumber {
             type Value = Probability;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(PROBABILITY)
+                f.write_str(expected(PROBABILITY))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
                 text.parse().map_err(E::custom)

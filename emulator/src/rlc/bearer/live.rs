@@ -21,7 +21,10 @@ impl Bearer {
         out: &mut Outbox,
     ) -> Result<(), NotLive> {
         let Some(config) = settings.downcast_ref::<RlcConfig>() else {
-            return Err(NotLive::new("kind", "another kind of stage takes a new link"));
+            return Err(NotLive::new(
+                "kind",
+                "packets inside the stage cannot move to another kind of stage",
+            ));
         };
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
         for direction in Direction::BOTH {
@@ -59,7 +62,7 @@ impl Bearer {
     /// What cannot change while PDUs of the old kind are on the air, or windows are in use.
     fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), NotLive> {
         let old = of(&self.config, direction);
-        let at_both_ends = "both ends have to agree on it: start the link anew";
+        let at_both_ends = "both ends have to agree on it: restart the link";
         // A discard needs one more sequence number than the window has, and 4095 may be in use.
         let resets =
             |config: &DirectionConfig| matches!(config.sender.discard, Discard::ResetAfterMaxDat { .. });
@@ -72,19 +75,18 @@ impl Bearer {
             (
                 "sender.discard",
                 cannot_discard,
-                "a window of 4095 may be in use up to the last number, and a discard takes another one: start the \
-                 link anew",
+                "a window of 4095 can use every sequence number, and a discard needs one more: restart the link",
             ),
             ("receiver.window", old.receiver.window != new.receiver.window, at_both_ends),
             (
                 "receiver.in_sequence",
                 old.receiver.in_sequence != new.receiver.in_sequence,
-                "packets that wait for their turn would be in disorder: start the link anew",
+                "packets that wait for earlier ones would leave out of order: restart the link",
             ),
             (
                 "channel.phase",
                 old.channel.phase != new.channel.phase,
-                "the grid of TTIs is laid out once: start the link anew",
+                "the TTI grid is fixed when the link starts: restart the link",
             ),
         ];
         match fixed.iter().find(|(_, changed, _)| *changed) {

@@ -31,16 +31,20 @@ pub(super) fn check(old: Option<&HsdpaConfig>, new: Option<&HsdpaConfig>) -> Res
     let (old, new) = match (old, new) {
         (None, None) => return Ok(()),
         (Some(old), Some(new)) => (old, new),
-        _ => return Err(NotLive::new("hsdpa", "the downlink would be another channel: start the link anew")),
+        _ => return Err(NotLive::new("hsdpa", "this would replace the downlink channel: restart the link")),
     };
     let fixed = [
         (
             "hsdpa.processes",
             old.processes != new.processes,
-            "both ends have to agree on it: start the link anew",
+            "both ends have to agree on it: restart the link",
         ),
-        ("hsdpa.window", old.window != new.window, "both ends have to agree on it: start the link anew"),
-        ("hsdpa.others", old.others != new.others, "the mobiles are made before the path starts"),
+        ("hsdpa.window", old.window != new.window, "both ends have to agree on it: restart the link"),
+        (
+            "hsdpa.others",
+            old.others != new.others,
+            "the other mobiles are created when the link starts: restart the link",
+        ),
     ];
     match fixed.iter().find(|(_, changed, _)| *changed) {
         Some((setting, _, why)) => Err(NotLive::new(*setting, *why)),

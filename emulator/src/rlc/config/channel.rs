@@ -193,12 +193,14 @@ impl ChannelConfig {
         if self.blocks.is_empty() {
             return Err(Invalid::new(
                 "blocks",
-                "a channel carries something: list how many blocks a TTI can have, such as [1, 2, 4, 8, 12]",
+                "the list is empty: write the possible numbers of blocks per TTI, such as [1, 2, 4, 8, 12]",
             ));
         }
         if self.blocks[0] == 0 || !self.blocks.is_sorted_by(|a, b| a < b) {
-            let message =
-                format!("{:?} does not ascend from 1 or more: write it as [1, 2, 4, 8, 12]", self.blocks);
+            let message = format!(
+                "{:?} is not in ascending order from 1 or more: write for example [1, 2, 4, 8, 12]",
+                self.blocks
+            );
             return Err(Invalid::new("blocks", message));
         }
         self.errors.validate().map_err(|invalid| invalid.within("errors"))?;
@@ -224,7 +226,7 @@ impl ChannelConfig {
         ];
         match settings.iter().find(|(_, is_there)| *is_there) {
             Some((key, _)) => {
-                let message = "it belongs to a dedicated channel, but with `hsdpa` the downlink is an HS-DSCH: leave one out";
+                let message = "valid only for a dedicated channel, but with `hsdpa` the downlink is an HS-DSCH: remove one of them";
                 Err(Invalid::new(*key, message))
             }
             None => Ok(()),
@@ -292,7 +294,7 @@ impl BlockErrors {
             && deviation.is_some() != decorrelation.is_some()
         {
             let missing = if deviation.is_none() { "deviation" } else { "decorrelation" };
-            let message = format!("`deviation` and `decorrelation` belong together: add `{missing} = …`");
+            let message = format!("`deviation` and `decorrelation` are used together: add `{missing} = …`");
             return Err(Invalid::new(missing, message));
         }
         if let Some(chain) = self.as_chain() {

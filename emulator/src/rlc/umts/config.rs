@@ -273,8 +273,7 @@ impl FormatConfig {
     pub(in crate::rlc) fn validate(self) -> Result<(), Invalid> {
         if let Some(flexible) = self.flexible {
             if self.pdu != Self::default().pdu {
-                let message =
-                    "PDUs have no size of their own with `flexible`, which has `most`: leave it out";
+                let message = "with `flexible` the size of PDUs is given by `flexible.most`: remove `pdu`";
                 return Err(Invalid::new("pdu", message));
             }
             return flexible.validate().map_err(|invalid| invalid.within("flexible"));
@@ -284,7 +283,7 @@ impl FormatConfig {
             octets => Err(Invalid::new(
                 "pdu",
                 format!(
-                    "a PDU of {octets} octets is not possible: write \"16B\" to \"1503B\" (\"42B\" is a W-CDMA \
+                    "a PDU cannot have {octets} bytes: write \"16B\" to \"1503B\" (\"42B\" is a W-CDMA \
                      block of 336 bits)"
                 ),
             )),
@@ -296,13 +295,12 @@ impl FlexibleConfig {
     fn validate(self) -> Result<(), Invalid> {
         let octets = self.most.as_bytes();
         if !(16..=LARGEST).contains(&octets) {
-            let message =
-                format!("a PDU of {octets} octets is not possible: write \"16B\" to \"{LARGEST}B\"");
+            let message = format!("a PDU cannot have {octets} bytes: write \"16B\" to \"{LARGEST}B\"");
             return Err(Invalid::new("most", message));
         }
         if self.indicators == IndicatorSize::Bits7 && octets > 126 {
             let message = format!(
-                "7 bits cannot tell where a packet ends in a PDU of {octets} octets: write \"15bit\", or `most = \"126B\"` \
+                "length indicators of 7 bits are too short for a PDU of {octets} bytes: write \"15bit\", or `most = \"126B\"` \
                  or less"
             );
             return Err(Invalid::new("indicators", message));
@@ -343,7 +341,7 @@ impl Discard {
         if max_dat == 0 {
             return Err(Invalid::new(
                 "max_dat",
-                "MaxDAT is 1 or more: a PDU is transmitted at most MaxDAT − 1 times",
+                "must be at least 1: a PDU is transmitted at most MaxDAT − 1 times",
             ));
         }
         if let Self::MrwAfterMaxDat { timer_mrw, max_mrw, .. } = self {
@@ -383,7 +381,7 @@ impl ReceiverConfig {
         wsn("windows", self.windows.iter().map(|told| told.window))?;
         if let Some(pair) = self.windows.windows(2).find(|pair| pair[0].at >= pair[1].at) {
             let message =
-                format!("{} does not come after {}: write them in ascending order", pair[1].at, pair[0].at);
+                format!("{} is not after {}: write the times in ascending order", pair[1].at, pair[0].at);
             return Err(Invalid::new("windows", message));
         }
         optional_length("timer_status_periodic", self.timer_status_periodic)?;
@@ -394,10 +392,8 @@ impl ReceiverConfig {
 /// §9.2.2.11.3: WSN has 12 bits, and 0 is discarded.
 fn wsn(key: &str, windows: impl IntoIterator<Item = u16>) -> Result<(), Invalid> {
     match windows.into_iter().find(|window| !(1..=4095).contains(window)) {
-        Some(0) => Err(Invalid::new(key, "a sender discards a WINDOW of 0: write 1 PDU or more")),
-        Some(window) => {
-            Err(Invalid::new(key, format!("{window} is more than WINDOW can say: write 1 to 4095")))
-        }
+        Some(0) => Err(Invalid::new(key, "must be at least 1: senders discard a WINDOW of 0")),
+        Some(window) => Err(Invalid::new(key, format!("{window} does not fit into WINDOW: write 1 to 4095"))),
         None => Ok(()),
     }
 }
@@ -408,6 +404,6 @@ fn window(pdus: u16) -> Result<(), Invalid> {
     }
     let nearest = WINDOWS.iter().min_by_key(|size| size.abs_diff(pdus)).expect("the list is not empty");
     let message =
-        format!("{pdus} is not a window size of TS 25.331; {nearest} is the nearest of {WINDOWS:?}");
+        format!("{pdus} is not a window size of TS 25.331; the nearest of {WINDOWS:?} is {nearest}");
     Err(Invalid::new("window", message))
 }

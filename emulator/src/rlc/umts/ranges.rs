@@ -86,7 +86,7 @@ fn each(steps: &Steps) -> impl Iterator<Item = Duration> {
 }
 
 fn message(value: &impl std::fmt::Display, nearest: &impl std::fmt::Display) -> String {
-    format!("{value} is none of the values that RRC can configure (TS 25.331); {nearest} is the nearest")
+    format!("{value} is not a value that RRC can configure (TS 25.331); the nearest is {nearest}")
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].key, "sender.discard.timer_discard");
         assert!(
-            found[0].message.contains("3.100s") && found[0].message.contains("3.000s is the nearest"),
+            found[0].message.contains("3.100s") && found[0].message.contains("the nearest is 3.000s"),
             "{found:?}"
         );
         let never =

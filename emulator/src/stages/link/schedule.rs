@@ -46,7 +46,7 @@ pub enum ScheduleError {
 
 /// A change takes a deadline of the link: with more of them it would do nothing else.
 const CLOSEST: Duration = Duration::from_micros(100);
-const COLUMNS: &str = "the first line names the columns, `time` and `rate`, `delay` or both, such as \
+const COLUMNS: &str = "the first line names the columns: `time`, and `rate`, `delay` or both, such as \
                        `time s,rate kbit,delay ms`";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +91,13 @@ impl Schedule {
         }
         if lines.is_empty() {
             return wrong(if is_looped {
-                "a schedule that begins again has at least two lines: the last one says when"
+                "a schedule with `loop = true` needs at least two lines: the last one sets the period"
             } else {
-                "nothing follows: write a line for each change, the first one at the time 0"
+                "the schedule is empty: write a line for each change, the first one at the time 0"
             });
         }
         if schedule.has_rate && lines.iter().all(|line| line.rate.is_none()) {
-            return wrong("the rate is 0 all the time: nothing would ever be sent");
+            return wrong("the rate is always 0: no packet would ever be sent");
         }
         schedule.lines = lines.into();
         Ok(schedule)
@@ -148,7 +148,7 @@ fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
             "time" => Quantity::Time,
             "rate" => Quantity::Rate,
             "delay" => Quantity::Delay,
-            _ => return Err(format!("a column that is not known: {COLUMNS}")),
+            _ => return Err(format!("unknown column: {COLUMNS}")),
         };
         let one = format!("1{unit}");
         let is_unit = match quantity {
@@ -161,7 +161,7 @@ fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
             } else {
                 "ns, us, ms, s, min or h"
             };
-            return Err(format!("the column `{name}` has a unit that is not known: write {units}"));
+            return Err(format!("the column `{name}` has an unknown unit: write {units}"));
         }
         if columns.iter().any(|(other, _)| *other == quantity) {
             return Err(format!("two columns are called `{name}`: {COLUMNS}"));
@@ -176,18 +176,21 @@ fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
 fn read(row: &str, columns: &[(Quantity, &str)]) -> Result<Line, String> {
     let cells = row.split(',').count();
     if row.trim().is_empty() {
-        return Err("it is empty: a line has a cell for each column".to_owned());
+        return Err("the line is empty: write a cell for each column".to_owned());
     }
     if cells != columns.len() {
-        return Err(format!("it has {cells} cells, and there are {} columns", columns.len()));
+        return Err(format!("the line has {cells} cells, but there are {} columns", columns.len()));
     }
     let mut line = Line { at: 0, rate: None, delay: Duration::ZERO };
     for (cell, (quantity, unit)) in row.split(',').zip(columns) {
         let text = format!("{}{unit}", cell.trim());
         let time = |name| {
-            let example =
-                if unit.is_empty() { "a number and its unit, such as 150ms" } else { "a number from 0" };
-            text.parse::<Duration>().map_err(|_| format!("the {name} is not one: write {example}"))
+            let example = if unit.is_empty() {
+                "a number and its unit, such as 150ms"
+            } else {
+                "a number of 0 or more"
+            };
+            text.parse::<Duration>().map_err(|_| format!("the {name} is invalid: write {example}"))
         };
         match quantity {
             Quantity::Time => line.at = time("time")?.as_nanos(),
@@ -205,8 +208,8 @@ fn rate(text: &str) -> Result<Option<Rate>, String> {
     match text.parse() {
         Ok(rate) => Ok(Some(rate)),
         Err(_) if has_unit && number.parse() == Ok(0.0) => Ok(None),
-        Err(_) => Err("the rate is not one: write a number from 0 and a unit, such as 384kbit; where the first line names \
-                       the unit, the number alone"
+        Err(_) => Err("the rate is invalid: write a number and a unit, such as 384kbit, or only a number if the first line \
+                       names the unit"
             .to_owned()),
     }
 }
@@ -214,14 +217,13 @@ fn rate(text: &str) -> Result<Option<Rate>, String> {
 /// Whether the line may stand behind the one before.
 fn follows(before: Option<&Line>, line: Line) -> Result<Line, String> {
     match before {
-        None if line.at > 0 => {
-            Err("the first line is at the time 0: say what holds from the start".to_owned())
-        }
+        None if line.at > 0 => Err("the first line must be at the time 0".to_owned()),
         Some(before) if line.at <= before.at => {
-            Err("it is not later than the line before it: times count from the start, and go up".to_owned())
+            Err("the time is not later than on the line before: times count from the start and increase"
+                .to_owned())
         }
         Some(before) if line.at - before.at < CLOSEST.as_nanos() => {
-            Err(format!("it is less than {CLOSEST} after the line before it"))
+            Err(format!("the time is less than {CLOSEST} after the line before"))
         }
         _ => Ok(line),
     }

@@ -28,10 +28,10 @@ pub struct StepsConfig {
 impl StepsConfig {
     pub(super) fn validate(&self) -> Result<(), Invalid> {
         if self.every.is_zero() {
-            return Err(Invalid::new("every", "a step has a length: write for example \"15s\""));
+            return Err(Invalid::new("every", "must be above 0: write for example \"15s\""));
         }
         if self.within.is_zero() {
-            return Err(Invalid::new("within", "steps of no height are none: write for example \"20ms\""));
+            return Err(Invalid::new("within", "must be above 0: write for example \"20ms\""));
         }
         Ok(())
     }

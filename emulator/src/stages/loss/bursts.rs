@@ -22,7 +22,7 @@ pub enum Burst {
     Time(Duration),
 }
 
-const BURST: &str = "a number of steps such as 4, or a length of time such as \"40ms\"";
+const BURST: &str = "a number of steps such as 4, or a time such as \"40ms\"";
 
 impl Serialize for Burst {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for Burst {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Burst, E> {
                 let time = text.parse().map(Burst::Time);
-                time.map_err(|_| E::custom(format!("`{text}` is not a burst: write {BURST}")))
+                time.map_err(|_| E::custom(format!("`{text}` is not a burst length: write {BURST}")))
             }
         }
         deserializer.deserialize_any(NumberOrTime)
@@ -86,7 +86,7 @@ impl TwoStates {
             (Burst::Time(time), Some(step)) => Ok(time.as_nanos() as f64 / step.as_nanos() as f64),
             (Burst::Time(_), None) => Err(Invalid::new(
                 "burst",
-                "a burst that lasts for a time belongs to steps in time: add `step = \"10ms\"`, or write a number of packets",
+                "a burst length in time needs steps in time: add `step = \"10ms\"`, or write a number of packets",
             )),
         }
     }
@@ -99,7 +99,7 @@ impl TwoStates {
                 Err(Invalid::new(
                     key,
                     format!(
-                        "the model \"gilbert-elliott\" needs it: add `{key} = …`, or `mean` and `burst` in place of all four"
+                        "required by the model \"gilbert-elliott\": add `{key} = …`, or `mean` and `burst` in place of all four probabilities"
                     ),
                 ))
             });
@@ -107,16 +107,15 @@ impl TwoStates {
         if let Some((key, _)) = four.find(|(_, probability)| probability.is_some()) {
             return Err(Invalid::new(
                 key,
-                format!(
-                    "it is one of the four probabilities that `{pair}` stands in place of: leave one out"
-                ),
+                format!("`mean` and `burst` replace this probability: remove `{key}` or `{pair}`"),
             ));
         }
-        let needed = |key| Invalid::new(key, format!("`mean` and `burst` belong together: add `{key} = …`"));
+        let needed =
+            |key| Invalid::new(key, format!("`mean` and `burst` are used together: add `{key} = …`"));
         let mean = self.mean.ok_or_else(|| needed("mean"))?;
         let steps = self.in_steps(self.burst.ok_or_else(|| needed("burst"))?)?;
         if !(1.0..=1e12).contains(&steps) {
-            return Err(Invalid::new("burst", "a burst is at least one step long: write for example 4"));
+            return Err(Invalid::new("burst", "must be at least one step: write for example 4"));
         }
         let most = steps / (steps + 1.0);
         // Rounding of what was meant to be the most.
@@ -124,7 +123,7 @@ impl TwoStates {
             return Err(Invalid::new(
                 "mean",
                 format!(
-                    "between two bursts at least one step is good: bursts of {steps} steps lose {:.2} % at most",
+                    "bursts of {steps} steps lose at most {:.2} %, because at least one step between two bursts is good",
                     100.0 * most
                 ),
             ));

@@ -32,7 +32,7 @@ enum What {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` names no packet: write \"segment 50\", \"segment 50 retransmission 1\", \"packet 7\", \
+    "`{0}` does not name a packet: write \"segment 50\", \"segment 50 retransmission 1\", \"packet 7\", \
      \"packets 100-110\" or \"ack 3\", all counted from 1"
 )]
 /// A text that names no packet.

@@ -53,39 +53,41 @@ pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
     let invalid = |message: String| Err(Invalid::new("states", message));
     if states.is_empty() {
         return invalid(
-            "a chain has at least one state: write `states = [{ name = \"good\", … }, …]`".into(),
+            "a chain needs at least one state: write `states = [{ name = \"good\", … }, …]`".into(),
         );
     }
     let mut names = BTreeSet::new();
     for state in states {
         if !names.insert(state.name.as_str()) {
-            return invalid(format!("two states have the name \"{}\": give each its own", state.name));
+            return invalid(format!("two states are named \"{}\": give each a unique name", state.name));
         }
     }
     for state in states {
         let name = &state.name;
         if state.per.is_some() && state.ber.is_some() {
-            return invalid(format!("the state \"{name}\" has both `per` and `ber`: leave one out"));
+            return invalid(format!("the state \"{name}\" has both `per` and `ber`: remove one of them"));
         }
         let mut sum = 0.0;
         for (to, probability) in &state.to {
             if !names.contains(to.as_str()) {
                 let more = if names.len() > NAMED { ", …" } else { "" };
                 return invalid(format!(
-                    "the state \"{name}\" goes to \"{to}\", which is not one of {}{more}",
+                    "the state \"{name}\" changes to an unknown state \"{to}\": known states: {}{more}",
                     names.iter().take(NAMED).map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
                 ));
             }
             if to == name {
                 return invalid(format!(
-                    "the state \"{name}\" goes to itself: staying is what the others leave of 1, so leave it out"
+                    "the state \"{name}\" changes to itself: remove that entry; the probability of staying is the rest to 1"
                 ));
             }
             sum += probability.value();
         }
         // Rounding of a sum that was meant to be 1.
         if sum > 1.0 + 1e-9 {
-            return invalid(format!("the state \"{name}\" is left with a probability of {sum}, more than 1"));
+            return invalid(format!(
+                "the probabilities of leaving the state \"{name}\" add up to {sum}, more than 1"
+            ));
         }
     }
     Ok(())

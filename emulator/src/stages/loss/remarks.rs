@@ -33,7 +33,7 @@ impl LossConfig {
             }
             if self.mean.is_some() {
                 remarks.push(format!(
-                    "the same as good = 0, bad = 1, good_to_bad = {alpha:.6}, bad_to_good = {beta:.6}"
+                    "equivalent to good = 0, bad = 1, good_to_bad = {alpha:.6}, bad_to_good = {beta:.6}"
                 ));
             }
         }
@@ -42,8 +42,8 @@ impl LossConfig {
         }
         if matches!(self.model, Model::GilbertElliott | Model::Markov) && step == Step::Packet {
             remarks.push(
-                "the state moves with packets alone: while nobody sends, a burst of losses does not end (step = \"10ms\" \
-                 goes by time)"
+                "the state changes only when packets arrive: while no packet arrives, a burst of losses does not end \
+                 (step = \"10ms\" makes it change with time)"
                     .to_owned(),
             );
         }
@@ -66,8 +66,9 @@ impl LossConfig {
         let run =
             if run.is_finite() { format!("{run:.0} packets in a row") } else { "all packets".to_owned() };
         Some(format!(
-            "in the state \"{name}\" {run} are lost on average, and it moves with packets alone: a sender that waits for its \
-             timer finds it as it left it, and may be silent for minutes (step = \"10ms\" goes by time)"
+            "in the state \"{name}\" {run} are lost on average, and the state changes only when packets arrive: a \
+             sender that waits for its timer meets the same state again, and can stall for minutes (step = \"10ms\" makes \
+             the state change with time)"
         ))
     }
 

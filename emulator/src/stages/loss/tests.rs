@@ -430,7 +430,7 @@ fn a_list_entry_is_written_as_it_is_read() {
         ["segment", "segment 0", "packet x", "packets 9-3", "ack 3 retransmission 1", "fin 1", "7", ""]
     {
         let error = text.parse::<Listed>().unwrap_err().to_string();
-        assert!(error.contains(&format!("`{text}` names no packet")), "{error}");
+        assert!(error.contains(&format!("`{text}` does not name a packet")), "{error}");
     }
 }
 
@@ -498,22 +498,22 @@ fn settings_are_written_as_they_are_read() {
 #[test]
 fn impossible_settings_are_refused_with_what_was_meant() {
     for (text, hint) in [
-        ("model = \"uniform\"", "`per`: the model \"uniform\" needs it"),
-        ("model = \"uniform\"\nper = \"1%\"\nber = 1e-3", "`ber`: it belongs to the model \"bit-errors\""),
+        ("model = \"uniform\"", "`per`: required by the model \"uniform\""),
+        ("model = \"uniform\"\nper = \"1%\"\nber = 1e-3", "`ber`: valid only with the model \"bit-errors\""),
         ("model = \"unifrom\"\nper = \"1%\"", "`uniform`"),
         ("model = \"none\"\nstep = \"10ms\"", "\"gilbert-elliott\" or \"markov\""),
         ("model = \"markov\"\nstates = []", "at least one state"),
         (
             "model = \"markov\"\nstates = [{ name = \"a\", to = { b = 0.5 } }]",
-            "goes to \"b\", which is not one of",
+            "changes to an unknown state \"b\"",
         ),
-        ("model = \"markov\"\nstates = [{ name = \"a\", to = { a = 0.5 } }]", "goes to itself"),
+        ("model = \"markov\"\nstates = [{ name = \"a\", to = { a = 0.5 } }]", "changes to itself"),
         (
             "model = \"markov\"\nstates = [{ name = \"a\", to = { b = 0.6, c = 0.6 } }, { name = \"b\", to = {} }, { name = \"c\", to = {} }]",
             "more than 1",
         ),
-        ("model = \"list\"\ndrop = [\"segment fifty\"]", "`segment fifty` names no packet"),
-        ("model = \"markov\"\nstates = [{ name = \"a\", to = {} }]\nstep = \"1us\"", "shortest step"),
+        ("model = \"list\"\ndrop = [\"segment fifty\"]", "`segment fifty` does not name a packet"),
+        ("model = \"markov\"\nstates = [{ name = \"a\", to = {} }]\nstep = \"1us\"", "at least 100us"),
         (
             "model = \"markov\"\nstates = [{ name = \"a\", to = {} }]\nstep = \"often\"",
             "`often` is not a step",
@@ -592,7 +592,7 @@ fn bursts_are_the_channel_of_their_four_probabilities() {
         config.remarks()[..2],
         [
             "2.00 % of the packets are lost on average; the bad state lasts 4.0 packets on average",
-            "the same as good = 0, bad = 1, good_to_bad = 0.005102, bad_to_good = 0.250000",
+            "equivalent to good = 0, bad = 1, good_to_bad = 0.005102, bad_to_good = 0.250000",
         ]
     );
 }

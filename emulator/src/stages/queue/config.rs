@@ -179,15 +179,15 @@ impl Bounds {
         if self.packets == Some(0) {
             return Err(Invalid::new(
                 "packets",
-                "a queue of 0 packets lets none wait: write 1 for the shortest one, or leave `packets` out for \
-                 one without an end",
+                "a queue of 0 packets holds no packet: write 1 or more, or omit `packets` for an unlimited \
+                 queue",
             ));
         }
         if self.bytes.is_some_and(|size| size.as_bytes() == 0) {
             return Err(Invalid::new(
                 "bytes",
-                "a queue of 0 octets lets no packet wait: write the size of at least one packet, such as \
-                 \"1500B\", or leave `bytes` out for one without an end",
+                "a queue of 0 bytes holds no packet: write the size of at least one packet, such as \
+                 \"1500B\", or omit `bytes` for an unlimited queue",
             ));
         }
         Ok(())
@@ -210,7 +210,7 @@ impl QueueConfig {
 
 fn longer_than_nothing(key: &str, time: Duration, usual: &str) -> Result<(), Invalid> {
     if time.is_zero() {
-        return Err(Invalid::new(key, format!("a time of 0 is not possible: write for example \"{usual}\"")));
+        return Err(Invalid::new(key, format!("must be above 0: write for example \"{usual}\"")));
     }
     Ok(())
 }
@@ -220,10 +220,8 @@ impl CodelConfig {
         longer_than_nothing("target", self.target, "5ms")?;
         longer_than_nothing("interval", self.interval, "100ms")?;
         if self.target >= self.interval {
-            let message = format!(
-                "a queue as long as `interval` ({}) would never be too long: RFC 8289 has a twentieth of it",
-                self.interval
-            );
+            let message =
+                format!("must be less than `interval` ({}): RFC 8289 uses a twentieth of it", self.interval);
             return Err(Invalid::new("target", message));
         }
         Ok(())
@@ -236,7 +234,7 @@ impl FqCodelConfig {
             return Err(Invalid::new("flows", "write a number from 1 to 65536, such as 1024"));
         }
         if !(1..=1 << 20).contains(&self.quantum.as_bytes()) {
-            return Err(Invalid::new("quantum", "write a size from 1 octet to 1 MiB, such as \"1514B\""));
+            return Err(Invalid::new("quantum", "write a size from 1 byte to 1 MiB, such as \"1514B\""));
         }
         self.codel.validate()
     }
@@ -246,7 +244,7 @@ impl PieConfig {
     fn validate(&self) -> Result<(), Invalid> {
         longer_than_nothing("target", self.target, "15ms")?;
         if self.t_update < Duration::from_millis(1) {
-            return Err(Invalid::new("t_update", "the shortest is 1ms: write for example \"15ms\""));
+            return Err(Invalid::new("t_update", "must be at least 1ms: write for example \"15ms\""));
         }
         for (key, factor) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(0.0..=1000.0).contains(&factor) {
@@ -265,15 +263,12 @@ impl RedConfig {
             _ => {
                 return Err(Invalid::new(
                     "max",
-                    "`min` and `max` are both numbers of packets, or both sizes such as \"15kB\"",
+                    "`min` and `max` must both be numbers of packets, or both sizes such as \"15kB\"",
                 ));
             }
         };
         if !in_order {
-            return Err(Invalid::new(
-                "max",
-                "the upper threshold has to be above `min`: the paper has three times it",
-            ));
+            return Err(Invalid::new("max", "must be above `min`: the paper uses three times `min`"));
         }
         if self.weight.value() == 0.0 {
             return Err(Invalid::new(
@@ -284,7 +279,7 @@ impl RedConfig {
         if self.max_p.value() == 0.0 {
             return Err(Invalid::new(
                 "max_p",
-                "with 0 nothing is marked below `max`: write for example 0.02",
+                "with 0, no packet is dropped or marked below `max`: write for example 0.02",
             ));
         }
         Ok(())

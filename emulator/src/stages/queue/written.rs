@@ -155,7 +155,7 @@ impl TryFrom<Written> for QueueConfig {
                 .map(|other| format!("\"{}\"", other.word()))
                 .collect();
             return Err(format!(
-                "`{key}` belongs to the discipline {}, but the discipline is \"{}\": leave one out",
+                "`{key}` is valid only with the discipline {}, but the discipline is \"{}\": remove it, or change the discipline",
                 owners.join(" or "),
                 name.word()
             ));

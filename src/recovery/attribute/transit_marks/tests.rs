@@ -8,7 +8,7 @@ use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Decision, What};
 
 const RTT: Duration = Duration::from_millis(100);
-/// What the stations announce on the peer's SYN (docs/wire-extensions.md).
+/// The stations' announcement on the peer's SYN (docs/reference/header-extensions.md).
 const FIXED_TO_MOBILE: u16 = DB;
 const MOBILE_TO_FIXED: u16 = OB;
 const MOBILE_TO_MOBILE: u16 = OB | DB;
@@ -304,7 +304,7 @@ fn a_marked_timeout_keeps_the_window_and_starts_the_ack_clock_slowly() {
 fn a_timeout_that_no_mark_explains_is_congestion() {
     let mut sender = sender("etcp+marked-timeout", FIXED_TO_MOBILE);
     assert_eq!(sender.timeout(), "1r");
-    assert_eq!(window(&sender), (1.0, 5.0), "no ACK says how far it got");
+    assert_eq!(window(&sender), (1.0, 5.0), "no ACK has marks for it");
     let mut sender = self::sender("etcp+marked-timeout", FIXED_TO_MOBILE);
     dupacks(&mut sender, 2, 0);
     sender.timeout();
@@ -345,7 +345,7 @@ fn without_an_agent_it_is_always_congestion_whatever_bits_turn_up() {
                 let (sent_marked, mut marked) = play(&format!("{repair}+{extra}"), 0, marks);
                 for decision in marked.iter_mut().filter(|decision| decision.by == "transit-marks") {
                     decision.by = "always-congestion";
-                    decision.why = "every loss is taken for congestion";
+                    decision.why = "every loss is treated as congestion";
                 }
                 assert_eq!((&sent_marked, &marked), (&sent, &decisions), "{repair}+{extra} {marks:x?}");
             }

@@ -91,6 +91,6 @@ fn it_brings_the_marks_and_does_not_work_without() {
     let error = name("reno+early-marks+vegas").unwrap_err().to_string();
     assert_eq!(
         error,
-        "`early-marks` works with `transit-marks` only, not with `vegas`: write `transit-marks+early-marks`"
+        "`early-marks` works only with `transit-marks`, not with `vegas`; use `transit-marks+early-marks`"
     );
 }

@@ -90,6 +90,6 @@ fn its_name_stands_in_the_recipe() {
     let error = "newreno+no-rescue".parse::<Recipe>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`no-rescue` works with `sack` only, not with `newreno`: write `sack+no-rescue`"
+        "`no-rescue` works only with `sack`, not with `newreno`; use `sack+no-rescue`"
     );
 }

@@ -199,7 +199,7 @@ fn a_burst_halves_the_window_once() {
         _ => None,
     };
     let lost: Vec<_> = sender.trace().iter().filter_map(lost).collect();
-    assert_eq!(lost, [("mxrtt is over", 2), ("mxrtt is over, memorized", 1)]);
+    assert_eq!(lost, [("mxrtt expired", 2), ("mxrtt expired, memorized", 1)]);
 }
 
 #[test]

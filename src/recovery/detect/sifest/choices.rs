@@ -131,63 +131,63 @@ const LETTER: &str = "Pan et al. 2004, §4.2 to the letter";
 pub(crate) const ANY_ACK: Parameter = Parameter::word(
     "sifest-any-ack",
     "sifest least",
-    "sifest: \"sifest - 1\" may be no duplicate ACK at all; then any ACK will do",
+    "sifest: \"sifest - 1\" can be zero duplicate ACKs; then any ACK suffices",
     LETTER,
 );
 
 pub(crate) const IDLE_BY_CLOCK: Parameter = Parameter::word(
     "sifest-idle-clock",
     "sifest idle",
-    "sifest: \"idle for more than one rtt\" is to have sent nothing for so long, whatever is outstanding",
+    "sifest: \"idle for more than one rtt\" means that nothing was sent for that time, whatever is outstanding",
     LETTER,
 );
 
 pub(crate) const BY_CLOCK: Parameter = Parameter::word(
     "sifest-by-clock",
     "sifest overdue",
-    "sifest: \"not been resent in the last rtt\" by the smoothed round trip alone",
+    "sifest: \"not been resent in the last rtt\" by the smoothed round-trip time only",
     LETTER,
 );
 
 pub(crate) const COUNTS_ALL_COPIES: Parameter = Parameter::word(
     "sifest-all-copies",
     "sifest counted",
-    "sifest: what a timeout sends again counts as often as it does",
+    "sifest: every retransmission by a timeout counts",
     LETTER,
 );
 
 pub(crate) const COUNTS_NEW_DATA: Parameter = Parameter::word(
     "sifest-new-data",
     "sifest counted",
-    "sifest: only \"a new data packet\" counts, nothing that is sent again",
+    "sifest: only \"a new data packet\" counts, no retransmissions",
     LETTER,
 );
 
 pub(crate) const PATH_IS_EMPTY: Parameter = Parameter::word(
     "sifest-empty-path",
     "sifest after timeout",
-    "sifest: nothing is in the path after a timeout, whatever was heard just before",
+    "sifest: the path is empty after a timeout, whatever was acknowledged just before",
     LETTER,
 );
 
 pub(crate) const IN_VAIN_AT_THREE: Parameter = Parameter::word(
     "sifest-3-in-vain",
     "sifest in vain",
-    "sifest: duplicate ACKs of copies sent in vain count towards the fixed threshold of three",
+    "sifest: duplicate ACKs caused by spurious retransmissions count towards the fixed threshold of three",
     LETTER,
 );
 
 pub(crate) const IN_VAIN: Parameter = Parameter::word(
     "sifest-in-vain",
     "sifest in vain",
-    "sifest: duplicate ACKs of copies sent in vain count like any other",
+    "sifest: duplicate ACKs caused by spurious retransmissions count like any other",
     LETTER,
 );
 
 pub(crate) const BEFORE_RECOVER: Parameter = Parameter::word(
     "sifest-no-recover",
     "sifest recover",
-    "sifest: `recover` does not hold back three duplicate ACKs",
+    "sifest: three duplicate ACKs count even below `recover`",
     LETTER,
 );
 

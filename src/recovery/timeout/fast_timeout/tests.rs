@@ -84,7 +84,7 @@ fn alone_it_waits_for_a_second_timeout_which_is_an_ordinary_one() {
     assert_eq!(sender.wait(RTT).dupacks(10), "");
     assert_eq!(sender.cc().phase(), Phase::Restarted);
     let whys = whys(&sender.trace());
-    assert!(!whys.contains(&"fast timeout: DupThresh duplicate ACKs after it"), "{whys:?}");
+    assert!(!whys.contains(&"fast timeout: DupThresh duplicate ACKs after the timeout"), "{whys:?}");
     // It is a first timeout again once something new is acknowledged.
     sender.ack(42);
     assert_eq!(sender.cc().phase(), Phase::Open);

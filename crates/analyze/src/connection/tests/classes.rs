@@ -185,7 +185,7 @@ fn a_timestamp_from_before_a_retransmission_proves_it_spurious() {
     let spurious = &ended.findings.directions[0].retransmissions.spurious;
     assert_eq!((spurious.packets, spurious.by_timestamp, spurious.timeouts), (1, 1, 1));
     let text = ended.findings.to_string();
-    assert!(text.contains("1 sent again without need (1 by timestamp)"), "{text}");
+    assert!(text.contains("1 packets (1 by timestamp)"), "{text}");
     let [a, _] = ended.traces.unwrap();
     let resent = a.segments.iter().find(|segment| segment.sending == Sending::Timeout).unwrap();
     assert_eq!(resent.fate, Fate::Unneeded { proof: Proof::Timestamp });

@@ -69,7 +69,7 @@ fn what_comes_behind_garbage_is_read() {
     let file = [&begin[..], &[0x5a; 777], &frame_block(2, [2; 4]), &frame_block(3, [3; 4])].concat();
     let expected = [
         Told::Frame(1, 1000, vec![1; 4]),
-        Told::Garbage(2, "777 octets".to_owned()),
+        Told::Garbage(2, "777 bytes".to_owned()),
         Told::Frame(2, 2000, vec![2; 4]),
         Told::Frame(3, 3000, vec![3; 4]),
     ];

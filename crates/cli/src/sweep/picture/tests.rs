@@ -61,8 +61,7 @@ fn each_value_has_its_line_bars_and_mark() {
     {
         assert!(text.contains(words), "{words}");
     }
-    for words in
-        ["over leo, 3 runs each", "bars for their 95 % confidence intervals", "a line for each recipe"]
+    for words in ["over leo, 3 runs each", "bars for their 95 % confidence intervals", "one line per recipe"]
     {
         assert!(text.contains(words), "{words}");
     }

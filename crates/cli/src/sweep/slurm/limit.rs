@@ -26,7 +26,7 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a time of Slurm, such as 90 (minutes), 1:30:00 or 2-12:00");
+        let wrong = || format!("`{text}` is not a Slurm time such as 90 (minutes), 1:30:00 or 2-12:00");
         let (days, rest) = match text.split_once('-') {
             Some((days, rest)) => (Some(days), rest),
             None => (None, text),

@@ -141,7 +141,7 @@ fn forms_that_are_not_used_here_are_refused() {
     for text in ["const a = '</script>';", "// <!-- a", "const a = '</SCRIPT';"] {
         assert!(refused(text).contains("line 1: cannot bundle </script or <!--"), "{text}");
     }
-    assert_eq!(refused("\nconst a = 'b\n"), "main.js: line 2: what begins here has no end");
+    assert_eq!(refused("\nconst a = 'b\n"), "main.js: line 2: unterminated string, comment or bracket");
 }
 
 fn of_the_report() -> Vec<Module> {

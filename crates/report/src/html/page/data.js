@@ -9,30 +9,30 @@ import { LOOK_OF_LOSS, LOOK_OF_SENDING, decisionLook } from './marks.js';
 import { duration } from './words.js';
 
 export const SENDING = {
-  [NEW]: 'sent for the first time',
+  [NEW]: 'first transmission',
   [FAST]: 'fast retransmission',
   [TIMEOUT]: 'retransmission after a timeout',
-  [TAIL]: 'the last one again, before the timer',
-  [PROBE]: 'probe',
-  [UNEXPLAINED]: 'sent again, nobody knows why',
+  [TAIL]: 'tail loss probe',
+  [PROBE]: 'window probe',
+  [UNEXPLAINED]: 'retransmission of unknown cause',
 };
 export const FATE = {
   [UNKNOWN]: () => '',
   [ARRIVED]: (micros) => `arrived ${duration(micros)} later`,
-  [LOST_BETWEEN]: (before) => `lost on the way to capture ${before + 1}`,
+  [LOST_BETWEEN]: (before) => `lost before capture ${before + 1}`,
   [LOST_CONGESTION]: () => 'lost: congestion',
   [LOST_RADIO]: () => 'lost: radio',
-  [UNNEEDED_TIMESTAMP]: () => 'was not needed (the ACK echoes an older timestamp)',
-  [UNNEEDED_DSACK]: () => 'was not needed (the receiver says so: D-SACK)',
-  [UNNEEDED_ARRIVAL]: () => 'was not needed (the other capture has both)',
-  [UNNEEDED_ACKED]: () => 'was not needed (it had been acknowledged)',
+  [UNNEEDED_TIMESTAMP]: () => 'spurious (the ACK echoes an older timestamp)',
+  [UNNEEDED_DSACK]: () => 'spurious (the receiver reported a duplicate with D-SACK)',
+  [UNNEEDED_ARRIVAL]: () => 'spurious (both copies are in the other capture)',
+  [UNNEEDED_ACKED]: () => 'spurious (the data was already acknowledged)',
 };
 
 // What a sender does about losses; otherwise it is `open`, and nothing is drawn.
 export const STATES = {
-  reduced: 'the window was reduced, and nothing is missing',
-  recovery: 'fast recovery: what is lost is sent again, and new segments replace what has arrived',
-  restarted: 'going back: everything that the receiver has not reported is sent again',
+  reduced: 'the window was reduced, and no segment is missing',
+  recovery: 'fast recovery: lost segments are retransmitted, new ones replace those that arrived',
+  restarted: 'restart: everything that the receiver has not reported is retransmitted',
 };
 
 // Undoes `column` of html/columns.rs: differences, zigzag, seven bits an octet.

@@ -198,7 +198,7 @@ class Graphs {
 
   foldedInWords() {
     const breaks = this.panels.flatMap((panel) => panel.time.breaks), sum = breaks.reduce((sum, { silent }) => sum + silent, 0);
-    if (!breaks.length) return 'no silence here is long enough to fold';
+    if (!breaks.length) return 'no silence is long enough to fold';
     return `${breaks.length} ${breaks.length === 1 ? 'silence' : 'silences'} folded: ${duration(sum)}`;
   }
 

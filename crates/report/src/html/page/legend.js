@@ -14,7 +14,7 @@ function legend(graphs, node, buttons) {
     const count = total(name);
     if ((!count && !always.includes(name)) || (!buttons && hidden.has(name))) continue;
     const sample = element('canvas', { 'aria-hidden': 'true' });
-    const item = buttons ? element('button', { type: 'button', 'aria-pressed': String(!hidden.has(name)), title: `${count} in the runs below, SYN and FIN included` }, sample, words) : element('span', {}, sample, words);
+    const item = buttons ? element('button', { type: 'button', 'aria-pressed': String(!hidden.has(name)), title: `${count} in the displayed runs, including SYN and FIN` }, sample, words) : element('span', {}, sample, words);
     if (COUNTED.includes(name)) item.dataset.count = String(count);
     node.append(item);
     if (buttons) {

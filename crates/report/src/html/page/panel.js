@@ -19,7 +19,7 @@ export class Panel {
     this.halo = element('div', { class: 'halo', hidden: '' });
     this.note = element('div', { class: 'note', role: 'status', 'aria-live': 'polite', hidden: '' });
     this.values = element('output', { class: 'values' });
-    const label = `Graphs of run ${number}, ${run.name}. Arrows move, plus and minus zoom, n and p go to retransmissions and losses, question mark for help.`;
+    const label = `Graphs of run ${number}, ${run.name}. Arrow keys move, plus and minus zoom, n and p select retransmissions and losses, question mark shows the help.`;
     this.stage = element('div', { class: 'stage', tabindex: '0', role: 'group', 'aria-label': label }, this.canvas, this.line, this.halo, this.note);
     // The runs of a capture are named after their connections.
     const connection = run.name.includes(run.connection) ? [] : [element('span', { class: 'connection', title: run.connection }, run.connection)];
@@ -78,7 +78,7 @@ export class Panel {
       parts.push(`in flight ${octets(windows.flight[window])}`);
       if (!isNaN(windows.cwnd[window])) parts.push(`cwnd ${octets(windows.cwnd[window])}`);
       if (!isNaN(windows.ssthresh[window])) parts.push(`ssthresh ${octets(windows.ssthresh[window])}`);
-      if (!run.logged) parts.push(`window, estimated ${octets(windows.estimated[window])}`);
+      if (!run.logged) parts.push(`estimated window ${octets(windows.estimated[window])}`);
     }
     if (sample >= 0) parts.push(`${run.measures} ${duration(rtt.micros[sample])}`);
     this.values.textContent = parts.join(' · ');
@@ -173,24 +173,24 @@ export class Panel {
     const lines = (...texts) => texts.filter(Boolean).map((text) => element('div', {}, text));
     if (kind === 'decision') {
       const [by, , text] = run.texts[i];
-      return [element('strong', {}, `decision of ${by}`), ...lines(seconds(run.decisions.at[i]), text)];
+      return [element('strong', {}, `decision by ${by}`), ...lines(seconds(run.decisions.at[i]), text)];
     }
     if (kind === 'episode') {
       const { from, to } = run.episodes, [name, why] = run.states[i];
       return [element('strong', {}, name), ...lines(`${seconds(from[i])} – ${seconds(to[i])}: ${duration(to[i] - from[i])}`, STATES[name],
-        why && `begun by: ${why}`)];
+        why && `cause: ${why}`)];
     }
     if (kind === 'ack') {
       const { acks, sack } = run, blocks = [];
       for (let b = lowerBound(sack.of, i); b < sack.of.length && sack.of[b] === i; b++) blocks.push(`${sack.left[b]}–${sack.right[b]}`);
       return [element('strong', {}, `frame ${acks.number[i]}: ${acks.duplicate[i] ? 'duplicate ACK' : 'ACK'} ${acks.ack[i]}`),
-        ...lines(seconds(acks.at[i]), `window ${octets(acks.window[i])}, up to ${run.edge[i]}`, blocks.length && `SACK ${blocks.join(', ')}`)];
+        ...lines(seconds(acks.at[i]), `receiver window ${octets(acks.window[i])}, up to ${run.edge[i]}`, blocks.length && `SACK ${blocks.join(', ')}`)];
     }
     const { segments } = run, start = segments.start[i], length = segments.length[i];
     const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
     return [element('strong', {}, `frame ${segments.number[i]}: ${SENDING[segments.sending[i]]}`),
-      ...lines(seconds(segments.at[i]), `octets ${start}–${start + length} (${length})`,
-        `${count(segments.dupacks[i], 'duplicate ACK', 'duplicate ACKs')} for it, ${count(segments.flight[i], 'segment', 'segments')} in flight`,
+      ...lines(seconds(segments.at[i]), `bytes ${start}–${start + length} (${length})`,
+        `${count(segments.dupacks[i], 'duplicate ACK', 'duplicate ACKs')}, ${count(segments.flight[i], 'segment', 'segments')} in flight`,
         FATE[segments.fate[i]](segments.detail[i])),
       ...this.decisionsBehind(i).map((d) => element('div', { class: 'why' }, `${run.texts[d][0]}: ${run.texts[d][2]}`))];
   }

@@ -101,7 +101,7 @@ export function drawRun(ctx, run, view, time, scales, { width, height, all, hidd
 
   Y = frame(ctx, all.goodput, 0, scales.goodput, (value) => si(value, 'bit/s'), C);
   clipped(ctx, all.goodput, () => drawGoodput(ctx, scales.rates.get(run), scales.bin, X, Y, C));
-  key(ctx, all.goodput, `goodput, means of ${si(scales.bin / 1e6, 's')}`, [], C);
+  key(ctx, all.goodput, `goodput, averaged over ${si(scales.bin / 1e6, 's')}`, [], C);
   (run.extra ?? []).forEach(({ title, draw }, i) => {
     const box = all.extra[i];
     ctx.save();

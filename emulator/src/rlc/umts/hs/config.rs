@@ -154,11 +154,11 @@ impl FastFading {
         if !(1e-3..=20_000.0).contains(&self.speed.metres_per_second()) {
             return Err(Invalid::new(
                 "speed",
-                "from 0.001m/s to 20000m/s, such as \"3km/h\" for a pedestrian",
+                "must be from 0.001m/s to 20000m/s, such as \"3km/h\" for a pedestrian",
             ));
         }
         if !(1e6..=1e12).contains(&self.carrier.hertz()) {
-            return Err(Invalid::new("carrier", "from 1MHz to 1000GHz, such as \"2GHz\""));
+            return Err(Invalid::new("carrier", "must be from 1MHz to 1000GHz, such as \"2GHz\""));
         }
         Ok(())
     }
@@ -177,11 +177,11 @@ impl HsdpaConfig {
         let octets = framing.octets(taken);
         let has = match framing {
             Framing::Hs { .. } => format!("{} PDUs", framing.pdus(taken)),
-            Framing::Ehs { .. } => format!("{octets} octets of PDUs"),
+            Framing::Ehs { .. } => format!("{octets} bytes of PDUs"),
         };
         format!(
-            "at its mean of {} the mobile reports CQI {}: alone in the cell it has {has} in a block of {} bits, {} kbit/s \
-             with RLC's headers",
+            "at its mean SNR of {} the mobile reports CQI {}: alone in the cell it gets {has} in a block of {} bits, {} \
+             kbit/s including RLC headers",
             self.snr,
             cqi.get(),
             taken.block(),
@@ -197,7 +197,7 @@ impl HsdpaConfig {
             && framing.pdus(category.largest) == 0
         {
             let message = format!(
-                "its largest block has {} bits: no PDU of {pdu} octets fits. Write a smaller `format.pdu`",
+                "its largest block has {} bits, too few for a PDU of {pdu} bytes: write a smaller `format.pdu`",
                 category.largest.block()
             );
             return Err(Invalid::new("category", message));
@@ -211,14 +211,15 @@ impl HsdpaConfig {
         }
         length("cqi_period", self.cqi_period)?;
         if !(1..=MOST_PROCESSES).contains(&self.processes) {
-            return Err(Invalid::new("processes", format!("HARQ has 1 to {MOST_PROCESSES} processes")));
+            return Err(Invalid::new("processes", format!("must be 1 to {MOST_PROCESSES} HARQ processes")));
         }
         length("round_trip", self.round_trip)?;
         if !(1..=100).contains(&self.transmissions) {
-            return Err(Invalid::new("transmissions", "write 1 to 100; 1 is without HARQ"));
+            return Err(Invalid::new("transmissions", "write 1 to 100; 1 disables HARQ"));
         }
         if !WINDOWS.contains(&self.window) {
-            let message = format!("{} is not a window size of TS 25.331: one of {WINDOWS:?}", self.window);
+            let message =
+                format!("{} is not a window size of TS 25.331: write one of {WINDOWS:?}", self.window);
             return Err(Invalid::new("window", message));
         }
         length("t1", self.t1)?;
@@ -231,16 +232,16 @@ impl HsdpaConfig {
     /// Where nothing fades, a mobile that receives too badly for a PDU would wait for ever.
     fn reaches(&self, key: &str, snr: f64, framing: Framing) -> Result<(), Invalid> {
         if !SNR.contains(&snr) {
-            return Err(Invalid::new(key, "from -60dB to 60dB, such as \"10dB\""));
+            return Err(Invalid::new(key, "must be from -60dB to 60dB, such as \"10dB\""));
         }
         let cqi = Cqi::of(snr);
         if self.fading.is_none() && framing.octets(cqi) == 0 {
             let (takes, smaller) = match framing {
-                Framing::Hs { pdu } => (format!("no PDU of {pdu} octets"), ", or a smaller `format.pdu`"),
-                Framing::Ehs { .. } => ("nothing".to_owned(), ""),
+                Framing::Hs { pdu } => (format!("no PDU of {pdu} bytes"), ", or a smaller `format.pdu`"),
+                Framing::Ehs { .. } => ("no data".to_owned(), ""),
             };
             let message = format!(
-                "at {snr} dB a mobile reports CQI {}, whose block of {} bits takes {takes}: write more{smaller}",
+                "at {snr} dB a mobile reports CQI {}, whose block of {} bits carries {takes}: write a higher value{smaller}",
                 cqi.get(),
                 cqi.block()
             );
@@ -284,19 +285,22 @@ impl OthersConfig {
 
     fn validate(&self) -> Result<(), Invalid> {
         if !(1..=MOST_MOBILES).contains(&self.mobiles) {
-            return Err(Invalid::new("mobiles", format!("write 1 to {MOST_MOBILES}, or leave out `others`")));
+            return Err(Invalid::new("mobiles", format!("write 1 to {MOST_MOBILES}, or omit `others`")));
         }
         if !(0.0..=60.0).contains(&self.spread.value()) {
-            return Err(Invalid::new("spread", "from 0dB to 60dB, such as \"6dB\""));
+            return Err(Invalid::new("spread", "must be from 0dB to 60dB, such as \"6dB\""));
         }
         if self.source != Load::FullBuffer {
             if self.rate.is_none() {
-                return Err(Invalid::new("rate", "this source needs it: add `rate = \"100kbit\"` or so"));
+                return Err(Invalid::new(
+                    "rate",
+                    "required by this source: add `rate = \"100kbit\"` or similar",
+                ));
             }
             return self.traffic().map_or(Ok(()), |traffic| traffic.validate());
         }
         if !(28..=65_535).contains(&self.packet.as_bytes()) {
-            return Err(Invalid::new("packet", "an IP packet with UDP has from 28 to 65535 octets"));
+            return Err(Invalid::new("packet", "an IP packet with UDP has from 28 to 65535 bytes"));
         }
         let others = [
             ("rate", self.rate.is_some()),
@@ -305,9 +309,10 @@ impl OthersConfig {
             ("mean_off", self.mean_off.is_some()),
         ];
         match others.iter().find(|(_, is_there)| *is_there) {
-            Some((key, _)) => {
-                Err(Invalid::new(*key, "a full buffer sends as much as there is room for: leave it out"))
-            }
+            Some((key, _)) => Err(Invalid::new(
+                *key,
+                "not valid with a full buffer, which uses all free capacity: remove it",
+            )),
             None => Ok(()),
         }
     }
@@ -331,7 +336,10 @@ mod tests {
         default(Framing::Ehs { most: 1505 }).unwrap();
         let deaf: HsdpaConfig = toml::from_str("snr = \"-16dB\"").unwrap();
         let invalid = deaf.validate(Framing::Ehs { most: 1505 }).unwrap_err();
-        assert!(invalid.message.ends_with("whose block of 0 bits takes nothing: write more"), "{invalid}");
+        assert!(
+            invalid.message.ends_with("whose block of 0 bits carries no data: write a higher value"),
+            "{invalid}"
+        );
         for (text, key, wanted) in [
             ("category = 0", "category", "1 to 12"),
             ("category = 13", "category", "1 to 12"),
@@ -340,18 +348,18 @@ mod tests {
             ("fading = { speed = \"0km/h\", carrier = \"2GHz\" }", "fading.speed", "3km/h"),
             ("fading = { speed = \"3km/h\", carrier = \"2kHz\" }", "fading.carrier", "2GHz"),
             ("average = 0", "average", "1000"),
-            ("cqi_period = \"0ms\"", "cqi_period", "a time of 0"),
+            ("cqi_period = \"0ms\"", "cqi_period", "above 0"),
             ("processes = 9", "processes", "1 to 8"),
-            ("round_trip = \"0ms\"", "round_trip", "a time of 0"),
+            ("round_trip = \"0ms\"", "round_trip", "above 0"),
             ("transmissions = 0", "transmissions", "1 to 100"),
             ("window = 5", "window", "[4, 6, 8"),
-            ("t1 = \"0ms\"", "t1", "a time of 0"),
+            ("t1 = \"0ms\"", "t1", "above 0"),
             ("others = { mobiles = 0, source = \"full-buffer\" }", "others.mobiles", "1 to 100"),
             ("others = { mobiles = 1, source = \"cbr\" }", "others.rate", "add `rate"),
             (
                 "others = { mobiles = 1, source = \"full-buffer\", rate = \"1Mbit\" }",
                 "others.rate",
-                "leave it out",
+                "remove it",
             ),
             ("others = { mobiles = 1, source = \"full-buffer\", packet = \"20B\" }", "others.packet", "28"),
             (
@@ -363,12 +371,12 @@ mod tests {
             (
                 "others = { mobiles = 2, source = \"full-buffer\", spread = \"50dB\" }",
                 "others.snr",
-                "takes no PDU",
+                "carries no PDU",
             ),
             (
                 "others = { mobiles = 2, source = \"pareto-on-off\", rate = \"1Mbit\" }",
                 "others.shape",
-                "needs it",
+                "required by",
             ),
         ] {
             let (found, message) = refused(text);
@@ -381,12 +389,12 @@ mod tests {
     fn the_remark_says_what_a_mobile_has_at_its_mean() {
         let of = |text: &str, framing| toml::from_str::<HsdpaConfig>(text).unwrap().remark(framing);
         let remark = |text: &str| of(text, Framing::Hs { pdu: 82 });
-        assert!(remark("").starts_with("at its mean of 10dB the mobile reports CQI 26: "));
+        assert!(remark("").starts_with("at its mean SNR of 10dB the mobile reports CQI 26: "));
         assert!(remark("").contains("10 PDUs in a block of 7168 bits, 3280 kbit/s"), "{}", remark(""));
         assert!(remark("category = 1").contains("1093 kbit/s"));
         assert!(remark("category = 10").contains("26 PDUs in a block of 17237 bits, 8528 kbit/s"));
         let flexible = of("", Framing::Ehs { most: 1505 });
-        assert!(flexible.contains("893 octets of PDUs in a block of 7168 bits, 3572 kbit/s"), "{flexible}");
+        assert!(flexible.contains("893 bytes of PDUs in a block of 7168 bits, 3572 kbit/s"), "{flexible}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::*;
 
-/// The commands of `docs/wire-extensions.md`.
+/// The commands of `docs/reference/header-extensions.md`.
 #[test]
 fn tshark_and_tcpdump_show_bits_and_option() {
     let path = std::env::temp_dir().join(format!("airlink-{}-wire-extensions.pcap", std::process::id()));

@@ -1,0 +1,305 @@
+//! Documents, help texts and messages are written in ordinary English: at most six phrases in ten thousand words have to be
+//! decoded. A phrase that is right where it is used is listed in `RIGHT`, with the reason.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use airtcp_testkit::machine::run;
+use airtcp_testkit::programs::repository;
+
+/// Findings in ten thousand words.
+const LIMIT: f64 = 6.0;
+
+/// Words that begin a sentence without a subject. Questions may begin with them.
+const FIRST: [&str; 5] = ["of", "what", "who", "whoever", "whose"];
+
+/// Phrases, with `*` for any word.
+const PHRASES: [&str; 35] = [
+    "nobody",
+    "somebody",
+    "anybody",
+    "whoever",
+    "anew",
+    "hence",
+    "beside",
+    "befallen",
+    "befalls",
+    "so many",
+    "so much",
+    "so often",
+    "so few",
+    "that of",
+    "those of",
+    "is told",
+    "are told",
+    "was told",
+    "be told",
+    "tells apart",
+    "told apart",
+    "goes on",
+    "go on",
+    "gone on",
+    "goes by",
+    "stands for",
+    "stands in",
+    "stands at",
+    "stands under",
+    "stands behind",
+    "stand in",
+    "stand at",
+    "in its way",
+    "in their way",
+    "again and again",
+];
+
+/// Words after `is no` that make ordinary English.
+const AFTER_NO: [&str; 8] = ["longer", "more", "less", "fewer", "later", "larger", "shorter", "better"];
+
+/// Where a phrase is right: a part of the file's name, a part of the sentence, and the reason.
+const RIGHT: [(&str, &str, &str); 0] = [];
+
+/// Documents that are generated from texts in `crates/reproduce`, which are not rewritten yet.
+const GENERATED: [&str; 1] = ["docs/reproduction.md"];
+
+#[derive(Default)]
+struct Count {
+    words: usize,
+    found: Vec<String>,
+}
+
+impl Count {
+    fn take(&mut self, place: &str, sentence: &str, is_question: bool) {
+        let words: Vec<String> = sentence
+            .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’'))
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        // A cell or a part of a message can continue a sentence: `of the timeouts`.
+        let is_continued = sentence.trim_start().starts_with("of ");
+        self.words += words.len();
+        if RIGHT.iter().any(|(file, part, _)| place.contains(file) && sentence.contains(part)) {
+            return;
+        }
+        if let Some(phrase) = suspicious(&words, is_question || is_continued) {
+            self.found.push(format!("{place}: [{phrase}] {}", sentence.trim()));
+        }
+    }
+
+    fn check(&self) {
+        let rate = 1e4 * self.found.len() as f64 / self.words.max(1) as f64;
+        println!("{} findings in {} words: {rate:.1} in 10,000", self.found.len(), self.words);
+        assert!(rate <= LIMIT, "rewrite, or add to RIGHT with the reason:\n{}", self.found.join("\n"));
+    }
+}
+
+/// The first phrase that a reader has to decode.
+fn suspicious(words: &[String], has_no_subject: bool) -> Option<String> {
+    let first = words.first().map_or("", String::as_str);
+    if !has_no_subject && words.len() > 2 && FIRST.contains(&first) {
+        return Some(format!("begins with {first}"));
+    }
+    let has = |phrase: &str| {
+        let phrase: Vec<_> = phrase.split(' ').collect();
+        words.windows(phrase.len()).any(|some| some.iter().zip(&phrase).all(|(word, wanted)| word == wanted))
+    };
+    if let Some(phrase) = PHRASES.iter().find(|phrase| has(phrase)) {
+        return Some((*phrase).to_owned());
+    }
+    let no = words.windows(3).find(|some| {
+        ["is", "are", "was", "were"].contains(&some[0].as_str())
+            && some[1] == "no"
+            && !AFTER_NO.contains(&some[2].as_str())
+    });
+    // `there is no …` is ordinary English.
+    no.filter(|_| {
+        !has("there is no") && !has("there are no") && !has("there was no") && !has("there were no")
+    })
+    .map(|some| some.join(" "))
+}
+
+/// Sentences, and whether each is a question.
+fn sentences(text: &str) -> Vec<(String, bool)> {
+    let mut all = Vec::new();
+    let mut sentence = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        let ends = matches!(c, '.' | '!' | '?' | ';' | ':' | '|')
+            && characters.peek().is_none_or(|next| next.is_whitespace() || *next == '|');
+        if ends || c == '|' {
+            all.push((std::mem::take(&mut sentence), c == '?'));
+        } else {
+            sentence.push(c);
+        }
+    }
+    all.push((sentence, false));
+    all
+}
+
+/// With a word for each placeholder of a format string.
+fn filled(literal: &str) -> String {
+    let mut text = String::new();
+    for (at, part) in literal.split('{').enumerate() {
+        match part.split_once('}') {
+            Some((_, rest)) if at > 0 => text.extend(["x", rest]),
+            _ => text += part,
+        }
+    }
+    text
+}
+
+/// Without code, whose words are not prose.
+fn without_code(text: &str) -> String {
+    text.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "x" }).collect()
+}
+
+fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.')
+                && !["target", "node_modules", "corpus", "artifacts"].contains(&name.as_str())
+            {
+                files(&path, extension, found);
+            }
+        } else if path.extension().is_some_and(|it| it == extension) {
+            found.push(path);
+        }
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(repository().canonicalize().unwrap()).unwrap_or(path).display().to_string()
+}
+
+#[test]
+fn documents_are_plain_english() {
+    let mut paths = Vec::new();
+    files(&repository().canonicalize().unwrap(), "md", &mut paths);
+    paths.sort();
+    let mut count = Count::default();
+    for path in paths.iter().filter(|path| !GENERATED.contains(&name(path).as_str())) {
+        let text = fs::read_to_string(path).unwrap();
+        let mut is_code = false;
+        let mut paragraph = String::new();
+        for line in text.lines().chain([""]) {
+            if line.trim_start().starts_with("```") {
+                is_code = !is_code;
+            } else if is_code || line.starts_with("<!--") {
+                continue;
+            } else if line.trim().is_empty() || line.starts_with(['|', '#', '-']) {
+                for (sentence, is_question) in sentences(&without_code(&paragraph)) {
+                    count.take(&name(path), &sentence, is_question);
+                }
+                paragraph = line.trim_start_matches(['#', '-', ' ']).to_owned();
+            } else {
+                paragraph += " ";
+                paragraph += line.trim_start_matches([' ', '>', '*']);
+            }
+        }
+    }
+    assert!(count.words > 20_000, "only {} words were found", count.words);
+    count.check();
+}
+
+/// The help of each subcommand, without its examples.
+#[test]
+fn help_texts_are_plain_english() {
+    let mut count = Count::default();
+    let mut seen = BTreeSet::new();
+    for program in ["airtcp", "airlink"] {
+        let mut commands: Vec<Vec<String>> = vec![Vec::new()];
+        while let Some(command) = commands.pop() {
+            if !seen.insert((program, command.clone())) {
+                continue;
+            }
+            let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+            let help = match program {
+                "airtcp" => run(&arguments).stdout,
+                program => {
+                    let program = airtcp_testkit::programs::program(program);
+                    let output = std::process::Command::new(program).args(&arguments).output().unwrap();
+                    String::from_utf8(output.stdout).unwrap()
+                }
+            };
+            let place = format!("{program} {} --help", command.join(" "));
+            let text = help.split("\nExamples").next().unwrap();
+            let mut is_list = false;
+            let mut paragraph = String::new();
+            for line in text.lines().chain([""]) {
+                let subcommand = line.strip_prefix("  ").filter(|rest| !rest.starts_with([' ', '-']));
+                is_list = line == "Commands:" || (is_list && line.starts_with("  "));
+                if let Some(subcommand) = subcommand.filter(|_| is_list) {
+                    let name = subcommand.split_whitespace().next().unwrap();
+                    if name != "help" {
+                        commands.push(command.iter().cloned().chain([name.to_owned()]).collect());
+                    }
+                }
+                assert!(line.chars().count() <= 100, "{place}: {line}");
+                if line.trim().is_empty() || line.trim_start().starts_with('-') {
+                    for (sentence, is_question) in sentences(&without_code(&paragraph)) {
+                        count.take(&place, &sentence, is_question);
+                    }
+                    paragraph.clear();
+                } else {
+                    paragraph += " ";
+                    paragraph += line.trim();
+                }
+            }
+        }
+    }
+    assert!(seen.len() > 40, "only {} commands were found", seen.len());
+    assert!(count.words > 5_000, "only {} words were found", count.words);
+    count.check();
+}
+
+/// Texts in the code of the programs. Those of a test are not read, nor those that `GENERATED` documents are made of.
+#[test]
+fn messages_are_plain_english() {
+    let mut paths = Vec::new();
+    for directory in ["src", "crates", "emulator/src"] {
+        files(&repository().canonicalize().unwrap().join(directory), "rs", &mut paths);
+    }
+    paths.sort();
+    let is_test = |name: &str| {
+        ["/tests", "tests.rs", "crates/testkit", "crates/reproduce", "/examples/"]
+            .iter()
+            .any(|part| name.contains(part))
+    };
+    let mut count = Count::default();
+    for path in paths.iter().filter(|path| !is_test(&name(path))) {
+        let text = fs::read_to_string(path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let code: String = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .map(|line| line.to_owned() + "\n")
+            .collect();
+        let code = code.replace("\\\"", "'").replace("'\"'", "' '");
+        for literal in code.split('"').skip(1).step_by(2) {
+            let literal: Vec<_> = literal.split_whitespace().filter(|word| *word != "\\").collect();
+            if literal.len() >= 3 {
+                for (sentence, is_question) in sentences(&without_code(&filled(&literal.join(" ")))) {
+                    count.take(&name(path), &sentence, is_question);
+                }
+            }
+        }
+    }
+    assert!(count.words > 10_000, "only {} words were found", count.words);
+    count.check();
+}
+
+#[test]
+fn what_has_to_be_decoded_is_found() {
+    let count = |text: &str| {
+        let mut count = Count::default();
+        for (sentence, is_question) in sentences(&without_code(text)) {
+            count.take("here", &sentence, is_question);
+        }
+        count.found.len()
+    };
+    assert_eq!(count("Of these none is left. What is lost is sent again."), 2);
+    assert_eq!(count("Nobody waits | it stands in a table | that is no link"), 3);
+    assert_eq!(count("What is lost? There is no link. It is no longer there. Run `that of nobody`."), 0);
+}
