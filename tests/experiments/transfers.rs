@@ -201,7 +201,7 @@ fn a_receiver_that_reads_slowly_closes_its_window_and_spoils_nothing() {
     let how = ["--bytes", "250k", "--runs", "1", "--jobs", "2"];
     let (run, report) = done(&scratch, &[&what[..], &how].concat());
     assert_eq!(report["asked"]["read_rate"], 100_000);
-    assert!(run.stdout.contains("to linux, which reads 100 kB in a second at most"), "{}", run.stdout);
+    assert!(run.stdout.contains("to linux, which reads at most 100 kB/s"), "{}", run.stdout);
     for transfer in transfers(&report) {
         exact(transfer);
         // The last window need not be read before it is acknowledged.

@@ -6,6 +6,7 @@ use airtcp::explain::{Leaving, Part, State, on_the_wire, parts, states};
 use airtcp::profile::ProfileName;
 use airtcp::recovery::catalogue::Question;
 use airtcp::sender::SenderSpec;
+use airtcp_numbers::table::wrapped_lines;
 use clap::Args;
 
 use crate::shared::say;
@@ -58,6 +59,7 @@ impl Explain {
             }
             return Ok(());
         }
+        let columns = say::width(false);
         writeln!(out, "{recipe}")?;
         let width = parts.iter().map(|part| label(part).len()).max().unwrap_or(0);
         for question in Question::ALL {
@@ -67,22 +69,24 @@ impl Explain {
                     writeln!(out, "\n{title}")?;
                 }
                 let mark = if part.ordinary { '*' } else { ' ' };
-                writeln!(out, "{mark} {:<width$}  {} ({})", label(part), part.summary, part.citation)?;
+                let line = format!("{mark} {:<width$}  {} ({})", label(part), part.summary, part.citation);
+                write!(out, "{}", wrapped_lines(&line, columns))?;
             }
         }
         writeln!(out, "\nRecovery states, and the events that change them")?;
         for State { state, meaning, moves, .. } in &states {
-            writeln!(out, "  {state:<STATE$}  {meaning}")?;
+            write!(out, "{}", wrapped_lines(&format!("  {state:<STATE$}  {meaning}"), columns))?;
             // What leads to the same state stands under each other.
             let mut last = "";
             for Leaving { to, text, .. } in moves {
                 let arrow = if *to == last { String::new() } else { format!("→ {to}") };
-                writeln!(out, "    {arrow:<ARROW$}  {text}")?;
+                write!(out, "{}", wrapped_lines(&format!("    {arrow:<ARROW$}  {text}"), columns))?;
                 last = to;
             }
         }
-        writeln!(out, "\nProfile {profile}: {}.", profile.summary())?;
-        writeln!(out, "On the wire: {}.", on_the_wire(recipe, &tuned))?;
+        let profile = format!("Profile {profile}: {}.", profile.summary());
+        let wire = format!("On the wire: {}.", on_the_wire(recipe, &tuned));
+        write!(out, "\n{}{}", wrapped_lines(&profile, columns), wrapped_lines(&wire, columns))?;
         Ok(())
     }
 }

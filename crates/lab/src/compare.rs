@@ -232,7 +232,7 @@ pub fn table(compared: &[Compared], width: Option<usize>) -> String {
         Column::new("").of(RATIO).joined(),
         Column::new("verdict").of(RATIO).optional(2),
         Column::new("median").of(SAME).optional(1),
-        Column::new("rounds that part by").of(SAME).left().optional(0),
+        Column::new("cause of difference").of(SAME).left().optional(0),
     ]);
     for one in compared {
         let [mean, half] = shown(one.real, 1);

@@ -210,7 +210,7 @@ impl Asked {
             others => format!(" with competitor {}", others.join(", ")),
         };
         let read = match self.read_rate {
-            Some(rate) => format!(", which reads {} in a second at most", show_bytes(rate)),
+            Some(rate) => format!(", which reads at most {}/s", show_bytes(rate)),
             None => String::new(),
         };
         format!("{amount} {way}{flows}{beside}{path}{read}")
@@ -323,7 +323,7 @@ mod tests {
             read_rate: Some(50_000),
         };
         let said = "30 s down and up at the same time in each of 3 connections with competitor linux:cubic over leo to linux, which \
-                    reads 50.0 kB in a second at most";
+                    reads at most 50.0 kB/s";
         assert_eq!(much.asked().in_words(much.octets(), " over leo to linux"), said);
     }
 

@@ -81,6 +81,14 @@ impl Table {
                 *other != column && !(self.columns[*other].is_joined && *other == column + 1)
             });
         }
+        // A wide column may have made room for several narrow ones.
+        for column in left_out.clone().into_iter().rev() {
+            let more = self.with(&shown, column);
+            if width.is_some_and(|width| self.total(&more) <= width) {
+                shown = more;
+                left_out.retain(|other| *other != column);
+            }
+        }
         let mut text = self.heading(&shown);
         for row in &self.rows {
             text += &self.line(&shown, |column| &row[column]);
@@ -93,6 +101,15 @@ impl Table {
             text += &wrapped_lines(&line, width);
         }
         text
+    }
+
+    /// These columns and another one, with the columns that are joined to it.
+    fn with(&self, shown: &[usize], column: usize) -> Vec<usize> {
+        let joined = (column + 1..self.columns.len()).take_while(|other| self.columns[*other].is_joined);
+        let joined = joined.filter(|other| self.width(*other) > 0);
+        let mut all: Vec<_> = shown.iter().copied().chain([column]).chain(joined).collect();
+        all.sort_unstable();
+        all
     }
 
     /// The names of neighbours of one group: `timeouts (all, spurious)`.
@@ -276,6 +293,13 @@ mod tests {
         assert_eq!(senders().render(Some(36)), expected);
         let narrow = senders().render(Some(10));
         assert!(narrow.contains("newreno      310.2 ± 12.3\n"), "the other columns stay: {narrow}");
+        let mut table = Table::new([
+            Column::new("a"),
+            Column::new("narrow").optional(0),
+            Column::new("a much wider column").optional(1),
+        ]);
+        table.push(["1", "2", "3"].map(str::to_owned));
+        assert!(table.render(Some(12)).starts_with("a  narrow\n1       2\n"), "{}", table.render(Some(12)));
     }
 
     #[test]

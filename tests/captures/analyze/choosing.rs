@@ -63,11 +63,11 @@ fn connections_are_chosen_by_host_port_and_time_and_keep_their_numbers() {
 #[test]
 fn connections_are_sorted_and_the_first_are_shown() {
     let file = three().file();
-    assert_eq!(numbers(&file, &["--sort", "octets"]), [1, 0, 2]);
+    assert_eq!(numbers(&file, &["--sort", "bytes"]), [1, 0, 2]);
     assert_eq!(numbers(&file, &["--sort", "start"]), [0, 1, 2]);
     assert_eq!(numbers(&file, &["--sort", "duration", "--top", "1"]), [1]);
     assert_eq!(numbers(&file, &["--sort", "goodput", "--most", "2"]), [0, 1]);
-    let text = text(&file, &["--sort", "octets", "--top", "1"]);
+    let text = text(&file, &["--sort", "bytes", "--top", "1"]);
     line(&text, &["1  10.0.0.3:4000  10.0.0.2:443"]);
     line(&text, &["and 1 more: --most 2 shows them"]);
 }

@@ -15,7 +15,7 @@ pub(super) enum SortKey {
     /// Time from the first packet to the last
     Duration,
     /// Bytes of data in both directions, including retransmissions
-    Octets,
+    Bytes,
     /// Number of retransmitted packets
     Resent,
     /// Goodput of the faster direction
@@ -42,7 +42,7 @@ impl SortKey {
             Self::Start => !(findings.begin_unix_ns.cast_unsigned() ^ 1 << 63),
             // Bits of floats that are not negative are in the order of the floats.
             Self::Duration => findings.seconds.max(0.0).to_bits(),
-            Self::Octets => sum(|direction| direction.sent_bytes),
+            Self::Bytes => sum(|direction| direction.sent_bytes),
             Self::Resent => sum(|direction| direction.retransmissions.packets),
             Self::Goodput => most(|direction| Some(direction.goodput_bit_per_s)),
             Self::Rtt => most(|direction| direction.rtt.median_seconds),

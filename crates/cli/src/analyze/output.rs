@@ -347,7 +347,7 @@ impl Shown {
             let rank = told.sort.unwrap_or(SortKey::Start).rank(all);
             self.lines.take(rank, number, || Line::of(all));
         } else {
-            let rank = told.sort.unwrap_or(SortKey::Octets).rank(all);
+            let rank = told.sort.unwrap_or(SortKey::Bytes).rank(all);
             self.connections.take(rank, number, || findings);
         }
     }

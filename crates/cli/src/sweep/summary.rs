@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use airtcp::sender::shared;
 use airtcp_numbers::statistics::Mean;
-use airtcp_numbers::table::{Column, Table};
+use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_sim::sweep::against::{Base, Beside};
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::results::Results;
@@ -114,7 +114,7 @@ fn table(
         said.push(format!("compared with {base}, in pairs of runs with the same seed"));
     }
     if !said.is_empty() {
-        writeln!(out, "{}", said.join("; "))?;
+        write!(out, "{}", wrapped_lines(&said.join("; "), width))?;
     }
     let is_axis = |line: &Line| line.point.of("profile") == Some(line.profiles.join(" ").as_str());
     let with_profiles = !matches!(common, Some([] | [_])) && !lines.iter().all(is_axis);
@@ -124,7 +124,7 @@ fn table(
         }
         let values = || lines.iter().filter_map(|line| line.numbers[index].as_ref());
         let scale = Scale::of(metric, values());
-        writeln!(out, "{}", heading(metric, &scale))?;
+        write!(out, "{}", wrapped_lines(&heading(metric, &scale), width))?;
         let compared = values().any(|values| values.beside.is_some());
         let names =
             lines.first().into_iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.as_str()));

@@ -56,7 +56,7 @@ impl Unit {
         match self {
             Self::BitPerSecond => "bit/s",
             Self::Seconds => "s",
-            Self::Octets => "octets",
+            Self::Octets => "bytes",
             Self::Number | Self::None => "",
         }
     }
