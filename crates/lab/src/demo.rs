@@ -129,7 +129,7 @@ pub fn find(name: &str) -> Result<&'static Scene, String> {
     SCENES
         .iter()
         .find(|scene| scene.name == name)
-        .ok_or_else(|| format!("`{name}` is no scene: there are {}", names()))
+        .ok_or_else(|| format!("unknown scene `{name}`; the scenes are {}", names()))
 }
 
 /// Plays these scenes, each of them once, tells `observe` how far it is, and `shown` what came of each. The real transfers of all of them run at the
