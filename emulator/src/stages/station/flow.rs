@@ -317,6 +317,23 @@ mod tests {
         assert_eq!(flow.pass(Up, said(901, 0, 120), reach()), Passed::Known(seen));
     }
 
+    /// A repeated SYN that comes from the radio link says nothing about another agent.
+    #[test]
+    fn a_repeated_syn_can_report_another_agent_and_never_takes_the_report_back() {
+        let mut flow = answered();
+        flow.pass(Down, said(101, 50, 901), reach());
+        let mut other = |seen| {
+            flow.syn(Down, Syn { other: seen, ..syn(100) });
+            match flow.pass(Up, said(901, 0, 120), reach()) {
+                Passed::Known(answer) => answer.other,
+                passed => panic!("{passed:?}"),
+            }
+        };
+        assert_eq!(other(Other::Present), Other::Present);
+        assert_eq!(other(Other::Unknown), Other::Present);
+        assert_eq!(other(Other::Absent), Other::Absent);
+    }
+
     #[test]
     fn both_sides_may_open_at_once() {
         let mut flow = Flow::default();
