@@ -70,7 +70,7 @@ pub(super) struct Matrix {
     quiet: bool,
 }
 
-const EXPECTED: &str = include_str!("../../../../interop/expected.toml");
+const EXPECTED: &str = include_str!("expected.toml");
 
 impl Matrix {
     pub(super) fn run(self) -> anyhow::Result<()> {
