@@ -10,7 +10,7 @@
 //!               timeout, collapse, restarting repair
 //! ```
 //!
-//! [`MOVES`] is the whole list: the engine makes no other move, `airtcp explain` prints it, and docs/explanation/architecture.md has it
+//! [`MOVES`] is the whole list: the engine makes no other move, `airtcp explain` prints it, and docs/explanation/recovery.md has it
 //! as a table, which a test compares.
 
 use airwire::time::Instant;
@@ -244,7 +244,7 @@ pub const MOVES: &[Move] = &{
     ]
 };
 
-/// The tables of states and moves in docs/explanation/architecture.md: a test holds the document to them.
+/// The tables of states and moves in docs/explanation/recovery.md: a test holds the document to them.
 pub fn markdown() -> String {
     let mut table = String::from("| state | |\n|---|---|\n");
     for phase in Phase::ALL {

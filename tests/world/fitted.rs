@@ -109,7 +109,7 @@ fn share(mean: Mean) -> f64 {
 fn compare(paths: &[&str], seeds: Range<u64>) -> Vec<(f64, f64, String)> {
     let mut rows = Vec::new();
     println!(
-        "| path | sender | goodput, of that over the path | sent again per MB: path, fitted |\n|---|---|---|---|"
+        "| path | sender | goodput: fitted / path | retransmissions per MB: path, fitted |\n|---|---|---|---|"
     );
     for preset in paths {
         let file = fitted(preset);

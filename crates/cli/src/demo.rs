@@ -29,7 +29,7 @@ pub(super) struct Demo {
     /// Number of seeds: virtual-time runs per sender
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(2..=100_000))]
     seeds: u64,
-    /// Seed of all random numbers (in the real transfers and in the first virtual-time run; each later run adds 1)
+    /// Seed of all random numbers (in the first virtual-time run; each later run adds 1, and the real transfers have one of the first 20)
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Output directory, which must be empty [default: the next free lab/NNN-demo]
@@ -115,7 +115,7 @@ impl Demo {
         // Who has stopped reading is told of failures all the same.
         let written = written.and_then(|()| match self.json {
             true => writeln!(say::out(), "{}", json!({ "scenes": played, "page": report })),
-            false => write!(say::out(), "{}", more(&played, &directory, &report)),
+            false => write!(say::out(), "{}", more(&played, &directory, &report, say::width(self.wide))),
         });
         match played.iter().flat_map(Played::failures).count() {
             0 => Ok(written?),
@@ -142,19 +142,19 @@ fn words(progress: Progress) -> String {
 }
 
 /// What the columns mean, and where to look next.
-fn more(played: &[Played], directory: &Path, report: &Path) -> String {
+fn more(played: &[Played], directory: &Path, report: &Path, width: Option<usize>) -> String {
     let mut text = String::new();
     if let Some(first) = played.first() {
         text += &format!(
             "Virtual time: means of {} seeds with their 95 % intervals; gains compare runs with the same seed.\n\
-             TUN devices: one transfer with the seed closest to the medians among those where the first sender has a \
-             timeout; rank: share of the simulated runs that were slower.\n\
+             TUN devices: one transfer with one of the first 20 seeds, the closest to the medians where the first sender has \
+             a timeout; rank: share of the simulated runs that were slower.\n\
              Recipes have profile {}. In virtual time recipe linux, a model of the kernel's sender, replaces linux:cubic.\n\n",
             first.seeds, first.profile
         );
     }
     text += &format!("Tables and graphs on one page, for any browser: {}\n", report.display());
-    let mut text = wrapped_lines(&text, say::width(false));
+    let mut text = wrapped_lines(&text, width);
     let sample = played.first().and_then(|scene| {
         let recipe = scene.rows.iter().rev().find(|row| row.modelled_by.is_none())?;
         let directory = directory.join(demo::find(&scene.name).ok()?.directory());

@@ -173,7 +173,7 @@ pub fn play(
     scenes.iter().zip(transfers).map(play_virtually).collect()
 }
 
-/// One transfer of each sender over TUN devices, with a seed that is typical in virtual time.
+/// One transfer of each sender over TUN devices, with a seed whose runs are typical in virtual time.
 fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Result<Vec<Outcome>, LabError> {
     let (scenario, senders) = scene.resolve();
     let first = *demo.seeds.start();

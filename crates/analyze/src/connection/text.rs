@@ -234,13 +234,13 @@ impl DirectionFindings {
         ]);
         let kinds = if kinds.is_empty() { kinds } else { format!(": {kinds}") };
         row("retransmissions", format!("{} packets{kinds}", again.packets))?;
-        let beside = list(&[
+        let others = list(&[
             (again.syns, "SYNs"),
             (again.window_probes, "window probes"),
             (again.keep_alives, "keep-alives"),
         ]);
-        if !beside.is_empty() {
-            row("", format!("in addition: {beside}"))?;
+        if !others.is_empty() {
+            row("", format!("in addition: {others}"))?;
         }
         let found = list(&[(again.fast_retransmits, "without a timeout"), (again.timeouts, "by timeout")]);
         if !found.is_empty() {

@@ -244,7 +244,7 @@ mod tests {
         (why, told.findings)
     }
 
-    /// [docs/reference/scenario/README.md](../../../../docs/reference/scenario/README.md#corrupt): it counts as one of the radio.
+    /// [docs/reference/scenario/other-stages.md](../../../../docs/reference/scenario/other-stages.md#corrupt): it counts as one of the radio.
     #[test]
     fn who_leaves_so_that_a_receiver_drops_it_is_lost() {
         let none = TruthFindings { radio_between: vec![0], ..TruthFindings::default() };
