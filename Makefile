@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 MATRIX ?= target/matrix
+PACKAGES ?= target/packages
 # For example MATRIX_OPTIONS="--kind lossless" for one kind of path.
 MATRIX_OPTIONS ?=
 CARGO ?= cargo
@@ -24,7 +25,8 @@ CORE := $(TARGET)/wasm32-unknown-unknown/page/airtcp_playground.wasm
 # Looked for whenever a program is built. Without it `airtcp playground` says what is missing.
 export AIRTCP_PLAYGROUND_CORE = $(shell [ ! -f $(CORE) ] || echo $(abspath $(CORE)))
 
-.PHONY: book demo playground core test check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
+.PHONY: book demo playground core test check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall deb dist packages \
+  lint doc fmt clean
 
 ## Four scenes on radio links, for real and in virtual time: what each mechanism is worth, and a page with graphs.
 demo:
@@ -72,6 +74,7 @@ nightly: core
 	AIRTCP_TESTS=all AIRTCP_SEED=$(SEED) AIRTCP_PROGRAMS=$(TARGET)/long $(NEXTEST) --cargo-profile long --profile nightly \
 	  --run-ignored all --no-fail-fast
 	$(MAKE) book
+	$(MAKE) packages
 	$(MAKE) matrix
 	$(MAKE) fuzz
 
@@ -149,18 +152,23 @@ bench: core
 install: core
 	@sh interop/setup.sh build
 	$(CARGO) build --release --locked -p airtcp-cli -p airlink
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(TARGET)/release/airtcp $(TARGET)/release/airlink
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/airtcp interop/wireshark/airtcp.lua
-	$(TARGET)/release/airtcp man $(DESTDIR)$(PREFIX)/share/man/man1
-	$(TARGET)/release/airlink man $(DESTDIR)$(PREFIX)/share/man/man1
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
-	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	for program in airtcp airlink; do \
-	  $(TARGET)/release/$$program completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
-	  $(TARGET)/release/$$program completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
-	  $(TARGET)/release/$$program completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
-	  || exit 1; \
-	done
+	DESTDIR=$(DESTDIR) sh packaging/install.sh $(TARGET)/release $(PREFIX)
+
+## A Debian package of both programs, in target/packages.
+deb: core
+	@sh interop/setup.sh package
+	$(CARGO) build --release --locked -p airtcp-cli -p airlink
+	sh packaging/deb.sh $(TARGET)/release $(PACKAGES)
+
+## Statically linked programs for any Linux, as an archive with a checksum in target/packages.
+dist: core
+	@sh interop/setup.sh package
+	sh packaging/dist.sh $(PACKAGES)
+
+## Both packages in a fresh Debian system without Rust.
+packages: deb dist
+	@sh interop/need-root.sh 'make packages'
+	$(SUDO) sh packaging/check.sh $(PACKAGES)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/airtcp $(DESTDIR)$(PREFIX)/bin/airlink

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that building, testing, `make nightly`, the demo and the benchmarks need, and says which.
-#   interop/setup.sh build|test|long|bench
+# Installs the Debian packages that building, testing, `make nightly`, packaging, the demo and the benchmarks need, and says which.
+#   interop/setup.sh build|test|long|package|bench
 # Works as root or with sudo; when neither is there, it says what is missing and stops.
 set -eu
 
@@ -25,6 +25,7 @@ if [ "$want" = test ]; then
     need python3 python3
     python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
     [ -x /usr/bin/time ] || missing="$missing time"
+    [ -x /usr/sbin/setcap ] || missing="$missing libcap2-bin"
     need curl curl
     need zsh zsh
     need fish fish
@@ -46,6 +47,18 @@ if [ "$want" = long ]; then
     [ -x /usr/sbin/munged ] || missing="$missing munge"
     [ -x /usr/sbin/slurmd ] || missing="$missing slurmd"
     [ -x /usr/sbin/slurmctld ] || missing="$missing slurmctld"
+fi
+
+if [ "$want" = package ]; then
+    need dpkg-shlibdeps dpkg-dev
+    need lintian lintian
+    need musl-gcc musl-tools
+    need zstd zstd
+    # libpcap's build.
+    need bison bison
+    need flex flex
+    [ -x /usr/sbin/debootstrap ] || missing="$missing debootstrap"
+    [ -x /usr/sbin/setcap ] || missing="$missing libcap2-bin"
 fi
 
 if [ "$want" = bench ]; then

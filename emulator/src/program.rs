@@ -1,8 +1,9 @@
-//! A program behind a link. It runs in namespaces of its own, and everything that it starts ends with it.
+//! The program behind a link. It runs in its own namespaces, and all processes that it starts end with it.
 //!
-//! The first process in a process namespace is its init: when it ends, the kernel kills all others. Here the init is
-//! `airlink inside` ([`Inside`]). It starts the programs, and watches a pipe whose other end only the emulator has. So
-//! nothing outlives the emulator, even if the emulator is killed.
+//! The first process of a PID namespace is its init. When the init ends, the kernel kills all other
+//! processes. Here the init is `airlink inside` ([`Inside`]). It starts the programs, and watches a pipe
+//! whose other end only the emulator has. So no process outlives the emulator, even if the emulator is
+//! killed.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -28,14 +29,14 @@ use nix::unistd::Pid;
 use crate::netns::{Anonymous, NamespaceError};
 use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 
-/// The signals that are passed on to the program behind the link.
+/// The signals that are forwarded to the program behind the link.
 pub const PASSED_ON: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
 
-/// Why a program could not be started.
+/// Reason why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// A namespace could not be made or entered.
+    /// A namespace could not be created or entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// The init could not be started.
@@ -43,7 +44,7 @@ pub enum ProgramError {
     Start(io::Error),
 }
 
-/// What to run, and where.
+/// The programs to run, and their namespaces.
 pub struct Launch<'a> {
     /// The namespace for `command`.
     pub mobile: &'a Anonymous,
@@ -53,30 +54,39 @@ pub struct Launch<'a> {
     pub server: Option<OsString>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// Variables that both get beside the emulator's own.
+    /// Environment variables for both, in addition to the emulator's environment.
     pub environment: Vec<(&'static str, String)>,
 }
 
-/// A program that was started.
+/// Path of this executable. In another mount namespace, the kernel ignores the file capabilities (`setcap`)
+/// of `/proc/self/exe`, so that path is used only if the file has been replaced.
+fn own_program() -> PathBuf {
+    std::env::current_exe()
+        .ok()
+        .filter(|path| path.exists())
+        .unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+}
+
+/// A running program.
 pub struct Program {
     init: Child,
     /// Becomes readable when the init has ended.
     ended: Arc<EventFd>,
     watcher: JoinHandle<()>,
-    /// The init has the other end, and ends when this one is closed.
+    /// The init holds the other end, and ends when this one is closed.
     _alive: PipeWriter,
 }
 
 impl Program {
-    /// Starts the init, and by it the programs. The calling thread must have blocked [`PASSED_ON`] already; the init
-    /// inherits that.
+    /// Starts the init, which starts the programs. The calling thread must have blocked [`PASSED_ON`], which
+    /// the init inherits.
     ///
-    /// When this returns, the command has been started or has failed to start. Signals that came before have not
+    /// When this returns, the command has been started or has failed to start. Earlier signals have not
     /// reached it.
     pub fn start(launch: Launch<'_>) -> Result<Self, ProgramError> {
         let (alive, keep) = io::pipe().map_err(ProgramError::Start)?;
         let (mut started, tell) = io::pipe().map_err(ProgramError::Start)?;
-        let mut inside = Command::new("/proc/self/exe");
+        let mut inside = Command::new(own_program());
         inside.arg0("airlink").arg("inside").arg("--alive").arg(alive.as_raw_fd().to_string());
         inside.arg("--started").arg(tell.as_raw_fd().to_string());
         if let Some(server) = &launch.server {
@@ -109,10 +119,10 @@ impl Program {
             .spawn({
                 let (ended, init) = (Arc::clone(&ended), pid(&init));
                 move || {
-                    // WNOWAIT: until `wait` reaps the init, no other process can get its number.
+                    // WNOWAIT: the pid of the init is not reused until `wait` reaps it.
                     let end = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
                     while waitid(Id::Pid(init), end) == Err(Errno::EINTR) {}
-                    // The only failure is a full counter, which is readable as well.
+                    // The only possible failure is a full counter, which is readable as well.
                     let _ = ended.write(1);
                 }
             })
@@ -120,37 +130,37 @@ impl Program {
         Ok(Self { init, ended, watcher, _alive: keep })
     }
 
-    /// Readable when the program has ended.
+    /// A descriptor that is readable when the program has ended.
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.ended.as_fd()
     }
 
     /// Makes `ended` unreadable again.
     pub fn acknowledge_end(&self) {
-        // If it was not readable, this changes nothing.
+        // If it was not readable, this does nothing.
         let _ = self.ended.read();
     }
 
-    /// Whether the program has ended. `ended` may be readable only later.
+    /// Whether the program has ended. `ended` may become readable later.
     pub fn has_ended(&self) -> bool {
         let end = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
         !matches!(waitid(Id::Pid(pid(&self.init)), end), Ok(WaitStatus::StillAlive))
     }
 
-    /// Sends a signal to the init, which passes it on. SIGKILL ends everything.
+    /// Sends a signal to the init, which forwards it. SIGKILL ends all processes.
     pub fn signal(&self, signal: Signal) {
-        // If it has ended, the signal comes too late.
+        // If the init has ended, the signal is too late.
         let _ = kill(pid(&self.init), signal);
     }
 
-    /// Ends what still runs, and waits for it. Returns the command's exit code, or 128 and the number of the signal
-    /// that killed it.
+    /// Ends the remaining processes and waits for them. Returns the command's exit code, or 128 plus the
+    /// number of the signal that killed it.
     pub fn wait(self) -> u8 {
         let Self { mut init, watcher, _alive: alive, .. } = self;
         drop(alive);
         // The thread cannot panic.
         let _ = watcher.join();
-        // If it cannot be waited for, nothing is known about its end.
+        // If the wait fails, the exit code is unknown.
         init.wait().map_or(1, code)
     }
 }
@@ -159,14 +169,14 @@ fn pid(child: &Child) -> Pid {
     Pid::from_raw(child.id() as i32)
 }
 
-/// Sets whether children inherit this descriptor. Nothing else is started meanwhile.
+/// Sets whether child processes inherit this descriptor. No other process is started meanwhile.
 fn inherit(fd: BorrowedFd<'_>, inherit: bool) -> Result<(), ProgramError> {
     let flags = if inherit { FdFlag::empty() } else { FdFlag::FD_CLOEXEC };
     fcntl(fd, FcntlArg::F_SETFD(flags)).map_err(|errno| ProgramError::Start(errno.into()))?;
     Ok(())
 }
 
-/// The exit code as a shell gives it: the process's own, or 128 and the number of the signal that killed it.
+/// The exit code as in a shell: the process's own code, or 128 plus the number of the signal that killed it.
 fn code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
@@ -175,41 +185,41 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
-/// True if a process sent the signal. One from the terminal has reached all foreground processes already, so it is not
-/// passed on.
+/// Whether a process sent the signal. A signal from the terminal has already reached all foreground
+/// processes, so it is not forwarded.
 pub fn from_a_process(info: &siginfo) -> bool {
     const SI_KERNEL: i32 = 0x80;
     info.ssi_code != SI_KERNEL
 }
 
-/// The init of the programs' process namespace: what [`Program::start`] starts as `airlink inside`.
+/// The init of the programs' PID namespace, which [`Program::start`] starts as `airlink inside`.
 #[derive(Debug)]
 pub struct Inside {
-    /// The number of the descriptor that reports the emulator's end.
+    /// Number of the descriptor that reports the emulator's end.
     pub alive: i32,
-    /// The number of the descriptor to close when the command has been started.
+    /// Number of the descriptor to close when the command has been started.
     pub started: i32,
-    /// The number of the descriptor of the fixed side's namespace; `None` if there is no server.
+    /// Number of the descriptor of the fixed side's namespace. `None`: no server.
     pub fixed: Option<i32>,
-    /// As in [`Launch`].
+    /// See [`Launch`].
     pub server: Option<OsString>,
-    /// As in [`Launch`].
+    /// See [`Launch`].
     pub command: Vec<OsString>,
 }
 
 const SIGNALS: Token = Token(0);
 const ALIVE: Token = Token(1);
 
-/// How long the processes that a command leaves behind may take to end by themselves.
+/// Time for the processes that a command leaves behind to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Exit codes of a command that could not be started, as a shell has them.
+/// Exit codes of a command that could not be started, as in a shell.
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
 impl Inside {
-    /// Starts the programs, passes signals on and reaps processes until the command ends or the emulator does. Returns
-    /// the exit code for the process.
+    /// Starts the programs, forwards signals and reaps processes until the command or the emulator ends.
+    /// Returns the exit code for this process.
     pub fn run(self) -> Result<u8, ProgramError> {
         let failed = |errno: Errno| ProgramError::Start(errno.into());
         let alive = adopt(self.alive, File::options().read(true))?;
@@ -237,21 +247,21 @@ impl Inside {
         let (program, arguments) = self.command.split_first().expect("clap asks for a command");
         let mut command = Command::new(program);
         command.args(arguments).env("AIRLINK_SIDE", "mobile");
-        // `start` unblocks signals, which concerns its thread alone. So it gets a thread of its own.
+        // `start` unblocks the signals of its thread, so it needs a separate one.
         let child = thread::scope(|scope| scope.spawn(|| start(&mut command)).join());
         let child = match child.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
             Ok(child) => pid(&child),
             Err(error) => return Ok(explain(&program.to_string_lossy(), &error)),
         };
 
-        // The thread that took signals without passing them on is gone. From now on they are passed on.
+        // The thread that took signals without forwarding them has ended, so all later signals are forwarded.
         drop(started);
         let mut result = None;
         loop {
-            // Also before the first wait: that thread may have taken the SIGCHLD.
+            // Also reap before the first wait, since that thread may have taken the SIGCHLD.
             let (left, ended) = reap(child);
             if let Some(code) = ended {
-                // The server, and what the command has left behind, may finish their work.
+                // Give the server, and the processes that the command left behind, time to finish.
                 let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
                 result = Some((code, reactor.clock().now() + GRACE));
             }
@@ -267,7 +277,7 @@ impl Inside {
             while let Ok(Some(info)) = signals.read_signal() {
                 match Signal::try_from(info.ssi_signo as i32) {
                     Ok(signal) if PASSED_ON.contains(&signal) && from_a_process(&info) => {
-                        // If it has ended, the signal comes too late.
+                        // If the command has ended, the signal is too late.
                         let _ = kill(child, signal);
                     }
                     _ => {}
@@ -277,14 +287,14 @@ impl Inside {
     }
 }
 
-/// Whether there are processes left in the namespace.
+/// Whether processes remain in the namespace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Somebody,
     Nobody,
 }
 
-/// Reaps the processes that have ended: our children, and orphans, which an init inherits. Returns the exit code of
+/// Reaps all ended processes: our children, and orphans, which an init inherits. Returns the exit code of
 /// `command` if it is among them.
 fn reap(command: Pid) -> (Left, Option<u8>) {
     let mut ended = None;
@@ -299,29 +309,29 @@ fn reap(command: Pid) -> (Left, Option<u8>) {
     }
 }
 
-/// Starts a process that blocks no signals.
+/// Starts a process that does not block signals.
 fn start(command: &mut Command) -> io::Result<Child> {
-    // A child inherits what the thread that starts it blocks.
+    // A child inherits the blocked signals of the thread that starts it.
     SigSet::all().thread_unblock()?;
     command.spawn()
 }
 
-/// Says on stderr why a program could not be started, and returns the exit code for that.
+/// Reports on stderr why a program could not be started, and returns the matching exit code.
 fn explain(program: &str, error: &io::Error) -> u8 {
     // `eprintln!` would panic if stderr is closed.
     let _ = writeln!(io::stderr(), "airlink: cannot start {}: {error}", airfiles::Shown(&program));
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED }
 }
 
-/// Opens an inherited descriptor anew, closed on exec, and closes the inherited one.
+/// Reopens an inherited descriptor with close-on-exec, and closes the inherited one.
 fn adopt(number: i32, how: &OpenOptions) -> Result<File, ProgramError> {
     let file = how.open(format!("/proc/self/fd/{number}")).map_err(ProgramError::Start)?;
     nix::unistd::close(number).map_err(|errno| ProgramError::Start(errno.into()))?;
     Ok(file)
 }
 
-/// Mounts a /proc that shows the processes of this namespace. Some containers do not allow that; then `ps` and the like
-/// show other numbers, and nothing else is wrong.
+/// Mounts a /proc that shows the processes of this namespace. Some containers do not allow that. Then only
+/// the pids in tools such as `ps` are wrong.
 fn own_proc() {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     let result = mount(None::<&str>, "/", None::<&str>, private, None::<&str>)

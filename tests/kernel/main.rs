@@ -5,5 +5,6 @@ mod cli;
 mod kernel;
 mod logs;
 mod offload;
+mod privileges;
 mod serve;
 mod tun;
