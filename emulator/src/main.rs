@@ -8,7 +8,7 @@ use cli::Cli;
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
-    let cli: Cli = airhelp::command_line::parse();
+    let cli: Cli = airhelp::command_line::parse(cli::grouped);
     let log = match cli.log().start("airlink", LevelFilter::INFO) {
         Ok(log) => log,
         Err(error) => return cli::report(&error.into()),

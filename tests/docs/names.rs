@@ -1,5 +1,5 @@
-//! What commands name has to exist: subcommands and options of both programs, targets of make and cargo, scripts. Commands that a
-//! sentence mentions are looked at, too, and illustrations.
+//! Subcommands, options, make and cargo targets, and scripts that commands name must exist. This includes
+//! commands that a sentence mentions, and illustrations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::markdown::Page;
 
-/// What there is, looked up once.
+/// The existing names, looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// By program and subcommands.
@@ -19,7 +19,7 @@ pub(crate) struct Known {
     cargo: OnceLock<BTreeSet<(String, String)>>,
 }
 
-/// What `--help` lists.
+/// The contents of `--help`.
 #[derive(Clone, Debug, Default)]
 struct Help {
     subcommands: BTreeSet<String>,
@@ -80,12 +80,12 @@ impl Known {
         let named = words.iter().take_while(|word| word.contains('=') && !word.starts_with('-')).count();
         let words = &words[named..];
         match words.first().map(String::as_str) {
-            Some("make") => return targets_of_make(&words[1..]),
-            Some("cargo") => return self.targets_of_cargo(&words[1..]),
+            Some("make") => return check_make_targets(&words[1..]),
+            Some("cargo") => return self.check_cargo_targets(&words[1..]),
             Some(script) if script.contains('/') && (script.ends_with(".sh") || script.ends_with(".py")) => {
-                // One beside the page is for whoever has changed the directory.
+                // `./` refers to the directory of the page, after the user has changed to it.
                 let there = script.starts_with("./") || repository().join(script).exists();
-                return if there { Ok(()) } else { Err("there is no such script".to_owned()) };
+                return if there { Ok(()) } else { Err("the script does not exist".to_owned()) };
             }
             _ => {}
         }
@@ -144,8 +144,8 @@ impl Known {
         Ok(help)
     }
 
-    fn targets_of_cargo(&self, words: &[String]) -> Result<(), String> {
-        let there = self.cargo.get_or_init(what_cargo_knows);
+    fn check_cargo_targets(&self, words: &[String]) -> Result<(), String> {
+        let there = self.cargo.get_or_init(cargo_targets);
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let kind = match word.as_str() {
@@ -169,10 +169,12 @@ impl Known {
 impl Help {
     fn read(text: &str) -> Self {
         let mut help = Self::default();
-        let mut commands = false;
+        let (mut commands, mut options) = (false, false);
         for line in text.lines() {
             if !line.starts_with(' ') {
-                commands = line == "Commands:";
+                // Subcommands are listed in groups, before the options.
+                options |= line == "Options:";
+                commands = line.ends_with(':') && !options;
                 continue;
             }
             let words = line.trim_start();
@@ -181,7 +183,8 @@ impl Help {
             } else if commands {
                 // Deeper lines go on with a description.
                 if line.starts_with("  ") && !line.starts_with("   ") {
-                    help.subcommands.extend(words.split_whitespace().next().map(str::to_owned));
+                    let name = words.split_whitespace().next().filter(|name| !name.starts_with(['<', '[']));
+                    help.subcommands.extend(name.map(str::to_owned));
                 }
             } else if words.starts_with('-') {
                 let options = words.split([' ', ',', '[', '=']).filter(|word| word.starts_with('-'));
@@ -201,7 +204,7 @@ fn is_hidden(path: &[String], word: &str) -> Result<bool, String> {
 }
 
 /// `make TARGET`: the Makefile has it.
-fn targets_of_make(words: &[String]) -> Result<(), String> {
+fn check_make_targets(words: &[String]) -> Result<(), String> {
     let makefile = std::fs::read_to_string(repository().join("Makefile")).unwrap_or_default();
     let target = |word: &&String| !word.starts_with('-') && !word.contains('=') && *word != "…";
     for word in words.iter().filter(target) {
@@ -212,7 +215,7 @@ fn targets_of_make(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn what_cargo_knows() -> BTreeSet<(String, String)> {
+fn cargo_targets() -> BTreeSet<(String, String)> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--no-deps", "--format-version=1", "--offline", "--locked"])
@@ -236,7 +239,7 @@ fn what_cargo_knows() -> BTreeSet<(String, String)> {
     known
 }
 
-/// A word in capitals stands for something else.
+/// Returns whether a word is a placeholder: it is in capitals.
 fn placeholder(word: &str) -> bool {
     let letters = word.trim_matches(['[', ']', '…', '<', '>']);
     letters.chars().all(|letter| letter.is_uppercase() || "-_…./0123456789".contains(letter))
@@ -275,10 +278,13 @@ pub(crate) mod tests {
     use super::{Known, simple_commands};
 
     pub(crate) fn trials() -> Vec<Trial> {
-        vec![Trial::test("names: what does not exist is found", what_does_not_exist_is_found)]
+        vec![Trial::test(
+            "names: missing options and targets are reported",
+            missing_options_and_targets_are_reported,
+        )]
     }
 
-    fn what_does_not_exist_is_found() -> Result<(), Failed> {
+    fn missing_options_and_targets_are_reported() -> Result<(), Failed> {
         let known = Known::default();
         let check = |text: &str| simple_commands(text).iter().try_for_each(|words| known.check(words));
         for good in [

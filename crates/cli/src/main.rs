@@ -1,4 +1,4 @@
-//! The program `airtcp`: one file per subcommand, which holds its definition and what it does.
+//! The program `airtcp`. Each subcommand has a file with its definition and implementation.
 
 #![deny(
     clippy::print_stdout,
@@ -30,6 +30,8 @@ mod values;
 use std::io::Write;
 use std::process::ExitCode;
 
+use airhelp::groups::{Group, grouped};
+use airhelp::man::Common;
 use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
@@ -54,7 +56,33 @@ pub(crate) enum Any {
     Values(values::Values),
 }
 
-/// The subcommands for people. Generators of completions and manual pages would name a hidden one too.
+/// The groups in which `airtcp --help` lists the subcommands.
+const GROUPS: [Group<'_>; 5] = [
+    ("Run real transfers", &["demo", "lab", "send", "recv", "serve", "source", "sink"]),
+    ("Simulate in virtual time", &["sim", "sweep", "playground", "reproduce"]),
+    ("Analyze", &["analyze", "report"]),
+    ("Look up", &["algorithms", "explain"]),
+    ("Tools", &["script", "completions", "man"]),
+];
+
+/// Sections that all manual pages share.
+const COMMON: Common<'_> = Common {
+    environment: &[
+        (
+            "RUST_LOG",
+            "Log levels of the targets that it names, such as airtcp::recovery=debug. -v and -q set the rest.",
+        ),
+        ("NO_COLOR", "If set, help and error messages have no colour."),
+    ],
+    files: &[
+        ("/dev/net/tun", "Commands that run real transfers create their TUN devices here."),
+        ("/run/netns", "Network namespaces that --netns names."),
+    ],
+    see_also: &["airlink(1)", "tcpdump(8)", "wireshark(1)", "ip-netns(8)"],
+};
+
+/// The public subcommands. Hidden ones are in [`Any`], because generators of completions and manual pages
+/// list those too.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Send(send::Send),
@@ -132,7 +160,7 @@ impl Cli {
 }
 
 fn main() -> ExitCode {
-    let cli: Cli = airhelp::command_line::parse();
+    let cli: Cli = airhelp::command_line::parse(|command| grouped(command, &GROUPS));
     let log = match cli.log.start("airtcp", LevelFilter::WARN) {
         Ok(log) => log,
         Err(error) => return shared::failure::report(&error.into()),
@@ -147,7 +175,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// The definition, for generators of completions and manual pages.
+/// Returns the command definition for generators of completions and manual pages.
 fn command() -> clap::Command {
     Cli::<Command>::command()
 }
@@ -157,16 +185,28 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_definition_is_consistent() {
+    fn command_line_definition_is_consistent() {
         super::Cli::<super::Any>::command().debug_assert();
     }
 
-    /// Beside `tests/programs/options.rs`, which sees what help says and not what is made of a value.
     #[test]
-    fn an_option_takes_the_same_in_every_command() {
-        // A lab's recipes may be the kernel's senders; its events go where its directory has a place; packetdrill's own
-        // options take what packetdrill gives them; a sweep compares values of an axis; between real hosts data may go both
-        // ways at once.
+    fn help_lists_each_subcommand_in_one_group() {
+        let grouped: Vec<&str> = super::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let command = super::command();
+        let mut names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let mut sorted = grouped.clone();
+        sorted.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(sorted, names);
+    }
+
+    /// Compares the types of the values. `tests/programs/options.rs` compares the help texts.
+    #[test]
+    fn option_takes_same_value_type_in_every_command() {
+        // These options differ on purpose. `lab --recipe` also accepts kernel senders. `lab --events` takes
+        // no file, because the output directory has a place for it. The options of `script` follow
+        // packetdrill. `sweep --against` takes a value of an axis. `lab --direction` allows both directions
+        // at once.
         let different = ["recipe", "events", "mtu", "against", "direction"];
         let types = airhelp::options::value_types(&super::command());
         let several: Vec<_> = types.iter().filter(|(_, types)| types.len() > 1).collect();

@@ -1,21 +1,37 @@
-//! `airtcp man`: manual pages from the definition of the command line.
+//! `airtcp man`: writes manual pages from the definition of the command line.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 
+use crate::shared::say;
+
 /// Write manual pages into a directory, one per subcommand
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  airtcp man /usr/local/share/man/man1")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Man {
     /// Directory, created if it does not exist
-    dir: PathBuf,
+    #[arg(required_unless_present = "markdown")]
+    dir: Option<PathBuf>,
+    /// Print one Markdown page instead
+    #[arg(long, conflicts_with = "dir")]
+    markdown: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  airtcp man /usr/local/share/man/man1
+  airtcp man --markdown > airtcp.md";
 
 impl Man {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let failed = || format!("cannot write manual pages into {}", self.dir.display());
-        airhelp::man::write(super::command(), &self.dir).with_context(failed)
+        let Some(dir) = self.dir else {
+            write!(say::out(), "{}", airhelp::markdown::page(super::command()))?;
+            return Ok(());
+        };
+        let failed = || format!("cannot write manual pages into {}", dir.display());
+        airhelp::man::write(super::command(), super::COMMON, &dir).with_context(failed)
     }
 }

@@ -1,20 +1,29 @@
-//! Reading the command line.
+//! Parsing of the command line.
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use airfiles::Shown;
-use clap::Parser;
+use clap::{Command, Error, Parser};
 
-/// The command line of this process. What is wrong with it is said, and the process ends.
+/// Parses the command line of this process. If it is invalid, prints a message and exits. `adapt` changes the
+/// derived definition.
 ///
-/// clap repeats what was typed, control characters too: so it is told of the same words with escapes in their place.
-pub fn parse<C: Parser>() -> C {
-    C::try_parse().unwrap_or_else(|error| {
-        let shown = std::env::args_os().map(|word| Shown(word.to_string_lossy()).to_string());
-        if let Err(error) = C::try_parse_from(shown) {
+/// clap repeats the user's input in its messages, including control characters. An invalid command line is
+/// therefore parsed again with these characters escaped.
+pub fn parse<C: Parser>(adapt: impl Fn(Command) -> Command) -> C {
+    let read = |words: &mut dyn Iterator<Item = OsString>| -> Result<C, Error> {
+        let mut command = adapt(C::command());
+        let mut matches = command.try_get_matches_from_mut(words)?;
+        C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    };
+    read(&mut std::env::args_os()).unwrap_or_else(|error| {
+        let shown = std::env::args_os().map(|word| OsString::from(Shown(word.to_string_lossy()).to_string()));
+        if let Err(error) = read(&mut shown.into_iter()) {
             error.exit()
         }
-        // Only without its control characters it is right. If it cannot be said, there is nobody to tell.
+        // The escaped words are valid, so the error is due to the control characters. Errors of writing are
+        // ignored.
         let _ = write!(std::io::stderr().lock(), "{}", Shown(error.render()));
         std::process::exit(error.exit_code())
     })

@@ -1,7 +1,7 @@
-//! Completion scripts: clap's, and in them values that the program itself lists.
+//! Shell completion scripts: clap's scripts, extended by values that the program itself lists.
 //!
-//! A script asks the program for such values with the hidden command `PROGRAM values KIND WORD`, which prints each on a
-//! line of its own, with what it means behind a tab.
+//! A script requests these values with the hidden command `PROGRAM values KIND WORD`, which prints one value
+//! per line, followed by a tab and its meaning.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, Resettable};
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// The shells that there are scripts for.
+/// A shell that completion scripts are available for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShellName {
     /// GNU Bash 4.4 or later.
@@ -20,31 +20,31 @@ pub enum ShellName {
     Fish,
 }
 
-/// A value that may be meant, and what it is.
+/// A possible completion, with its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// As it is typed.
+    /// The value as the user types it.
     pub value: String,
-    /// For the shells that show it.
+    /// Description of the value, for shells that show it.
     pub meaning: String,
 }
 
 impl Candidate {
-    /// A value and its meaning.
+    /// Creates a candidate from a value and its meaning.
     pub fn new(value: impl Into<String>, meaning: impl Into<String>) -> Self {
         Self { value: value.into(), meaning: meaning.into() }
     }
 }
 
-/// What `PROGRAM values` prints.
+/// Prints candidates in the output format of `PROGRAM values`.
 ///
 /// # Errors
-/// If nobody reads it.
+/// If the output cannot be written.
 pub fn print(candidates: &[Candidate], out: &mut impl Write) -> std::io::Result<()> {
     candidates.iter().try_for_each(|Candidate { value, meaning }| writeln!(out, "{value}\t{meaning}"))
 }
 
-/// fish hands over an option and its value as one word, as they were typed.
+/// Returns the value in a word. fish passes an option and its value as one word, as typed.
 pub fn value_of(word: &str) -> &str {
     match word.strip_prefix("--").and_then(|option| option.split_once('=')) {
         Some((_, value)) => value,
@@ -52,10 +52,11 @@ pub fn value_of(word: &str) -> &str {
     }
 }
 
-/// Which values the program lists itself: those of the arguments with this name for their value, and what it calls them.
+/// The arguments whose values the program lists: the value name of the argument, and the kind passed to
+/// `PROGRAM values`.
 pub type Kinds = [(&'static str, &'static str)];
 
-/// The script for a shell.
+/// Generates the script for a shell.
 pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) -> String {
     let mut command = marked(command, kinds);
     let mut script = Vec::new();
@@ -75,7 +76,7 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
                     &format!("COMPREPLY=($(compgen -W \"{MARK} {kind}\" -- \"${{cur}}\"))"),
                     &format!("_{program}_values {kind}"),
                 )
-                // Of an argument that is no option.
+                // clap also lists the values of positional arguments among the options.
                 .replace(&format!(" {MARK} {kind}"), ""),
             ShellName::Zsh => {
                 script.replace(&format!("({MARK} {kind})"), &format!("_{program}_values {kind}"))
@@ -93,7 +94,7 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
             });
             script + &BASH.replace("POSITIONALS\n", &cases.collect::<String>()).replace("PROGRAM", program)
         }
-        // Behind the line that says what the file is for.
+        // Insert after the first line, `#compdef`.
         ShellName::Zsh => script.replacen("\n", &format!("\n{}", ZSH.replace("PROGRAM", program)), 1),
         ShellName::Fish => {
             let lines = positionals(&command, kinds).map(|(name, kind)| {
@@ -105,7 +106,7 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
     }
 }
 
-/// Stands in clap's script before the name of a kind, in place of its values.
+/// Placeholder in clap's script, before the name of a kind and in place of the values.
 const MARK: &str = "AIRHELP";
 
 fn kind_of(arg: &Arg, kinds: &Kinds) -> Option<&'static str> {
@@ -125,8 +126,8 @@ fn marked(command: Command, kinds: &Kinds) -> Command {
     command.mut_subcommands(|subcommand| marked(subcommand, kinds))
 }
 
-/// The subcommands that have such a value as an argument that is no option: clap's scripts for bash and fish have no
-/// values of these.
+/// Returns the subcommands with a positional argument of one of these kinds. clap's scripts for bash and fish
+/// do not complete such arguments.
 fn positionals<'a>(command: &'a Command, kinds: &'a Kinds) -> impl Iterator<Item = (&'a str, &'static str)> {
     command.get_subcommands().flat_map(move |subcommand| {
         let kinds = subcommand.get_positionals().filter_map(|arg| kind_of(arg, kinds));
@@ -134,7 +135,7 @@ fn positionals<'a>(command: &'a Command, kinds: &'a Kinds) -> impl Iterator<Item
     })
 }
 
-/// Bash takes `=`, `:` and `@` for ends of words, and replaces what stands behind the last one.
+/// Bash splits words at `=`, `:` and `@`, and replaces only the part after the last one.
 const BASH: &str = r#"
 _PROGRAM_values() {
     local value
@@ -184,7 +185,7 @@ POSITIONALS
 complete -F _PROGRAM_words -o nosort -o bashdefault -o default PROGRAM
 "#;
 
-/// `_arguments` puts options for `compadd` before the kind.
+/// `_arguments` passes options for `compadd` before the kind.
 const ZSH: &str = r#"
 _PROGRAM_values() {
     local line kind="${@[-1]}"
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shell_asks_the_program_for_its_own_values() {
+    fn every_shell_script_queries_program_for_values() {
         for (shell, asks) in [
             (ShellName::Bash, "_tool_values recipe"),
             (ShellName::Zsh, ":_tool_values recipe'"),
@@ -232,7 +233,7 @@ mod tests {
         }
     }
 
-    /// What bash makes of a line, where the program knows `known`.
+    /// Returns bash's completions of a line, if the program lists the value `known`.
     fn bash(line: &str, known: &str) -> Vec<String> {
         let script = script(command(), "tool", ShellName::Bash, &[("RECIPE", "recipe")]);
         let ask = format!(
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn bash_finds_the_subcommand_behind_options_and_quotes_what_it_must() {
+    fn bash_completes_after_options_and_quotes_spaces() {
         for line in [
             "tool explain tah",
             "tool -v explain tah",
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_stand_behind_its_option_in_one_word() {
+    fn option_prefix_is_removed_from_value() {
         assert_eq!(value_of("--recipe=sack+iw=4"), "sack+iw=4");
         assert_eq!(value_of("sack+iw=4"), "sack+iw=4");
     }

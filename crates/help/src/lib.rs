@@ -1,11 +1,13 @@
-//! What a command line's own definition says to shells and readers: completion scripts and manual pages.
+//! Shell completions and manual pages, generated from a clap definition.
 //!
-//! clap's generators do most of it. Here is what they do not know: values that only the program can list, such as
-//! recipes, and pages whose examples stay as they were written.
+//! clap's generators do most of the work. This crate adds values that only the program can list, such as
+//! recipes, and preserves the line breaks of examples.
 
 #![warn(missing_docs)]
 
 pub mod command_line;
 pub mod completion;
+pub mod groups;
 pub mod man;
+pub mod markdown;
 pub mod options;

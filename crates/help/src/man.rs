@@ -1,4 +1,8 @@
-//! Manual pages: one for each command, with the values of its options in the synopsis, and its examples line by line.
+//! Manual pages: one per command, with the values of its options in the synopsis, and with the line breaks of
+//! its examples.
+//!
+//! The text after a command's options becomes sections: `Example…:` begins EXAMPLES, `Exit codes:` begins
+//! EXIT STATUS, and everything else is NOTES.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,28 +12,122 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use roff::{Inline, Roff, bold, italic, roman};
 
-/// Does not end a line.
+/// A space at which lines are not broken.
 const NO_BREAK: &str = "\u{a0}";
 
-/// Writes the pages of `command` and all its subcommands into a directory, which is made if it is not there.
+/// Sections that every page of a program has. Each entry is a name and its meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Common<'a> {
+    /// Environment variables.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// Files and directories.
+    pub files: &'a [(&'a str, &'a str)],
+    /// Manual pages of other programs, such as `tcpdump(8)`.
+    pub see_also: &'a [&'a str],
+}
+
+/// Writes the pages of `command` and all its subcommands into a directory, which is created if it does not
+/// exist.
 ///
 /// # Errors
-/// If one of them cannot be written.
-pub fn write(command: Command, directory: &Path) -> io::Result<()> {
+/// If a page cannot be written.
+pub fn write(command: Command, common: Common<'_>, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut command = command.disable_help_subcommand(true);
     command.build();
-    write_built(&command, directory)
+    let exit_status = notes(&command).exit_status;
+    Pages { common, exit_status: &exit_status, directory }.write(&command, None)
 }
 
-fn write_built(command: &Command, directory: &Path) -> io::Result<()> {
-    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        write_built(subcommand, directory)?;
+struct Pages<'a> {
+    common: Common<'a>,
+    /// Exit codes of the program, for commands that do not list their own.
+    exit_status: &'a str,
+    directory: &'a Path,
+}
+
+impl Pages<'_> {
+    fn write(&self, command: &Command, parent: Option<&Command>) -> io::Result<()> {
+        for subcommand in shown(command) {
+            self.write(subcommand, Some(command))?;
+        }
+        let man = Man::new(command.clone());
+        let mut file = io::BufWriter::new(airfiles::create(self.directory.join(man.get_filename()))?);
+        page(&man, command, &mut file)?;
+        let notes = notes(command);
+        as_written("NOTES", &notes.notes).to_writer(&mut file)?;
+        let own = Some(notes.exit_status).filter(|own| !own.is_empty());
+        as_written("EXIT STATUS", own.as_deref().unwrap_or(self.exit_status)).to_writer(&mut file)?;
+        list("ENVIRONMENT", self.common.environment).to_writer(&mut file)?;
+        list("FILES", self.common.files).to_writer(&mut file)?;
+        as_written("EXAMPLES", &notes.examples).to_writer(&mut file)?;
+        self.see_also(command, parent).to_writer(&mut file)?;
+        file.flush()
     }
-    let man = Man::new(command.clone());
-    let mut file = io::BufWriter::new(airfiles::create(directory.join(man.get_filename()))?);
-    page(&man, command, &mut file)?;
-    file.flush()
+
+    /// Formats the section SEE ALSO: the page of the parent, the pages next to this one or below it, and
+    /// other programs.
+    fn see_also(&self, command: &Command, parent: Option<&Command>) -> Roff {
+        let page = |command: &Command| Man::new(command.clone()).get_filename();
+        let own = page(command);
+        let near = parent.into_iter().chain(shown(parent.unwrap_or(command))).chain(shown(command)).map(page);
+        let near = near.filter(|name| *name != own).map(|name| match name.rsplit_once('.') {
+            Some((name, section)) => format!("{name}({section})"),
+            None => name,
+        });
+        let mut pages: Vec<String> = Vec::new();
+        for name in near.chain(self.common.see_also.iter().map(|&name| name.to_owned())) {
+            if !pages.contains(&name) {
+                pages.push(name);
+            }
+        }
+        let mut roff = Roff::default();
+        roff.control("SH", ["SEE ALSO"]);
+        let last = pages.len().saturating_sub(1);
+        for (at, name) in pages.iter().enumerate() {
+            let (name, section) = name.split_once('(').unwrap_or((name, ""));
+            let comma = if at < last { "," } else { "" };
+            roff.text([bold(name), roman(format!("({section}{comma}"))]);
+        }
+        roff
+    }
+}
+
+fn shown(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set())
+}
+
+/// The text after the options of a command, by section.
+#[derive(Default)]
+struct Notes {
+    notes: String,
+    exit_status: String,
+    examples: String,
+}
+
+fn notes(command: &Command) -> Notes {
+    let text = command.get_after_long_help().or_else(|| command.get_after_help());
+    let text = text.map(ToString::to_string).unwrap_or_default();
+    let mut notes = Notes::default();
+    let mut section = &mut notes.notes;
+    let mut begins_block = true;
+    for line in text.lines() {
+        let is_heading = begins_block && !line.starts_with(' ') && !line.is_empty();
+        if is_heading {
+            section = match line {
+                _ if line.starts_with("Exit code") => &mut notes.exit_status,
+                _ if line.starts_with("Example") => &mut notes.examples,
+                _ => &mut notes.notes,
+            };
+        }
+        begins_block = line.is_empty();
+        // The title of the section says the same.
+        if !(is_heading && ["Exit codes:", "Examples:", "Example:"].contains(&line)) {
+            section.push_str(line);
+            section.push('\n');
+        }
+    }
+    notes
 }
 
 fn page(man: &Man, command: &Command, page: &mut impl Write) -> io::Result<()> {
@@ -40,11 +138,8 @@ fn page(man: &Man, command: &Command, page: &mut impl Write) -> io::Result<()> {
     if command.get_arguments().any(|arg| !arg.is_hide_set()) {
         man.render_options_section(page)?;
     }
-    if command.get_subcommands().any(|subcommand| !subcommand.is_hide_set()) {
+    if shown(command).next().is_some() {
         man.render_subcommands_section(page)?;
-    }
-    if let Some(text) = command.get_after_long_help().or_else(|| command.get_after_help()) {
-        as_written(&text.to_string()).to_writer(page)?;
     }
     Ok(())
 }
@@ -66,9 +161,9 @@ fn synopsis(command: &Command) -> Roff {
         }
         return roff;
     }
-    let shown = || command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let args = || command.get_arguments().filter(|arg| !arg.is_hide_set());
     let mut line = vec![bold(name)];
-    for arg in shown().filter(|arg| !arg.is_positional()).chain(shown().filter(|arg| arg.is_positional())) {
+    for arg in args().filter(|arg| !arg.is_positional()).chain(args().filter(|arg| arg.is_positional())) {
         line.push(roman(" "));
         line.extend(argument(arg));
     }
@@ -79,7 +174,7 @@ fn synopsis(command: &Command) -> Roff {
     roff
 }
 
-/// `[--bytes SIZE]`, `[-q]`, `FILE...`
+/// Formats an argument: `[--bytes SIZE]`, `[-q]`, `FILE...`.
 fn argument(arg: &Arg) -> Vec<Inline> {
     let values = match arg.get_action().takes_values() {
         true => arg.get_value_names().map_or_else(
@@ -102,10 +197,14 @@ fn argument(arg: &Arg) -> Vec<Inline> {
     std::iter::once(roman(open)).chain(option).chain(end).collect()
 }
 
-/// Not filled: examples are to be typed as they stand.
-fn as_written(text: &str) -> Roff {
+/// Formats a section that keeps its line breaks, so that examples can be copied. Empty without text.
+fn as_written(title: &str, text: &str) -> Roff {
     let mut roff = Roff::default();
-    roff.control("SH", ["NOTES AND EXAMPLES"]);
+    let text = text.trim_end();
+    if text.is_empty() {
+        return roff;
+    }
+    roff.control("SH", [title]);
     roff.control("nf", []);
     for line in text.lines() {
         roff.text([roman(line)]);
@@ -114,25 +213,46 @@ fn as_written(text: &str) -> Roff {
     roff
 }
 
+/// Formats a section of names with their meanings. Empty without entries.
+fn list(title: &str, entries: &[(&str, &str)]) -> Roff {
+    let mut roff = Roff::default();
+    if !entries.is_empty() {
+        roff.control("SH", [title]);
+    }
+    for (name, meaning) in entries {
+        roff.control("TP", []);
+        roff.text([bold(*name)]);
+        roff.text([roman(*meaning)]);
+    }
+    roff
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn command() -> Command {
-        Command::new("tool").subcommand(Command::new("hidden").hide(true)).subcommand(
-            Command::new("send")
-                .about("Send something")
-                .arg(Arg::new("bytes").long("bytes").value_name("SIZE"))
-                .arg(Arg::new("quiet").long("quiet").short('q').action(clap::ArgAction::SetTrue))
-                .arg(Arg::new("file").required(true).num_args(1..).value_name("FILE"))
-                .after_help("Examples:\n  tool send a \\\n    b\n\n  tool send --bytes 1M c"),
-        )
+        Command::new("tool")
+            .subcommand(Command::new("hidden").hide(true))
+            .subcommand(
+                Command::new("send")
+                    .about("Send something")
+                    .arg(Arg::new("bytes").long("bytes").value_name("SIZE"))
+                    .arg(Arg::new("quiet").long("quiet").short('q').action(clap::ArgAction::SetTrue))
+                    .arg(Arg::new("file").required(true).num_args(1..).value_name("FILE"))
+                    .after_help(
+                        "Sizes are bytes.\n\nExamples:\n  tool send a \\\n    b\n\n  tool send --bytes 1M c",
+                    ),
+            )
+            .after_help("Exit codes:\n  0  success")
     }
 
     #[test]
-    fn a_page_has_values_in_its_synopsis_and_examples_line_by_line() {
+    fn man_page_has_synopsis_examples_and_environment() {
         let directory = std::env::temp_dir().join(format!("airhelp-{}", std::process::id()));
-        write(command(), &directory).unwrap();
+        let common =
+            Common { environment: &[("TOOL_LOG", "Log level.")], files: &[], see_also: &["tcpdump(8)"] };
+        write(command(), common, &directory).unwrap();
         let mut files: Vec<_> = fs::read_dir(&directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -144,7 +264,16 @@ mod tests {
         assert!(page.contains("[\\fB\\-\\-bytes\\fR\u{a0}\\fISIZE\\fR]"), "{page}");
         assert!(page.contains("[\\fB\\-q\\fR|\\fB\\-\\-quiet\\fR"), "{page}");
         assert!(page.contains("\\fIFILE\\fR..."), "{page}");
-        let examples = page.split_once(".nf\n").unwrap().1.split_once("\n.fi").unwrap().0;
-        assert_eq!(examples, "Examples:\n  tool send a \\\\\n    b\n\n  tool send \\-\\-bytes 1M c",);
+        let section = |title: &str| {
+            let (_, rest) = page.split_once(&format!(".SH {title}\n")).unwrap_or_else(|| panic!("{page}"));
+            rest.split("\n.SH").next().unwrap().split("\n.ie ").next().unwrap().trim_end().to_owned()
+        };
+        let examples = section("EXAMPLES");
+        assert_eq!(examples, ".nf\n  tool send a \\\\\n    b\n\n  tool send \\-\\-bytes 1M c\n.fi");
+        assert_eq!(section("NOTES"), ".nf\nSizes are bytes.\n.fi");
+        assert_eq!(section("\"EXIT STATUS\""), ".nf\n  0  success\n.fi", "taken from the program");
+        assert_eq!(section("ENVIRONMENT"), ".TP\n\\fBTOOL_LOG\\fR\nLog level.");
+        assert_eq!(section("\"SEE ALSO\""), "\\fBtool\\fR(1),\n\\fBtcpdump\\fR(8)");
+        assert!(!page.contains(".SH FILES"), "{page}");
     }
 }

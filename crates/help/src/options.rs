@@ -1,16 +1,16 @@
-//! What the options of a program take.
+//! Value types of a program's options.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Command;
 
-/// The types of values that options of each name take, in this command and all below it.
+/// Returns the value types of each option name, in this command and all its subcommands.
 pub fn value_types(command: &Command) -> BTreeMap<String, BTreeSet<String>> {
     let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for arg in command.get_arguments() {
         if let Some(long) = arg.get_long() {
             let of_arg = match format!("{:?}", arg.get_value_parser().type_id()).as_str() {
-                // How large it may be is not what it means.
+                // Integer types differ in their range, but not in their meaning.
                 "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number".to_owned(),
                 other => other.to_owned(),
             };
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_of_two_types_has_both() {
+    fn option_with_two_value_types_lists_both() {
         let option = |long: &'static str| Arg::new(long).long(long);
         let count = option("limit").value_parser(clap::value_parser!(u32));
         let command = Command::new("tool")

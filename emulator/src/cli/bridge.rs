@@ -33,7 +33,7 @@ Examples:
       --mobile-addr 10.2.0.1/24 --mobile-route 10.1.0.0/24 \\
       --pcap-mobile mobile.pcap";
 
-/// Connect two TUN devices with a perfect wire, until SIGINT (Ctrl-C), SIGTERM or SIGHUP
+/// Connect two TUN devices with a perfect wire
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bridge {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_takes_addresses_of_both_families_and_names_what_it_does_not_understand() {
+    fn bridge_parses_both_families_and_rejects_bad_values() {
         let parse = |args: &str| Program::try_parse_from(format!("airlink {args}").split_whitespace());
         let Program { bridge } =
             parse("--fixed-addr 10.0.0.1/24 --fixed-addr fd00::1/64 --mobile-netns m").unwrap();

@@ -1,4 +1,4 @@
-//! `airlink check`: what is wrong with a scenario, and where.
+//! `airlink check`: reports errors in scenarios.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::Args;
 use super::failure::USAGE;
 use super::say;
 
-/// Check scenarios and report errors; the exit code is 2 if there are any
+/// Check scenarios and report errors
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -46,7 +46,7 @@ impl Check {
     }
 }
 
-/// Loads a scenario and builds its stages, which finds mistakes that loading does not.
+/// Loads a scenario and builds its stages, which finds more errors than loading alone.
 fn check(file: &str) -> Result<Scenario, ScenarioError> {
     let scenario = Scenario::load(file)?;
     scenario.build(None, Recording::Off, false)?;

@@ -1,4 +1,4 @@
-//! `airlink compare`: what differs between two scenarios.
+//! `airlink compare`: differences between two scenarios.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::say;
 
-/// Print the settings in which two scenarios differ, defaults included
+/// Print the settings in which two scenarios differ
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

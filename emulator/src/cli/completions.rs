@@ -1,4 +1,4 @@
-//! `airlink completions`: a script for a shell, and what it asks for.
+//! `airlink completions`: completion scripts, and the candidates that they request.
 
 use std::process::ExitCode;
 
@@ -33,7 +33,7 @@ enum Kind {
     Scenario,
 }
 
-/// The kinds of values, by the names that help texts have for them.
+/// Kinds of values, by their names in help texts.
 const KINDS: &Kinds = &[("SCENARIO", "scenario"), ("PRESET|FILE", "scenario")];
 
 impl Completions {

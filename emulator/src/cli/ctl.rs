@@ -1,4 +1,4 @@
-//! `airlink ctl`: look at and change a link while it runs.
+//! `airlink ctl`: reads and changes a running link.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The devices of a link: what went through them, and addresses that cannot be.
+//! Options, counters and checks for the devices of a link.
 
 use airlink::driver::{Endpoint, Traffic};
 use airlink::prefix::Prefix;
@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::failure;
 
-/// How both devices are opened.
+/// Options for opening both devices.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct DeviceArgs {
     /// Exchange several segments at once with the kernel, which is faster
     ///
-    /// The link still handles each packet separately, and its captures show each packet. tcpdump on a device shows the
-    /// large pieces instead of the packets on the wire.
+    /// The link still handles each packet separately, and its captures show each packet. tcpdump on a device
+    /// shows the large pieces instead of the packets on the wire.
     #[arg(long, value_name = "WHETHER", value_enum, default_value_t = Offload::Off, help_heading = "Devices")]
     offload: Offload,
 }
@@ -36,7 +36,7 @@ pub(super) struct DeviceSummary {
     pub(super) device: String,
     #[serde(flatten)]
     pub(super) traffic: Traffic,
-    /// Packets that the kernel behind the device has lost before they could be read.
+    /// Packets that the kernel dropped before they could be read.
     pub(super) dropped_by_kernel: u64,
 }
 
@@ -46,7 +46,7 @@ impl DeviceSummary {
     }
 }
 
-/// Packets for an address that both sides have would never cross the link.
+/// Refuses an address that both sides have, since packets for it would never cross the link.
 pub(super) fn check_addresses(fixed: &TunConfig, mobile: &TunConfig) -> anyhow::Result<()> {
     let has = |prefix: &&Prefix| mobile.addrs.iter().any(|other| other.addr() == prefix.addr());
     match fixed.addrs.iter().find(has) {

@@ -1,4 +1,4 @@
-//! Errors as a message that says what to do next, and an exit code.
+//! Error messages and exit codes.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::say;
 pub(super) const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 3;
 
-/// The command line asks for something impossible.
+/// Error for an invalid use of the command line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(String);
@@ -22,7 +22,7 @@ pub(super) fn usage(message: impl Into<String>) -> anyhow::Error {
     Usage(message.into()).into()
 }
 
-/// The error and its causes, without causes that a message before them includes.
+/// The error and its causes. Causes that an earlier message contains are omitted.
 fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
         "" => cause,
@@ -31,7 +31,7 @@ fn told(error: &anyhow::Error) -> String {
     })
 }
 
-/// Says on stderr what went wrong.
+/// Reports an error on stderr, and returns the exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     say::complain(format_args!("airlink: {}\n", told(error)));
     if error.is::<Usage>() || error.is::<ScenarioError>() {
@@ -41,7 +41,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<ProgramError>()
         || error.is::<BlockError>()
     {
-        // Privilege, devices, namespaces.
+        // Privileges, devices or namespaces.
         ExitCode::from(ENVIRONMENT)
     } else {
         ExitCode::FAILURE
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cause_is_told_once() {
+    fn error_text_contains_each_cause_once() {
         let full = || std::io::Error::from_raw_os_error(libc::ENOSPC);
         let source = || DeviceError::Open { name: "x".to_owned(), source: full() };
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `airlink fit`: a scenario that does what a recorded path did.
+//! `airlink fit`: creates a scenario that reproduces a recorded path.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,7 +29,8 @@ pub(crate) struct Fit {
     mobile: PathBuf,
     /// File to write: the scenario, NAME.toml
     ///
-    /// Rates and delays that change with time are written to NAME-down.csv and NAME-up.csv in the same directory.
+    /// Rates and delays that change with time are written to NAME-down.csv and NAME-up.csv in the same
+    /// directory.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Only these packets, as a tcpdump filter such as 'host 10.0.0.2'
@@ -61,7 +62,7 @@ matters: the rate can be measured only while packets wait. Switch offload off
 at both ends (ethtool -K DEVICE gro off tso off gso off): otherwise the
 captures contain joined packets that never existed on the path.";
 
-/// A shorter step would have one packet in it, or none.
+/// Shorter steps would contain at most one packet.
 const SHORTEST_STEP: Duration = Duration::from_millis(1);
 
 fn offset(text: &str) -> Result<i64, String> {
@@ -84,16 +85,16 @@ impl Fit {
         let fitted = fit::fit(&matched.recording, Options { step: self.step })?;
         let what = format!(
             "{:.1} s of the path between {} and {}, fitted by airlink fit",
-            fitted.lasts.as_secs_f64(),
+            fitted.duration.as_secs_f64(),
             self.fixed.display(),
             self.mobile.display()
         );
         write(&self.output, &fit::files(&fitted, &name, &what))?;
-        // As whoever reads the files gets it.
+        // Check the files as written, because users will load these.
         let scenario = Scenario::load(&self.output.display().to_string())?;
         let mut path = scenario.build(None, Nothing::Off, false)?;
-        let carried = fit::carry(&matched.recording, &mut path);
-        let check = fit::compare(&matched.recording, &carried);
+        let replayed = fit::carry(&matched.recording, &mut path);
+        let check = fit::compare(&matched.recording, &replayed);
         for warning in warnings(&matched, &fitted) {
             say::complain(format_args!("warning: {warning}\n"));
         }
@@ -105,7 +106,7 @@ impl Fit {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What a capture has, as far as it can be read.
+    /// Reads the packets of a capture, up to the first damage.
     fn observed(&self, path: &Path) -> anyhow::Result<Observed> {
         let mut capture = Capture::open(path, self.filter.as_deref())?;
         let mut observed = Observed::default();
@@ -130,7 +131,7 @@ impl Fit {
         Ok(observed)
     }
 
-    /// That of the files, without what follows the point.
+    /// File name of the scenario without its extension.
     fn name(&self) -> anyhow::Result<String> {
         let output = &self.output;
         let stem = output.file_stem().and_then(|stem| stem.to_str());
@@ -152,21 +153,21 @@ fn write(output: &Path, files: &FittedFiles) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What makes the result doubtful.
+/// Reasons to doubt the result.
 fn warnings(matched: &Matched, fitted: &Fitted) -> Vec<String> {
     let mut warnings = Vec::new();
-    if matched.joined > 0 {
+    if matched.coalesced > 0 {
         warnings.push(format!(
             "{} packets are longer than 1514 bytes: the hosts join segments, and these packets never existed on the path. \
              Record with offload switched off (ethtool -K DEVICE gro off tso off gso off)",
-            matched.joined
+            matched.coalesced
         ));
     }
-    if matched.from_nowhere > 0 {
+    if matched.unmatched_arrivals > 0 {
         warnings.push(format!(
             "{} packets left the path but never entered it: a capture has dropped packets (tcpdump reports how many), and \
              others look lost",
-            matched.from_nowhere
+            matched.unmatched_arrivals
         ));
     }
     for (direction, way) in fitted.ways.iter() {
@@ -210,17 +211,17 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     rows.push(Default::default());
     let mut both = |name: &str, of: &dyn Fn(&fit::Outcome) -> String| {
         let beside = |direction: Direction| {
-            let Comparison { recorded, carried, .. } = &check[direction];
-            format!("{} / {}", of(recorded), of(carried))
+            let Comparison { recorded, replayed, .. } = &check[direction];
+            format!("{} / {}", of(recorded), of(replayed))
         };
         rows.push([name.to_owned(), beside(Direction::Down), beside(Direction::Up)]);
     };
     both("lost", &|outcome| percent(outcome.lost));
-    both("delay, 10th percentile", &|outcome| ms(outcome.low));
+    both("delay, 10th percentile", &|outcome| ms(outcome.p10));
     both("delay, median", &|outcome| ms(outcome.median));
-    both("delay, 90th percentile", &|outcome| ms(outcome.high));
-    let apart = |direction: Direction| ms(check[direction].apart);
-    rows.push(["mean delay difference".to_owned(), apart(Direction::Down), apart(Direction::Up)]);
+    both("delay, 90th percentile", &|outcome| ms(outcome.p90));
+    let difference = |direction: Direction| ms(check[direction].mean_delay_difference);
+    rows.push(["mean delay difference".to_owned(), difference(Direction::Down), difference(Direction::Up)]);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let (names, downs) = (width(0), width(1));
     let mut text = String::new();
@@ -242,7 +243,7 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     text + &format!(
         "\nThe lower part compares the recording / the same packets over the fitted path.\n\
          The fitted path repeats after {:.1} s.\n{clock}\n",
-        fitted.lasts.as_secs_f64()
+        fitted.duration.as_secs_f64()
     )
 }
 
@@ -277,7 +278,7 @@ fn rate(way: &Way) -> String {
     format!("{} kbit/s ({} to {})", kbit(rate.mean), kbit(least), kbit(most))
 }
 
-/// How long packets waited, so that the rate could be measured.
+/// Share of the time in which packets waited, so that the rate could be measured.
 fn rate_measured(way: &Way) -> String {
     let seen = way.rate.as_ref().map(|rate| format!("{:.0} % of the time", 100.0 * rate.seen));
     seen.unwrap_or_else(|| "never: no packet waited".to_owned())
@@ -286,7 +287,7 @@ fn rate_measured(way: &Way) -> String {
 fn queue(way: &Way) -> String {
     match way.losses.bound {
         Some(Bound::Packets(packets)) => format!("{packets} packets"),
-        Some(Bound::Octets(size)) => size.to_string(),
+        Some(Bound::Bytes(size)) => size.to_string(),
         None => "none observed".to_owned(),
     }
 }
@@ -311,10 +312,10 @@ fn as_json(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     };
     json!({
         "schema_version": 1,
-        "lasts": fitted.lasts,
+        "duration": fitted.duration,
         "clock_ahead_seconds": matched.clock.ahead() as f64 / 1e9,
-        "joined": matched.joined,
-        "from_nowhere": matched.from_nowhere,
+        "coalesced": matched.coalesced,
+        "unmatched_arrivals": matched.unmatched_arrivals,
         "down": of(Direction::Down),
         "up": of(Direction::Up),
     })

@@ -1,4 +1,4 @@
-//! `airlink inside`: the first process that `airlink run` starts in its namespaces. Not for people.
+//! `airlink inside`: the first process in the namespaces of `airlink run`. Not for direct use.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

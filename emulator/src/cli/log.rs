@@ -1,4 +1,4 @@
-//! The records of a path as events of the crate `tracing`. `docs/reference/logs.md` has the list.
+//! Log lines for the records of a path, by the crate `tracing`. `docs/reference/logs.md` lists them.
 
 use std::time::SystemTime;
 
@@ -8,18 +8,19 @@ use airwire::dump::Conversations;
 use airwire::time::Instant;
 use tracing::{Level, debug, info, trace, warn};
 
-/// A listener whose lines have the time of what happened.
+/// A listener whose log lines have the time of the event.
 pub(super) struct Log {
     /// Nanoseconds since 1970 at `Instant::ZERO`.
     zero: u64,
     stages: Vec<String>,
-    /// Of what enters, and of what leaves: the numbers are those of a capture at one place.
+    /// Separate state for entering and leaving packets, so that relative numbers match a capture at either
+    /// place.
     entering: Conversations,
     leaving: Conversations,
 }
 
 impl Log {
-    /// What a path has to record for the log.
+    /// The recording that the log level requires.
     pub(super) fn recording() -> Recording {
         if tracing::enabled!(target: "airlink::packet", Level::TRACE) {
             Recording::Bytes
@@ -32,7 +33,7 @@ impl Log {
         }
     }
 
-    /// `None` if nothing of it would be shown.
+    /// Creates the listener. `None`: the log would not show anything.
     pub(super) fn wanted(run: &RunInfo) -> Option<Box<dyn Listener>> {
         let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         (Self::recording() > Recording::Off).then(|| -> Box<dyn Listener> {
@@ -96,7 +97,7 @@ impl Listener for Log {
         let (packet, direction) = (record.packet.0, record.direction);
         let stage = record.stage.map(|stage| self.stages[stage].as_str());
         let octets = record.bytes.as_deref();
-        /// One line; only its own fields differ.
+        /// Writes one line with the common fields of all events.
         macro_rules! say {
             ($level:ident, $what:literal $(, $($field:tt)+)?) => {
                 $level!(target: "airlink::packet", at, packet, %direction, stage, $($($field)+,)? $what)

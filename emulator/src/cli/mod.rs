@@ -1,4 +1,4 @@
-//! The command line of `airlink`: one file per subcommand, with its definition and what it does.
+//! Command line of `airlink`. Each subcommand has its own file, with its options and its code.
 
 mod bridge;
 mod check;
@@ -20,6 +20,8 @@ mod standing;
 
 use std::process::ExitCode;
 
+use airhelp::groups::{self, Group};
+use airhelp::man::Common;
 use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use failure::report;
@@ -44,7 +46,39 @@ pub(crate) enum Any {
     Values(completions::Values),
 }
 
-/// The subcommands for people. Generators of completions and manual pages would name a hidden one too.
+/// Groups of subcommands in the output of `airlink --help`.
+const GROUPS: [Group<'_>; 4] = [
+    ("Run a link", &["run", "up", "down", "status", "ctl", "bridge"]),
+    ("Simulate in virtual time", &["sim"]),
+    ("Scenarios", &["show", "check", "compare", "fit"]),
+    ("Tools", &["completions", "man"]),
+];
+
+/// Sections of the manual pages that all subcommands share.
+const COMMON: Common<'_> = Common {
+    environment: &[
+        (
+            "RUST_LOG",
+            "Log levels of the targets that it names, such as airlink::packet=trace. -v and -q set the rest.",
+        ),
+        ("NO_COLOR", "If set, help and error messages have no colour."),
+        (
+            "AIRLINK_FIXED, AIRLINK_MOBILE",
+            "Set by airlink run for its command and server: the IPv4 addresses of the two sides. \
+         With the suffix _V6: the IPv6 addresses.",
+        ),
+        ("AIRLINK_SIDE", "Set by airlink run: mobile for its command, fixed for its server."),
+        ("AIRLINK_CONTROL", "Set by airlink run: the control socket, for airlink ctl."),
+    ],
+    files: &[
+        ("/dev/net/tun", "TUN devices of both sides are created here."),
+        ("/run/netns", "Network namespaces of links that airlink up creates."),
+    ],
+    see_also: &["airtcp(1)", "tcpdump(8)", "tc-netem(8)", "ip-netns(8)"],
+};
+
+/// The public subcommands. Hidden ones are excluded, since generated completions and manual pages would list
+/// them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(run::Run),
@@ -81,7 +115,7 @@ RLC resets, outages and handovers.
 RUST_LOG sets the level of the targets that it names (for example debug, or
 airlink::packet=trace); -v and -q set the rest.";
 
-/// Exit code: packets left later than `--max-lateness` allows.
+/// Exit code if packets left later than `--max-lateness` allows.
 const TIMING: u8 = 4;
 
 impl Cli {
@@ -113,7 +147,11 @@ impl Cli {
     }
 }
 
-/// The definition, for generators of completions and manual pages.
+pub(crate) fn grouped(command: clap::Command) -> clap::Command {
+    groups::grouped(command, &GROUPS)
+}
+
+/// The command definition for generated completions and manual pages.
 pub(crate) fn command() -> clap::Command {
     Cli::<Command>::command()
 }
@@ -123,14 +161,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_takes_the_same_in_every_command() {
+    fn help_lists_each_subcommand_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let command = command();
+        let mut names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(grouped, names);
+    }
+
+    #[test]
+    fn option_has_same_value_type_in_all_commands() {
         let types = airhelp::options::value_types(&command());
         let several: Vec<_> = types.iter().filter(|(_, types)| types.len() > 1).collect();
         assert!(several.is_empty(), "{several:#?}");
     }
 
     #[test]
-    fn the_definition_is_consistent_and_names_what_people_may_use() {
+    fn command_definition_is_valid_and_hides_no_subcommand() {
         Cli::<Any>::command().debug_assert();
         assert!(command().get_subcommands().all(|command| !command.is_hide_set()));
     }

@@ -1,4 +1,4 @@
-//! `airlink run`: a program behind a link.
+//! `airlink run`: runs a program behind a link.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,12 +25,14 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use super::failure;
 use super::session::{self, LinkArgs, Session, Watch};
 
-/// Run a program behind a link, on its mobile side, in a network namespace of its own
+/// Run a program behind a link
 ///
-/// The fixed side is the namespace in which this command was started. The program reaches servers there at the address
-/// in AIRLINK_FIXED (IPv6: AIRLINK_FIXED_V6). Its own address is in AIRLINK_MOBILE (AIRLINK_MOBILE_V6). To put two links
-/// in a row, run `airlink run` inside `airlink run`. When the program ends, all processes that it started end too, and
-/// the link is removed.
+/// The program runs on the mobile side, in a network namespace of its own.
+///
+/// The fixed side is the namespace in which this command was started. The program reaches servers there at
+/// the address in AIRLINK_FIXED (IPv6: AIRLINK_FIXED_V6). Its own address is in AIRLINK_MOBILE
+/// (AIRLINK_MOBILE_V6). To put two links in a row, run `airlink run` inside `airlink run`. When the program
+/// ends, all processes that it started end too, and the link is removed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
@@ -39,7 +41,8 @@ pub(crate) struct Run {
     /// Run this with `sh -c` on the fixed side until the command ends, in a namespace of its own
     #[arg(long, value_name = "COMMAND LINE")]
     server: Option<OsString>,
-    /// Run in a user namespace: needs no privileges, but requires --server; auto: when started without privileges
+    /// Run in a user namespace: needs no privileges, but requires --server; auto: when started without
+    /// privileges
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Rootless::Auto)]
     rootless: Rootless,
     /// Name of the control socket for `airlink ctl`, or its path [default: run-PID]
@@ -87,8 +90,8 @@ SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the
 command. After SIGTERM and SIGHUP it has 5 s to end. The first four signals
 also end --linger.";
 
-/// The control socket's name if none is given. A run inside of another one may have the same process number there, and
-/// the outer one's name is taken.
+/// Default name of the control socket. A number is appended if the name is taken. That happens in nested
+/// runs, where the outer run may have the same pid in its own PID namespace.
 fn own_name() -> Address {
     let taken = control::running().unwrap_or_default();
     let first = format!("run-{}", std::process::id());
@@ -100,8 +103,8 @@ fn own_name() -> Address {
 impl Run {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let session = Session::new(self.link)?;
-        // Both before there are other threads. Only a process with one thread can enter a user namespace, and threads
-        // inherit the blocked signals.
+        // Do both before other threads exist. Only a single-threaded process can enter a user namespace, and
+        // threads inherit the blocked signals.
         let rootless = match self.rootless {
             Rootless::Yes => true,
             Rootless::No => false,
@@ -127,7 +130,7 @@ impl Run {
         let mobile = Anonymous::create()?;
         let fixed = if self.server.is_some() { Anonymous::create()? } else { Anonymous::current()? };
         let addresses = Addresses::of(&session.scenario, &fixed, &mobile)?;
-        // So that a link inside this one reaches further.
+        // For links inside this one, which must reach hosts beyond it.
         if let Err(error) = mobile.forward_packets() {
             tracing::warn!("links inside this one cannot reach hosts beyond it: {error}");
         }
@@ -157,7 +160,7 @@ impl Run {
         let program = Program::start(launch)?;
         running.reactor.register(program.ended(), ENDED, Interest::Read)?;
         let mut watch = Behind { program, signals, clock, linger: self.linger, until: None };
-        // Signals of the terminal that came before the program was there have not reached it.
+        // Signals from the terminal that arrived before the program started have not reached it.
         watch.pass_on(Senders::All)?;
         let code = running.run(watch, |Behind { program, .. }| Some(program.wait()))?;
         Ok(ExitCode::from(code))
@@ -167,7 +170,7 @@ impl Run {
 const SIGNALS: Token = OBSERVERS_OWN;
 const ENDED: Token = Token(OBSERVERS_OWN.0 + 1);
 
-/// How long a command may take to end after SIGTERM or SIGHUP.
+/// Time for a command to end after SIGTERM or SIGHUP.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A program behind the link.
@@ -179,18 +182,18 @@ struct Behind {
     until: Option<Until>,
 }
 
-/// What the run waits for.
+/// Event that the run waits for.
 #[derive(Clone, Copy)]
 enum Until {
-    /// The command was told to end, and is killed then.
+    /// The command was asked to end. It is killed at this time.
     Killed(Instant),
-    /// The command has ended; its last packets may arrive until then.
+    /// The command has ended. Its last packets may arrive until this time.
     Lingered(Instant),
-    /// A signal has ended the linger.
+    /// A signal has ended the linger period.
     Ended,
 }
 
-/// Whose signals are passed on. The terminal's own reach all foreground processes anyway.
+/// Origin of the signals to forward. Signals from the terminal reach all foreground processes anyway.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Senders {
     All,
@@ -203,7 +206,8 @@ impl Watch for Behind {
             self.program.acknowledge_end();
             self.until = Some(Until::Lingered(now + self.linger));
         }
-        // After that, so that a signal that comes together with the end ends the linger.
+        // Handle signals last, so that a signal that arrives together with the end of the command ends the
+        // linger period.
         if ready.contains(&SIGNALS) {
             self.pass_on(Senders::Processes)?;
         }
@@ -247,12 +251,12 @@ impl Behind {
     }
 }
 
-/// The addresses of both sides' devices.
+/// Addresses of the devices on both sides.
 struct Addresses {
     scenario: String,
     fixed: Vec<Prefix>,
     mobile: Vec<Prefix>,
-    /// Keeps others from taking the same addresses.
+    /// Reserves the addresses.
     _block: Option<Block>,
 }
 
@@ -314,7 +318,7 @@ impl Addresses {
     }
 }
 
-/// The routes without repetitions: several addresses of one network need one route.
+/// Removes duplicate routes. Several addresses in one network need only one route.
 fn once_each(routes: impl Iterator<Item = Prefix>) -> Vec<Prefix> {
     routes.fold(Vec::new(), |mut routes, route| {
         if !routes.contains(&route) {
@@ -328,7 +332,7 @@ fn list(prefixes: &[Prefix]) -> String {
     prefixes.iter().map(|prefix| prefix.addr().to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether this process may make namespaces and devices without a user namespace of its own.
+/// Whether this process can create namespaces and devices without its own user namespace.
 fn privileged() -> bool {
     const NET_ADMIN: u64 = 1 << 12;
     const SYS_ADMIN: u64 = 1 << 21;

@@ -1,4 +1,4 @@
-//! Output of a command. It is no failure if the reader has gone. Foreign text in it does nothing to a terminal.
+//! Output of commands. A closed pipe is not an error. Control characters in the text are escaped.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -7,15 +7,15 @@ use airfiles::Shown;
 use airlink::scenario::Scenario;
 use anyhow::Context;
 
-/// Whether somebody still reads stdout.
+/// Whether the reader of stdout is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     Reads,
-    /// It has closed the pipe, as `head` does.
+    /// The reader has closed the pipe, as `head` does.
     HasGone,
 }
 
-/// Writes to stdout. `print!` would panic when the reader has gone.
+/// Writes to stdout. `print!` would panic on a closed pipe.
 pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
     let mut stdout = std::io::stdout().lock();
     match write!(stdout, "{}", Shown(text)).and_then(|()| stdout.flush()) {
@@ -25,12 +25,12 @@ pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
     }
 }
 
-/// Writes to stderr. If that fails, there is nobody to tell.
+/// Writes to stderr. Errors are ignored, since they cannot be reported.
 pub(super) fn complain(text: impl Display) {
     let _ = write!(std::io::stderr().lock(), "{}", Shown(text));
 }
 
-/// Warns of what a scenario says, by the name under which it was asked for.
+/// Prints the warnings about a scenario, with the name under which the user requested it.
 pub(super) fn warn_of(name: &str, scenario: &Scenario) {
     for warning in scenario.warnings() {
         complain(format_args!("{name}: warning: {warning}\n"));

@@ -1,5 +1,5 @@
-//! What `run` and `up` have in common: a scenario's path between two devices in real time, with views and a control
-//! socket.
+//! Common part of `run` and `up`: a scenario's path between two devices in real time, with views and a
+//! control socket.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -27,7 +27,7 @@ use super::device::{self, DeviceArgs, DeviceSummary};
 use super::log::Log;
 use super::say;
 
-/// Which link it is.
+/// Options that select the scenario.
 #[derive(Debug, Args)]
 pub(super) struct ScenarioArgs {
     /// A preset's name, or a scenario file; `airlink show` lists the presets
@@ -42,10 +42,11 @@ pub(super) struct ScenarioArgs {
 }
 
 impl ScenarioArgs {
-    /// The scenario with its settings changed, and the seed.
+    /// Loads the scenario with its changed settings, and the seed.
     pub(super) fn load(&self) -> anyhow::Result<(Scenario, u64)> {
         let mut scenario = Scenario::load(&self.scenario)?;
-        // What a preset has is its paper's: `check` and `show` warn of it, and a run of what was added.
+        // Warnings about a preset's own settings are omitted here, because these settings come from a paper.
+        // `check` and `show` print them.
         let is_preset = presets::ALL.iter().any(|preset| preset.name == self.scenario);
         let papers = if is_preset { scenario.warnings() } else { Vec::new() };
         for (key, value) in &self.set {
@@ -98,7 +99,7 @@ pub(super) struct LinkArgs {
     realtime: bool,
 }
 
-/// A scenario, checked and built. No device or file is open yet.
+/// A scenario that is checked and built. No device or file is open yet.
 pub(super) struct Session {
     link: LinkArgs,
     pub(super) scenario: Scenario,
@@ -118,10 +119,11 @@ pub(super) struct Running {
     control: Control,
 }
 
-/// The tokens from here on are the control socket's. Those before it, from `OBSERVERS_OWN` on, are the command's.
+/// Tokens from here on belong to the control socket. Those before it, from `OBSERVERS_OWN` on, belong to the
+/// command.
 const CONTROL: Token = Token(OBSERVERS_OWN.0 + 16);
 
-/// What a command does in every round, beside what `run` and `up` have in common.
+/// Task of a command in every round, in addition to the common part of `run` and `up`.
 pub(super) trait Watch {
     fn after(&mut self, now: Instant, ready: &[Token]) -> io::Result<ControlFlow<()>>;
     fn next_deadline(&self) -> Option<Instant>;
@@ -185,8 +187,8 @@ impl Running {
         self.control.address()
     }
 
-    /// Runs until the link is stopped. Then `end` returns the exit code of the command behind the link, if there is
-    /// one, and everything is written out. Returns the exit code for this process.
+    /// Runs until the link is stopped. Then `end` returns the exit code of the command behind the link, if
+    /// there is one, and all output is completed. Returns the exit code for this process.
     pub(super) fn run<W: Watch>(
         mut self,
         mut watch: W,
@@ -202,9 +204,9 @@ impl Running {
         };
         let result = driver::run(&mut self.path, &mut self.endpoints, &mut self.reactor, None, &mut observer);
         let now = clock.now();
-        // Whatever has ended the link, the command ends with it.
+        // The command ends with the link, whatever the reason.
         let command = end(watch);
-        // Now, because the counters go away with the namespaces.
+        // Read the counters before they disappear with the namespaces.
         let summary = self.summary(now, command, result.as_ref().ok());
         self.views.finish(&mut self.path, now)?;
         let lateness = result?;
@@ -224,7 +226,7 @@ impl Running {
     }
 
     fn summary(&self, now: Instant, command: Option<u8>, lateness: Option<&Lateness>) -> Summary {
-        // If somebody has removed the device, its counter is gone too.
+        // If the device was removed, its counter is gone too.
         let device =
             |endpoint: &Endpoint| DeviceSummary::new(endpoint, endpoint.kernel_drops().unwrap_or_default());
         let [fixed, mobile] = &self.endpoints;
@@ -263,7 +265,7 @@ impl LinkArgs {
 struct Summary {
     #[serde(flatten)]
     path: summary::Summary,
-    /// The command's exit code, if there was a command.
+    /// Exit code of the command, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u8>,
     fixed: DeviceSummary,
@@ -311,7 +313,7 @@ impl<W: Watch> Observer<Path> for Everything<'_, W> {
     }
 }
 
-/// A link that answers requests of its control socket.
+/// A link that answers requests from its control socket.
 struct Asked<'a> {
     now: Instant,
     scenario: &'a mut Scenario,
@@ -341,7 +343,7 @@ impl Asked<'_> {
     fn stats(&self) -> Value {
         let lateness = Some(self.lateness.histogram());
         let summary = summary::Summary::new(&self.scenario.name, self.seed, self.path, self.now, lateness);
-        // It cannot fail: these are numbers, strings and lists.
+        // This cannot fail: the summary consists of numbers, strings and lists.
         let mut stats = serde_json::to_value(summary).unwrap_or_default();
         for (endpoint, side) in self.endpoints.iter().zip(["fixed", "mobile"]) {
             stats[side] = json!({"device": endpoint.name(), "traffic": endpoint.traffic()});
@@ -350,10 +352,10 @@ impl Asked<'_> {
     }
 }
 
-/// Runs `chrt`, since nix has no safe wrapper for the system call.
+/// Requests real-time scheduling with `chrt`, because nix does not have a safe wrapper for the system call.
 fn ask_for_real_time() {
     let pid = std::process::id().to_string();
-    // -R: the processes that this one starts are scheduled as usual.
+    // -R: child processes are scheduled normally.
     let mut chrt = Command::new("chrt");
     chrt.args(["-R", "-f", "-p", "1", &pid]).stdin(Stdio::null()).stdout(Stdio::null());
     let result = chrt.stderr(Stdio::null()).status();
@@ -364,7 +366,7 @@ fn ask_for_real_time() {
     }
 }
 
-/// A reactor, with its clock at 0. Make it first: that is the beginning of the run.
+/// Creates a reactor whose clock starts now. Create it first, because this is the start of the run.
 pub(super) fn reactor() -> anyhow::Result<Reactor> {
     Ok(Reactor::new(Clock::start())?)
 }

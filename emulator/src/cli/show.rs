@@ -1,4 +1,4 @@
-//! `airlink show`: the presets, and a scenario with all its defaults filled in.
+//! `airlink show`: lists the presets, or prints a scenario with all defaults.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::say;
 
-/// List the presets, or print a scenario with all its settings, defaults included
+/// List the presets, or print a scenario with all settings
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! `airlink sim`: a link in virtual time between simple sources of packets.
+//! `airlink sim`: a link in virtual time between simple packet sources.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ use super::log::Log;
 use super::say;
 use super::session::ScenarioArgs;
 
-/// Run a link in virtual time with simple packet sources: reproducible, and without privileges
+/// Run a link in virtual time with simple packet sources
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
@@ -75,7 +75,7 @@ Examples:
     tshark -r trace.pcapng -T fields -e frame.time_epoch \\
       -e frame.interface_name -e frame.comment";
 
-/// The longest run: no link needs more, and the 64 bits of a time allow it.
+/// Upper bound on the time of a run. It fits into the 64 bits of a time.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 impl Sim {
@@ -119,7 +119,7 @@ impl Sim {
         let summary = Summary::new(&scenario.name, seed, &path, now, None);
         self.print(summary, arrived)?;
         let damaged = arrived.down.damaged + arrived.up.damaged;
-        // Where a stage is there to damage packets, the summary counts them, and that is all.
+        // If a stage damages packets, the summary counts them, and they are not an error.
         let mut stages = scenario.stages.iter().map(|stage| &stage.config);
         let is_meant =
             stages.any(|config| matches!(config, StageConfig::Corrupt(_) | StageConfig::Truncate(_)));

@@ -1,4 +1,5 @@
-//! `airlink up`, `down` and `status`: links between two network namespaces that stay until they are taken down.
+//! `airlink up`, `down` and `status`: links between two network namespaces that stay until they are taken
+//! down.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -15,11 +16,11 @@ use nix::unistd::{dup2_stderr, setsid};
 use super::say;
 use super::session::{self, LinkArgs, Session};
 
-/// Set up a link between two network namespaces that stays until `airlink down`
+/// Set up a link that stays until `airlink down`
 ///
-/// The name of the link is also the name of its control socket, which belongs to the network namespace in which this
-/// command is started. Run `airlink down`, `status` and `ctl` in the same namespace. A link that is killed leaves no
-/// files.
+/// The name of the link is also the name of its control socket, which belongs to the network namespace in
+/// which this command is started. Run `airlink down`, `status` and `ctl` in the same namespace. A link that
+/// is killed leaves no files.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Up {
@@ -79,7 +80,7 @@ pub(crate) struct Down {
     name: Address,
 }
 
-/// List the running links of this network namespace, or print the counters of one link
+/// List the running links, or print the counters of one
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// Name of the link whose counters to print, or path of its control socket [default: list the links]
@@ -90,7 +91,7 @@ pub(crate) struct Status {
     json: bool,
 }
 
-/// What the background process writes to stderr when the link is up.
+/// Message of the background process on stderr when the link is up.
 const IS_UP: &[u8] = b"\0up\n";
 
 impl Up {
@@ -138,7 +139,7 @@ fn detached() -> anyhow::Result<ExitCode> {
         .context("starting the link in the background")?;
     let mut said = Vec::new();
     let mut stderr = child.stderr.take().context("a pipe was asked for")?;
-    // The process closes its stderr when the link is up, and when it has failed.
+    // The process closes its stderr when the link is up or has failed.
     stderr.read_to_end(&mut said)?;
     let up = said.ends_with(IS_UP);
     let said = if up { &said[..said.len() - IS_UP.len()] } else { &said };
@@ -163,7 +164,7 @@ impl Down {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let mut caller = Caller::connect(&self.name)?;
         caller.ask(&Request::Stop)?.map_err(anyhow::Error::msg)?;
-        // The connection ends with the process, after that has cleaned up.
+        // The process closes the connection when it ends, after it has cleaned up.
         for answer in caller {
             if answer.is_err() {
                 break;
