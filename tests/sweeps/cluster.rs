@@ -1,4 +1,5 @@
-//! `airtcp sweep` on more than one machine: the same octets as one process makes, whatever becomes of the machines.
+//! `airtcp sweep` on several machines gives the same bytes as a single process, whatever happens to the
+//! machines.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use super::helpers::{SWEEP, good, merged, refused, root, rows_by_run, shell, undisturbed};
 
-/// The numbers of an array, `3,5,9-12`.
+/// Returns the numbers of an array such as `3,5,9-12`.
 fn numbers(array: &str) -> Vec<usize> {
     let range = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -17,9 +18,9 @@ fn numbers(array: &str) -> Vec<usize> {
 }
 
 #[test]
-fn each_job_of_the_array_runs_its_part() {
+fn each_array_job_runs_its_shard() {
     let dir = TempDir::new("sweep");
-    // A name that a shell would take apart.
+    // The name contains characters that a shell would interpret.
     let file = dir.write("it's one.toml", SWEEP);
     let script =
         good(&["sweep", "slurm", &file, "--tasks", "3", "--cpus", "2", "--at-once", "2", "--time", "90"]);
@@ -37,7 +38,7 @@ fn each_job_of_the_array_runs_its_part() {
     assert!(merged(&dir.path("it's one.results")) == undisturbed(&dir, &file));
 }
 
-/// As `sbatch` would, but one job after the other.
+/// Runs the jobs as `sbatch` would, but one after the other.
 fn submit(dir: &TempDir, script: &str) {
     let script = dir.write("job.sh", script);
     let stand_ins = root("tests/docs/stand-ins");
@@ -48,7 +49,7 @@ fn submit(dir: &TempDir, script: &str) {
 }
 
 #[test]
-fn an_array_is_for_what_is_missing() {
+fn array_covers_only_missing_runs() {
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     for shard in ["1/4", "3/4"] {
@@ -60,7 +61,7 @@ fn an_array_is_for_what_is_missing() {
     assert_eq!((&json["runs"], &json["missing"], &json["measured"]), (&12.into(), &6.into(), &0.into()));
     let hours = json["core_hours"].as_f64().unwrap();
     assert!((hours - 1200.0 / 3600.0).abs() < 1e-9, "{json}");
-    // Twenty minutes, in jobs of five; all missing runs are odd, so that some numbers of parts are no good.
+    // 20 minutes, in jobs of 5 minutes. All missing runs are odd, so some numbers of parts are unsuitable.
     let (tasks, shards) = (json["tasks"].as_u64().unwrap(), json["shards"].as_u64().unwrap() as usize);
     let parts = numbers(json["array"].as_str().unwrap());
     assert_eq!(parts.len() as u64, tasks);
@@ -75,14 +76,14 @@ fn an_array_is_for_what_is_missing() {
     assert!(told.contains("is not a result store"), "{told}");
     let told = refused(&["sweep", "slurm", &file], 1);
     assert!(told.contains("all 12 runs have results"), "{told}");
-    // With another seed four runs are missing.
+    // One more seed adds four missing runs.
     fs::write(&file, SWEEP.replace("seeds = 3", "seeds = 4")).unwrap();
     let json = &good(&["sweep", "slurm", &file, "--json", "--quiet"]).lines[0];
     assert_eq!((&json["runs"], &json["missing"], &json["tasks"]), (&16.into(), &4.into(), &1.into()));
 }
 
 #[test]
-fn a_script_says_what_it_costs_and_has_jobs_of_minutes() {
+fn slurm_script_states_cost_and_limits_job_time() {
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let told = good(&["sweep", "slurm", &file]);
@@ -98,12 +99,12 @@ fn a_script_says_what_it_costs_and_has_jobs_of_minutes() {
     for line in ["--array=1", "--time=10", "--mem-per-cpu="] {
         assert!(told.stdout.contains(&format!("#SBATCH {line}")), "{line}: {}", told.stdout);
     }
-    assert!(!fs::exists(dir.path("s.results")).unwrap(), "nothing was run in earnest");
-    // What it says of a row's size is about what a store takes.
+    assert!(!fs::exists(dir.path("s.results")).unwrap(), "estimating creates no store");
+    // The estimated size of a row must be close to the size in a store.
     let json = good(&["sweep", "slurm", &file, "--json"]).lines.remove(0);
     good(&["sweep", "run", &file, "--quiet"]);
     let state = good(&["sweep", "status", &file, "--json"]).lines.remove(0);
-    let [said, taken] = [&json, &state].map(|json| json["octets"].as_f64().unwrap());
+    let [said, taken] = [&json, &state].map(|json| json["bytes"].as_f64().unwrap());
     assert!((said / taken - 1.0).abs() < 0.1, "{said}, not {taken}");
 
     let many = dir.write("many.toml", &SWEEP.replace("seeds = 3", "seeds = 2000"));
@@ -130,7 +131,7 @@ fn a_script_says_what_it_costs_and_has_jobs_of_minutes() {
 }
 
 #[test]
-fn a_sweep_says_how_far_it_is() {
+fn status_reports_sweep_progress() {
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let store = dir.path("s.results");
@@ -150,7 +151,7 @@ fn a_sweep_says_how_far_it_is() {
     assert_eq!(json.len(), 2);
     assert_eq!(json[0]["missing"], serde_json::json!([[1, 3], [5, 7], [9, 11]]));
     assert_eq!(json[0]["parts"][0]["state"], "done");
-    // A part that is not done: as if its process had been killed, first just now, then long ago.
+    // Simulate a part whose process was killed: first just now, then long ago.
     let rows = format!("{store}/rows-1-of-4.0001.jsonl");
     let part = format!("{store}/rows-2-of-2.0001.jsonl");
     good(&["sweep", "run", &file, "--quiet", "--shard", "2/4", "--jobs", "1"]);
@@ -164,16 +165,17 @@ fn a_sweep_says_how_far_it_is() {
     fs::File::options().append(true).open(&part).unwrap().set_modified(before).unwrap();
     assert_eq!(state(&store)["state"], "stopped");
     assert!(!warned());
-    // A sweep that has grown has more to do; the store does not know it yet.
+    // A sweep that was extended has more runs, but the store does not know this yet.
     fs::write(&file, SWEEP.replace("seeds = 3", "seeds = 4")).unwrap();
     assert!(status(&file).contains("6 of 16 runs") && status(&store).contains("6 of 12 runs"));
     assert!(fs::exists(rows).unwrap());
 }
 
-/// One node loses its power amid a job and is drained, one job is cancelled; then the node comes back, and the rest is submitted.
+/// One node loses power during a job and is drained, and one job is cancelled. Then the node returns, and the
+/// rest is submitted.
 #[test]
 #[ignore = "starts a Slurm of its own: sh interop/setup.sh long"]
-fn slurm_fills_one_store_though_a_node_is_lost() {
+fn slurm_completes_store_despite_lost_node() {
     assert!(nix::unistd::geteuid().is_root(), "munged and slurmctld are started as root");
     let dir = TempDir::new("sweep");
     let long = SWEEP.replace("seeds = 3", "seeds = 80").replace("30k", "1M");
@@ -213,7 +215,7 @@ fn slurm_fills_one_store_though_a_node_is_lost() {
     let [amid, second]: [&Value; 2] = ended.lines.iter().collect::<Vec<_>>().try_into().unwrap();
     let done = amid["done"].as_u64().unwrap();
     assert!((3..320).contains(&done) && amid["filling"].as_u64() >= Some(1), "{amid}");
-    // The job that was on the lost node was started twice, and no other.
+    // Only the job on the lost node was started twice.
     let jobs: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("JobId=")).collect();
     let part = ended.stdout.lines().find_map(|line| line.strip_prefix("part ")).unwrap();
     for job in &jobs {
@@ -221,21 +223,21 @@ fn slurm_fills_one_store_though_a_node_is_lost() {
         assert_eq!(job.contains(" Restarts=1 "), is_lost, "{job}");
         assert!(job.contains(" JobState=COMPLETED "), "{job}");
     }
-    assert_eq!(jobs.len(), 7, "the eighth was cancelled before it began");
+    assert_eq!(jobs.len(), 7, "the eighth job was cancelled before it began");
     let store = dir.path("s.results");
     assert!(
         fs::exists(format!("{store}/rows-{part}-of-8.0002.jsonl")).unwrap(),
-        "it went on, in a file of its own"
+        "the restarted job continued in a new file"
     );
-    // What the cancelled job had not done, every eighth run, cut anew.
+    // The cancelled job leaves every eighth run, which a new array distributes.
     assert_eq!(second["missing"], 40, "{second}");
     assert!((2..=4).contains(&second["tasks"].as_u64().unwrap()), "{second}");
     let counts = rows_by_run(&store);
-    assert!(counts.len() == 320 && counts.values().all(|count| *count == 1), "no run was made twice");
+    assert!(counts.len() == 320 && counts.values().all(|count| *count == 1), "no run was repeated");
     assert!(merged(&store) == undisturbed(&dir, &file));
 }
 
-/// Two hosts, each with an sshd, and no file that both write.
+/// Two hosts, each with its own sshd, without a shared file.
 #[test]
 #[ignore = "starts an sshd of its own: sh interop/setup.sh long"]
 fn gnu_parallel_fills_stores_over_ssh() {

@@ -1,4 +1,4 @@
-//! A sweep that changes: its store goes on with what is still asked for.
+//! Changes to a sweep: the store keeps the results that are still in the plan.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use airtcp_testkit::machine::TempDir;
 
 use super::helpers::{SWEEP, good, merged, refused, undisturbed};
 
-/// How many whole rows the store's files have all together.
+/// Returns the number of complete rows in all files of the store.
 fn rows(store: &str) -> usize {
     let files = fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
     let rows = files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
@@ -16,25 +16,25 @@ fn rows(store: &str) -> usize {
 }
 
 #[test]
-fn a_sweep_that_grows_keeps_what_it_has() {
+fn extended_sweep_keeps_existing_results() {
     let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     let told = |args: &[&str]| good(&[&["sweep", "run", &file][..], args].concat()).stderr;
     told(&[]);
     assert_eq!(rows(&store), 12);
 
-    // Two more seeds, and another recipe in front.
+    // Two more seeds, and another recipe before the others.
     let grown = SWEEP.replace("seeds = 3", "seeds = 5").replace("[\"reno\",", "[\"sack\", \"reno\",");
     dir.write("s.toml", &grown);
     let left = good(&["sweep", "summary", &store]);
-    assert_eq!(left.stderr, "", "nobody has asked for more yet");
+    assert_eq!(left.stderr, "", "the store still has every run of its plan");
     let said = told(&[]);
     assert!(said.contains("s.toml has changed: seeds 4 and 5 are new; recipe sack is new\n"), "{said}");
     assert!(said.contains("12 of 30 runs have results already\n"), "{said}");
-    assert_eq!(rows(&store), 30, "none was repeated");
+    assert_eq!(rows(&store), 30, "no run was repeated");
     assert!(merged(&store) == undisturbed(&dir, &file));
 
-    // Fewer: the others stay, and count for nothing.
+    // Fewer seeds and recipes: the other results stay, but are ignored.
     dir.write("s.toml", &SWEEP.replace("seeds = 3", "seeds = [5, 2]"));
     let said = told(&[]);
     for words in ["seeds 1, 3 and 4 are no longer in the plan; recipe sack is no longer", "22 other results"]
@@ -47,21 +47,21 @@ fn a_sweep_that_grows_keeps_what_it_has() {
     let summary = good(&["sweep", "summary", &store, "--json"]).lines;
     assert!(summary.len() == 4 && summary.iter().all(|line| line["runs"] == 2), "{summary:?}");
 
-    // All that there ever was.
+    // The extended sweep again.
     dir.write("s.toml", &grown);
     assert!(told(&[]).contains("30 of 30 runs have results already\n"));
     assert_eq!(rows(&store), 30);
 }
 
 #[test]
-fn what_a_run_is_decides_and_not_what_it_is_called() {
+fn run_identity_depends_on_content_not_name() {
     let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     let told = || good(&["sweep", "run", &file]).stderr;
     told();
     let before = merged(&store);
 
-    // Another size: other runs under the same names.
+    // Another size makes different runs with the same names.
     dir.write("s.toml", &SWEEP.replace("30k", "20k"));
     let planned = good(&["sweep", "plan", &file]).stdout;
     assert!(planned.ends_with(&format!("; 0 done, in {store}\n")), "{planned}");
@@ -73,7 +73,7 @@ fn what_a_run_is_decides_and_not_what_it_is_called() {
     }
     assert!(merged(&store) != before);
 
-    // An axis more, one of whose values is what all had; and other words for the same size.
+    // One more axis, one of whose values is the previous default, and a different notation for the same size.
     let flows = SWEEP.replace("30k", "30000").replace("[axes]\n", "[axes]\nflows = [1, 2]\n");
     dir.write("s.toml", &flows);
     let planned = good(&["sweep", "plan", &file, "--json"]).lines;
@@ -85,7 +85,7 @@ fn what_a_run_is_decides_and_not_what_it_is_called() {
     assert!(summary.starts_with("flows,recipe,radio.down.delay,runs,"), "{summary}");
     assert_eq!(summary.lines().count(), 9, "{summary}");
 
-    // The text of a scenario is a part of what is run, its name is not.
+    // The content of a scenario identifies a run; its name does not.
     let scenario = preset();
     dir.write("path.toml", &scenario);
     let named = SWEEP.replace("sifest-random", "path.toml");
@@ -96,7 +96,7 @@ fn what_a_run_is_decides_and_not_what_it_is_called() {
 }
 
 #[test]
-fn one_recipe_in_two_spellings_is_one_run() {
+fn recipe_spelling_does_not_change_run() {
     let dir = TempDir::new("sweep");
     let (here, there) = ("newreno+limited-transmit", "limited-transmit+newreno");
     let sweep = |recipes: &str| SWEEP.replace("[\"reno\", [\"newreno\", \"newreno+sifest\"]]", recipes);
@@ -108,7 +108,7 @@ fn one_recipe_in_two_spellings_is_one_run() {
     let table = good(&["sweep", "summary", &both]).stdout;
     assert!(table.contains(here) && table.contains(there), "{table}");
 
-    // Each on a machine of its own.
+    // The two spellings run on different machines.
     let stores = [("a", here), ("b", there)].map(|(name, recipe)| {
         let file = dir.write(&format!("{name}.toml"), &sweep(&format!("[\"{recipe}\"]")));
         good(&["sweep", "run", &file]);
@@ -118,7 +118,7 @@ fn one_recipe_in_two_spellings_is_one_run() {
     assert_eq!(all.lines().count(), 6, "{all}");
 }
 
-/// The preset of [`SWEEP`], as a file.
+/// Returns the scenario of [`SWEEP`] as a file.
 fn preset() -> String {
     let program = airtcp_testkit::programs::program("airlink");
     let shown = std::process::Command::new(program).args(["show", "sifest-random"]).output().unwrap();
@@ -126,7 +126,7 @@ fn preset() -> String {
 }
 
 #[test]
-fn a_damaged_row_does_not_count_and_its_run_is_made_again() {
+fn damaged_row_is_ignored_and_run_repeated() {
     let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     good(&["sweep", "run", &file, "--quiet"]);
@@ -139,14 +139,14 @@ fn a_damaged_row_does_not_count_and_its_run_is_made_again() {
     assert!(summary.contains(words) && summary.contains("1 of 12 runs have no result yet"), "{summary}");
     let told = good(&["sweep", "run", &file]).stderr;
     assert!(told.contains(words) && told.contains("11 of 12 runs have results already"), "{told}");
-    assert!(merged(&store) == before, "it has been run again");
-    assert_eq!(fs::read_to_string(&path).unwrap(), damaged, "nobody's file is changed");
-    assert_eq!(good(&["sweep", "summary", &store]).stderr, "", "it is of no interest any more");
+    assert!(merged(&store) == before, "the run was repeated");
+    assert_eq!(fs::read_to_string(&path).unwrap(), damaged, "the damaged file is not changed");
+    assert_eq!(good(&["sweep", "summary", &store]).stderr, "", "the damaged row is not reported again");
 }
 
-/// Rows of format 1 had a number in the plan, and nothing that said what they are without it.
+/// Rows of format 1 had only a number in the plan, and did not describe their run.
 #[test]
-fn a_store_of_format_1_is_read_and_brought_up_to_date() {
+fn format_1_store_is_read_and_updated() {
     let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     good(&["sweep", "run", &file, "--quiet"]);
@@ -177,7 +177,7 @@ fn a_store_of_format_1_is_read_and_brought_up_to_date() {
     let read: Vec<Value> = good(&["sweep", "merge", &store, "--output", "-"]).lines;
     assert!(read.len() == 12 && read.iter().zip(0..).all(|(row, run)| row["run"] == run), "{read:?}");
 
-    // What its rows are, only the file says with which they were made.
+    // Only the original file determines which runs the rows of format 1 belong to.
     let grown = SWEEP.replace("seeds = 3", "seeds = 4");
     dir.write("s.toml", &grown);
     let told = refused(&["sweep", "run", &file], 2);

@@ -1,4 +1,4 @@
-//! What tests of sweeps share: a directory, a sweep, and its results.
+//! Helpers for the tests of sweeps: a directory, a sweep, and its results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use airtcp_testkit::machine::{Ended, TempDir, run};
 use airtcp_testkit::programs::program;
 use serde_json::Value;
 
-/// Twelve short runs.
+/// A sweep of twelve short runs.
 pub(super) const SWEEP: &str = "schema = 1\nseeds = 3\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n\
                      [axes]\nrecipe = [\"reno\", [\"newreno\", \"newreno+sifest\"]]\n\
                      radio.down.delay = [\"25ms\", \"0.1s\"]\n";
@@ -20,7 +20,7 @@ pub(super) fn good(args: &[&str]) -> Ended {
     ended
 }
 
-/// Refused with this code in one line, which is handed back.
+/// Runs a command that must fail with this exit code and a message of one line. Returns the message.
 pub(super) fn refused(args: &[&str], code: i32) -> String {
     let ended = run(args);
     assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);
@@ -32,14 +32,14 @@ pub(super) fn merged(store: &str) -> String {
     good(&["sweep", "merge", store, "--output", "-"]).stdout
 }
 
-/// What a sweep comes to that nothing disturbs.
+/// Returns the results of a sweep that runs without any disturbance.
 pub(super) fn undisturbed(dir: &TempDir, file: &str) -> String {
     let store = dir.path("undisturbed");
     good(&["sweep", "run", file, "--store", &store, "--quiet"]);
     merged(&store)
 }
 
-/// With the program on its PATH, as a person has it.
+/// Returns a shell command with the program on its PATH, as a user has it.
 pub(super) fn shell(script: &str, arguments: &[&str]) -> Command {
     let program = program("airtcp");
     let path =
@@ -53,7 +53,7 @@ pub(super) fn root(of: &str) -> PathBuf {
     airtcp_testkit::programs::repository().join(of)
 }
 
-/// How many rows each run has, in all files of a store.
+/// Returns the number of rows of each run, in all files of a store.
 pub(super) fn rows_by_run(store: &str) -> BTreeMap<u64, u32> {
     let mut counts = BTreeMap::new();
     for entry in fs::read_dir(store).into_iter().flatten().flatten() {

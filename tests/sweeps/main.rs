@@ -1,4 +1,4 @@
-//! Many runs in virtual time, the papers' figures, and what the README says of both.
+//! Sweeps in virtual time, the papers' figures, and the README's statements about both.
 
 mod cluster;
 mod growth;

@@ -1,4 +1,4 @@
-//! What the README and the documents say is what the program does.
+//! Checks that the README and the documents agree with the programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use airtcp_testkit::programs::{program, repository};
 use airtcp_testkit::sample::sample;
 
 #[test]
-fn the_table_of_answers_is_the_catalogue() {
+fn recipe_table_matches_catalogue() {
     let table = catalogue::markdown();
     assert!(
         include_str!("../../docs/reference/recipes.md").contains(&table),
@@ -20,20 +20,40 @@ fn the_table_of_answers_is_the_catalogue() {
     );
 }
 
+const RECORD: &str = "docs/evidence/papers";
+
+/// The pages of the reproduced papers, by paper.
+fn record() -> BTreeMap<&'static str, String> {
+    let papers = Paper::ALL.into_iter().chain([Paper::Every]);
+    let page = |paper: Paper| repository().join(RECORD).join(format!("{}.md", paper.name()));
+    papers.map(|paper| (paper.name(), fs::read_to_string(page(paper)).unwrap())).collect()
+}
+
 #[test]
-fn the_readme_counts_the_claims_as_the_reproduction_judges_them() {
-    let made = include_str!("../../docs/reproduction.md");
-    let count = |verdict: Judged| made.matches(&format!("| **{}** |", verdict.name())).count();
+fn readme_claim_counts_match_reproduction_record() {
+    let made: String = record().into_values().collect();
+    let count = |verdict: Judged| made.matches(&format!("\n- **{}**: ", verdict.name())).count();
     let [hold, do_not, undecided] = [Judged::Holds, Judged::DoesNotHold, Judged::Undecided].map(count);
     let all = hold + do_not + undecided;
     let sentence =
         format!("{all} claims were tested: {hold} hold, {do_not} do not hold and {undecided} are undecided.");
     let readme = include_str!("../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(all >= 100 && readme.contains(&sentence), "the README is to say: {sentence}");
+    assert!(all >= 100 && readme.contains(&sentence), "README.md must contain: {sentence}");
 }
 
 #[test]
-fn the_tables_of_states_and_moves_are_those_of_the_engine() {
+fn command_line_pages_match_help_texts() {
+    for name in ["airtcp", "airlink"] {
+        let output = Command::new(program(name)).args(["man", "--markdown"]).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let file = format!("docs/reference/{name}-command-line.md");
+        let page = fs::read_to_string(repository().join(&file)).unwrap_or_default();
+        assert!(page == printed, "{file} is out of date: run `{name} man --markdown > {file}`");
+    }
+}
+
+#[test]
+fn recovery_state_tables_match_engine() {
     let tables = episode::markdown();
     let page = include_str!("../../docs/explanation/recovery.md");
     assert!(page.contains(&tables), "replace the tables in docs/explanation/recovery.md with:\n{tables}");
@@ -76,7 +96,7 @@ fn anchors(text: &str) -> Vec<String> {
 
 /// Links with their anchors, and names in backticks that begin with a directory of the repository.
 #[test]
-fn every_link_and_every_file_that_a_document_names_is_there() {
+fn every_document_link_and_path_exists() {
     const TOP: [&str; 9] =
         ["benches/", "crates/", "docs/", "emulator/", "fuzz/", "interop/", "pcaps/", "src/", "tests/"];
     let mut checked = 0;
@@ -112,12 +132,12 @@ fn every_link_and_every_file_that_a_document_names_is_there() {
         }
     }
     assert!(checked >= 50, "only {checked} names were found");
-    assert!(wrong.is_empty(), "not there:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "missing:\n{}", wrong.join("\n"));
 }
 
 /// `make book` shows the pages of docs/SUMMARY.md.
 #[test]
-fn the_summary_of_the_book_lists_every_page() {
+fn book_summary_lists_every_page() {
     let docs = repository().join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
     let mut pages = Vec::new();
@@ -130,7 +150,7 @@ fn the_summary_of_the_book_lists_every_page() {
 
 /// The examples are compiled and run: so is what the walk-through shows of them.
 #[test]
-fn the_code_of_the_walk_through_is_the_examples() {
+fn walkthrough_code_matches_examples() {
     let pages = ["docs/guides/add-an-algorithm.md", "docs/guides/add-a-stage.md"];
     let text: String =
         pages.iter().map(|page| fs::read_to_string(repository().join(page)).unwrap()).collect();
@@ -149,18 +169,16 @@ fn the_code_of_the_walk_through_is_the_examples() {
 }
 
 #[test]
-fn every_figure_is_in_the_file_that_reproduce_makes() {
-    let made = include_str!("../../docs/reproduction.md");
-    for paper in Paper::ALL {
-        assert!(made.contains(&format!("\n## {}\n", paper.reference())), "no heading for {}", paper.cited());
-    }
+fn every_figure_and_claim_is_recorded() {
+    let record = record();
+    let index = fs::read_to_string(repository().join(RECORD).join("README.md")).unwrap();
     for figure in airtcp_reproduce::figures() {
-        let heading = format!("### `{}`: {}\n", figure.id, figure.title);
-        assert!(
-            made.contains(&heading),
-            "make it: airtcp reproduce {} --record docs/reproduction.md: {heading}",
-            figure.id
-        );
+        let page = &record[figure.paper.name()];
+        let heading = format!("\n## `{}`: {}\n", figure.id, figure.title);
+        assert!(page.contains(&heading), "run `airtcp reproduce {} --record {RECORD}`: {heading}", figure.id);
+        let section = page.split_once(&heading).unwrap().1.split("\n## ").next().unwrap();
+        let claims = section.matches("\n- **").count();
+        assert_eq!(index.matches(&format!("| [{}](", figure.id)).count(), claims, "{}", figure.id);
     }
 }
 
@@ -168,16 +186,16 @@ fn every_figure_is_in_the_file_that_reproduce_makes() {
 const QUICK: [&str; 5] = ["p2-fig13", "p1-fig8", "p2-fig12", "p2-fig14", "p2-fig15"];
 
 #[test]
-fn what_is_quick_to_reproduce_comes_out_again_octet_for_octet() {
+fn quick_figures_reproduce_record_exactly() {
     let (always, others) = QUICK.split_first().unwrap();
-    comes_out_again(always);
-    sample("quick figures", others, 1).into_iter().for_each(|id| comes_out_again(id));
+    check_reproduction(always);
+    sample("quick figures", others, 1).into_iter().for_each(|id| check_reproduction(id));
 }
 
 /// AIRTCP_FIGURES="p0-fig9 p4" takes some.
 #[test]
 #[ignore = "nightly: takes the better part of an hour"]
-fn every_figure_of_the_record_comes_out_again_octet_for_octet() {
+fn all_figures_reproduce_record_exactly() {
     let some = std::env::var("AIRTCP_FIGURES").ok();
     let wanted = |id: &str| {
         some.as_ref().is_none_or(|some| {
@@ -186,46 +204,42 @@ fn every_figure_of_the_record_comes_out_again_octet_for_octet() {
     };
     let figures = airtcp_reproduce::figures();
     let figures: Vec<_> = figures.iter().map(|figure| figure.id).filter(|id| wanted(id)).collect();
-    assert!(!figures.is_empty(), "no figure has a name of AIRTCP_FIGURES");
-    figures.into_iter().for_each(comes_out_again);
+    assert!(!figures.is_empty(), "AIRTCP_FIGURES names no figure");
+    figures.into_iter().for_each(check_reproduction);
 }
 
-/// Its section in the record and its files of numbers, with the seeds that it has there.
-fn comes_out_again(id: &str) {
-    let recorded = repository().join("docs/reproduction");
-    let made = sections(include_str!("../../docs/reproduction.md"));
-    let named = |heading: &&&str| heading.starts_with(&format!("`{id}`"));
-    let section = made[made.keys().find(named).unwrap_or_else(|| panic!("no {id}"))];
-    let seeds = section.split(" seeds.").next().unwrap().trim();
+/// Reproduces a figure with the recorded number of seeds, and compares its section and its numbers.
+fn check_reproduction(id: &str) {
+    let figure = airtcp_reproduce::figures().into_iter().find(|figure| figure.id == id).unwrap();
+    let record = record();
+    let page = &record[figure.paper.name()];
+    let section = section(page, id);
+    let words: Vec<&str> = section.split_whitespace().collect();
+    let seeds = words[words.iter().position(|word| *word == "seeds.").unwrap() - 1];
     let again = TempDir::new(id);
-    let document = again.directory().join("reproduction.md");
     let output = Command::new(program("airtcp"))
         .args(["reproduce", id, "--seeds", seeds, "--most-seeds", seeds, "--record"])
-        .arg(&document)
+        .arg(again.directory())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let advice = format!("make it again: airtcp reproduce {id} --record docs/reproduction.md");
-    let printed = fs::read_to_string(&document).unwrap();
-    let now: Vec<_> = sections(&printed).into_values().collect();
-    assert_eq!(now, [section], "{advice}");
-    for file in fs::read_dir(again.directory().join("reproduction")).unwrap() {
+    let advice = format!("if the change is intended, run `airtcp reproduce {id} --record {RECORD}`");
+    let printed = fs::read_to_string(again.directory().join(format!("{}.md", figure.paper.name()))).unwrap();
+    assert_eq!(self::section(&printed, id), section, "{advice}");
+    for file in fs::read_dir(again.directory().join("data")).unwrap() {
         let file = file.unwrap();
         let name = file.file_name();
-        // A picture is of the same numbers.
+        // Pictures show the same numbers.
         if Path::new(&name).extension().is_some_and(|extension| extension == "csv") {
-            let before = fs::read_to_string(recorded.join(&name)).unwrap_or_default();
+            let before =
+                fs::read_to_string(repository().join(RECORD).join("data").join(&name)).unwrap_or_default();
             assert_eq!(fs::read_to_string(file.path()).unwrap(), before, "{}: {advice}", name.display());
         }
     }
 }
 
-/// What stands under each heading of a figure.
-fn sections(text: &str) -> BTreeMap<&str, &str> {
-    let papers = text.split("\n## ");
-    let figures = papers.flat_map(|paper| paper.split("\n### ").skip(1));
-    figures
-        .filter_map(|figure| figure.split_once('\n'))
-        .map(|(heading, text)| (heading, text.trim()))
-        .collect()
+/// The text under the heading of a figure.
+fn section<'a>(page: &'a str, id: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("\n## `{id}`: ")).unwrap_or_else(|| panic!("no {id}"));
+    rest.split("\n## ").next().unwrap().split_once('\n').unwrap().1.trim()
 }

@@ -1,4 +1,4 @@
-//! What there is when a run in virtual time is stopped, or when the disk is full.
+//! The output of a run in virtual time that is stopped, or whose disk is full.
 
 #![expect(clippy::disallowed_methods, reason = "another process is waited for")]
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::helpers::{SWEEP, good, shell};
 
 #[test]
-fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
+fn stopped_run_writes_whole_lines_and_names_files() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let dir = TempDir::new("sweep");
         let [decisions, trace, packets] =
@@ -34,7 +34,7 @@ fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
         let ended = Ended::of(child.wait_with_output().unwrap());
         assert_eq!(ended.code, 1, "{}", ended.stderr);
         assert!(ended.stderr.contains("stopped by a signal after"), "{}", ended.stderr);
-        assert!(ended.stdout.contains("goodput"), "what there is: {}", ended.stdout);
+        assert!(ended.stdout.contains("goodput"), "partial results: {}", ended.stdout);
         for file in [&decisions, &trace, &packets] {
             assert!(ended.stderr.contains(file), "{file}: {}", ended.stderr);
         }
@@ -45,7 +45,7 @@ fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
             assert_eq!(broken, None, "{file}");
             assert!(text.lines().count() > 50, "{file}");
         }
-        // Both go as far as the run.
+        // Both files extend to the end of the run.
         let last = |file: &str, field: &str| -> f64 {
             let text = fs::read_to_string(file).unwrap();
             let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
@@ -57,9 +57,9 @@ fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
     }
 }
 
-/// A store of which every line counts, also right after the disk was full, and again and again.
+/// Every line of the store is valid, even immediately after the disk was full, and after repeated attempts.
 #[test]
-fn a_full_disk_is_named_and_leaves_whole_rows() {
+fn full_disk_is_reported_and_leaves_whole_rows() {
     assert!(nix::unistd::geteuid().is_root(), "this test mounts a small file system: run it as root");
     let dir = TempDir::new("sweep");
     let (file, disk) = (dir.write("s.toml", SWEEP), dir.path("disk"));

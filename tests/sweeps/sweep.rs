@@ -1,4 +1,4 @@
-//! `airtcp sim` and `airtcp sweep`: the same to the bit, whatever stops it and however it is distributed.
+//! `airtcp sim` and `airtcp sweep` give bit-identical results, whether they are interrupted or distributed.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::helpers::{SWEEP, good, merged, refused, root, rows_by_run, shell, undisturbed};
 
 #[test]
-fn a_run_is_the_same_to_the_bit_and_another_seed_is_another_run() {
+fn sim_output_is_bit_identical_per_seed() {
     let dir = TempDir::new("sweep");
     let simulate = |seed: &str, number: u32| {
         let files = ["decisions", "trace"].map(|name| dir.path(&format!("{name}-{number}")));
@@ -30,11 +30,11 @@ fn a_run_is_the_same_to_the_bit_and_another_seed_is_another_run() {
         decisions.lines().any(|line| line.starts_with("{\"connection\":2,") && line.contains("\"lost\""))
     );
     let point: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
-    assert!(point["cwnd"].as_f64() > Some(0.0) && point["rto"].as_f64() > Some(0.0), "{point}");
+    assert!(point["cwnd"].as_f64() > Some(0.0) && point["rto_seconds"].as_f64() > Some(0.0), "{point}");
 }
 
 #[test]
-fn the_tables_of_a_run_tell_who_lost_what_and_why() {
+fn sim_tables_show_losses_by_flow_and_cause() {
     let args = ["--recipe=newreno", "--recipe=newreno+sifest", "--for=60s", "--from=5s", "--score"];
     let shown = good(&[&["sim", "-s", "sifest-fairness"][..], &args].concat()).stdout;
     for words in [
@@ -59,7 +59,7 @@ fn the_tables_of_a_run_tell_who_lost_what_and_why() {
 }
 
 #[test]
-fn the_command_in_a_row_repeats_its_run() {
+fn row_command_reproduces_its_run() {
     let dir = TempDir::new("sweep");
     let rows = undisturbed(&dir, &dir.write("s.toml", SWEEP));
     assert_eq!(rows.lines().count(), 12);
@@ -71,7 +71,7 @@ fn the_command_in_a_row_repeats_its_run() {
 }
 
 #[test]
-fn profiles_are_varied_by_name_or_behind_a_recipe() {
+fn profile_axis_and_recipe_suffix_are_equivalent() {
     let dir = TempDir::new("sweep");
     let head = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n[axes]\n";
     let reports = |name: &str, axes: &str| -> Vec<Value> {
@@ -90,7 +90,7 @@ fn profiles_are_varied_by_name_or_behind_a_recipe() {
     assert_eq!(profiles(&behind[2]), ["ns2"]);
     assert_eq!(profiles(&behind[4]), ["default", "ns2"]);
     assert!(behind[2]["command"].as_str().unwrap().ends_with("--recipe newreno@ns2 --bytes 30000"));
-    // Another way to say it is no other run, and another profile is one.
+    // A different notation is the same run; a different profile is a different run.
     let by_name = reports("named", "profile = [\"default\", \"ns2\"]");
     for run in 0..4 {
         assert_eq!(by_name[run]["report"], behind[run]["report"], "{run}");
@@ -100,7 +100,7 @@ fn profiles_are_varied_by_name_or_behind_a_recipe() {
         behind[2]["report"]["flows"][0]["took_seconds"]
     );
 
-    // A row for each heading, and what stands over the table.
+    // Returns the headings of the summary table, and the whole output.
     let shown = |store: &str| {
         let shown = good(&["sweep", "summary", &dir.path(store), "--metric", "goodput", "--wide"]).stdout;
         let heading = shown.lines().find(|line| line.contains(" median")).unwrap_or_default();
@@ -109,7 +109,7 @@ fn profiles_are_varied_by_name_or_behind_a_recipe() {
     let (heading, text) = shown("behind");
     assert_eq!(heading, "recipe profiles runs mean median difference gain verdict");
     assert!(text.contains("default ns2"), "{text}");
-    // The axis says it.
+    // The axis already names the profile.
     assert_eq!(shown("named").0, "profile runs mean median");
     reports("one", "flows = [1, 2]");
     let (heading, text) = shown("one");
@@ -118,7 +118,7 @@ fn profiles_are_varied_by_name_or_behind_a_recipe() {
 }
 
 #[test]
-fn the_merged_result_is_the_same_for_every_number_of_shards() {
+fn merged_result_is_independent_of_shard_count() {
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let whole = undisturbed(&dir, &file);
@@ -127,7 +127,7 @@ fn the_merged_result_is_the_same_for_every_number_of_shards() {
             (1..=shards).map(|shard| dir.path(&format!("{shard}-of-{shards}"))).collect();
         let output = dir.path("merged");
         for (store, shard) in stores.iter().zip(1..) {
-            // Not all are there yet.
+            // Merging fails while parts are missing.
             if shard > 1 {
                 let parts: Vec<&str> = stores[..shard - 1].iter().map(String::as_str).collect();
                 let told = refused(&[&["sweep", "merge", "-o", &output][..], &parts].concat(), 1);
@@ -148,7 +148,7 @@ fn the_merged_result_is_the_same_for_every_number_of_shards() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn a_sweep_that_is_killed_goes_on_without_repeating_a_run() {
+fn killed_sweep_resumes_without_repeating_runs() {
     let dir = TempDir::new("sweep");
     let text = SWEEP.replace("seeds = 3", "seeds = 30").replace("30k", "200k");
     let (file, store) = (dir.write("s.toml", &text), dir.path("store"));
@@ -158,12 +158,12 @@ fn a_sweep_that_is_killed_goes_on_without_repeating_a_run() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended too early to be killed");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // SIGKILL.
+    // `kill` sends SIGKILL.
     child.kill().unwrap();
     child.wait().unwrap();
     let kept = rows_by_run(&store);
     assert!((10..120).contains(&kept.len()), "{}", kept.len());
-    // As if it had been in the middle of a line.
+    // Simulate an interruption in the middle of a line.
     let rows = format!("{store}/rows-1-of-1.0001.jsonl");
     fs::OpenOptions::new().append(true).open(rows).unwrap().write_all(b"{\"format\":1,\"pl").unwrap();
     let told = good(&["sweep", "run", &file, "--store", &store]).stderr;
@@ -172,13 +172,13 @@ fn a_sweep_that_is_killed_goes_on_without_repeating_a_run() {
     assert_eq!(counts.len(), 120);
     assert!(counts.values().all(|count| *count == 1), "{counts:?}");
     assert!(merged(&store) == undisturbed(&dir, &file));
-    // Nothing is left to be done.
+    // A further run has nothing to do.
     good(&["sweep", "run", &file, "--store", &store, "--quiet"]);
     assert_eq!(rows_by_run(&store), counts);
 }
 
 #[test]
-fn a_full_disk_loses_nothing() {
+fn sweep_resumes_after_full_disk_without_loss() {
     assert!(nix::unistd::geteuid().is_root(), "this test mounts a small file system: run it as root");
     let dir = TempDir::new("sweep");
     let text = SWEEP.replace("seeds = 3", "seeds = 12");
@@ -203,7 +203,7 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
-fn what_cannot_be_is_told_in_one_line() {
+fn invalid_input_gives_one_line_error() {
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let store = dir.path("store");
@@ -233,7 +233,7 @@ fn what_cannot_be_is_told_in_one_line() {
     good(&["sweep", "run", &other, "--quiet"]);
     let told = refused(&["sweep", "merge", &dir.path("other.results"), &merged_file, "--output", "-"], 2);
     assert!(told.contains("merged.jsonl was merged from results of another plan"), "{told}");
-    assert!(!told.contains("--store"), "a file is no store: {told}");
+    assert!(!told.contains("--store"), "a merged file is not a store: {told}");
 
     let told = refused(&["sweep", "run", &file, "--store", &dir.path("")], 2);
     assert!(told.contains("is not a result store"), "{told}");
@@ -272,7 +272,7 @@ fn gnu_parallel_fills_one_store() {
 }
 
 #[test]
-fn the_example_in_the_documentation_runs() {
+fn documentation_example_runs() {
     let dir = TempDir::new("sweep");
     let text = fs::read_to_string(root("docs/guides/sweeps.md")).unwrap();
     let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
@@ -282,7 +282,7 @@ fn the_example_in_the_documentation_runs() {
     good(&["sweep", "run", &file, "--quiet"]);
     let lines: Vec<Value> = good(&["sweep", "summary", &store, "--json"]).lines;
     assert_eq!(lines.len(), 6);
-    // What it is about: spurious timeouts, and Eifel taking them back.
+    // The purpose of the example: Eifel detects the spurious timeouts.
     let goodput = |recipe: &str| {
         let of = |line: &&Value| {
             line["point"]["recipe"] == recipe && line["point"]["radio.down.channel.errors.bler"] == "10%"
@@ -290,7 +290,8 @@ fn the_example_in_the_documentation_runs() {
         lines.iter().find(of).and_then(|line| line["means"]["goodput"]["mean"].as_f64()).unwrap()
     };
     assert!(goodput("newreno+eifel") > goodput("newreno"), "{lines:?}");
-    // Pairs: the difference of the means, with an interval of its own; the first recipe is what others are compared with.
+    // Comparison in pairs: the difference of the means has its own interval. The first recipe is the
+    // reference.
     let of = |recipe: &str| {
         let is_it = |line: &&Value| {
             line["point"]["recipe"] == recipe && line["point"]["radio.down.channel.errors.bler"] == "10%"
@@ -307,7 +308,7 @@ fn the_example_in_the_documentation_runs() {
     assert!(against["verdict"].is_string(), "{against}");
     let named: Vec<Value> =
         good(&["sweep", "summary", &store, "--json", "--against", "recipe=newreno"]).lines;
-    assert!(named == lines, "that is what it is compared with anyway");
+    assert!(named == lines, "recipe=newreno is the default reference");
     let median = of("newreno")["medians"]["goodput"].as_f64().unwrap();
     let table = good(&["sweep", "summary", &store, "--wide"]).stdout;
     for words in ["compared with recipe=newreno", "took, s: ", &format!("{:.1}", median / 1e3)] {
@@ -328,7 +329,7 @@ fn the_example_in_the_documentation_runs() {
 }
 
 #[test]
-fn a_sweep_is_drawn_with_a_line_for_each_recipe() {
+fn plot_draws_one_curve_per_recipe() {
     let dir = TempDir::new("sweep");
     let file = dir.write("loss.toml", SWEEP);
     good(&["sweep", "run", &file, "--quiet"]);
@@ -361,7 +362,7 @@ fn a_sweep_is_drawn_with_a_line_for_each_recipe() {
 }
 
 #[test]
-fn a_picture_says_what_is_drawn_and_not_what_else_there_is() {
+fn plot_caption_names_only_drawn_data() {
     let dir = TempDir::new("sweep");
     let two =
         SWEEP.replace("radio.down.delay = [\"25ms\", \"0.1s\"]", "scenario = [\"sifest-random\", \"leo\"]");
@@ -386,12 +387,12 @@ fn a_picture_says_what_is_drawn_and_not_what_else_there_is() {
 }
 
 #[test]
-fn the_examples_are_sweeps() {
+fn documentation_sweep_files_are_valid() {
     let mut checked = 0;
     for entry in fs::read_dir(root("docs/examples")).unwrap() {
         let path = entry.unwrap().path();
         if fs::read_to_string(&path).unwrap().contains("[[stage]]") {
-            // A scenario. The pages that use it check what it does.
+            // This is a scenario. The pages that use it test it.
             continue;
         }
         let plan = good(&["sweep", "plan", path.to_str().unwrap()]).stdout;

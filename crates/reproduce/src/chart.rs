@@ -1,96 +1,96 @@
-//! A figure as the paper draws it: the same axes and curves, with our intervals and the paper's printed numbers.
+//! Charts with the axes and curves of the paper's figures, our intervals and the numbers that the paper prints.
 
 use airtcp_numbers::statistics::Mean;
 use serde::{Deserialize, Serialize};
 
-/// A picture with one pair of axes. A figure with panels has several.
+/// A chart with one pair of axes. A figure with several panels has several charts.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Chart {
-    /// The paper's caption, or what tells it from the figure's other charts.
+    /// The paper's caption, or a title that distinguishes it from the figure's other charts.
     pub title: String,
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
     /// In the order of the legend.
     pub curves: Vec<Curve>,
 }
 
-/// What an axis shows.
+/// An axis of a chart.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Axis {
-    /// With its unit.
+    /// The quantity, with its unit.
     pub caption: String,
-    /// How values lie on it.
+    /// Its scale.
     pub scale: Scale,
 }
 
-/// How values lie on an axis.
+/// The scale of an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// From zero.
+    /// Linear, starting at zero.
     FromZero,
-    /// Around the values.
+    /// Linear, over the range of the values.
     Around,
-    /// Each decade as long as another.
+    /// Logarithmic.
     Logarithmic,
-    /// The value `n` is the n-th of these, counted from 0.
+    /// Categories: the value `n` is the n-th name, counted from 0.
     Names(Vec<String>),
 }
 
 impl Axis {
-    /// An axis.
+    /// Creates an axis.
     pub fn new(caption: impl Into<String>, scale: Scale) -> Self {
         Self { caption: caption.into(), scale }
     }
 }
 
-/// One of the lines.
+/// One curve of a chart.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Curve {
-    /// As the paper's legend has it.
+    /// The name in the paper's legend.
     pub name: String,
-    /// How its points are drawn.
+    /// The style of its points.
     pub drawn: Drawn,
-    /// Means, with the half width of their interval where there is one.
+    /// Pairs of an x value and a mean.
     pub points: Vec<(f64, Mean)>,
-    /// Numbers that the paper prints, as marks beside the curve.
+    /// Numbers that the paper prints, drawn as separate marks.
     pub paper: Vec<(f64, f64)>,
 }
 
-/// How the points of a curve are drawn.
+/// The style of the points of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drawn {
-    /// Joined, with the intervals as a band.
+    /// Connected by a line, with the intervals as a band.
     Line,
-    /// Each by itself (the segments of a sequence trace).
+    /// Separate dots, such as the segments of a sequence trace.
     Dots,
-    /// From zero, with the interval as a whisker (categories).
+    /// Bars from zero with the interval as a whisker, for categories.
     Bars,
 }
 
 impl Curve {
-    /// Points that are joined, from samples by point and seed. Points without samples are left out.
+    /// A line through the means of samples by point and seed. Points without samples are left out.
     pub fn line<'a>(name: impl Into<String>, points: impl IntoIterator<Item = (f64, &'a [f64])>) -> Self {
         let points = points.into_iter().filter_map(|(x, samples)| Some((x, Mean::of(samples)?)));
         Self { name: name.into(), drawn: Drawn::Line, points: points.collect(), paper: Vec::new() }
     }
 
-    /// The same as bars.
+    /// Like [`Curve::line`], as bars.
     pub fn bars<'a>(name: impl Into<String>, points: impl IntoIterator<Item = (f64, &'a [f64])>) -> Self {
         Self { drawn: Drawn::Bars, ..Self::line(name, points) }
     }
 
-    /// Single values of one run.
+    /// Single values of one run, as dots.
     pub fn dots(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let one = |(x, y)| (x, Mean { mean: y, half_width: None, samples: 1 });
         let points = points.into_iter().map(one).collect();
         Self { name: name.into(), drawn: Drawn::Dots, points, paper: Vec::new() }
     }
 
-    /// Numbers that the paper prints for it.
+    /// Adds the numbers that the paper prints for this curve.
     pub fn beside(self, paper: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { paper: paper.into_iter().collect(), ..self }
     }

@@ -1,28 +1,31 @@
-//! What was chosen where a paper is silent, for several of its figures at once. What one figure alone has to choose is
-//! in its [`Finding`](crate::Finding).
+//! Choices for several figures of a paper at once, where the paper leaves something open. Choices for a single figure
+//! are in its [`Finding`](crate::Finding).
 
+use airtcp_numbers::table::wrapped;
+
+use crate::finding::WIDTH;
 use crate::{Figure, Finding, Paper, listed, p0, p1, p2, p3, p4};
 
-/// Choices that figures of a paper have in common.
+/// Choices that several figures of a paper share.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
-    /// Which figures.
+    /// The figures that share them.
     pub by: By,
-    /// A sentence for each, in Markdown.
+    /// One Markdown paragraph per choice.
     pub choices: fn() -> Vec<String>,
 }
 
 /// The figures that share choices.
 #[derive(Clone, Copy, Debug)]
 pub enum By {
-    /// Each that the paper has.
+    /// All figures of the paper.
     All,
-    /// Those with these names.
+    /// The figures with these ids.
     These(&'static [&'static str]),
 }
 
 impl By {
-    /// Whether a figure is one of them.
+    /// Whether `figure` is one of them.
     pub fn has(self, figure: &Figure) -> bool {
         match self {
             Self::All => true,
@@ -30,25 +33,25 @@ impl By {
         }
     }
 
-    /// What stands over their choices, in Markdown.
+    /// The heading of their choices, in Markdown.
     pub fn heading(self) -> String {
         let of = match self {
             Self::All => "all figures".to_owned(),
             Self::These(names) => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         };
-        format!("In {of}, unless one says otherwise:")
+        format!("In {of}, unless a figure says otherwise:")
     }
 }
 
 impl Shared {
     /// The choices under their heading.
     pub fn markdown(&self) -> String {
-        format!("{}\n\n{}\n", self.by.heading(), listed(&(self.choices)()))
+        format!("{}\n{}\n", wrapped("", &self.by.heading(), WIDTH), listed(&(self.choices)()))
     }
 }
 
 impl Paper {
-    /// What its figures have in common.
+    /// Choices that figures of this paper share.
     pub const fn shared(self) -> &'static [Shared] {
         match self {
             Self::P0 => p0::SHARED,
@@ -56,24 +59,24 @@ impl Paper {
             Self::P2 => p2::SHARED,
             Self::P3 => p3::SHARED,
             Self::P4 => p4::SHARED,
-            // One figure.
+            // It has only one figure.
             Self::Every => &[],
         }
     }
 
-    /// What these of its figures have in common, with each other or with the rest.
+    /// The shared choices that apply to any of `figures`.
     pub fn shared_by(self, figures: &[Figure]) -> impl Iterator<Item = &'static Shared> {
         self.shared().iter().filter(|shared| figures.iter().any(|figure| shared.by.has(figure)))
     }
 }
 
 impl Figure {
-    /// What this figure has in common with others.
+    /// The shared choices that apply to this figure.
     pub fn shared(&self) -> impl Iterator<Item = &'static Shared> {
         self.paper.shared().iter().filter(|shared| shared.by.has(self))
     }
 
-    /// All that was chosen for it, alone or in common with others.
+    /// All choices for this figure: the shared ones, then its own.
     pub fn choices(&self, finding: &Finding) -> Vec<String> {
         self.shared().flat_map(|shared| (shared.choices)()).chain(finding.choices.iter().cloned()).collect()
     }
@@ -85,7 +88,7 @@ mod tests {
     use crate::figures;
 
     #[test]
-    fn what_is_shared_is_by_figures_of_the_paper_and_by_more_than_one() {
+    fn shared_choices_belong_to_several_figures_of_paper() {
         let figures = figures();
         for paper in Paper::ALL {
             for shared in paper.shared() {
@@ -93,13 +96,13 @@ mod tests {
                 let known =
                     |name: &&&str| figures.iter().any(|figure| figure.paper == paper && figure.id == **name);
                 assert_eq!(names.iter().filter(known).count(), names.len(), "{names:?}");
-                assert!(names.len() > 1, "{names:?}: it belongs into the finding");
+                assert!(names.len() > 1, "{names:?}: a choice of one figure belongs in its finding");
             }
         }
     }
 
     #[test]
-    fn a_choice_stands_once_in_a_paper() {
+    fn shared_choices_of_paper_are_unique() {
         for paper in Paper::ALL {
             let all: Vec<String> = paper.shared().iter().flat_map(|shared| (shared.choices)()).collect();
             let different: std::collections::BTreeSet<&String> = all.iter().collect();

@@ -1,4 +1,4 @@
-//! How many runs are made of each point, and the runs that were made already.
+//! The number of runs per point, and the results of runs that are already done.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -9,25 +9,26 @@ use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::{World, WorldError};
 use rayon::prelude::*;
 
-/// How many runs are made.
+/// The number of seeds, and the results so far.
 #[derive(Debug)]
 pub struct Effort {
-    /// Runs of every point, with the seeds 1, 2 and so on, so that all that is compared has the same seeds.
+    /// Runs per point. Every point has the seeds 1, 2, …, so that compared senders have the same seeds.
     pub seeds: u32,
     made: Made,
     watcher: Arc<dyn Watcher>,
 }
 
-/// Is told how a figure comes on, on whatever core makes it.
+/// Receives the progress of a figure, from all threads that run it.
 pub trait Watcher: std::fmt::Debug + Send + Sync {
-    /// One more run is made.
+    /// Another run is done.
     fn ran(&self);
 
-    /// About so many are still to come. Only a figure that searches says so: of the others the first seed tells.
+    /// Approximately `runs` more runs will follow. Only a search calls this. For other figures, the first seed is
+    /// enough to estimate the number of runs.
     fn expects(&self, runs: u64);
 }
 
-/// Nobody watches.
+/// Ignores all progress.
 #[derive(Debug)]
 struct Nobody;
 
@@ -38,41 +39,42 @@ impl Watcher for Nobody {
 }
 
 impl Effort {
-    /// So many seeds, nothing made before, and nobody who watches.
+    /// An effort with `seeds` seeds, without previous results and without a watcher.
     pub fn new(seeds: u32) -> Self {
         Self::watched(seeds, Arc::new(Nobody))
     }
 
-    /// So many seeds, and nothing made before.
+    /// An effort with `seeds` seeds and a watcher, without previous results.
     pub fn watched(seeds: u32, watcher: Arc<dyn Watcher>) -> Self {
         Self { seeds, made: Made::default(), watcher }
     }
 
-    /// For a figure that searches: about so many runs are still to come.
+    /// Reports the approximate number of runs that will follow, for a search.
     pub(crate) fn expects(&self, runs: u64) {
         self.watcher.expects(runs);
     }
 
-    /// At most so many seeds, for a part of a figure whose runs are long. It makes them itself.
+    /// An effort with at most `seeds` seeds and without previous results, for a part of a figure with long runs.
     pub(crate) fn at_most(&self, seeds: u32) -> Self {
         Self::watched(self.seeds.min(seeds), Arc::clone(&self.watcher))
     }
 
-    /// The same with more seeds. A figure that is run again makes only those that it has not made before.
+    /// The same effort with more seeds. A figure that runs again executes only the runs that are missing.
     pub fn with(self, seeds: u32) -> Self {
         self.made.next.store(0, Ordering::Relaxed);
         Self { seeds, ..self }
     }
 
-    /// The seeds, from 1 on.
+    /// The seeds, from 1.
     pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         1..=u64::from(self.seeds)
     }
 
-    /// Runs every point with every seed, on all cores, and returns what `measure` takes from each report: by point, in
-    /// the order of the seeds. Samples of two points at the same index have the same seed, so they are a pair.
+    /// Runs every point with every seed on all cores, and returns the results of `measure` by point, in the order of
+    /// the seeds. Samples of two points at the same index have the same seed, so they are a pair.
     ///
-    /// A figure asks for the same points in the same order each time that it is run: what it has is found by that.
+    /// A figure must request the same points in the same order every time, because earlier results are found by their
+    /// position in this order.
     pub fn sample<P: Sync, T: Clone + Send + 'static>(
         &self,
         points: &[P],
@@ -82,7 +84,7 @@ impl Effort {
         self.watch(points, plan, |point, report, _| measure(point, report))
     }
 
-    /// Like [`Effort::sample`]; `measure` is shown the world as well, with what its flows were watched for.
+    /// Like [`Effort::sample`]. `measure` also gets the world, with the records that the flows were set to watch.
     pub fn watch<P: Sync, T: Clone + Send + 'static>(
         &self,
         points: &[P],
@@ -95,7 +97,7 @@ impl Effort {
         })
     }
 
-    /// Like [`Effort::sample`], for what is measured while a run goes on: `job` makes the run itself.
+    /// Like [`Effort::sample`], for measurements during a run: `job` executes the run itself.
     pub(crate) fn each<P: Sync, T: Clone + Send + 'static>(
         &self,
         points: &[P],
@@ -124,7 +126,7 @@ impl Effort {
     }
 }
 
-/// What was measured, by the order in which a figure asks for it: that is the same each time.
+/// Results, by the order in which a figure requests them. This order is the same every time.
 #[derive(Default)]
 struct Made {
     next: AtomicUsize,

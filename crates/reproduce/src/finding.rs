@@ -1,26 +1,28 @@
-//! The result of a figure: Markdown for people, data for programs.
-
-use std::fmt::Write;
+//! The result of a figure, as data and as Markdown.
 
 use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::table::wrapped;
 use serde::{Deserialize, Serialize};
 
 use crate::chart::Chart;
 use crate::judge::Judged;
 
+/// Lines of Markdown are at most this long.
+pub(crate) const WIDTH: usize = 100;
+
 /// The result of a figure. All texts are Markdown.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Finding {
-    /// Our numbers, with the paper's beside them where it has any.
+    /// Our numbers, compared with the paper's numbers if it has any.
     pub tables: Vec<Table>,
-    /// The figure as the paper draws it.
+    /// Charts with the axes and curves of the paper's figure.
     pub charts: Vec<Chart>,
-    /// What the paper says of it.
+    /// The paper's claims about the figure.
     pub claims: Vec<Claim>,
-    /// What was chosen for this figure alone where the paper is silent, a sentence for each. What it has in common with
-    /// others is in [`Figure::shared`](crate::Figure::shared).
+    /// Choices for this figure alone, where the paper leaves something open.
+    /// [`Figure::shared`](crate::Figure::shared) has the choices for several figures.
     pub choices: Vec<String>,
-    /// What else a reader should know: why a claim does not hold, what an independent simulator says.
+    /// Additional information, such as the reason why a claim does not hold, or the result of another simulator.
     pub remarks: Vec<String>,
 }
 
@@ -31,12 +33,12 @@ pub struct Table {
     pub title: String,
     /// Headings.
     pub columns: Vec<String>,
-    /// Each has as many cells as there are columns.
+    /// Every row has one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(title: impl Into<String>, columns: &[&str]) -> Self {
         Self {
             title: title.into(),
@@ -50,7 +52,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table under its title.
+    /// The title and the table in Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rows: String = self.rows.iter().map(|row| line(row)).collect();
@@ -58,37 +60,39 @@ impl Table {
     }
 }
 
-/// A sentence of the paper, and whether it holds here. It is one claim, however many curves it speaks of.
+/// A sentence of the paper, and whether it holds here. It is one claim even if it covers several curves.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Claim {
-    /// The sentence in the paper's words, in quotation marks; behind it, if need be, what is meant by them here.
+    /// The verbatim sentence in quotation marks. If it needs one, an interpretation follows.
     pub paper: String,
-    /// Where it stands: "§4.3.1", "Fig. 5", "Table 3".
+    /// Its place in the paper: "§4.3.1", "Fig. 5", "Table 3".
     pub place: String,
-    /// Whether it is one of those that are counted.
+    /// Whether it counts in the summary.
     pub counts: Counts,
-    /// What was found here.
+    /// Our result.
+    #[serde(rename = "result")]
     pub ours: String,
     /// Whether it holds.
+    #[serde(rename = "verdict")]
     pub judged: Judged,
 }
 
-/// Whether a claim is one of those that are counted. One that is not is shown, with the reason.
+/// Whether a claim counts in the summary. A claim that does not count is shown with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// The paper says it, and it might have come out otherwise.
+    /// It counts: it is in the paper, and the runs could contradict it.
     Yes,
-    /// A parameter was chosen so that it comes out; which one.
+    /// This parameter was chosen so that the claim holds.
     Calibrated(String),
-    /// It follows from how sender and path are made, whatever the runs do; why.
+    /// It follows from the construction of senders and paths, for this reason.
     ByConstruction(String),
-    /// The paper does not say it: an addition; why it is here.
+    /// It is not in the paper. The reason is the explanation for adding it.
     Own(String),
 }
 
 impl Counts {
-    /// What stands beside the verdict of one that is not counted.
+    /// The reason why it does not count, for display after the verdict.
     pub fn note(&self) -> Option<String> {
         match self {
             Self::Yes => None,
@@ -99,12 +103,12 @@ impl Counts {
     }
 }
 
-/// What was chosen, as a list in Markdown.
+/// Choices as a list in Markdown.
 pub fn listed(choices: &[String]) -> String {
-    choices.iter().map(|choice| format!("- {choice}\n")).collect()
+    choices.iter().map(|choice| wrapped("- ", choice, WIDTH)).collect()
 }
 
-/// A mean with its interval, as tables show it.
+/// A mean and the half width of its interval, in the format of the tables.
 pub fn shown(mean: &Mean, digits: usize) -> String {
     match mean.half_width {
         Some(width) => format!("{:.digits$} ± {width:.digits$}", mean.mean),
@@ -112,45 +116,46 @@ pub fn shown(mean: &Mean, digits: usize) -> String {
     }
 }
 
-/// The mean of samples; NaN if there are none.
+/// The mean of samples. NaN if there are none.
 pub(crate) fn mean(samples: &[f64]) -> Mean {
     Mean::of(samples).unwrap_or(Mean { mean: f64::NAN, half_width: None, samples: 0 })
 }
 
-/// The mean of samples as a cell of a table; a dash if there are none.
+/// The mean of samples as a table cell. A dash if there are none.
 pub(crate) fn cell(samples: &[f64], digits: usize) -> String {
     Mean::of(samples).map_or_else(|| "–".to_owned(), |mean| shown(&mean, digits))
 }
 
 impl Finding {
-    /// The finding as Markdown, without a heading, and without what was chosen.
+    /// The finding in Markdown, without a heading and without choices.
     pub fn markdown(&self) -> String {
         let tables: String = self.tables.iter().map(Table::markdown).collect();
         tables + &self.claims_markdown() + &self.remarks_markdown()
     }
 
-    /// A table of the claims, with their verdicts; nothing if there are none.
+    /// A list of the claims, each with its verdict and our result. Empty if there are none.
     pub fn claims_markdown(&self) -> String {
-        if self.claims.is_empty() {
-            return String::new();
-        }
-        let mut text = "| the paper | here | |\n|---|---|---|\n".to_owned();
-        for Claim { paper, place, counts, ours, judged } in &self.claims {
-            let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
-            let verdict = match counts.note() {
-                None => format!("**{}**", judged.name()),
-                Some(note) => format!("{}; not counted, {note}", judged.name()),
-            };
-            // Writing into a string does not fail.
-            let _ = writeln!(text, "| {paper}{place} | {ours} | {verdict} |");
-        }
-        text.push('\n');
-        text
+        let claims: String = self.claims.iter().map(Claim::markdown).collect();
+        if claims.is_empty() { claims } else { claims + "\n" }
     }
 
-    /// A paragraph for each remark.
+    /// One paragraph per remark.
     pub fn remarks_markdown(&self) -> String {
-        self.remarks.iter().map(|remark| format!("{remark}\n\n")).collect()
+        self.remarks.iter().map(|remark| wrapped("", remark, WIDTH) + "\n").collect()
+    }
+}
+
+impl Claim {
+    /// A list item. The verdict of a claim that counts is bold.
+    fn markdown(&self) -> String {
+        let Self { paper, place, counts, ours, judged } = self;
+        let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+        let verdict = match counts.note() {
+            None => format!("**{}**", judged.name()),
+            Some(note) => format!("{}, not counted ({note})", judged.name()),
+        };
+        let claim = wrapped("- ", &format!("{verdict}: {paper}{place}"), WIDTH);
+        format!("{claim}\n{}", wrapped("  ", &format!("Here: {ours}"), WIDTH))
     }
 }
 
@@ -159,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_that_is_not_counted_says_why() {
+    fn uncounted_claim_states_reason() {
         let claim = |counts| Claim {
             paper: "\"more\"".to_owned(),
             place: "§4".to_owned(),
@@ -169,7 +174,7 @@ mod tests {
         };
         let claims = vec![claim(Counts::Yes), claim(Counts::Calibrated("the delay".to_owned()))];
         let text = Finding { claims, ..Finding::default() }.markdown();
-        assert!(text.contains("| \"more\" (§4) | +3 % | **holds** |"), "{text}");
-        assert!(text.contains("| holds; not counted, calibrated: the delay |"), "{text}");
+        assert!(text.contains("- **holds**: \"more\" (§4)\n\n  Here: +3 %\n"), "{text}");
+        assert!(text.contains("- holds, not counted (calibrated: the delay): \"more\""), "{text}");
     }
 }

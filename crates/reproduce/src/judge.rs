@@ -1,51 +1,50 @@
-//! When a claim holds: one rule for all papers and figures.
+//! The rule that decides whether a claim holds. It is the same for all papers and figures.
 //!
-//! What is judged is always a mean over seeds with its interval, most often of paired differences, and never the mean
-//! alone. A sentence says one of a few things about it: that something is *better* (or worse), *similar*, *slightly* or
-//! *considerably* more, that it *grows*, or that it is a *number*. There is one function here for each, and each word
-//! has one threshold.
+//! The input is always a mean over seeds with its interval, usually of paired differences, and never the mean alone.
+//! A sentence claims that something is *better* (or worse), *similar*, *slightly* or *considerably* more, that it
+//! *grows*, or that it is a *number*. There is one function for each of these words, with one threshold.
 //!
-//! A figure that leaves a claim undecided is run with twice as many seeds, three times at most
-//! ([`Figure::decide`](crate::Figure::decide)). Whoever looks four times finds an effect where there is none more often
-//! than whoever looks once, so what decides is an interval [`WIDER`] than the one that is printed: over all looks
-//! together it has 95 %.
+//! A figure with an undecided claim runs again with twice the number of seeds, up to three times
+//! ([`Figure::decide`](crate::Figure::decide)). Four tests find an effect by chance more often than one test. So the
+//! deciding interval is [`WIDER`] times as wide as the printed one. Over all four tests together, its confidence is
+//! 95 %.
 
 use airtcp_numbers::statistics::{Mean, gains};
 use serde::{Deserialize, Serialize};
 
-/// Whether a claim holds here.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judged {
-    /// Yes, by the interval.
+    /// The interval confirms the claim.
     Holds,
-    /// No, by the interval.
+    /// The interval contradicts the claim.
     DoesNotHold,
-    /// The interval is too wide to tell.
+    /// The interval is too wide for a decision.
     Undecided,
 }
 
-/// So many times as wide is the interval that decides: P. C. Pocock's constant for four looks, 2.361, over that for one,
-/// 1.960 (Biometrika 64, 1977).
+/// Width of the deciding interval relative to the printed one: P. C. Pocock's constant for four looks, 2.361, divided
+/// by the constant for one look, 1.960 (Biometrika 64, 1977).
 pub const WIDER: f64 = 1.205;
 
-/// Less than this is no difference to speak of.
+/// A difference below this counts as no difference.
 pub const TIE: f64 = 0.01;
-/// "similar", "little difference", "almost the same", "trivial", "comparable": not more than this, either way.
+/// "similar", "little difference", "almost the same", "trivial", "comparable": at most this, in either direction.
 pub const SIMILAR: f64 = 0.1;
-/// "slightly", "a little", "somewhat": more than nothing and not more than this.
+/// "slightly", "a little", "somewhat": more than zero and at most this.
 pub const SLIGHTLY: f64 = 0.1;
 /// "considerable", "significant", "much", "obvious", "dramatic", "relatively long": at least this.
 pub const CONSIDERABLY: f64 = 0.2;
 
-/// The interval that decides. `None`: of one sample nothing is known.
+/// The interval that decides. `None` if there is only one sample.
 fn interval(mean: &Mean) -> Option<(f64, f64)> {
     let width = WIDER * mean.half_width?;
     (mean.mean.is_finite() && width.is_finite()).then_some((mean.mean - width, mean.mean + width))
 }
 
 impl Judged {
-    /// In words.
+    /// The verdict in words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -54,7 +53,7 @@ impl Judged {
         }
     }
 
-    /// Whether the value lies between these bounds.
+    /// Whether the value is between `low` and `high`.
     pub fn between(mean: &Mean, low: f64, high: f64) -> Self {
         match interval(mean) {
             Some((from, to)) if from >= low && to <= high => Self::Holds,
@@ -63,8 +62,8 @@ impl Judged {
         }
     }
 
-    /// "better", "higher", "outperforms": `gain` is what it has more, as a share of what it is compared with. A
-    /// difference of which no more than [`TIE`] is possible is none.
+    /// "better", "higher", "outperforms". `gain` is a share of the reference. If the whole interval is within
+    /// ±[`TIE`] and contains zero, the claim does not hold.
     pub fn better(gain: &Mean) -> Self {
         match interval(gain) {
             Some((from, _)) if from > 0.0 => Self::Holds,
@@ -73,11 +72,11 @@ impl Judged {
         }
     }
 
-    /// Whether there is more than none, for what has no scale to compare it with (counts, times).
+    /// Whether a value is above zero, for values without a reference (counts, times).
     pub fn above_zero(mean: &Mean) -> Self {
         match interval(mean) {
             Some((from, _)) if from > 0.0 => Self::Holds,
-            // An effect that is exactly nothing in every run is no effect.
+            // This includes an effect that is exactly zero in every run.
             Some((_, to)) if to <= 0.0 => Self::DoesNotHold,
             _ => Self::Undecided,
         }
@@ -102,9 +101,10 @@ impl Judged {
         Self::between(gain, CONSIDERABLY, f64::INFINITY)
     }
 
-    /// A number of the paper, which ran it once. `one_run` is how far one run of the paper's length may be off
-    /// ([`one_run`], [`one_run_gain`]): the number is met if the interval overlaps that. With an interval that is wider
-    /// than that everything would be met.
+    /// Whether a number of the paper is met. The paper ran each point once, and `one_run` is the deviation of one run
+    /// of the paper's length ([`one_run`], [`one_run_gain`]). The number is met if the interval overlaps the paper's
+    /// number ± `one_run`. If the interval is wider than that, the claim is undecided, because almost any number
+    /// would be met.
     pub fn number(ours: &Mean, paper: f64, one_run: f64) -> Self {
         match interval(ours) {
             Some((from, to)) if to < paper - one_run || from > paper + one_run => Self::DoesNotHold,
@@ -113,7 +113,7 @@ impl Judged {
         }
     }
 
-    /// A sentence that says several things holds if they all do.
+    /// The verdict on a sentence with several claims. It holds if they all hold.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts: Vec<_> = parts.into_iter().collect();
         if parts.contains(&Self::DoesNotHold) {
@@ -126,22 +126,22 @@ impl Judged {
     }
 }
 
-/// What `more` has over `less` "in most cases": at each point as a share of the mean of `less` there, averaged over the
-/// points, seed by seed. Both are by point, then by seed.
+/// The gain of `more` over `less` "in most cases". The gain at each point is a share of the mean of `less` at this
+/// point. The result is the average over the points, per seed. Both inputs are by point, then by seed.
 pub fn pooled_gains(more: &[Vec<f64>], less: &[Vec<f64>]) -> Vec<f64> {
     let points: Vec<_> = more.iter().zip(less).map(|(more, less)| gains(more, less)).collect();
     across(&points)
 }
 
-/// Each seed's average over several points, so that an interval of the whole can be given.
+/// The average over several points, per seed. This gives one interval for all points together.
 pub fn across(points: &[Vec<f64>]) -> Vec<f64> {
     let seeds = points.iter().map(Vec::len).min().unwrap_or(0);
     let average = |seed: usize| points.iter().map(|point| point[seed]).sum::<f64>() / points.len() as f64;
     (0..seeds).map(average).collect()
 }
 
-/// "the more …, the more …": by how much the value grows from the first point to the last, by a straight line through
-/// the points in their order, as a share of the mean over all; seed by seed.
+/// "the more …, the more …": the growth from the first to the last point, per seed, as a share of the mean over all
+/// points. It is measured along a straight line fitted to the points in their order.
 pub fn trends(points: &[Vec<f64>]) -> Vec<f64> {
     let seeds = points.iter().map(Vec::len).min().unwrap_or(0);
     let all: Vec<f64> = points.iter().flatten().copied().collect();
@@ -155,15 +155,16 @@ pub fn trends(points: &[Vec<f64>]) -> Vec<f64> {
     (0..seeds).map(|seed| slope(seed) * (points.len() as f64 - 1.0) / base).collect()
 }
 
-/// The mean of counts of something rare, such as timeouts in a transfer, with the interval that one run more gives it in
-/// which it happens, `once`: none in so many runs is not none ever, as an interval without width would have it.
+/// The mean of counts of a rare event, such as timeouts in a transfer. Its interval includes one additional run with
+/// the count `once`. Without this run, the interval of zero observations would have no width, as if the event could
+/// never happen.
 pub fn rare(counts: &[f64], once: f64) -> Mean {
     let half_width = Mean::of(&with_one_more(counts, once)).and_then(|more| more.half_width);
     let mean = Mean::of(counts).map_or(f64::NAN, |seen| seen.mean);
     Mean { mean, half_width, samples: counts.len() }
 }
 
-/// The counts that such an interval is reckoned from.
+/// The counts from which [`rare`] calculates its interval.
 pub fn with_one_more(counts: &[f64], once: f64) -> Vec<f64> {
     counts.iter().copied().chain([once]).collect()
 }
@@ -175,12 +176,12 @@ pub fn deviation(samples: &[f64]) -> f64 {
     (squares / (samples.len().max(2) - 1) as f64).sqrt()
 }
 
-/// How far one run may be off: 95 % of them are within this of the mean.
+/// The deviation of one run: 95 % of the runs are within this distance of the mean.
 pub fn one_run(samples: &[f64]) -> f64 {
     1.96 * deviation(samples)
 }
 
-/// How far a gain may be off that is made of one run with and another one without, as a share.
+/// The deviation of a gain that is calculated from one run with and one run without, as a share.
 pub fn one_run_gain(with: &[f64], without: &[f64]) -> f64 {
     let base = without.iter().sum::<f64>() / without.len() as f64;
     one_run(with).hypot(one_run(without)) / base
@@ -193,56 +194,60 @@ mod tests {
     use Judged::{DoesNotHold, Holds, Undecided};
 
     /// A mean whose deciding interval has this half width.
-    fn of(mean: f64, half_width: f64) -> Mean {
+    fn mean_with_width(mean: f64, half_width: f64) -> Mean {
         Mean { mean, half_width: Some(half_width / WIDER), samples: 30 }
     }
 
     #[test]
-    fn an_interval_that_holds_zero_decides_nothing_unless_it_is_narrow() {
-        assert_eq!(Judged::better(&of(0.05, 0.04)), Holds);
-        assert_eq!(Judged::better(&of(-0.05, 0.04)), DoesNotHold);
-        assert_eq!(Judged::better(&of(0.03, 0.04)), Undecided);
-        assert_eq!(Judged::better(&of(0.002, 0.005)), DoesNotHold, "a tie");
-        assert_eq!(Judged::better(&of(0.005, 0.004)), Holds, "little, but sure");
+    fn interval_containing_zero_is_undecided_unless_narrow() {
+        assert_eq!(Judged::better(&mean_with_width(0.05, 0.04)), Holds);
+        assert_eq!(Judged::better(&mean_with_width(-0.05, 0.04)), DoesNotHold);
+        assert_eq!(Judged::better(&mean_with_width(0.03, 0.04)), Undecided);
+        assert_eq!(Judged::better(&mean_with_width(0.002, 0.005)), DoesNotHold, "a tie");
+        assert_eq!(Judged::better(&mean_with_width(0.005, 0.004)), Holds, "small, but certain");
         assert_eq!(Judged::better(&Mean { mean: 1.0, half_width: None, samples: 1 }), Undecided);
         assert_eq!(Judged::better(&Mean { mean: f64::NAN, half_width: Some(0.1), samples: 3 }), Undecided);
     }
 
     #[test]
-    fn counts_need_more_than_none() {
-        assert_eq!(Judged::above_zero(&of(5.0, 4.0)), Holds);
-        assert_eq!(Judged::above_zero(&of(3.0, 4.0)), Undecided);
-        assert_eq!(Judged::above_zero(&of(0.0, 0.0)), DoesNotHold);
+    fn above_zero_requires_interval_above_zero() {
+        assert_eq!(Judged::above_zero(&mean_with_width(5.0, 4.0)), Holds);
+        assert_eq!(Judged::above_zero(&mean_with_width(3.0, 4.0)), Undecided);
+        assert_eq!(Judged::above_zero(&mean_with_width(0.0, 0.0)), DoesNotHold);
     }
 
     #[test]
-    fn each_word_has_one_threshold() {
-        assert_eq!(Judged::similar(&of(-0.05, 0.04)), Holds);
-        assert_eq!(Judged::similar(&of(-0.15, 0.04)), DoesNotHold);
-        assert_eq!(Judged::similar(&of(-0.1, 0.04)), Undecided);
-        assert_eq!(Judged::slightly(&of(0.05, 0.04)), Holds);
-        assert_eq!(Judged::slightly(&of(0.2, 0.04)), DoesNotHold);
-        assert_eq!(Judged::slightly(&of(-0.05, 0.04)), DoesNotHold);
-        assert_eq!(Judged::slightly(&of(0.03, 0.04)), Undecided);
-        assert_eq!(Judged::considerably(&of(0.35, 0.1)), Holds);
-        assert_eq!(Judged::considerably(&of(0.1, 0.09)), DoesNotHold);
-        assert_eq!(Judged::considerably(&of(0.25, 0.1)), Undecided);
+    fn comparison_words_have_fixed_thresholds() {
+        assert_eq!(Judged::similar(&mean_with_width(-0.05, 0.04)), Holds);
+        assert_eq!(Judged::similar(&mean_with_width(-0.15, 0.04)), DoesNotHold);
+        assert_eq!(Judged::similar(&mean_with_width(-0.1, 0.04)), Undecided);
+        assert_eq!(Judged::slightly(&mean_with_width(0.05, 0.04)), Holds);
+        assert_eq!(Judged::slightly(&mean_with_width(0.2, 0.04)), DoesNotHold);
+        assert_eq!(Judged::slightly(&mean_with_width(-0.05, 0.04)), DoesNotHold);
+        assert_eq!(Judged::slightly(&mean_with_width(0.03, 0.04)), Undecided);
+        assert_eq!(Judged::considerably(&mean_with_width(0.35, 0.1)), Holds);
+        assert_eq!(Judged::considerably(&mean_with_width(0.1, 0.09)), DoesNotHold);
+        assert_eq!(Judged::considerably(&mean_with_width(0.25, 0.1)), Undecided);
     }
 
     #[test]
-    fn a_number_is_met_within_what_one_run_scatters() {
-        assert_eq!(Judged::number(&of(17.0, 1.0), 19.0, 3.0), Holds);
-        assert_eq!(Judged::number(&of(14.0, 1.0), 19.0, 3.0), DoesNotHold);
+    fn number_is_met_within_single_run_scatter() {
+        assert_eq!(Judged::number(&mean_with_width(17.0, 1.0), 19.0, 3.0), Holds);
+        assert_eq!(Judged::number(&mean_with_width(14.0, 1.0), 19.0, 3.0), DoesNotHold);
         assert_eq!(
-            Judged::number(&of(19.0, 4.0), 19.0, 3.0),
+            Judged::number(&mean_with_width(19.0, 4.0), 19.0, 3.0),
             Undecided,
             "too few seeds to say that it is met"
         );
-        assert_eq!(Judged::number(&of(9.0, 4.0), 19.0, 3.0), DoesNotHold, "but enough to say that it is not");
+        assert_eq!(
+            Judged::number(&mean_with_width(9.0, 4.0), 19.0, 3.0),
+            DoesNotHold,
+            "enough seeds to say that it is not met"
+        );
     }
 
     #[test]
-    fn a_sentence_holds_if_all_that_it_says_does() {
+    fn sentence_holds_only_if_all_parts_hold() {
         for (parts, whole) in [
             (&[Holds, Holds][..], Holds),
             (&[Holds, DoesNotHold, Undecided], DoesNotHold),
@@ -254,31 +259,31 @@ mod tests {
     }
 
     #[test]
-    fn most_cases_are_pooled_as_shares() {
-        // +10 % at one point and −20 % at another that is ten times as large.
+    fn pooled_gains_average_relative_gains() {
+        // +10 % at one point, and −20 % at another one with values ten times as large.
         let (more, less) = ([vec![110.0, 110.0], vec![800.0, 800.0]], [vec![100.0; 2], vec![1000.0; 2]]);
         let pooled = pooled_gains(&more, &less);
         assert!(pooled.iter().all(|gain| (gain + 0.05).abs() < 1e-12), "{pooled:?}");
     }
 
     #[test]
-    fn a_trend_is_from_the_first_point_to_the_last() {
+    fn trend_compares_first_and_last_point() {
         let points = [vec![9.0, 8.0], vec![10.0, 10.0], vec![11.0, 12.0]];
         assert_eq!(trends(&points), [0.2, 0.4]);
     }
 
     #[test]
-    fn none_in_ten_runs_is_not_none_ever() {
+    fn absence_in_ten_runs_is_undecided() {
         let none = rare(&[0.0; 10], 1.0);
-        assert_eq!(none.mean, 0.0, "the mean is of what was seen");
-        // Eleven runs with a single one: the deviation is 1/√11, so the standard error 1/11; times Student's t, 2.228.
+        assert_eq!(none.mean, 0.0, "the mean does not include the additional run");
+        // Eleven runs with one event: the deviation is 1/√11, the standard error 1/11, and Student's t is 2.228.
         assert!((none.half_width.unwrap() - 2.228 / 11.0).abs() < 1e-4, "{none:?}");
         assert_eq!(Judged::above_zero(&none), Undecided);
         assert_eq!(Judged::above_zero(&rare(&[1.0; 10], 1.0)), Holds);
     }
 
     #[test]
-    fn one_run_scatters_as_the_samples_do() {
+    fn single_run_scatter_follows_sample_deviation() {
         assert!((deviation(&[1.0, 3.0]) - 2.0_f64.sqrt()).abs() < 1e-12);
         let off = one_run_gain(&[110.0, 130.0], &[90.0, 110.0]);
         assert!((off - 1.96 * 20.0 / 100.0).abs() < 1e-12, "{off}");

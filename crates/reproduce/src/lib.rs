@@ -1,13 +1,12 @@
-//! Runs the experiments of five papers again, in virtual time: every figure and table that has numbers or a curve, with
-//! our results beside the papers'.
+//! Reproduces the experiments of five papers in virtual time: every figure and table that has numbers or a curve,
+//! and compares our results with the papers'.
 //!
-//! Begin with [`figures`], which lists them all. A [`Figure`] is a function that runs what the paper ran, with paired
-//! seeds, and returns a [`Finding`]: tables, the claims of the paper and whether they hold here, and the details that
-//! had to be chosen because the paper does not state them. Nothing is fitted: a claim that does not hold is reported,
-//! with the reason if it was found.
+//! [`figures`] lists all figures. A [`Figure`] is a function that repeats the runs of the paper with paired seeds and
+//! returns a [`Finding`]: tables, the claims of the paper with verdicts, and the choices for details that the paper
+//! does not state. Nothing is fitted. A claim that does not hold is reported, with the reason if it is known.
 //!
-//! [`p0`] to [`p4`] are one paper each; the module `setting` in each is what the paper ran its senders on. `ranking`
-//! compares the whole catalogue on paths of each paper.
+//! The modules [`p0`] to [`p4`] are one paper each. Their submodules `setting` contain the set-up of the paper.
+//! `ranking` compares recipes from the whole catalogue on paths of each paper.
 
 pub mod chart;
 mod choices;
@@ -28,12 +27,12 @@ pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub(crate) use finding::{cell, mean};
 pub use judge::Judged;
 
-/// The paper that a figure is from; [`Paper::reference`] has authors and titles.
+/// The paper of a figure. [`Paper::reference`] has authors and titles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
     /// Pan, Mark, Shen: segment-in-flight estimation.
     P0,
-    /// Ni, Turletti, Fu: hybrid paths, and judges of loss causes.
+    /// Ni, Turletti, Fu: hybrid paths, and attribution of losses.
     P1,
     /// Inamura, Miyake, Okada: W-CDMA.
     P2,
@@ -67,7 +66,19 @@ impl Paper {
             Self::P4 => {
                 "D. Chandra, R. J. Harris, N. Shenoy, 2003: TCP performance for future IP-based wireless networks"
             }
-            Self::Every => "What wins",
+            Self::Every => "Ranking of recipes",
+        }
+    }
+
+    /// The name of its page.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::P0 => "pan2004",
+            Self::P1 => "ni2002",
+            Self::P2 => "inamura2009",
+            Self::P3 => "lai2013",
+            Self::P4 => "chandra2003",
+            Self::Every => "ranking",
         }
     }
 
@@ -79,7 +90,7 @@ impl Paper {
             Self::P2 => "Inamura et al. 2009",
             Self::P3 => "Lai et al. 2013",
             Self::P4 => "Chandra et al. 2003",
-            Self::Every => "all five",
+            Self::Every => "all five papers",
         }
     }
 }
@@ -87,37 +98,37 @@ impl Paper {
 /// One figure, table or passage with numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// The name that a person types, such as `p0-fig11a`.
+    /// The name on the command line, such as `p0-fig11a`.
     pub id: &'static str,
-    /// The paper that has it.
+    /// Its paper.
     pub paper: Paper,
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
-    /// Makes all of its runs, on all cores. An error is a fault of the program, not a claim that fails.
+    /// Executes all of its runs on all cores. An error is a fault of the program and not a claim that does not hold.
     pub run: fn(&Effort) -> Result<Finding, WorldError>,
-    /// What more seeds mean for it.
+    /// How its number of runs depends on the seeds.
     pub seeds: Seeds,
 }
 
-/// What more seeds mean for a figure.
+/// How the number of runs of a figure depends on the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seeds {
-    /// As many runs for each.
+    /// The same number of runs for each seed.
     Each,
-    /// The same, but never more seeds than these: its runs are long.
+    /// The same, with at most this number of seeds, because the runs are long.
     UpTo(u32),
-    /// It searches, and decides by itself how many seeds each step has.
+    /// A search, which chooses the number of seeds of each step.
     Search,
 }
 
-/// All of them, paper by paper, the ranking last.
+/// All figures, paper by paper. The ranking is last.
 pub fn figures() -> Vec<Figure> {
     [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES, ranking::FIGURES].concat()
 }
 
 impl Figure {
-    /// Runs the first seed of it, to see how long it takes. Of a search that is a sample: it makes as many runs with one
-    /// seed as with twenty.
+    /// Runs the first seed, to measure how long it takes. For a search, this is only a sample, because its number of
+    /// runs does not grow in proportion to the seeds.
     pub fn look(&self, effort: &Effort) -> Result<(), WorldError> {
         match self.seeds {
             Seeds::Each | Seeds::UpTo(_) => (self.run)(effort).map(drop),
@@ -125,7 +136,7 @@ impl Figure {
         }
     }
 
-    /// How many runs so many seeds take beside the `first` that [`Figure::look`] made, about.
+    /// The approximate number of further runs for `seeds` seeds, if [`Figure::look`] took `first` runs.
     pub fn further(&self, first: u64, seeds: u32) -> u64 {
         match self.seeds {
             Seeds::Each => first * u64::from(seeds - 1),
@@ -134,9 +145,9 @@ impl Figure {
         }
     }
 
-    /// Runs it with the seeds of `effort`, and again with twice as many for as long as a claim that counts is undecided,
-    /// until the next time would take more than `most`. `looked` is told, after each time, how many seeds there were and
-    /// how many claims are undecided. Returns the last finding and its seeds.
+    /// Runs the figure with the seeds of `effort`. While a claim that counts is undecided, it runs again with twice
+    /// the number of seeds, up to `most`. After each time, `looked` gets the number of seeds and of undecided claims.
+    /// Returns the last finding and its number of seeds.
     pub fn decide(
         &self,
         mut effort: Effort,
@@ -162,19 +173,22 @@ mod tests {
     use super::*;
 
     fn figure(id: &str) -> Figure {
-        figures().into_iter().find(|figure| figure.id == id).expect("there is such a figure")
+        figures().into_iter().find(|figure| figure.id == id).expect("a figure with this id exists")
     }
 
     #[test]
-    fn more_seeds_are_as_many_more_runs_as_a_figure_makes_of_them() {
+    fn further_runs_depend_on_figure_and_seeds() {
         assert_eq!(figure("p0-fig11a").further(10, 30), 290);
         let sensitivity = figure("p3-sensitivity");
         assert_eq!(sensitivity.further(10, 5), 40);
         assert_eq!(sensitivity.further(10, 30), sensitivity.further(10, 10));
-        // The search has two seeds at least.
+        // The search uses at least two seeds.
         let ranking = figure("ranking");
         assert_eq!(ranking.further(22, 2), ranking.further(44, 2));
         assert!(ranking.further(22, 1) < ranking.further(22, 2));
-        assert!(ranking.further(22, 20) < 10 * ranking.further(22, 2), "it does not grow as the seeds do");
+        assert!(
+            ranking.further(22, 20) < 10 * ranking.further(22, 2),
+            "its runs do not grow in proportion to the seeds"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The papers' figures with few seeds and, where runs can be cut, short ones: everything is there, and the claims that are sure
-//! even so come out.
+//! The papers' figures with few seeds and, where possible, short runs. The tests check that each figure is
+//! complete, and that the claims hold that are certain even so.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ mod p2;
 mod p3;
 mod p4;
 
-/// What `airtcp reproduce ID` finds, and that it is all there.
+/// Returns the finding of `airtcp reproduce ID`, and checks that it is complete.
 fn finding(id: &str, seeds: u32) -> Finding {
     let figure =
         figures().into_iter().find(|figure| figure.id == id).unwrap_or_else(|| panic!("no figure {id}"));
@@ -46,11 +46,11 @@ fn holds(finding: &Finding, words: &str) {
 }
 
 #[test]
-fn every_figure_has_a_name_of_its_own() {
+fn figure_ids_are_unique() {
     let figures = figures();
     let ids: BTreeSet<_> = figures.iter().map(|figure| figure.id).collect();
     assert_eq!(ids.len(), figures.len());
     for paper in ["p0-", "p1-", "p2-", "p3-", "p4-"] {
-        assert!(ids.iter().any(|id| id.starts_with(paper)), "none of {paper}");
+        assert!(ids.iter().any(|id| id.starts_with(paper)), "no figure of {paper}");
     }
 }

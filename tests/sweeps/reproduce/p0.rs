@@ -1,4 +1,4 @@
-//! P0's figures, with few seeds: everything is there, and what is sure with few seeds comes out.
+//! P0's figures with few seeds: completeness, and the claims that are certain even so.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use super::{claim, finding, holds};
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn sifest_makes_tahoe_faster_and_less_idle_at_x_001_y_015() {
+fn figure_11a_sifest_raises_tahoe_throughput() {
     let finding = finding("p0-fig11a", 8);
     let text = finding.markdown();
     assert_eq!(finding.tables[0].rows.len(), 12, "{text}");
     holds(&finding, "higher throughput and lower idle periods");
-    // The figure has the paper's three numbers at its end.
+    // The figure ends with the paper's three numbers.
     let [chart] = &finding.charts[..] else { panic!("{text}") };
     let marks: Vec<_> = chart.curves.iter().flat_map(|curve| curve.paper.clone()).collect();
     assert_eq!(marks, [(100.0, 932.0), (100.0, 1111.0), (100.0, 1245.0)]);
@@ -29,7 +29,7 @@ fn sifest_makes_tahoe_faster_and_less_idle_at_x_001_y_015() {
 }
 
 #[test]
-fn clusters_of_three_packets_cost_little() {
+fn figure_6_loss_clusters_cost_little() {
     let finding = finding("p0-fig6", 6);
     assert_eq!(finding.tables[0].rows.len(), 6, "{}", finding.markdown());
     let judged = claim(&finding, "performs poorly").judged;
@@ -38,10 +38,10 @@ fn clusters_of_three_packets_cost_little() {
 }
 
 #[test]
-fn of_two_losses_in_a_row_reno_waits_for_a_timeout() {
+fn figure_7_reno_times_out_after_two_losses() {
     let finding = finding("p0-fig7", 6);
     holds(&finding, "normally has to wait for a timeout");
-    // (a) Tahoe and (b) Reno: in each, two packets in a row are lost, and sent again.
+    // (a) Tahoe and (b) Reno: in each, two consecutive packets are lost and retransmitted.
     assert_eq!(finding.charts.len(), 2, "{}", finding.markdown());
     for chart in &finding.charts {
         let of = |name| &chart.curves.iter().find(|curve| curve.name == name).unwrap().points;
@@ -54,7 +54,7 @@ fn of_two_losses_in_a_row_reno_waits_for_a_timeout() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn tahoe_has_a_tiny_window_for_much_of_the_time() {
+fn figure_8_tahoe_window_often_stays_tiny() {
     let finding = finding("p0-fig8", 4);
     holds(&finding, "remains very small");
     assert_eq!(finding.charts.len(), 1, "{}", finding.markdown());
@@ -62,7 +62,7 @@ fn tahoe_has_a_tiny_window_for_much_of_the_time() {
 }
 
 #[test]
-fn a_packet_is_resent_by_timeouts_of_0_7_1_4_and_2_8_seconds() {
+fn figure_9_retransmission_timeouts_back_off_exponentially() {
     let finding = finding("p0-fig9", 4);
     let [chart] = &finding.charts[..] else { panic!("{}", finding.markdown()) };
     let resent = &chart.curves.iter().find(|curve| curve.name == "resent").unwrap().points;
@@ -79,12 +79,13 @@ fn a_packet_is_resent_by_timeouts_of_0_7_1_4_and_2_8_seconds() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn sifest_helps_where_the_receiver_has_little_room() {
+fn sifest_helps_with_small_receive_windows() {
     let finding = finding("p0-limits", 4);
     let text = finding.markdown();
     assert_eq!(finding.tables.len(), 5, "{text}");
     holds(&finding, "alleviate the occurrence of timeout");
-    // With three segments Limited Transmit has no room for what could cause a third duplicate ACK.
+    // With a window of three segments, Limited Transmit cannot send the segment that would cause the third
+    // duplicate ACK.
     let cells = &finding.tables[0].rows[2];
     let gain: f64 = cells[5].split(' ').next().unwrap().parse().unwrap();
     assert!(cells[0] == "3" && cells[1] == "sifest" && gain > 5.0, "{cells:?}");
@@ -92,31 +93,33 @@ fn sifest_helps_where_the_receiver_has_little_room() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn other_readings_stand_beside_the_chosen_ones() {
+fn alternative_readings_are_compared_with_chosen_ones() {
     let finding = finding("p0-text", 3);
     let text = finding.markdown();
     assert_eq!(claim(&finding, "dupack</sub> when").judged, Judged::Holds);
     let [_, set_ups, letters, queues, choices] = &finding.tables[..] else { panic!("{text}") };
-    // Each choice alone, and all of them that `sifest-literal` does not make.
+    // One row for each parameter that restores the paper's wording, and one for `sifest-literal`.
     assert_eq!(choices.rows.len(), 10, "{text}");
-    // By the letter a sender sends again whatever is alone in the path: that costs a tenth or more.
+    // Read literally, the paper retransmits a segment that is alone on the path after any ACK. This costs
+    // more than 5 %.
     let any_ack: f64 = choices.rows[0][2].split(' ').next().unwrap().parse().unwrap();
     assert!(choices.rows[0][0] == "`sifest-any-ack`" && any_ack < -5.0, "{text}");
     assert_eq!((set_ups.rows.len(), letters.rows.len()), (7, 5), "{text}");
-    // The text read literally, with ticks of 500 ms, is far from the paper's numbers.
+    // Read literally, with ticks of 500 ms, the text leads to numbers far from the paper's.
     let packets = |row: usize| -> f64 { set_ups.rows[row][1].split(' ').next().unwrap().parse().unwrap() };
     assert!(packets(1) < 0.8 * packets(0), "{text}");
-    // Where nothing but a queue loses, `sifest` sends what the plain sender does, and the letter sends in vain.
+    // If only a queue drops packets, `sifest` sends the same as the plain sender, and `sifest-literal`
+    // retransmits in vain.
     for row in &queues.rows {
         let sent: Vec<f64> = row[3].split(" / ").map(|count| count.parse().unwrap()).collect();
         assert!(sent[1] == sent[0] && sent[2] >= sent[0], "{row:?}");
     }
 }
 
-/// The command in docs/reference/presets.md makes the reproduced run, except for the first round trip.
+/// The command in docs/reference/presets.md gives the reproduced run, except for the first round trip.
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn a_preset_and_the_papers_hosts_are_the_set_up_that_is_reproduced() {
+fn preset_with_paper_hosts_matches_reproduced_setup() {
     let setting = Setting::new("tahoe", Channel::new(0.01, 0.15));
     let plan = setting.plan().unwrap();
     let typed = Setup {

@@ -1,10 +1,10 @@
-//! The figures of P2, with few seeds: what does not depend on their number.
+//! P2's figures with few seeds: the properties that do not depend on the number of seeds.
 
 use airtcp_reproduce::{Counts, Finding};
 
 use super::{claim, finding, holds};
 
-/// A finding that has its charts, and whose claims are quoted sentences with their place.
+/// Returns a finding. Checks that it has charts, and that its claims are quotations with their place.
 fn figure(id: &str, seeds: u32) -> Finding {
     let finding = finding(id, seeds);
     assert!(!finding.charts.is_empty(), "{id}");
@@ -19,7 +19,7 @@ fn figure(id: &str, seeds: u32) -> Finding {
     finding
 }
 
-/// What a cell of a table begins with.
+/// Returns the number at the beginning of a table cell.
 fn number(finding: &Finding, table: usize, row: usize, column: &str) -> f64 {
     let table = &finding.tables[table];
     let at = table.columns.iter().position(|name| name == column).unwrap_or_else(|| panic!("no {column}"));
@@ -30,24 +30,24 @@ fn number(finding: &Finding, table: usize, row: usize, column: &str) -> f64 {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn both_ends_of_tsp_cost_throughput_with_and_without_timeouts() {
+fn figure_2_extreme_tsp_values_cost_throughput() {
     let finding = figure("p2-fig2", 1);
     let last = finding.tables[0].rows.len() - 1;
     let patient = |row| number(&finding, 0, row, "timer never fires");
-    // 0 ms, which prohibits nothing, is the first row; 150 ms the fourth.
+    // The first row is 0 ms, which prohibits nothing; the fourth is 150 ms.
     assert_eq!(
         (finding.tables[0].rows[0][0].as_str(), finding.tables[0].rows[3][0].as_str()),
         ("0 ms", "150 ms")
     );
-    assert!(patient(0) < patient(1) && patient(1) < patient(3), "copies of what is under way");
-    assert!(patient(last) < 0.7 * patient(3), "no timeout costs that");
+    assert!(patient(0) < patient(1) && patient(1) < patient(3), "a short TSP repeats PDUs in flight");
+    assert!(patient(last) < 0.7 * patient(3), "throughput drops even without timeouts");
     let copies = |row| number(&finding, 0, row, "PDUs sent again, per new one");
     assert!(copies(0) > 2.0 * copies(3) && copies(3) > copies(last));
 }
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn a_radio_that_gives_up_early_loses_segments() {
+fn figure_3_low_maxdat_loses_segments() {
     let finding = figure("p2-fig3", 2);
     let [one, three] = [1, 3].map(|row| number(&finding, 0, row, "segments lost, %"));
     assert!(one > 10.0 * three, "{one} {three}");
@@ -57,10 +57,10 @@ fn a_radio_that_gives_up_early_loses_segments() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn a_timer_that_counts_from_the_transmission_fires_more_often_and_nothing_was_lost() {
+fn figure_5_transmission_based_timer_fires_spuriously() {
     let finding = figure("p2-fig5", 12);
     holds(&finding, "Linux2.4 changed RTO implementation");
-    // Solaris and Linux 2.2, in the table of spurious timeouts and in that of all.
+    // Solaris and Linux 2.2, in the table of spurious timeouts and in the table of all timeouts.
     for (spurious, all) in [(4, 4), (5, 5)] {
         for bler in ["BLER 1 %", "BLER 2 %", "BLER 5 %", "BLER 10 %"] {
             assert_eq!(number(&finding, 1, spurious, bler), number(&finding, 0, all, bler), "{bler}");
@@ -70,7 +70,7 @@ fn a_timer_that_counts_from_the_transmission_fires_more_often_and_nothing_was_lo
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn what_stands_in_for_a_system_that_nobody_knows_is_no_finding() {
+fn figure_5_windows_xp_substitute_is_not_counted() {
     let finding = figure("p2-fig5", 1);
     let counted = |words| claim(&finding, words).counts == Counts::Yes;
     assert!(!counted("Windows XP(SP2) 0") && !counted("For Windows XP"));
@@ -81,14 +81,14 @@ fn what_stands_in_for_a_system_that_nobody_knows_is_no_finding() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn the_two_freebsds_are_compared_by_their_runs() {
+fn figure_6_compares_freebsd_senders_by_runs() {
     let finding = figure("p2-fig6", 2);
     assert_eq!(claim(&finding, "Comparing the difference between").counts, Counts::Yes);
 }
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn eifel_takes_back_what_linux_takes_for_lost() {
+fn figure_7_eifel_detects_spurious_linux_timeouts() {
     let finding = figure("p2-fig7", 4);
     holds(&finding, "almost the same");
     holds(&finding, "all of RTO is detected");
@@ -96,7 +96,7 @@ fn eifel_takes_back_what_linux_takes_for_lost() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn the_25th_duplicate_ack_spares_the_second_timeout() {
+fn duplicate_ack_25_avoids_second_timeout() {
     let fast = figure("p2-fig12", 1);
     assert!(claim(&fast, "it has to wait a long time").ours.starts_with("2 timeouts"));
     holds(&fast, "only work as conventional TCP");
@@ -111,12 +111,12 @@ fn the_25th_duplicate_ack_spares_the_second_timeout() {
     let calibrated = |finding: &Finding| {
         finding.claims.iter().filter(|claim| matches!(claim.counts, Counts::Calibrated(_))).count()
     };
-    assert_eq!((calibrated(&proposed), calibrated(&sack)), (1, 1), "their times were put in");
+    assert_eq!((calibrated(&proposed), calibrated(&sack)), (1, 1), "their times are calibrated");
 }
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn what_is_not_random_does_not_change_with_the_seeds() {
+fn deterministic_figures_do_not_depend_on_seeds() {
     for id in ["p2-fig12", "p2-fig13", "p2-fig14", "p2-fig15"] {
         assert_eq!(finding(id, 1).markdown(), finding(id, 2).markdown(), "{id}");
     }

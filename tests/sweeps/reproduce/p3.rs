@@ -1,4 +1,4 @@
-//! P3's figures with few seeds and short runs: what stands in them, and the claims that hold even so.
+//! P3's figures with few seeds and short runs: completeness, and the claims that hold even so.
 
 use airtcp_reproduce::p3;
 use airtcp_reproduce::p3::setting::Extent;
@@ -12,7 +12,7 @@ const SHORT: Extent =
 const SHORTER: Extent =
     Extent { error_rates: &[2, 6], from: Instant::from_secs(20), until: Instant::from_secs(80) };
 
-/// The mean in a cell of the first table that has this column.
+/// Returns the mean in a cell of the first table that has this column.
 fn number(finding: &Finding, row: usize, column: &str) -> f64 {
     let has = |table: &&airtcp_reproduce::Table| table.columns.iter().any(|name| name == column);
     let table = finding.tables.iter().find(has).unwrap();
@@ -20,9 +20,9 @@ fn number(finding: &Finding, row: usize, column: &str) -> f64 {
     table.rows[row][column].split(' ').next().unwrap().parse().unwrap()
 }
 
-/// What every figure of the paper has: sentences in quotation marks with their places, unless they are our own, and
-/// curves.
-fn quoted(finding: &Finding) {
+/// Checks the properties of every figure of the paper: claims are quotations with their place, unless they
+/// are our own, and charts have several curves.
+fn check_quotations(finding: &Finding) {
     whole(finding);
     for claim in &finding.claims {
         let is_own = matches!(claim.counts, Counts::Own(_));
@@ -36,24 +36,24 @@ fn quoted(finding: &Finding) {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn the_rebate_brings_newreno_more_and_newreno_is_ns2s() {
+fn rebate_raises_newreno_goodput_and_newreno_matches_ns2() {
     let finding = p3::against_newreno(&Effort::new(3), &SHORT).unwrap();
-    quoted(&finding);
+    check_quotations(&finding);
     assert!(finding.tables.iter().all(|table| table.rows.len() == SHORT.error_rates.len()));
     assert_eq!(claim(&finding, "severe performance deterioration").judged, Judged::Holds);
     for row in 0..3 {
         assert!(number(&finding, row, "TCP-NR+") >= number(&finding, row, "TCP-NR"));
         let (ours, oracle) = (number(&finding, row, "TCP-NR"), number(&finding, row, "TCP-NR in ns-2"));
-        // A run that is ten times shorter than the oracle's.
+        // The run is ten times shorter than the oracle's.
         assert!((ours / oracle - 1.0).abs() < 0.1, "{ours}, in ns-2 {oracle}");
     }
 }
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn pr_with_the_rebate_is_above_pr_and_newreno_with_it() {
+fn pr_with_rebate_outperforms_pr_and_newreno() {
     let finding = p3::against_pr(&Effort::new(3), &SHORTER).unwrap();
-    quoted(&finding);
+    check_quotations(&finding);
     assert_eq!(claim(&finding, "better performance than TCP-NR+").judged, Judged::Holds);
     for row in [0, 1] {
         assert!(number(&finding, row, "TCP-PR+") > number(&finding, row, "TCP-PR"));
@@ -63,9 +63,9 @@ fn pr_with_the_rebate_is_above_pr_and_newreno_with_it() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn under_reordering_pr_is_best_and_no_better_than_who_knows_the_truth() {
+fn pr_performs_best_under_reordering() {
     let finding = p3::out_of_order(&Effort::new(3), &SHORTER).unwrap();
-    quoted(&finding);
+    check_quotations(&finding);
     assert_eq!(claim(&finding, "attains the best performance").judged, Judged::Holds);
     assert_eq!(claim(&finding, "spuriously").judged, Judged::Holds);
     for row in [0, 1] {
@@ -77,9 +77,9 @@ fn under_reordering_pr_is_best_and_no_better_than_who_knows_the_truth() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn who_knows_the_truth_has_more_than_newreno_under_loss() {
+fn ideal_differentiator_outperforms_newreno_under_loss() {
     let finding = p3::approximation(&Effort::new(3), &SHORTER).unwrap();
-    quoted(&finding);
+    check_quotations(&finding);
     for row in [0, 1] {
         let [plain, compensated, differentiated] =
             ["TCP-NR", "TCP-NR, ideally compensated", "ideal differentiator"]
@@ -90,7 +90,7 @@ fn who_knows_the_truth_has_more_than_newreno_under_loss() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn the_other_figures_are_whole() {
+fn remaining_figures_are_complete() {
     let effort = Effort::new(2);
     let one = Extent { error_rates: &[2], ..SHORTER };
     for finding in [
@@ -100,32 +100,32 @@ fn the_other_figures_are_whole() {
         p3::jain_index(&effort, &one),
         p3::beside(&effort, &Extent { error_rates: &[0, 2], ..SHORTER }),
     ] {
-        quoted(&finding.unwrap());
+        check_quotations(&finding.unwrap());
     }
 }
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn each_refutation_is_looked_at_on_other_paths() {
+fn refuted_claims_are_tested_on_other_paths() {
     let short = Extent { error_rates: &[2, 6], from: Instant::from_secs(5), until: Instant::from_secs(20) };
     let finding = p3::paths(&Effort::new(2), &short).unwrap();
     let [verdicts, gains] = &finding.tables[..] else { panic!("{}", finding.markdown()) };
     assert_eq!((verdicts.rows.len(), gains.rows.len()), (9, 9));
     let is_verdict = |cell: &String| ["holds", "does not hold", "undecided"].contains(&cell.as_str());
     assert!(verdicts.rows.iter().all(|row| row[1..].iter().all(is_verdict)), "{}", finding.markdown());
-    assert!(finding.claims.is_empty(), "the sentences are claims of their figures: {:?}", finding.claims);
+    assert!(finding.claims.is_empty(), "the claims belong to their own figures: {:?}", finding.claims);
 }
 
-/// At 10 Mbit/s, without errors, a window settles where (1) says.
+/// At 10 Mbit/s without errors, the window converges to the value of equation (1).
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn newreno_without_errors_goes_where_equation_1_says() {
+fn error_free_newreno_converges_to_equation_1() {
     let extent = Extent { error_rates: &[1], from: Instant::from_secs(20), until: Instant::from_secs(60) };
     let finding = p3::rate_adaptation(&Effort::new(2), &extent).unwrap();
-    quoted(&finding);
+    check_quotations(&finding);
     let [model, flows] = &finding.tables[..] else { panic!("{}", finding.markdown()) };
     assert_eq!(model.rows.len(), 15);
-    // Two radio links, and TCP-NR without errors before three senders with.
+    // Two radio links, each with TCP-NR without errors and then three senders with errors.
     assert_eq!(flows.rows.len(), 2 * 4);
     let off: f64 = flows.rows[0][7].split(' ').next().unwrap().parse().unwrap();
     assert!((off - 1.0).abs() < 0.25, "{}", finding.markdown());
@@ -133,12 +133,12 @@ fn newreno_without_errors_goes_where_equation_1_says() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
-fn theorem_1_is_judged_where_windows_are_large() {
+fn theorem_1_is_judged_at_large_windows() {
     let extent = Extent { error_rates: &[0, 2], from: Instant::from_secs(10), until: Instant::from_secs(60) };
     let finding = p3::overlay(&Effort::new(2), &extent).unwrap();
-    quoted(&finding);
+    check_quotations(&finding);
     let window =
         |row: usize| finding.tables[0].rows[row][3].split(' ').next().unwrap().parse::<f64>().unwrap();
-    // 10 Mbit/s is the first radio link, 2 Mbit/s the last.
+    // 10 Mbit/s is the first radio link, and 2 Mbit/s is the last.
     assert!(window(0) > window(finding.tables[0].rows.len() - 2), "{}", finding.markdown());
 }

@@ -1,4 +1,4 @@
-//! Findings that were made before: each in a file of its own, so that a run of hours goes on where it was.
+//! Saved findings, one file per figure, so that a run of several hours can be resumed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ pub(super) struct Kept {
     asked: Asked,
 }
 
-/// With how many seeds a figure was to be run.
+/// The numbers of seeds that the user requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) seeds: u32,
@@ -36,7 +36,7 @@ impl Kept {
         Ok(Self { directory: directory.to_owned(), asked })
     }
 
-    /// What an earlier run made of this figure, if it was to have as many seeds.
+    /// Returns the result of an earlier run of this figure, if the same numbers of seeds were requested.
     pub(super) fn take(&self, figure: &Figure) -> anyhow::Result<Option<Made>> {
         let path = self.path(figure);
         let text = match airfiles::read_kept(&path) {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_is_taken_again_if_it_was_to_have_as_many_seeds() {
+    fn finding_is_reused_for_same_seed_counts() {
         let directory = std::env::temp_dir().join(format!("kept-{}", std::process::id()));
         let figure = airtcp_reproduce::figures()[0];
         let asked = Asked { seeds: 30, most_seeds: 240 };

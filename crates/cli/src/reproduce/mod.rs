@@ -1,4 +1,4 @@
-//! `airtcp reproduce`: the papers' figures again.
+//! `airtcp reproduce`: reproduces the papers' figures and tables in virtual time.
 
 mod kept;
 mod page;
@@ -23,10 +23,10 @@ use self::record::{CHOSEN, Record};
 use crate::shared::progress::in_words;
 use crate::shared::{failure, say};
 
-/// Reproduce the papers' figures and tables in virtual time, next to the published numbers
+/// Reproduce the papers' figures and tables in virtual time
 ///
 /// Senders that are compared run with the same seeds, and each claim is judged by the 95 % confidence interval of the
-/// differences. Choices that a paper leaves open are listed. Nothing is fitted.
+/// differences. Choices that a paper leaves open are listed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
@@ -48,10 +48,10 @@ pub(crate) struct Reproduce {
     /// Write an HTML page with a summary, and each figure with its claims
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Write the figures to this document instead of stdout, with pictures and CSV files in a directory next to it
+    /// Write the figures to this directory instead of stdout: one page per paper, an index of claims, pictures and CSV files
     ///
-    /// Other figures of the document remain.
-    #[arg(long, value_name = "FILE.md", help_heading = "Output", conflicts_with = "json")]
+    /// Other figures in the directory remain.
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with = "json")]
     record: Option<PathBuf>,
     /// Save each result in this directory, and reuse results that an earlier run of the same program saved there
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -64,7 +64,8 @@ pub(crate) struct Reproduce {
 }
 
 const SEEDS: u32 = 30;
-/// Four looks, for which the intervals that decide are made ([`airtcp_reproduce::judge::WIDER`]).
+/// Allows four tests of a claim (with 1, 2, 4 and 8 times [`SEEDS`]), as the deciding intervals assume
+/// ([`airtcp_reproduce::judge::WIDER`]).
 const MOST_SEEDS: u32 = 8 * SEEDS;
 
 const EXAMPLES: &str = "\
@@ -78,19 +79,19 @@ Examples:
   All figures; the command prints how long this takes, and can be resumed:
     airtcp reproduce --all --keep found --html papers.html
   One figure, updated in the record:
-    airtcp reproduce p2-fig12 --record docs/reproduction.md";
+    airtcp reproduce p2-fig12 --record docs/evidence/papers";
 
-/// A figure that was run.
+/// A finished figure.
 struct Made {
     figure: Figure,
     seeds: u32,
     finding: Finding,
 }
 
-/// A figure that is to be run.
+/// A figure for which only the first seed has run.
 struct Begun {
     figure: Figure,
-    /// What of it was made when it was looked at.
+    /// Contains the results of the first seed.
     effort: Effort,
     cost: Cost,
 }
@@ -146,7 +147,7 @@ impl Reproduce {
         Ok(())
     }
 
-    /// Runs the first seed of each figure that is not kept, to see how long all will take.
+    /// Runs the first seed of each figure that is not saved, to estimate the total duration.
     fn look(
         &self,
         wanted: &[Figure],
@@ -215,8 +216,9 @@ impl Reproduce {
         Ok(Made { figure, seeds, finding })
     }
 
-    /// `before`: what was printed last. `wanted`: all that are. What several of a paper have in common stands once, at
-    /// their head; a single one has all of it.
+    /// Prints one figure. `before` is the previous figure, and `wanted` contains all requested figures. If
+    /// several figures of a paper were requested, their shared choices appear once, before the first one. A
+    /// single figure lists all its choices itself.
     fn print(&self, made: &Made, before: Option<&Made>, wanted: &[Figure]) -> anyhow::Result<()> {
         let Made { figure, seeds, finding } = made;
         let Figure { id, title, paper, .. } = figure;
@@ -244,12 +246,12 @@ impl Reproduce {
     }
 }
 
-/// Those of a paper.
+/// Returns the figures of a paper.
 fn of(paper: Paper, figures: &[Figure]) -> Vec<Figure> {
     figures.iter().filter(|figure| figure.paper == paper).copied().collect()
 }
 
-/// Each chart as a file of its own.
+/// Writes each chart to a file.
 fn plot(directory: &Path, Made { figure, seeds, finding }: &Made) -> anyhow::Result<()> {
     for (index, chart) in finding.charts.iter().enumerate() {
         let file = directory.join(record::numbered(figure.id, index, "svg"));
@@ -259,7 +261,7 @@ fn plot(directory: &Path, Made { figure, seeds, finding }: &Made) -> anyhow::Res
     Ok(())
 }
 
-/// Paper by paper, with what names a whole one.
+/// Lists the figures paper by paper, each paper with the name that selects all its figures.
 fn list(known: &[Figure]) -> anyhow::Result<()> {
     let mut out = say::out();
     let mut paper: Option<Paper> = None;

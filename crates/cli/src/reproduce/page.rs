@@ -1,5 +1,5 @@
-//! All papers as one page: what held up on top, then each figure with its pictures, its claims and the command that
-//! makes it.
+//! All papers as one HTML page: a summary of the verdicts, then each figure with its charts, its claims and
+//! the command that reproduces it.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
         }
         text += &details(CHOSEN, !finding.choices.is_empty(), &listed(&finding.choices));
         let numbers = tables(&finding.tables);
-        // Without a picture they are what there is to see.
+        // A figure without charts shows its tables unfolded.
         text += &match finding.charts.is_empty() {
             true => numbers,
             false => details("Numbers", !finding.tables.is_empty(), &numbers),
@@ -53,7 +53,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// What these figures of a paper have in common.
+/// Formats the choices that these figures of a paper share.
 fn shared(paper: Paper, figures: &[Figure]) -> String {
     let lists: Vec<String> = paper
         .shared_by(figures)
@@ -62,7 +62,7 @@ fn shared(paper: Paper, figures: &[Figure]) -> String {
     details(CHOSEN_FOR_SEVERAL, !lists.is_empty(), &lists.concat())
 }
 
-/// The verdicts of what is counted, as many of each.
+/// Returns the number of claims per verdict, and the number of claims that do not count.
 pub(super) fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> ([usize; 3], usize) {
     let mut verdicts = [0; 3];
     let mut not_counted = 0;
@@ -122,7 +122,7 @@ fn claims(claims: &[Claim]) -> String {
     text + "</table>\n"
 }
 
-/// Titles stand behind a figure's name elsewhere, and so begin as words in a sentence do.
+/// Capitalises a title. Titles are in lower case because they follow the figure's id elsewhere.
 fn heading(title: &str) -> String {
     let mut letters = title.chars();
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
@@ -155,7 +155,7 @@ fn tables(tables: &[Table]) -> String {
     text
 }
 
-/// Markdown's `code` and *emphasis*; what is between is escaped.
+/// Converts Markdown's `code` and *emphasis* to HTML and escapes the rest.
 fn inline(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let part = |(index, part): (usize, &str)| match index % 2 {
@@ -165,7 +165,7 @@ fn inline(text: &str) -> String {
     parts.map(part).collect()
 }
 
-/// An asterisk that nothing closes is one.
+/// Converts `*emphasis*`. An asterisk without a closing one is kept as text.
 fn emphasised(text: &str) -> String {
     let Some((before, rest)) = text.split_once('*') else { return escape(text) };
     match rest.split_once('*') {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_counts_what_counts() {
+    fn summary_excludes_uncounted_claims() {
         let claims = [
             claim(Counts::Yes, Judged::Holds),
             claim(Counts::Yes, Judged::DoesNotHold),
@@ -197,19 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_begins_as_one() {
+    fn heading_starts_with_capital_letter() {
         assert_eq!(heading("half of the tax is not known"), "Half of the tax is not known");
         assert_eq!(heading("Fig. 5: losses"), "Fig. 5: losses");
     }
 
     #[test]
-    fn emphasis_is_what_two_asterisks_enclose() {
+    fn text_between_asterisks_is_emphasized() {
         assert_eq!(inline("*x* = *y* = 0.08"), "<em>x</em> = <em>y</em> = 0.08");
         assert_eq!(inline("2 * 3 < 7 * 1, `a*b*c`"), "2 * 3 &lt; 7 * 1, <code>a*b*c</code>");
     }
 
     #[test]
-    fn a_papers_words_are_text_and_code_is_code() {
+    fn quotations_are_escaped_and_backticks_become_code() {
         let text = claims(&[claim(Counts::Own("an addition".to_owned()), Judged::Holds)]);
         assert!(text.contains("“more &lt;b&gt;”"), "{text}");
         assert!(text.contains("<code>sack</code> +3 %"), "{text}");

@@ -1,4 +1,5 @@
-//! A chart of a figure as a picture: the paper's axes and curves, with our intervals, and its printed numbers as marks.
+//! Draws a chart with the paper's axes and curves, the intervals of the reproduction, and marks for the
+//! numbers that the paper prints.
 
 use airtcp_report::plot::axis::{Axis, Unit};
 use airtcp_report::plot::draw::Dash;
@@ -7,20 +8,20 @@ use airtcp_report::plot::palette::{LINES, Mark};
 use airtcp_report::plot::{Data, Series};
 use airtcp_reproduce::chart::{self, Chart, Curve, Drawn, Scale};
 
-/// The marks of the paper's numbers are drawn apart from all curves.
+/// The mark for the paper's numbers. No curve uses it.
 const OF_THE_PAPER: Mark = Mark::CrossInRing;
-/// Fewer single values than these have larger marks.
+/// Curves with fewer single values than this get larger marks.
 const RARE: usize = 30;
-/// Several lie over each other.
+/// Opacity of a band. Bands of several curves overlap.
 const BAND: f64 = 0.16;
-/// Of what one name takes on the axis, bars take so much.
+/// Share of a category's width that its bars cover.
 const BARS: f64 = 0.8;
 
-/// `paper`: whose figure it is.
+/// Draws the chart. `paper` is the citation of the paper.
 pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
     let subtitle = match chart.curves.iter().all(|curve| curve.drawn == Drawn::Dots) {
         true => format!("{paper}: one run"),
-        false => format!("{paper}: means of {seeds} seeds, and their 95 % intervals"),
+        false => format!("{paper}: means of {seeds} seeds with 95 % intervals"),
     };
     let bars = chart.curves.iter().filter(|curve| curve.drawn == Drawn::Bars).count();
     let mut series: Vec<Series> = Vec::new();
@@ -35,7 +36,7 @@ pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
         };
         series.extend(of_curve(curve, index, aside, bars));
     }
-    // Under the lines, so that a mean is seen where intervals of others cross it.
+    // Intervals are below the lines, so that a mean remains visible where intervals of other curves cross it.
     series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. } | Data::Band { .. }));
     let panel = Panel { y: vertical(chart), height: 260.0, series, notes: Vec::new() };
     Figure { title: chart.title.clone(), subtitle, x: horizontal(chart), panels: vec![panel] }
@@ -60,7 +61,7 @@ fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series>
             of(None, "interval", Data::Band { edges: ends, opacity: BAND }),
         ],
         Drawn::Dots => {
-            // What is rare shall be seen among what is not.
+            // Rare values must be visible among many others.
             let mark = if means.len() < RARE { Mark::Cross } else { Mark::Dot };
             vec![of(name, "value", Data::Marks { points: means, mark, below: 0.0 })]
         }
@@ -69,14 +70,14 @@ fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series>
             let width = (400.0 / (bars * curve.points.len().max(1)) as f64).clamp(3.0, 14.0);
             vec![
                 of(name, "bar", Data::Bars { bars: from_zero.collect(), width }),
-                // Dark on the bar, so that both of its ends are seen.
+                // Dark on the bar, so that both ends of the interval are visible.
                 Series { colour: LINES[5], ..of(None, "interval", Data::Bars { bars: ends, width: 1.2 }) },
             ]
         }
     };
     if !curve.paper.is_empty() {
         let points = curve.paper.iter().map(|(x, y)| (x + aside, *y)).collect();
-        let name = format!("{}: the paper", curve.name);
+        let name = format!("{} (paper)", curve.name);
         series.push(of(Some(name), "paper", Data::Marks { points, mark: OF_THE_PAPER, below: 0.0 }));
     }
     series
@@ -110,7 +111,7 @@ fn axis(axis: &chart::Axis, values: Vec<f64>) -> Axis {
         }
         Scale::FromZero | Scale::Around => Axis::around(caption, Unit::None, values),
         Scale::Logarithmic => {
-            // An interval may reach below zero where no mean does.
+            // An interval can reach below zero even if all means are positive.
             let above = values.iter().copied().filter(|value| *value > 0.0);
             Axis::logarithmic(caption, Unit::None, above)
                 .unwrap_or_else(|| Axis::around(caption, Unit::None, values))
@@ -133,40 +134,41 @@ mod tests {
             points: vec![at(0.0, mean), at(1.0, mean + 5.0)],
             paper: Vec::new(),
         };
+        let tahoe = curve("Tahoe", 10.0).beside([(1.0, 30.0)]);
         Chart {
             title: "Fig. 5".to_owned(),
             x: chart::Axis::new("z in %", Scale::Around),
             y: chart::Axis::new("packets", Scale::FromZero),
-            curves: vec![curve("Tahoe", 10.0).beside([(1.0, 30.0)]), curve("Reno", 20.0)],
+            curves: vec![tahoe, curve("Reno", 20.0)],
         }
     }
 
     #[test]
-    fn each_curve_has_its_name_and_the_papers_numbers_are_marks() {
+    fn picture_names_each_curve_and_paper_values() {
         let drawn = Format::Svg.render(&figure(&chart(Drawn::Line), "Pan et al.", 30).draw()).unwrap();
         let svg = String::from_utf8(drawn).unwrap();
         for words in [
             "Fig. 5",
-            "Pan et al.: means of 30 seeds, and their 95 % intervals",
+            "Pan et al.: means of 30 seeds with 95 % intervals",
             "z in %",
             "packets",
             "Tahoe",
             "Reno",
-            "Tahoe: the paper",
+            "Tahoe (paper)",
         ] {
             assert!(svg.contains(&format!(">{words}<")), "no `{words}` in {svg}");
         }
     }
 
     #[test]
-    fn the_papers_numbers_are_inside() {
+    fn y_axis_includes_paper_values() {
         let figure = figure(&chart(Drawn::Line), "", 30);
         let Axis { min, max, .. } = figure.panels[0].y;
         assert!(min == 0.0 && max > 30.0, "{min} to {max}");
     }
 
     #[test]
-    fn bars_stand_beside_each_other_and_on_zero() {
+    fn bars_are_grouped_and_start_at_zero() {
         let figure = figure(&chart(Drawn::Bars), "", 30);
         let bars: Vec<_> = figure.panels[0].series.iter().filter(|series| series.class == "bar").collect();
         let places = bars.iter().map(|series| match &series.data {

@@ -1,4 +1,4 @@
-//! How far the figures are, and how long the rest will take: by what one seed of each has taken.
+//! Progress of the figures, and the remaining time, estimated from the first seed of each figure.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,19 +9,19 @@ use airwire::time::{Duration, Instant};
 
 use crate::shared::progress::{Teller, in_words};
 
-/// What a figure takes, on all cores.
+/// The cost of a figure, on all cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cost {
-    /// Of the first seed.
+    /// Duration of the first seed.
     seconds: f64,
-    /// The same.
+    /// Number of runs of the first seed.
     runs: u64,
-    /// Runs that are still to come.
+    /// Number of further runs.
     to_come: u64,
 }
 
 impl Cost {
-    /// What so many runs take.
+    /// Returns the estimated duration of `runs` runs in seconds.
     fn of(self, runs: u64) -> f64 {
         self.seconds / self.runs.max(1) as f64 * runs as f64
     }
@@ -33,31 +33,31 @@ struct State {
     teller: Teller,
     clock: Clock,
     shown: Instant,
-    /// The figure, and how many there are.
+    /// Name and position of the current figure.
     what: String,
-    /// Of it.
+    /// Runs of the current figure so far.
     runs: u64,
     phase: Phase,
     since: Instant,
 }
 
 enum Phase {
-    /// One seed of a figure is run, to see what it takes.
+    /// One seed per figure runs, to measure its cost.
     Looking,
-    /// The rest is run. `cost`: of the figure whose turn it is.
+    /// The other seeds run. `cost` is the cost of the current figure.
     Running { cost: Cost, work: Work },
 }
 
-/// In seconds of what the first seeds took.
+/// Amounts of work, in seconds at the speed of the first seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Work {
-    /// Of all figures, as far as is known.
+    /// Estimated work of all figures.
     all: f64,
-    /// Of figures that are done.
+    /// Work of the finished figures.
     before: f64,
-    /// What is done of this figure.
+    /// Work done for the current figure.
     this: f64,
-    /// What this figure takes, as far as is known.
+    /// Estimated work of the current figure.
     planned: f64,
 }
 
@@ -66,20 +66,21 @@ impl Work {
         (self.this, self.planned) = (0.0, planned);
     }
 
-    /// More of this figure is to be done than was planned, or less.
+    /// Changes the estimate for the current figure.
     fn replan(&mut self, planned: f64) {
         self.all += planned - self.planned;
         self.planned = planned;
     }
 
-    /// This figure is done, whatever was planned.
+    /// Finishes the current figure: its actual work replaces the estimate.
     fn done(&mut self) {
         self.replan(self.this);
         self.before += self.this;
         self.begin(0.0);
     }
 
-    /// In real time. What comes is as much slower than the first seeds as what is done.
+    /// Returns the remaining real time, if the rest proceeds at the speed so far. `took` is the real time so
+    /// far, in seconds.
     fn left(self, took: f64) -> Duration {
         let done = self.before + self.this;
         let pace = if done > 0.0 { took / done } else { 1.0 };
@@ -93,7 +94,6 @@ impl fmt::Debug for Progress {
     }
 }
 
-/// What a figure calls.
 impl Watcher for Progress {
     fn ran(&self) {
         self.state().ran();
@@ -122,21 +122,23 @@ impl Progress {
         })))
     }
 
-    /// One seed of a figure begins.
+    /// Begins the first seed of a figure.
     pub(super) fn look(&self, what: String) {
         let mut state = self.state();
         (state.what, state.runs) = (what, 0);
         state.since = state.clock.now();
     }
 
-    /// What it took since [`Progress::look`]. `further`: how many runs come after so many.
+    /// Returns the cost since [`Progress::look`]. `further` maps the number of runs of the first seed to the
+    /// number of further runs.
     pub(super) fn cost(&self, further: impl Fn(u64) -> u64) -> Cost {
         let state = self.state();
         let seconds = state.clock.now().saturating_since(state.since).as_secs_f64();
         Cost { seconds, runs: state.runs, to_come: further(state.runs) }
     }
 
-    /// All figures have been looked at: the rest takes so long, about.
+    /// Begins the other seeds, when the first seeds of all figures are done. Returns the approximate duration
+    /// of the rest.
     pub(super) fn begin(&self, costs: &[Cost]) -> Duration {
         let mut state = self.state();
         let all = costs.iter().map(|cost| cost.of(cost.to_come)).sum();
@@ -145,7 +147,7 @@ impl Progress {
         Duration::from_secs_f64(all)
     }
 
-    /// The rest of a figure begins.
+    /// Begins the other seeds of a figure.
     pub(super) fn figure(&self, what: String, cost: Cost) {
         let mut state = self.state();
         (state.what, state.runs) = (what, 0);
@@ -155,27 +157,27 @@ impl Progress {
         }
     }
 
-    /// It needs so many seeds more.
+    /// Adds this number of seeds to the estimate for the current figure.
     pub(super) fn more(&self, seeds: u32) {
         if let Phase::Running { cost, work } = &mut self.state().phase {
             work.replan(work.planned + cost.of(cost.runs * u64::from(seeds)));
         }
     }
 
-    /// It is done.
+    /// Finishes the current figure.
     pub(super) fn done(&self) {
         if let Phase::Running { work, .. } = &mut self.state().phase {
             work.done();
         }
     }
 
-    /// Makes room for a line of the command's own.
+    /// Clears the progress line before the command prints a line.
     pub(super) fn clear(&self) {
         self.state().teller.clear();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked with it has left numbers, whatever they are.
+        // A thread that panicked while it held the lock leaves only inaccurate numbers.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -193,7 +195,7 @@ impl State {
         self.shown = now;
         let Self { what, runs, .. } = self;
         let text = match self.phase {
-            Phase::Looking => format!("{what}: {runs} runs of the first seed"),
+            Phase::Looking => format!("{what}: {runs} runs with the first seed"),
             Phase::Running { work, .. } => {
                 let took = now.saturating_since(self.since).as_secs_f64();
                 format!("{what}, {} left", in_words(work.left(took)))
@@ -208,45 +210,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_goes_by_the_pace_of_what_is_done() {
+    fn remaining_time_follows_pace_of_finished_work() {
         let work = Work { all: 100.0, before: 20.0, this: 5.0, planned: 30.0 };
         assert_eq!(work.left(50.0), Duration::from_secs(150));
-        // Before anything is done, the first seeds are all that is known.
+        // Before any work is done, the estimate comes from the first seeds alone.
         assert_eq!(Work { all: 7.0, ..Work::default() }.left(0.0), Duration::from_secs(7));
-        // A figure that took longer than its first seed promised.
+        // A figure can take longer than its first seed suggested.
         assert_eq!(Work { all: 10.0, this: 11.0, ..Work::default() }.left(20.0), Duration::ZERO);
     }
 
     #[test]
-    fn a_search_that_ends_early_is_not_waited_for() {
+    fn early_search_end_reduces_expected_work() {
         let progress = Progress::new(true);
         let (one, search) =
             (Cost { seconds: 1.0, runs: 10, to_come: 90 }, Cost { seconds: 2.0, runs: 10, to_come: 1000 });
         assert_eq!(progress.begin(&[one, search]), Duration::from_secs(9 + 200));
         let work = || match progress.state().phase {
             Phase::Running { work, .. } => work,
-            Phase::Looking => panic!("nothing runs"),
+            Phase::Looking => panic!("no figure is running"),
         };
-        let makes = |runs| (0..runs).for_each(|_| progress.ran());
-        let about =
+        let finish_runs = |runs| (0..runs).for_each(|_| progress.ran());
+        let assert_near =
             |seconds: f64, wanted: f64| assert!((seconds - wanted).abs() < 1e-6, "{seconds}, not {wanted}");
 
         progress.figure("one".to_owned(), one);
-        makes(90);
+        finish_runs(90);
         progress.more(10);
-        about(work().all, 9.0 + 10.0 + 200.0);
-        // It made half of what it might have.
-        makes(50);
+        assert_near(work().all, 9.0 + 10.0 + 200.0);
+        // The figure executes half of the additional runs.
+        finish_runs(50);
         progress.done();
-        about(work().all, 14.0 + 200.0);
-        about(work().before, 14.0);
+        assert_near(work().all, 14.0 + 200.0);
+        assert_near(work().before, 14.0);
 
         progress.figure("search".to_owned(), search);
-        makes(100);
+        finish_runs(100);
         progress.expects(300);
-        about(work().all - work().before - work().this, 60.0);
-        makes(300);
+        assert_near(work().all - work().before - work().this, 60.0);
+        finish_runs(300);
         progress.done();
-        about(work().all, work().before);
+        assert_near(work().all, work().before);
     }
 }

@@ -1,5 +1,5 @@
-//! The record of all figures: one document with what held up, the claims and the pictures, and beside it a directory
-//! with the pictures (SVG) and the numbers (CSV).
+//! The record of all figures: a directory with an index of all claims, a page per paper, the method, and a
+//! directory `data` with the pictures (SVG) and the numbers (CSV).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use airtcp_numbers::table::wrapped;
 use airtcp_report::plot::Format;
 use airtcp_reproduce::{Figure, Judged, Paper, Shared, Table, figures, listed};
 use airtcp_sim::file;
@@ -15,187 +16,196 @@ use anyhow::Context;
 use super::{Made, of, picture};
 use crate::shared::csv;
 
-const HEAD: &str = "\
+const METHOD: &str = include_str!("method.md");
+
+const INDEX: &str = "\
 # Reproduced papers
 
 Every figure and table of five papers that has numbers or a curve, run in virtual time with the
-algorithms of this repository. Each point is the mean over the seeds ± half the width of its 95 %
-confidence interval (Student's t). Compared senders run with the same seeds, and comparisons are
-made within pairs of runs with the same seed. A gain is the mean difference, in percent of the
-reference's mean.
-
-A claim is a sentence of a paper. It counts once, even if it covers several curves. Claims that this
-project added, claims about values that were calibrated to the paper, and claims that hold by
-construction do not count. One rule (crates/reproduce/src/judge.rs) judges all claims by their
-confidence intervals:
-
-- *better* requires a gain above zero. An interval within ±1 % counts as no gain.
-- *similar* (also *trivial*, *almost the same*) is within ±10 %, *slightly* is up to 10 %, and
-  *considerably* (also *obvious*, *relatively long*) is at least 20 %.
-- *in most cases* refers to the data of all points together.
-- A number is met if its interval overlaps the paper's number ± the variation of one run of the
-  paper's length.
-- For rare events such as timeouts, the interval includes one additional run in which the event
-  occurs, because zero observations do not prove that it never happens.
-
-While a claim of a figure is undecided, the number of seeds is doubled, up to 240 or the number
-given in the section. The intervals that decide are 1.2 times as wide as the printed ones, to allow
-for these repeated tests. The papers ran each point once.
-
-`airtcp reproduce FIGURE` prints one figure with its numbers.
-`airtcp reproduce --all --html papers.html` writes a page with all figures.
+algorithms of this repository. [Method](method.md) explains how claims are counted and judged.
+`airtcp reproduce FIGURE` prints one figure with its numbers, and
+`airtcp reproduce --all --html papers.html` writes one HTML page with all figures.
 ";
 
-/// For one figure.
+/// Heading of the choices for one figure.
 pub(super) const CHOSEN: &str = "Choices";
-/// At the head of a paper.
+/// Heading of the choices at the beginning of a paper.
 pub(super) const CHOSEN_FOR_SEVERAL: &str = "Choices for several figures";
 
-/// Longer tables are in their files only.
-const LONG: usize = 40;
+/// Maximum size of the tables in the pages. Larger tables are in their CSV files only.
+const MOST_ROWS: usize = 12;
+const MOST_COLUMNS: usize = 4;
+
+/// Maximum number of words of a claim's quotation in the index.
+const WORDS: usize = 18;
 
 pub(super) struct Record {
-    file: PathBuf,
-    /// Without a path: how the document names it.
-    folder: String,
-    /// What stands under the heading of each figure.
+    directory: PathBuf,
+    /// The text of each figure's section, without the heading.
     sections: BTreeMap<String, String>,
 }
 
 impl Record {
-    /// A document that is there already keeps the figures that are not made anew.
-    pub(super) fn open(file: &Path) -> anyhow::Result<Self> {
-        let text = match airfiles::read_kept(file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
-        };
-        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let folder = stem.with_context(|| format!("{} is not the name of a file", file.display()))?;
-        let record = Self { file: file.to_owned(), folder, sections: sections(&text) };
-        fs::create_dir_all(record.path(""))
-            .with_context(|| format!("cannot create {}", record.path("").display()))?;
+    /// Opens a record. Figures that are not run again are kept.
+    pub(super) fn open(directory: &Path) -> anyhow::Result<Self> {
+        let mut record = Self { directory: directory.to_owned(), sections: BTreeMap::new() };
+        let data = record.path("data");
+        fs::create_dir_all(&data).with_context(|| format!("cannot create {}", data.display()))?;
+        for paper in papers() {
+            let page = record.path(&file_name(paper));
+            match airfiles::read_kept(&page) {
+                Ok(text) => record.sections.extend(sections(&text)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error).with_context(|| format!("cannot read {}", page.display())),
+            }
+        }
         Ok(record)
     }
 
-    /// A figure that was made takes the place of what the record had of it.
+    /// Adds a figure, or replaces it.
     pub(super) fn put(&mut self, made: &Made) -> anyhow::Result<()> {
-        let keep = |name: &str, octets: &[u8]| {
-            let path = self.path(name);
-            airfiles::write(&path, octets).with_context(|| format!("cannot write {}", path.display()))
-        };
         let Made { figure, seeds, finding } = made;
         let mut pictures = Vec::new();
         for (index, chart) in finding.charts.iter().enumerate() {
-            let name = numbered(figure.id, index, "svg");
-            keep(&name, &Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?)?;
+            let name = format!("data/{}", numbered(figure.id, index, "svg"));
+            let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
+            self.write(&name, &svg)?;
             pictures.push((name, chart.title.clone()));
         }
         let mut numbers = Vec::new();
         for (index, table) in finding.tables.iter().enumerate() {
             let name = numbered(figure.id, index, "csv");
-            keep(&name, &as_csv(table)?)?;
+            self.write(&format!("data/{name}"), &as_csv(table)?)?;
             numbers.push(name);
         }
-        self.sections.insert(figure.id.to_owned(), self.section(made, &pictures, &numbers));
-        // A picture or a table fewer than before.
+        self.sections.insert(figure.id.to_owned(), section(made, &pictures, &numbers));
+        // An earlier run of the figure may have had one more picture or table.
         for stale in [numbered(figure.id, pictures.len(), "svg"), numbered(figure.id, numbers.len(), "csv")] {
-            match fs::remove_file(self.path(&stale)) {
+            let stale = self.path(&format!("data/{stale}"));
+            match fs::remove_file(&stale) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(error)
-                        .with_context(|| format!("cannot remove {}", self.path(&stale).display()));
+                    return Err(error).with_context(|| format!("cannot remove {}", stale.display()));
                 }
                 _ => {}
             }
         }
-        file::replace(&self.file, self.document().as_bytes())
-            .with_context(|| format!("cannot write {}", self.file.display()))
+        self.write(&file_name(figure.paper), self.page(figure.paper).as_bytes())?;
+        self.write("method.md", METHOD.as_bytes())?;
+        self.write("README.md", self.index().as_bytes())
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.file.with_file_name(&self.folder).join(name)
+        self.directory.join(name)
     }
 
-    fn section(&self, made: &Made, pictures: &[(String, String)], numbers: &[String]) -> String {
-        let Made { seeds, finding, .. } = made;
-        let mut text = format!("{seeds} seeds.");
-        for (index, name) in numbers.iter().enumerate() {
-            let before = if index == 0 { " Numbers: " } else { ", " };
-            // Writing into a string does not fail.
-            let _ = write!(text, "{before}[{name}]({}/{name})", self.folder);
-        }
-        text.push_str("\n\n");
-        for (name, title) in pictures {
-            let _ = writeln!(text, "![{title}]({}/{name})\n", self.folder);
-        }
-        if pictures.is_empty() {
-            finding.tables.iter().filter(|table| table.rows.len() <= LONG).for_each(|table| {
-                text.push_str(&table.markdown());
-            });
-        }
-        text.push_str(&finding.claims_markdown());
-        text.push_str(&finding.remarks_markdown());
-        if !finding.choices.is_empty() {
-            text.push_str(&folded(CHOSEN, &listed(&finding.choices)));
-        }
-        text.trim_end().to_owned()
+    fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let path = self.path(name);
+        file::replace(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    fn document(&self) -> String {
-        let mut text = format!("{HEAD}\n{}", self.summary());
-        let known = figures();
-        let has = |figure: &&Figure| self.sections.contains_key(figure.id);
-        let mine = |paper| of(paper, &known.iter().filter(has).copied().collect::<Vec<_>>());
-        let mut paper: Option<Paper> = None;
-        for figure in &known {
-            let Some(section) = self.sections.get(figure.id) else { continue };
-            if paper.replace(figure.paper) != Some(figure.paper) {
-                let _ = write!(text, "\n## {}\n", figure.paper.reference());
-                let shared: String =
-                    figure.paper.shared_by(&mine(figure.paper)).map(Shared::markdown).collect();
-                if !shared.is_empty() {
-                    let _ = write!(text, "\n{}\n", folded(CHOSEN_FOR_SEVERAL, &shared).trim_end());
-                }
-            }
-            let _ = write!(text, "\n### `{}`: {}\n\n{section}\n", figure.id, figure.title);
+    /// Returns the figures of a paper that the record contains, with their sections.
+    fn figures(&self, paper: Paper) -> Vec<(Figure, &String)> {
+        let known = of(paper, &figures());
+        known.into_iter().filter_map(|figure| Some((figure, self.sections.get(figure.id)?))).collect()
+    }
+
+    fn page(&self, paper: Paper) -> String {
+        let figures = self.figures(paper);
+        let mut text = format!("# {}\n", paper.reference());
+        let [holds, not, undecided] = verdicts(&figures);
+        if holds + not + undecided > 0 {
+            let _ = write!(text, "\nClaims: {holds} hold, {not} do not hold, {undecided} are undecided.\n");
+        }
+        text += "\n[Method](method.md) · [All claims](README.md)\n";
+        let its: Vec<Figure> = figures.iter().map(|(figure, _)| *figure).collect();
+        let shared: String = paper.shared_by(&its).map(Shared::markdown).collect();
+        if !shared.is_empty() {
+            let _ = write!(text, "\n{}\n", folded(CHOSEN_FOR_SEVERAL, &shared).trim_end());
+        }
+        for (figure, section) in figures {
+            let _ = write!(text, "\n{}\n\n{section}\n", heading(&figure));
         }
         text
     }
 
-    /// By the verdicts in the sections: these are what a reader counts.
-    fn summary(&self) -> String {
-        let mut text =
-            "## Summary\n\n| | holds | does not hold | undecided |\n|---|---|---|---|\n".to_owned();
+    fn index(&self) -> String {
+        let mut text = format!("{INDEX}\n| paper | hold | do not hold | undecided |\n|---|---|---|---|\n");
         let mut all = [0; 3];
-        for paper in Paper::ALL {
-            let mine: Vec<&String> = figures()
-                .iter()
-                .filter(|figure| figure.paper == paper)
-                .filter_map(|figure| self.sections.get(figure.id))
-                .collect();
-            if mine.is_empty() {
-                continue;
-            }
-            let verdicts = [Judged::Holds, Judged::DoesNotHold, Judged::Undecided].map(|verdict| {
-                let cell = format!("| **{}** |", verdict.name());
-                mine.iter().map(|section| section.matches(&cell).count()).sum::<usize>()
-            });
+        let with_claims: Vec<Paper> =
+            Paper::ALL.into_iter().filter(|paper| !self.figures(*paper).is_empty()).collect();
+        for paper in &with_claims {
+            let verdicts = verdicts(&self.figures(*paper));
             all = std::array::from_fn(|index| all[index] + verdicts[index]);
             let [holds, not, undecided] = verdicts;
-            let _ = writeln!(text, "| {} | {holds} | {not} | {undecided} |", paper.cited());
+            let (name, file) = (paper.cited(), file_name(*paper));
+            let _ = writeln!(text, "| [{name}]({file}) | {holds} | {not} | {undecided} |");
         }
         let [holds, not, undecided] = all;
         let _ = writeln!(text, "| all | {holds} | {not} | {undecided} |");
+        if !self.figures(Paper::Every).is_empty() {
+            let _ = write!(text, "\n[{}]({})\n", Paper::Every.reference(), file_name(Paper::Every));
+        }
+        for paper in with_claims {
+            let _ = write!(text, "\n## {}\n\n| claim | verdict | figure |\n|---|---|---|\n", paper.cited());
+            for (figure, section) in self.figures(paper) {
+                let link = format!("[{}]({}#{})", figure.id, file_name(paper), anchor(&heading(&figure)));
+                for Entry { verdict, claim } in entries(section) {
+                    let _ = writeln!(text, "| {claim} | {verdict} | {link} |");
+                }
+            }
+        }
         text
     }
 }
 
-/// Something that a reader may unfold.
+/// Returns the papers, and the ranking of all their proposals.
+fn papers() -> impl Iterator<Item = Paper> {
+    Paper::ALL.into_iter().chain([Paper::Every])
+}
+
+fn file_name(paper: Paper) -> String {
+    format!("{}.md", paper.name())
+}
+
+fn heading(figure: &Figure) -> String {
+    format!("## `{}`: {}", figure.id, figure.title)
+}
+
+/// Returns the link target of a heading, as mdBook and repository hosts generate it.
+fn anchor(heading: &str) -> String {
+    let letters = heading.trim_start_matches('#').trim().chars();
+    let kept = letters.filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+fn section(made: &Made, pictures: &[(String, String)], numbers: &[String]) -> String {
+    let Made { seeds, finding, figure } = made;
+    let command = format!("`airtcp reproduce {}`, {seeds} seeds.", figure.id);
+    let numbers = numbers.iter().map(|name| format!("[{name}](data/{name})")).collect::<Vec<_>>().join(", ");
+    let numbers = if numbers.is_empty() { numbers } else { format!(" Numbers: {numbers}") };
+    let mut text = wrapped("", &(command + &numbers), 100) + "\n";
+    for (name, title) in pictures {
+        // Writing into a string does not fail.
+        let _ = writeln!(text, "![{title}]({name})\n");
+    }
+    let is_small = |table: &&Table| table.rows.len() <= MOST_ROWS && table.columns.len() <= MOST_COLUMNS;
+    if pictures.is_empty() {
+        finding.tables.iter().filter(is_small).for_each(|table| text += &table.markdown());
+    }
+    text.push_str(&finding.claims_markdown());
+    text.push_str(&finding.remarks_markdown());
+    if !finding.choices.is_empty() {
+        text.push_str(&folded(CHOSEN, &listed(&finding.choices)));
+    }
+    text.trim_end().to_owned()
+}
+
+/// Formats a section that the reader can expand.
 fn folded(summary: &str, inside: &str) -> String {
     format!("<details><summary>{summary}</summary>\n\n{}\n\n</details>\n\n", inside.trim_end())
 }
 
-/// `p0-fig5.csv`, `p0-fig5-2.csv` …
+/// Returns a file name: `p0-fig5.csv`, `p0-fig5-2.csv`, …
 pub(super) fn numbered(id: &str, index: usize, extension: &str) -> String {
     match index {
         0 => format!("{id}.{extension}"),
@@ -203,18 +213,45 @@ pub(super) fn numbered(id: &str, index: usize, extension: &str) -> String {
     }
 }
 
-/// What stands under each heading of a figure.
+/// Splits a page into the sections of its figures, without the headings.
 fn sections(text: &str) -> BTreeMap<String, String> {
-    let parts = text.split("\n### `").skip(1).filter_map(|part| {
+    let parts = text.split("\n## `").skip(1).filter_map(|part| {
         let (heading, text) = part.split_once('\n')?;
         let (id, _) = heading.split_once('`')?;
-        let text = text.split("\n## ").next()?;
         Some((id.to_owned(), text.trim().to_owned()))
     });
     parts.collect()
 }
 
-// ----- numbers for programs -----
+/// A counted claim in the index.
+struct Entry {
+    verdict: String,
+    claim: String,
+}
+
+/// Parses the counted claims of a section: `- **holds**: “…” (§4)`.
+fn entries(section: &str) -> Vec<Entry> {
+    let parts = section.split("\n- **").skip(1).filter_map(|part| {
+        let (verdict, rest) = part.split_once("**: ")?;
+        let claim = rest.split("\n\n").next()?;
+        // The index shows only the first quotation.
+        let claim = claim.split_inclusive('”').next()?;
+        let words: Vec<&str> = claim.split_whitespace().collect();
+        let claim = match words.len() <= WORDS {
+            true => words.join(" "),
+            false => format!("{} …”", words[..WORDS].join(" ")),
+        };
+        Some(Entry { verdict: verdict.to_owned(), claim })
+    });
+    parts.collect()
+}
+
+/// Returns the number of claims with each verdict.
+fn verdicts(figures: &[(Figure, &String)]) -> [usize; 3] {
+    let entries: Vec<Entry> = figures.iter().flat_map(|(_, section)| entries(section)).collect();
+    [Judged::Holds, Judged::DoesNotHold, Judged::Undecided]
+        .map(|verdict| entries.iter().filter(|entry| entry.verdict == verdict.name()).count())
+}
 
 /// A cell such as `12.3 ± 0.4 %`.
 struct Interval<'a> {
@@ -244,8 +281,8 @@ fn is_number(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Where all cells of a column are means with intervals, it becomes two columns of numbers, and its unit stands in the
-/// headings.
+/// Converts a table to CSV. A column whose cells are all means with intervals becomes two columns of numbers,
+/// with the unit in the headings.
 fn as_csv(table: &Table) -> io::Result<Vec<u8>> {
     let columns: Vec<Vec<String>> = (0..table.columns.len()).flat_map(|index| column(table, index)).collect();
     let mut out = Vec::new();
@@ -303,14 +340,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_for_programs_has_plain_numbers() {
+    fn csv_table_has_plain_numbers() {
         let Made { finding, .. } = made("p0-fig5", Judged::Holds);
         let text = String::from_utf8(as_csv(&finding.tables[0]).unwrap()).unwrap();
         assert_eq!(text, "z (%),sack,sack ±,gain (%),gain ± (%)\n1,12.5,0.5,3.0,1.0\n2,,,-2.0,1.5\n");
     }
 
     #[test]
-    fn words_stay_words() {
+    fn csv_table_keeps_text_cells() {
         let mut table = Table::new("", &["sender", "at most"]);
         table.row(["`reno`", "3 ± 1 % (4 % lost)"].map(str::to_owned));
         table.row(["a, b", "5"].map(str::to_owned));
@@ -319,52 +356,68 @@ mod tests {
     }
 
     #[test]
-    fn what_figures_have_in_common_stands_once_and_a_figures_own_in_its_section() {
-        let folder = std::env::temp_dir().join(format!("record-common-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("papers.md");
-        let mut record = Record::open(&file).unwrap();
+    fn shared_choices_are_in_head_own_in_section() {
+        let directory = std::env::temp_dir().join(format!("record-common-{}", std::process::id()));
+        let mut record = Record::open(&directory).unwrap();
         record.put(&made("p1-fig12", Judged::Holds)).unwrap();
         let mut own = made("p1-fig14", Judged::Holds);
         own.finding.choices = vec!["Queues of 20.".to_owned()];
         record.put(&own).unwrap();
-        // Once more over what is there.
-        let mut record = Record::open(&file).unwrap();
+        // The same figure again, in an existing record.
+        let mut record = Record::open(&directory).unwrap();
         record.put(&own).unwrap();
-        let text = fs::read_to_string(&file).unwrap();
-        let (head, sections) = text.split_once("### `p1-fig12`").unwrap();
+        let text = fs::read_to_string(directory.join("ni2002.md")).unwrap();
+        let (head, sections) = text.split_once("## `p1-fig12`").unwrap();
+        let unwrapped = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         for shared in own.figure.shared() {
-            let [first, ..] = &(shared.choices)()[..] else { panic!("nothing is shared by {:?}", shared.by) };
-            assert!(head.contains(&format!("- {first}\n")) && !sections.contains(first), "{text}");
+            let [first, ..] = &(shared.choices)()[..] else { panic!("{:?} shares no choices", shared.by) };
+            let first = unwrapped(first);
+            assert!(unwrapped(head).contains(&first) && !unwrapped(sections).contains(&first), "{text}");
         }
         assert_eq!(sections.matches("- Queues of 20.\n").count(), 1, "{text}");
         let judges = "`p1-judges-small-queue`, `p1-judges-narrow`";
-        assert!(!head.contains(judges), "no figure of the record has it: {head}");
-        fs::remove_dir_all(&folder).unwrap();
+        assert!(!unwrapped(head).contains(judges), "the record has no figure of these: {head}");
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]
-    fn a_figure_made_anew_takes_its_place_and_the_others_stay() {
-        let folder = std::env::temp_dir().join(format!("record-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("papers.md");
-        let mut record = Record::open(&file).unwrap();
+    fn repeated_figure_replaces_only_its_own_section() {
+        let directory = std::env::temp_dir().join(format!("record-{}", std::process::id()));
+        let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+        let mut record = Record::open(&directory).unwrap();
         record.put(&made("p1-fig4", Judged::Holds)).unwrap();
+        record.put(&made("p0-fig7", Judged::Holds)).unwrap();
         record.put(&made("p0-fig5", Judged::Holds)).unwrap();
-        let first = fs::read_to_string(&file).unwrap();
-        assert!(first.contains("| all | 2 | 0 | 0 |"), "{first}");
-        assert!(first.find("### `p0-fig5`") < first.find("### `p1-fig4`"), "{first}");
+        let first = read("pan2004.md");
+        assert!(read("README.md").contains("| all | 3 | 0 | 0 |"), "{}", read("README.md"));
+        assert!(first.find("## `p0-fig5`") < first.find("## `p0-fig7`"), "{first}");
 
-        let mut record = Record::open(&file).unwrap();
+        let mut record = Record::open(&directory).unwrap();
         record.put(&made("p0-fig5", Judged::DoesNotHold)).unwrap();
-        let second = fs::read_to_string(&file).unwrap();
-        assert!(second.contains("| Pan et al. 2004 | 0 | 1 | 0 |"), "{second}");
-        assert!(second.contains("| Ni et al. 2002 | 1 | 0 | 0 |"), "{second}");
-        assert!(second.contains("[p0-fig5.csv](papers/p0-fig5.csv)"), "{second}");
-        assert!(folder.join("papers/p0-fig5.csv").exists());
-        let verdict = |text: &str| text.replace("| **does not hold** |", "| **holds** |");
-        let body = |text: &str| verdict(text).split_once("\n## J. Pan").unwrap().1.to_owned();
-        assert_eq!(body(&second), body(&first), "nothing else has changed");
-        fs::remove_dir_all(&folder).unwrap();
+        let index = read("README.md");
+        assert!(index.contains("| [Pan et al. 2004](pan2004.md) | 1 | 1 | 0 |"), "{index}");
+        assert!(index.contains("| [Ni et al. 2002](ni2002.md) | 1 | 0 | 0 |"), "{index}");
+        let row = "| “more” | does not hold | [p0-fig5](pan2004.md#p0-fig5-fig-5-";
+        assert!(index.contains(row), "{index}");
+        let second = read("pan2004.md");
+        assert!(second.contains("[p0-fig5.csv](data/p0-fig5.csv)"), "{second}");
+        assert!(directory.join("data/p0-fig5.csv").exists());
+        let body = |text: &str| {
+            let text = text.replace("**does not hold**", "**holds**");
+            text.split_once("\n## `").unwrap().1.to_owned()
+        };
+        assert_eq!(body(&second), body(&first), "only the verdict differs");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn index_shortens_long_quotations() {
+        let long = "word ".repeat(40);
+        let section = format!(
+            "30 seeds.\n\n- **holds**: “{long}” (§4)\n\n  Here: yes.\n- holds (not counted, ours): x\n"
+        );
+        let entries = entries(&section);
+        assert_eq!(entries.len(), 1);
+        assert_eq!(entries[0].claim, format!("“{} …”", vec!["word"; WORDS].join(" ")));
     }
 }

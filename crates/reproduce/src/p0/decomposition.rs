@@ -1,4 +1,4 @@
-//! What triggers a retransmission: a timeout, or three duplicate ACKs (P0 §4.1, Figs. 10 and 12).
+//! Triggers of retransmissions: timeouts and three duplicate ACKs (P0 §4.1, Figs. 10 and 12).
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -19,8 +19,8 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     let outcomes = grid(effort, &TAHOE, &channels(&rates))?.remove(0);
 
     let mut table = Table::new(
-        "Tahoe's timeouts in 100 s by how many duplicate ACKs had come, those that failed for want of packets (and of these the ones with a single packet, x = 0), and its fast retransmits:",
-        &["z", "0", "1", "2", "more", "all timeouts", "failed-dupack", "x = 0", "succeeded-dupack"],
+        "Tahoe's events in 100 s: timeouts by the number of duplicate ACKs before them; timeouts after every outstanding packet but the first had caused a duplicate ACK (failed-dupack), and how many of these had a single packet outstanding; and fast retransmissions (succeeded-dupack):",
+        &["z", "0", "1", "2", "more", "all timeouts", "failed-dupack", "single packet", "succeeded-dupack"],
     );
     for (z, samples) in rates.iter().zip(&outcomes) {
         let count = |value: &dyn Fn(&Measured) -> f64| shown(&mean(&values(samples, value)), 1);
@@ -50,7 +50,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
             "§4.1, Fig. 10",
             "“When the overall error rate is less than 3.5%, packet losses are more likely detected and recovered by *triple-dupack*.”",
             format!(
-                "{} more fast retransmits than timeouts, pooled over z below 3.5 %; the curves cross {crossing}",
+                "{} more fast retransmissions than timeouts, averaged over z below 3.5 %. The curves cross {crossing}",
                 percent(&early)
             ),
             Judged::better(&early),
@@ -58,20 +58,27 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
         claim(
             "§4.1, Fig. 10",
             "“When the error rate goes higher, timeout becomes the dominant event for retransmission”",
-            format!("{} more timeouts than fast retransmits, pooled over z above 3.5 %", percent(&late)),
+            format!(
+                "{} more timeouts than fast retransmissions, averaged over z above 3.5 %",
+                percent(&late)
+            ),
             Judged::better(&late),
         ),
         claim(
             "§4.1, Fig. 10",
-            "“Meanwhile, the number of *failed-dupack* increases rapidly.” (Here: by a straight line over z above 3.5 %, as a share of its mean.)",
-            format!("by {}; without x = 0 by {}", percent(&grows[0]), percent(&grows[1])),
+            "“Meanwhile, the number of *failed-dupack* increases rapidly.” (Here: a straight line fitted over z above 3.5 % rises by at least 20 % of the mean.)",
+            format!(
+                "It rises by {}; without timeouts of a single outstanding packet, by {}",
+                percent(&grows[0]),
+                percent(&grows[1])
+            ),
             Judged::considerably(&grows[0]),
         ),
         claim(
             "§4.1, Fig. 10",
             "“This fact suggests that there is a large number of timeouts that can actually be avoided”",
             format!(
-                "of the timeouts at z above 3.5 %, {} come when every packet but the first had caused its duplicate ACK, x = 0 left out",
+                "At z above 3.5 %, {} of all timeouts come with at least two packets outstanding, after all of them but the first have caused a duplicate ACK",
                 percent(&add_one(&avoidable))
             ),
             Judged::considerably(&add_one(&avoidable)),
@@ -87,7 +94,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
         over_z("succeeded-dupack", &rates, &fast),
     ];
     let charts = vec![events_over_z("Fig. 10: TCP Retransmission Decomposition", "events in 100 s", curves)];
-    let remarks = vec!["failed-dupack is counted as the paper defines it, with x = 0: then a single packet is outstanding, and no number of duplicate ACKs could tell that it is lost.".to_owned()];
+    let remarks = vec!["failed-dupack follows the paper's definition and includes timeouts of a single outstanding packet (x = 0). No duplicate ACK can reveal the loss of such a packet.".to_owned()];
     let clusters = clusters::triggers(effort)?;
     Ok(Finding { tables: vec![table, clusters], charts, claims, choices: Vec::new(), remarks })
 }
@@ -106,7 +113,7 @@ fn events_over_z(title: &str, y: &str, curves: Vec<Line>) -> Chart {
     }
 }
 
-/// Where the mean of one curve rises above that of the other, for a sentence.
+/// Where the mean of the rising curve exceeds the mean of the falling one, as part of a sentence.
 fn crossing(rates: &[f64], rising: &[Vec<f64>], falling: &[Vec<f64>]) -> String {
     let above: Vec<f64> = rising.iter().zip(falling).map(|(r, f)| mean(r).mean - mean(f).mean).collect();
     let at = rates.windows(2).zip(above.windows(2)).find_map(|(z, above)| {
@@ -124,10 +131,21 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     let rates = overall_rates();
     let outcomes = grid(effort, &CURVES, &channels(&rates))?;
 
-    let columns =
-        ["z", "Tahoe: timeouts", "fast", "sifest: timeouts", "fast", "Limited Transmit: timeouts", "fast"];
-    let mut counts = Table::new("(a) Timeouts and fast retransmits in 100 s:", &columns);
-    let mut shares = Table::new("(b) The same per 1000 acknowledged packets:", &columns);
+    let columns = [
+        "z",
+        "Tahoe: timeouts",
+        "Tahoe: fast",
+        "sifest: timeouts",
+        "sifest: fast",
+        "Limited Transmit: timeouts",
+        "Limited Transmit: fast",
+    ];
+    let mut counts = Table::new(
+        "(a) Timeouts and fast retransmissions (fast) in 100 s, Tahoe alone, with sifest and with Limited Transmit:",
+        &columns,
+    );
+    let mut shares =
+        Table::new("(b) Timeouts and fast retransmissions (fast) per 1000 acknowledged packets:", &columns);
     for (point, z) in rates.iter().enumerate() {
         let cells = |value: fn(&Measured, f64) -> f64| {
             let both = outcomes.iter().flat_map(|curve| {
@@ -150,14 +168,14 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     let fewer = turned(&pooled(&of(1, |one| one.timeouts), &of(0, |one| one.timeouts)));
     let replaced = turned(&pooled(&of(1, timeouts), &of(0, timeouts)));
     let more_fast = pooled(&of(1, fast), &of(0, fast));
-    // The paper read its half off two curves of 25 single runs each.
+    // The paper's half is read off two curves of 25 single runs each.
     let spread = one_run_gain(&across(&of(1, timeouts)), &across(&of(0, timeouts)));
     let claims = vec![
         claim(
             "§4.3.1, Fig. 12a",
             "“Even when the *sifest*-enhanced Tahoe receives more packets, it has fewer timeouts.”",
             format!(
-                "{} more packets, and {} fewer timeouts, pooled over z",
+                "{} more packets and {} fewer timeouts, averaged over z",
                 percent(&packets),
                 percent(&fewer)
             ),
@@ -167,7 +185,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
             "§4.3.1, Fig. 12b",
             "“It is obvious that about an half of the timeouts have been replaced by the more efficient Fast Retransmit with the *sifest* algorithm.”",
             format!(
-                "per 1000 packets {} fewer timeouts and {} more fast retransmits, pooled over z; single runs over all z are within ± {:.1} %",
+                "Per 1000 packets, averaged over z: {} fewer timeouts and {} more fast retransmissions (± {:.1} % for the timeouts with one run per z)",
                 percent(&replaced),
                 percent(&more_fast),
                 100.0 * spread
@@ -177,7 +195,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let limited = turned(&pooled(&of(2, timeouts), &of(0, timeouts)));
     let remarks = vec![format!(
-        "With Limited Transmit there are {} fewer timeouts per 1000 packets than with Tahoe, at a receiver window of 16 segments.",
+        "Tahoe with Limited Transmit has {} fewer timeouts per 1000 packets than plain Tahoe, at a receiver window of 16 segments.",
         percent(&limited)
     )];
     let lines = |value: [fn(&Measured) -> f64; 2]| {
@@ -196,7 +214,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
             lines([|one| one.timeouts, |one| one.succeeded]),
         ),
         events_over_z(
-            "Fig. 12(b): the same, normalized",
+            "Fig. 12(b): Retransmission Decomposition Comparison, normalized",
             "events per 1000 acknowledged packets",
             lines([timeouts, fast]),
         ),
@@ -210,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curves_cross_where_a_line_between_two_points_does() {
+    fn curve_crossing_is_interpolated_linearly() {
         let of = |values: [f64; 4]| values.map(|value| vec![value]).to_vec();
         let z = [0.03, 0.04, 0.05, 0.06];
         let falling = of([3.0, 3.0, 3.0, 3.0]);

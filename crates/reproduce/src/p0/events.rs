@@ -1,4 +1,4 @@
-//! What happens to single packets (P0 §3.3, Figs. 7 to 9): how often it does, how long it takes, and one of each drawn.
+//! Events of single packets (P0 §3.3, Figs. 7 to 9): their frequency, their duration, and a drawing of each kind.
 
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::run::{Run, run_watched};
@@ -14,15 +14,15 @@ use super::{clusters, traced};
 
 /// x and y of Figs. 7 and 8.
 pub(super) const RARE: Channel = Channel::new(0.01, 0.09);
-/// Those of Fig. 9.
+/// x and y of Fig. 9.
 const RESENT: Channel = Channel::new(0.01, 0.15);
 const VARIANTS: [(&str, &str); 4] =
     [("Tahoe", "tahoe"), ("Reno", "reno"), ("NewReno", "newreno"), ("SACK", "sack")];
 
-/// Seeds that are looked through for an event to draw.
+/// Number of seeds that are searched for an event to draw.
 const TRIES: u64 = 400;
 
-/// The first such event, as the paper draws it, in the first run that has one. `when` names its time and its packet.
+/// A chart of the first event in the first run that has one. `when` returns the event's time and packet number.
 fn drawn(
     title: &str,
     setting: &Setting,
@@ -62,7 +62,7 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     let settings: Vec<_> =
         CHANGES.iter().flat_map(|change| VARIANTS.map(|(_, recipe)| over(recipe, *change))).collect();
     let found = traced(effort, &settings, |_, trace| trace.pairs())?;
-    // Each seed's mean; seeds without such an event have none.
+    // The mean of each seed; `None` for seeds without such an event.
     let by_seed = |point: usize, of: &dyn Fn(&Pair) -> f64| -> Vec<Option<f64>> {
         let seeds = found[point].iter();
         seeds.map(|pairs| average(&pairs.iter().map(of).collect::<Vec<_>>())).collect()
@@ -71,8 +71,8 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     let late = |point: usize| by_seed(point, &|pair| f64::from(u8::from(pair.by_timeout)));
 
     let mut table = Table::new(
-        "Two packets in a row of one window are lost, and a triple-dupack finds the first: how long until both are acknowledged, and how often the second waits for a timeout. x = 0.01, y = 0.09:",
-        &["α = β", "sender", "events in a run", "seconds", "second by a timeout"],
+        "Loss of two consecutive packets of one window, the first detected by three duplicate ACKs: seconds until both are acknowledged, and share of events in which the second waits for a timeout (x = 0.01, y = 0.09):",
+        &["α = β", "sender", "events per run", "seconds", "share with timeout"],
     );
     let mut ahead = Vec::new();
     for (at, change) in CHANGES.iter().enumerate() {
@@ -97,7 +97,7 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
             "§3.3.1",
             "“If multiple packet losses are consecutive, Tahoe usually outperforms Reno in error recovery.”",
             format!(
-                "Reno takes {} longer at α = β = 0.3; {} at 0.1, {} at 0.03",
+                "Reno takes {} longer than Tahoe at α = β = 0.3, {} at 0.1 and {} at 0.03",
                 percent(&ahead[0]),
                 percent(&ahead[1]),
                 percent(&ahead[2])
@@ -106,8 +106,8 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
         ),
         claim(
             "§3.3.1, Fig. 7b",
-            "“After this Fast Retransmit, Reno halves its *cwnd* with *cwnd* inflating by sending packet #619, and normally has to wait for a timeout to recover the second lost packet in the same *swnd*.” (Here: more often than not.)",
-            format!("of the second packets {} wait for a timeout", percent(&waits)),
+            "“After this Fast Retransmit, Reno halves its *cwnd* with *cwnd* inflating by sending packet #619, and normally has to wait for a timeout to recover the second lost packet in the same *swnd*.” (Here: in more than half of the events.)",
+            format!("{} of the second packets wait for a timeout", percent(&waits)),
             Judged::between(&waits, 0.5, 1.0),
         ),
     ];
@@ -118,7 +118,7 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
         drawn("Fig. 7(a): Multiple Packet Losses, Tahoe", &over("tahoe", 0.3), 3.0, first)?,
         drawn("Fig. 7(b): Multiple Packet Losses, Reno", &over("reno", 0.3), 3.0, waiting)?,
     ];
-    let choices = vec!["error recovery lasts from the loss of the first packet to the ACK that covers both. The drawn runs are the first ones that have such an event.".to_owned()];
+    let choices = vec!["Error recovery lasts from the loss of the first packet to the ACK that covers both packets. The drawings show the first seed that has such an event.".to_owned()];
     let charts = charts.into_iter().flatten().collect();
     Ok(Finding { tables: vec![table], charts, claims, choices, remarks: Vec::new() })
 }
@@ -131,12 +131,12 @@ fn known(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().copied().flatten().collect()
 }
 
-/// The seeds that have both.
+/// The values of the seeds that have both.
 fn both(one: &[Option<f64>], other: &[Option<f64>]) -> (Vec<f64>, Vec<f64>) {
     one.iter().zip(other).filter_map(|(one, other)| Some(((*one)?, (*other)?))).unzip()
 }
 
-/// How far a single event may be off, for a sentence.
+/// Half width of the range that holds 95 % of single events, as part of a sentence.
 fn off(events: &[f64]) -> String {
     if events.len() < 2 { "–".to_owned() } else { format!("{:.1}", one_run(events)) }
 }
@@ -144,13 +144,13 @@ fn off(events: &[f64]) -> String {
 /// One run of Fig. 8.
 #[derive(Clone)]
 struct Tiny {
-    /// The share of the time in which cwnd is below [`ENOUGH`].
+    /// The share of time with cwnd below [`ENOUGH`].
     below: f64,
     by_dupacks: [f64; 4],
     timeouts: f64,
 }
 
-/// Of fewer segments than these no three duplicate ACKs can come.
+/// With fewer segments in flight, the loss of the first one cannot cause three duplicate ACKs.
 pub(super) const ENOUGH: f64 = 4.0;
 
 pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
@@ -164,8 +164,8 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
         Tiny { below: trace.below(ENOUGH, SECONDS as f64), by_dupacks, timeouts }
     })?;
     let mut table = Table::new(
-        "How much of the time cwnd is below four segments, of which three duplicate ACKs cannot come, and timeouts by how many had come:",
-        &["y", "sender", "share of the time", "timeouts", "after 0", "after 1", "after 2", "after more"],
+        "Share of time with cwnd below four segments, too few for three duplicate ACKs, and timeouts in 100 s by the number of duplicate ACKs before them (x = 0.01):",
+        &["y", "sender", "share of time", "timeouts", "after 0", "after 1", "after 2", "after more"],
     );
     for (point, seeds) in found.iter().enumerate() {
         let of = |value: &dyn Fn(&Tiny) -> f64| seeds.iter().map(value).collect::<Vec<_>>();
@@ -183,16 +183,18 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
     let claims = vec![
         claim(
             "§3.3.2, Fig. 8",
-            "“Since congestion regulations are frequently enforced when TCP flows over lossy links, *cwnd* remains very small over relatively long intervals.” (Here: below four segments for a fifth of the time or more.)",
-            format!("Tahoe's is for {} of the time at y = 0.09", percent(&below)),
+            "“Since congestion regulations are frequently enforced when TCP flows over lossy links, *cwnd* remains very small over relatively long intervals.” (Here: below four segments for at least 20 % of the time.)",
+            format!("Tahoe's cwnd is below four segments for {} of the time at y = 0.09", percent(&below)),
             Judged::considerably(&below),
         ),
         Claim {
-            counts: Counts::ByConstruction("two packets cause one duplicate ACK at most".to_owned()),
+            counts: Counts::ByConstruction(
+                "two packets in flight cause at most one duplicate ACK".to_owned(),
+            ),
             ..claim(
                 "§3.3.2, Fig. 8",
                 "“In this situation, Fast Retransmit fates to fail since it is impossible for a triple-*dupack* to return.”",
-                "so it is in every run".to_owned(),
+                "True in every run".to_owned(),
                 Judged::Holds,
             )
         },
@@ -218,8 +220,8 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
     let names = VARIANTS.map(|(name, _)| name.to_owned());
     let others = READINGS[1..].iter().map(|reading| format!("Tahoe, {}", reading.name()));
     let mut table = Table::new(
-        "A packet is sent again by three timeouts in a row: how long each of them waits, in seconds. x = 0.01, y = 0.15:",
-        &["sender", "events in a run", "first", "second", "third", "in all"],
+        "Packets that three consecutive timeouts retransmit: seconds before each of the timeouts (x = 0.01, y = 0.15):",
+        &["sender", "events per run", "first", "second", "third", "total"],
     );
     for (point, name) in names.into_iter().chain(others).enumerate() {
         let per_run: Vec<f64> = found[point].iter().map(|(events, _)| events.len() as f64).collect();
@@ -237,7 +239,8 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
     let without: Vec<_> = (0..4)
         .map(|point| mean(&found[point].iter().filter_map(|(_, found)| *found).collect::<Vec<_>>()))
         .collect();
-    let calibrated = || Counts::Calibrated("the clock's tick: no multiple of 500 ms is 0.7 s".to_owned());
+    let calibrated =
+        || Counts::Calibrated("the clock tick, because 0.7 s is not a multiple of 500 ms".to_owned());
     let claims = vec![
         Claim {
             counts: calibrated(),
@@ -245,7 +248,7 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
                 "§3.3.3, Fig. 9",
                 "“In Fig. 9 where *x* = 0.01 and *y* = 0.15, packet #618 is resent three times, triggered by consecutive timeouts and interleaved exponentially by 0.7*sec*, 1.4*sec* and 2.8*sec*.”",
                 format!(
-                    "{}, {} and {} s on average; a single event may be ± {} s off in the first of them",
+                    "{}, {} and {} s on average. The first of them varies by ± {} s between single events",
                     cell(&waits[0], 2),
                     cell(&waits[1], 2),
                     cell(&waits[2], 2),
@@ -259,20 +262,20 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
             ..claim(
                 "§3.3.3, Fig. 9",
                 "“Once it occurs, the sender remains unnecessarily idle for a comparatively long time, *e.g.*, a total of 4.9*sec* in Fig. 9.”",
-                format!("{} s on average; a single event may be ± {} s off", cell(&total, 1), off(&total)),
+                format!("{} s on average. Single events vary by ± {} s", cell(&total, 1), off(&total)),
                 number(&total, 4.9),
             )
         },
         Claim {
             counts: Counts::ByConstruction(
-                "below `recover` these senders start no fast retransmit, and there a lost copy lies"
+                "these senders do not start a fast retransmission below `recover`, where a lost retransmission lies"
                     .to_owned(),
             ),
             ..claim(
                 "§3.3.3",
-                "“Neither standard nor experimental TCP has the capability to detect and identify the loss of resent packets.” (Here: of the copies that are lost at most a tenth is sent again without a timeout.)",
+                "“Neither standard nor experimental TCP has the capability to detect and identify the loss of resent packets.” (Here: at most 10 % of the lost retransmissions are retransmitted again without a timeout.)",
                 format!(
-                    "without a timeout: Tahoe {}, Reno {}, NewReno {}, SACK {}",
+                    "Retransmitted again without a timeout: Tahoe {}, Reno {}, NewReno {}, SACK {}",
                     percent(&without[0]),
                     percent(&without[1]),
                     percent(&without[2]),
@@ -288,14 +291,14 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let charts = drawn("Fig. 9: Resent Packet Loss", &over("tahoe", Reading::Chosen), 5.5, like_the_papers)?;
     let remarks = vec![format!(
-        "The drawn event is the first of which the second timeout takes 1.4 s. With ticks of 500 ms, as §3.1 has them, no timeout is shorter than a second: {} s in all.",
+        "The drawing shows the first event whose second timeout takes 1.4 s. With the 500 ms ticks of §3.1, no timeout is shorter than one second, and the three timeouts take {} s in total.",
         cell(&events(4).iter().map(|event| event.waits.iter().sum()).collect::<Vec<f64>>(), 1)
     )];
     let charts = charts.into_iter().collect();
     Ok(Finding { tables: vec![table], charts, claims, choices: Vec::new(), remarks })
 }
 
-/// Of single events, of which the paper shows one.
+/// Judges the paper's number, which is from one event, by the variation of single events.
 fn number(events: &[f64], paper: f64) -> Judged {
     Judged::number(&mean(events), paper, one_run(events))
 }

@@ -1,4 +1,4 @@
-//! What is measured in a run.
+//! Measurements of a run, and helpers for claims.
 
 use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::FlowReport;
@@ -12,13 +12,13 @@ pub(super) struct Measured {
     /// Packets acknowledged.
     pub(super) acked: f64,
     pub(super) timeouts: f64,
-    /// Timeouts by how many duplicate ACKs had come: 0, 1, 2, more ("x-dupack").
+    /// Timeouts by the number of duplicate ACKs before them: 0, 1, 2, more ("x-dupack").
     pub(super) by_dupacks: [f64; 4],
-    /// Timeouts when every packet outstanding but the first had caused a duplicate ACK ("failed-dupack").
+    /// Timeouts after every outstanding packet but the first had caused a duplicate ACK ("failed-dupack").
     pub(super) failed: f64,
-    /// Those of them with one packet outstanding and no duplicate ACK (x = 0).
+    /// The part of `failed` with one outstanding packet and no duplicate ACK (x = 0).
     pub(super) failed_alone: f64,
-    /// Fast retransmits ("succeeded-dupack").
+    /// Fast retransmissions ("succeeded-dupack").
     pub(super) succeeded: f64,
 }
 
@@ -49,33 +49,33 @@ pub(super) fn acked(samples: &[Measured]) -> Vec<f64> {
     values(samples, |outcome| outcome.acked)
 }
 
-/// One value of each point of a curve.
+/// One value of each run of a curve: `[point][seed]`.
 pub(super) fn points(curve: &[Vec<Measured>], value: impl Fn(&Measured) -> f64) -> Vec<Vec<f64>> {
     curve.iter().map(|samples| values(samples, &value)).collect()
 }
 
-/// What `with` has over `without`, seed by seed.
+/// The gain of `with` over `without`, paired by seed.
 pub(super) fn gain(with: &[f64], without: &[f64]) -> Mean {
     mean(&gains(with, without))
 }
 
-/// How much less `less` is than `than`, as a share of that.
+/// The reduction from `than` to `less`, as a share of `than`.
 pub(super) fn saving(less: &[f64], than: &[f64]) -> Mean {
     turned(&gain(less, than))
 }
 
-/// The same with the other sign.
+/// The same mean with the opposite sign.
 pub(super) fn turned(of: &Mean) -> Mean {
     Mean { mean: -of.mean, ..*of }
 }
 
-/// A share, in per cent.
+/// A share in percent.
 pub(super) fn percent(share: &Mean) -> String {
     let half_width = share.half_width.map(|width| 100.0 * width);
     format!("{} %", shown(&Mean { mean: 100.0 * share.mean, half_width, ..*share }, 1))
 }
 
-/// A sentence of the paper that counts.
+/// A claim of the paper that counts.
 pub(super) fn claim(place: &str, paper: &str, ours: String, judged: Judged) -> Claim {
     Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_saving_is_a_gain_turned_round() {
+    fn saving_is_negated_gain() {
         assert!((saving(&[8.0, 6.0], &[10.0, 10.0]).mean - 0.3).abs() < 1e-12);
         assert_eq!(percent(&Mean { mean: 0.123, half_width: Some(0.02), samples: 9 }), "12.3 ± 2.0 %");
         assert_eq!(percent(&turned(&Mean { mean: 0.5, half_width: None, samples: 1 })), "-50.0 %");

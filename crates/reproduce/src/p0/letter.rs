@@ -1,4 +1,4 @@
-//! sifest by the letter of P0 §4.2 beside the choices of `sifest`.
+//! The choices of `sifest` where P0 §4.2 is open, compared with the paper's exact wording.
 
 use airlink::scenario::Scenario;
 use airtcp_numbers::statistics::{Mean, gains};
@@ -14,7 +14,7 @@ use super::setting::{Channel, Setting};
 const MODERATE: Channel = Channel::new(0.01, 0.15);
 const HEAVY: Channel = Channel::new(0.08, 0.08);
 
-/// What the choices of `sifest` are worth: beside it the paper's text by the letter.
+/// The effect of all choices of `sifest`, compared with `sifest-literal`.
 pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
     const SENDERS: [(&str, Channel, [&str; 3]); 5] = [
         ("Tahoe, y = 0.15", MODERATE, ["tahoe", "tahoe+sifest", "tahoe+sifest-literal"]),
@@ -29,16 +29,16 @@ pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
         .collect();
     let found = measured(effort, &settings)?;
     let mut table = Table::new(
-        "§4.2 by the letter (`sifest-literal`: by the clock alone, and nothing holds a retransmission back) beside `sifest` with its choices:",
+        "`sifest` compared with `sifest-literal`, which follows §4.2 to the letter: it decides by the clock only and never holds a retransmission back. Acknowledged packets, gains over the plain sender, and counts for plain / `sifest` / `sifest-literal`:",
         &[
             "sender",
             "plain",
             "sifest",
             "sifest-literal",
             "sifest's gain",
-            "the letter's",
-            "timeouts of the three",
-            "fast retransmits",
+            "sifest-literal's gain",
+            "timeouts",
+            "fast retransmissions",
         ],
     );
     let mut apart = Vec::new();
@@ -52,12 +52,12 @@ pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
         let row = [(*name).to_owned()].into_iter().chain(packets.iter().map(|p| shown(&mean(p), 0)));
         let row = row.chain(shares);
         table.row(row.chain([counts(|one| one.timeouts), counts(|one| one.succeeded)]));
-        apart.push(format!("{name} {}", percent(&mean(&gains(&packets[1], &packets[2])))));
+        apart.push(format!("{name}: {}", percent(&mean(&gains(&packets[1], &packets[2])))));
     }
-    Ok((table, format!("The choices of `sifest` are worth, over the letter: {}.", apart.join("; "))))
+    Ok((table, format!("Gain of `sifest` over `sifest-literal`: {}.", apart.join("; "))))
 }
 
-/// 2 MB where nothing is lost but to a queue of so many packets.
+/// A transfer of 2 MB whose only losses are overflows of a queue of `queue` packets.
 fn overflowing(queue: u32, recipe: &str) -> Result<Run, WorldError> {
     const OCTETS: u64 = 2_000_000;
     let path = format!(
@@ -75,7 +75,7 @@ fn overflowing(queue: u32, recipe: &str) -> Result<Run, WorldError> {
     })
 }
 
-/// Seconds, segments sent again, and packets lost.
+/// Seconds, retransmitted segments and lost packets of each run.
 fn queue_runs(effort: &Effort, plans: &[Run]) -> Result<Vec<Vec<[f64; 3]>>, WorldError> {
     effort.sample(
         plans,
@@ -91,7 +91,7 @@ fn queue_runs(effort: &Effort, plans: &[Run]) -> Result<Vec<Vec<[f64; 3]>>, Worl
     )
 }
 
-/// The same three where nothing is lost but to a queue that overflows, for there the choices say when to wait.
+/// The same senders where only queue overflows cause losses. There the choices decide when a retransmission waits.
 pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
     const QUEUES: [u32; 3] = [10, 20, 50];
     const RECIPES: [&str; 6] =
@@ -102,8 +102,8 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
         .collect::<Result<_, _>>()?;
     let found = queue_runs(effort, &plans)?;
     let mut table = Table::new(
-        "The same over 2 Mbit/s and a round trip of 100 ms, where nothing is lost but to a queue of so many packets: seconds for 2 MB, segments sent again, and packets lost, by the plain sender / `sifest` / `sifest-literal`:",
-        &["queue", "sender", "seconds", "sent again", "lost"],
+        "The same senders over 2 Mbit/s with an RTT of 100 ms, where only queue overflows cause losses. Seconds for 2 MB, retransmissions and lost packets of plain / `sifest` / `sifest-literal`, by queue length in packets:",
+        &["queue", "sender", "seconds", "retransmissions", "losses"],
     );
     for (index, runs) in found.chunks(3).enumerate() {
         let of = |value: usize, digits: usize| {
@@ -119,33 +119,33 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
     Ok(table)
 }
 
-/// One choice of `sifest`: the parameter that puts back the paper's words, and these words.
+/// The choices of `sifest`: the parameter that restores the paper's wording, and this wording.
 const CHOICES: [(&str, &str); 9] = [
-    ("sifest-any-ack", "“(*sifest<sub>-</sub> - 1) *dupacks*” may be none"),
-    ("sifest-idle-clock", "“idle for more than one *rtt*”: nothing sent for so long"),
-    ("sifest-by-clock", "“not been resent in the last *rtt*”, by the clock alone"),
-    ("sifest-all-copies", "what a timeout sends again counts each time"),
+    ("sifest-any-ack", "“(*sifest<sub>-</sub> - 1) *dupacks*” can be zero"),
+    ("sifest-idle-clock", "“idle for more than one *rtt*”: nothing sent for that time"),
+    ("sifest-by-clock", "“not been resent in the last *rtt*”: by the clock only"),
+    ("sifest-all-copies", "retransmissions after a timeout count each time"),
     ("sifest-new-data", "only “a new data packet” counts"),
-    ("sifest-empty-path", "after a timeout the path is empty, whatever was just heard"),
-    ("sifest-3-in-vain", "copies sent in vain count towards “the fixed threshold”"),
-    ("sifest-in-vain", "copies sent in vain count towards both"),
-    ("sifest-no-recover", "three *dupacks* count below `recover`, too"),
+    ("sifest-empty-path", "after a timeout the path counts as empty, even if ACKs just arrived"),
+    ("sifest-3-in-vain", "duplicate ACKs of spurious retransmissions count towards “the fixed threshold”"),
+    ("sifest-in-vain", "duplicate ACKs of spurious retransmissions count towards threshold and estimate"),
+    ("sifest-no-recover", "three *dupacks* suffice even below `recover`"),
 ];
-/// Those that together are `sifest-literal`.
+/// The parameters that together make `sifest-literal`.
 #[cfg(test)]
 const LITERAL: [&str; 5] =
     ["sifest-idle-clock", "sifest-by-clock", "sifest-all-copies", "sifest-in-vain", "sifest-no-recover"];
 const SENDERS: [(&str, &str); 4] =
     [("Tahoe", "tahoe"), ("Reno", "reno"), ("NewReno", "newreno"), ("SACK", "sack")];
 
-/// What each choice is worth by itself: it alone is put back to the paper's words.
+/// The effect of each choice: one parameter at a time restores the paper's wording.
 pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError> {
     let rows: Vec<(String, &str)> = CHOICES
         .iter()
         .map(|(word, words)| (format!("sifest+{word}"), *words))
         .chain([(
             "sifest-literal".to_owned(),
-            "idle, the last *rtt*, copies, in vain and `recover`, all five",
+            "five of these together: `sifest-idle-clock`, `sifest-by-clock`, `sifest-all-copies`, `sifest-in-vain` and `sifest-no-recover`",
         )])
         .collect();
     let detectors = || std::iter::once("sifest").chain(rows.iter().map(|(detector, _)| detector.as_str()));
@@ -161,11 +161,11 @@ pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError
     let plans = [queued("reno")?, queued("newreno")?].concat();
     let over_queue = queue_runs(effort, &plans)?;
 
-    let mut columns = vec!["put back alone", "the paper's words"];
+    let mut columns = vec!["parameter", "paper's wording"];
     columns.extend(SENDERS.map(|(name, _)| name));
-    columns.extend(["Reno's seconds and copies at the queue of 10", "NewReno's"]);
+    columns.extend(["Reno, queue", "NewReno, queue"]);
     let mut table = Table::new(
-        "Each choice of `sifest` by itself: packets that the paper's words have more at x = 0.01, y = 0.15; and seconds for 2 MB and segments sent again over the queue of 10, where `sifest` is what the plain sender is:",
+        "Effect of each choice of `sifest`: one parameter at a time restores the paper's wording. Gain over `sifest` in packets at x = 0.01, y = 0.15; and seconds for 2 MB and retransmissions with the queue of 10, where `sifest` equals the plain sender:",
         &columns,
     );
     let (mut felt, mut not_felt) = (Vec::new(), Vec::new());
@@ -194,7 +194,7 @@ pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError
     }
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join("; ") };
     let sentence = format!(
-        "Alone, over the radio, these change what is acknowledged, by an interval that leaves out zero: {}. No such change from: {}.",
+        "Over the radio link, these parameters alone change the number of acknowledged packets (the interval excludes zero): {}. These do not: {}.",
         named(&felt),
         named(&not_felt)
     );
@@ -205,9 +205,9 @@ pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError
 mod tests {
     use super::*;
 
-    /// With these choices put back, `sifest` does what `sifest-literal` does.
+    /// With these parameters, `sifest` behaves like `sifest-literal`.
     #[test]
-    fn the_letter_is_the_sum_of_its_choices() {
+    fn literal_sifest_equals_sum_of_its_parameters() {
         let together = format!("sifest+{}", LITERAL.join("+"));
         for (name, sender) in SENDERS {
             let settings = ["sifest", "sifest-literal", &together]

@@ -1,5 +1,5 @@
-//! Where the receiver has little room, or the application little to send (P0 §4.1, §5), and what Limited Transmit
-//! (RFC 3042) does there: §5 says how sifest differs from it.
+//! Small receiver windows and short transfers (P0 §4.1, §5), with sifest and with Limited Transmit (RFC 3042). §5
+//! explains how the two differ.
 
 use airtcp_sim::world::WorldError;
 
@@ -11,10 +11,10 @@ use super::setting::{Channel, Load, Setting};
 use super::{clusters, planned, seeded, traced};
 
 const CHANNEL: Channel = Channel::new(0.01, 0.15);
-/// Segments. The first four are small; the last is that of all other figures.
+/// Receiver windows in segments: [`SMALL`] small ones, then the window of all other figures.
 const WINDOWS: [usize; 5] = [3, 4, 5, 6, 16];
 const SMALL: usize = 4;
-/// Segments of a page.
+/// Segments per page.
 const PAGES: [u64; 4] = [2, 4, 8, 12];
 /// By variant: plain, with Limited Transmit, with sifest.
 const SENDERS: [(&str, [&str; 3]); 2] = [
@@ -28,14 +28,14 @@ const NAMES: [&str; 3] = ["plain", "Limited Transmit", "sifest"];
 struct Seen {
     acked: f64,
     timeouts: f64,
-    /// Timeouts after one duplicate ACK or more.
+    /// Timeouts after at least one duplicate ACK.
     announced: f64,
-    /// Seconds from a loss until the packet was sent again, on average.
+    /// Mean time from a loss to the retransmission, in seconds.
     wait: f64,
     idle: f64,
 }
 
-/// Samples of a variant: by sender, by window or page, by seed.
+/// Samples of a variant: `[sender][window or page][seed]`.
 type Grid = [Vec<Vec<f64>>; 3];
 
 pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, WorldError> {
@@ -101,7 +101,7 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
             "§5",
             "“Moreover, the performance improvement also applies when the receiver only has small buffer (*e.g.*, a PDA) or the application is session limited (*e.g.*, multi-request-reply transactions).”",
             format!(
-                "Tahoe has {} more packets with receiver windows of 3 to 6 segments, and pages take {} less time",
+                "sifest gives Tahoe {} more packets at receiver windows of 3 to 6 segments, and pages take {} less time",
                 percent(&more(0)),
                 percent(&sooner(0))
             ),
@@ -110,14 +110,17 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
         claim(
             "§5, of Limited Transmit",
             "“This scheme can somehow alleviate the occurrence of timeout by triggering more *dupacks* to reach the fixed threshold of 3.”",
-            format!("Tahoe has {} fewer timeouts with it at a window of 16 segments", percent(&fewer)),
+            format!(
+                "Limited Transmit gives Tahoe {} fewer timeouts at a window of 16 segments",
+                percent(&fewer)
+            ),
             Judged::better(&fewer),
         ),
         claim(
             "§5, of Limited Transmit",
-            "“However, this scheme still suffers when the receiver window is small or the application is session limited.” (Here: sifest does better there.)",
+            "“However, this scheme still suffers when the receiver window is small or the application is session limited.” (Here: sifest performs better in both cases.)",
             format!(
-                "with sifest Tahoe has {} more packets at windows of 3 to 6 segments ({}), and pages take {} less time",
+                "sifest compared with Limited Transmit: Tahoe has {} more packets at windows of 3 to 6 segments ({}), and pages take {} less time",
                 percent(&more(1)),
                 each_window.join(", "),
                 percent(&sooner(1))
@@ -126,9 +129,9 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
         ),
         claim(
             "§5, of Limited Transmit",
-            "“More importantly, without an estimation of in-flight segments, the TCP sender still does not have the capability to retransmit the lost packets in a timely manner.” (Here: sifest takes less time from a loss to the retransmission.)",
+            "“More importantly, without an estimation of in-flight segments, the TCP sender still does not have the capability to retransmit the lost packets in a timely manner.” (Here: less time passes from a loss to its retransmission with sifest than with Limited Transmit.)",
             format!(
-                "sifest takes {} less at a window of 16 segments, {} less at 3 to 6",
+                "sifest takes {} less time than Limited Transmit at a window of 16 segments, {} less at 3 to 6",
                 percent(&prompt),
                 percent(&prompt_small)
             ),
@@ -136,13 +139,13 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
         ),
         Claim {
             counts: Counts::ByConstruction(
-                "it waits for three duplicate ACKs, and the timer does not wait for it".to_owned(),
+                "Limited Transmit waits for three duplicate ACKs while the timer runs".to_owned(),
             ),
             ..claim(
                 "§5, of Limited Transmit",
-                "“the armed timer for old packets inevitably runs the risk of unnecessary timeout when waiting for the extra *dupacks* triggered by new data packets.” (Here: it has timeouts after one duplicate ACK or more.)",
+                "“the armed timer for old packets inevitably runs the risk of unnecessary timeout when waiting for the extra *dupacks* triggered by new data packets.” (Here: Limited Transmit has timeouts after at least one duplicate ACK.)",
                 format!(
-                    "{} in 100 s at a window of 16 segments; with sifest {}",
+                    "{} such timeouts in 100 s at a window of 16 segments; with sifest {}",
                     shown(&waiting, 1),
                     shown(&mean(&announced[2][SMALL]), 1)
                 ),
@@ -155,19 +158,19 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
         Line::line(*name, WINDOWS.iter().map(|window| *window as f64).zip(points.iter().map(Vec::as_slice)))
     });
     let chart = Chart {
-        title: "Tahoe where the receiver has little room (not a figure of the paper)".to_owned(),
+        title: "Tahoe with small receiver windows (not a figure of the paper)".to_owned(),
         x: Axis::new("receiver window, segments", Scale::FromZero),
         y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
         curves: lines.collect(),
     };
-    let choices = vec!["x = 0.01, y = 0.15, as in Fig. 11a. A page is a connection of its own, one every 2.5 s, forty in a run; its first timeout is 1 s, because ns-2's agents have no SYN that could be lost. The claims are about Tahoe, the paper's representative.".to_owned()];
+    let choices = vec!["x = 0.01 and y = 0.15, as in Fig. 11a. Each page is a separate connection. One starts every 2.5 s, forty in each run. The initial timeout of pages is 1 s, because ns-2's agents have no SYN that could be lost. The claims are judged with Tahoe, the paper's representative variant.".to_owned()];
     Ok(Finding { tables, charts: vec![chart], claims, choices, remarks: Vec::new() })
 }
 
 fn windows_table(name: &str, acked: &Grid, wait: &Grid, idle: &Grid) -> Table {
     let mut table = Table::new(
         format!(
-            "{name}, bulk: packets acknowledged after 100 s, seconds from a loss to its retransmission, seconds idle before timeouts, and what sifest has more than Limited Transmit:"
+            "{name}, bulk transfers: acknowledged packets after 100 s, mean seconds from a loss to its retransmission, seconds idle before timeouts, and gain of sifest over Limited Transmit in packets, by receiver window in segments:"
         ),
         &["window", "sender", "packets", "loss to retransmission", "idle", "sifest over Limited Transmit"],
     );
@@ -189,14 +192,14 @@ fn windows_table(name: &str, acked: &Grid, wait: &Grid, idle: &Grid) -> Table {
 
 fn pages_table(name: &str, took: &Grid) -> Table {
     let mut table = Table::new(
-        format!("{name}, pages: seconds from the SYN to the last octet:"),
+        format!("{name}, pages: seconds from the SYN to the last byte, and time that sifest saves:"),
         &[
-            "segments of a page",
+            "segments per page",
             "plain",
             "Limited Transmit",
             "sifest",
-            "sifest less than plain",
-            "less than Limited Transmit",
+            "saved over plain",
+            "saved over Limited Transmit",
         ],
     );
     for (point, segments) in PAGES.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The figures of P0: what losses on a radio link do to a sender, and what segment-in-flight estimation changes.
+//! The figures of P0: the effect of radio losses on a TCP sender, and of segment-in-flight estimation (sifest).
 
 mod clusters;
 mod decomposition;
@@ -32,53 +32,57 @@ const fn figure(
 pub const SHARED: &[Shared] = &[Shared { by: By::All, choices: setting::choices }];
 
 pub const FIGURES: &[Figure] = &[
-    figure("p0-fig5", "Fig. 5: acknowledged packets as losses increase", throughput::figure_5),
-    figure("p0-fig6", "Fig. 6: clustered against random errors, Tahoe", throughput::figure_6),
-    figure("p0-fig7", "Fig. 7: two packets in a row are lost, Tahoe and Reno", events::figure_7),
+    figure("p0-fig5", "Fig. 5: acknowledged packets by loss rate", throughput::figure_5),
+    figure("p0-fig6", "Fig. 6: Tahoe with clustered and with random errors", throughput::figure_6),
+    figure("p0-fig7", "Fig. 7: loss of two consecutive packets, Tahoe and Reno", events::figure_7),
     figure("p0-fig8", "Fig. 8: a tiny congestion window, Tahoe", events::figure_8),
-    figure("p0-fig9", "Fig. 9: what is resent is lost again, Tahoe", events::figure_9),
-    figure("p0-fig10", "Fig. 10: what triggers retransmissions, Tahoe", decomposition::figure_10),
+    figure("p0-fig9", "Fig. 9: loss of retransmitted packets, Tahoe", events::figure_9),
+    figure("p0-fig10", "Fig. 10: triggers of retransmissions, Tahoe", decomposition::figure_10),
     figure(
         "p0-fig11a",
-        "Fig. 11a: sifest and the larger initial window at x = 0.01, y = 0.15",
+        "Fig. 11a: sifest with and without a larger initial window (LIW) at x = 0.01, y = 0.15",
         sifest::figure_11a,
     ),
-    figure("p0-fig11b", "Fig. 11b: Tahoe with and without sifest as losses increase", sifest::figure_11b),
-    figure("p0-fig12", "Fig. 12: what triggers retransmissions with sifest", decomposition::figure_12),
-    figure("p0-fig13", "Fig. 13: an ordinary sender beside one with sifest", fairness::figure_13),
+    figure("p0-fig11b", "Fig. 11b: Tahoe with and without sifest by loss rate", sifest::figure_11b),
+    figure(
+        "p0-fig12",
+        "Fig. 12: triggers of retransmissions with and without sifest",
+        decomposition::figure_12,
+    ),
+    figure("p0-fig13", "Fig. 13: an ordinary sender competing with a sifest sender", fairness::figure_13),
     figure(
         "p0-limits",
-        "§4.1 and §5: little room at the receiver, little to send, and Limited Transmit",
+        "§4.1 and §5: small receiver windows, short transfers and Limited Transmit",
         limits::small_windows_and_sessions,
     ),
     figure(
         "p0-text",
-        "§2.3, §3.1 and §4.2: the formulas, other readings of the set-up and of sifest",
+        "§2.3, §3.1 and §4.2: the formulas, and other interpretations of the setup and of sifest",
         text::readings,
     ),
 ];
 
-/// z of Figs. 5 and 10 to 12: "from 0.01 to 0.13 in a step of 0.005".
+/// z in Figs. 5 and 10 to 12: "from 0.01 to 0.13 in a step of 0.005" (§3.2.1).
 fn overall_rates() -> Vec<f64> {
     (0..25).map(|step| 0.01 + 0.005 * f64::from(step)).collect()
 }
 
-/// The channels of these z.
+/// One channel for each z.
 fn channels(rates: &[f64]) -> Vec<Channel> {
     rates.iter().map(|z| Channel::overall(*z)).collect()
 }
 
-/// Those of `rates` from one z to another.
+/// Indices of the `rates` between `from` and `to`, including both.
 fn between(rates: &[f64], from: f64, to: f64) -> Vec<usize> {
     (0..rates.len()).filter(|point| (from - 1e-9..=to + 1e-9).contains(&rates[*point])).collect()
 }
 
-/// Some points of a curve.
+/// The given points of a curve.
 fn only(curve: &[Vec<f64>], points: &[usize]) -> Vec<Vec<f64>> {
     points.iter().map(|point| curve[*point].clone()).collect()
 }
 
-/// A sender, with its name in the paper's figures.
+/// A sender and its name in the paper's legends.
 #[derive(Clone, Copy)]
 struct Curve {
     name: &'static str,
@@ -113,13 +117,13 @@ fn grid(
     Ok(found.chunks(channels.len()).map(<[_]>::to_vec).collect())
 }
 
-/// Runs each of them: `[setting][seed]`.
+/// Runs each setting: `[setting][seed]`.
 fn measured(effort: &Effort, settings: &[Setting]) -> Result<Vec<Vec<Measured>>, WorldError> {
     let plans = planned(settings)?;
     effort.sample(&plans, seeded, |(setting, _), report| Measured::of(setting, &report.flows[0]))
 }
 
-/// The same for what takes a look at each packet.
+/// Like [`measured`], for measurements that need the events of each packet.
 fn traced<T: Clone + Send + 'static>(
     effort: &Effort,
     settings: &[Setting],

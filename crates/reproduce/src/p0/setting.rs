@@ -1,4 +1,4 @@
-//! The set-up of P0 §3.1: the path of the presets `sifest-*`, the hosts, and the other readings that were tried.
+//! The setup of P0 §3.1: the path of the presets `sifest-*`, the hosts, and alternative interpretations of the text.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
@@ -9,26 +9,26 @@ use airtcp_sim::run::{FlowReport, Report, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, WorldError};
 use airwire::time::{Duration, Instant};
 
-/// What the paper does not say, or cannot mean as it says it; a sentence for each.
+/// Details that the paper omits, or that contradict its own results.
 const CHOICES: [&str; 5] = [
-    "512 octets are a segment's size on the wire, so its data are 472: with headers beside them and 64 kbit/s of voice no more than 1449 packets fit into 100 s, and the paper counts 1443 where 3 % are lost. The receiver's window is 16 segments, and the links are those of preset `sifest-random`.",
-    "The sender's clock ticks every 100 ms, not every 500: Fig. 9 shows a timeout of 0.7 s. The timeout is at least two ticks. Profile `ns2` in all else.",
-    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND; the initial window is one segment (two with LIW), and its timeout 3 s, as no round trip is known; no Limited Transmit unless named.",
-    "Only what goes to the mobile host is damaged. The channel is one two-state chain, which may change its state with each packet, of TCP or of the voice, and begins in the good state.",
-    "The voice (CBR, 512 octets every 64 ms) runs from the start. An acknowledged packet is a segment that was acknowledged within the 100 s. `p0-text` has the same with other readings.",
+    "The 512 bytes of a segment include its headers, so a segment carries 472 bytes of data. With additional headers and 64 kbit/s of voice, at most 1449 packets would fit into 100 s, but the paper counts 1443 although 3 % are lost. The receiver's window is 16 segments. The links come from preset `sifest-random`.",
+    "The sender's clock ticks every 100 ms, not every 500 ms, because Fig. 9 shows a timeout of 0.7 s. A timeout takes at least two ticks. Everything else follows profile `ns2`.",
+    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND (no delayed ACKs). The initial window is one segment (two with LIW). The initial timeout is 3 s because no RTT is known yet. Limited Transmit is off unless a curve names it.",
+    "Only packets to the mobile host are damaged. The channel is a single chain with two states. It starts in the good state, and each packet, of TCP or of the voice, can change its state, with probability α = β. x and y are the packet error rates in the good and in the bad state, and z is the overall rate.",
+    "The voice stream (CBR, 512 bytes every 64 ms) starts with the run. An acknowledged packet is a segment that was acknowledged within the 100 s. `p0-text` shows results with other interpretations of the setup.",
 ];
 
 pub(super) fn choices() -> Vec<String> {
     CHOICES.map(str::to_owned).to_vec()
 }
 
-/// Octets of data in a segment.
+/// Payload bytes of a segment.
 pub const MSS: u16 = 512 - 40;
-/// "about 8 Kbytes", in segments.
+/// The receiver's window in segments: "about 8 Kbytes" (§3.1).
 const WINDOW: usize = 16;
 pub const SECONDS: u64 = 100;
 
-/// The radio link of Fig. 4; α = β in all of the paper.
+/// The radio link of Fig. 4, with α = β.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Channel {
     /// Packet error rate in the good state.
@@ -49,13 +49,13 @@ impl Channel {
         Self::new(0.01, 2.0 * z - 0.01)
     }
 
-    /// The same loss in other clusters.
+    /// The same loss rate in clusters of another length.
     pub const fn changing(self, change: f64) -> Self {
         Self { change, ..self }
     }
 }
 
-/// When the receiver acknowledges.
+/// The receiver's ACK policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acks {
     /// Every second segment, or after 200 ms.
@@ -64,23 +64,23 @@ pub enum Acks {
     Each,
 }
 
-/// How §3.1 is read where it can be read in more than one way.
+/// An interpretation of §3.1, which is ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// As in `choices`.
+    /// As in `CHOICES`.
     Chosen,
     /// "the timer granularity is set about 500 ms".
     TicksOf500,
-    /// As fine as ns-2's own clock.
+    /// The resolution of ns-2's own clock.
     TicksOf10,
-    /// "TCP MSS and UDP payload are both 512 bytes", without headers: 552 and 540 octets on the wire.
+    /// "TCP MSS and UDP payload are both 512 bytes", without headers: 552 and 540 bytes on the wire.
     HeadersBeside,
-    /// The errors are those of TCP's packets alone.
+    /// The errors affect only TCP's packets.
     VoiceApart,
-    /// What comes from the mobile host is damaged as well.
+    /// Packets from the mobile host are damaged as well.
     AcksToo,
-    /// As ns-2 was run whose means the tests have: the voice apart, ACKs by way of the home agent, and no handshake, so
-    /// that our SYN stands in for the first packet, and its ACK opens the window to two.
+    /// The setup of the ns-2 runs whose means are in the tests: errors on TCP's packets only, ACKs via the home agent,
+    /// and no handshake. The SYN takes the place of the first packet, and its ACK opens the window to two segments.
     AsInNs2,
 }
 
@@ -100,10 +100,10 @@ impl Reading {
             Self::Chosen => "as chosen",
             Self::TicksOf500 => "ticks of 500 ms",
             Self::TicksOf10 => "ticks of 10 ms",
-            Self::HeadersBeside => "headers beside the 512 octets",
-            Self::VoiceApart => "the voice leaves before the errors",
-            Self::AcksToo => "ACKs are damaged too",
-            Self::AsInNs2 => "the voice apart, ACKs by the home agent, no handshake (as ns-2 was run)",
+            Self::HeadersBeside => "512 bytes without headers",
+            Self::VoiceApart => "errors on TCP packets only",
+            Self::AcksToo => "errors on ACKs too",
+            Self::AsInNs2 => "as in ns-2: errors on TCP packets only, ACKs via the home agent, no handshake",
         }
     }
 
@@ -115,7 +115,7 @@ impl Reading {
         })
     }
 
-    /// Octets of data in a segment.
+    /// Payload bytes of a segment.
     pub(super) const fn mss(self) -> u16 {
         match self {
             Self::HeadersBeside => 512,
@@ -124,24 +124,24 @@ impl Reading {
     }
 }
 
-/// What an application has to send.
+/// The data that an application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// FTP: without end.
+    /// FTP: an endless transfer.
     Bulk,
-    /// Web pages of so many segments, a connection for each, one every `PAUSE`.
+    /// Web pages of this number of segments. Each page is a connection, and one starts every `PAUSE`.
     Pages(u64),
 }
 
-/// From the beginning of a page to that of the next.
+/// Time between the starts of two pages.
 const PAUSE: Duration = Duration::from_millis(2500);
-/// Pages in a run.
+/// Pages per run.
 const PAGES: u64 = 40;
 
-/// What runs for 100 s.
+/// The parameters of a run. Bulk transfers run for [`SECONDS`].
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// One transfer for each. If there are none, only the voice runs.
+    /// One transfer per recipe. If empty, only the voice stream runs.
     pub recipes: Vec<String>,
     pub channel: Channel,
     pub acks: Acks,
@@ -169,7 +169,7 @@ impl Setting {
         }
     }
 
-    /// The run. Its seed is still to be set.
+    /// The run. The caller sets the seed.
     pub fn plan(&self) -> Result<Run, WorldError> {
         let mss = self.reading.mss();
         let flow = |recipe: &str, length, start| {
@@ -209,7 +209,8 @@ impl Setting {
         })
     }
 
-    /// Correspondent host, home agent, foreign agent, mobile host (Fig. 3): the preset with these numbers.
+    /// The path of Fig. 3 (correspondent host, home agent, foreign agent, mobile host): the preset with this setting's
+    /// values.
     fn path(&self) -> String {
         let Self { radio, reading, channel: Channel { x, y, change }, .. } = self;
         let errors =
@@ -237,8 +238,8 @@ impl Setting {
     fn sender(&self) -> Profile {
         let mut profile = Profile { mss: Some(self.reading.mss()), window_scale: None, ..Profile::ns2() };
         profile.timer = Timer::ns2(self.reading.tick());
-        // ns-2's one-way agents begin with data, no round trip known, and 6 s. Here a SYN may be lost as well: 3 s twice.
-        // And no page of the paper has one to wait for.
+        // ns-2's one-way agents have no handshake. They start with data, no RTT sample and a timeout of 6 s. Here the
+        // SYN can be lost as well, so SYN and data get 3 s each. Pages get 1 s, because the paper's pages have no SYN.
         profile.time_handshake = false;
         if let Load::Pages(_) = self.load {
             profile.timer.limits.initial = Duration::from_secs(1);
@@ -252,7 +253,7 @@ impl Setting {
         profile
     }
 
-    /// ns-2's receivers report no duplicates.
+    /// ns-2's receivers do not report duplicate segments (DSACK).
     fn receiver(&self) -> Profile {
         let ack = match self.acks {
             Acks::Delayed => AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED },
@@ -268,13 +269,13 @@ impl Setting {
         }
     }
 
-    /// Packets acknowledged to the sender.
+    /// Number of packets that were acknowledged.
     pub fn acknowledged(&self, flow: &FlowReport) -> f64 {
         (flow.acked / u64::from(self.reading.mss())) as f64
     }
 }
 
-/// Packets of the voice that the radio link delivers, and those that were sent, in a run without transfers.
+/// Voice packets that passed the radio link, and voice packets that entered it, in a run without transfers.
 pub(super) fn voice(report: &Report) -> [f64; 2] {
     let of = |stage: &str, what: &str| report.stages[stage]["down"][what].as_f64().unwrap_or(f64::NAN);
     [of("radio-errors", "packets_out"), of("radio-errors", "packets_in")]
@@ -288,9 +289,9 @@ mod tests {
     use super::super::trace::Trace;
     use super::*;
 
-    /// What is typed as `--scenario sifest-…` is what is run here.
+    /// `--scenario sifest-…` uses the same paths as the figures.
     #[test]
-    fn the_presets_are_what_is_reproduced() {
+    fn presets_match_reproduced_settings() {
         for (preset, radio, channel) in [
             ("sifest-random", 128, Channel::new(0.03, 0.03)),
             ("sifest-clustered", 128, Channel::new(0.0, 0.06)),
@@ -305,9 +306,9 @@ mod tests {
         }
     }
 
-    /// "a two-segment initial *cwnd*" (§4.2), where the base begins with "one Maximum Segment Size" (§2.2).
+    /// LIW starts with "a two-segment initial *cwnd*" (§4.2), the others with "one Maximum Segment Size" (§2.2).
     #[test]
-    fn liw_begins_with_two_segments_and_the_others_with_one() {
+    fn liw_starts_with_two_segments_others_with_one() {
         let first_flight = |recipe: &str| {
             let setting = Setting { watch: Watch::Packets, ..Setting::new(recipe, Channel::new(0.0, 0.0)) };
             let (_, mut world) = run_watched(&setting.plan().unwrap(), |_| {}).unwrap();

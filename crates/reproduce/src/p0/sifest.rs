@@ -1,4 +1,4 @@
-//! What segment-in-flight estimation is worth: Figs. 11a and 11b, and the numbers of §4.3.1.
+//! The gain of segment-in-flight estimation: Figs. 11a and 11b, and the numbers of §4.3.1.
 
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
@@ -15,13 +15,13 @@ use super::{Curve, between, channels, grid, only, overall_rates, traced};
 #[derive(Clone)]
 struct Seen {
     measured: Measured,
-    /// Seconds of waiting for timeouts.
+    /// Seconds spent waiting for timeouts.
     idle: f64,
-    /// Packets acknowledged every ten seconds.
+    /// Packets acknowledged so far, every ten seconds.
     over_time: Vec<f64>,
 }
 
-/// Numbers that the text gives for two senders, and what the second has over the first.
+/// Packet counts that the paper's text states for two senders, and the gain of the second over the first.
 struct Stated<'a> {
     plain: (&'a [f64], f64),
     with: (&'a [f64], f64),
@@ -43,7 +43,7 @@ impl Stated<'_> {
     fn ours(&self) -> String {
         let (with, plain) = (self.with.0, self.plain.0);
         format!(
-            "{} and {}: {} more, where that of two single runs is within ± {:.1} %",
+            "{} packets without, {} with: {} more (± {:.1} % with one run each)",
             shown(&mean(plain), 0),
             shown(&mean(with), 0),
             percent(&gain(with, plain)),
@@ -68,7 +68,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         Curve::new("SACK, sifest", "sack+sifest"),
         Curve::new("Tahoe, Limited Transmit", "tahoe+limited-transmit"),
         Curve::new("NewReno, x = y = 0.08", "newreno"),
-        Curve::new("the same with sifest", "newreno+sifest"),
+        Curve::new("NewReno, sifest, x = y = 0.08", "newreno+sifest"),
     ];
     const PAPER: [&str; 12] = [
         "932",
@@ -84,7 +84,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         "970",
         "1116 (+15.1 %)",
     ];
-    /// The plain sender of each.
+    /// Index of the plain sender that each is compared with.
     const PLAIN: [usize; 12] = [0, 0, 0, 3, 3, 5, 5, 7, 7, 0, 10, 10];
     let times: Vec<f64> = (0..=10).map(|step| (step * SECONDS / 10) as f64).collect();
     let settings: Vec<_> = CURVES
@@ -108,7 +108,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
     let (timeouts, fast) = (of(&|seen| seen.measured.timeouts), of(&|seen| seen.measured.succeeded));
 
     let mut table = Table::new(
-        "Packets acknowledged after 100 s, x = 0.01, y = 0.15 unless named:",
+        "Acknowledged packets after 100 s, at x = 0.01, y = 0.15 unless stated otherwise, and gains over the plain sender:",
         &[
             "sender",
             "the paper",
@@ -117,7 +117,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
             "SD of one run",
             "idle before timeouts, s",
             "timeouts",
-            "fast retransmits",
+            "fast retransmissions",
         ],
     );
     for (index, Curve { name, .. }) in CURVES.iter().enumerate() {
@@ -153,7 +153,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
             "§4.3.1, Fig. 11a",
             "“As shown in Fig. 11(a) where *x* = 0.01 and *y* = 0.15, the *sifest* algorithm improves the TCP performance in terms of a higher throughput and lower idle periods.”",
             format!(
-                "{} more packets, and {} less time in which Tahoe waits for timeouts",
+                "sifest gives Tahoe {} more packets and {} less idle time before timeouts",
                 percent(&more),
                 percent(&less_idle)
             ),
@@ -168,7 +168,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         claim(
             "§4.3.1, Fig. 11a",
             "“Integrating with LIW, the *sifest*-enhanced Tahoe performs even better.”",
-            format!("{} more than with sifest alone", percent(&larger)),
+            format!("{} more packets than with sifest alone", percent(&larger)),
             Judged::better(&larger),
         ),
         claim(
@@ -191,7 +191,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         claim(
             "§4.3.1",
             "“Furthermore, *sifest* also improves the TCP performance over randomized lossy links.”",
-            format!("NewReno at x = y = 0.08: {} more", percent(&random)),
+            format!("NewReno at x = y = 0.08: {} more packets with sifest", percent(&random)),
             Judged::better(&random),
         ),
         claim(
@@ -216,12 +216,12 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         tables: vec![table, clusters],
         charts: vec![chart],
         claims,
-        choices: vec!["idle is the time from the last packet or ACK to a timeout.".to_owned()],
+        choices: vec!["Idle time is the time from the last packet or ACK to a timeout.".to_owned()],
         remarks: vec![sentence],
     })
 }
 
-/// "quite similar": no gain is more than a tenth of the packets from Tahoe's.
+/// "quite similar": each gain differs from Tahoe's by at most 10 % of the plain sender's packets.
 fn others(packets: &[Vec<f64>]) -> Claim {
     let of = |with: usize, plain: usize| gains(&packets[with], &packets[plain]);
     let tahoe = of(1, 0);
@@ -234,12 +234,15 @@ fn others(packets: &[Vec<f64>]) -> Claim {
     claim(
         "§4.3.1",
         "“The performance gains due to the *sifest* algorithm for other TCP variants are quite similar.”",
-        format!("Tahoe {}, Reno {reno}, NewReno {newreno}, SACK {sack}", percent(&mean(&tahoe))),
+        format!(
+            "Gain with sifest: Tahoe {}, Reno {reno}, NewReno {newreno}, SACK {sack}",
+            percent(&mean(&tahoe))
+        ),
         Judged::all(apart.map(|apart| Judged::similar(&apart))),
     )
 }
 
-/// The gain where the errors come in longer clusters: α = β is stated for Fig. 5 alone.
+/// The gain with longer clusters of errors. The paper states α = β only for Fig. 5.
 fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     const CHANGES: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
     const CURVES: [Curve; 3] = [
@@ -249,8 +252,8 @@ fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     ];
     let outcomes = grid(effort, &CURVES, &CHANGES.map(|change| MODERATE.changing(change)))?;
     let mut table = Table::new(
-        "The same in other clusters, z = 8 % everywhere:",
-        &["α = β", "Tahoe", "sifest's gain", "with LIW"],
+        "Tahoe's acknowledged packets at z = 8 %, and gains over plain Tahoe, with longer clusters of errors (smaller α = β):",
+        &["α = β", "Tahoe", "gain with sifest", "gain with sifest, LIW"],
     );
     let (mut better, mut larger) = (Vec::new(), Vec::new());
     for (point, change) in CHANGES.iter().enumerate() {
@@ -262,7 +265,7 @@ fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
         table.row([change.to_string(), shown(&mean(&plain), 0), alone, with]);
     }
     let sentence = format!(
-        "sifest is better at {}, and LIW beside it better still at {}.",
+        "Tahoe is better with sifest than without at {}. It is better still with sifest and LIW at {}.",
         holding(&CHANGES, &better),
         holding(&CHANGES, &larger)
     );
@@ -282,8 +285,16 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
     let of = |curve: usize, point: usize| gain(&packets[curve][point], &packets[0][point]);
 
     let mut table = Table::new(
-        "Tahoe's packets acknowledged after 100 s:",
-        &["z", "Tahoe", "sifest", "sifest, LIW", "Limited Transmit", "sifest's gain", "Limited Transmit's"],
+        "Tahoe's acknowledged packets after 100 s, and gains over plain Tahoe:",
+        &[
+            "z",
+            "Tahoe",
+            "sifest",
+            "sifest, LIW",
+            "Limited Transmit",
+            "sifest's gain",
+            "Limited Transmit's gain",
+        ],
     );
     for (point, z) in rates.iter().enumerate() {
         let curves = packets.iter().map(|curve| shown(&mean(&curve[point]), 0));
@@ -299,18 +310,18 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
         claim(
             "§4.3.1, Fig. 11b",
             "“When the error rate is comparatively low (*e.g.*, *z* ≤ 0.03), the difference between Tahoe and the *sifest*-enhanced Tahoe is quite trivial”",
-            format!("{} up to z = 3 %", percent(&low)),
+            format!("{} more packets with sifest, averaged over z ≤ 3 %", percent(&low)),
             Judged::similar(&low),
         ),
         claim(
             "§4.3.1, Fig. 11b",
             "“When *z* ≥ 0.07, the enhancement due to the *sifest* algorithm becomes quite obvious”",
-            format!("{} from z = 7 % on", percent(&high)),
+            format!("{} more packets with sifest, averaged over z ≥ 7 %", percent(&high)),
             Judged::considerably(&high),
         ),
     ];
     let remarks = vec![format!(
-        "Limited Transmit (RFC 3042), which the paper cites and does not run, gains {} up to z = 3 % and {} from 7 % on, with a receiver window of 16 segments; `p0-limits` has it where §5 says that it suffers.",
+        "The paper cites Limited Transmit (RFC 3042) but does not run it. With a receiver window of 16 segments it gains {} for z ≤ 3 % and {} for z ≥ 7 %. `p0-limits` runs it under the conditions in which, according to §5, it suffers.",
         percent(&pooled(&few, 3)),
         percent(&pooled(&many, 3))
     )];

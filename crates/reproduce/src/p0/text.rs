@@ -1,4 +1,4 @@
-//! The formulas of P0 §2.3; the other readings of its set-up (§3.1), and of sifest (§4.2).
+//! The formulas of P0 §2.3, and other interpretations of its setup (§3.1) and of sifest (§4.2).
 
 use airtcp_sim::world::WorldError;
 
@@ -9,13 +9,13 @@ use super::judging::{acked, claim, gain, percent};
 use super::setting::{Channel, Reading, Setting};
 use super::{letter, measured};
 
-/// Average throughput from a loss at the window W to the next one, in segments per round trip, if three duplicate ACKs
-/// find the loss: 3W/4.
+/// Average throughput from a loss at window W to the next loss, in segments per round trip, if three duplicate ACKs
+/// detect the loss: 3W/4.
 pub(super) fn throughput_by_dupacks(w: f64) -> f64 {
     3.0 * w / 4.0
 }
 
-/// The same if a timeout finds it: W − 2 segments in log2(W/2) round trips of slow start, then 3W²/8 in W/2.
+/// The same if a timeout detects it: W − 2 segments in log2(W/2) round trips of slow start, then 3W²/8 in W/2.
 pub(super) fn throughput_by_timeout(w: f64) -> f64 {
     (w - 2.0 + 3.0 * w * w / 8.0) / ((w / 2.0).log2() + w / 2.0)
 }
@@ -31,8 +31,8 @@ const HEAVY: Channel = Channel::new(0.08, 0.08);
 
 pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
     let mut analysis = Table::new(
-        "§2.3, segments per round trip after a loss at the window W:",
-        &["W", "found by a timeout", "by three duplicate ACKs", "difference"],
+        "Throughput after a loss at window W by the formulas of §2.3, in segments per round trip:",
+        &["W", "timeout", "three duplicate ACKs", "difference"],
     );
     for w in WINDOWS {
         analysis.row([
@@ -62,7 +62,7 @@ pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
     })
 }
 
-/// The paper's numbers for ordinary senders under each reading of §3.1, and what sifest gains there.
+/// The paper's numbers for ordinary senders in each interpretation of §3.1, and the gain of sifest there.
 fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
     const STATED: [(&str, Channel, f64); 5] = [
         ("tahoe", MODERATE, 932.0),
@@ -81,16 +81,16 @@ fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
         .collect();
     let found = measured(effort, &settings)?;
     let mut table = Table::new(
-        "§3.1 in other readings: packets acknowledged after 100 s by ordinary senders, the paper's distance from that in standard deviations of one run, and what sifest gives Tahoe:",
+        "Interpretations of §3.1: acknowledged packets of plain senders after 100 s, in parentheses the distance to the paper's number in standard deviations of one run, the largest such distance, and Tahoe's gain with sifest. Headings include the paper's numbers:",
         &[
-            "reading",
+            "interpretation",
             "Tahoe, y = 0.15: 932",
             "Reno, y = 0.15: 831",
             "NewReno, x = y = 0.08: 970",
             "Tahoe, x = y = 0.03: 1443",
             "Tahoe, x = 0, y = 0.06: 1262",
-            "farthest",
-            "sifest (19.2 %)",
+            "largest distance",
+            "sifest: 19.2 %",
         ],
     );
     let mut nearest: Option<(f64, Reading)> = None;
@@ -119,7 +119,7 @@ fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
     }
     let nearest = nearest.map_or("none", |(_, reading)| reading.name());
     let sentence = format!(
-        "Nearest to the paper's five numbers is the reading “{nearest}”. sifest makes Tahoe faster in {} of {} readings: {}.",
+        "The interpretation “{nearest}” is closest to the paper's five numbers. sifest makes Tahoe faster in {} of {} interpretations: {}.",
         better.len(),
         Reading::ALL.len(),
         better.join("; ")
@@ -132,12 +132,12 @@ fn analytic() -> Claim {
     let equal = throughput_difference(2.0).abs() < 1e-12;
     let share = |w: f64| 100.0 * throughput_difference(w) / throughput_by_dupacks(w);
     Claim {
-        counts: Counts::ByConstruction("it is algebra".to_owned()),
+        counts: Counts::ByConstruction("the claim is algebra".to_owned()),
         ..claim(
             "§2.3",
             "“we have Th<sub>timeout</sub> < Th<sub>dupack</sub> when *W* > 2, which is the case for practical networking scenarios.”",
             format!(
-                "so it is for all W up to 1000; {:+.0} % at W = 4, {:+.0} % at 16: the formula counts neither the wait for the timer nor the backoff, which cost more",
+                "True for all W up to 1000: {:+.0} % at W = 4, {:+.0} % at W = 16. The formula ignores the wait for the timer and the backoff, which cost more",
                 share(4.0),
                 share(16.0)
             ),
@@ -150,9 +150,9 @@ fn analytic() -> Claim {
 mod tests {
     use super::*;
 
-    /// The paper's last line is the difference of the two above it.
+    /// The last line of §2.3 is the difference between the two throughputs above it.
     #[test]
-    fn the_difference_is_that_of_the_two_throughputs() {
+    fn throughput_difference_matches_subtraction() {
         for w in 2..=200 {
             let w = f64::from(w);
             let difference = throughput_by_timeout(w) - throughput_by_dupacks(w);
@@ -160,9 +160,9 @@ mod tests {
         }
     }
 
-    /// By hand, W = 4: (4 − 2 + 6) / (1 + 2) and 3.
+    /// Computed by hand for W = 4: (4 − 2 + 6) / (1 + 2) and 3.
     #[test]
-    fn a_timeout_costs_throughput_above_a_window_of_two() {
+    fn timeout_costs_throughput_for_windows_above_two() {
         assert_eq!((throughput_by_timeout(4.0), throughput_by_dupacks(4.0)), (8.0 / 3.0, 3.0));
         assert_eq!(throughput_difference(2.0), 0.0);
         assert_eq!(analytic().judged, Judged::Holds);

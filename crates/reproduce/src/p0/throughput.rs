@@ -1,4 +1,4 @@
-//! How many packets are acknowledged within 100 s as losses increase, or cluster: Figs. 5 and 6.
+//! Packets acknowledged within 100 s, by loss rate (Fig. 5) and by clustering of the losses (Fig. 6).
 
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
@@ -28,7 +28,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
         voice.iter().map(|samples| samples.iter().map(|voice| voice[0]).collect()).collect();
 
     let mut table = Table::new(
-        "Packets acknowledged after 100 s, and voice packets that arrived:",
+        "Packets acknowledged in 100 s, and voice packets that arrived, by loss rate z:",
         &["z", "Tahoe", "Reno", "NewReno", "SACK", "Tahoe ND", "Reno ND", "voice"],
     );
     for (point, z) in rates.iter().enumerate() {
@@ -54,20 +54,24 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
         claim(
             "§3.2.1, Fig. 5",
             "“Figure 5 shows that without *delack* (ND), TCP can better maintain *ack self-clocking* and get a relatively higher throughput.”",
-            format!("Tahoe {}, Reno {}, pooled over z", percent(&nd[0]), percent(&nd[1])),
+            format!(
+                "Gain without delayed ACKs, averaged over z: Tahoe {}, Reno {}",
+                percent(&nd[0]),
+                percent(&nd[1])
+            ),
             Judged::all(nd.map(|gain| Judged::better(&gain))),
         ),
         claim(
             "§3.3.1",
             "“Fig. 5 does show that in most cases SACK outperforms NewReno”",
-            format!("{} more, pooled over z", percent(&sack_over)),
+            format!("SACK's gain over NewReno, averaged over z: {}", percent(&sack_over)),
             Judged::better(&sack_over),
         ),
         claim(
             "§3.3.1",
             "“Tahoe is chosen as a representative TCP variant since it is more robust than Reno over wireless links.”",
             format!(
-                "{} more, pooled over z; without delayed ACKs {}",
+                "Tahoe's gain over Reno, averaged over z: {}; without delayed ACKs: {}",
                 percent(&tahoe_over),
                 percent(&mean(&pooled_gains(tahoe_nd, reno_nd)))
             ),
@@ -84,7 +88,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     })
 }
 
-/// The two comparisons of §3.3.1 in longer clusters: they are about several losses in one window.
+/// The two comparisons of §3.3.1 with longer clusters, because §3.3.1 is about several losses in one window.
 fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     const CHANGES: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
     const CURVES: [Curve; 4] = [
@@ -95,7 +99,7 @@ fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     ];
     let outcomes = grid(effort, &CURVES, &CHANGES.map(|change| Channel::overall(0.05).changing(change)))?;
     let mut table = Table::new(
-        "z = 5 % in other clusters:",
+        "Packets acknowledged in 100 s at z = 5 %, and gains, with longer clusters of errors (smaller α = β):",
         &["α = β", "Tahoe", "Reno", "NewReno", "SACK", "Tahoe over Reno", "SACK over NewReno"],
     );
     let mut judged = [Vec::new(), Vec::new()];
@@ -111,15 +115,19 @@ fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     let [tahoe, sack] = judged.each_ref().map(|judged| holding(&CHANGES, judged));
     Ok((
         table,
-        format!("At z = 5 % Tahoe is better than Reno at {tahoe}, SACK better than NewReno at {sack}."),
+        format!("At z = 5 %, Tahoe outperforms Reno at {tahoe}, and SACK outperforms NewReno at {sack}."),
     ))
 }
 
-/// The α = β at which something holds, for a sentence.
+/// The values of α = β at which a claim holds, as part of a sentence.
 pub(super) fn holding(changes: &[f64], judged: &[Judged]) -> String {
     let holding = changes.iter().zip(judged).filter(|(_, judged)| **judged == Judged::Holds);
     let named: Vec<_> = holding.map(|(change, _)| change.to_string()).collect();
-    if named.is_empty() { "no α = β".to_owned() } else { format!("α = β of {}", named.join(", ")) }
+    if named.is_empty() {
+        "no value of α = β".to_owned()
+    } else {
+        format!("α = β = {}", named.join(", "))
+    }
 }
 
 /// A curve of a figure over z.
@@ -127,15 +135,14 @@ pub(super) fn over_z(name: &str, rates: &[f64], points: &[Vec<f64>]) -> Line {
     Line::line(name, rates.iter().copied().zip(points.iter().map(Vec::as_slice)))
 }
 
-/// Voice packets that arrive and that were sent, by channel and seed.
+/// Voice packets that arrived, and voice packets that were sent, by channel and seed.
 fn voice(effort: &Effort, channels: &[Channel]) -> Result<Vec<Vec<[f64; 2]>>, WorldError> {
     let alone = |channel: &Channel| Setting { recipes: Vec::new(), ..Setting::new("tahoe", *channel) };
     let plans = planned(&channels.iter().map(alone).collect::<Vec<_>>())?;
     effort.sample(&plans, seeded, |_, report| setting::voice(report))
 }
 
-/// What an exponential has and a straight line has not: it falls most where losses are few, so that it lies below the
-/// line from its beginning to its end.
+/// An exponential decrease is steepest at low loss rates, so its middle lies below the straight line between its ends.
 fn exponential(rates: &[f64], curves: &[Vec<Vec<f64>>]) -> Claim {
     let last = rates.len() - 1;
     let of = |curve: &Vec<Vec<f64>>| {
@@ -146,9 +153,9 @@ fn exponential(rates: &[f64], curves: &[Vec<Vec<f64>>]) -> Claim {
     let parts = found.iter().flat_map(|(falls, sags)| [Judged::considerably(falls), Judged::better(sags)]);
     claim(
         "§3.2.1, Fig. 5",
-        "“the throughput of FTP traffic, no matter transported by which TCP variants, degrades dramatically in a negative-exponential manner, even when there are only few packet losses.” (Here: all four lose a fifth or more, and lie below the straight line from the first z to the last.)",
+        "“the throughput of FTP traffic, no matter transported by which TCP variants, degrades dramatically in a negative-exponential manner, even when there are only few packet losses.” (Here: each of the four curves falls by at least 20 % from the first z to the last, and its middle lies below the straight line between its ends.)",
         format!(
-            "Tahoe loses {} from z = 1 % to 13 %, and at 7 % the straight line is {} above it; Reno {}, NewReno {}, SACK {}",
+            "Tahoe falls by {} from z = 1 % to 13 %. At 7 % the straight line lies above the curve by {} for Tahoe, {} for Reno, {} for NewReno and {} for SACK",
             percent(&found[0].0),
             percent(&found[0].1),
             percent(&found[1].1),
@@ -159,7 +166,7 @@ fn exponential(rates: &[f64], curves: &[Vec<Vec<f64>>]) -> Claim {
     )
 }
 
-/// What is lost of the voice, over z: 1 if it is in proportion.
+/// The relative difference between the voice's loss rate and z: zero if the loss is proportional to z.
 fn proportional(rates: &[f64], voice: &[Vec<[f64; 2]>]) -> Claim {
     let over = |(z, samples): (&f64, &Vec<[f64; 2]>)| -> Vec<f64> {
         samples.iter().map(|[arrived, sent]| (1.0 - arrived / sent) / z - 1.0).collect()
@@ -170,14 +177,13 @@ fn proportional(rates: &[f64], voice: &[Vec<[f64; 2]>]) -> Claim {
     let few = mean(&across(&only(&all, &third)));
     Claim {
         counts: Counts::ByConstruction(
-            "the channel takes a share of z of all that enters it, and the voice sends nothing again"
-                .to_owned(),
+            "the channel loses a share z of all packets, and the voice stream does not retransmit".to_owned(),
         ),
         ..claim(
             "§3.2.1, Fig. 5",
             "“In contrast, the throughput degradation for the UDP-transported CBR is proportional to *z*.”",
             format!(
-                "of what is sent z is lost, but for {}; up to z = 4 % but for {}",
+                "Relative difference between the voice's loss rate and z: {} for all z, {} up to z = 4 %",
                 percent(&off),
                 percent(&few)
             ),
@@ -195,8 +201,8 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     let packets: Vec<Vec<f64>> = grid(effort, &[TAHOE], &channels)?[0].iter().map(|s| acked(s)).collect();
 
     let mut table = Table::new(
-        "Tahoe's packets acknowledged after 100 s, at z = 3 % everywhere:",
-        &["errors", "the paper", "here", "against random", "SD of one run"],
+        "Tahoe's acknowledged packets after 100 s, at z = 3 %:",
+        &["errors", "the paper", "here", "gain over random", "SD of one run"],
     );
     let row = |errors: String, paper: &str, samples: &[f64], against: String| {
         [errors, paper.to_owned(), shown(&mean(samples), 0), against, format!("{:.0}", deviation(samples))]
@@ -222,7 +228,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             "§3.2.2, Fig. 6",
             "“The number of received FTP packets over the randomized error link is 1443 when the simulation ends, and that over the clustered link is only 1262, or about 12.5% less.”",
             format!(
-                "{} and {}: {} less, where the difference of two single runs is within ± {:.1} %",
+                "Random errors: {} packets; clustered: {}; reduction: {} (± {:.1} % with one run each)",
                 shown(&mean(at_random), 0),
                 shown(&mean(in_clusters), 0),
                 percent(&less),
@@ -234,7 +240,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             "§3.2.2, Fig. 6",
             "“The results in Fig. 6 show that TCP performs poorly in a clustered error environment.”",
             format!(
-                "{} less than over the random link at α = β = 0.3, {} at 0.03",
+                "Reduction compared with the random link: {} at α = β = 0.3, {} at 0.03",
                 percent(&less),
                 percent(&turned(&against[2]))
             ),
@@ -244,26 +250,26 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             "§3.2.2",
             "“the stronger a lossy link exhibits clustered error behaviors, the more degradation TCP suffers.”",
             format!(
-                "from α = β = 0.3 to 0.003 it falls by {} along a straight line through the five",
+                "From α = β = 0.3 to 0.003 the packets fall by {}, by a straight line fitted to the five points",
                 percent(&falls)
             ),
             Judged::better(&falls),
         ),
     ];
     let remarks = vec![format!(
-        "The 12.5 % are those of two single runs; their like differ by {:.1} % here, one standard deviation. With α = β = 0.3 a state lasts three packets on average, and x = 0, y = 0.06 is hardly more clustered than chance: two packets in a row on the link are lost with a probability of {:.2} %, at random {:.2} %.",
+        "The paper's 12.5 % is the difference between two single runs. Here this difference has a standard deviation of {:.1} %. At α = β = 0.3 a state lasts three packets on average, so the errors with x = 0 and y = 0.06 are hardly more clustered than random errors: two consecutive packets on the link are lost with a probability of {:.2} %, compared with {:.2} % for random errors.",
         100.0 * deviation(in_clusters).hypot(deviation(at_random)) / mean(at_random).mean,
         100.0 * 0.03 * 0.7 * 0.06,
         100.0 * 0.03 * 0.03
     )];
     let choices = vec![
-        "α = β is 0.3 as in Fig. 5; the smaller ones are ours, to see where a penalty begins.".to_owned(),
+        "α = β is 0.3 as in Fig. 5. The smaller values are additions that show where clusters begin to cost throughput.".to_owned(),
     ];
     let charts = vec![over_time(effort, &channels[..2])?, over_clusters(&CHANGES, &packets)];
     Ok(Finding { tables: vec![table], charts, claims, choices, remarks })
 }
 
-/// The two runs of the figure as they go on.
+/// The two curves of the figure, over time.
 fn over_time(effort: &Effort, channels: &[Channel]) -> Result<Chart, WorldError> {
     let settings: Vec<_> = channels.iter().map(|channel| Setting::new("tahoe", *channel)).collect();
     let times: Vec<f64> = (0..=10).map(|step| (step * SECONDS / 10) as f64).collect();
@@ -285,7 +291,7 @@ fn over_time(effort: &Effort, channels: &[Channel]) -> Result<Chart, WorldError>
     })
 }
 
-/// A curve over time, from the values of each seed at these times.
+/// A curve over time. Each seed has one value for each of the `times`.
 pub(super) fn curve_over_time(name: &str, times: &[f64], seeds: &[Vec<f64>]) -> Line {
     let at: Vec<Vec<f64>> =
         (0..times.len()).map(|step| seeds.iter().map(|seed| seed[step]).collect()).collect();
@@ -297,9 +303,9 @@ fn over_clusters(changes: &[f64], packets: &[Vec<f64>]) -> Chart {
     let less: Vec<Vec<f64>> = packets[1..].iter().map(|samples| gains(samples, &packets[0])).collect();
     let curve = Line::line("Tahoe", lengths.zip(less.iter().map(Vec::as_slice)));
     Chart {
-        title: "Clustered against random errors, by the length of a state".to_owned(),
-        x: Axis::new("packets in a state, 1/α", Scale::Logarithmic),
-        y: Axis::new("share more than over the random link", Scale::Around),
+        title: "Clustered compared with random errors, by the length of a state".to_owned(),
+        x: Axis::new("packets per state, 1/α", Scale::Logarithmic),
+        y: Axis::new("gain over random errors", Scale::Around),
         curves: vec![curve.beside([(1.0 / changes[0], -0.125)])],
     }
 }

@@ -1,58 +1,58 @@
-//! One sender's run as the paper's Figs. 7 to 9 draw it: packets, ACKs, losses and timeouts over time.
+//! One sender's run as in the paper's Figs. 7 to 9: packets, ACKs, losses and timeouts over time.
 
 use std::collections::BTreeMap;
 
 use airtcp::recovery::What;
 use airtcp_sim::world::{Seen, World};
 
-/// A packet that left, or that was lost.
+/// A packet that was sent or lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Packet {
     /// In seconds.
     pub(super) at: f64,
-    /// From 1, as the paper counts.
+    /// Counted from 1, as in the paper.
     pub(super) number: u64,
-    /// 1 is the original.
+    /// 1 is the original transmission.
     pub(super) copy: u32,
 }
 
-/// What happened at one sender, in the order of time.
+/// Events of one sender, in chronological order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trace {
     pub(super) sent: Vec<Packet>,
     pub(super) lost: Vec<Packet>,
-    /// When, and up to which packet.
+    /// Time, and the last packet that is acknowledged.
     pub(super) acks: Vec<(f64, u64)>,
-    /// When, and for which packet.
+    /// Time, and the packet.
     pub(super) timeouts: Vec<(f64, u64)>,
-    /// When cwnd became how much.
+    /// Time, and the new cwnd.
     pub(super) windows: Vec<(f64, f64)>,
 }
 
-/// Two packets in a row of one window are lost, and the first of them is found by duplicate ACKs.
+/// Loss of two consecutive packets of one window, the first of which duplicate ACKs detect (Fig. 7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pair {
     pub(super) first: u64,
-    /// When the first was lost.
+    /// Time at which the first was lost.
     pub(super) at: f64,
-    /// From there to the ACK that covers both.
+    /// Time from `at` to the ACK that covers both.
     pub(super) took: f64,
-    /// The second had to wait for a timeout.
+    /// Whether the second had to wait for a timeout.
     pub(super) by_timeout: bool,
 }
 
-/// A packet that is sent again by at least three timeouts in a row.
+/// A packet that at least three consecutive timeouts retransmit (Fig. 9).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Again {
     pub(super) number: u64,
-    /// When the first of the timeouts was.
+    /// Time of the first of the timeouts.
     pub(super) at: f64,
-    /// How long each of the first three waited since the copy before.
+    /// Time from the previous copy to each of the first three timeouts.
     pub(super) waits: [f64; 3],
 }
 
 impl Trace {
-    /// Of a flow that was watched for its packets.
+    /// Reads a flow that ran with `Watch::Packets`.
     pub(super) fn of(world: &mut World, flow: usize, mss: u16) -> Self {
         let mss = u64::from(mss);
         let number = |offset: u64| offset.saturating_sub(1) / mss + 1;
@@ -83,7 +83,7 @@ impl Trace {
         trace
     }
 
-    /// Seconds in which the sender did nothing but wait for a timeout: from the last packet or ACK to each of them.
+    /// Seconds in which the sender only waited for a timeout: from the last packet or ACK to each timeout.
     pub(super) fn idle(&self) -> f64 {
         let last = |times: &dyn Fn(f64) -> Option<f64>, at| times(at).unwrap_or(0.0);
         let sent = |at: f64| Some(self.sent[..self.sent.partition_point(|p| p.at < at)].last()?.at);
@@ -91,14 +91,15 @@ impl Trace {
         self.timeouts.iter().map(|(at, _)| at - last(&sent, *at).max(last(&heard, *at))).sum()
     }
 
-    /// Of each packet that was lost and sent again, how long that took.
+    /// Time from each loss to the retransmission, for losses that were followed by one.
     pub(super) fn waits(&self) -> Vec<f64> {
         let left = self.departures();
         let wait = |lost: &Packet| Some(left.get(&(lost.number, lost.copy + 1))? - lost.at);
         self.lost.iter().filter_map(wait).collect()
     }
 
-    /// Of the copies that were lost and sent again, the share for which that took no timeout. `None`: no copy was.
+    /// Share of the lost retransmissions that were retransmitted again without a timeout. `None` if no lost
+    /// retransmission was retransmitted again.
     pub(super) fn copies_found(&self) -> Option<f64> {
         let left = self.departures();
         let found: Vec<bool> = self
@@ -113,7 +114,7 @@ impl Trace {
         (!found.is_empty()).then(|| found.iter().filter(|found| **found).count() as f64 / found.len() as f64)
     }
 
-    /// Packets acknowledged by then.
+    /// Packets acknowledged up to this time.
     pub(super) fn acked(&self, at: f64) -> f64 {
         let before = &self.acks[..self.acks.partition_point(|ack| ack.0 <= at)];
         before.last().map_or(0.0, |ack| ack.1 as f64)
@@ -126,12 +127,12 @@ impl Trace {
         below.map(|((from, _), to)| to - from).sum::<f64>() / seconds
     }
 
-    /// cwnd then.
+    /// cwnd just before this time.
     pub(super) fn window(&self, at: f64) -> Option<f64> {
         Some(self.windows[..self.windows.partition_point(|window| window.0 < at)].last()?.1)
     }
 
-    /// Fig. 7.
+    /// The events of Fig. 7.
     pub(super) fn pairs(&self) -> Vec<Pair> {
         let left = self.departures();
         let originals: BTreeMap<u64, f64> =
@@ -155,7 +156,7 @@ impl Trace {
         originals.iter().filter_map(pair).collect()
     }
 
-    /// Fig. 9.
+    /// The events of Fig. 9.
     pub(super) fn thrice(&self) -> Vec<Again> {
         let mut found = Vec::new();
         let mut rest = &self.timeouts[..];
@@ -171,7 +172,7 @@ impl Trace {
         found
     }
 
-    /// A timeout while two packets are in flight and one duplicate ACK has come (Fig. 8): when, and for which packet.
+    /// A timeout while two packets are in flight, after one duplicate ACK (Fig. 8): its time and packet.
     pub(super) fn tiny(&self) -> Option<(f64, u64)> {
         self.timeouts.iter().copied().find(|(at, number)| {
             let before = &self.acks[..self.acks.partition_point(|ack| ack.0 < *at)];
@@ -194,7 +195,7 @@ mod tests {
         of.iter().map(|&(at, number, copy)| Packet { at, number, copy }).collect()
     }
 
-    /// 3 and 4 of five are lost. 3 is sent again for duplicate ACKs, 4 by a timeout a second later.
+    /// Packets 3 and 4 are lost. Duplicate ACKs retransmit 3. A second later a timeout retransmits 4.
     fn two_losses() -> Trace {
         Trace {
             sent: packets(&[(1.0, 3, 1), (1.1, 4, 1), (1.2, 5, 1), (1.5, 3, 2), (2.7, 4, 2)]),
@@ -206,28 +207,28 @@ mod tests {
     }
 
     #[test]
-    fn idle_is_what_is_waited_for_a_timeout() {
+    fn idle_time_is_wait_for_timeout() {
         assert!((two_losses().idle() - 1.0).abs() < 1e-9);
     }
 
     #[test]
-    fn a_loss_waits_for_its_copy() {
+    fn loss_waits_for_its_retransmission() {
         let waits = two_losses().waits();
         assert!((waits[0] - 0.45).abs() < 1e-9 && (waits[1] - 1.55).abs() < 1e-9, "{waits:?}");
     }
 
     #[test]
-    fn two_losses_in_a_row_are_a_pair() {
+    fn consecutive_losses_form_pair() {
         let pairs = two_losses().pairs();
         let [Pair { first: 3, took, by_timeout: true, .. }] = pairs[..] else { panic!("{pairs:?}") };
         assert!((took - 1.85).abs() < 1e-9);
-        // The first of them found by a timeout is not what the figure shows.
+        // In the figure, duplicate ACKs detect the first loss, not a timeout.
         let timeouts = vec![(1.5, 3)];
         assert_eq!(Trace { timeouts, ..two_losses() }.pairs(), []);
     }
 
     #[test]
-    fn a_lost_copy_is_found_by_a_timeout_or_without() {
+    fn copies_found_excludes_lost_retransmissions_found_by_timeout() {
         let trace = Trace {
             sent: packets(&[(1.0, 7, 2), (2.0, 7, 3), (3.0, 9, 2), (3.2, 9, 3)]),
             lost: packets(&[(1.1, 7, 2), (3.1, 9, 2)]),
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn three_timeouts_in_a_row_are_figure_9() {
+    fn three_consecutive_timeouts_match_figure_9() {
         let trace = Trace {
             sent: packets(&[(1.0, 7, 1), (1.7, 7, 2), (3.1, 7, 3), (5.9, 7, 4)]),
             timeouts: vec![(0.2, 6), (0.5, 6), (1.7, 7), (3.1, 7), (5.9, 7)],
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn cwnd_and_the_acks_are_read_off_at_a_time() {
+    fn trace_yields_cwnd_and_acks_at_time() {
         let trace = two_losses();
         assert!((trace.below(4.0, 10.0) - 0.25).abs() < 1e-9);
         assert_eq!((trace.acked(0.5), trace.acked(1.7), trace.acked(9.0)), (0.0, 3.0, 5.0));

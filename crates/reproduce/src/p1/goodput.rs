@@ -1,4 +1,4 @@
-//! Figs. 4 to 7: throughput against the radio's loss rate.
+//! Figs. 4 to 7: throughput against the loss rate of the radio link.
 
 use airtcp_sim::world::WorldError;
 
@@ -8,19 +8,20 @@ use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::panels::{BURSTS, FEW, Measured, Panel, Point, figures, run, variations};
 use super::setting::{VARIANTS, Variant, percent};
 
-/// From here on, the error rate has "increased to some extent".
+/// Lowest packet error rate that counts as "increases to some extent" (§4.2.1).
 const HIGH: f64 = 0.04;
 
-/// Fig. 4a in ns-2.35 over `RADIO_IS_THE_BOTTLENECK`, in kbit/s, at the rates of `FEW`: Tahoe, Reno, NewReno, SACK.
+/// Throughput in ns-2.35 for Fig. 4 (a) over `RADIO_IS_THE_BOTTLENECK`, in kbit/s. One row per rate of `FEW`, with the
+/// values of Tahoe, Reno, NewReno and SACK.
 const NS2: [[f64; 4]; 2] = [[376.0, 367.0, 424.0, 426.0], [123.0, 115.0, 134.0, 130.0]];
 
-/// What one has over another at some points, pooled over them.
+/// The gain of one version over another, pooled over the points.
 fn more(points: &[&Point], more: Variant, less: Variant) -> Vec<f64> {
     let of = |variant| points.iter().map(|point| point.throughput(variant)).collect::<Vec<_>>();
     pooled_gains(&of(more), &of(less))
 }
 
-/// What SACK and NewReno have over Tahoe and Reno, each in the mean of the two.
+/// The gain of the mean of SACK and NewReno over the mean of Tahoe and Reno.
 fn newer_over_older(points: &[&Point]) -> Vec<f64> {
     let of = |a, b| {
         let both = |point: &&Point| across(&[point.throughput(a), point.throughput(b)]);
@@ -29,7 +30,7 @@ fn newer_over_older(points: &[&Point]) -> Vec<f64> {
     pooled_gains(&of(Variant::NewReno, Variant::Sack), &of(Variant::Tahoe, Variant::Reno))
 }
 
-/// "little differences": each against each.
+/// "little differences": all pairs of versions must be similar.
 fn little_differences(points: &[&Point]) -> (Judged, String) {
     let mut judged = Vec::new();
     let mut largest: (f64, String) = (0.0, String::new());
@@ -38,14 +39,14 @@ fn little_differences(points: &[&Point]) -> (Judged, String) {
             let gain = more(points, a, *b);
             judged.push(Judged::similar(&mean(&gain)));
             if mean(&gain).mean.abs() >= largest.0 {
-                largest = (mean(&gain).mean.abs(), format!("{a} over {b} {} %", percent(&gain, 1)));
+                largest = (mean(&gain).mean.abs(), format!("{a} compared with {b}, {} %", percent(&gain, 1)));
             }
         }
     }
     (Judged::all(judged), largest.1)
 }
 
-/// Each version under the two-state model over the same under the uniform one.
+/// The gain of each version with two-state loss over the same version with uniform loss.
 fn similar_models(uniform: &[&Point], two_state: &[&Point]) -> (Judged, String) {
     let gains = VARIANTS.map(|variant| {
         let of = |points: &[&Point]| points.iter().map(|point| point.throughput(variant)).collect::<Vec<_>>();
@@ -82,10 +83,17 @@ pub(super) fn figures_4_to_7(effort: &Effort) -> Result<Finding, WorldError> {
 
 fn choices() -> Vec<String> {
     vec![
-        "The bottleneck of 0.5 Mbit/s and 30 ms is the wire before the base station (§4.1: \"congestion at wireline bottleneck\"), also in Fig. 3 (a), to which Fig. 3 (b) adds the cross traffic; the last hop is faster (abstract: \"high-speed wireless last hop\").".to_owned(),
-        "The paper gives no transition probabilities: nothing is lost in the good state, half of the packets in the bad one, which each packet ends with 24 %.".to_owned(),
+        "The bottleneck of 0.5 Mbit/s and 30 ms is the wire before the base station (§4.1: \"congestion at \
+         wireline bottleneck\"). It is also the bottleneck of Fig. 3 (a), to which Fig. 3 (b) adds the cross \
+         traffic. The last hop is faster (abstract: \"high-speed wireless last hop\")."
+            .to_owned(),
+        "The paper gives no transition probabilities for the two-state model. Here, no packet is lost in the \
+         good state, and half of the packets are lost in the bad state. Each packet ends the bad state with \
+         a probability of 24 %."
+            .to_owned(),
         format!(
-            "\"In most cases\" is the gain at each point of Figs. 4 to 7, averaged over the points; \"to some extent\" is from {:.0} % on.",
+            "The words \"in most cases\" are judged by the gain at each point of Figs. 4 to 7, averaged over \
+             all points. The words \"to some extent\" mean a packet error rate (PER) of {:.0} % or more.",
             100.0 * HIGH
         ),
     ]
@@ -96,11 +104,14 @@ fn little_and_similar(all: &[&Point], curves: &[Vec<Point>]) -> Claim {
     let of = |panel: usize| curves[panel].iter().collect::<Vec<_>>();
     let (similar, models) = similar_models(&of(0), &of(1));
     Claim {
-        paper: "“From the figures we notice little differences between the four TCP versions, and show that the performance observed using these two error-models are similar.”".to_owned(),
+        paper: "“From the figures we notice little differences between the four TCP versions, and show that \
+                the performance observed using these two error-models are similar.”"
+            .to_owned(),
         place: "§4.2.1, Figs. 4 to 7".to_owned(),
         counts: Counts::Yes,
         ours: format!(
-            "The largest difference is {largest} (little: {}). Two-state over uniform loss: {models} (similar: {}).",
+            "Largest difference: {largest} (little differences: {}). Gain with two-state instead of uniform \
+             loss: {models} (similar: {}).",
             little.name(),
             similar.name()
         ),
@@ -111,12 +122,12 @@ fn little_and_similar(all: &[&Point], curves: &[Vec<Point>]) -> Claim {
 fn sack_best(all: &[&Point]) -> Claim {
     let others = [Variant::Tahoe, Variant::Reno, Variant::NewReno]
         .map(|other| (other, more(all, Variant::Sack, other)));
-    let shown = others.iter().map(|(other, gain)| format!("over {other} {} %", percent(gain, 1)));
+    let shown = others.iter().map(|(other, gain)| format!("{} % over {other}", percent(gain, 1)));
     Claim {
         paper: "“TCP SACK performs best in most cases than those of Tahoe, Reno and NewReno.”".to_owned(),
         place: "§4.2.1, Figs. 4 to 7".to_owned(),
         counts: Counts::Yes,
-        ours: format!("SACK gains {}.", shown.collect::<Vec<_>>().join(", ")),
+        ours: format!("Gain of SACK: {}.", shown.collect::<Vec<_>>().join(", ")),
         judged: Judged::all(others.iter().map(|(_, gain)| Judged::better(&mean(gain)))),
     }
 }
@@ -129,7 +140,7 @@ fn slightly_higher(all: &[&Point]) -> Claim {
                 .to_owned(),
         place: "abstract; §5".to_owned(),
         counts: Counts::Yes,
-        ours: format!("Higher by {} %, two against two.", percent(&gain, 1)),
+        ours: format!("Mean of SACK and NewReno: {} % above the mean of Tahoe and Reno.", percent(&gain, 1)),
         judged: Judged::slightly(&mean(&gain)),
     }
 }
@@ -148,7 +159,7 @@ fn worst_under_loss(all: &[&Point]) -> Claim {
         paper: "“TCP Tahoe and Reno perform worst when wireless PER increases to some extent.”".to_owned(),
         place: "§4.2.1, Figs. 4 to 7".to_owned(),
         counts: Counts::Yes,
-        ours: format!("{}.", shown.collect::<Vec<_>>().join(", ")),
+        ours: format!("Gains at high PER: {}.", shown.collect::<Vec<_>>().join(", ")),
         judged: Judged::all(pairs.iter().map(|(.., gain)| Judged::better(&mean(gain)))),
     }
 }
@@ -161,11 +172,13 @@ fn unnecessary(uniform: &[Point]) -> Claim {
     let drops = VARIANTS.map(|variant| mean(&total(variant, |measured| measured.queue_drops)).mean);
     let shown = VARIANTS.iter().zip(&reductions).map(|(variant, of)| format!("{variant} {}", cell(of, 0)));
     Claim {
-        paper: "“Even with random transient errors and no congestion, the four TCP versions unnecessarily reduce the congestion window size and extend the transmission time.”".to_owned(),
+        paper: "“Even with random transient errors and no congestion, the four TCP versions unnecessarily \
+                reduce the congestion window size and extend the transmission time.”"
+            .to_owned(),
         place: "§4.2.1, Fig. 4 (a)".to_owned(),
-        counts: Counts::ByConstruction("all four take every loss for congestion".to_owned()),
+        counts: Counts::ByConstruction("all four versions treat every loss as congestion".to_owned()),
         ours: format!(
-            "Reductions in 400 s: {}. Packets dropped by queues: {:.0}.",
+            "Window reductions in 400 s: {}. Packets dropped by queues: {:.0}.",
             shown.collect::<Vec<_>>().join(", "),
             drops.iter().sum::<f64>()
         ),
@@ -177,8 +190,8 @@ fn table(title: &str, points: &[Point]) -> Table {
     let names = VARIANTS.map(|variant| variant.to_string());
     let mut columns = vec!["PER"];
     columns.extend(names.iter().map(String::as_str));
-    columns.push("timeouts of the four");
-    let mut table = Table::new(format!("{title}; kbit/s"), &columns);
+    columns.push("timeouts, same order");
+    let mut table = Table::new(format!("{title}. Throughput in kbit/s, timeouts per run"), &columns);
     for point in points {
         let mut row = vec![format!("{:.0} %", 100.0 * point.per)];
         row.extend(VARIANTS.map(|variant| cell(&point.throughput(variant), 0)));
@@ -199,17 +212,18 @@ fn chart(title: &str, points: &[Point]) -> Chart {
     };
     Chart {
         title: title.to_owned(),
-        x: Axis::new("PER (%)", Scale::FromZero),
+        x: Axis::new("packet error rate (PER, %)", Scale::FromZero),
         y: Axis::new("average throughput (kbit/s)", Scale::FromZero),
         curves: VARIANTS.map(curve).to_vec(),
     }
 }
 
-/// What the claims would be in each panel alone, and where something else is chosen that the paper leaves open.
+/// The gains in each panel alone, and with alternative assumptions where the paper is silent.
 fn varied_table(open: &[Panel], varied: &[Vec<Point>], curves: &[Vec<Point>]) -> Table {
     let mut table = Table::new(
-        "gains in %, panel by panel and with other choices (at 2 and 8 %)",
-        &["", "SACK over Tahoe", "over Reno", "over NewReno", "the newer two over the older two"],
+        "Throughput gain in %, by panel and with alternative assumptions (at PER 2 and 8 %); newer: mean of \
+         NewReno and SACK, older: mean of Tahoe and Reno",
+        &["panel", "SACK over Tahoe", "SACK over Reno", "SACK over NewReno", "newer over older"],
     );
     let named = ["Fig. 4 (a)", "Fig. 4 (b)", "Fig. 5", "Fig. 6", "Fig. 7"].into_iter().zip(curves);
     for (name, points) in named.chain(open.iter().map(|panel| panel.name.as_str()).zip(varied)) {
@@ -226,16 +240,20 @@ fn varied_table(open: &[Panel], varied: &[Vec<Point>], curves: &[Vec<Point>]) ->
 
 fn bursts_table(curves: &[Vec<Point>], varied: &[Vec<Point>]) -> Table {
     let mut table = Table::new(
-        "two-state over uniform loss at 2 and 8 %, in %, by what the bad state is",
-        &["bad state", "gain of the two-state model", "similar"],
+        "Throughput gain with two-state instead of uniform loss at PER 2 and 8 %, for several bad states",
+        &["bad state", "gain over uniform loss", "similar"],
     );
     let few = |points: &'_ [Point]| -> Vec<usize> {
         (0..points.len()).filter(|at| FEW.contains(&points[*at].per)).collect()
     };
     let uniform: Vec<&Point> = few(&curves[0]).into_iter().map(|at| &curves[0][at]).collect();
-    let chosen = ("half are lost in it, it ends with 24 %", &curves[1]);
+    let chosen = ("as in Fig. 4 (b): loss probability 50 %, end probability 24 %", &curves[1]);
     let names = BURSTS.map(|(name, bad)| {
-        format!("{name}: {:.0} % are lost in it, it ends with {:.0} %", 100.0 * bad.loss, 100.0 * bad.ends)
+        format!(
+            "{name}: loss probability {:.0} %, end probability {:.0} %",
+            100.0 * bad.loss,
+            100.0 * bad.ends
+        )
     });
     for (name, points) in std::iter::once(chosen).chain(names.iter().map(String::as_str).zip(varied)) {
         let points: Vec<&Point> = few(points).into_iter().map(|at| &points[at]).collect();
@@ -245,7 +263,7 @@ fn bursts_table(curves: &[Vec<Point>], varied: &[Vec<Point>]) -> Table {
     table
 }
 
-/// Over which choices the verdicts hold.
+/// The verdicts with alternative assumptions.
 fn range(open: &[Panel], varied: &[Vec<Point>]) -> String {
     let says = |judge: &dyn Fn(&[&Point]) -> Judged| {
         let by = |wanted| -> Vec<&str> {
@@ -259,7 +277,7 @@ fn range(open: &[Panel], varied: &[Vec<Point>]) -> String {
             names => format!("{} ({})", names.len(), names.join("; ")),
         };
         format!(
-            "holds with {}, does not with {}, is undecided with {}",
+            "holds in {}, does not hold in {}, undecided in {}",
             named(Judged::Holds),
             named(Judged::DoesNotHold),
             by(Judged::Undecided).len()
@@ -270,7 +288,8 @@ fn range(open: &[Panel], varied: &[Vec<Point>]) -> String {
         Judged::all(others.map(|other| Judged::better(&mean(&more(points, Variant::Sack, other)))))
     };
     format!(
-        "Of {} other choices for one panel, at 2 and 8 %: that SACK is best {}; that the differences are little {}; that the newer two are slightly higher {}.",
+        "Verdicts for {} variants, each of one panel with one alternative assumption, at PER 2 and 8 %. SACK \
+         is best: {}. The differences are little: {}. NewReno and SACK are slightly higher: {}.",
         open.len(),
         says(&better),
         says(&|points| little_differences(points).0),
@@ -287,10 +306,13 @@ fn off_ns2(open: &[Panel], varied: &[Vec<Point>]) -> String {
             .iter()
             .zip(known)
             .map(|(variant, known)| (mean(&point.throughput(*variant)).mean / known - 1.0).abs());
-        format!("{:.0} % at {:.0} %", 100.0 * off.fold(0.0, f64::max), 100.0 * point.per)
+        format!("{:.0} % at PER {:.0} %", 100.0 * off.fold(0.0, f64::max), 100.0 * point.per)
     });
     format!(
-        "The paper's values are only in its pictures. With the wire of 10 Mbit/s and the radio of 0.5 Mbit/s ns-2.35 (20 seeds) has Tahoe / Reno / NewReno / SACK at 376 / 367 / 424 / 426 kbit/s with 2 % and at 123 / 115 / 134 / 130 with 8 %; ours are off by at most {}.",
+        "The paper shows its values only as curves. For comparison, ns-2.35 (20 seeds) with a wire of 10 \
+         Mbit/s and a radio link of 0.5 Mbit/s yields the following for Tahoe / Reno / NewReno / SACK: 376 / \
+         367 / 424 / 426 kbit/s at PER 2 % and 123 / 115 / 134 / 130 kbit/s at PER 8 %. The results here \
+         differ from these by at most {}.",
         of_rates.collect::<Vec<_>>().join(", ")
     )
 }

@@ -1,6 +1,7 @@
-//! The four judges of §3.2, compared with the true causes of losses: as onlookers, and in charge of a NewReno sender.
+//! The four judges of §3.2, compared with the true causes of losses. They first only record verdicts on the losses of a
+//! NewReno sender, then each becomes the attribution of such a sender.
 //!
-//! The paper surveys their rules and simulates none of them: nothing here is counted.
+//! The paper describes these rules but does not simulate them, so no claim here is counted.
 
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp_numbers::statistics::{differences, gains};
@@ -14,23 +15,23 @@ use super::setting::{Loss, Place, Queues, Setting, Timing, Topology, not, percen
 pub(super) const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 pub(super) const PER: f64 = 0.02;
 
-/// One for each judge.
+/// One matrix per judge, in the order of `JUDGES`.
 pub(super) type Matrices = [Confusion; 4];
 
 pub(super) fn own() -> Counts {
-    Counts::Own("§3.2 surveys the judges, and the paper simulates none of them".to_owned())
+    Counts::Own("§3.2 describes the judges, but the paper does not simulate them".to_owned())
 }
 
 pub(super) fn setting(place: &Place, recipe: &str) -> Result<Setting, WorldError> {
     Ok(Setting { timing: Timing::EverySegment, ..Setting::new(place, recipe)? })
 }
 
-/// What all four say about the losses of the same NewReno sender, by place and by seed.
+/// The verdicts of all four judges on the losses of the same NewReno sender, by place and by seed.
 fn onlookers(effort: &Effort, places: &[Place]) -> Result<Vec<Vec<Matrices>>, WorldError> {
     tolerant_onlookers(effort, places, 0.0)
 }
 
-/// The same, where NCPLD has a tolerance.
+/// The same with a tolerance for NCPLD.
 pub(super) fn tolerant_onlookers(
     effort: &Effort,
     places: &[Place],
@@ -51,8 +52,8 @@ pub(super) fn tolerant_onlookers(
     )
 }
 
-/// The mean of the shares of congestion losses and of radio losses that were judged right: 0.5 for a coin, and for a
-/// judge that always says the same. Without congestion, the share of radio losses alone.
+/// The mean of two shares: congestion losses judged correctly and radio losses judged correctly. A random guess and a
+/// constant verdict both score 0.5. Without congestion, the share of radio losses judged correctly.
 fn score(topology: Topology, confusion: &Confusion) -> Option<f64> {
     let wireless = confusion.radio_accuracy()?;
     if topology == Topology::LastHop {
@@ -65,7 +66,7 @@ pub(super) fn scores(topology: Topology, runs: &[Matrices], judge: usize) -> Vec
     runs.iter().filter_map(|matrices| score(topology, &matrices[judge])).collect()
 }
 
-/// Whether a judge is considerably better than a coin.
+/// Whether a judge is considerably better than a random guess.
 pub(super) fn works(scores: &[f64]) -> Judged {
     let over_a_coin: Vec<_> = scores.iter().map(|score| score / 0.5 - 1.0).collect();
     Judged::considerably(&mean(&over_a_coin))
@@ -75,14 +76,15 @@ fn fails(scores: &[f64]) -> Judged {
     not(works(scores))
 }
 
-/// What the paper expects of round-trip times on a path.
+/// A sentence of the paper about round-trip times on a path, and how it is judged.
 struct Expectation {
     paper: &'static str,
     judged: fn(&[f64]) -> Judged,
 }
 
 const DISTINGUISH: Expectation = Expectation {
-    paper: "“RTT variation computing can be used to distinguish the wireless packet loss from congestion loss in such conditions”",
+    paper: "“RTT variation computing can be used to distinguish the wireless packet loss from congestion \
+            loss in such conditions”",
     judged: works,
 };
 const EASY: Expectation = Expectation {
@@ -90,7 +92,8 @@ const EASY: Expectation = Expectation {
     judged: works,
 };
 const IMPOSSIBLE: Expectation = Expectation {
-    paper: "“it is not possible to distinguish wireless packet loss from congestion loss by RTT variation metrics”",
+    paper: "“it is not possible to distinguish wireless packet loss from congestion loss by RTT variation \
+            metrics”",
     judged: fails,
 };
 
@@ -102,25 +105,28 @@ fn expectation(topology: Topology) -> Expectation {
     }
 }
 
-/// Of all that have judges.
+/// Shared by all figures with judges.
 pub(super) fn choices() -> Vec<String> {
     vec![
-        "The sender is NewReno and measures every segment that it sends once, as the paper did from its traces: ns-2's own timer, one segment at a time in ticks of 100 ms, would tell the judges little.".to_owned(),
-        "Score: the mean of the shares of congestion losses and of radio losses that were judged right; without congestion losses, of radio losses alone. A judge works if it is considerably better than a coin.".to_owned(),
-        "What the judges' rules leave open (thresholds, W, which change of the window counts) is stated in `src/recovery/attribute/`. What a judge could make of the same round-trip times that knew the best threshold beforehand is in `p1-fig12` and `p1-fig14`.".to_owned(),
+        "The sender is NewReno. It measures the RTT of every segment that it sends only once, as the paper \
+         did with its packet traces. The timer of ns-2 measures one segment at a time in ticks of 100 ms, \
+         which is too coarse for the judges."
+            .to_owned(),
+        "The score of a judge is the mean of two shares: congestion losses judged correctly and radio losses \
+         judged correctly. On the path without congestion, it is the share of radio losses judged correctly. \
+         A judge works if its score is considerably above 50 %, the score of a random guess."
+            .to_owned(),
+        "`src/recovery/attribute/` documents the choices where a judge's rule is incomplete (thresholds, W, \
+         which change of the window counts). `p1-fig12` and `p1-fig14` show how well RTTs separate the two \
+         causes without any threshold."
+            .to_owned(),
     ]
 }
 
 fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table {
     let mut table = Table::new(
         title,
-        &[
-            "judge",
-            "congestion judged right, %",
-            "radio judged right, %",
-            "score, %",
-            "losses judged (congestion / radio / none lost)",
-        ],
+        &["judge", "congestion correct, %", "radio correct, %", "score, %", "verdicts by true cause"],
     );
     for (i, name) in JUDGES.into_iter().enumerate() {
         let shares = |of: fn(&Confusion) -> Option<f64>| -> Vec<f64> {
@@ -141,14 +147,14 @@ fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table 
     table
 }
 
-/// Goodput in kbit/s of a sender, and its packets that queues dropped, by seed.
+/// Throughput of a sender in kbit/s, and how many of its packets queues dropped, by seed.
 struct Charge {
     recipe: String,
     goodput: Vec<f64>,
     drops: Vec<f64>,
 }
 
-/// NewReno without a judge, which comes first, and with each judge in charge.
+/// Plain NewReno, which comes first, and NewReno with each judge as its attribution.
 fn in_charge(effort: &Effort, place: &Place) -> Result<Vec<Charge>, WorldError> {
     let mut recipes = vec!["newreno".to_owned()];
     recipes.extend(JUDGES.map(|judge| format!("newreno+{judge}")));
@@ -167,8 +173,8 @@ fn in_charge(effort: &Effort, place: &Place) -> Result<Vec<Charge>, WorldError> 
 
 fn in_charge_table(charges: &[Charge]) -> Table {
     let mut table = Table::new(
-        "in charge: a loss that the judge puts down to the radio leaves the window as it is",
-        &["sender", "goodput, kbit/s", "over newreno, %", "packets dropped by queues"],
+        "Judges as the sender's attribution: no window reduction for a loss attributed to the radio",
+        &["sender", "throughput, kbit/s", "gain over newreno, %", "packets dropped by queues"],
     );
     for Charge { recipe, goodput, drops } in charges {
         let gain = gains(goodput, &charges[0].goodput);
@@ -177,29 +183,32 @@ fn in_charge_table(charges: &[Charge]) -> Table {
     table
 }
 
-/// Whether the one is more than the other, for a sentence.
+/// Compares two senders in words.
 fn than(one: &[f64], other: &[f64]) -> &'static str {
     let more = |a, b| Judged::above_zero(&mean(&differences(a, b))) == Judged::Holds;
     match () {
-        () if more(one, other) => "more",
-        () if more(other, one) => "less",
-        () if one == other => "as much",
-        () => "as much (within the interval)",
+        () if more(one, other) => "higher",
+        () if more(other, one) => "lower",
+        () if one == other => "equal",
+        () => "not significantly different",
     }
 }
 
-/// What it costs or gains here to trust the judges.
+/// The effect of each judge on throughput and queue drops.
 fn in_charge_remark(charges: &[Charge]) -> String {
     let Some((plain, judged)) = charges.split_first() else { return String::new() };
     let verdicts = judged.iter().map(|charge| {
         let goodput = than(&charge.goodput, &plain.goodput);
         let drops = than(&charge.drops, &plain.drops);
-        format!("{} delivers {goodput} and loses {drops} to queues", charge.recipe)
+        format!("{}: throughput {goodput}, queue drops {drops}", charge.recipe)
     });
-    format!("In charge, compared with newreno: {}.", verdicts.collect::<Vec<_>>().join("; "))
+    format!(
+        "Judges as attribution, compared with plain newreno. {}.",
+        verdicts.collect::<Vec<_>>().join("; ")
+    )
 }
 
-/// Uniform loss where there is no congestion, two-state loss elsewhere.
+/// Uniform loss on the path without congestion, two-state loss on the others.
 pub(super) fn place(topology: Topology) -> Place {
     let loss = match topology {
         Topology::LastHop => Loss::Uniform(PER),
@@ -217,8 +226,8 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
     let runs = onlookers(effort, &places)?;
     let charges = in_charge(effort, &chosen)?;
     let titles = [
-        "looking on",
-        "looking on, with links of 10 Mbit/s: not even the sender's own window waits anywhere",
+        "Judges that only record verdicts; verdicts per run by true cause: congestion / radio / not lost",
+        "The same with 10 Mbit/s on both links, where not even the sender's own window causes a queue",
     ];
     let mut tables: Vec<_> =
         runs.iter().zip(titles).map(|(runs, title)| onlookers_table(topology, title, runs)).collect();
@@ -228,7 +237,7 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
         let by_place = runs.iter().map(|runs| scores(topology, runs, i));
         let shown = by_place.map(|scores| format!("{} %", percent(&scores, 0))).collect::<Vec<_>>();
         let judged = judged(&scores(topology, &runs[0], i));
-        (format!("{name} {} ({})", shown.join(", with links of 10 Mbit/s "), judged.name()), judged)
+        (format!("{name} {} ({})", shown.join(", with 10 Mbit/s on both links "), judged.name()), judged)
     });
     let (shown, judged): (Vec<_>, Vec<_>) = by_judge.unzip();
     let claim = Claim {
@@ -274,11 +283,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_the_same_in_every_run_is_neither_more_nor_less() {
+    fn identical_runs_compare_as_equal() {
         let drops = [3.0, 4.0, 5.0, 4.0];
         let more = drops.map(|drops| drops + 10.0);
-        assert_eq!((than(&more, &drops), than(&drops, &more)), ("more", "less"));
-        assert_eq!((than(&drops, &drops), than(&[0.0; 4], &[0.0; 4])), ("as much", "as much"));
-        assert_eq!(than(&[3.0, 5.0, 4.0, 4.0], &drops), "as much (within the interval)");
+        assert_eq!((than(&more, &drops), than(&drops, &more)), ("higher", "lower"));
+        assert_eq!((than(&drops, &drops), than(&[0.0; 4], &[0.0; 4])), ("equal", "equal"));
+        assert_eq!(than(&[3.0, 5.0, 4.0, 4.0], &drops), "not significantly different");
     }
 }

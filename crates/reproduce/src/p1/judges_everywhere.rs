@@ -8,12 +8,12 @@ use super::super::{Claim, Effort, Finding, Judged, Table, mean};
 use super::judges::{JUDGES, Matrices, PER, own, place, scores, setting, tolerant_onlookers, works};
 use super::setting::{Loss, Place, Sources, Topology, not, percent, throughput};
 
-/// NCPLD in charge, as §3.2 has it and with a tolerance.
+/// NCPLD as attribution: as in §3.2, and with a tolerance.
 const NCPLD: [&str; 2] = ["newreno+ncpld", "newreno+ncpld+ncpld-tolerance=0.25"];
-/// §3.2 has none.
+/// As shares of the delay at the knee. §3.2 has no tolerance.
 const TOLERANCES: [f64; 4] = [0.0, 0.1, 0.25, 0.5];
 
-/// What §3.2 reports of NCPLD's own evaluation.
+/// Adds claims about NCPLD: §3.2 reports how Samaraweera evaluated it.
 pub(super) fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError> {
     /// A low rate and a high one.
     const RATES: [f64; 2] = [0.001, 0.08];
@@ -32,17 +32,25 @@ pub(super) fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), 
     for (i, recipe) in NCPLD.into_iter().enumerate() {
         let [at_low, at_high] = [low, high].map(|of| gains(&of[1 + i], &of[0]));
         finding.claims.push(Claim {
-            paper: format!("“when a connection experiences congestion, NCPLD behaves as well as TCP when the wireless error rate is low, and improves throughput over TCP when the wireless error rate is high”: `{recipe}` at 0.1 and 8 %"),
+            paper: format!(
+                "“when a connection experiences congestion, NCPLD behaves as well as TCP when the wireless \
+                 error rate is low, and improves throughput over TCP when the wireless error rate is high” \
+                 (Here: `{recipe}`, at a PER of 0.1 % and of 8 %.)"
+            ),
             place: "§3.2".to_owned(),
             counts: own(),
-            ours: format!("{} % and {} % over newreno.", percent(&at_low, 1), percent(&at_high, 1)),
+            ours: format!(
+                "Gain over newreno: {} % at the low rate, {} % at the high rate.",
+                percent(&at_low, 1),
+                percent(&at_high, 1)
+            ),
             judged: Judged::all([Judged::similar(&mean(&at_low)), Judged::better(&mean(&at_high))]),
         });
     }
     Ok(())
 }
 
-/// §5: over every topology, and with the three rates of cross traffic that §4.1 names.
+/// All topologies, with the three rates of cross traffic that §4.1 names on the congested last hop.
 pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
     let mut places: Vec<(String, Place)> = Vec::new();
     for topology in Topology::ALL {
@@ -64,7 +72,7 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
     let mut columns = vec!["path"];
     columns.extend(JUDGES);
     let mut table =
-        Table::new("score in % (on the path without congestion: of radio losses judged right)", &columns);
+        Table::new("Score in % (without congestion: share of radio losses judged correctly)", &columns);
     let mut by_judge: Vec<Vec<Vec<f64>>> = vec![Vec::new(); JUDGES.len()];
     for ((name, place), runs) in places.iter().zip(runs) {
         let of_place: Vec<_> = (0..JUDGES.len()).map(|i| scores(place.topology, runs, i)).collect();
@@ -91,20 +99,20 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
                 .to_owned(),
         place: "abstract".to_owned(),
         counts: own(),
-        ours: format!("Of {} paths {}.", places.len(), shown.join("; ")),
+        ours: format!("On {} paths: {}.", places.len(), shown.join("; ")),
         judged: Judged::all(judged),
     };
     Ok(Finding {
         charts: Vec::new(),
         claims: vec![claim],
         tables: vec![table, tolerant],
-        choices: vec![format!("{:.0} % of the packets are lost by the radio everywhere.", 100.0 * PER)],
+        choices: vec![format!("The radio link loses {:.0} % of the packets on every path.", 100.0 * PER)],
         remarks: vec![],
     })
 }
 
 /// §3.2: "NCPLD measures round-trip time at the sender and compares it to the measured delay when there is no
-/// congestion". What it would be worth to allow for some more than that.
+/// congestion". The table shows the effect of a tolerance above this delay.
 fn tolerance_table(places: &[(String, Place)], by_tolerance: &[Vec<Vec<Matrices>>]) -> Table {
     const NCPLD_AT: usize = 3;
     let columns = TOLERANCES.map(|tolerance| match tolerance {
@@ -114,7 +122,8 @@ fn tolerance_table(places: &[(String, Place)], by_tolerance: &[Vec<Vec<Matrices>
     let mut all = vec!["path"];
     all.extend(columns.iter().map(String::as_str));
     let mut table = Table::new(
-        "NCPLD with a tolerance (`ncpld-tolerance`), a share of the delay at the knee: congestion losses and radio losses judged right, in %, and the score",
+        "NCPLD with a tolerance (`ncpld-tolerance`, a share of the delay at the knee): congestion losses \
+         judged correctly / radio losses judged correctly / score, all in %",
         &all,
     );
     for (at, (name, place)) in places.iter().enumerate() {
@@ -125,7 +134,7 @@ fn tolerance_table(places: &[(String, Place)], by_tolerance: &[Vec<Vec<Matrices>
                 percent(&shares, 0)
             };
             format!(
-                "{} and {}: {}",
+                "{} / {} / {}",
                 share(Confusion::congestion_accuracy),
                 share(Confusion::radio_accuracy),
                 percent(&scores(place.topology, runs, NCPLD_AT), 0)

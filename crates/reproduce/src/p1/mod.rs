@@ -1,7 +1,8 @@
-//! The figures of P1: four ordinary TCPs over hybrid paths, and what round-trip times tell about the cause of a loss.
+//! The figures of P1: four TCP versions over paths with a wired and a wireless part, and whether round-trip times show
+//! the cause of a loss.
 //!
-//! The text gives two numbers of its figures, 6 s and 1.8 times (§4.2, Figs. 8 to 11). All else is compared with what
-//! the text says about the curves.
+//! The paper's text states only two numbers from its figures: 6 s and 1.8 times (§4.2.2, Figs. 8 to 11). All other
+//! claims are statements about curves.
 
 mod goodput;
 mod judges;
@@ -57,70 +58,70 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         id: "p1-fig4",
         paper: Paper::P1,
-        title: "Figs. 4 to 7: Tahoe, Reno, NewReno and SACK over a last hop and a broad backbone",
+        title: "Figs. 4 to 7: throughput of four TCP versions by loss rate",
         run: goodput::figures_4_to_7,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-fig8",
         paper: Paper::P1,
-        title: "Figs. 8 to 11: how long 100 kB take at 2 %",
+        title: "Figs. 8 to 11: time to transfer 100 kB at 2 % loss",
         run: transfer::figures_8_to_11,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-fig12",
         paper: Paper::P1,
-        title: "Figs. 12, 13: round-trip times over a last hop, without and with congestion",
+        title: "Figs. 12, 13: last-hop RTTs without and with congestion",
         run: rtt::figures_12_and_13,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-fig14",
         paper: Paper::P1,
-        title: "Figs. 14 to 19: round-trip times before losses, broad and narrow backbones",
+        title: "Figs. 14 to 19: RTTs over broad and narrow backbones",
         run: rtt::figures_14_to_19,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-judges-last-hop",
         paper: Paper::P1,
-        title: "the four judges over a last hop without congestion",
+        title: "judges of loss causes over a last hop without congestion",
         run: judges::last_hop,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-judges-congestion",
         paper: Paper::P1,
-        title: "the four judges over a last hop with congestion before it",
+        title: "judges of loss causes over a last hop with congestion",
         run: judges::congestion,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-judges-long-queue",
         paper: Paper::P1,
-        title: "the four judges over a broad backbone with long queues",
+        title: "judges of loss causes over a broad backbone, long queues",
         run: judges::long_queue,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-judges-small-queue",
         paper: Paper::P1,
-        title: "the four judges over a broad backbone with small queues",
+        title: "judges of loss causes over a broad backbone, small queues",
         run: judges::small_queue,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-judges-narrow",
         paper: Paper::P1,
-        title: "the four judges over a narrow backbone",
+        title: "judges of loss causes over a narrow backbone",
         run: judges::narrow,
         seeds: Seeds::Each,
     },
     Figure {
         id: "p1-judges-overall",
         paper: Paper::P1,
-        title: "the four judges over all of them: is there one to rely on? (§5)",
+        title: "judges of loss causes over all paths: is one reliable? (§5)",
         run: judges_everywhere::overall,
         seeds: Seeds::Each,
     },

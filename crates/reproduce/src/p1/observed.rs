@@ -1,8 +1,9 @@
-//! Round-trip times before losses, and whether those before a congestion loss differ from those before a radio loss.
+//! Round-trip times before losses, and how well they separate congestion losses from radio losses.
 //!
-//! The paper reads that off its pictures. Here it is a number: in what share of all pairs of a congestion loss and a
-//! radio loss of one run is the round-trip time before the congestion loss the longer one? (Mann and Whitney's
-//! statistic, the area under the ROC curve.) It needs no threshold: 1 is a scheme that never errs, 0.5 a coin.
+//! The paper judges this by eye. Here it is a number, the separation: the share of all pairs of a congestion loss and a
+//! radio loss of one run in which the round-trip time before the congestion loss is longer. This is the Mann-Whitney
+//! statistic, or the area under the ROC curve. It needs no threshold. It is 1 for perfect separation and 0.5 for a
+//! random guess.
 
 use airtcp::recovery::What;
 use airtcp_numbers::statistics::average;
@@ -15,24 +16,24 @@ use super::super::{Effort, Judged, Table, cell, mean};
 use super::setting::{Place, Setting, Variant, any, not, percent};
 use super::trips::{Trip, before_losses, of_the_text, superiority, undisturbed};
 
-/// When the sender's timer fired.
+/// The times at which the retransmission timer expired.
 pub(super) fn timeouts(world: &mut World) -> Vec<Instant> {
     let fired = world.decisions(0).iter().filter(|decision| matches!(decision.what, What::Timeout { .. }));
     fired.map(|decision| decision.at).collect()
 }
 
-/// What one run showed.
+/// The measurements of one run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
     least_ms: f64,
-    /// In multiples of the least, as are the next three.
+    /// In multiples of the minimum RTT, as are the next three.
     pub(super) mean: f64,
     p95: f64,
     before_congestion: Option<f64>,
     pub(super) before_radio: Option<f64>,
     by_rtt: Option<f64>,
     by_change: Option<f64>,
-    /// The shares of the congestion losses before which it rises, falls and is constant.
+    /// The shares of the congestion losses before which the RTT rises, falls and is constant.
     trends: Option<[f64; 3]>,
     pub(super) congestion: f64,
     radio: f64,
@@ -68,7 +69,7 @@ impl Observed {
     }
 }
 
-/// The runs of one place, with the round trips of §3.1 and with undisturbed ones.
+/// The runs of one place, with RTTs as defined in §3.1 (`text`) and of undisturbed segments (`own`).
 pub(super) struct Seen {
     pub(super) name: String,
     pub(super) text: Vec<Observed>,
@@ -105,14 +106,14 @@ fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed]) -> Tab
     let mut table = Table::new(
         title,
         &[
-            "",
-            "least, ms",
+            "path",
+            "minimum RTT, ms",
             "mean",
-            "95 % are below",
+            "95th percentile",
             "before radio losses",
             "before congestion losses",
-            "told apart by RTT",
-            "by its change",
+            "separation by RTT",
+            "separation by change",
             "radio losses",
             "congestion losses",
         ],
@@ -138,37 +139,37 @@ fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed]) -> Tab
 pub(super) fn tables(seen: &[Seen]) -> Vec<Table> {
     vec![
         table(
-            "round-trip times as §3.1 has them, in multiples of the least one; losses per run of 400 s",
+            "RTTs as defined in §3.1, in multiples of the minimum RTT; losses per run of 400 s",
             seen,
             |seen| &seen.text,
         ),
-        table("the same of segments that were sent once and arrived in order", seen, |seen| &seen.own),
+        table("The same for segments that were sent once and arrived in order", seen, |seen| &seen.own),
     ]
 }
 
-/// How much longer round trips are before losses of a cause than on average.
+/// How much longer round-trip times are before losses of one cause than on average.
 fn rise(runs: &[Observed], before: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
     column(runs, |run| Some(before(run)? / run.mean - 1.0))
 }
 
-/// A judgement by one kind of round trips, and what it is by.
+/// A verdict by one kind of round-trip times, and the values behind it.
 pub(super) type By = (Judged, String);
 
 pub(super) fn increase_before_congestion(runs: &[Observed]) -> By {
     let rise = rise(runs, |run| run.before_congestion);
-    let shown = format!("{} % before congestion losses", percent(&rise, 0));
+    let shown = format!("RTT {} % above the mean before congestion losses", percent(&rise, 0));
     (Judged::considerably(&mean(&rise)), shown)
 }
 
-/// How much longer round trips are than the least one. What the radio loses at random it loses whatever the round trip
-/// is: those before its losses are as long as all others, and tell nothing.
+/// How much the mean round-trip time exceeds the minimum. The round-trip times before radio losses do not help here:
+/// random losses do not depend on the round-trip time, so on average those times equal all others.
 pub(super) fn increase_over_the_least(runs: &[Observed]) -> By {
     let rise = column(runs, |run| Some(run.mean - 1.0));
-    let shown = format!("{} % above the least", percent(&rise, 0));
+    let shown = format!("mean RTT {} % above the minimum", percent(&rise, 0));
     (Judged::considerably(&mean(&rise)), shown)
 }
 
-/// What a coin does not tell apart.
+/// By how much separations exceed a random guess.
 fn over_a_coin(shares: &[f64]) -> Vec<f64> {
     shares.iter().map(|share| share / 0.5 - 1.0).collect()
 }
@@ -176,7 +177,7 @@ fn over_a_coin(shares: &[f64]) -> Vec<f64> {
 pub(super) fn possible(runs: &[Observed]) -> By {
     let (rtt, change) = (column(runs, |run| run.by_rtt), column(runs, |run| run.by_change));
     let ways = [&rtt, &change].map(|way| Judged::considerably(&mean(&over_a_coin(way))));
-    (any(ways), format!("told apart by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)))
+    (any(ways), format!("separation by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)))
 }
 
 pub(super) fn easy(runs: &[Observed]) -> By {
@@ -185,13 +186,13 @@ pub(super) fn easy(runs: &[Observed]) -> By {
     (any(short.iter().map(|short| Judged::similar(&mean(short)))), possible(runs).1)
 }
 
-/// "both increase, decrease and constant": each before more than what would be little.
+/// "both increase, decrease and constant" (§4.2.2): each of the three precedes more than 10 % of the congestion losses.
 pub(super) fn all_three(runs: &[Observed]) -> By {
     let trend = |i: usize| column(runs, |run| run.trends.map(|trends| trends[i]));
     let [rises, falls, constant] = [0, 1, 2].map(trend);
     let judged = [&rises, &falls, &constant].map(|share| Judged::between(&mean(share), SIMILAR, 1.0));
     let shown = format!(
-        "rises before {} %, falls before {} %, is constant before {} % of the congestion losses",
+        "RTT rises before {} %, falls before {} % and is constant before {} % of the congestion losses",
         percent(&rises, 0),
         percent(&falls, 0),
         percent(&constant, 0)
@@ -207,14 +208,14 @@ pub(super) fn denied((judged, shown): By) -> By {
 mod tests {
     use super::*;
 
-    /// A run with these shares of pairs told apart.
-    fn told_apart(by_rtt: f64, by_change: f64) -> Observed {
+    /// A run with these separations.
+    fn with_separations(by_rtt: f64, by_change: f64) -> Observed {
         Observed { by_rtt: Some(by_rtt), by_change: Some(by_change), ..Observed::default() }
     }
 
     #[test]
-    fn one_way_to_tell_them_apart_is_enough() {
-        let runs = |rtt, change| [-0.01, 0.0, 0.01].map(|off| told_apart(rtt + off, change + off));
+    fn one_separating_measure_is_enough() {
+        let runs = |rtt, change| [-0.01, 0.0, 0.01].map(|off| with_separations(rtt + off, change + off));
         assert_eq!(possible(&runs(0.5, 0.8)).0, Judged::Holds);
         assert_eq!(possible(&runs(0.5, 0.5)).0, Judged::DoesNotHold);
         assert_eq!(easy(&runs(0.8, 0.8)).0, Judged::DoesNotHold, "possible, but not easy");

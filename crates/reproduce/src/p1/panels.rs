@@ -1,4 +1,4 @@
-//! What Figs. 4 to 7 are runs of, and what else was run beside them.
+//! The panels of Figs. 4 to 7, and variants of them with alternative assumptions.
 
 use airtcp_sim::world::WorldError;
 
@@ -7,17 +7,17 @@ use super::setting::{
     Bad, Begins, Loss, Number, Place, Setting, Sources, Topology, VARIANTS, Variant, throughput,
 };
 
-/// "In each set, PER is randomly generated"; the rates here are chosen.
+/// Packet error rates. The paper drew them at random: "In each set, PER is randomly generated" (§4.2.1).
 const RATES: [f64; 5] = [0.01, 0.02, 0.04, 0.06, 0.08];
-/// The same for what is varied beside them.
+/// Packet error rates of the variants.
 pub(super) const FEW: [f64; 2] = [0.02, 0.08];
-/// The last hop as it was in ns-2's runs.
+/// The links of the ns-2.35 runs that are the reference for Fig. 4 (a).
 const RADIO_IS_THE_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth = { rate = \"10Mbit\", delay = \"5ms\", queue = { packets = 19 } }\n\
      [[stage]]\nname = \"radio\"\nboth = { rate = \"500kbit\", delay = \"30ms\", queue = { packets = 19 } }\n";
-/// Nowhere is a queue, not even one of the sender's own.
+/// Links so fast that not even the sender's own window causes a queue.
 pub(super) const NO_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth.rate = \"10Mbit\"\n[[stage]]\nname = \"radio\"\nboth.rate = \"10Mbit\"\n";
 
-/// A panel of a figure, or one that the paper does not have.
+/// A panel of a figure, or a variant of one that the paper does not have.
 pub(super) struct Panel {
     pub(super) name: String,
     rates: &'static [f64],
@@ -30,7 +30,7 @@ impl Panel {
     }
 }
 
-/// Figs. 4a, 4b, 5, 6 and 7.
+/// Figs. 4 (a), 4 (b), 5, 6 and 7.
 pub(super) fn figures() -> Vec<Panel> {
     let two_state =
         |name, topology| Panel::new(name, &RATES, move |per| Place::new(topology, Loss::two_state(per)));
@@ -40,21 +40,30 @@ pub(super) fn figures() -> Vec<Panel> {
             &RATES,
             |per| Place::new(Topology::LastHop, Loss::Uniform(per)),
         ),
-        two_state("Fig. 4 (b): the same, two-state model", Topology::LastHop),
+        two_state(
+            "Fig. 4 (b): only wireless loss, no congestion, last hop, two-state error model",
+            Topology::LastHop,
+        ),
         two_state("Fig. 5: congestion and two-state wireless loss, last hop", Topology::Congestion),
-        two_state("Fig. 6: the same, broad wireless backbone, with small queue", Topology::SmallQueue),
-        two_state("Fig. 7: the same, broad wireless backbone, with long queue", Topology::LongQueue),
+        two_state(
+            "Fig. 6: congestion and two-state wireless loss, broad backbone, small queue",
+            Topology::SmallQueue,
+        ),
+        two_state(
+            "Fig. 7: congestion and two-state wireless loss, broad backbone, long queue",
+            Topology::LongQueue,
+        ),
     ]
 }
 
-/// Bad states for Fig. 4 (b), by the mean number of losses in one.
+/// Alternative bad states for Fig. 4 (b), named by the mean number of losses in one of them.
 pub(super) const BURSTS: [(&str, Bad); 3] = [
-    ("bursts of 0.6 losses on average", Bad { loss: 0.3, ends: 0.5 }),
-    ("bursts of 2 losses in a row", Bad { loss: 1.0, ends: 0.5 }),
-    ("bursts of 4 losses in a row", Bad { loss: 1.0, ends: 0.25 }),
+    ("mean of 0.6 losses per bad state", Bad { loss: 0.3, ends: 0.5 }),
+    ("mean of 2 consecutive losses per bad state", Bad { loss: 1.0, ends: 0.5 }),
+    ("mean of 4 consecutive losses per bad state", Bad { loss: 1.0, ends: 0.25 }),
 ];
 
-/// What the paper leaves open, one at a time.
+/// Variants that each change one assumption about which the paper is silent.
 pub(super) fn variations() -> Vec<Panel> {
     let bursts = BURSTS.map(|(name, bad)| {
         Panel::new(format!("Fig. 4 (b), {name}"), &FEW, move |per| {
@@ -72,9 +81,9 @@ pub(super) fn variations() -> Vec<Panel> {
         })
     });
     let loads = [
-        ("sources of 160 kbit/s", Sources::at(160)),
-        ("sources of 300 kbit/s", Sources::at(300)),
-        ("sources that begin by sending", Sources { begins: Begins::On, ..Sources::CHOSEN }),
+        ("160 kbit/s per source", Sources::at(160)),
+        ("300 kbit/s per source", Sources::at(300)),
+        ("sources initially on", Sources { begins: Begins::On, ..Sources::CHOSEN }),
     ];
     let mut panels: Vec<_> = bursts.into_iter().chain(links).collect();
     for (figure, topology) in
@@ -88,10 +97,11 @@ pub(super) fn variations() -> Vec<Panel> {
         }
         if topology != Topology::Congestion {
             let sources = Sources { number: Number::FiveInAll, ..Sources::CHOSEN };
-            panels.push(Panel::new(format!("{figure}, three sources and two"), &FEW, move |per| Place {
-                sources,
-                ..Place::new(topology, Loss::two_state(per))
-            }));
+            panels.push(Panel::new(
+                format!("{figure}, 3 and 2 sources instead of 5 and 5"),
+                &FEW,
+                move |per| Place { sources, ..Place::new(topology, Loss::two_state(per)) },
+            ));
         }
     }
     panels
@@ -105,10 +115,10 @@ pub(super) struct Measured {
     pub(super) queue_drops: f64,
 }
 
-/// One rate of a panel.
+/// The results of a panel at one packet error rate.
 pub(super) struct Point {
     pub(super) per: f64,
-    /// In the order of `VARIANTS`, by seed.
+    /// One vector per version, in the order of `VARIANTS`, with one value per seed.
     of: Vec<Vec<Measured>>,
 }
 

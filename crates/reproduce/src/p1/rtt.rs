@@ -15,18 +15,28 @@ use super::traces;
 
 const PER: f64 = 0.02;
 
-/// Of both figures.
+/// Shared by both figures.
 pub(super) fn choices() -> Vec<String> {
     [
-        "The verdicts are by the round trips of §3.1: to the first cumulative ACK, without those that a timeout interrupts. They hold what a repair takes. Beside them stand those of segments that were sent once and arrived in order.",
-        "An increase before congestion losses is the mean round trip before them over the mean of all; without congestion it is the mean of all over the least, for losses at random come whatever the round trip is. Before a loss: of the last segment before the lost one that has a round trip. Its change: against the one sent a round trip earlier; it is constant within 10 %, what is \"similar\" elsewhere.",
-        "Told apart: how often the round-trip time before a congestion loss is above that before a radio loss (ties are half). It is possible if that, or the same of the change, is considerably above a coin's half, and easy if it is similar to 1.",
+        "The verdicts use RTTs as defined in §3.1: from the first transmission of a segment to the first \
+         cumulative ACK that covers it, unless a timeout occurs meanwhile. These RTTs include the time to \
+         repair losses. The RTTs of undisturbed segments, which were sent once and arrived in order, are \
+         given for comparison.",
+        "The increase before congestion losses compares the mean RTT before these losses with the mean of \
+         all RTTs. Without congestion, the increase compares the mean of all RTTs with the minimum, because \
+         random losses do not depend on the RTT. The RTT before a loss belongs to the last measured segment \
+         before the lost one. Its change is relative to the segment sent one RTT earlier. A change within \
+         ±10 % counts as constant (the limit of \"similar\").",
+        "The separation is the share of all pairs of a congestion loss and a radio loss of one run in which \
+         the RTT before the congestion loss is longer (ties count half). A random guess yields 0.5. The same \
+         is computed for the change of the RTT. Distinguishing the causes is possible if one of the two \
+         separations is considerably above 0.5, and easy if one of them is similar to 1.",
     ]
     .map(str::to_owned)
     .to_vec()
 }
 
-/// A claim that is judged by the round trips of §3.1, with what the undisturbed ones say beside it.
+/// A claim that is judged by RTTs as defined in §3.1. The RTTs of undisturbed segments are given for comparison.
 fn claim(paper: &str, place: &str, parts: impl Fn(fn(&Seen) -> &[Observed]) -> Vec<(String, By)>) -> Claim {
     let whole = |runs| {
         let parts = parts(runs);
@@ -40,7 +50,7 @@ fn claim(paper: &str, place: &str, parts: impl Fn(fn(&Seen) -> &[Observed]) -> V
         paper: format!("“{paper}”"),
         place: place.to_owned(),
         counts: Counts::Yes,
-        ours: format!("{text}. Of undisturbed segments: {own}; {} as a whole.", by_own.name()),
+        ours: format!("{text}. Undisturbed segments: {own}; overall: {}.", by_own.name()),
         judged,
     }
 }
@@ -64,8 +74,8 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
         ("no congestion, 10 Mbit/s on both links, Tahoe", Place { links: NO_BOTTLENECK, ..clear }),
         ("no congestion, two-state loss, Tahoe", Place { loss: two_state, ..clear }),
         ("congestion, two-state loss, Tahoe", Place { loss: two_state, ..congested }),
-        ("congestion, sources of 160 kbit/s, Tahoe", Place { sources: Sources::at(160), ..congested }),
-        ("congestion, sources of 300 kbit/s, Tahoe", Place { sources: Sources::at(300), ..congested }),
+        ("congestion, 160 kbit/s per source, Tahoe", Place { sources: Sources::at(160), ..congested }),
+        ("congestion, 300 kbit/s per source, Tahoe", Place { sources: Sources::at(300), ..congested }),
     ];
     places.extend(open.map(|(name, place)| (name.to_owned(), place, Variant::Tahoe)));
     let seen = watch(effort, &places)?;
@@ -76,11 +86,13 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
     };
     let overflows = |runs: &[Observed]| {
         let losses = column(runs, |run| Some(run.congestion));
-        (Judged::above_zero(&mean(&losses)), format!("{} congestion losses", cell(&losses, 0)))
+        (Judged::above_zero(&mean(&losses)), format!("{} congestion losses per run", cell(&losses, 0)))
     };
     let claims = vec![
         claim(
-            "From the figures we can see that in such a simple topology, the RTT will not increase considerably with only wireless loss existing, but will increase a lot due to queue build-up and result in packet loss due to buffer overflow finally.",
+            "From the figures we can see that in such a simple topology, the RTT will not increase \
+             considerably with only wireless loss existing, but will increase a lot due to queue build-up \
+             and result in packet loss due to buffer overflow finally.",
             "§4.2.2, Figs. 12 and 13",
             |runs| {
                 let only_wireless = of(clear, runs, &|runs| denied(increase_over_the_least(runs)));
@@ -95,7 +107,8 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             },
         ),
         claim(
-            "Say, RTT variation computing can be used to distinguish the wireless packet loss from congestion loss in such conditions.",
+            "Say, RTT variation computing can be used to distinguish the wireless packet loss from \
+             congestion loss in such conditions.",
             "§4.2.2, Figs. 12 and 13",
             |runs| of(congested, runs, &possible),
         ),
@@ -111,9 +124,13 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
     });
     let before_radio = column(&clear[0].text, |run| Some(run.before_radio? / run.mean - 1.0));
     let remarks = vec![
-        format!("With other choices: {}.", range.collect::<Vec<_>>().join("; ")),
+        format!("With alternative assumptions: {}.", range.collect::<Vec<_>>().join("; ")),
         format!(
-            "Without congestion the sender still makes a queue of its own, because 20 segments are more than the path of 0.5 Mbit/s holds, and §3.1's round trips hold the wait for a repair as well. Before radio losses Tahoe's are {} % longer than all of them: that could not be otherwise where losses are at random, and is not what is judged.",
+            "Without congestion, the RTT increases for two reasons. The window of 20 segments exceeds the \
+             capacity of the path of 0.5 Mbit/s, so that the sender itself causes a queue. In addition, RTTs \
+             as defined in §3.1 include the time to repair losses. The RTT of Tahoe before radio losses \
+             differs from its mean RTT by {} %. This difference is not judged, because random losses do not \
+             depend on the RTT.",
             percent(&before_radio, 0)
         ),
     ];
@@ -131,7 +148,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
         charts: charts.into_iter().collect::<Result<_, _>>()?,
         tables: tables(&seen),
         claims,
-        choices: vec!["Uniform loss of 2 % in both.".to_owned()],
+        choices: vec!["Both figures use uniform loss of 2 %.".to_owned()],
         remarks,
     })
 }
@@ -139,7 +156,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
 const NARROW: Topology = Topology::Narrow(Queues::Small);
 const NARROW_LONG: Topology = Topology::Narrow(Queues::Long);
 
-/// The paper shows Tahoe only.
+/// Tahoe only, as in the paper.
 pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
     let loss = Loss::two_state(PER);
     let main = [Topology::LongQueue, Topology::SmallQueue, NARROW, NARROW_LONG, Topology::Congestion];
@@ -147,14 +164,18 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
     for topology in main {
         for rate in [160, 300] {
             let place = Place { sources: Sources::at(rate), ..Place::new(topology, loss) };
-            places.push((format!("{}, sources of {rate} kbit/s", topology.name()), place, Variant::Tahoe));
+            places.push((format!("{}, {rate} kbit/s per source", topology.name()), place, Variant::Tahoe));
         }
     }
     let loads = places.len();
     for topology in &main[..4] {
         let sources = Sources { number: Number::FiveInAll, ..Sources::CHOSEN };
         let place = Place { sources, ..Place::new(*topology, loss) };
-        places.push((format!("{}, three sources and two", topology.name()), place, Variant::Tahoe));
+        places.push((
+            format!("{}, 3 and 2 sources instead of 5 and 5", topology.name()),
+            place,
+            Variant::Tahoe,
+        ));
         let place = Place::new(*topology, Loss::Uniform(PER));
         places.push((format!("{}, uniform loss", topology.name()), place, Variant::Tahoe));
     }
@@ -163,35 +184,39 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
         (500, "[[stage]]\nname = \"backbone\"\nboth.rate = \"500kbit\"\n"),
     ] {
         let place = Place { links, ..Place::new(NARROW, loss) };
-        places.push((format!("{}, {rate} kbit/s", NARROW.name()), place, Variant::Tahoe));
+        places.push((format!("{}, backbone of {rate} kbit/s", NARROW.name()), place, Variant::Tahoe));
     }
     places.push(place(Topology::Shared, loss));
     let seen = watch(effort, &places)?;
     let [long, small, narrow, narrow_long, ..] = seen.as_slice() else { return Ok(Finding::default()) };
     let named = |name: &str, by: By| (name.to_owned(), by);
     let with_queues_of_20 = |claim: Claim, (judged, shown): By| Claim {
-        ours: format!("{} With queues of 20 the narrow one: {shown} ({}).", claim.ours, judged.name()),
+        ours: format!("{} Narrow backbone, queues of 20: {shown} ({}).", claim.ours, judged.name()),
         ..claim
     };
     let claims = vec![
         claim(
-            "Indeed, the congestion loss due to a long intermediate queue length will cause a considerable increase in RTT and it is easy to distinguish the wireless packet loss from congestion loss(Fig.17).",
+            "Indeed, the congestion loss due to a long intermediate queue length will cause a considerable \
+             increase in RTT and it is easy to distinguish the wireless packet loss from congestion \
+             loss(Fig.17).",
             "§4.2.2, Fig. 17",
             |runs| {
                 vec![
-                    named("increase", increase_before_congestion(runs(long))),
-                    named("easy", easy(runs(long))),
+                    named("RTT increase", increase_before_congestion(runs(long))),
+                    named("easy to distinguish", easy(runs(long))),
                 ]
             },
         ),
         with_queues_of_20(
             claim(
-                "But a small queue length will not result in considerable increase in RTT(Fig.18) and a narrow wireless backbone will make RTT variation both increase, decrease and constant during congestion (Fig.19).",
+                "But a small queue length will not result in considerable increase in RTT(Fig.18) and a \
+                 narrow wireless backbone will make RTT variation both increase, decrease and constant \
+                 during congestion (Fig.19).",
                 "§4.2.2, Figs. 18 and 19",
                 |runs| {
                     vec![
-                        named("small queue", denied(increase_before_congestion(runs(small)))),
-                        named("narrow", all_three(runs(narrow))),
+                        named("small queues", denied(increase_before_congestion(runs(small)))),
+                        named("narrow backbone", all_three(runs(narrow))),
                     ]
                 },
             ),
@@ -199,12 +224,13 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
         ),
         with_queues_of_20(
             claim(
-                "In such a circumstance, it is not possible to distinguish wireless packet loss from congestion loss by RTT variation metrics.",
+                "In such a circumstance, it is not possible to distinguish wireless packet loss from \
+                 congestion loss by RTT variation metrics.",
                 "§4.2.2, Figs. 18 and 19",
                 |runs| {
                     vec![
-                        named("small queue", denied(possible(runs(small)))),
-                        named("narrow", denied(possible(runs(narrow)))),
+                        named("small queues", denied(possible(runs(small)))),
+                        named("narrow backbone", denied(possible(runs(narrow)))),
                     ]
                 },
             ),
@@ -218,47 +244,57 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
         tables: tables(&seen),
         claims,
         choices: vec![
-            "Of the narrow backbone the paper does not say how long its queues are: its captions name them for the broad one alone (\"broad wireless backbone, with long queue\", \"with small queue\"), and §4.1 has both for a \"slow wireless backbone\". The text speaks of it in one sentence with the small ones, and these are judged; beside each verdict stands what it is with queues of 20.".to_owned(),
+            "The paper does not state the queue length of the narrow backbone. The captions name queues only \
+             for the broad backbone (\"broad wireless backbone, with long queue\", \"with small queue\"), \
+             and §4.1 lists both lengths for a \"slow wireless backbone\". §4.2.2 mentions the narrow \
+             backbone in one sentence with small queues, so the verdicts use small queues. Results with \
+             queues of 20 packets are given as well."
+                .to_owned(),
         ],
         remarks: vec![range(&seen, narrow_long, loads)],
     })
 }
 
-/// §5: "only simple RTT variation discrimination scheme can not perform well across all kinds of simulation topologies
-/// and background competing environments" says the same.
+/// The abstract's claim that the schemes fail in some environments. §5 repeats it: "only simple RTT variation
+/// discrimination scheme can not perform well across all kinds of simulation topologies and background competing
+/// environments".
 fn everywhere(seen: &[Seen]) -> Claim {
     claim(
-        "Moreover they do not work well under all kinds of simulation topologies and background load environments.",
+        "Moreover they do not work well under all kinds of simulation topologies and background load \
+         environments.",
         "abstract; §5",
         |runs| {
             let judged: Vec<_> = seen.iter().map(|seen| possible(runs(seen)).0).collect();
             let by = |wanted| judged.iter().filter(|judged| **judged == wanted).count();
             let shown = format!(
-                "the two can be told apart in {}, they cannot in {}, it is undecided in {}",
+                "the causes can be distinguished in {}, cannot in {}, undecided in {}",
                 by(Judged::Holds),
                 by(Judged::DoesNotHold),
                 by(Judged::Undecided)
             );
-            vec![(format!("of {} topologies and loads", seen.len()), (not(Judged::all(judged)), shown))]
+            vec![(
+                format!("{} combinations of topology and load", seen.len()),
+                (not(Judged::all(judged)), shown),
+            )]
         },
     )
 }
 
-/// Over which choices the verdicts hold.
+/// The verdicts with alternative assumptions.
 fn range(seen: &[Seen], narrow_long: &Seen, loads: usize) -> String {
     let others =
         std::iter::once(narrow_long).chain(&seen[loads..]).chain(&seen[5..loads]).filter_map(|seen| {
             let runs = &seen.text;
             let by = if seen.name.starts_with(Topology::LongQueue.name()) {
                 let parts = [increase_before_congestion(runs), easy(runs)];
-                (Judged::all(parts.iter().map(|by| by.0)), "increase and easy")
+                (Judged::all(parts.iter().map(|by| by.0)), "RTT increase, easy to distinguish")
             } else if seen.name.starts_with(Topology::SmallQueue.name()) {
                 let parts = [denied(increase_before_congestion(runs)), denied(possible(runs))];
-                (Judged::all(parts.iter().map(|by| by.0)), "no increase, not possible")
+                (Judged::all(parts.iter().map(|by| by.0)), "no RTT increase, not distinguishable")
             } else if seen.name.starts_with("narrow") {
                 let parts = [all_three(runs), denied(possible(runs))];
                 return Some(format!(
-                    "{}: all three changes {}, not possible {}",
+                    "{}: RTT rises, falls and is constant ({}), not distinguishable ({})",
                     seen.name,
                     parts[0].0.name(),
                     parts[1].0.name()
@@ -266,12 +302,12 @@ fn range(seen: &[Seen], narrow_long: &Seen, loads: usize) -> String {
             } else {
                 return None;
             };
-            Some(format!("{}: {} {}", seen.name, by.1, by.0.name()))
+            Some(format!("{}: {} ({})", seen.name, by.1, by.0.name()))
         });
-    format!("With other choices: {}.", others.collect::<Vec<_>>().join("; "))
+    format!("With alternative assumptions: {}.", others.collect::<Vec<_>>().join("; "))
 }
 
-/// Figs. 14 to 19.
+/// Figs. 14 to 16 (sequence numbers) and 17 to 19 (round-trip times).
 fn charts(places: &[(String, Place, Variant)]) -> Result<Vec<super::super::chart::Chart>, WorldError> {
     let captions = [
         "congestion & wireless loss, broad wireless backbone, with long queue",

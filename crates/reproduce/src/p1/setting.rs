@@ -1,4 +1,4 @@
-//! The set-up of P1 §4.1, and what its figures have in common.
+//! The set-up of P1 (§4.1), which its figures share.
 
 use std::fmt;
 
@@ -53,9 +53,9 @@ pub(super) enum Topology {
     Congestion,
     LongQueue,
     SmallQueue,
-    /// The broad backbone's two congested wires around a narrow one.
+    /// A narrow backbone between the two congested wires of the broad one.
     Narrow(Queues),
-    /// Another reading of a narrow one: the cross traffic meets the flow on the backbone itself.
+    /// Another reading of "narrow": the cross traffic shares the backbone with the flow.
     Shared,
 }
 
@@ -97,12 +97,11 @@ impl Topology {
             Self::SmallQueue => "broad backbone, small queues",
             Self::Narrow(Queues::Small) => "narrow backbone, small queues",
             Self::Narrow(Queues::Long) => "narrow backbone, long queues",
-            Self::Shared => "narrow backbone, shared with the sources",
+            Self::Shared => "narrow backbone, shared with cross traffic",
         }
     }
 
-    /// The preset's stages with cross traffic, each with its number of sources and their rate in kbit/s, if five come
-    /// to each bottleneck.
+    /// The preset's stages with cross traffic, each with the rate per source in kbit/s.
     const fn traffic(self) -> &'static [(&'static str, u32)] {
         match self {
             Self::LastHop => &[],
@@ -116,14 +115,17 @@ impl Topology {
 
     pub(super) fn choice(self) -> String {
         let preset = self.preset();
-        let source = format!(
-            "what it takes where the paper is silent stands in it (`airlink show --source {preset}`)"
-        );
+        let source =
+            format!("It documents the choices where the paper is silent (`airlink show --source {preset}`)");
         match self {
             Self::Narrow(_) => format!(
-                "The narrow backbone has {NARROW} kbit/s, between the wires of `{preset}` (0.5 Mbit/s, congested both): the paper says no more than \"narrow\"."
+                "The narrow backbone has {NARROW} kbit/s and lies between the two wires of the preset \
+                 `{preset}` (0.5 Mbit/s each, both congested). The paper says only \"narrow\"."
             ),
-            _ => format!("The path is the preset `{preset}` with sources that begin silent; {source}."),
+            _ => format!(
+                "The path is the preset `{preset}`. Any cross-traffic sources start in the off state. \
+                 {source}."
+            ),
         }
     }
 }
@@ -135,7 +137,7 @@ pub(super) const NARROW: u32 = 250;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sources {
     pub(super) number: Number,
-    /// In kbit/s, of each while it is on. `None`: as in the presets, 200 at the first bottleneck, 160 at the second.
+    /// Rate of each source while it is on, in kbit/s. `None`: the rates of the preset.
     pub(super) rate: Option<u32>,
     pub(super) begins: Begins,
 }
@@ -145,14 +147,14 @@ pub(super) struct Sources {
 pub(super) enum Number {
     /// Five at each bottleneck.
     FiveEach,
-    /// Where there are two bottlenecks, three at the first and two at the second.
+    /// Three at the first bottleneck and two at the second, if there are two.
     FiveInAll,
 }
 
-/// What a source does first.
+/// The state in which a source starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begins {
-    /// As ns-2's does.
+    /// As in ns-2.
     Off,
     On,
 }
@@ -165,13 +167,13 @@ impl Sources {
     }
 }
 
-/// What a flow meets: a path, what its radio does, and what comes across.
+/// The path of a flow: topology, radio losses and cross traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) topology: Topology,
     pub(super) loss: Loss,
     pub(super) sources: Sources,
-    /// Changes to other stages, as a scenario has them.
+    /// Changes to other stages, in the format of a scenario.
     pub(super) links: &'static str,
 }
 
@@ -180,7 +182,7 @@ impl Place {
         Self { topology, loss, sources: Sources::CHOSEN, links: "" }
     }
 
-    /// A scenario.
+    /// The path as a scenario.
     pub(super) fn path(&self) -> String {
         let Self { topology, loss, sources, links } = self;
         let mut path = format!("schema = 1\nextends = \"{}\"\n{}{links}", topology.preset(), loss.stage());
@@ -207,17 +209,17 @@ impl Place {
     }
 }
 
-/// The congested last hop with 2 % of two-state loss, a scenario.
+/// The scenario of the congested last hop with 2 % of two-state loss.
 pub(crate) fn congested_last_hop() -> String {
     Place::new(Topology::Congestion, Loss::two_state(0.02)).path()
 }
 
-/// The narrow backbone with the same loss between two congested wires with long queues.
+/// The scenario of the narrow backbone with the same loss, between two congested wires with long queues.
 pub(crate) fn narrow_backbone() -> String {
     Place::new(Topology::Narrow(Queues::Long), Loss::two_state(0.02)).path()
 }
 
-/// What the radio does to data, by its mean loss rate.
+/// The error model of the radio link for data, with its mean loss rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Loss {
     Uniform(f64),
@@ -225,7 +227,7 @@ pub(super) enum Loss {
     TwoState(f64, Bad),
 }
 
-/// The bad state; nothing is lost in the good one.
+/// The bad state of the Gilbert model. The good state loses no packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bad {
     /// Share of the packets lost in it.
@@ -235,7 +237,7 @@ pub(super) struct Bad {
 }
 
 impl Bad {
-    /// The presets': two losses on average.
+    /// As in the presets: two losses per bad state on average.
     pub(super) const CHOSEN: Self = Self { loss: 0.5, ends: 0.24 };
 }
 
@@ -259,39 +261,46 @@ impl Loss {
     }
 }
 
-/// The probability of a change from good to bad. The bad state has a share of per / loss of the packets, and a
+/// The probability of a change from good to bad. A share of `per / loss` of the packets falls into the bad state, and a
 /// stationary chain enters a state as often as it leaves it.
 fn good_to_bad(per: f64, bad: Bad) -> f64 {
     let share = per / bad.loss;
     bad.ends * share / (1.0 - share)
 }
 
-/// Length of an endless transfer's run, and the limit of the others.
+/// Length of the runs with endless transfers, and the time limit of the others.
 pub(super) const SECONDS: u64 = 400;
-/// Octets of a packet on the wire.
+/// Size of a packet on the wire, in bytes.
 const PACKET: u16 = 1000;
-/// Its data.
+/// Payload of a packet, in bytes.
 pub(crate) const MSS: u16 = PACKET - 40;
 /// ns-2's default window, in segments.
 const WINDOW: usize = 20;
 
 const CHOICES: [&str; 4] = [
-    "Sources of cross traffic are five at each bottleneck (§4.1: \"The number of ON/OFF sources in our experiments is set to be 5\"), with 200 kbit/s at the first and 160 at a second (§4.1 has these and 300); each begins with a time of being off, as ns-2's do.",
-    "Packets of 1000 octets on the wire, a window of 20 of them, no delayed ACKs (§3.1), a clock of 100 ms, an RTO of at least 1 s, two packets after the SYN, no Limited Transmit: ns-2's defaults and profile `ns2`.",
-    "Only what goes to the mobile host is damaged.",
-    "Each run lasts 400 s, as in the paper; of the curves' loss rates it says that they were drawn at random.",
+    "Each bottleneck has five sources of cross traffic (§4.1: \"The number of ON/OFF sources in our \
+     experiments is set to be 5\"). While on, a source sends at 200 kbit/s at the first bottleneck and at \
+     160 kbit/s at the second. §4.1 names these rates and 300 kbit/s. Each source starts with an off period, \
+     as in ns-2.",
+    "Packets have 1000 bytes on the wire, and the window is 20 packets. The receiver does not delay ACKs \
+     (§3.1). The clock of the sender ticks every 100 ms, the RTO is at least 1 s, and the initial window is \
+     two packets. Limited Transmit is off. These are defaults of ns-2. All other settings follow profile \
+     `ns2`.",
+    "The radio link loses only packets to the mobile host.",
+    "Each run lasts 400 s, as in the paper. The paper drew the loss rates of its curves at random; here they \
+     are fixed.",
 ];
 
 pub(super) fn choices() -> Vec<String> {
     CHOICES.map(str::to_owned).to_vec()
 }
 
-/// When a sender measures round-trip times.
+/// Which round-trip times a sender measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timing {
-    /// One segment at a time, in ticks, as ns-2's senders did for the paper's throughput.
+    /// One segment at a time, in ticks, as the ns-2 senders of the paper's throughput figures.
     OneAtATime,
-    /// Every segment that was sent once, as the judges need it.
+    /// Every segment that was sent once, as the judges require.
     EverySegment,
 }
 
@@ -341,8 +350,8 @@ impl Setting {
     }
 }
 
-/// In kbit/s: "the average number of bits successfully transmitted to the mobile host in one second". ns-2 counts whole
-/// packets, with their headers.
+/// Throughput in kbit/s: "the average number of bits successfully transmitted to the mobile host in one second" (§3.1).
+/// Like ns-2, it counts whole packets with their headers.
 pub(super) fn throughput(flow: &FlowReport) -> f64 {
     flow.goodput_bit_per_s * f64::from(PACKET) / f64::from(MSS) / 1e3
 }
@@ -361,7 +370,7 @@ fn sender(timing: Timing) -> Profile {
     profile
 }
 
-/// Without window scaling, so that its window is exactly the room that it has.
+/// Without window scaling, so that the advertised window is exactly the free buffer space.
 fn receiver() -> Profile {
     Profile {
         mss: Some(MSS),
@@ -372,7 +381,7 @@ fn receiver() -> Profile {
     }
 }
 
-/// A denied sentence holds where the sentence does not.
+/// The verdict on the negation of a sentence.
 pub(super) fn not(judged: Judged) -> Judged {
     match judged {
         Judged::Holds => Judged::DoesNotHold,
@@ -381,12 +390,12 @@ pub(super) fn not(judged: Judged) -> Judged {
     }
 }
 
-/// Whether one of several ways leads there.
+/// Holds if at least one of the verdicts holds.
 pub(super) fn any(ways: impl IntoIterator<Item = Judged>) -> Judged {
     not(Judged::all(ways.into_iter().map(not)))
 }
 
-/// Shares in per cent, as a cell of a table.
+/// Shares in percent, as a table cell.
 pub(super) fn percent(shares: &[f64], digits: usize) -> String {
     cell(&shares.iter().map(|share| 100.0 * share).collect::<Vec<_>>(), digits)
 }
@@ -395,16 +404,16 @@ pub(super) fn percent(shares: &[f64], digits: usize) -> String {
 mod tests {
     use super::*;
 
-    /// The preset's own numbers: 1 % and 24 % make a bad state of 4 % of the time.
+    /// The numbers of the preset: with 1 % and 24 %, 4 % of the packets meet the bad state.
     #[test]
-    fn a_mean_rate_of_two_per_cent_is_the_presets_channel() {
+    fn two_percent_loss_matches_preset_channel() {
         assert!((good_to_bad(0.02, Bad::CHOSEN) - 0.01).abs() < 1e-12);
         let enters = good_to_bad(0.08, Bad::CHOSEN);
         assert!((enters / (enters + Bad::CHOSEN.ends) * Bad::CHOSEN.loss - 0.08).abs() < 1e-12);
     }
 
     #[test]
-    fn every_topology_takes_every_channel_and_all_sources() {
+    fn every_topology_accepts_every_channel_and_source() {
         for topology in Topology::ALL {
             for loss in [Loss::Uniform(0.04), Loss::two_state(0.04)] {
                 for number in [Number::FiveEach, Number::FiveInAll] {
@@ -417,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_and_its_denial_are_undecided_together() {
+    fn denial_of_undecided_sentence_is_undecided() {
         assert_eq!(not(Judged::Holds), Judged::DoesNotHold);
         assert_eq!(not(Judged::Undecided), Judged::Undecided);
         assert_eq!(any([Judged::DoesNotHold, Judged::Holds]), Judged::Holds);

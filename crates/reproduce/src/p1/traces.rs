@@ -1,4 +1,4 @@
-//! One run as a picture: Figs. 8 to 11 and 14 to 16 (sequence numbers), 12, 13 and 17 to 19 (round-trip times).
+//! Charts of single runs: sequence numbers (Figs. 8 to 11, 14 to 16) and round-trip times (Figs. 12, 13, 17 to 19).
 
 use airtcp_sim::run::run_watched;
 use airtcp_sim::world::{Seen, Watch, World, WorldError};
@@ -11,7 +11,7 @@ use super::trips::{Trip, of_the_text};
 
 /// The seed of the run that is shown.
 const SEED: u64 = 1;
-/// A picture of 400 s would be a black bar: so much of the beginning is shown.
+/// End of the time axis. Points of all 400 s would overlap.
 const SHOWN: Instant = Instant::from_secs(40);
 
 fn watched(setting: &Setting) -> Result<World, WorldError> {
@@ -19,25 +19,25 @@ fn watched(setting: &Setting) -> Result<World, WorldError> {
     run_watched(&setting.run(SEED), |_| {}).map(|(_, world)| world)
 }
 
-/// "Packets are numbered starting with packet 0" (§4.2.2): the SYN takes an octet.
+/// "Packets are numbered starting with packet 0" (§4.2.2). The SYN occupies the first sequence number.
 fn packet(offset: u64) -> f64 {
     (offset.saturating_sub(1) / u64::from(MSS)) as f64
 }
 
-/// Packets sent, dropped and acknowledged against time. Control packets are left out.
+/// Packets sent, dropped and acknowledged against time, without control packets.
 pub(super) fn sequence(title: &str, setting: &Setting) -> Result<Chart, WorldError> {
     let world = watched(setting)?;
     let (mut sent, mut acked) = (Vec::new(), Vec::new());
     for sighting in world.sightings(0).iter().take_while(|sighting| sighting.at <= SHOWN) {
         let at = sighting.at.as_secs_f64();
         match sighting.seen {
-            // A SYN and a FIN are one octet long.
+            // A SYN and a FIN occupy one sequence number.
             Seen::Sent { offset, len: 2.., .. } => sent.push((at, packet(offset))),
             Seen::Ack { ack, .. } if ack > 1 => acked.push((at, packet(ack - 1))),
             Seen::Sent { .. } | Seen::Ack { .. } => {}
         }
     }
-    // An ACK may cover the FIN, which is no packet.
+    // An ACK may cover the FIN, which does not count as a packet.
     let last = sent.iter().map(|(_, packet)| *packet).fold(0.0, f64::max);
     acked.iter_mut().for_each(|(_, packet)| *packet = packet.min(last));
     let lost = world.losses(0).as_slice().iter().filter(|lost| lost.len > 1 && lost.at <= SHOWN);
@@ -50,7 +50,7 @@ pub(super) fn sequence(title: &str, setting: &Setting) -> Result<Chart, WorldErr
     })
 }
 
-/// Round-trip times as §3.1 has them, against the time of sending; one curve for each setting.
+/// Round-trip times as defined in §3.1 against the time of sending, with one curve per setting.
 pub(super) fn round_trips(title: &str, settings: &[(String, Setting)]) -> Result<Chart, WorldError> {
     let mut curves = Vec::new();
     for (name, setting) in settings {

@@ -1,4 +1,4 @@
-//! Round trips of a run, and what they were before its losses.
+//! The round-trip times of a run, and those before its losses.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use airtcp_sim::world::{Losses, Seen, Sighting};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
-/// The round trip of a segment.
+/// The round-trip time of a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Trip {
-    /// Where the segment begins.
+    /// The offset of the segment's first byte.
     pub(super) offset: u64,
     pub(super) sent: Instant,
     pub(super) took: Duration,
 }
 
-/// Round trips by the text: "the duration from the time when P_i is transmitted, until the time when first
-/// acknowledgement for P_i is received by the sender", but not "if a TO occurs while waiting" (§3.1). ACKs are
-/// cumulative, so what arrives above a hole waits for its repair; what was sent again by a fast retransmit counts from
-/// its first copy.
+/// Round-trip times as defined in §3.1: "the duration from the time when P_i is transmitted, until the time when first
+/// acknowledgement for P_i is received by the sender", except "if a TO occurs while waiting". ACKs are cumulative, so a
+/// segment that arrives above a hole is acknowledged only after the repair. For a segment that a fast retransmission
+/// repaired, the time starts with the first copy.
 pub(super) fn of_the_text(sightings: &[Sighting], timeouts: &[Instant]) -> Vec<Trip> {
     let mut outside: BTreeMap<u64, (Instant, u64)> = BTreeMap::new();
     let mut trips = Vec::new();
     for Sighting { at, seen } in sightings {
         match *seen {
-            // A SYN and a FIN are one octet long.
+            // A SYN and a FIN occupy one sequence number.
             Seen::Sent { offset, len: len @ 2.., copy: 1 } => {
                 outside.insert(offset, (*at, len));
             }
@@ -45,10 +45,10 @@ pub(super) fn of_the_text(sightings: &[Sighting], timeouts: &[Instant]) -> Vec<T
     trips
 }
 
-/// Round trips of segments that were sent once and arrived in order: from the departure to the ACK that it caused. The
-/// ACK that covers what arrived above a hole tells how long the repair took.
+/// Round-trip times of segments that were sent once and arrived in order, from the departure to the ACK that the
+/// segment caused. Segments that arrived above a hole are left out, because their ACK waited for the repair.
 pub(super) fn undisturbed(sightings: &[Sighting]) -> Vec<Trip> {
-    /// The octet after the SYN.
+    /// The first byte after the SYN.
     const FIRST: u64 = 1;
     let mut outside: BTreeMap<u64, Option<(Instant, u64)>> = BTreeMap::new();
     let mut una = FIRST;
@@ -76,18 +76,18 @@ pub(super) fn undisturbed(sightings: &[Sighting]) -> Vec<Trip> {
     trips
 }
 
-/// How long round trips were when a segment was sent that got lost.
+/// The round-trip time when a segment was sent that was lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Before {
     pub(super) cause: Cause,
-    /// The round trip of the last segment before it that was measured, in multiples of the least one.
+    /// The round-trip time of the last measured segment before it, in multiples of the minimum.
     pub(super) rtt: f64,
-    /// Its change against the segment sent one round trip earlier: 0.1 is a tenth longer.
+    /// Its relative change since the segment sent one round trip earlier: 0.1 is 10 % longer.
     pub(super) change: Option<f64>,
 }
 
-/// Only first copies count: just before a retransmission no round trips are measured. A segment that got lost may have a
-/// round trip of its own, which is over when the loss is repaired: it tells nothing beforehand.
+/// Only losses of first copies count, because no round-trip times are measured just before a retransmission. The lost
+/// segment's own round-trip time is not used, because it is known only after the repair.
 pub(super) fn before_losses(trips: &[Trip], losses: &Losses, least: f64) -> Vec<Before> {
     let last = |before: usize| before.checked_sub(1).map(|i| trips[i]);
     let first_copies = losses.as_slice().iter().filter(|lost| lost.copy == 1);
@@ -103,7 +103,7 @@ pub(super) fn before_losses(trips: &[Trip], losses: &Losses, least: f64) -> Vec<
         .collect()
 }
 
-/// In what share of the pairs the one of `a` is above the one of `b`; equal ones count half. `None` without pairs.
+/// The share of all pairs in which the value of `a` is above the value of `b`. Ties count half. `None` without pairs.
 pub(super) fn superiority(a: &[f64], b: &[f64]) -> Option<f64> {
     let above = |x: f64| {
         b.iter()
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_that_of_a_segment_sent_once_that_arrived_in_order() {
+    fn round_trips_come_from_unretransmitted_in_order_segments() {
         let sightings = [
             sent(0, 1, 1),
             sent(0, 1001, 1),
             sent(10, 2001, 1),
             sent(10, 3001, 1),
             ack(100, 1001),
-            // The second was lost; what came after it waits for its repair.
+            // The second segment was lost. The ACK of the following ones waits for its repair.
             sent(300, 1001, 2),
             ack(400, 4001),
             sent(400, 4001, 1),
@@ -155,16 +155,16 @@ mod tests {
             took: Duration::from_millis(took),
         };
         assert_eq!(undisturbed(&sightings), expected.map(trip));
-        // By the text the third and the fourth wait for the repair, and so does the second.
+        // As defined in §3.1, the second, third and fourth segments wait for the repair.
         let expected = [(1, 0, 100), (1001, 0, 400), (2001, 10, 390), (3001, 10, 390), (4001, 400, 110)];
         assert_eq!(of_the_text(&sightings, &[]), expected.map(trip));
-        // A timeout at 300 ms, while the three were waited for.
+        // A timeout at 300 ms, while these three were unacknowledged.
         let timeouts = [Instant::from_millis(300)];
         assert_eq!(of_the_text(&sightings, &timeouts), [(1, 0, 100), (4001, 400, 110)].map(trip));
     }
 
     #[test]
-    fn superiority_is_one_for_all_above_and_a_half_for_equals() {
+    fn superiority_is_one_above_and_half_for_equals() {
         assert_eq!(superiority(&[3.0, 4.0], &[1.0, 2.0]), Some(1.0));
         assert_eq!(superiority(&[1.0, 2.0], &[1.0, 2.0]), Some(0.5));
         assert_eq!(superiority(&[1.0, 4.0], &[2.0, 3.0]), Some(0.5));

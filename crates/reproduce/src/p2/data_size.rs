@@ -1,4 +1,4 @@
-//! Fig. 14 (§7.2): throughput against the size of the data, after the loss of Figs. 12 and 13.
+//! Fig. 14 (§7.2): throughput against data size, with the losses of Figs. 12 and 13.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -12,19 +12,19 @@ use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
 use crate::judge::SIMILAR;
 use crate::{Effort, Finding, Judged, Table};
 
-/// Sizes of the data in segments; all reach beyond the loss.
+/// Data sizes in segments. All of them include the loss.
 const SIZES: [u64; 11] = [50, 75, 100, 150, 200, 300, 500, 720, 1000, 1500, 2000];
-/// The data of §5.2: 1 Mbyte.
+/// The data size of §5.2: 1 Mbyte.
 const MBYTE: u64 = 1 << 20;
 /// "Around 33 kbps".
 const GAIN: f64 = 33.0;
 
-/// Octets in so many segments.
+/// Payload bytes in this number of segments.
 fn octets(segments: u64) -> u64 {
     segments * u64::from(MSS)
 }
 
-/// The largest gain of `more` over `less` in kbit/s, and at how many octets.
+/// The largest gain of `more` over `less` in kbit/s, and the data size in bytes where it occurs.
 fn largest_gain(more: &Story, less: &Story) -> (f64, u64) {
     (FIRST + 1..=SEGMENTS)
         .map(octets)
@@ -32,12 +32,12 @@ fn largest_gain(more: &Story, less: &Story) -> (f64, u64) {
         .fold((f64::NEG_INFINITY, 0), |best, gain| if gain.0 > best.0 { gain } else { best })
 }
 
-/// What `more` has over `less` at a size, as a share.
+/// Gain of `more` over `less` at one data size, as a share.
 fn gain(more: &Story, less: &Story, octets: u64) -> Mean {
     exact(more.throughput(octets) / less.throughput(octets) - 1.0)
 }
 
-/// The average over all sizes.
+/// Gain averaged over all sizes.
 fn pooled(more: &Story, less: &Story) -> Mean {
     let gains = SIZES.map(|segments| gain(more, less, octets(segments)).mean);
     exact(gains.iter().sum::<f64>() / gains.len() as f64)
@@ -48,8 +48,9 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
     let (fast, proposed, sack) = (twice(FAST_TIMEOUT)?, twice(PROPOSED)?, twice(WITH_SACK)?);
     let plain = twice(WITHOUT)?;
     let mut curves = Table::new(
-        "Throughput in kbit/s from the first SYN until so much is acknowledged (profile ns2)",
-        &["data", "fast timeout", "proposed", "proposed with SACK", "NewReno", "gain over fast timeout"],
+        "Throughput in kbit/s from the first SYN until the data is acknowledged (profile `ns2`; proposal: \
+         Fast Timeout with loss retransmission)",
+        &["data size", "Fast Timeout", "proposal", "proposal with SACK", "NewReno", "gain over Fast Timeout"],
     );
     for segments in SIZES {
         let octets = octets(segments);
@@ -64,13 +65,8 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
         ]);
     }
     let mut by_handover = Table::new(
-        "The largest gain, by how long the handover lasts",
-        &[
-            "handover",
-            "duplicate ACK 25 after the timeout, s",
-            "largest gain over fast timeout, kbit/s",
-            "over NewReno",
-        ],
+        "Largest gain of the proposal in kbit/s, by handover duration",
+        &["handover", "second retransmission, s", "over Fast Timeout", "over NewReno"],
     );
     let mut gains = Vec::new();
     for handover in HANDOVERS {
@@ -98,40 +94,48 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
         counted(
             "§7.2, Fig. 14",
             "“the throughput of the proposed algorithms is superior to the fast timeout algorithm.”",
-            format!("by {:.1} % over all sizes", 100.0 * superior.mean),
+            format!("by {:.1} %, averaged over all sizes", 100.0 * superior.mean),
             Judged::better(&superior),
         ),
         counted(
             "§7.2, Fig. 14",
-            "“The proposed algorithm overcomes Fast timeout at most around 33 kbps of improvement in throughput for single set of recovery in our simulation settings.”",
+            "“The proposed algorithm overcomes Fast timeout at most around 33 kbps of improvement in \
+             throughput for single set of recovery in our simulation settings.”",
             format!(
-                "{most:.1} kbit/s, at {:.0} kB; {least:.1} to {largest:.1} over all handovers. “Around” allows as much as “similar”.",
+                "{most:.1} kbit/s, at {:.0} kB; {least:.1} to {largest:.1} kbit/s over all handover \
+                 durations. “Around” allows the same tolerance as “similar”.",
                 at as f64 / 1e3
             ),
             Judged::number(&exact(most), GAIN, SIMILAR * GAIN),
         ),
         counted(
             "§7.2, Fig. 14",
-            "“the fast timeout algorithm needs excessive data size to recovery the throughput.” After 1 Mbyte it is not similar yet.",
-            format!("the proposal has {:.1} % more there", 100.0 * behind.mean),
+            "“the fast timeout algorithm needs excessive data size to recovery the throughput.” (Here: after \
+             1 Mbyte, the throughputs are still not similar.)",
+            format!("the proposal is {:.1} % faster over 1 Mbyte", 100.0 * behind.mean),
             Judged::between(&behind, SIMILAR, f64::INFINITY),
         ),
         counted(
             "§7.2, Fig. 14",
-            "“Then, it spends much time for sending data rather than the others after the loss retransmission.”",
-            format!("{:.1} % longer than the proposal for the next 1 Mbyte", 100.0 * longer.mean),
+            "“Then, it spends much time for sending data rather than the others after the loss \
+             retransmission.”",
+            format!(
+                "Fast Timeout takes {:.1} % longer than the proposal for the next 1 Mbyte",
+                100.0 * longer.mean
+            ),
             Judged::considerably(&longer),
         ),
         counted(
             "§7.2, Fig. 14",
-            "“Moreover, the proposed algorithm achieves the performance equivalent to the proposed algorithm can with SACK option …”",
-            format!("{:.1} % apart at the most", 100.0 * apart),
+            "“Moreover, the proposed algorithm achieves the performance equivalent to the proposed algorithm \
+             can with SACK option …”",
+            format!("at most {:.1} % difference", 100.0 * apart),
             Judged::all(equivalent.iter().map(Judged::similar)),
         ),
         counted(
             "§7.2, Fig. 13",
             "“This allows it to achieve better throughput than conventional TCP.”",
-            format!("by {:.1} % over `newreno`, over all sizes", 100.0 * over_plain.mean),
+            format!("by {:.1} % compared with `newreno`, averaged over all sizes", 100.0 * over_plain.mean),
             Judged::better(&over_plain),
         ),
     ];
@@ -140,9 +144,9 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
         x: Axis::new("data size, kB", Scale::FromZero),
         y: Axis::new("throughput, kbit/s", Scale::FromZero),
         curves: vec![
-            curve("fast timeout", &fast),
-            curve("proposed", &proposed),
-            curve("proposed with SACK", &sack),
+            curve("Fast Timeout", &fast),
+            curve("proposal", &proposed),
+            curve("proposal with SACK", &sack),
             curve("NewReno", &plain),
         ],
     };
@@ -150,7 +154,10 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
         tables: vec![curves, by_handover],
         charts: vec![chart],
         claims,
-        choices: vec!["The axis' numbers are in the picture only; up to 2.9 MB.".to_owned()],
+        choices: vec![
+            "The paper gives the data sizes only as axis labels of its picture. Here they reach 2.9 MB."
+                .to_owned(),
+        ],
         remarks: Vec::new(),
     })
 }

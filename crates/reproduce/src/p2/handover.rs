@@ -1,18 +1,18 @@
-//! The path of §7 (Fig. 10): the first segment of a window is lost, and a handover holds up what follows it.
+//! The path of §7 (Fig. 10): the first segment of a window is lost, and a handover delays the segments after it.
 
-/// The segment that is lost. In slow start from one segment, when the ACK of 21 comes, 22 to 43 are outstanding and
-/// cwnd is 22. "The 25th duplicate ACK" is FlightSize + DupThresh then.
+/// The lost segment. In slow start from one segment, segments 22 to 43 are outstanding after the ACK of segment 21, and
+/// cwnd is 22. Then "the 25th duplicate ACK" is FlightSize + DupThresh.
 pub const FIRST: u64 = 22;
-/// SND.HIGH: the last segment that was sent before the timeout.
+/// SND.HIGH: the last segment sent before the timeout.
 pub const SND_HIGH: u64 = 43;
 
 pub(super) const MSS: u16 = 1460;
-/// The receiver's window, in segments: never the limit here.
+/// Receive window in segments. It never limits the sender here.
 pub(super) const WINDOW: usize = 128;
 pub(super) const SEGMENTS: u64 = 2000;
 
-/// `drop` is a scenario's loss list. `handover` is how long the handover lasts, which begins when segment 21 is
-/// through; `None`: there is none.
+/// A scenario with the loss list `drop`. `handover` is the duration of a handover that begins when segment 21 has
+/// passed; `None` means no handover.
 pub fn path(drop: &[&str], handover: Option<&str>) -> String {
     let handover = handover.map_or_else(String::new, |lasts| {
         format!(

@@ -1,4 +1,4 @@
-//! The figures of P2.
+//! The figures of Inamura et al. 2009 (P2): TCP over W-CDMA.
 
 mod data_size;
 mod eifel;
@@ -33,13 +33,13 @@ pub const SHARED: &[Shared] = &[
 ];
 
 pub const FIGURES: &[Figure] = &[
-    figure("p2-fig2", "throughput against Timer Status Prohibit", prohibit::figure_2),
+    figure("p2-fig2", "throughput against Timer Status Prohibit (TSP)", prohibit::figure_2),
     figure("p2-fig3", "throughput and lost segments against MAX DAT", persistence::figure_3),
-    figure("p2-fig5", "retransmission timeouts by the sender's timer and BLER", jitter::figure_5),
-    figure("p2-fig6", "throughput by the sender's timer and BLER", jitter::figure_6),
-    figure("p2-fig7", "what Eifel gains, by BLER", eifel::figure_7),
-    figure("p2-fig12", "Fast Timeout, and its retransmission is lost", twice_lost::figure_12),
+    figure("p2-fig5", "timeouts by sender timer and block error rate (BLER)", jitter::figure_5),
+    figure("p2-fig6", "throughput by sender timer and block error rate (BLER)", jitter::figure_6),
+    figure("p2-fig7", "gain of Eifel by block error rate (BLER)", eifel::figure_7),
+    figure("p2-fig12", "Fast Timeout if the retransmission is lost", twice_lost::figure_12),
     figure("p2-fig13", "Fast Timeout with loss retransmission", twice_lost::figure_13),
-    figure("p2-fig14", "throughput against data size after one such recovery", data_size::figure_14),
-    figure("p2-fig15", "the same with SACK, and several segments lost", sack_edge::figure_15),
+    figure("p2-fig14", "throughput against data size if the retransmission is lost", data_size::figure_14),
+    figure("p2-fig15", "loss retransmission with SACK and further losses", sack_edge::figure_15),
 ];

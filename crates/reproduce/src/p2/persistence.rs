@@ -1,4 +1,4 @@
-//! Fig. 3 (§2.3): how often RLC tries decides how many segments TCP loses.
+//! Fig. 3 (§2.3): the more often RLC retransmits a PDU, the fewer segments TCP loses.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -14,13 +14,13 @@ const SENDER: &str = "timer-bsd";
 
 /// MAX DAT: retransmissions of a PDU.
 const ATTEMPTS: [u32; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-/// Those that the verdict hangs on.
+/// The values that decide the claim.
 const FEW_ATTEMPTS: [u32; 4] = [3, 4, 5, 8];
 /// "MAX DAT should be at least 5".
 const ENOUGH: u32 = 5;
 
 const BLER: f64 = 0.1;
-/// PDUs of a segment: 1500 octets at 40 in each, and one more, because a segment begins anywhere in a PDU.
+/// PDUs per segment: 1500 bytes at 40 bytes per PDU, and one more because a segment can begin anywhere in a PDU.
 const PDUS: f64 = 1500.0 / 40.0 + 1.0;
 
 /// The probability that at least one of `pdus` PDUs is damaged in all of its transmissions.
@@ -28,7 +28,7 @@ fn segment_loss(bler: f64, transmissions: u32, pdus: f64) -> f64 {
     1.0 - (1.0 - bler.powi(transmissions as i32)).powf(pdus)
 }
 
-/// What the paper does not say.
+/// Settings that the paper does not state.
 struct Unstated {
     name: &'static str,
     preset: &'static str,
@@ -36,16 +36,16 @@ struct Unstated {
     buffers: Buffers,
 }
 
-/// Packets are given up one by one.
+/// RLC discards packets one by one.
 const MRW: &str = "wcdma-384-maxdat";
-/// Giving one up throws away all that is under way.
+/// RLC resets the bearer, which discards all packets in transit.
 const RESET: &str = "wcdma-384-tsp";
 
 const CHOSEN: Unstated =
     Unstated { name: "as chosen", preset: MRW, tsp: "300ms", buffers: Buffers::Unlimited };
 const OTHERS: [Unstated; 4] = [
     Unstated { name: "window of 64 KB", buffers: Buffers::Kbytes64, ..CHOSEN },
-    Unstated { name: "RESET, not MRW", preset: RESET, ..CHOSEN },
+    Unstated { name: "RESET instead of MRW", preset: RESET, ..CHOSEN },
     Unstated { name: "TSP 150 ms", tsp: "150ms", ..CHOSEN },
     Unstated { name: "TSP 500 ms", tsp: "500ms", ..CHOSEN },
 ];
@@ -64,17 +64,17 @@ fn run(effort: &Effort, unstated: &Unstated, attempts: &[u32]) -> Result<Vec<Sam
     sample(effort, &points)
 }
 
-/// How much more there is with the largest MAX DAT than with one less than enough, and than with enough.
+/// Throughput gain of the largest MAX DAT over the value below [`ENOUGH`], and over [`ENOUGH`].
 fn lacking(attempts: &[u32], samples: &[Sample]) -> [Mean; 2] {
     let at = |wanted: u32| {
         let index = attempts.iter().position(|attempts| *attempts == wanted);
-        &samples[index.expect("one of those that ran")]
+        &samples[index.expect("a value that was run")]
     };
-    let most = samples.last().expect("some ran");
+    let most = samples.last().expect("at least one sample");
     [most.gain(at(ENOUGH - 1)), most.gain(at(ENOUGH))]
 }
 
-/// Less than 5 is too little, and 5 is as good as more.
+/// Less than 5 is too low, and 5 is similar to higher values.
 fn is_needed([one_less, enough]: &[Mean; 2]) -> Judged {
     Judged::all([Judged::better(one_less), Judged::similar(enough)])
 }
@@ -86,7 +86,7 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
         OTHERS.iter().map(|unstated| run(effort, unstated, &FEW_ATTEMPTS)).collect::<Result<Vec<_>, _>>()?;
 
     let mut table = Table::new(
-        "2 MB at BLER 10 %, windows without limit",
+        "Transfers of 2 MB at BLER 10 %, unlimited windows (n: transmissions per PDU)",
         &[
             "MAX DAT (retransmissions)",
             "MaxDAT of TS 25.322",
@@ -107,8 +107,8 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
         ]);
     }
     let mut swept = Table::new(
-        "What is not stated, swept: kbit/s by MAX DAT, and what 8 has over 4 and 5",
-        &["", "3", "4", "5", "8", "8 over 4", "8 over 5", "5 is needed, and enough"],
+        "Settings that the paper does not state: kbit/s by MAX DAT, and the gain of 8 over 4 and 5",
+        &["changed setting", "3", "4", "5", "8", "8 over 4", "8 over 5", "5 needed and sufficient"],
     );
     for (unstated, samples) in OTHERS.iter().zip(&others) {
         let lacking = lacking(&FEW_ATTEMPTS, samples);
@@ -125,23 +125,37 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
     let fewer_lost = samples[1].minus(&samples[3], |t| 100.0 * t.lost);
     let claims = vec![
         Claim {
-            paper: "“we found that MAX DAT should be at least 5 to achieve BLER (BLock Error Rate) 0 = 10% in the simulated network”: 4 is too little, and 5 similar to more.".to_owned(),
+            paper: "“we found that MAX DAT should be at least 5 to achieve BLER (BLock Error Rate) 0 = 10% \
+                    in the simulated network” (Here: 4 is too low, and 5 is similar to higher values.)"
+                .to_owned(),
             place: "§2.3, Fig. 3".to_owned(),
             counts: Counts::Yes,
-            ours: format!("8 has {} over 4, and {} over 5", percent(&needed[0]), percent(&needed[1])),
+            ours: format!(
+                "throughput with 8: {} compared with 4, {} compared with 5",
+                percent(&needed[0]),
+                percent(&needed[1])
+            ),
             judged: is_needed(&needed),
         },
         Claim {
-            paper: "“Throughput and Down link segment loss rate vs MAX DAT”: more persistence, fewer segments lost.".to_owned(),
+            paper: "“Throughput and Down link segment loss rate vs MAX DAT” (Here: with more \
+                    retransmissions, fewer segments are lost.)"
+                .to_owned(),
             place: "Fig. 3".to_owned(),
-            counts: Counts::Own("the figure's second curve, of which the text says nothing".to_owned()),
-            ours: format!("from 1 to 3 retransmissions {} % of all segments fewer", shown(&fewer_lost, 2)),
+            counts: Counts::Own("the second curve of the figure, which the text does not discuss".to_owned()),
+            ours: format!(
+                "with 3 instead of 1 retransmissions, {} percentage points fewer segments are lost",
+                shown(&fewer_lost, 2)
+            ),
             judged: Judged::above_zero(&fewer_lost),
         },
     ];
     let choices = [
-        "The other reading, that of TS 25.322, in which MAX DAT counts transmissions and 5 of them are never made, would have the paper's 5 in the row of 3, where the throughput is far below.",
-        "What RLC gives up is discarded alone (an MRW tells the receiver); a RESET would throw away all that is under way. TSP 300 ms, as long as the round trip, so that no report asks for what was just sent again. The second table has other choices.",
+        "In TS 25.322, MaxDAT counts transmissions, and the last of them is never made. In this reading, the \
+         paper's 5 would be the row of 3 retransmissions, where the throughput is far lower.",
+        "RLC discards only the packet that it gives up, and informs the receiver with an MRW. A RESET would \
+         discard all packets in transit. TSP is 300 ms, as long as the round trip of the bearer, so that no \
+         report requests a PDU that has just been retransmitted. The second table has other choices.",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -171,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_is_lost_if_one_pdu_of_it_fails_each_time() {
+    fn segment_is_lost_if_any_pdu_exhausts_transmissions() {
         assert!((segment_loss(0.1, 1, 1.0) - 0.1).abs() < 1e-12);
         assert!((segment_loss(0.1, 2, 2.0) - (1.0 - 0.99 * 0.99)).abs() < 1e-12);
         // 38.5 PDUs: four transmissions lose one segment in 260, three one in 26.

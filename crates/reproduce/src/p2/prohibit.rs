@@ -1,4 +1,4 @@
-//! Fig. 2 (§2.2): Timer Status Prohibit decides between copies that waste the link and delay that costs timeouts.
+//! Fig. 2 (§2.2): a short Timer Status Prohibit (TSP) wastes the link on copies, a long one adds delay and timeouts.
 
 use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::world::WorldError;
@@ -13,18 +13,18 @@ use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
 const FILE: u64 = 2_000_000;
 /// "Original simulator implemented RLC on OPNET with BSD RTO emulation".
 const SENDER: &str = "timer-bsd";
-/// A way to avoid spurious timeouts.
+/// A sender that undoes spurious timeouts.
 const EIFEL: &str = "timer-bsd+eifel";
-/// The best conceivable way: its timer never fires, and nothing is lost here.
+/// The best that a sender can do about spurious timeouts: its timer never fires, and no segment is lost here.
 const PATIENT: &str = "timer-bsd+min-rto=60000";
 const SENDERS: [&str; 3] = [SENDER, EIFEL, PATIENT];
 
-/// In milliseconds; TS 25.331 permits no more than 1000. 0 is §2.2's example.
+/// In milliseconds. TS 25.331 permits at most 1000, and §2.2 has 0 as an example.
 const TSP: &[u32] = &[0, 50, 100, 150, 200, 250, 300, 350, 400, 500, 700, 1000];
-/// Where only the verdicts are of interest.
+/// The TSPs of the second table.
 const FEW_TSP: &[u32] = &[0, 150, 200, 300, 1000];
 
-/// What the paper does not say.
+/// Settings that the paper does not state.
 struct Unstated {
     bler: &'static str,
     buffers: Buffers,
@@ -69,23 +69,23 @@ impl Sweep {
         self.tsp.len() - 1
     }
 
-    /// The TSP with the largest mean.
+    /// Index of the TSP with the largest mean throughput.
     fn best(&self, curve: &[Sample]) -> usize {
         argmax(curve.iter().map(|sample| sample.mean(|t| t.kbit_per_s).mean))
     }
 
-    /// What the plain sender has more at its optimum than at the TSP with this index.
+    /// Throughput gain of the plain sender at its optimum, compared with the TSP at this index.
     fn above(&self, index: usize) -> Mean {
         mean(&gains(&at_optimum(&self.plain), &self.plain[index].throughputs()))
     }
 
-    /// The same if the timer never fires: what the link alone costs at the largest TSP, as a share of what the plain
-    /// sender's optimum would give.
+    /// Change in throughput from the plain sender's optimum to the largest TSP if the timer never fires. This is the
+    /// degradation that the link alone causes.
     fn patient_change(&self) -> Mean {
         self.patient[self.last()].gain(&self.patient[self.best(&self.plain)])
     }
 
-    /// By how many milliseconds the optimum of each seed lies further to the right than the plain sender's.
+    /// Mean shift of each seed's optimum in milliseconds, compared with the plain sender.
     fn shift(&self, curve: &[Sample]) -> Mean {
         let best = |curve: &[Sample], seed: usize| {
             f64::from(self.tsp[argmax(curve.iter().map(|sample| sample.transfers()[seed].kbit_per_s))])
@@ -94,7 +94,7 @@ impl Sweep {
         mean(&seeds.map(|seed| best(curve, seed) - best(&self.plain, seed)).collect::<Vec<_>>())
     }
 
-    /// How many more of these rare things the plain sender has at the largest TSP than at its optimum.
+    /// Increase of a rare count of the plain sender from its optimum to the largest TSP.
     fn more(&self, of: fn(&Transfer) -> f64) -> Mean {
         rare(&self.plain[self.last()].differences(&self.plain[self.best(&self.plain)], of), 1.0)
     }
@@ -116,7 +116,8 @@ impl Sweep {
     }
 }
 
-/// Each seed's throughput at the TSP that is best for all the others together: nobody chooses his own optimum by chance.
+/// Each seed's throughput at the TSP that is best for all other seeds together, so that no seed selects its own optimum
+/// by chance.
 fn at_optimum(curve: &[Sample]) -> Vec<f64> {
     let seeds = curve[0].transfers().len();
     let sum = |sample: &Sample| sample.throughputs().iter().sum::<f64>();
@@ -129,7 +130,7 @@ fn at_optimum(curve: &[Sample]) -> Vec<f64> {
         .collect()
 }
 
-/// The index of the largest value, the first of equals.
+/// Index of the largest value, the first one if several are equal.
 fn argmax(values: impl Iterator<Item = f64>) -> usize {
     values
         .enumerate()
@@ -145,14 +146,14 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
     let Sweep { plain, eifel, patient, .. } = &sweep;
 
     let mut table = Table::new(
-        "Throughput of 2 MB in kbit/s, BLER 10 %, windows without limit",
+        "Throughput of 2 MB in kbit/s, timeouts and RLC counters at BLER 10 %, unlimited windows",
         &[
             "TSP",
             "BSD timer",
-            "and Eifel",
+            "BSD timer with Eifel",
             "timer never fires",
             "timeouts",
-            "spurious",
+            "spurious timeouts",
             "PDUs sent again, per new one",
             "STATUS PDUs",
             "RLC window stalls",
@@ -172,16 +173,18 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
         ]);
     }
     let mut swept = Table::new(
-        format!("What is not stated, swept (TSP {FEW_TSP:?} ms)"),
+        format!(
+            "Settings that the paper does not state, with the verdicts on the claims (TSP {FEW_TSP:?} ms)"
+        ),
         &[
             "BLER",
             "window",
-            "TSP holds back",
-            "optimum, and with Eifel",
-            "left side falls",
-            "right side, by spurious timeouts",
-            "right side if the timer never fires",
-            "Eifel moves it to the right",
+            "delayed by TSP",
+            "optimum without/with Eifel",
+            "optimum over lowest TSP",
+            "optimum over highest TSP",
+            "change without timeouts",
+            "optimum shift with Eifel",
         ],
     );
     for (unstated, sweep) in std::iter::once((&CHOSEN, &sweep)).chain(OTHERS.iter().zip(&others)) {
@@ -216,9 +219,10 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let claims = vec![
         claim(
-            "“small TSP causes low link utilization which degrades throughput falls (see the left side of Figure 2)”",
+            "“small TSP causes low link utilization which degrades throughput falls (see the left side of \
+             Figure 2)”",
             format!(
-                "the optimum, at {} ms, is {} above {} ms",
+                "throughput at the optimum, {} ms, is {} compared with {} ms",
                 TSP[best],
                 percent(&sweep.above(first)),
                 TSP[first]
@@ -226,9 +230,11 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             sweep.left(),
         ),
         claim(
-            "“When TSP is small, many STATUS PDUs are generated and loss notification is quick, while the STATUS PDUs themselves and multiple retransmissions of the same PDU decrease the effective link bandwidth, vice versa.”",
+            "“When TSP is small, many STATUS PDUs are generated and loss notification is quick, while the \
+             STATUS PDUs themselves and multiple retransmissions of the same PDU decrease the effective link \
+             bandwidth, vice versa.”",
             format!(
-                "at {} ms {} more STATUS PDUs than at {} ms, and {} more PDUs sent again per new one",
+                "at {} ms, {} more STATUS PDUs than at {} ms, and {} more PDU retransmissions per new PDU",
                 TSP[first],
                 shown(&statuses, 0),
                 TSP[best],
@@ -237,9 +243,10 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::all([Judged::above_zero(&statuses), Judged::above_zero(&copies), sweep.left()]),
         ),
         claim(
-            "“A large TSP causes deferred notification of loss which increases the retransmission interval and results in large jitter, which degrades RTO and TCP throughput.”",
+            "“A large TSP causes deferred notification of loss which increases the retransmission interval \
+             and results in large jitter, which degrades RTO and TCP throughput.”",
             format!(
-                "the optimum is {} above {} ms, which has {} more timeouts per transfer",
+                "throughput at the optimum is {} compared with {} ms, where a transfer has {} more timeouts",
                 percent(&sweep.above(last)),
                 TSP[last],
                 shown(&timeouts, 2)
@@ -249,7 +256,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
         claim(
             "“If TSP is too large, PDU flow stops due to a lack of acknowledgments …”",
             format!(
-                "at {} ms RLC's window is full {} more times than at {} ms",
+                "at {} ms, the RLC window is full {} more times than at {} ms",
                 TSP[last],
                 shown(&stalls, 1),
                 TSP[best]
@@ -257,9 +264,12 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::above_zero(&stalls),
         ),
         claim(
-            "“The throughput degradation seen on the right side of Figure 2 is caused by the spurious timeouts triggered by the delay-jitter.” So there is none if no timer fires.",
+            "“The throughput degradation seen on the right side of Figure 2 is caused by the spurious \
+             timeouts triggered by the delay-jitter.” (Here: without timeouts, the \
+             degradation disappears.)",
             format!(
-                "at {} ms {} more spurious timeouts than at {} ms; but a sender whose timer never fires has {} there, too",
+                "at {} ms, {} more spurious timeouts than at {} ms; but if the timer never fires, throughput \
+                 still changes by {}",
                 TSP[last],
                 shown(&spurious, 2),
                 TSP[best],
@@ -268,9 +278,11 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             sweep.right(),
         ),
         claim(
-            "“So if all of TCP implementations have a way of STO avoidance mechanism, the optimum point will be shifted toward the right side that provides larger link efficiency.”",
+            "“So if all of TCP implementations have a way of STO avoidance mechanism, the optimum point will \
+             be shifted toward the right side that provides larger link efficiency.”",
             format!(
-                "with Eifel it is at {} ms, seed by seed {} ms further right; if no timer ever fires at {} ms, {} ms",
+                "with Eifel, the optimum is at {} ms, on average {} ms further right per seed; if the timer \
+                 never fires, at {} ms and {} ms further right",
                 TSP[sweep.best(eifel)],
                 shown(&sweep.shift(eifel), 0),
                 TSP[sweep.best(patient)],
@@ -280,13 +292,17 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
         ),
     ];
     let remarks = vec![
-        "What is missing on the right is the link's own doing: RLC hands packets on in order, so all wait for the one whose repetition waits for a report."
+        "The link itself causes most of the degradation on the right side. RLC delivers packets in order, so \
+         all packets wait for one whose retransmission waits for a status report."
             .to_owned(),
     ];
     let choices = [
-        "The axis' numbers are in the picture only: TSP from 0 to 1000 ms, the most that TS 25.331 permits; BLER 10 %, and a MaxDAT of 40, which keeps losses and RESETs out of it. Of other BLERs, and of windows of 64 KB as in §5.2, the second table tells.",
-        "Eifel is `eifel` (RFC 3522); the timer that never fires has a minimum of 60 s.",
-        "The optimum's throughput is, for each seed, that at the TSP which is best for all other seeds together.",
+        "The paper gives the TSP only as axis labels of its picture. Here it ranges from 0 to 1000 ms, the \
+         maximum that TS 25.331 permits. BLER is 10 %, and a MaxDAT of 40 prevents losses and RESETs. The \
+         second table covers another BLER, and windows of 64 KB as in §5.2.",
+        "Eifel is `eifel` (RFC 3522). The timer that never fires has a minimum RTO of 60 s.",
+        "For each seed, the throughput at the optimum is the one at the TSP that is best for all other seeds \
+         together.",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -306,7 +322,7 @@ fn chart(sweep: &Sweep) -> Chart {
         y: Axis::new("TCP throughput, kbit/s", Scale::FromZero),
         curves: vec![
             curve("BSD timer", &sweep.plain),
-            curve("and Eifel", &sweep.eifel),
+            curve("BSD timer with Eifel", &sweep.eifel),
             curve("timer never fires", &sweep.patient),
         ],
     }
@@ -317,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_equals_is_the_best() {
+    fn argmax_returns_first_of_equal_maxima() {
         assert_eq!(argmax([1.0, 3.0, 3.0, 2.0].into_iter()), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Fig. 15 (§7.2): the same loss with SACK, and other segments of the window are lost as well.
+//! Fig. 15 (§7.2): the losses of Figs. 12 and 13 with SACK, and further losses in the same window.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -11,12 +11,12 @@ use super::twice_lost::{
 };
 use crate::{Claim, Counts, Effort, Finding, Judged, Table};
 
-/// Fast Timeout alone, with SACK.
+/// SACK and Fast Timeout without loss retransmission.
 const WITHOUT_ITS_SACK: &str = "sack+fast-timeout";
-/// In seconds after 9:00:00.
+/// The paper's time of the second retransmission, in seconds after 9:00:00.
 const SACK_EDGE: f64 = 14.5;
 
-/// Which other segments are lost is not stated.
+/// Further lost segments. The paper does not say which ones are lost.
 const OTHERS: [&[&str]; 4] = [
     &["segment 30", "segment 37"],
     &["segment 23"],
@@ -24,7 +24,7 @@ const OTHERS: [&[&str]; 4] = [
     &["segment 43"],
 ];
 
-/// Cost: sixteen short transfers.
+/// Cost: fifteen short transfers.
 pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
     let losses = OTHERS.map(|others| [&[ONCE, TWICE], others].concat());
     let of =
@@ -33,28 +33,32 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
     let default = rfc(WITH_SACK, &losses[0])?;
     let (alone, counting_alone) = (twice(WITH_SACK)?, twice(PROPOSED)?);
     let table = events(
-        "Segments 30 and 37 are lost as well",
+        "Segments 30 and 37 are also lost (columns with one loss: only segment 22, profile `ns2`)",
         &[
             ("SACK, ns2", &sack[0]),
             ("SACK, default", &default),
-            ("SACK, ns2, segment 22 alone", &alone),
-            ("without SACK, ns2", &counting[0]),
-            ("without SACK, ns2, segment 22 alone", &counting_alone),
+            ("SACK, one loss", &alone),
+            ("no SACK, ns2", &counting[0]),
+            ("no SACK, one loss", &counting_alone),
         ],
         &[
             Row {
-                name: "third copy of the first segment",
+                name: "second retransmission",
                 paper: format!("{:.1}", SACK_EDGE - TIMEOUT),
                 ours: Story::third_told,
             },
             Row { name: "second timeout", paper: "none".to_owned(), ours: second_timeout },
             Row { name: "acceptable ACK", paper: String::new(), ours: acceptable },
-            Row { name: "cwnd / ssthresh then", paper: "half of before".to_owned(), ours: window },
+            Row {
+                name: "cwnd / ssthresh at acceptable ACK",
+                paper: "half of previous cwnd".to_owned(),
+                ours: window,
+            },
         ],
     );
     let mut swept = Table::new(
-        "By which other segments are lost (ns2): the third copy of the first segment",
-        &["lost as well", "SACK", "cwnd / ssthresh at the acceptable ACK", "without SACK"],
+        "Seconds from the timeout to the second retransmission, by further losses (profile `ns2`)",
+        &["further lost segments", "SACK", "cwnd / ssthresh afterwards", "no SACK"],
     );
     for ((others, sack), counting) in OTHERS.iter().zip(&sack).zip(&counting) {
         swept.row([others.join(", "), sack.third_told(), window(sack), counting.third_told()]);
@@ -71,7 +75,7 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
         format!("{low:.2} to {high:.2} s")
     };
     let (sack_late, counting_late) = (late(&sack, &alone), late(&counting, &counting_alone));
-    // Since the third duplicate ACK, which begins the recovery.
+    // Counted from the third duplicate ACK, which begins the recovery.
     let took = |story: &Story| story.dupacks.get(2).map_or(f64::NAN, |at| story.third() - story.since(*at));
     let timing = sack.iter().map(|story| exact(took(story) / took(&alone) - 1.0));
     let over_fast: Vec<_> = sack
@@ -89,22 +93,30 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
             counts: Counts::Calibrated(CALIBRATED.to_owned()),
             ..counted(
                 "§7.2, Fig. 15",
-                "“It is shown that the proposed algorithm can retransmit the unacknowledged segment since the right edge of the SACK block in the sender advances the value SND.HIGH at 9:00:14.5.”",
-                format!("after {} s", sack[0].third_told()),
+                "“It is shown that the proposed algorithm can retransmit the unacknowledged segment since \
+                 the right edge of the SACK block in the sender advances the value SND.HIGH at 9:00:14.5.”",
+                format!("second retransmission, seconds after the timeout: {}", sack[0].third_told()),
                 Judged::all([timeouts(&sack[0], 1), time(sack[0].third(), SACK_EDGE)]),
             )
         },
         counted(
             "§7.2, Fig. 15",
-            "“Moreover, the sender retransmits it at the correct timing even if some outstanding segments are lost.” As early as when none is.",
-            format!("{} later, of {:.2} s since the third duplicate ACK", range(&sack_late), took(&alone)),
+            "“Moreover, the sender retransmits it at the correct timing even if some outstanding segments \
+             are lost.” (Here: as early as if no other segment is lost.)",
+            format!(
+                "{} later than without other losses ({:.2} s after the third duplicate ACK)",
+                range(&sack_late),
+                took(&alone)
+            ),
             Judged::all(timing.map(|late| Judged::similar(&late))),
         ),
         counted(
             "§7.2, Fig. 15",
-            "“As a result, a sender using the proposed algorithms holds one half of the previous cwnd value and so avoids unnecessary throughput degradation.”",
+            "“As a result, a sender using the proposed algorithms holds one half of the previous cwnd value \
+             and so avoids unnecessary throughput degradation.”",
             format!(
-                "cwnd {:.1} of {:.0} at the acceptable ACK, {} timeout; at least {:+.0} % for 1 Mbyte over `{WITHOUT_ITS_SACK}` with the same losses",
+                "cwnd {:.1} at the acceptable ACK, {:.0} before the timeout; {} timeout; throughput of 1 \
+                 Mbyte at least {:+.0} % compared with `{WITHOUT_ITS_SACK}` and the same losses",
                 sack[0].window().0,
                 sack[0].cwnd_prev(),
                 sack[0].timeouts.len(),
@@ -118,38 +130,48 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
         ),
         counted(
             "§7, Fig. 11",
-            "“The right edge in the SACK block advances the value SND.HIGH, when the sender receives the 6th duplicate ACK.” Of six outstanding segments: it is as many duplicate ACKs as there were segments.",
-            format!("duplicate ACK {edge:.0} of {flight_size:.0} outstanding segments"),
+            "“The right edge in the SACK block advances the value SND.HIGH, when the sender receives the 6th \
+             duplicate ACK.” (Here: after as many duplicate ACKs as outstanding segments, six in Fig. 11.)",
+            format!("duplicate ACK {edge:.0}, with {flight_size:.0} outstanding segments"),
             Judged::number(&exact(edge), flight_size, 0.0),
         ),
         counted(
             "§7, Fig. 11",
-            "“In this case, there is no outstanding segment or acknowledgment loss, so that the sender using the SACK enhanced algorithm retransmits the first unacknowledged segment using the same timing as the basic loss retransmission algorithm.”",
+            "“In this case, there is no outstanding segment or acknowledgment loss, so that the sender using \
+             the SACK enhanced algorithm retransmits the first unacknowledged segment using the same timing \
+             as the basic loss retransmission algorithm.”",
             format!(
-                "duplicate ACK {edge:.0} with SACK, {count:.0} without, which is DupThresh more: {:.2} s later",
+                "duplicate ACK {edge:.0} with SACK; {count:.0} without SACK, which is DupThresh more and \
+                 {:.2} s later",
                 counting_alone.third() - alone.third()
             ),
             Judged::number(&exact(count - edge), 0.0, 0.0),
         ),
         counted(
             "§7",
-            "“In these case, the sender will retransmit the first unacknowledged segment later than the desired timing.” Without SACK, if other segments are lost.",
-            format!("{} later", range(&counting_late)),
+            "“In these case, the sender will retransmit the first unacknowledged segment later than the \
+             desired timing.” (Here: without SACK, if other segments are lost.)",
+            format!("{} later than without other losses", range(&counting_late)),
             Judged::all(counting_late.iter().map(Judged::above_zero)),
         ),
         Claim {
-            counts: Counts::Own("the difference between 9:00:14.7 and 9:00:14.5, of two figures".to_owned()),
+            counts: Counts::Own(
+                "the difference between 9:00:14.7 (Fig. 13) and 9:00:14.5 (Fig. 15)".to_owned(),
+            ),
             ..counted(
                 "Figs. 13, 15",
-                "the right edge tells 0.2 s earlier than the count",
-                format!("{earlier:.2} s, with the same losses"),
+                "the right edge of the SACK block reveals the loss 0.2 s earlier than the number of \
+                 duplicate ACKs",
+                format!("{earlier:.2} s earlier, with the same losses"),
                 Judged::number(&exact(earlier), DUPACK_25 - SACK_EDGE, RESOLUTION),
             )
         },
     ];
     let choices = vec![
-        "Which others are lost is not stated: segments 30 and 37, and three other choices, for all of which a verdict has to hold.".to_owned(),
+        "The paper does not state which other segments are lost. Segments 30 and 37 were chosen, and a \
+         verdict also has to hold for three other choices."
+            .to_owned(),
     ];
-    let charts = vec![sack[0].sequence_chart("Fig. 15: time-sequence, proposed algorithm with SACK")];
+    let charts = vec![sack[0].sequence_chart("Fig. 15: time-sequence graph, proposed algorithm with SACK")];
     Ok(Finding { tables: vec![table, swept], charts, claims, choices, remarks: Vec::new() })
 }

@@ -11,42 +11,54 @@ use airwire::time::{Duration, Instant};
 
 use crate::{Effort, mean};
 
-/// What the paper does not say, for §2 and §5 alike; a sentence for each.
+/// Choices where the paper is silent, for §2 and §5.
 const CHOICES: [&str; 6] = [
-    "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 octets, TTIs of 10 ms down and 20 ms up, a transmission window of 2047 PDUs, polls when the buffer runs empty and when half of the window is in use; the same BLER, TSP and MaxDAT in both directions.",
-    "MAX DAT is read as §2.3 defines it, in all figures: “the maximum number of retransmission attempts for a single PDU”. MaxDAT of TS 25.322 is 2 more, because there a PDU is transmitted at most MaxDAT − 1 times, the first time included: the paper's 5 is 7 there, its 10 is 12.",
-    "TSP is TS 25.322's Timer_Status_Prohibit: it begins with a report and holds back the next one. §2.2 describes a delay of each report: “the delay imposed on the receiver before it can issue a STATUS PDU”. Where it makes a difference, a table has that reading too (`status_delay`).",
-    "All senders are NewReno with profile `default`, an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD). No two transfers begin at the same moment of the half second that a coarse clock counts.",
-    "The throughput is the file over the time from the first SYN to the last octet. A timeout is spurious if, as the path's own records say, no copy of the segment that had left since its last timeout was dropped, then or later.",
-    "The queue before the bearer has no bound (“enough queue depth”, §7.1).",
+    "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 bytes, TTIs of 10 ms down and 20 ms up, and a \
+     transmission window of 2047 PDUs. RLC polls when its buffer runs empty and when half of the window is \
+     in use. BLER, TSP and MaxDAT are the same in both directions.",
+    "All figures use MAX DAT as §2.3 defines it: “the maximum number of retransmission attempts for a single \
+     PDU”. TS 25.322 permits MaxDAT − 1 transmissions of a PDU, including the first. So its MaxDAT is 2 \
+     higher: the paper's 5 is 7 there, and its 10 is 12.",
+    "TSP is Timer_Status_Prohibit of TS 25.322: the timer starts with a status report and holds back the \
+     next one. §2.2 instead describes a delay of each report: “the delay imposed on the receiver before it \
+     can issue a STATUS PDU”. Where this makes a difference, a table also shows the results for this reading \
+     (`status_delay`).",
+    "All senders are NewReno with profile `default`, an initial window of two segments, timestamps and an \
+     MTU of 1500 bytes. They differ only in their timer and in Eifel. The receiver acknowledges every second \
+     segment, or after 200 ms (BSD). Transfers with different seeds start at different times within the \
+     half-second tick of a coarse clock.",
+    "Throughput is the file size divided by the time from the first SYN to the last byte. A timeout is \
+     spurious if the path dropped none of the copies of the segment that were sent since its previous \
+     timeout, neither before nor after this timeout.",
+    "The queue before the bearer is unlimited (“enough queue depth”, §7.1).",
 ];
 
 pub(super) fn choices() -> Vec<String> {
     CHOICES.map(str::to_owned).to_vec()
 }
 
-/// Of both figures that were made with OPNET.
+/// Choices for the figures that were made with OPNET.
 pub(super) fn choices_of_opnet() -> Vec<String> {
-    vec!["The OPNET sender had BSD's timer: `timer-bsd`, in ticks of 500 ms.".to_owned()]
+    vec!["The sender in OPNET used BSD's timer, here `timer-bsd` with ticks of 500 ms.".to_owned()]
 }
 
-/// §2.3: “the MAX DAT parameter defines the maximum number of retransmission attempts for a single PDU”. As TS 25.322
-/// counts, a PDU is transmitted at most MaxDAT − 1 times, the first time included.
+/// §2.3: “the MAX DAT parameter defines the maximum number of retransmission attempts for a single PDU”. TS 25.322
+/// permits MaxDAT − 1 transmissions of a PDU, including the first.
 pub(super) const fn max_dat(attempts: u32) -> u32 {
     attempts + 2
 }
 
-/// What TSP holds back.
+/// The two readings of TSP.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tsp {
-    /// The next report, as in TS 25.322.
+    /// The timer holds back the next report (TS 25.322).
     NextReport,
-    /// Each report, as §2.2 describes it.
+    /// The timer delays each report (§2.2).
     EachReport,
 }
 
 impl Tsp {
-    /// The settings of stage `radio` for a TSP of this length.
+    /// Settings of stage `radio` for a TSP of this length.
     pub(super) fn settings(self, length: &str) -> [(&'static str, String); 2] {
         let off = "off".to_owned();
         let (prohibit, delay) = match self {
@@ -57,12 +69,12 @@ impl Tsp {
     }
 }
 
-/// What both hosts may keep.
+/// Send and receive buffers of both hosts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Buffers {
     /// "The sender and receiver OSs used 64 Kbyte buffers" (§5.2).
     Kbytes64,
-    /// More than any file: they limit nothing.
+    /// Larger than any file, so that they never limit the window.
     Unlimited,
 }
 
@@ -89,7 +101,7 @@ impl Buffers {
     }
 }
 
-/// One transfer over one bearer.
+/// A transfer over a bearer, which is run with all seeds.
 pub(super) struct Point {
     scenario: Scenario,
     recipe: Recipe,
@@ -98,7 +110,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// `settings` are those of stage `radio`, in both directions.
+    /// `settings`: keys and values of stage `radio`, for both directions.
     pub(super) fn new(
         preset: &str,
         settings: &[(&str, String)],
@@ -129,7 +141,7 @@ impl Point {
             flows: vec![Flow {
                 receive_buffer: Some(buffer),
                 watch: Watch::Decisions,
-                // No two transfers begin at the same moment of a clock that counts half seconds.
+                // Each seed starts at another phase of a clock that counts half seconds.
                 start: Instant::from_millis(309 * seed % 500),
                 ..Flow::down(Length::Octets(self.octets))
             }],
@@ -140,22 +152,22 @@ impl Point {
     }
 }
 
-/// What is measured in a transfer.
+/// Measurements of one transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) kbit_per_s: f64,
     pub(super) seconds: f64,
     pub(super) timeouts: f64,
-    /// Of these, those whose segment was not lost.
+    /// Timeouts whose segment was not lost.
     pub(super) spurious: f64,
     pub(super) undone: f64,
-    /// PDUs transmitted again on the way down, for each new one.
+    /// Downlink PDU retransmissions per new PDU.
     pub(super) repeated: f64,
-    /// STATUS PDUs that came back for the way down.
+    /// STATUS PDUs for the downlink.
     pub(super) statuses: f64,
-    /// Times that the RLC sender's window was full.
+    /// Number of times that the window of the downlink RLC sender was full.
     pub(super) stalls: f64,
-    /// The share of the packets on the way down that RLC gave up.
+    /// Share of the downlink packets that RLC gave up.
     pub(super) lost: f64,
 }
 
@@ -180,8 +192,8 @@ impl Transfer {
     }
 }
 
-/// The timeouts whose segment was not lost: of the copies that had left since its last timeout, none was dropped, then
-/// or later.
+/// Timeouts whose segment was not lost: none of the copies that were sent since the segment's previous timeout was
+/// dropped, neither before nor after this timeout.
 fn spurious_timeouts(decisions: &[Decision], losses: &Losses) -> usize {
     let timeouts: Vec<_> = decisions
         .iter()
@@ -201,7 +213,7 @@ fn spurious_timeouts(decisions: &[Decision], losses: &Losses) -> usize {
     timeouts.iter().copied().enumerate().filter(is_spurious).count()
 }
 
-/// All transfers of a point, in the order of their seeds.
+/// The transfers of one point, ordered by seed.
 pub(super) struct Sample(Vec<Transfer>);
 
 pub(super) fn sample(effort: &Effort, points: &[Point]) -> Result<Vec<Sample>, WorldError> {
@@ -226,23 +238,23 @@ impl Sample {
         mean(&self.values(of))
     }
 
-    /// The differences between runs with the same seed.
+    /// Differences between runs with the same seed.
     pub(super) fn differences(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
         self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect()
     }
 
-    /// Their mean.
+    /// Mean difference between runs with the same seed.
     pub(super) fn minus(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Mean {
         mean(&self.differences(other, of))
     }
 
-    /// The throughput that it has more, as a share of the other's.
+    /// Throughput gain over `other`, as a share of the throughput of `other`.
     pub(super) fn gain(&self, other: &Self) -> Mean {
         mean(&gains(&self.throughputs(), &other.throughputs()))
     }
 }
 
-/// A share in per cent, with its sign; a dash if there is nothing to compare with.
+/// A gain in percent, with its sign; a dash if the reference is zero.
 pub(super) fn percent(gain: &Mean) -> String {
     match gain.half_width {
         _ if gain.mean.is_nan() => "–".to_owned(),
@@ -255,7 +267,7 @@ pub(super) fn percent(gain: &Mean) -> String {
 mod tests {
     use super::*;
 
-    /// What the first 30 kB go through if the sender's segment at 1 is dealt with like this.
+    /// Decisions and losses of a transfer of 30 kB on a path that drops the segments in `drop`.
     fn run(drop: &str, recipe: &str) -> (Vec<Decision>, Losses) {
         let text = format!(
             "schema = 1\n[[stage]]\nkind = \"outage\"\nname = \"pause\"\ndown = {{ at = [\"300ms\"], lasts = \"2s\", packets = \"requeued\" }}\n\
@@ -279,15 +291,15 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_of_what_is_late_is_spurious() {
+    fn timeout_for_delayed_segment_is_spurious() {
         let (decisions, losses) = run("", "newreno+iw=2");
         assert!(timeouts(&decisions) > 0);
         assert_eq!(spurious_timeouts(&decisions, &losses), timeouts(&decisions));
     }
 
     #[test]
-    fn a_timeout_of_what_was_lost_is_not() {
-        // The last segment of all: nothing but the timer finds it.
+    fn timeout_for_lost_segment_is_not_spurious() {
+        // The last segment: only the timer detects its loss.
         let (decisions, losses) = run("\"segment 21\"", "newreno+iw=2");
         let late = run("", "newreno+iw=2");
         assert_eq!(timeouts(&decisions), timeouts(&late.0) + 1);
@@ -295,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn max_dat_counts_retransmissions_as_the_paper_does() {
+    fn max_dat_counts_retransmissions_like_paper() {
         assert_eq!(max_dat(10), 12);
     }
 
     #[test]
-    fn a_share_of_nothing_is_a_dash() {
+    fn gain_over_zero_is_dash() {
         assert_eq!(percent(&mean(&gains(&[1.0], &[0.0]))), "–");
         assert_eq!(percent(&mean(&gains(&[3.0], &[2.0]))), "+50.0 %");
     }

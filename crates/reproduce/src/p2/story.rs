@@ -1,4 +1,4 @@
-//! What one sender goes through when the first segment of a window is lost twice, as the figures of §7 show it.
+//! The events at a sender when the first segment of a window is lost twice, for the figures of §7.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
@@ -11,22 +11,22 @@ use airwire::time::{Duration, Instant};
 use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
 use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
 
-/// What the sender saw. All times are in seconds after the first SYN.
+/// Events at the sender. All times are in seconds after the first SYN.
 pub(super) struct Story {
     pub(super) timeouts: Vec<f64>,
-    /// When FIRST was sent again.
+    /// Retransmissions of FIRST.
     pub(super) resent: Vec<f64>,
-    /// ACKs after the first timeout that acknowledge nothing new, until FIRST is acknowledged.
+    /// Duplicate ACKs between the first timeout and the ACK of FIRST.
     pub(super) dupacks: Vec<f64>,
-    /// When FIRST was acknowledged.
+    /// The acceptable ACK: the first one that acknowledges FIRST.
     pub(super) acked: f64,
-    /// Each ACK of new data: when it came, and how many octets were acknowledged then.
+    /// ACKs of new data: time, and the bytes acknowledged so far.
     progress: Vec<(f64, u64)>,
-    /// Each segment that left: when, its number, and whether it had left before.
+    /// Segments sent: time, segment number, and whether it is a retransmission.
     sent: Vec<(f64, u64, bool)>,
-    /// Each ACK: when it came, and the last segment that it acknowledges.
+    /// ACKs: time, and the last segment that the ACK covers.
     acks: Vec<(f64, u64)>,
-    /// cwnd and ssthresh from then on.
+    /// Window changes: time, cwnd and ssthresh.
     windows: Vec<(f64, f64, f64)>,
 }
 
@@ -58,7 +58,7 @@ impl Story {
         Ok(Self::told(&mut world, data))
     }
 
-    /// `data` octets are in a segment.
+    /// `data`: payload bytes per segment.
     fn told(world: &mut World, data: u64) -> Self {
         let first = (FIRST - 1) * data + 1;
         let decisions = world.decisions(0).to_vec();
@@ -106,23 +106,23 @@ impl Story {
         story
     }
 
-    /// How long after the first timeout this was.
+    /// Seconds from the first timeout to `at`.
     pub(super) fn since(&self, at: f64) -> f64 {
         at - self.timeouts.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The duplicate ACK that made the sender send FIRST a third time.
+    /// Number of the duplicate ACK that triggered the second retransmission of FIRST.
     pub(super) fn trigger(&self) -> Option<usize> {
         let again = *self.resent.get(1)?;
         Some(self.dupacks.iter().position(|at| *at == again)? + 1)
     }
 
-    /// When FIRST was sent the third time, after the first timeout. NaN: never.
+    /// Seconds from the first timeout to the second retransmission of FIRST; NaN if there was none.
     pub(super) fn third(&self) -> f64 {
         self.resent.get(1).map_or(f64::NAN, |at| self.since(*at))
     }
 
-    /// The same, and what caused it.
+    /// The time of the second retransmission, and its cause.
     pub(super) fn third_told(&self) -> String {
         if self.resent.len() < 2 {
             return "never".to_owned();
@@ -134,13 +134,13 @@ impl Story {
         format!("{:.2} ({by})", self.third())
     }
 
-    /// cwnd and ssthresh so long after the first timeout.
+    /// cwnd and ssthresh at a time in seconds after the first timeout.
     pub(super) fn window_at(&self, since: f64) -> (f64, f64) {
         let before = self.windows.iter().rev().find(|(at, ..)| self.since(*at) <= since);
         before.map_or((f64::NAN, f64::NAN), |(_, cwnd, ssthresh)| (*cwnd, *ssthresh))
     }
 
-    /// cwnd and ssthresh when FIRST is acknowledged.
+    /// cwnd and ssthresh at the acceptable ACK.
     pub(super) fn window(&self) -> (f64, f64) {
         self.window_at(self.since(self.acked))
     }
@@ -150,12 +150,12 @@ impl Story {
         self.window_at(-1e-9).0
     }
 
-    /// In kbit/s, from the first SYN until so many octets are acknowledged.
+    /// Throughput in kbit/s from the first SYN until this number of bytes is acknowledged.
     pub(super) fn throughput(&self, octets: u64) -> f64 {
         octets as f64 * 8e-3 / self.reached(octets).0
     }
 
-    /// Seconds from the acceptable ACK until so many octets more are acknowledged.
+    /// Seconds from the acceptable ACK until this number of further bytes is acknowledged.
     pub(super) fn afterwards(&self, octets: u64) -> f64 {
         let acked = self.progress.iter().find(|(at, _)| *at >= self.acked).map_or(0, |(_, acked)| *acked);
         self.reached(acked + octets).0 - self.acked

@@ -1,4 +1,4 @@
-//! The systems of Fig. 5, by their timers, on the path of §5.2.
+//! The systems of Fig. 5, represented by their timers, on the path of §5.2.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -9,18 +9,18 @@ use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::judge::pooled_gains;
 use crate::{Effort, Table};
 
-/// "FTP was used to transfer 1 Mbyte": 2^20 octets, because the same sentence has "64 Kbyte buffers".
+/// "FTP was used to transfer 1 Mbyte": 2^20 bytes, because the same sentence has "64 Kbyte buffers".
 pub(super) const FILE: u64 = 1 << 20;
 /// "10 FTP transfers at 4 BLER values".
 pub(super) const TRANSFERS: f64 = 10.0;
-/// In per cent.
+/// In percent.
 pub(super) const BLER: [u32; 4] = [1, 2, 5, 10];
 /// "Packet loss was prevented by setting MAX DAT to 10."
 const MAX_DAT: u32 = 10;
 /// "by setting TSP to 500 ms. which is larger than RTT"
 const TSP: &str = "500ms";
 
-/// A sender.
+/// A sender of Figs. 5 to 7.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum System {
     FreeBsd22,
@@ -31,17 +31,17 @@ pub(super) enum System {
     Linux22,
     /// Linux 2.4 with RFC 3522's Eifel.
     Linux24Rfc,
-    /// Linux 2.2 with BSD's minimum.
+    /// Linux 2.2 with BSD's minimum RTO.
     Linux22OneSecond,
     FreeBsd22Eifel,
     FreeBsd45Eifel,
     SolarisEifel,
-    /// Its timer never fires.
+    /// A sender whose timer never fires.
     Patient,
 }
 
 impl System {
-    /// Those of Fig. 5, in its order, without Windows XP, of whose timer nothing is known.
+    /// The systems of Fig. 5 in its order, without Windows XP, whose timer is unknown.
     pub(super) const ALL: [Self; 6] =
         [Self::FreeBsd22, Self::FreeBsd45, Self::Linux24Eifel, Self::Linux24, Self::Solaris, Self::Linux22];
 
@@ -62,17 +62,17 @@ impl System {
         }
     }
 
-    /// As the paper calls them.
+    /// The paper's name for the system, if it has one.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::FreeBsd22 => "FreeBSD2.2.8",
             Self::FreeBsd45 => "FreeBSD4.5",
             Self::Linux24 => "Linux2.4-Eifel",
             Self::Linux24Eifel => "Linux2.4+Eifel",
-            Self::Linux24Rfc => "Linux2.4, Eifel of RFC 3522",
+            Self::Linux24Rfc => "Linux2.4, RFC 3522 Eifel",
             Self::Solaris => "Solaris8",
             Self::Linux22 => "Linux2.2",
-            Self::Linux22OneSecond => "Linux2.2, minimum 1 s",
+            Self::Linux22OneSecond => "Linux2.2, minimum RTO 1 s",
             Self::FreeBsd22Eifel => "FreeBSD2.2.8+Eifel",
             Self::FreeBsd45Eifel => "FreeBSD4.5+Eifel",
             Self::SolarisEifel => "Solaris8+Eifel",
@@ -112,7 +112,7 @@ impl Grid {
 
     /// The samples of one sender, by BLER.
     pub(super) fn of(&self, sender: System) -> &[Sample] {
-        let index = self.senders.iter().position(|known| *known == sender).expect("one of those that ran");
+        let index = self.senders.iter().position(|known| *known == sender).expect("a sender that was run");
         &self.samples[index * BLER.len()..][..BLER.len()]
     }
 
@@ -120,7 +120,7 @@ impl Grid {
         &self.of(sender)[BLER.len() - 1]
     }
 
-    /// The timeouts of each seed, at all BLERs together, as in forty transfers.
+    /// Timeouts of each seed over all BLERs, scaled to forty transfers.
     pub(super) fn in_forty(&self, sender: System) -> Vec<f64> {
         let of_seed = |seed: usize| {
             TRANSFERS * self.of(sender).iter().map(|sample| sample.transfers()[seed].timeouts).sum::<f64>()
@@ -128,19 +128,19 @@ impl Grid {
         (0..self.samples[0].transfers().len()).map(of_seed).collect()
     }
 
-    /// How many more timeouts one sender has than another, in forty transfers.
+    /// Mean difference in timeouts between two senders, in forty transfers.
     pub(super) fn more_timeouts(&self, more: System, fewer: System) -> Mean {
         let pairs = self.in_forty(more).into_iter().zip(self.in_forty(fewer));
         mean(&pairs.map(|(more, fewer)| more - fewer).collect::<Vec<_>>())
     }
 
-    /// What one sender's throughput has over another's, pooled over all BLERs.
+    /// Throughput gain of one sender over another, pooled over all BLERs.
     pub(super) fn gain(&self, more: System, less: System) -> Mean {
         let throughputs = |sender| self.of(sender).iter().map(Sample::throughputs).collect::<Vec<_>>();
         mean(&pooled_gains(&throughputs(more), &throughputs(less)))
     }
 
-    /// Of all transfers, the largest share of packets that RLC gave up.
+    /// The largest share of packets that RLC gave up in a transfer.
     pub(super) fn most_lost(&self) -> f64 {
         let all = self.samples.iter().flat_map(|sample| sample.values(|t| t.lost));
         all.fold(0.0, f64::max)

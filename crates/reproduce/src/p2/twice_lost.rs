@@ -1,13 +1,10 @@
-//! Figs. 12 and 13 (§7): the first segment of a window is lost, the rest of the window is held up until the timer has
-//! fired, and what the timer sends again is lost too.
+//! Figs. 12 and 13 (§7): the first segment of a window is lost, and so is its retransmission. The rest of the window
+//! arrives after the timeout. `data_size` contains Fig. 14 and `sack_edge` Fig. 15.
 //!
-//! The path is that of Fig. 10. The paper shows the losses only as the sender sees them. Choice: a handover holds up
-//! what follows the lost segment until the timeout is over.
+//! The path is the one of Fig. 10. The paper shows only how the sender sees the losses. Choice: a handover delays the
+//! segments after the lost one until after the timeout.
 //!
-//! Nothing here is random, so an interval has no width ([`exact`]). A time that the paper prints is met within
-//! [`RESOLUTION`].
-//!
-//! `data_size` is Fig. 14, `sack_edge` Fig. 15.
+//! Nothing here is random, so intervals have no width ([`exact`]). A time of the paper is met within [`RESOLUTION`].
 
 use airtcp::profile::Profile;
 use airtcp_numbers::statistics::Mean;
@@ -19,9 +16,9 @@ use crate::{Claim, Counts, Effort, Finding, Judged, Table};
 pub(super) const ONCE: &str = "segment 22";
 pub(super) const TWICE: &str = "segment 22 retransmission 1";
 
-/// So long that, with ns-2's timer, the 25th duplicate ACK comes 4.0 s after the timeout, as in the paper.
+/// With this handover and ns-2's timer, the 25th duplicate ACK comes 4.0 s after the timeout, as in the paper.
 pub(super) const HANDOVER: &str = "4.23s";
-/// RFC 6298's timer is shorter: with `HANDOVER` its second timeout would come before any duplicate ACK.
+/// For RFC 6298's timer, which is shorter. With `HANDOVER` it would fire a second time before any duplicate ACK.
 const SHORT_HANDOVER: &str = "3.3s";
 pub(super) const HANDOVERS: [&str; 5] = [SHORT_HANDOVER, "3.6s", "3.9s", HANDOVER, "5s"];
 
@@ -35,11 +32,11 @@ pub(super) const TIMEOUT: f64 = 10.7;
 pub(super) const DUPACK_25: f64 = 14.7;
 const SECOND_TIMEOUT: f64 = 15.4;
 const ACCEPTABLE: f64 = 16.6;
-/// The difference of two times that are printed in tenths of a second is as exact as this.
+/// Precision of a difference between two times that are printed in tenths of a second.
 pub(super) const RESOLUTION: f64 = 0.1;
-pub(super) const CALIBRATED: &str = "how long the handover lasts, and which segment is lost";
+pub(super) const CALIBRATED: &str = "the duration of the handover, and the lost segment";
 
-/// A value that would be the same with any seed.
+/// A value that does not depend on the seed.
 pub(super) fn exact(value: f64) -> Mean {
     Mean { mean: value, half_width: Some(0.0), samples: 1 }
 }
@@ -52,7 +49,7 @@ pub(super) fn twice(recipe: &str) -> Result<Story, WorldError> {
     ns2(recipe, &[ONCE, TWICE], HANDOVER)
 }
 
-/// With the RFCs' timer, instead of ns-2's.
+/// With the RFCs' timer instead of ns-2's.
 pub(super) fn rfc(recipe: &str, drop: &[&str]) -> Result<Story, WorldError> {
     Story::of(Profile::default(), recipe, drop, SHORT_HANDOVER)
 }
@@ -61,16 +58,30 @@ pub(super) fn counted(place: &str, paper: &str, ours: String, judged: Judged) ->
     Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
 }
 
-/// Of Figs. 12 to 15.
+/// Choices for Figs. 12 to 15.
 pub(super) fn choices() -> Vec<String> {
     vec![
-        "No losses are stated. “The 25th duplicate ACK” is FlightSize + DupThresh, so FlightSize is 22: segment 22 of a slow start from one segment.".to_owned(),
-        "A loss alone is found by duplicate ACKs before any timer fires. So a handover holds up the rest of the window beyond the timeout, and the retransmission is lost.".to_owned(),
+        "The paper does not state which segments are lost. “The 25th duplicate ACK” is FlightSize + \
+         DupThresh, so FlightSize is 22. In slow start from one segment, this means that segment 22 is \
+         lost."
+            .to_owned(),
+        "If only this segment is lost, duplicate ACKs reveal the loss before the timer fires. Therefore a \
+         handover delays the rest of the window until after the timeout, and the retransmission is lost \
+         too."
+            .to_owned(),
         format!(
-            "The paper ran ns-2.26: profile `ns2`, which the verdicts are about. The handover lasts {HANDOVER} there, so that the 25th duplicate ACK comes as long after the timeout as in the paper, {:.1} s; and {SHORT_HANDOVER} in `default` (the RFCs), whose shorter timer would fire a second time before. All times are counted from the first timeout (paper: 9:00:{TIMEOUT}), because nothing says when its connection began; a time is met within {RESOLUTION} s, as exact as the paper prints them.",
+            "The paper used ns-2.26, so the verdicts are about profile `ns2`. There the handover lasts \
+             {HANDOVER}, so that the 25th duplicate ACK comes {:.1} s after the timeout, as in the paper. In \
+             profile `default` (the RFCs) the handover lasts {SHORT_HANDOVER}, because its shorter timer \
+             would otherwise fire a second time before any duplicate ACK. All times are counted from the \
+             first timeout (9:00:{TIMEOUT} in the paper), because the paper does not say when the connection \
+             began. A time is met within {RESOLUTION} s, the precision of the printed times.",
             DUPACK_25 - TIMEOUT
         ),
-        "1460 octets in a segment of 1500, an ACK for each, an initial window of one, a receiver's window of 128 segments, no bound to the queue. Nothing here is random: the number of seeds is without effect.".to_owned(),
+        "The MSS is 1460 bytes in packets of 1500 bytes. Each segment is acknowledged. The initial window is \
+         one segment, the receive window is 128 segments, and queues are unlimited. Nothing here is random, \
+         so the number of seeds has no effect."
+            .to_owned(),
     ]
 }
 
@@ -87,7 +98,7 @@ pub(super) struct Row {
 
 pub(super) fn events(title: &str, columns: &[(&str, &Story)], rows: &[Row]) -> Table {
     let heads: Vec<_> =
-        ["seconds after the first timeout", "paper"].into_iter().chain(columns.iter().map(|c| c.0)).collect();
+        ["seconds after first timeout", "paper"].into_iter().chain(columns.iter().map(|c| c.0)).collect();
     let mut table = Table::new(title, &heads);
     for Row { name, paper, ours } in rows {
         let cells = columns.iter().map(|(_, story)| ours(story));
@@ -96,17 +107,17 @@ pub(super) fn events(title: &str, columns: &[(&str, &Story)], rows: &[Row]) -> T
     table
 }
 
-/// It times out so often.
+/// Whether the sender has this number of timeouts.
 pub(super) fn timeouts(story: &Story, times: usize) -> Judged {
     Judged::number(&exact(story.timeouts.len() as f64), times as f64, 0.0)
 }
 
-/// A time after the first timeout.
+/// Whether a time after the first timeout agrees with a time of day in the paper.
 pub(super) fn time(ours: f64, paper: f64) -> Judged {
     Judged::number(&exact(ours), paper - TIMEOUT, RESOLUTION)
 }
 
-/// cwnd is half of what it was before the timeout.
+/// Whether cwnd is half of its value before the timeout.
 pub(super) fn half(story: &Story, cwnd: f64) -> Judged {
     Judged::similar(&exact(cwnd / (story.cwnd_prev() / 2.0) - 1.0))
 }
@@ -141,7 +152,7 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
     let (plain, plain_rfc) = (twice(WITHOUT)?, rfc(WITHOUT, &[ONCE, TWICE])?);
     let (fast, fast_rfc) = (twice(FAST_TIMEOUT)?, rfc(FAST_TIMEOUT, &[ONCE, TWICE])?);
     let table = events(
-        "The retransmission is lost",
+        "Events if the retransmission is lost",
         &[
             ("`fast-timeout`, ns2", &fast),
             ("`fast-timeout`, default", &fast_rfc),
@@ -156,18 +167,19 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
                 ours: second_timeout,
             },
             Row { name: "acceptable ACK", paper: format!("{:.1}", ACCEPTABLE - TIMEOUT), ours: acceptable },
-            Row { name: "cwnd / ssthresh then", paper: "– / 2".to_owned(), ours: window },
+            Row { name: "cwnd / ssthresh at acceptable ACK", paper: "– / 2".to_owned(), ours: window },
         ],
     );
     let mut by_handover = Table::new(
-        "`fast-timeout`, ns2, by how long the handover lasts",
+        "`fast-timeout` by handover duration, in seconds after the first timeout (profile `ns2`; in \
+         parentheses: the paper)",
         &[
             "handover",
             "duplicate ACK 3",
             "second timeout (4.7)",
             "acceptable ACK (5.9)",
-            "ssthresh then (2)",
-            "with loss retransmission, duplicate ACK 25 (4.0)",
+            "ssthresh afterwards (2)",
+            "proposal: second retransmission (4.0)",
         ],
     );
     for handover in HANDOVERS {
@@ -181,16 +193,17 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
             format!("{:.2}", ns2(PROPOSED, &[ONCE, TWICE], handover)?.third()),
         ]);
     }
-    // §1: the first segment is discarded, and duplicate ACKs come after the timeout.
+    // §1: only the first segment is lost, and duplicate ACKs come after the timeout.
     let alone = [rfc(WITHOUT, &[ONCE])?, rfc("newreno+eifel", &[ONCE])?];
     let eifel = exact(alone[1].throughput(1 << 20) / alone[0].throughput(1 << 20) - 1.0);
     let (cwnd, ssthresh) = fast.window();
     let claims = vec![
         counted(
             "§7.2, Fig. 12",
-            "“it has to wait a long time, from 9:00:10.7 to 9:00:15.4, following the exponential backoff algorithm.”",
+            "“it has to wait a long time, from 9:00:10.7 to 9:00:15.4, following the exponential backoff \
+             algorithm.”",
             format!(
-                "{} timeouts; the second {} s after the first",
+                "{} timeouts; the second is {} s after the first",
                 fast.timeouts.len(),
                 second_timeout(&fast)
             ),
@@ -199,12 +212,13 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
         counted(
             "§7.2, Fig. 12",
             "“According to RFC2581, the ssthresh is set as ssthresh ← max(cwnd/2, 2) = 2”",
-            format!("{ssthresh:.0}; without Fast Timeout {:.0}", plain.window().1),
+            format!("ssthresh {ssthresh:.0}; without Fast Timeout {:.0}", plain.window().1),
             Judged::number(&exact(ssthresh), 2.0, 0.0),
         ),
         counted(
             "§7.2, Fig. 12",
-            "“so the sender enters the congestion avoidance phase directly when the sender receives the acceptable ACK at 9:00:16.6.”",
+            "“so the sender enters the congestion avoidance phase directly when the sender receives the \
+             acceptable ACK at 9:00:16.6.”",
             format!(
                 "{} s after the first timeout, with cwnd {cwnd:.0} and ssthresh {ssthresh:.0}",
                 acceptable(&fast)
@@ -216,9 +230,11 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
         ),
         counted(
             "§1",
-            "“As a result, these STO detection algorithms, such as the Eifel, only work as conventional TCP”: where the segment that timed out was lost, and duplicate ACKs follow.",
+            "“As a result, these STO detection algorithms, such as the Eifel, only work as conventional TCP” \
+             (Here: Eifel makes no difference if the segment that timed out was lost, and duplicate ACKs \
+             follow.)",
             format!(
-                "`eifel` makes {:+.1} % of difference for 1 Mbyte (profile `default`)",
+                "`eifel` changes the throughput of 1 Mbyte by {:+.1} % (profile `default`)",
                 100.0 * eifel.mean
             ),
             Judged::similar(&eifel),
@@ -226,18 +242,24 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
     ];
     let remarks = vec![
         format!(
-            "Fig. 8 step 6 sets cwnd to half of what it was at the third duplicate ACK, so half of the window at the second timeout is {ssthresh:.0} with RFC \
-             2581's rule (ns2), and {:.0} with RFC 5681's, which holds ssthresh while the same segment times out again. An ssthresh of 2 is what a sender has \
-             whose window is still one segment: that is `newreno` without Fast Timeout ({:.0}, second timeout after {} s).",
+            "At the third duplicate ACK, step 6 of Fig. 8 sets cwnd to half of its value before the timeout. \
+             The second timeout then sets ssthresh to half of this cwnd, {ssthresh:.0}, with RFC 2581's rule \
+             (profile `ns2`). With RFC 5681's rule (profile `default`), ssthresh stays at {:.0} while the \
+             same segment times out again. An ssthresh of 2 means that the window was still one segment at \
+             the second timeout. This is the case for `newreno` without Fast Timeout (ssthresh {:.0}, second \
+             timeout after {} s).",
             fast_rfc.window().1,
             plain.window().1,
             second_timeout(&plain)
         ),
-        "Step 5 restarts the timer at the third duplicate ACK with an RTO of twice the SRTT. Here that ends the backoff; if it did not, the second timeout would come later still.".to_owned(),
+        "At the third duplicate ACK, step 5 of Fig. 8 restarts the timer with an RTO computed from twice the \
+         SRTT. Here the exponential backoff also ends at this point. With the backoff, the second timeout \
+         would come even later."
+            .to_owned(),
     ];
     let charts = vec![
-        fast.sequence_chart("Fig. 12 (a): time-sequence, fast timeout"),
-        fast.window_chart("Fig. 12 (b): sender state variables, fast timeout"),
+        fast.sequence_chart("Fig. 12 (a): time-sequence graph, Fast Timeout"),
+        fast.window_chart("Fig. 12 (b): sender state variables, Fast Timeout"),
     ];
     Ok(Finding { tables: vec![table, by_handover], charts, claims, choices: Vec::new(), remarks })
 }
@@ -246,20 +268,20 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
 pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
     let (ns2, rfc) = (twice(PROPOSED)?, rfc(PROPOSED, &[ONCE, TWICE])?);
     let table = events(
-        "The retransmission is lost, and the sender counts",
+        "Events if the retransmission is lost and the sender counts duplicate ACKs",
         &[("ns2", &ns2), ("default", &rfc)],
         &[
             Row {
-                name: "third copy of the first segment",
+                name: "second retransmission",
                 paper: format!("{:.1} (duplicate ACK 25)", DUPACK_25 - TIMEOUT),
                 ours: Story::third_told,
             },
             Row { name: "second timeout", paper: "none".to_owned(), ours: second_timeout },
             Row { name: "acceptable ACK", paper: String::new(), ours: acceptable },
-            Row { name: "cwnd / ssthresh then", paper: String::new(), ours: window },
+            Row { name: "cwnd / ssthresh at acceptable ACK", paper: String::new(), ours: window },
             Row {
                 name: "cwnd / ssthresh after 5.9 s",
-                paper: "half of before".to_owned(),
+                paper: "half of previous cwnd".to_owned(),
                 ours: |story| {
                     let (cwnd, ssthresh) = story.window_at(ACCEPTABLE - TIMEOUT);
                     format!("{cwnd:.1} / {ssthresh:.1}")
@@ -274,26 +296,28 @@ pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
             counts: Counts::Calibrated(CALIBRATED.to_owned()),
             ..counted(
                 "§7.2, Fig. 13",
-                "“It is shown that the sender detects the retransmitted segment loss by examining the 25th duplicate ACK at 9:00:14.7, and it retransmits the unacknowledged segment immediately.”",
-                format!("after {} s", ns2.third_told()),
+                "“It is shown that the sender detects the retransmitted segment loss by examining the 25th \
+                 duplicate ACK at 9:00:14.7, and it retransmits the unacknowledged segment immediately.”",
+                format!("second retransmission, seconds after the timeout: {}", ns2.third_told()),
                 Judged::all([Judged::number(&exact(trigger), 25.0, 0.0), time(ns2.third(), DUPACK_25)]),
             )
         },
         counted(
             "§7.2, Fig. 13",
-            "“Thus, the sender switches from the fast timeout algorithm to congestion avoidance and transmits a series of segments.”",
-            format!("{} timeout; then cwnd / ssthresh {}", ns2.timeouts.len(), window(&ns2)),
+            "“Thus, the sender switches from the fast timeout algorithm to congestion avoidance and \
+             transmits a series of segments.”",
+            format!("{} timeout; cwnd / ssthresh {} at the acceptable ACK", ns2.timeouts.len(), window(&ns2)),
             Judged::all([timeouts(&ns2, 1), is_in_congestion_avoidance(ns2.window())]),
         ),
         counted(
             "§7.2, Fig. 13",
             "“the sender holds one half of the previous cwnd value at 9:00:16.6”",
-            format!("{cwnd:.1} of {:.0}", ns2.cwnd_prev()),
+            format!("cwnd {cwnd:.1} at this time, {:.0} before the timeout", ns2.cwnd_prev()),
             half(&ns2, cwnd),
         ),
     ];
     let charts = vec![
-        ns2.sequence_chart("Fig. 13 (a): time-sequence, proposed algorithms"),
+        ns2.sequence_chart("Fig. 13 (a): time-sequence graph, proposed algorithms"),
         ns2.window_chart("Fig. 13 (b): sender state variables, proposed algorithms"),
     ];
     Ok(Finding { tables: vec![table], charts, claims, choices: Vec::new(), remarks: Vec::new() })

@@ -1,4 +1,5 @@
-//! What equal flows through one radio link do, in the terms of P3's model: throughput, D and q^c.
+//! Measures twelve flows that share one radio link, in the quantities of P3's model: throughput, round-trip time D and
+//! rate of congestion losses q^c.
 
 use airlink::stage::Why;
 use airtcp_numbers::statistics::Mean;
@@ -10,21 +11,21 @@ use airwire::time::{Duration, Instant};
 use super::super::Effort;
 use super::setting::{Extent, Radio, Site, Variant, plan};
 
-/// Enough to have congestion losses at every error rate: without any, the model has no bound.
+/// Twelve flows cause congestion losses at most error rates. Without congestion losses the model has no bound.
 pub(super) const FLOWS: usize = 12;
-/// How often the round-trip times are looked at.
+/// Sampling interval of the round-trip times.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// With windows of some size: at 2 Mbit/s twelve flows have five to seven packets each.
+/// Paths with large windows. At 2 Mbit/s the windows of twelve flows are only five to seven packets each.
 pub(super) const LARGE: [(&str, Site); 2] = [
     ("10 Mbit/s", Site { radio_mbit: 10, queue: 100, ..Site::DUMBBELL }),
     ("20 Mbit/s", Site { radio_mbit: 20, queue: 200, ..Site::DUMBBELL }),
 ];
 
-/// What one run measured: means over its flows.
+/// The result of one run: means over its flows.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
-    /// Packets per second, the retransmissions among them.
+    /// In packets per second, with retransmissions.
     pub(super) throughput: f64,
     /// D, in seconds.
     pub(super) round_trip: f64,
@@ -32,7 +33,7 @@ pub(super) struct Sample {
     pub(super) congestion: f64,
 }
 
-/// Twelve flows of each sender at each error rate, seed by seed.
+/// Runs twelve flows of each sender at each error rate. The samples are by point, then by seed.
 pub(super) fn measure(
     effort: &Effort,
     site: Site,
@@ -75,17 +76,17 @@ fn measure_one(run: &Run) -> Result<Sample, WorldError> {
     })
 }
 
-/// What arithmetic says: it would be the same with any seed.
+/// A calculated value: it does not depend on the seed, so its interval has no width.
 pub(super) fn exact(value: f64) -> Mean {
     Mean { mean: value, half_width: Some(0.0), samples: 1 }
 }
 
-/// Data packets sent, copies included.
+/// Data packets sent, with retransmissions.
 fn sent(world: &World) -> u64 {
     (0..world.flows()).map(|flow| world.result(flow).statistics.data_segments_out).sum()
 }
 
-/// Packets that queues dropped on the way down.
+/// Packets that queues dropped in the direction down.
 fn dropped(world: &World) -> u64 {
     let whys = Why::ALL.into_iter().filter(|why| why.cause() == Some(Cause::Congestion));
     whys.map(|why| world.totals().down.dropped_for(why)).sum()

@@ -1,4 +1,4 @@
-//! §IV A and C: one flow over a radio link that damages packets.
+//! §IV-A and §IV-C: goodput of one flow over a radio link that damages packets.
 
 use airtcp_sim::world::WorldError;
 
@@ -11,7 +11,7 @@ use super::sentences::{
 };
 use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
 
-pub(super) const TITLE: &str = "Goodput in Mbit/s, against the packet error rate";
+pub(super) const TITLE: &str = "Goodput in Mbit/s by packet error rate";
 const ON_NEWRENO: Variant = Scheme::PrOnNewReno.plain();
 const PLUS_ON_NEWRENO: Variant = Scheme::PrOnNewReno.plus(Plus::Full);
 
@@ -27,7 +27,13 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         claim(
             "“TCP-NR suffers severe performance deterioration as the packet error rate increases.”",
             "§IV-A, Fig. 2a",
-            (format!("falls by {} of its mean", percent_shown(&fall)), Judged::considerably(&fall)),
+            (
+                format!(
+                    "fall from the lowest to the highest error rate: {} of the mean goodput",
+                    percent_shown(&fall)
+                ),
+                Judged::considerably(&fall),
+            ),
         ),
         claim(
             "“TCP-NR+ is observed to attain significant performance improvement over TCP-NR by up to 100%.”",
@@ -35,8 +41,8 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
             improves_by_up_to_100(&grid),
         ),
         claim(
-            "“The performance gain is more significant than that of TCP-W, especially for the packet error rate \
-             lower than 5%.”",
+            "“The performance gain is more significant than that of TCP-W, especially for the packet error \
+             rate lower than 5%.”",
             "§IV-A, Fig. 2a",
             more_than_westwood(&grid, NR_PLUS),
         ),
@@ -47,27 +53,28 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         claims,
         choices: Vec::new(),
         remarks: vec![
-            format!("TCP-NR+ over TCP-NR: {}.", grid.gains_shown(NR_PLUS, NR)),
-            format!("TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
-            format!("TCP-NR+ over TCP-W: {}.", grid.gains_shown(NR_PLUS, W)),
+            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
+            format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
+            format!("Gain of TCP-NR+ over TCP-W: {}.", grid.gains_shown(NR_PLUS, W)),
         ],
     })
 }
 
-/// Fig. 2b, with NewReno+ too: the text compares with it.
+/// Fig. 2b. NewReno+ is added because the text compares with it.
 pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let senders = [W, PR, PR_PLUS, NR_PLUS, ON_NEWRENO, PLUS_ON_NEWRENO];
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
     let claims = vec![
         claim(
-            "“We can derive similar observations from these plots.” (as of Fig. 2a: severe deterioration of TCP-PR, a \
-             significant improvement over it, and a gain more significant than TCP-W's, especially below 5 %)",
+            "“We can derive similar observations from these plots.” (Here: as in Fig. 2a, TCP-PR \
+             deteriorates severely. TCP-PR+ improves on it significantly, and by more than TCP-W does, \
+             especially below 5 %.)",
             "§IV-A, Fig. 2b",
             on_both(&grid, similar_observations),
         ),
         claim(
-            "“TCP-PR+ is observed to attain better performance than TCP-NR+ due to its proactive postponement of any \
-             window reductions.”",
+            "“TCP-PR+ is observed to attain better performance than TCP-NR+ due to its proactive \
+             postponement of any window reductions.”",
             "§IV-A, Fig. 2b",
             on_both(&grid, above_newreno_plus),
         ),
@@ -78,17 +85,20 @@ pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         claims,
         choices: Vec::new(),
         remarks: vec![
-            format!("TCP-PR+ over TCP-PR: {}.", grid.gains_shown(PR_PLUS, PR)),
-            format!("The same on NewReno: {}.", grid.gains_shown(PLUS_ON_NEWRENO, ON_NEWRENO)),
-            format!("TCP-PR+ over TCP-W: {}.", grid.gains_shown(PR_PLUS, W)),
-            "The paper's “up to 100%” is of Fig. 2a, and is not asked of Fig. 2b.".to_owned(),
+            format!("Gain of TCP-PR+ over TCP-PR, by error rate: {}.", grid.gains_shown(PR_PLUS, PR)),
+            format!(
+                "The same gain with TCP-PR on NewReno: {}.",
+                grid.gains_shown(PLUS_ON_NEWRENO, ON_NEWRENO)
+            ),
+            format!("Gain of TCP-PR+ over TCP-W: {}.", grid.gains_shown(PR_PLUS, W)),
+            "The paper's “up to 100%” refers to Fig. 2a and is not tested on Fig. 2b.".to_owned(),
         ],
     })
 }
 
 /// Fig. 2c, and the summary of both sets of experiments.
 pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    // As in Fig. 2a.
+    // The path of Fig. 2a.
     let first_set = Grid::run(effort, Radio::Loses, Site::ORDINARY, &[NR, NR_PLUS], over)?;
     let on_newreno = Scheme::IdealDifferentiator.plain();
     let senders = [NR, W, NR_PLUS, PR, ON_NEWRENO, IDEAL, on_newreno];
@@ -97,20 +107,20 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
     let claims = vec![
         claim("“TCP-PR(+) attains the best performance.”", "§IV-A, Fig. 2c", on_both(&grid, best)),
         claim(
-            "“This is due to its accuracy in differentiating between packet reordering and packet loss, making it a \
-             very close approximation of the ideal differentiator in this scenario.”",
+            "“This is due to its accuracy in differentiating between packet reordering and packet loss, \
+             making it a very close approximation of the ideal differentiator in this scenario.”",
             "§IV-A, Fig. 2c",
             on_both(&grid, close_to_the_ideal),
         ),
         claim(
-            "“On the other hand, TCP-NR+ and TCP-W tend to trigger packet retransmissions spuriously with packet \
-             reordering.”",
+            "“On the other hand, TCP-NR+ and TCP-W tend to trigger packet retransmissions spuriously with \
+             packet reordering.”",
             "§IV-A, Fig. 2c",
             (
                 needless
                     .iter()
                     .map(|(sender, share)| {
-                        format!("{} sends {:.1} % again for nothing", sender.name(), share.mean * 100.0)
+                        format!("{}: {:.1} % spurious retransmissions", sender.name(), share.mean * 100.0)
                     })
                     .collect::<Vec<_>>()
                     .join(", "),
@@ -118,46 +128,50 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
             ),
         ),
         claim(
-            "“However, TCP-NR+ exhibits a performance gain over TCP-NR of up to 130%, which is greater than that \
-             achieved by TCP-W.”",
+            "“However, TCP-NR+ exhibits a performance gain over TCP-NR of up to 130%, which is greater than \
+             that achieved by TCP-W.”",
             "§IV-A, Fig. 2c",
             up_to_130(&grid),
         ),
         claim(
-            "“To summarize, TCP-NR+ attains a significant performance gain over TCP-NR in both sets of experiments, but it is \
-             relatively less robust against packet reordering.” (than TCP-PR(+))",
+            "“To summarize, TCP-NR+ attains a significant performance gain over TCP-NR in both sets of \
+             experiments, but it is relatively less robust against packet reordering.” (Here: than \
+             TCP-PR(+).)",
             "§IV-A",
             gains_in_both_sets(&first_set, &grid),
         ),
     ];
     Ok(Finding {
-        charts: vec![grid.chart("Fig. 2(c), with TCP-PR for TCP-PR(+)", &[NR, W, NR_PLUS, PR])],
+        charts: vec![grid.chart("Fig. 2(c), TCP-PR(+) drawn as TCP-PR", &[NR, W, NR_PLUS, PR])],
         tables: vec![grid.table(TITLE)],
         claims,
         choices: vec![
-            "A damaged packet leaves again 20 ms after it left, when about five others have overtaken it on a busy \
-             link; after three retransmissions it is lost."
+            "The link layer retransmits a damaged packet 20 ms after it was sent. On a busy link, about five \
+             other packets have overtaken it by then. After three retransmissions the packet is lost."
                 .to_owned(),
-            "The ideal differentiator \"can fully and promptly differentiate among congestive loss, non-congestive loss, and \
-             packet reordering\" (§II-B): TCP-PR with the attribution `oracle`, which airlink tells of every loss. NewReno \
-             with it reduces its window for queues' drops alone, but sends again what is only late, and waits a round trip \
-             for each: it stands beside, and is no ideal."
+            "The ideal differentiator \"can fully and promptly differentiate among congestive loss, \
+             non-congestive loss, and packet reordering\" (§II-B). Here it is TCP-PR with the attribution \
+             `oracle`, to which airlink reports the cause of every loss. The table also has NewReno with \
+             `oracle`. That sender reduces its window for queue drops only, but it retransmits segments that \
+             are only late and waits one round trip for each. It is therefore not ideal, and no verdict uses \
+             it."
                 .to_owned(),
         ],
         remarks: vec![
-            format!("TCP-NR+ over TCP-NR: {}.", grid.gains_shown(NR_PLUS, NR)),
-            format!("TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
-            "Three more sentences say together what claims of Figs. 2 and 4 and of `p3-underestimation` say one by one, and are not \
-             counted again: “TCP-PR+ proves to be an effective unified solution for both packet reordering and random loss.” (§IV-A), \
-             “In most scenarios, significant performance gains are attained.” (abstract), “Our simulation results show that the \
-             tax-rebate approach offers significant performance gains in a variety of scenarios while preserving inter-flow \
-             fairness.” (§V)"
+            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
+            format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
+            "Three more sentences of the paper summarize claims of Figs. 2 and 4 and of \
+             `p3-underestimation`. They are not counted again: “TCP-PR+ proves to be an effective unified \
+             solution for both packet reordering and random loss.” (§IV-A), “In most scenarios, significant \
+             performance gains are attained.” (abstract), “Our simulation results show that the tax-rebate \
+             approach offers significant performance gains in a variety of scenarios while preserving \
+             inter-flow fairness.” (§V)"
                 .to_owned(),
         ],
     })
 }
 
-/// §IV C.
+/// §IV-C.
 pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let (pr_half, half_on_newreno) = (Scheme::Pr.plus(Plus::Half), Scheme::PrOnNewReno.plus(Plus::Half));
     let senders =
@@ -165,33 +179,36 @@ pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldEr
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
     let claims = vec![
         claim(
-            "“We have observed that tax under-estimation can lead to performance degradation of TCP-NR+ (up to 22%) \
-             and TCP-PR+ (up to 52%).”",
+            "“We have observed that tax under-estimation can lead to performance degradation of TCP-NR+ (up \
+             to 22%) and TCP-PR+ (up to 52%).”",
             "§IV-C",
             on_both(&grid, costs_22_and_52),
         ),
         claim(
-            "“Nevertheless, they still maintain better performance than TCP-W under low packet error rate (up to 2% for \
-             TCP-NR+ and 7% for TCP-PR+).”",
+            "“Nevertheless, they still maintain better performance than TCP-W under low packet error rate \
+             (up to 2% for TCP-NR+ and 7% for TCP-PR+).”",
             "§IV-C",
             on_both(&grid, still_above_westwood),
         ),
         claim(
-            "“Moreover, they attain non-trivial performance gains over their counterparts without enhancements under \
-             the range of the packet error rates simulated.”",
+            "“Moreover, they attain non-trivial performance gains over their counterparts without \
+             enhancements under the range of the packet error rates simulated.”",
             "§IV-C",
             on_both(&grid, still_gains),
         ),
     ];
     let curves = [NR, NR_HALF, NR_PLUS, PR, pr_half, PR_PLUS, W];
     Ok(Finding {
-        charts: vec![grid.chart("Half of the tax (§IV-C, not drawn in the paper)", &curves)],
+        charts: vec![grid.chart("Goodput with half of the tax (§IV-C, not drawn in the paper)", &curves)],
         tables: vec![grid.table_beside_ns2(TITLE)],
         claims,
         choices: Vec::new(),
         remarks: vec![
-            format!("TCP-NR+ with half the tax over TCP-W: {}.", grid.gains_shown(NR_HALF, W)),
-            format!("TCP-PR+ with half the tax over TCP-W: {}.", grid.gains_shown(pr_half, W)),
+            format!(
+                "Gain of TCP-NR+ with half the tax over TCP-W, by error rate: {}.",
+                grid.gains_shown(NR_HALF, W)
+            ),
+            format!("Gain of TCP-PR+ with half the tax over TCP-W: {}.", grid.gains_shown(pr_half, W)),
         ],
     })
 }

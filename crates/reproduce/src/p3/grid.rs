@@ -1,4 +1,4 @@
-//! Goodput of several senders at several error rates, and how it compares.
+//! Runs several senders at several error rates and compares their goodput.
 
 use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::Run;
@@ -14,11 +14,11 @@ pub(super) struct Grid {
     senders: Vec<Variant>,
     /// In Mbit/s, by sender, then by error rate, then by seed.
     goodput: Vec<Vec<f64>>,
-    /// Likewise: of all packets with data, the share that was sent again and had not been lost.
+    /// Spurious retransmissions as a share of all data packets: by sender, then by error rate, then by seed.
     needless: Vec<Vec<f64>>,
 }
 
-/// ns-2.35 over the same path: Mbit/s of NewReno.
+/// Goodput of NewReno in ns-2.35 over the same path, in Mbit/s, by error rate in percent.
 const ORACLE: [(u32, f64); 7] =
     [(0, 1.923), (2, 0.474), (4, 0.308), (6, 0.236), (8, 0.193), (10, 0.161), (12, 0.135)];
 
@@ -50,7 +50,7 @@ impl Grid {
         Ok(Self { extent: *extent, senders: senders.to_vec(), goodput, needless })
     }
 
-    /// By error rate, then by seed.
+    /// The values of one sender: by error rate, then by seed.
     fn row<'a>(&self, all: &'a [Vec<f64>], sender: Variant) -> &'a [Vec<f64>] {
         let rates = self.extent.error_rates.len();
         let index = self.senders.iter().position(|known| *known == sender);
@@ -62,7 +62,7 @@ impl Grid {
         column.and_then(|column| self.row(&self.goodput, sender).get(column)).map_or(&[], Vec::as_slice)
     }
 
-    /// The error rates for which this holds; never zero, where there is nothing to tell senders by.
+    /// The error rates above zero for which `wanted` holds. An error rate of zero does not distinguish the senders.
     pub(super) fn rates(&self, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
         self.extent.error_rates.iter().copied().filter(|percent| *percent > 0 && wanted(*percent)).collect()
     }
@@ -71,23 +71,23 @@ impl Grid {
         rates.iter().map(|percent| self.of(sender, *percent).to_vec()).collect()
     }
 
-    /// By what share of `over`'s goodput `sender` is above it, from pairs of the same seed.
+    /// Gain in goodput of `sender` over `over`, from pairs of runs with the same seed.
     pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Mean {
         mean(&gains(self.of(sender, percent), self.of(over, percent)))
     }
 
-    /// The average of that over several error rates.
+    /// The gain, averaged over several error rates.
     pub(super) fn pooled(&self, sender: Variant, over: Variant, rates: &[u32]) -> Mean {
         mean(&pooled_gains(&self.at(sender, rates), &self.at(over, rates)))
     }
 
-    /// By how much more `sender` is above `over` at these rates than at those.
+    /// Pooled gain of `sender` over `over` at the rates `these`, minus the gain at the rates `those`.
     pub(super) fn contrast(&self, sender: Variant, over: Variant, these: &[u32], those: &[u32]) -> Mean {
         let pooled = |rates: &[u32]| pooled_gains(&self.at(sender, rates), &self.at(over, rates));
         mean(&pooled(these).iter().zip(pooled(those)).map(|(one, other)| one - other).collect::<Vec<_>>())
     }
 
-    /// A statement about two senders at every error rate above zero.
+    /// Judges the gain of `sender` over `over` at every error rate above zero.
     pub(super) fn everywhere(
         &self,
         sender: Variant,
@@ -97,7 +97,7 @@ impl Grid {
         Judged::all(self.rates(|_| true).into_iter().map(|at| judge(&self.gain(sender, over, at))))
     }
 
-    /// "Up to so much": where the mean gain is largest, and whether it is the paper's.
+    /// A claim "up to `paper`": the largest mean gain, and whether it meets the paper's number.
     pub(super) fn up_to(&self, sender: Variant, over: Variant, paper: f64) -> (String, Judged) {
         let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(sender, over, at)));
         let Some((at, gain)) = gains.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean)) else {
@@ -105,11 +105,12 @@ impl Grid {
         };
         let one_run = one_run_gain(self.of(sender, at), self.of(over, at));
         let one_run = self.extent.scaled_to_the_paper(one_run);
-        let text = format!("up to {} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
+        let text =
+            format!("largest gain {} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
         (text, Judged::number(&gain, paper, one_run))
     }
 
-    /// "Down by up to so much": the same for a loss, as a share of what `whole` has.
+    /// A claim "degradation up to `paper`": the largest loss of `part` compared with `whole`, judged in the same way.
     pub(super) fn down_by_up_to(&self, part: Variant, whole: Variant, paper: f64) -> (String, Judged) {
         let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(part, whole, at)));
         let Some((at, gain)) = gains.min_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean)) else {
@@ -121,13 +122,13 @@ impl Grid {
         (text, Judged::number(&Mean { mean: -gain.mean, ..gain }, paper, one_run))
     }
 
-    /// By how much the goodput falls from the lowest error rate to the highest, as a share of its mean.
+    /// Fall in goodput from the lowest error rate to the highest, by a straight line, as a share of the mean goodput.
     pub(super) fn fall(&self, sender: Variant) -> Mean {
         let falls: Vec<_> = super::super::judge::trends(self.row(&self.goodput, sender));
         mean(&falls.into_iter().map(|trend| -trend).collect::<Vec<_>>())
     }
 
-    /// Of what it sent, the share that was sent again for nothing, over the error rates above zero.
+    /// Share of spurious retransmissions in all data packets, averaged over the error rates above zero.
     pub(super) fn needless(&self, sender: Variant) -> Mean {
         let all = self.extent.error_rates.iter().zip(self.row(&self.needless, sender));
         let lossy: Vec<_> = all.filter(|(at, _)| **at > 0).map(|(_, samples)| samples.clone()).collect();
@@ -147,7 +148,7 @@ impl Grid {
         table
     }
 
-    /// The same with ns-2's NewReno beside.
+    /// The table with an additional column for NewReno in ns-2.
     pub(super) fn table_beside_ns2(&self, title: &str) -> Table {
         let mut table = self.table(title);
         table.columns.insert(1, "TCP-NR in ns-2".to_owned());
@@ -158,7 +159,7 @@ impl Grid {
         table
     }
 
-    /// The paper's figure, with the curves of these senders.
+    /// A chart with the axes of the paper's Fig. 2 and one curve per sender.
     pub(super) fn chart(&self, title: &str, senders: &[Variant]) -> Chart {
         let points = |sender: &Variant| {
             let rates = self.extent.error_rates.iter().map(|percent| f64::from(*percent));
@@ -173,14 +174,14 @@ impl Grid {
         }
     }
 
-    /// The gains at every error rate, for a sentence.
+    /// The gains at every error rate above zero, as text.
     pub(super) fn gains_shown(&self, sender: Variant, over: Variant) -> String {
         let shown = |at| format!("{} at {at} %", percent_shown(&self.gain(sender, over, at)));
         self.rates(|_| true).into_iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A share in per cent, for a sentence.
+/// A share in percent with its sign and interval, as text.
 pub(super) fn percent_shown(share: &Mean) -> String {
     let sign = if share.mean < 0.0 { "−" } else { "+" };
     let width = share.half_width.map_or_else(String::new, |width| format!(" ± {:.0}", width * 100.0));

@@ -1,4 +1,5 @@
-//! The figures of P3: AIMD with a tax rebate.
+//! The figures of P3 (Lai et al. 2013): AIMD with a tax rebate. The *tax* is the rate of losses and reordering without
+//! congestion. The *rebate* gives back the part of the window that the tax costs.
 
 mod fairness;
 mod flows;
@@ -21,7 +22,7 @@ pub use variants::{approximation, other_differentiators, rules};
 
 use super::{By, Effort, Figure, Paper, Seeds, Shared};
 
-/// A table of many paths is for directions.
+/// Ten seeds show the direction of an effect, which is enough for a table of many paths.
 const SEEDS_PER_PATH: u32 = 10;
 
 const fn figure(
@@ -67,43 +68,47 @@ pub const SHARED: &[Shared] = &[
 ];
 
 pub const FIGURES: &[Figure] = &[
-    figure("p3-fig2a", "NewReno, Westwood and NewReno+ under random loss", |effort| {
+    figure("p3-fig2a", "Fig. 2a: goodput of NewReno, Westwood and NewReno+ under random loss", |effort| {
         against_newreno(effort, &Extent::FULL)
     }),
-    figure("p3-fig2b", "TCP-PR, Westwood and TCP-PR+ under random loss", |effort| {
+    figure("p3-fig2b", "Fig. 2b: goodput of TCP-PR, Westwood and TCP-PR+ under random loss", |effort| {
         against_pr(effort, &Extent::FULL)
     }),
-    figure("p3-fig2c", "all of them where the radio link repairs its losses and reorders", |effort| {
+    figure("p3-fig2c", "Fig. 2c: goodput with link-layer retransmission and reordering", |effort| {
         out_of_order(effort, &Extent::FULL)
     }),
-    figure("p3-fig4", "Jain's index of 12 equal flows through one radio link", |effort| {
+    figure("p3-fig4", "Fig. 4: Jain's fairness index of 12 flows that share a radio link", |effort| {
         jain_index(effort, &Extent::FULL)
     }),
-    figure("p3-underestimation", "half of the tax is not known", |effort| {
+    figure("p3-underestimation", "§IV-C: goodput when the sender underestimates the tax by half", |effort| {
         underestimated(effort, &Extent::UNDERESTIMATION)
     }),
-    figure("p3-rr-dcr", "RR-TCP and TCP-DCR with the rebate", |effort| {
+    figure("p3-rr-dcr", "§III: RR-TCP and TCP-DCR with the tax rebate", |effort| {
         other_differentiators(effort, &Extent::FEW)
     }),
     figure(
         "p3-approximation",
-        "the rebate beside the ideal compensators and the ideal differentiator",
+        "§V: the tax rebate compared with the ideal compensators and the ideal differentiator",
         |effort| approximation(effort, &Extent::FEW),
     ),
-    figure("p3-rules", "alpha, and what the paper leaves open in its algorithm", |effort| {
+    figure("p3-rules", "§III-A: the parameter α and variants of the algorithm", |effort| {
         rules(effort, &Extent::FEW)
     }),
-    figure("p3-equation1", "where equation (1) settles, and whether flows go there", |effort| {
-        rate_adaptation(effort, &Extent::MODEL)
-    }),
-    figure("p3-theorem1", "equation (16) over the throughput of NewReno+", |effort| {
+    figure(
+        "p3-equation1",
+        "§II-B: equilibrium of equation (1), compared with measured throughput",
+        |effort| rate_adaptation(effort, &Extent::MODEL),
+    ),
+    figure("p3-theorem1", "§III-C: measured throughput of NewReno+, compared with equation (16)", |effort| {
         overlay(effort, &Extent::THEOREM)
     }),
     Figure {
         seeds: Seeds::UpTo(SEEDS_PER_PATH),
-        ..figure("p3-sensitivity", "what does not hold, on other paths", |effort| {
+        ..figure("p3-sensitivity", "the claims on other paths", |effort| {
             paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
         })
     },
-    figure("p3-fairness", "six NewReno+ beside six NewReno", |effort| beside(effort, &Extent::FULL)),
+    figure("p3-fairness", "six NewReno flows competing with six NewReno+ flows", |effort| {
+        beside(effort, &Extent::FULL)
+    }),
 ];

@@ -1,5 +1,5 @@
-//! Equation (1), the rate adaptation process, in itself: where it settles with the parameters of (4) and (5) and with
-//! those of the rebate, and whether flows go where it says.
+//! Equation (1), the rate adaptation process (§II-B): its equilibrium in the ideal case, with (4) and (5) of the ideal
+//! compensator, and with (7) and (11) of the rebate. The measured throughput of flows is compared with the ideal case.
 
 use airtcp::recovery::window::ideal_compensator;
 use airtcp_numbers::statistics::Mean;
@@ -13,15 +13,15 @@ use super::setting::{Extent, NR, NR_PLUS, Plus, Scheme, Variant};
 
 const DIFFERENTIATOR: Variant = Scheme::IdealDifferentiator.plain();
 const COMPENSATOR: Variant = Scheme::NewReno.plus(Plus::Ideal);
-/// Those that are to attain the ideal process where packets are damaged.
+/// The senders that should attain the ideal process although packets are damaged.
 const SENDERS: [Variant; 3] = [DIFFERENTIATOR, COMPENSATOR, NR_PLUS];
 
-/// q^c, as seldom and as often as queues drop here.
+/// Values of q^c: the range of the drop rates of queues in these runs.
 const CONGESTION: [f64; 3] = [1e-4, 1e-3, 1e-2];
-/// T: 1 to 12 %, the paper's error rates.
+/// Values of T: the paper's error rates, 1 to 12 %.
 const TAXES: [f64; 5] = [0.01, 0.02, 0.04, 0.08, 0.12];
 
-/// Whose γ and ε (1) has.
+/// The source of γ and ε in (1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Parameters {
     /// Both zero, and q = q^c: "the ideal rate adaptation process".
@@ -33,7 +33,7 @@ enum Parameters {
 }
 
 impl Parameters {
-    /// q, γ and ε with a window of W.
+    /// q, γ and ε for a window of `w` packets.
     fn at(self, w: f64, q_c: f64, tax: f64) -> (f64, f64, f64) {
         let q = q_c + tax;
         match self {
@@ -49,8 +49,8 @@ impl Parameters {
         }
     }
 
-    /// The window at which (1) adds as much as it takes, in packets: x(t+1) = x(t), with W = Dx. Stepping through (1)
-    /// itself depends on the unit of t, in which a D of many rounds has to be small; where it settles does not.
+    /// The equilibrium window of (1) in packets: x(t+1) = x(t), with W = Dx. The result of stepping through (1) would
+    /// depend on the unit of t. The equilibrium does not.
     fn settles_at(self, q_c: f64, tax: f64) -> f64 {
         let grows = |w: f64| {
             let (q, gamma, epsilon) = self.at(w, q_c, tax);
@@ -66,7 +66,7 @@ impl Parameters {
     }
 }
 
-/// By how much more (1) settles at with these parameters than ideally, for each q^c and each tax.
+/// Relative difference of the equilibrium with `parameters` from the equilibrium with `from`, for each q^c and tax.
 fn apart(parameters: Parameters, from: Parameters) -> Vec<Mean> {
     let points = CONGESTION.into_iter().flat_map(|q_c| TAXES.map(|tax| (q_c, tax)));
     points
@@ -82,8 +82,8 @@ fn range(gains: &[Mean]) -> String {
     }
 }
 
-/// What flows of a sender have over what (1) says for their q^c and D: at each error rate where a queue drops in every
-/// run, by seed.
+/// Measured throughput of a sender's flows, divided by the ideal equilibrium of (1) for their q^c and D. It has the
+/// error rates at which the queue dropped packets in every run, with the samples by seed.
 struct Flows {
     site: &'static str,
     sender: Variant,
@@ -112,22 +112,22 @@ impl Flows {
     }
 }
 
-/// Packets a second by (1), ideally.
+/// Packets per second at the ideal equilibrium of (1).
 fn predicted(sample: &Sample) -> f64 {
     Parameters::Ideal.settles_at(sample.congestion, 0.0) / sample.round_trip
 }
 
 fn arithmetic() -> Table {
     let mut table = Table::new(
-        "Where (1) settles, in packets",
-        &["q^c", "T", "ideally", "with (4) and (5)", "with (7) and (11), the rebate", "as TCP-NR"],
+        "Equilibrium window of equation (1), in packets",
+        &["q^c", "T", "ideal", "(4) and (5)", "rebate, (7) and (11)", "TCP-NR"],
     );
     for q_c in CONGESTION {
         for tax in TAXES {
             let [ideal, compensator, rebate] =
                 [Parameters::Ideal, Parameters::Compensator, Parameters::Rebate]
                     .map(|parameters| format!("{:.2}", parameters.settles_at(q_c, tax)));
-            // TCP-NR takes the tax for congestion.
+            // TCP-NR reacts to the tax as to congestion.
             let newreno = format!("{:.2}", Parameters::Ideal.settles_at(q_c + tax, 0.0));
             table.row([format!("{q_c}"), format!("{} %", 100.0 * tax), ideal, compensator, rebate, newreno]);
         }
@@ -135,14 +135,15 @@ fn arithmetic() -> Table {
     table
 }
 
-/// Cost: 20 runs of 120 s at 10 and 20 Mbit/s for each seed.
+/// Compares (1) with measured flows. Cost: 20 runs of 120 s at 10 and 20 Mbit/s per seed.
 pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let lossy: Vec<_> = over.error_rates.iter().copied().filter(|percent| *percent > 0).collect();
     let points: Vec<_> = std::iter::once((NR, 0))
         .chain(SENDERS.into_iter().flat_map(|sender| lossy.iter().map(move |percent| (sender, *percent))))
         .collect();
     let mut table = Table::new(
-        "Throughput of one of twelve flows, and where (1) settles ideally with their q^c and D, in packets per second",
+        "Throughput of one of twelve flows in packets per second: measured, and by (1) with the flows' q^c \
+         and D",
         &[
             "radio link",
             "sender",
@@ -151,14 +152,14 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
             "q^c",
             "measured",
             "equation (1)",
-            "measured over (1)",
+            "measured / equation (1)",
         ],
     );
     let (mut flows, mut charts) = (Vec::new(), Vec::new());
     for (site, place) in LARGE {
         let found = measure(effort, place, &points, over)?;
         for ((sender, percent), samples) in points.iter().zip(&found) {
-            // Where no queue drops, (1) has nothing to settle by; runs in which one does by chance would mislead.
+            // (1) has no equilibrium without drops. At a point where only some runs have drops, their mean misleads.
             let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
             let of = |value: fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<_>>();
             let beside = |value: fn(&Sample) -> f64| if all_drop { of(value) } else { Vec::new() };
@@ -180,9 +181,9 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
             }
         }
         charts.push(Chart {
-            title: format!("Throughput over where (1) settles, at {site} (not drawn in the paper)"),
+            title: format!("Measured throughput over equation (1), at {site} (not drawn in the paper)"),
             x: Axis::new("packet error rate, %", Scale::FromZero),
-            y: Axis::new("measured over (1)", Scale::Logarithmic),
+            y: Axis::new("measured / equation (1)", Scale::Logarithmic),
             curves: flows
                 .iter()
                 .filter(|flows| flows.site == site && !flows.over.is_empty())
@@ -193,7 +194,10 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
     let of = |sender: Variant| {
         let these: Vec<_> = flows.iter().filter(|flows| flows.sender == sender).collect();
         let said: Vec<_> = these.iter().map(|flows| flows.said()).collect();
-        (said.join("; "), Judged::all(these.iter().map(|flows| flows.judged())))
+        (
+            format!("measured throughput compared with (1): {}", said.join("; ")),
+            Judged::all(these.iter().map(|flows| flows.judged())),
+        )
     };
     let claim = |paper: &str, place: &str, (ours, judged)| Claim {
         paper: paper.to_owned(),
@@ -207,39 +211,43 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
     let settles = |gains: &[Mean]| (range(gains), Judged::all(gains.iter().map(Judged::similar)));
     let claims = vec![
         claim(
-            "“(1) with q(t) = q^c(t) and ϵ = γ = 0 corresponds to the well-behaved rate adaptation process of TCP-NR over \
-             reliable, in-order transmission channels.”",
+            "“(1) with q(t) = q^c(t) and ϵ = γ = 0 corresponds to the well-behaved rate adaptation process \
+             of TCP-NR over reliable, in-order transmission channels.”",
             "§II-B",
             of(NR),
         ),
         claim(
-            "“It restores q(t) to be q^c(t), thereby attaining the ideal rate adaptation process.” (the ideal differentiator)",
+            "“It restores q(t) to be q^c(t), thereby attaining the ideal rate adaptation process.” (Here: \
+             the ideal differentiator.)",
             "§II-B 2",
             of(DIFFERENTIATOR),
         ),
         claim(
-            "“With q(t) = q^a(t), this is attained by adapting γ and ϵ as: …” (4) and (5)",
+            "“With q(t) = q^a(t), this is attained by adapting γ and ϵ as: …” (Here: equations (4) and (5).)",
             "§II-B 3",
             {
                 let (ours, judged) = settles(&compensated);
                 let (measured, _) = of(COMPENSATOR);
                 (
                     format!(
-                        "by arithmetic (1) settles {ours} off, over all q^c and T; flows over (1): {measured}"
+                        "equilibrium with (4) and (5): {ours} compared with the ideal, over all q^c and T; \
+                         {measured}"
                     ),
                     judged,
                 )
             },
         ),
         claim(
-            "“In this section, we propose a tax-rebate approach as a close approximation of the compensation scheme.”",
+            "“In this section, we propose a tax-rebate approach as a close approximation of the compensation \
+             scheme.”",
             "§III",
             {
                 let (ours, judged) = settles(&rebated);
                 let (measured, _) = of(NR_PLUS);
                 (
                     format!(
-                        "by arithmetic (1) settles {ours} off from (4) and (5); flows over (1): {measured}"
+                        "equilibrium with the rebate: {ours} compared with (4) and (5), over all q^c and T; \
+                         {measured}"
                     ),
                     judged,
                 )
@@ -251,16 +259,18 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         tables: vec![arithmetic(), table],
         claims,
         choices: vec![
-            "(1) is solved for x(t+1) = x(t). It does not say in what unit t is: in seconds its last term may take away more than \
-             all of x at once."
+            "(1) is solved for its equilibrium, x(t+1) = x(t), because the paper does not give the unit of \
+             t. With a unit of one second, the last term can subtract more than x in one step."
                 .to_owned(),
-            "The flows are those of `p3-theorem1`, with its D and q^c; a point where a queue dropped nothing in some run is left out. (11) is bounded by 1, above which (1) would add at a \
-             loss; the averages W and Np are what (1) itself has."
+            "The path, the length of the runs, D and q^c are as in `p3-theorem1`. A point is left out if the \
+             queue dropped no packet in one of its runs. ε by (11) is at most 1, because (1) with a larger ε \
+             would raise the rate at a loss. The averages W and Np follow from (1) itself."
                 .to_owned(),
         ],
         remarks: vec![
-            "(5) leaves the ε in the denominator of (1) out of account: with (4) and (5) a decrease takes 2/(3 + ε) of what the ideal \
-             process takes, not 2/3, so that (1) settles up to √(4/3) higher, which is 15 %."
+            "(5) neglects the ε in the denominator of (1). With (4) and (5), a decrease has the factor \
+             2/(3 + ε) instead of the ideal 2/3. The equilibrium is therefore up to 15 % higher: √(4/3) \
+             times the ideal one."
                 .to_owned(),
         ],
     })
@@ -270,18 +280,18 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
 mod tests {
     use super::*;
 
-    /// (1) with few losses adds 1 and takes 2/3 · qW · W away: W = √(1.5 / q), the TCP-friendly flow of §III-C.
+    /// With few losses, (1) adds 1 and subtracts 2/3 · qW · W: W = √(1.5 / q), the TCP-friendly flow of §III-C.
     #[test]
-    fn ideally_it_settles_at_the_square_root_law() {
+    fn ideal_rate_follows_square_root_law() {
         for q_c in [1e-4, 1e-5] {
             let friendly = (1.5_f64 / q_c).sqrt();
             assert!((Parameters::Ideal.settles_at(q_c, 0.3) / friendly - 1.0).abs() < 0.01, "{q_c}");
         }
     }
 
-    /// Without tax all three are the same.
+    /// Without a tax, all three parameter sets are the same.
     #[test]
-    fn what_is_not_taxed_is_not_compensated() {
+    fn parameter_sets_are_equal_without_tax() {
         let ideal = Parameters::Ideal.settles_at(1e-3, 0.0);
         for parameters in [Parameters::Compensator, Parameters::Rebate] {
             let settled = parameters.settles_at(1e-3, 0.0);
@@ -289,10 +299,10 @@ mod tests {
         }
     }
 
-    /// By hand: with W = 10, q^c = 0.001 and T = 0.04 (1) with (4) adds (0.999)^10, as ideally, and with (5) takes
-    /// 2 / (3 + ε) of 1 − 0.999^10, where ε = 1 − 0.009955 / 0.342060 = 0.970897.
+    /// Calculated by hand for W = 10, q^c = 0.001 and T = 0.04. With (4), equation (1) adds (0.999)^10 as in the ideal
+    /// case. With (5), it subtracts 2 / (3 + ε) of 1 − 0.999^10, where ε = 1 − 0.009955 / 0.342060 = 0.970897.
     #[test]
-    fn equations_4_and_5_by_hand() {
+    fn equations_4_and_5_match_hand_calculation() {
         let (q, gamma, epsilon) = Parameters::Compensator.at(10.0, 0.001, 0.04);
         assert!((q - 0.041).abs() < 1e-12);
         assert!(((1.0 + gamma) * (1.0 - q).powf(10.0) - 0.999_f64.powf(10.0)).abs() < 1e-12);

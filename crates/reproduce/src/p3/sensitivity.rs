@@ -1,5 +1,6 @@
-//! What does not hold in P3's figures, on other paths and with other segments: each verdict hangs on what the paper does
-//! not say, or not. Theorem 1 has its own paths in its figure.
+//! Judges P3's claims that do not hold, or hold narrowly, on paths with other delays, rates, queues and segment sizes.
+//! The paper does not give these values, and this figure shows which verdicts depend on them. `theorem` does the same
+//! for Theorem 1.
 
 use airtcp_sim::world::WorldError;
 
@@ -14,40 +15,40 @@ use super::sentences::{
 use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
 
 const SITES: [(&str, Site); 9] = [
-    ("as chosen", Site::ORDINARY),
-    ("wire of 10 ms", Site { wire_ms: 10, ..Site::ORDINARY }),
-    ("wire of 200 ms", Site { wire_ms: 200, ..Site::ORDINARY }),
-    ("radio of 1 Mbit/s", Site { radio_mbit: 1, ..Site::ORDINARY }),
-    ("radio of 10 Mbit/s", Site { radio_mbit: 10, ..Site::ORDINARY }),
-    ("queue of 15", Site { queue: 15, ..Site::ORDINARY }),
-    ("queue of 200", Site { queue: 200, ..Site::ORDINARY }),
-    ("MSS 536", Site { mss: 536, ..Site::ORDINARY }),
-    ("MSS 1460", Site { mss: 1460, ..Site::ORDINARY }),
+    ("reference path", Site::ORDINARY),
+    ("wire delay 10 ms", Site { wire_ms: 10, ..Site::ORDINARY }),
+    ("wire delay 200 ms", Site { wire_ms: 200, ..Site::ORDINARY }),
+    ("radio rate 1 Mbit/s", Site { radio_mbit: 1, ..Site::ORDINARY }),
+    ("radio rate 10 Mbit/s", Site { radio_mbit: 10, ..Site::ORDINARY }),
+    ("queue of 15 packets", Site { queue: 15, ..Site::ORDINARY }),
+    ("queue of 200 packets", Site { queue: 200, ..Site::ORDINARY }),
+    ("MSS 536 bytes", Site { mss: 536, ..Site::ORDINARY }),
+    ("MSS 1460 bytes", Site { mss: 1460, ..Site::ORDINARY }),
 ];
 
-/// One path: Fig. 1 without and with link-layer retransmission, and the dumbbell.
+/// The results on one path: Fig. 1 without and with link-layer retransmission, and the dumbbell of Fig. 3.
 struct Place {
     loses: Grid,
     reorders: Grid,
     shared: Shares,
 }
 
-/// A sentence of the paper: what stands over its column, and its verdict.
+/// A claim of the paper: the heading of its column, and the function that judges it.
 type Sentence = (&'static str, fn(&Place) -> Judged);
 
-/// Each sentence about goodput or fairness that does not hold in its figure, or is close to that.
+/// The claims about goodput or fairness that do not hold in their own figure, or hold narrowly.
 const SENTENCES: [Sentence; 11] = [
-    ("2a: by up to 100 %", |place| improves_by_up_to_100(&place.loses).1),
-    ("2a: more than TCP-W", |place| more_than_westwood(&place.loses, NR_PLUS).1),
-    ("2b: similar observations", |place| similar_observations(&place.loses, Scheme::Pr).1),
-    ("2c: PR close to the ideal", |place| close_to_the_ideal(&place.reorders, Scheme::Pr).1),
-    ("2c: up to 130 %, more than TCP-W", |place| up_to_130(&place.reorders).1),
-    ("4: PR+ as fair", |place| place.shared.are_similar(PR_PLUS, PR)),
-    ("half the tax: 22 and 52 %", |place| costs_22_and_52(&place.loses, Scheme::Pr).1),
-    ("half the tax: above TCP-W", |place| still_above_westwood(&place.loses, Scheme::Pr).1),
-    ("half the tax: gains", |place| still_gains(&place.loses, Scheme::Pr).1),
-    ("RR+, DCR+ as PR+", |place| like_pr_plus(&place.loses).1),
-    ("an excellent approximation", |place| is_an_excellent_approximation(&place.loses).1),
+    ("Fig. 2a: up to 100 %", |place| improves_by_up_to_100(&place.loses).1),
+    ("Fig. 2a: above TCP-W", |place| more_than_westwood(&place.loses, NR_PLUS).1),
+    ("Fig. 2b: like Fig. 2a", |place| similar_observations(&place.loses, Scheme::Pr).1),
+    ("Fig. 2c: PR near ideal", |place| close_to_the_ideal(&place.reorders, Scheme::Pr).1),
+    ("Fig. 2c: 130 %, above TCP-W", |place| up_to_130(&place.reorders).1),
+    ("Fig. 4: PR+ fairness", |place| place.shared.are_similar(PR_PLUS, PR)),
+    ("half tax: 22 %, 52 %", |place| costs_22_and_52(&place.loses, Scheme::Pr).1),
+    ("half tax: above TCP-W", |place| still_above_westwood(&place.loses, Scheme::Pr).1),
+    ("half tax: gains", |place| still_gains(&place.loses, Scheme::Pr).1),
+    ("RR+, DCR+ like PR+", |place| like_pr_plus(&place.loses).1),
+    ("§V: excellent approximation", |place| is_an_excellent_approximation(&place.loses).1),
 ];
 
 fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> {
@@ -55,7 +56,7 @@ fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> 
     let approximations = APPROXIMATIONS.map(|[plus, ideal, _]| [plus, ideal]);
     let mut loses: Vec<Variant> = vec![NR, W, NR_HALF, PR, Scheme::Pr.plus(Plus::Half)];
     loses.extend(approximations.into_iter().flatten().chain(pluses));
-    // The dumbbell's wires are as much shorter or longer as the other path's.
+    // The delay of the dumbbell's access links changes by the same factor as the wire's.
     let dumbbell = Site { wire_ms: site.wire_ms * Site::DUMBBELL.wire_ms / Site::ORDINARY.wire_ms, ..site };
     Ok(Place {
         loses: Grid::run(effort, Radio::Loses, site, &loses, over)?,
@@ -64,23 +65,23 @@ fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> 
     })
 }
 
-/// Each sentence on each path, at a few error rates. Cost: 324 short runs for each seed.
+/// Judges each claim on each path, at a few error rates. Cost: 324 short runs per seed.
 pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let rates: Vec<_> = over.error_rates.iter().map(|percent| format!("{percent} %")).collect();
     let columns = std::iter::once("path").chain(SENTENCES.iter().map(|(column, _)| *column));
     let mut verdicts = Table::new(
-        format!("Whether it holds, at error rates of {}", rates.join(", ")),
+        format!("Verdicts by path and claim, at error rates of {}", rates.join(", ")),
         &columns.collect::<Vec<_>>(),
     );
     let mut gains = Table::new(
-        format!("Gains at error rates of {}", rates.join(", ")),
+        format!("Gains in goodput by path, at error rates of {}", rates.join(", ")),
         &[
             "path",
             "TCP-NR+ over TCP-NR",
             "TCP-NR+ over TCP-W",
             "TCP-PR+ over TCP-W",
-            "half the tax: TCP-NR+",
-            "half the tax: TCP-PR+",
+            "TCP-NR+: half over full tax",
+            "TCP-PR+: half over full tax",
             "reordering: TCP-NR+ over TCP-NR",
             "reordering: TCP-NR+ over TCP-W",
         ],
@@ -104,8 +105,10 @@ pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     Ok(Finding {
         tables: vec![verdicts, gains],
         choices: vec![
-            "Each path differs from the chosen one in what its name says; so does the dumbbell, which keeps its delay otherwise. Runs of \
-             250 s, of which the last 200 count; ten seeds at most. With two error rates “up to” is the larger of two."
+            "Each path differs from the reference path in the one value that its name gives. The dumbbell \
+             changes with it: its access delay is 0.4 times the wire delay. Each run lasts 250 s, of which \
+             the last 200 s count, and there are at most ten seeds. With two error rates, “up to” means the \
+             larger of two values."
                 .to_owned(),
         ],
         ..Finding::default()

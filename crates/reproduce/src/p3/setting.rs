@@ -1,4 +1,4 @@
-//! What P3 ran its senders on (§IV), and what it does not say.
+//! The senders and paths of P3's simulations (§IV), and the choices for values that the paper does not give.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
@@ -9,44 +9,44 @@ use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-/// The error rates of a figure, and how long it runs.
+/// The error rates of a figure, and the length of its runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// In percent.
     pub error_rates: &'static [u32],
-    /// Goodput counts from here on.
+    /// Start of the measurement. Earlier data does not count.
     pub from: Instant,
     pub until: Instant,
 }
 
 impl Extent {
     pub const FULL: Self = Self::of(&[0, 2, 4, 6, 8, 10, 12]);
-    /// Where nothing but differences are asked for that show at any rate.
+    /// For claims about differences that are visible at any error rate.
     pub const FEW: Self = Self::of(&[2, 4, 8]);
-    /// For many paths: fewer and shorter.
+    /// For many paths: fewer error rates and shorter runs.
     pub const SENSITIVITY: Self =
         Self { error_rates: &[2, 6], from: Instant::from_secs(50), until: Instant::from_secs(250) };
-    /// With the rates at which curves cross, as §IV C says.
+    /// With the error rates at which the curves cross according to §IV-C.
     pub const UNDERESTIMATION: Self = Self::of(&[1, 2, 4, 7, 12]);
-    /// Equation (1): the same, where congestion is left.
+    /// For equation (1): the runs of `THEOREM`, at error rates that leave some congestion losses.
     pub const MODEL: Self = Self { error_rates: &[1, 2, 4], ..Self::THEOREM };
-    /// Theorem 1, at ten megabits and more: shorter, because there are five times as many packets.
+    /// For Theorem 1 at 10 Mbit/s and more. The runs are shorter because they have five times as many packets.
     pub const THEOREM: Self =
         Self { error_rates: &[0, 1, 2, 4, 8], from: Instant::from_secs(60), until: Instant::from_secs(120) };
 
-    /// §IV has 2000 s, of which the last 1000 count. Shorter runs have wider intervals; more seeds make up for that.
+    /// The paper's runs last 2000 s, of which the last 1000 s count (§IV). More seeds compensate for shorter runs.
     const fn of(error_rates: &'static [u32]) -> Self {
         Self { error_rates, from: Instant::from_secs(200), until: Instant::from_secs(600) }
     }
 
-    /// How much a run of this length scatters that has `one_run` of these runs' scatter, if it is as long as the
-    /// paper's, of which 1000 s count.
+    /// Converts the variation of one run of this length into the variation of one run of the paper's length, of which
+    /// 1000 s count. The variation is inversely proportional to the square root of the measured time.
     pub fn scaled_to_the_paper(&self, one_run: f64) -> f64 {
         one_run * (self.until.saturating_since(self.from).as_secs_f64() / 1000.0).sqrt()
     }
 }
 
-/// A sender.
+/// A sender: a TCP variant, with or without the rebate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Variant {
     pub scheme: Scheme,
@@ -54,44 +54,44 @@ pub struct Variant {
     pub plus: Plus,
 }
 
-/// What it is without the rebate.
+/// The TCP variant without the rebate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheme {
     NewReno,
-    /// NewReno that is told which losses are congestion: the ideal differentiator (§II-B 2).
+    /// NewReno that knows which losses are due to congestion: the ideal differentiator (§II-B 2).
     IdealDifferentiator,
-    /// TCP-PR that is told likewise.
+    /// TCP-PR that knows which losses are due to congestion.
     IdealPr,
-    /// With its time-varying filter.
+    /// With the time-varying filter.
     Westwood,
-    /// The same with another time constant, in milliseconds.
+    /// With the time-varying filter and another time constant, in milliseconds.
     WestwoodTau(u16),
-    /// With the constant coefficients of its published procedure.
+    /// With the constant coefficients of Westwood's published procedure.
     WestwoodConstant,
-    /// On SACK.
+    /// TCP-PR on SACK.
     Pr,
     PrOnNewReno,
     Rr,
     Dcr,
 }
 
-/// How much of the tax is given back.
+/// The variant of the rebate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plus {
     None,
-    /// All of it.
+    /// The rebate for the whole tax, with the default rules.
     Full,
-    /// §IV C: "under-estimated (by 50%)".
+    /// §IV-C: "under-estimated (by 50%)".
     Half,
-    /// All, without the bounds of ε.
+    /// The whole tax, without bounds for ε.
     Unclamped,
-    /// All, after timeouts too.
+    /// The whole tax, also after timeouts.
     AtTimeouts,
-    /// All, with both: Algorithm 2 to the letter.
+    /// The whole tax, without bounds for ε and also after timeouts: Algorithm 2 to the letter.
     Literal,
-    /// All, with this α, in hundredths.
+    /// The whole tax, with this α in hundredths.
     Alpha(u8),
-    /// (4) and (5) in the place of their approximations.
+    /// The ideal compensator: (4) and (5) instead of their approximations.
     Ideal,
 }
 
@@ -112,7 +112,7 @@ pub const PR: Variant = Scheme::Pr.plain();
 pub const PR_PLUS: Variant = Scheme::Pr.plus(Plus::Full);
 
 impl Variant {
-    /// As the paper calls it.
+    /// The paper's name of the sender.
     pub fn name(self) -> String {
         let scheme = match self.scheme {
             Scheme::NewReno => "TCP-NR",
@@ -130,8 +130,8 @@ impl Variant {
             Plus::Full => "+".to_owned(),
             Plus::Half => "+, half the tax".to_owned(),
             Plus::Unclamped => "+, ε unbounded".to_owned(),
-            Plus::AtTimeouts => "+, also at timeouts".to_owned(),
-            Plus::Literal => "+, both".to_owned(),
+            Plus::AtTimeouts => "+, rebate at timeouts".to_owned(),
+            Plus::Literal => "+, literal Algorithm 2".to_owned(),
             Plus::Alpha(hundredths) => format!("+, α = 0.{hundredths}"),
             Plus::Ideal => ", ideally compensated".to_owned(),
         };
@@ -139,7 +139,7 @@ impl Variant {
         format!("{scheme}{plus}{base}")
     }
 
-    /// The recipe, where `percent` of the packets are damaged.
+    /// The recipe for a path that damages `percent` of the packets. The tax is set to this rate.
     pub fn recipe(self, percent: u32) -> Result<Recipe, WorldError> {
         let scheme = match self.scheme {
             Scheme::NewReno => "newreno",
@@ -171,26 +171,26 @@ impl Variant {
     }
 }
 
-/// What the paper does not say of its networks.
+/// The values of a path that the paper does not give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// One way over the wire, in milliseconds. The radio link has 10 more, the dumbbell's 20.
+    /// One-way delay of the wire, in milliseconds. The radio link adds 10 ms, or 20 ms in the dumbbell.
     pub wire_ms: u32,
-    /// Of the radio link, in Mbit/s; the wire has five times as much, the dumbbell's access links fifty times.
+    /// Rate of the radio link, in Mbit/s. The wire has 5 times this rate, the dumbbell's access links 50 times.
     pub radio_mbit: u32,
-    /// In front of the radio link, in packets.
+    /// Queue in front of the radio link, in packets.
     pub queue: u32,
-    /// In octets.
+    /// In bytes.
     pub mss: u16,
 }
 
 impl Site {
-    /// That of ns-2's runs for this paper, with which ours are compared.
+    /// The path of the ns-2 runs that these runs are compared with.
     pub const ORDINARY: Self = Self { wire_ms: 50, radio_mbit: 2, queue: 50, mss: 1000 };
     pub const DUMBBELL: Self = Self { wire_ms: 20, ..Self::ORDINARY };
 }
 
-/// As ns-2's one-way agents were in its runs of this paper.
+/// The settings of the one-way agents in the ns-2 runs.
 fn like_ns2(mss: u16) -> Profile {
     let mut profile = Profile { mss: Some(mss), recv_buffer: 1000 * usize::from(mss), ..Profile::ns2() };
     profile.timer.limits.min = Duration::from_millis(200);
@@ -222,13 +222,13 @@ pub enum Radio {
     Shared,
 }
 
-/// The sender is given the tax, so no station reports it: the option would take room in each segment.
+/// Removes the base station. The sender knows the tax, and the option for reports would take room in each segment.
 const NO_REPORTS: &str = "[[stage]]\nname = \"station\"\nremove = true\n";
 
 impl Radio {
     fn scenario(self, percent: u32, site: Site) -> Result<Scenario, WorldError> {
         let Site { wire_ms, radio_mbit, queue, .. } = site;
-        // An ns-2 queue of 50 counts the packet under transmission.
+        // ns-2 counts the packet in transmission as part of the queue.
         let queue = queue - 1;
         let infrastructure = |preset: &str| {
             let wire_mbit = 5 * radio_mbit;
@@ -260,7 +260,7 @@ impl Radio {
     }
 }
 
-/// A run with a flow of each sender; they differ in nothing but their recipes. Its seed is still to be set.
+/// A run with one flow per sender. The flows differ only in their recipes. The caller sets the seed.
 pub fn plan(
     radio: Radio,
     site: Site,
@@ -271,7 +271,7 @@ pub fn plan(
     let flow = |(index, sender): (usize, &Variant)| {
         Ok(Flow {
             recipe: Some(sender.recipe(percent)?),
-            // Equal flows that begin at the same time would stay in step.
+            // Identical flows that start at the same time would stay synchronized.
             start: Instant::from_millis(100 * index as u64),
             ..Flow::down(Length::Endless)
         })
@@ -289,45 +289,52 @@ pub fn plan(
     })
 }
 
-/// Of all figures.
+/// Choices of all figures.
 pub(super) fn choices() -> Vec<String> {
     [
-        "1000 octets of data and 40 of headers, a receiver's window of 1000 segments, an ACK for every segment, a \
-         timer of 10 ms ticks with a least timeout of 200 ms, an initial window of two, Limited Transmit: profile \
-         `ns2`.",
-        "The tax is set by hand (\"perfect knowledge\"): the packet error rate.",
-        "Each run lasts 600 s and the last 400 s count, where the paper had 2000 s and 1000 s (20 runs of each), and \
-         ns-2's runs too. What one run of the paper's length scatters is reckoned from ours by the root of the length.",
-        "A sentence about curves is judged by the average over the error rates above zero, seed by seed; one that \
-         says \"all\" or \"the range … simulated\" at each of them; a number (\"up to\") where the mean is largest.",
-        "In every decrease 0 ≤ ε, and never so large that ssthresh would exceed cwnd: by (5) ε lies between 0 and 1, \
-         its estimate (15) need not. α = 0.25. A timeout halves ssthresh without a rebate, as the paper mentions \
-         no timeouts. What either does is in the table of `p3-rules`.",
+        "A segment has 1000 bytes of data and 40 bytes of headers. The receiver's window is 1000 segments, \
+         and the receiver acknowledges every segment. The sender has the profile `ns2`, whose timer ticks \
+         every 10 ms, with a minimum timeout of 200 ms, an initial window of two segments, and Limited \
+         Transmit.",
+        "The tax is the rate of losses and reordering without congestion. The sender has \"perfect \
+         knowledge\" of it: the tax is set to the packet error rate.",
+        "Each run lasts 600 s, of which the last 400 s count. The paper and the ns-2 runs have 20 runs of \
+         2000 s each, of which the last 1000 s count. The variation of one run of the paper's length is \
+         computed from the shorter runs: it falls with the square root of the measured time.",
+        "A claim about whole curves is judged by the mean over the error rates above zero, computed per \
+         seed. A claim that says \"all\" or \"the range … simulated\" is judged at each of these rates. A \
+         number (\"up to\") is judged at the rate where the mean is largest.",
+        "By (5), ε lies between 0 and 1, but its estimate (15) can be outside this range. Here ε is at least \
+         0 in every decrease, and never so large that ssthresh would exceed cwnd. α is 0.25. A timeout \
+         halves ssthresh without a rebate, because the paper does not mention timeouts. `p3-rules` shows the \
+         effect of both choices; the literal Algorithm 2 there has neither.",
     ]
     .map(str::to_owned)
     .to_vec()
 }
 
-/// Of those with one flow.
+/// Choices of the figures with one flow.
 pub(super) fn choices_of_one_flow() -> Vec<String> {
     [
-        "The paper gives no rates, delays or queues: 10 Mbit/s and 50 ms of wire, then 2 Mbit/s and 10 ms of radio \
-         with a queue of 50 packets, as in the runs of ns-2 that stand beside. Data only are damaged. `p3-sensitivity` \
-         has other paths.",
-        "TCP-W repairs like NewReno and has the time-varying filter of Mascolo et al. (MobiCom 2001, §2.2), with virtual \
-         samples of zero where no ACK comes. This paper does not say with which constants it ran: τ = 0.5 s and m = 2. \
-         Other τ and the constant coefficients of its procedure are in the table of `p3-rules`.",
+        "The paper gives no rates, delays or queues. The path has a wire of 10 Mbit/s and 50 ms, then a \
+         radio link of 2 Mbit/s and 10 ms with a queue of 50 packets, as in the ns-2 runs for comparison. \
+         The radio link damages data packets only, not ACKs. `p3-sensitivity` has other paths.",
+        "TCP-W recovers losses like NewReno. It has the time-varying filter of Mascolo et al. (MobiCom 2001, \
+         §2.2), with virtual samples of zero while no ACK arrives. Lai et al. do not give the constants of \
+         the filter: here τ is 0.5 s and m is 2. `p3-rules` also has other values of τ, and the constant \
+         coefficients of the procedure that Mascolo et al. published.",
     ]
     .map(str::to_owned)
     .to_vec()
 }
 
-/// Of those with TCP-PR.
+/// Choices of the figures with TCP-PR.
 pub(super) fn choices_of_pr() -> Vec<String> {
     vec![
-        "PR works on SACK (RFC 6675's scoreboard), which tells for each segment whether it has arrived, as its to-be-ack \
-         list wants; beta is 3 and alpha 0.995. Which implementation the paper ran is not said: on NewReno stands \
-         beside in Figs. 2b, 2c and 4 and in `p3-underestimation`."
+        "TCP-PR works on SACK (the scoreboard of RFC 6675), which shows for each segment whether it has \
+         arrived. TCP-PR's to-be-ack list requires this. Its parameters are beta = 3 and alpha = 0.995. The \
+         paper does not say which implementation it ran. Figs. 2b, 2c and 4 and `p3-underestimation` \
+         therefore also show TCP-PR on NewReno, which does not decide the verdicts."
             .to_owned(),
     ]
 }

@@ -1,5 +1,6 @@
-//! What the paper says of its own algorithm: that it is close to the ideal, that α hardly matters, and that RR-TCP and
-//! TCP-DCR do as TCP-PR does. With it, what our choices in the algorithm do.
+//! The paper's claims about its own algorithm: it is close to the ideal (§V), α has little effect (§III-A), and RR-TCP
+//! and TCP-DCR give results similar to TCP-PR (§III, footnote 1). `p3-rules` also shows the effect of the choices that
+//! this project made in the algorithm.
 
 use airtcp_sim::world::WorldError;
 
@@ -9,28 +10,33 @@ use super::grid::{Grid, percent_shown};
 use super::sentences::{APPROXIMATIONS, is_an_excellent_approximation, like_pr_plus};
 use super::setting::{Extent, NR, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
 
-/// §V: the tax-rebate against the compensation scheme.
+/// §V: the tax rebate compared with the compensation scheme.
 pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let senders: Vec<_> = [NR, W].into_iter().chain(APPROXIMATIONS.into_iter().flatten()).collect();
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
     let [[.., on_newreno], _] = APPROXIMATIONS;
     let beside = |[_, ideal, differentiator]: [Variant; 3]| {
         let gains = grid.gains_shown(ideal, differentiator);
-        format!("{} over the {}: {gains}.", ideal.name(), differentiator.name())
+        format!("*{}* compared with *{}*: {gains}.", ideal.name(), differentiator.name())
     };
     let mut remarks = APPROXIMATIONS.map(beside).to_vec();
     let (ours, judged) = is_an_excellent_approximation(&grid);
     remarks.push(format!(
-        "The ideal differentiator over TCP-W: {}. Where that is little, TCP-NR+ cannot have much more than TCP-W: what \
-         keeps NewReno from the rest is its repair, one hole a round trip, and its timeouts, and not its window.",
+        "Gain of the ideal differentiator over TCP-W: {}. Where this gain is small, TCP-NR+ cannot gain much \
+         over TCP-W either. NewReno is then limited by its recovery, with one retransmission per round trip, \
+         and by its timeouts, but not by its window.",
         grid.gains_shown(on_newreno, W)
     ));
     Ok(Finding {
-        charts: vec![grid.chart("The tax-rebate and what it approximates (not drawn in the paper)", &senders)],
+        charts: vec![grid.chart(
+            "The tax rebate, the ideal compensators and the ideal differentiators (not \
+                                 drawn in the paper)",
+            &senders,
+        )],
         tables: vec![grid.table(TITLE)],
         claims: vec![Claim {
-            paper: "“A tax-rebate approach has been constructed as an excellent approximation of the compensation \
-                    schemes.”"
+            paper: "“A tax-rebate approach has been constructed as an excellent approximation of the \
+                    compensation schemes.”"
                 .to_owned(),
             place: "§V".to_owned(),
             counts: Counts::Yes,
@@ -38,15 +44,16 @@ pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldErr
             judged,
         }],
         choices: vec![
-            "The compensation schemes are (4) and (5) with the true q^c, which airlink tells, over the last 4096 packets \
-             or so, q^a = q^c + T, and W by (9) (`rebate-ideal`)."
+            "The compensation schemes (`rebate-ideal`) apply (4) and (5) with W by (9), the true q^c, and \
+             q^a = q^c + T. airlink reports every congestion loss, and q^c is their rate over about the last \
+             4096 packets."
                 .to_owned(),
         ],
         remarks,
     })
 }
 
-/// §III A: α, and the choices that the algorithm leaves.
+/// §III-A: the parameter α, and the choices that the paper leaves open in the algorithm.
 pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let of = |scheme: Scheme| [Plus::Alpha(20), Plus::Full, Plus::Alpha(30)].map(|plus| scheme.plus(plus));
     let [nr_low, nr, nr_high] = of(Scheme::NewReno);
@@ -69,8 +76,8 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         format!("{}: {}", other.name(), percent_shown(&grid.pooled(other, ours, &grid.rates(|_| true))))
     };
     let mut table = Table::new(
-        "What the choices do: gains over TCP-W with τ = 0.5 s, and with other filters",
-        &["sender", "τ = 0.5 s", "τ = 0.1 s", "τ = 2 s", "constant"],
+        "Gains of the variants over TCP-W, by TCP-W's filter",
+        &["sender", "τ = 0.5 s", "τ = 0.1 s", "τ = 2 s", "constant filter"],
     );
     for scheme in [Scheme::NewReno, Scheme::Pr] {
         for sender in rules.map(|plus| scheme.plus(plus)) {
@@ -87,9 +94,10 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     };
     let loses = rules.iter().all(never);
     let range = match loses {
-        true => "below 5 % TCP-NR+ is not above TCP-W with any of them, whatever the filter",
+        true => "At error rates below 5 %, no variant of TCP-NR+ is above TCP-W, with any filter",
         false => {
-            "whether TCP-NR+ is above TCP-W below 5 % depends on them and on the filter, or is undecided"
+            "Whether TCP-NR+ is above TCP-W at error rates below 5 % depends on the variant and the filter, \
+             or is undecided"
         }
     };
     Ok(Finding {
@@ -100,15 +108,15 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
                 .to_owned(),
             place: "§III-A".to_owned(),
             counts: Counts::Yes,
-            ours: format!("against α = 0.25, {}", alphas.map(shown).join(", ")),
+            ours: format!("mean gain over α = 0.25: {}", alphas.map(shown).join("; ")),
             judged: Judged::all(alphas.map(|(other, ours)| grid.everywhere(other, ours, Judged::similar))),
         }],
-        choices: vec!["α at both ends of the recommended range, 0.2 and 0.3.".to_owned()],
-        remarks: vec![format!("Of the choices in the algorithm: {range}.")],
+        choices: vec!["α takes both ends of the recommended range, 0.2 and 0.3.".to_owned()],
+        remarks: vec![format!("{range}.")],
     })
 }
 
-/// Footnote 1: RR-TCP and TCP-DCR with the rebate.
+/// §III, footnote 1: RR-TCP and TCP-DCR with the rebate.
 pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let schemes = [Scheme::Rr, Scheme::Dcr];
     let mut senders = vec![W, PR, PR_PLUS];
@@ -119,7 +127,7 @@ pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, 
     let gains = schemes.map(|scheme| {
         let (plain, plus) = (scheme.plain(), scheme.plus(Plus::Full));
         format!(
-            "{} over {}: {}; over TCP-W {}.",
+            "Mean gain of {} over {}: {}; over TCP-W: {}.",
             plus.name(),
             plain.name(),
             percent_shown(&grid.pooled(plus, plain, &all)),
@@ -130,15 +138,15 @@ pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, 
         charts: vec![grid.chart("RR-TCP and TCP-DCR with the rebate (not drawn in the paper)", &senders)],
         tables: vec![grid.table(TITLE)],
         claims: vec![Claim {
-            paper: "“The related discussion and results are similar to TCP-PR+ and thus omitted due to constraints in \
-                    space.” (RR-TCP and TCP-DCR with the rebate)"
+            paper: "“The related discussion and results are similar to TCP-PR+ and thus omitted due to \
+                    constraints in space.” (Here: RR-TCP and TCP-DCR with the rebate.)"
                 .to_owned(),
             place: "§III, footnote 1".to_owned(),
             counts: Counts::Yes,
             ours,
             judged,
         }],
-        choices: vec!["RR-TCP and TCP-DCR work on SACK.".to_owned()],
+        choices: vec!["RR-TCP and TCP-DCR use SACK.".to_owned()],
         remarks: gains.to_vec(),
     })
 }

@@ -1,4 +1,4 @@
-//! §III D and §V: how often the marks tell why a segment was lost.
+//! §III D and §V: how often the marks identify the cause of a loss.
 
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp::recovery::{Decision, What};
@@ -12,19 +12,19 @@ use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::measured::{share, watch};
 use super::setting::{BIT_ERROR_RATES, Setting, Variant, Way};
 
-/// What E-TCP said of its losses in one run.
+/// E-TCP's verdicts on the losses of one run.
 #[derive(Clone, Copy, Default)]
 struct Said {
-    /// Of those that an ACK found.
+    /// Losses that ACKs detected.
     confusion: Confusion,
-    /// Those that the timer found, about which it asks nobody.
+    /// Losses that a timeout detected. E-TCP does not ask for their cause.
     timeouts: u64,
-    /// Those of them that the radio had lost.
+    /// Timeouts whose segment was lost on the radio link.
     timeouts_by_radio: u64,
 }
 
 impl Said {
-    /// Of all that the radio lost and the sender found, the share that was put down to it.
+    /// The share of detected radio losses, including those that timeouts detected, that was attributed to the radio.
     fn radio_of_all(&self) -> Option<f64> {
         let right = self.confusion.count(Cause::Radio, Truth::Lost(Cause::Radio));
         let all = self.confusion.of(Truth::Lost(Cause::Radio)) + self.timeouts_by_radio;
@@ -32,7 +32,7 @@ impl Said {
     }
 }
 
-/// By direction, then by bit error rate, then by seed.
+/// Results by direction, bit error rate and seed.
 fn run(effort: &Effort, length: Duration) -> Result<Vec<Vec<Vec<Said>>>, WorldError> {
     let setting = |way| BIT_ERROR_RATES.map(|(_, rate)| Setting::new(way, Variant::Etcp, rate));
     let settings = Way::ALL.into_iter().flat_map(setting);
@@ -65,7 +65,7 @@ fn timeout(decision: &Decision) -> Option<(u64, Instant)> {
     }
 }
 
-/// Of the losses that had this cause, the share that was put down to it.
+/// The share of losses with this cause that was attributed correctly.
 fn right(confusion: &Confusion, cause: Cause) -> Option<f64> {
     match cause {
         Cause::Congestion => confusion.congestion_accuracy(),
@@ -73,7 +73,7 @@ fn right(confusion: &Confusion, cause: Cause) -> Option<f64> {
     }
 }
 
-/// The same in each run that had such losses, at all bit error rates together.
+/// [`right`] per seed, with the losses at all bit error rates pooled. Seeds without such losses are left out.
 fn rights(way: &[Vec<Said>], cause: Cause) -> Vec<f64> {
     let seeds = way.iter().map(Vec::len).min().unwrap_or(0);
     let together = |seed: usize| {
@@ -84,7 +84,7 @@ fn rights(way: &[Vec<Said>], cause: Cause) -> Vec<f64> {
     (0..seeds).filter_map(together).collect()
 }
 
-/// [`Said::radio_of_all`], averaged over directions and bit error rates, seed by seed.
+/// [`Said::radio_of_all`] per seed, averaged over directions and bit error rates.
 fn of_all_found(said: &[Vec<Vec<Said>>]) -> Vec<f64> {
     let points = said.iter().flatten();
     let points = points.map(|runs| runs.iter().filter_map(Said::radio_of_all).collect());
@@ -95,20 +95,20 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
     let said = run(effort, length)?;
     let mut table = Table::new(
         format!(
-            "Losses that ACKs find in {} s, by what they were, those judged right, and those that the timer finds",
+            "Losses detected in {} s: by ACKs, with the share attributed correctly, and by timeouts",
             length.as_secs_f64()
         ),
         &[
             "direction",
             "BER",
-            "lost on the radio",
-            "judged right",
-            "lost to congestion",
-            "judged right",
+            "radio losses",
+            "radio losses correct",
+            "congestion losses",
+            "congestion losses correct",
             "not lost",
             "timeouts",
-            "those by the radio",
-            "of the radio's losses, put down to it",
+            "timeouts from radio loss",
+            "radio correct incl. timeouts",
         ],
     );
     for (way, rates) in Way::ALL.iter().zip(&said) {
@@ -145,7 +145,7 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
     let words = |way: usize| {
         let of = |cause: Cause| share(&mean(&shares[way][cause as usize]));
         format!(
-            "{}: right about {} of the radio's losses, {} of congestion's",
+            "{}: {} of radio losses and {} of congestion losses correct",
             Way::ALL[way].name(),
             of(Cause::Radio),
             of(Cause::Congestion)
@@ -161,24 +161,27 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
     let found = of_all_found(&said);
     let claims = vec![
         claim(
-            "“Our proposed schemes allow the transport protocol to distinguish between congestion and corruption losses.”",
+            "“Our proposed schemes allow the transport protocol to distinguish between congestion and \
+             corruption losses.”",
             "§V",
             format!("{}; {}; {}", words(0), words(1), words(2)),
             whole(&shares),
         ),
         claim(
-            "“With these two bits of information, the sender will be able to determine where the losses have occurred.”",
+            "“With these two bits of information, the sender will be able to determine where the losses have \
+             occurred.”",
             "§III D.4",
             words(2),
             whole(&shares[2..]),
         ),
         claim(
-            "“We propose a new enhanced type of TCP called E-TCP (Enhanced TCP) that can differentiate packet losses either due to \
-             corruption or congestion and take appropriate action to overcome the losses.”",
+            "“We propose a new enhanced type of TCP called E-TCP (Enhanced TCP) that can differentiate \
+             packet losses either due to corruption or congestion and take appropriate action to overcome \
+             the losses.”",
             "§III",
             format!(
-                "of what the radio lost, ACKs and timer together, it puts {} down to the radio and keeps the window, on average over \
-                 directions and BERs; the rest is found by the timer, about which the paper says nothing",
+                "averaged over directions and BERs, E-TCP attributes {} of all radio losses to the radio. \
+                 Timeouts detect the others; the paper does not mention timeouts.",
                 share(&mean(&found))
             ),
             Judged::similar(&mean(&found.iter().map(|share| share - 1.0).collect::<Vec<_>>())),
@@ -189,13 +192,14 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         charts: vec![chart(&said)],
         claims,
         choices: vec![format!(
-            "{} s a run. To distinguish is to be right about nearly all losses of either kind: the share is similar \
-             to the whole. A loss is judged when an ACK finds it.",
+            "{} s per run. E-TCP distinguishes the causes if it attributes nearly all losses of both kinds \
+             correctly: the share is similar to 100 %. E-TCP judges only losses that ACKs detect.",
             length.as_secs_f64()
         )],
         remarks: vec![
-            "A station remembers sequence numbers and not transmissions, as the paper's does. A copy that is sent again and lost on the \
-             other side of the station than the first one is put down to where the first was lost."
+            "As in the paper, a base station records sequence numbers and not transmissions. If the original \
+             passes the station and the retransmission is lost before it, the marks show a loss after the \
+             station."
                 .to_owned(),
         ],
     })
@@ -215,8 +219,8 @@ fn chart(said: &[Vec<Vec<Said>>]) -> Chart {
                 .collect();
             let points = BIT_ERROR_RATES.iter().zip(&shares);
             let lost = match cause {
-                Cause::Radio => "lost on the radio",
-                Cause::Congestion => "lost to congestion",
+                Cause::Radio => "radio",
+                Cause::Congestion => "congestion",
             };
             Curve::line(
                 format!("{}, {lost}", way.name()),
@@ -225,9 +229,9 @@ fn chart(said: &[Vec<Vec<Said>>]) -> Chart {
         })
     });
     Chart {
-        title: "Losses judged right".to_owned(),
+        title: "Share of losses attributed correctly, by cause".to_owned(),
         x: Axis::new("bit error rate", Scale::Logarithmic),
-        y: Axis::new("judged right (%)", Scale::FromZero),
+        y: Axis::new("attributed correctly (%)", Scale::FromZero),
         curves: lines.collect(),
     }
 }

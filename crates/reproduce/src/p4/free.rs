@@ -1,4 +1,4 @@
-//! What the paper does not say, swept: over which range E-TCP is better than Reno-TCP.
+//! Sweeps over parameters that the paper does not state: the range in which E-TCP is better than Reno-TCP.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -9,7 +9,7 @@ use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean};
 use super::measured::{count, gain, percent};
 use super::setting::{BIT_ERROR_RATES, Errors, Setting, Timing, Variant, Way};
 
-/// How a setting is changed, for E-TCP and for Reno-TCP alike unless it is about E-TCP.
+/// One changed setting. It applies to E-TCP and Reno-TCP, unless it concerns only E-TCP.
 struct Change {
     name: &'static str,
     apply: fn(Setting) -> Setting,
@@ -17,33 +17,30 @@ struct Change {
 
 const CHANGES: [Change; 9] = [
     Change { name: "as chosen", apply: |setting| setting },
-    Change { name: "5 packets in the queue", apply: |setting| Setting { queue: 5, ..setting } },
-    Change { name: "50 packets in the queue", apply: |setting| Setting { queue: 50, ..setting } },
+    Change { name: "queue of 5 packets", apply: |setting| Setting { queue: 5, ..setting } },
+    Change { name: "queue of 50 packets", apply: |setting| Setting { queue: 50, ..setting } },
     Change {
-        name: "a radio link takes 20 ms",
+        name: "radio delay of 20 ms",
         apply: |setting| Setting { radio_delay: Duration::from_millis(20), ..setting },
     },
     Change {
-        name: "a least timeout of 200 ms",
+        name: "minimum timeout of 200 ms",
         apply: |setting| Setting { least_timeout: Duration::from_millis(200), ..setting },
     },
-    Change { name: "ssthresh 2 at least", apply: |setting| Setting { least_ssthresh: 2, ..setting } },
+    Change { name: "minimum ssthresh of 2", apply: |setting| Setting { least_ssthresh: 2, ..setting } },
     Change {
-        name: "packets take 4.9 times as long",
+        name: "4.9 times the transmission time",
         apply: |setting| Setting { timing: Timing::OfOurPackets, ..setting },
     },
     Change { name: "E-TCP acts on the first mark", apply: |setting| told(setting, Variant::EtcpEarly) },
-    Change {
-        name: "E-TCP goes by marks at timeouts too",
-        apply: |setting| told(setting, Variant::EtcpAtTimeouts),
-    },
+    Change { name: "E-TCP uses marks at timeouts", apply: |setting| told(setting, Variant::EtcpAtTimeouts) },
 ];
 
 fn told(setting: Setting, sender: Variant) -> Setting {
     if setting.sender == Variant::Etcp { Setting { sender, ..setting } } else { setting }
 }
 
-/// The columns: directions, and the other reading of the last.
+/// The columns: the directions, and the second reading of the BER from mobile to mobile.
 const COLUMNS: [(Way, Errors); 4] = [
     (Way::FixedToMobile, Errors::InTotal),
     (Way::MobileToFixed, Errors::InTotal),
@@ -51,7 +48,7 @@ const COLUMNS: [(Way, Errors); 4] = [
     (Way::MobileToMobile, Errors::OnEachRadio),
 ];
 
-/// By change, bit error rate and column: what Reno-TCP and E-TCP receive, by seed.
+/// Packets received by change, bit error rate and column, with Reno-TCP and E-TCP by seed.
 type Packets = Vec<Vec<Vec<[Vec<f64>; 2]>>>;
 
 fn run(effort: &Effort, length: Duration) -> Result<Packets, WorldError> {
@@ -79,8 +76,8 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let mut tables = Vec::new();
     for (at, (name, _)) in BIT_ERROR_RATES.iter().enumerate() {
         let mut table = Table::new(
-            format!("BER {name}: what E-TCP receives more than Reno-TCP"),
-            &["", "F to M", "M to F", "M to M", "M to M, this BER on each radio"],
+            format!("BER {name}: gain of E-TCP over Reno-TCP in packets received"),
+            &["setting", "F to M", "M to F", "M to M", "M to M, BER per radio"],
         );
         for (change, rates) in CHANGES.iter().zip(&packets) {
             let gains = rates[at].iter().map(|[reno, etcp]| percent(&gain(etcp, reno)));
@@ -88,7 +85,7 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
         }
         tables.push(table);
     }
-    // Each change over all directions and bit error rates, without the other reading.
+    // Each change, pooled over directions and bit error rates, without the second reading of the BER.
     let pooled: Vec<Mean> = packets
         .iter()
         .map(|rates| {
@@ -103,7 +100,7 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let ends = named.iter().min_by(by_gain).zip(named.iter().max_by(by_gain));
     let range = ends.map_or_else(String::new, |(least, most)| {
         format!(
-            "on average over directions and bit error rates, from {} ({}) to {} ({})",
+            "averaged over directions and BERs, from {} ({}) to {} ({})",
             percent(least.0),
             least.1.name,
             percent(most.0),
@@ -112,12 +109,14 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     });
     let [reno, etcp] = &packets[0][0][COLUMNS.len() - 1];
     let claims = vec![Claim {
-        paper: "“Simulation results show that our proposed solution provides better results compared with the implementation of conventional TCP (TCP Reno).”"
-            .to_owned(),
+        paper:
+            "“Simulation results show that our proposed solution provides better results compared with the \
+                implementation of conventional TCP (TCP Reno).”"
+                .to_owned(),
         place: "§V".to_owned(),
         counts: Counts::Yes,
         ours: format!(
-            "with each of {} settings: {range}; but {} as chosen with 1e-3 on each of two radios",
+            "gains with {} settings: {range}. As chosen, but with BER 1e-3 on each of two radio links: {}",
             CHANGES.len(),
             percent(&gain(etcp, reno))
         ),
@@ -128,12 +127,13 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
         charts: Vec::new(),
         claims,
         choices: vec![format!(
-            "{} s a run, with one thing changed in each row, for both senders.",
+            "{} s per run. Each row changes one setting, for both senders unless it names E-TCP.",
             length.as_secs_f64()
         )],
         remarks: vec![
-            "A least ssthresh of 1 or 2 is the same to the packet: only a timeout could leave 1, and from one segment slow start and \
-             congestion avoidance both go to two."
+            "A minimum ssthresh of 1 or 2 segments gives identical runs. Only a timeout could set ssthresh \
+             to 1, and from a window of one segment, slow start and congestion avoidance both increase it to \
+             two."
                 .to_owned(),
         ],
     })

@@ -1,4 +1,4 @@
-//! What is measured of P4's runs, and what the figures print of it.
+//! Measurements of P4's runs, and their formatting.
 
 use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::{Report, Run};
@@ -8,11 +8,11 @@ use airwire::time::Duration;
 use super::super::{Effort, mean, shown};
 use super::setting::{MSS, Setting};
 
-/// Packets received and timeouts, of several settings at once: each by setting, then by seed.
+/// Counts of several settings, each by setting, then by seed.
 pub(super) struct Counts {
     pub(super) packets: Vec<Vec<f64>>,
     pub(super) timeouts: Vec<Vec<f64>>,
-    /// Segments sent, every copy counted.
+    /// Segments sent, including retransmissions.
     pub(super) sent: Vec<Vec<f64>>,
 }
 
@@ -20,8 +20,8 @@ pub(super) fn received(report: &Report) -> f64 {
     (report.flows[0].delivered / u64::from(MSS)) as f64
 }
 
-/// Runs every setting with every seed. `prepare` says what else is to be watched; `measure` takes what it wants from the
-/// end of a run. By setting, then by seed.
+/// Runs every setting with every seed. `prepare` can request more recording, and `measure` reads the end of each run.
+/// Returns the measurements by setting, then by seed.
 pub(super) fn watch<T: Clone + Send + 'static>(
     effort: &Effort,
     settings: impl IntoIterator<Item = Setting>,
@@ -55,25 +55,25 @@ pub(super) fn count(effort: &Effort, settings: &[Setting], length: Duration) -> 
     Ok(Counts { packets: each(0), timeouts: each(1), sent: each(2) })
 }
 
-/// What `with` has over `without`, as a share.
+/// The gain of `with` over `without`, as a share.
 pub(super) fn gain(with: &[f64], without: &[f64]) -> Mean {
     mean(&gains(with, without))
 }
 
-/// A share in per cent.
+/// A share in percent.
 pub(super) fn share(share: &Mean) -> String {
     let times = |value: f64| 100.0 * value;
     let share = Mean { mean: times(share.mean), half_width: share.half_width.map(times), ..*share };
     format!("{} %", shown(&share, 1))
 }
 
-/// A gain in per cent, with its sign.
+/// A gain in percent, with its sign.
 pub(super) fn percent(gain: &Mean) -> String {
     let sign = if gain.mean > 0.0 { "+" } else { "" };
     format!("{sign}{}", share(gain))
 }
 
-/// Several of them with their names.
+/// Several gains with their names.
 pub(super) fn listed<'a>(shares: impl IntoIterator<Item = (&'a str, Mean)>) -> String {
     let each = shares.into_iter().map(|(name, share)| format!("{} {name}", percent(&share)));
     each.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! The figures of P4: E-TCP, which is told where a packet was lost.
+//! The figures of P4 (Chandra et al. 2003): E-TCP, which learns from marks in ACKs where a packet was lost.
 
 mod causes;
 mod free;
@@ -18,35 +18,37 @@ pub use window::window;
 
 use super::{By, Effort, Figure, Finding, Paper, Seeds, Shared};
 
-/// Of Table 3: Reno-TCP receives about as many packets as there.
+/// Duration of the runs of Table 3: Reno-TCP receives about as many packets as in the paper.
 const LENGTH: Duration = Duration::from_secs(600);
-/// Of all else, where packets are not compared with the paper's.
+/// Duration of all other runs, whose packets are not compared with the paper's.
 const SHORT: Duration = Duration::from_secs(100);
 
 pub const SHARED: &[Shared] = &[Shared { by: By::All, choices: setting::choices }];
 
 pub const FIGURES: &[Figure] = &[
-    figure("p4-table3", "E-TCP against Reno at a bit error rate of 1e-3, in three directions", |effort| {
+    figure("p4-table3", "Table 3: packets received with E-TCP and with Reno-TCP at BER 1e-3", |effort| {
         table3(effort, LENGTH)
     }),
-    figure("p4-fig6", "goodput against the bit error rate, from a fixed host to a mobile one", |effort| {
+    figure("p4-fig6", "Fig. 6: goodput at four bit error rates, from a fixed to a mobile host", |effort| {
         fig6(effort, SHORT)
     }),
-    figure("p4-fig7", "goodput against the bit error rate, from a mobile host to a fixed one", |effort| {
+    figure("p4-fig7", "Fig. 7: goodput at four bit error rates, from a mobile to a fixed host", |effort| {
         fig7(effort, SHORT)
     }),
-    figure("p4-fig8", "goodput against the bit error rate, from a mobile host to another", |effort| {
+    figure("p4-fig8", "Fig. 8: goodput at four bit error rates, between two mobile hosts", |effort| {
         fig8(effort, SHORT)
     }),
-    figure("p4-causes", "§III D and §V: how often the marks tell why a packet was lost", |effort| {
+    figure("p4-causes", "§III D and §V: how often the marks show the true cause of a loss", |effort| {
         causes(effort, SHORT)
     }),
     figure(
         "p4-window",
-        "§IV and §V: the window that is kept, and how soon a lost packet is sent again",
+        "§IV and §V: size of the congestion window, and delay until a lost packet is retransmitted",
         |effort| window(effort, SHORT),
     ),
-    figure("p4-free", "§V, over what the paper does not say", |effort| free(effort, SHORT)),
+    figure("p4-free", "§V: gain of E-TCP with other values of parameters that the paper omits", |effort| {
+        free(effort, SHORT)
+    }),
 ];
 
 const fn figure(

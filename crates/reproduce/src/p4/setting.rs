@@ -1,4 +1,4 @@
-//! What P4 ran its senders on (§IV, Table 2), and what it does not say.
+//! The set-up of P4 (§IV, Table 2), with choices for the parameters that the paper does not state.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
@@ -9,14 +9,14 @@ use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-/// The least MSS that `airtcp` takes from a peer. Table 2's 170 bit are 21 octets, half of the headers alone.
+/// The smallest MSS that `airtcp` accepts from a peer. Table 2's 170 bit are 21 bytes, half of the headers alone.
 pub const MSS: u16 = 64;
-/// In segments (Table 2).
+/// Window of both ends in segments (Table 2).
 const WINDOW: usize = 94;
-/// A segment in the paper (Table 2), and one here with its headers.
+/// Size of a segment in the paper (Table 2), and size of a segment with its headers here.
 const SEGMENT_BITS: f64 = 170.0;
 const OUR_BITS: f64 = (MSS as f64 + 40.0) * 8.0;
-/// Table 2, in bit/s.
+/// Rates of Table 2 in bit/s.
 const WIRE: f64 = 56e3;
 const RADIO: f64 = 2e6;
 
@@ -24,7 +24,7 @@ const RADIO: f64 = 2e6;
 pub const BIT_ERROR_RATES: [(&str, f64); 4] =
     [("1e-3", 1e-3), ("1e-4", 1e-4), ("1e-5", 1e-5), ("1e-6", 1e-6)];
 
-/// Where the data go: `F to M`, `M to F`, `M to M`.
+/// Direction of the data: `F to M`, `M to F` or `M to M`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     FixedToMobile,
@@ -35,7 +35,7 @@ pub enum Way {
 impl Way {
     pub const ALL: [Self; 3] = [Self::FixedToMobile, Self::MobileToFixed, Self::MobileToMobile];
 
-    /// As Table 3 has it.
+    /// The name in Table 3.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FixedToMobile => "F to M",
@@ -52,7 +52,7 @@ impl Way {
         }
     }
 
-    /// The preset's radio links, and what says how often each of them damages data.
+    /// The preset's radio links, each with the setting of its loss rate.
     const fn radios(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::FixedToMobile => &[("radio", "radio-errors.down.per")],
@@ -70,19 +70,19 @@ pub enum Variant {
     Etcp,
     /// §V: "without having to wait until it has received three duplicate acknowledgments".
     EtcpEarly,
-    /// Ours: what a mark says counts at a timeout as well.
+    /// Not in the paper: marks also count at a timeout.
     EtcpAtTimeouts,
     NewReno,
 }
 
 impl Variant {
-    /// As Table 3 has it.
+    /// The name in Table 3, or one in its style.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reno => "Reno-TCP",
             Self::Etcp => "E-TCP",
             Self::EtcpEarly => "E-TCP, first mark",
-            Self::EtcpAtTimeouts => "E-TCP, at timeouts too",
+            Self::EtcpAtTimeouts => "E-TCP, also at timeouts",
             Self::NewReno => "NewReno",
         }
     }
@@ -98,25 +98,26 @@ impl Variant {
     }
 }
 
-/// What has the bit error rate, where data cross two radio links.
+/// Two readings of the bit error rate where data cross two radio links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Errors {
-    /// Both links together; each has half of it.
+    /// The total of both links: each link has half of it.
     InTotal,
-    /// Each of them.
+    /// The bit error rate of each link.
     OnEachRadio,
 }
 
-/// How long a packet takes.
+/// Transmission time of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timing {
-    /// As long as 170 bit at the paper's rates.
+    /// As for 170 bit at the paper's rates.
     OfThePaper,
-    /// At the paper's rates as long as the packets here, which are 4.9 times as large.
+    /// As for the packets here at the paper's rates. They are 4.9 times as large as 170 bit.
     OfOurPackets,
 }
 
-/// One sender on one path. [`Setting::new`] has the paper's values; all but the first three may be varied.
+/// One sender on one path. [`Setting::new`] takes the first three fields and sets the rest to the paper's values or
+/// to choices of this project.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
     pub way: Way,
@@ -124,12 +125,12 @@ pub struct Setting {
     pub bit_error_rate: f64,
     pub errors: Errors,
     pub timing: Timing,
-    /// Packets for which a queue has room.
+    /// Capacity of a queue in packets.
     pub queue: u32,
-    /// Of each radio link.
+    /// Delay of each radio link.
     pub radio_delay: Duration,
     pub least_timeout: Duration,
-    /// In segments (Table 2).
+    /// Minimum ssthresh in segments (Table 2).
     pub least_ssthresh: u32,
 }
 
@@ -148,7 +149,7 @@ impl Setting {
         }
     }
 
-    /// How often one of the radio links damages a packet.
+    /// Loss rate of one radio link.
     pub fn packet_error_rate(&self) -> f64 {
         let share = match self.errors {
             Errors::InTotal => self.way.radios().len() as f64,
@@ -157,7 +158,7 @@ impl Setting {
         1.0 - (1.0 - self.bit_error_rate / share).powf(SEGMENT_BITS)
     }
 
-    /// How often one of them does, as the packet crosses them all.
+    /// Loss rate over all radio links of the path.
     pub fn loss(&self) -> f64 {
         1.0 - (1.0 - self.packet_error_rate()).powi(self.way.radios().len() as i32)
     }
@@ -187,7 +188,7 @@ impl Setting {
         Ok(format!("{name}+min-ssthresh={least}+min-rto={timeout:.0}").parse()?)
     }
 
-    /// A run with one endless flow. Its seed is still to be set.
+    /// A run with one endless flow. The caller sets the seed.
     pub fn plan(&self, length: Duration) -> Result<Run, WorldError> {
         let profile = |profile: Profile| {
             let mut profile = Profile {
@@ -222,24 +223,27 @@ impl Setting {
     }
 }
 
-/// What all figures have in common, a sentence each.
+/// Choices for all figures of this paper.
 pub(super) fn choices() -> Vec<String> {
     [
-        "Segments of \"170 bit\" (Table 2) do not hold a TCP/IP header: 64 octets of data here, and 40 of headers. All rates are \
-         832/170 times the paper's, so that a packet takes the wire and the radio as long as 170 bit do there (3.04 ms and 0.085 ms); \
-         it is damaged as often as 170 bit are, 15.64 % at BER 1e-3.",
-        "From mobile to mobile the BER is that of both radio links together, half of it on each: with 1e-3 on each of them \
-         (28.8 % lost), Reno-TCP could not receive 2735 packets where it receives 2624 over one link. Table 3 and Fig. 8 have both \
-         readings.",
-        "\"A finite-buffer drop tail gateway\" has 20 packets; a radio link takes 1 ms. ACKs are never lost; each is as long as 65 bit \
-         are in the paper.",
-        "Senders follow the RFCs (profile `default`: a least timeout of 1 s, an initial window of one segment); ssthresh may go down to 1 \
-         (Table 2; `min-ssthresh=1`), both ends have a window of 94 segments, and each segment is acknowledged.",
-        "Stations announce themselves on SYNs, by airtcp's own invention: the paper lets the sender know its row of Table 1 \"after the \
-         handshake process\" (§III D), and does not say how.",
-        "E-TCP keeps window and threshold for what a mark says was lost in the air, and is Reno otherwise: the mark that counts is one on a \
-         duplicate or partial ACK, three duplicates begin a retransmission, and a timeout is congestion. §V's sender, which does not wait \
-         for the third, is \"first mark\".",
+        "Segments of \"170 bit\" (Table 2) are too short for a TCP/IP header. Segments here have 64 bytes of \
+         data and 40 bytes of headers. All rates are 832/170 times the paper's. So a packet occupies the \
+         wire and the radio link as long as 170 bit in the paper (3.04 ms and 0.085 ms). Its loss rate is \
+         also as for 170 bit: 15.64 % at BER 1e-3.",
+        "From mobile to mobile, the BER is the total of both radio links, half of it on each. With 1e-3 on \
+         each link (28.8 % loss), Reno-TCP could not receive 2735 packets, more than the 2624 over a single \
+         link. Table 3 and Fig. 8 show both readings.",
+        "\"A finite-buffer drop tail gateway\" has a queue of 20 packets here. The delay of a radio link is \
+         1 ms. ACKs are never lost. An ACK takes as long as 65 bit in the paper.",
+        "Senders follow the RFCs (profile `default`), with a minimum timeout of 1 s, an initial window of \
+         one segment and a minimum ssthresh of 1 (Table 2; `min-ssthresh=1`). Both ends have a window of 94 \
+         segments, and every segment is acknowledged.",
+        "Base stations announce themselves in SYNs. This is an invention of airtcp. In the paper, the sender \
+         knows its row of Table 1 \"after the handshake process\" (§III D), but the paper does not say how.",
+        "E-TCP is Reno with one difference: it keeps cwnd and ssthresh if a mark attributes the loss to a \
+         radio link. Only marks in duplicate and partial ACKs count. Three duplicate ACKs are still needed \
+         for a fast retransmission, and a timeout counts as congestion. \"E-TCP, first mark\" is the sender \
+         of §V, which does not wait for the third duplicate ACK.",
     ]
     .map(str::to_owned)
     .to_vec()
@@ -253,7 +257,7 @@ mod tests {
 
     /// By hand: ln 0.999 = −0.00100050; times 170, −0.17008503; 1 − e^−0.17008503 = 0.15640.
     #[test]
-    fn a_packet_of_170_bit_is_lost_as_often_as_the_presets_say() {
+    fn packet_loss_rate_matches_presets() {
         let loss = |way, ber| Setting::new(way, Variant::Reno, ber).loss();
         assert!((loss(Way::FixedToMobile, 1e-3) - 0.1564).abs() < 5e-5);
         assert!((loss(Way::FixedToMobile, 1e-4) - 0.01686).abs() < 5e-6);
@@ -265,7 +269,7 @@ mod tests {
 
     /// 170 bit take 3.04 ms at 56 kbit/s, and 0.085 ms at 2 Mbit/s.
     #[test]
-    fn a_packet_takes_as_long_as_in_the_paper() {
+    fn transmission_time_matches_paper() {
         for way in Way::ALL {
             let scenario = Setting::new(way, Variant::Reno, 1e-3).scenario().unwrap();
             let rate = |link: &str| {

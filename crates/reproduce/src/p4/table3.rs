@@ -10,7 +10,7 @@ use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::measured::{count, gain, percent};
 use super::setting::{Errors, Setting, Variant, Way};
 
-/// Received packets: Reno, E-TCP, and what the paper calls the gain in per cent.
+/// Received packets with Reno and with E-TCP, and the paper's gain in percent.
 const PAPER: [(f64, f64, f64); 3] =
     [(2624.0, 3176.0, 21.04), (2722.0, 3341.0, 22.74), (2735.0, 3459.0, 26.47)];
 const SENTENCES: [&str; 3] = [
@@ -20,7 +20,7 @@ const SENTENCES: [&str; 3] = [
 ];
 const SENDERS: [Variant; 4] = [Variant::Reno, Variant::Etcp, Variant::EtcpEarly, Variant::NewReno];
 
-/// One row of the table: where the data go, and what has the bit error rate.
+/// One row of the table.
 struct Row {
     way: Way,
     errors: Errors,
@@ -69,14 +69,15 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         charts: vec![chart(&rows, length)],
         claims: claims(&rows),
         choices: vec![
-            "The paper does not say how long it ran. Its length here is such that Reno-TCP receives about as many packets from F to M \
-             at BER 1e-3 as in Table 3."
+            "The paper does not state the duration of its runs. The duration here is chosen so that Reno-TCP \
+             receives about as many packets from F to M at BER 1e-3 as in Table 3."
                 .to_owned(),
         ],
         remarks: vec![
-            "Most packets are lost to timeouts at this BER: marks are worth what they save between them. A single run scatters so much \
-             that a gain from one pair of runs, as the paper may have made them, says little. If its numbers are means of many runs, as \
-             \"on average\" may say, they are to be compared with the means here."
+            "Timeouts limit the throughput at this BER. Marks help only between timeouts. Single runs vary \
+             so much that the gain of one pair of runs says little, and the paper may have used one pair. If \
+             its numbers are means of many runs, as \"on average\" suggests, they compare with the means \
+             here."
                 .to_owned(),
         ],
     })
@@ -84,17 +85,17 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
 
 fn packets(rows: &[Row], length: Duration) -> Table {
     let mut table = Table::new(
-        format!("Packets received in {} s, and in the paper", length.as_secs_f64()),
+        format!("Packets received in {} s, and the paper's numbers", length.as_secs_f64()),
         &[
             "direction",
-            "Reno-TCP in the paper",
-            "E-TCP in the paper",
-            "gain in the paper",
+            "Reno-TCP (paper)",
+            "E-TCP (paper)",
+            "gain (paper)",
             "Reno-TCP",
             "E-TCP",
             "gain",
             "E-TCP, first mark",
-            "its gain",
+            "gain, first mark",
             "NewReno",
         ],
     );
@@ -117,10 +118,10 @@ fn packets(rows: &[Row], length: Duration) -> Table {
     table
 }
 
-/// E-TCP changes nothing about timeouts, so their number limits what marks can gain.
+/// E-TCP does not change the response to timeouts, so their number limits its gain.
 fn timeouts(rows: &[Row], length: Duration) -> Table {
     let mut table = Table::new(
-        format!("Timeouts in {} s, which E-TCP takes as Reno-TCP does", length.as_secs_f64()),
+        format!("Timeouts in {} s. E-TCP responds to them like Reno-TCP", length.as_secs_f64()),
         &["direction", "Reno-TCP", "E-TCP", "E-TCP, first mark", "NewReno"],
     );
     for row in rows {
@@ -158,7 +159,7 @@ fn claims(rows: &[Row]) -> Vec<Claim> {
         .map(|((row, paper), (.., number))| {
             let (ours, off) = (mean(&row.gains()), one_run_gain(&row.packets[1], &row.packets[0]));
             let aside = if row.way == Way::MobileToMobile {
-                format!(" With 1e-3 on each of the radios: {}.", percent(&mean(&each.gains())))
+                format!(" With 1e-3 on each radio link: {}.", percent(&mean(&each.gains())))
             } else {
                 String::new()
             };
@@ -167,7 +168,8 @@ fn claims(rows: &[Row]) -> Vec<Claim> {
                 place: format!("§IV, Table 3, {}", row.way.name()),
                 counts: Counts::Yes,
                 ours: format!(
-                    "{}; {}, if it acts on the first mark. One pair of runs may be off by {:.0} %.{aside}",
+                    "{} with E-TCP; {} if it acts on the first mark. One pair of runs can deviate by {:.0} \
+                     %.{aside}",
                     percent(&ours),
                     percent(&gain(&row.packets[2], &row.packets[0])),
                     100.0 * off
@@ -183,19 +185,22 @@ fn claims(rows: &[Row]) -> Vec<Claim> {
             .to_owned(),
         place: "Abstract".to_owned(),
         counts: Counts::Yes,
-        ours: format!("{} on average over the three directions, at the worst BER", percent(&pooled)),
+        ours: format!(
+            "E-TCP over Reno-TCP: {} on average over the three directions, at the highest BER",
+            percent(&pooled)
+        ),
         judged: Judged::considerably(&pooled),
     });
     let above = |more: &Row, less: &Row, sender: usize| gain(&more.packets[sender], &less.packets[sender]);
     let steps = [above(back, one, 0), above(both, back, 0), above(back, one, 1), above(both, back, 1)];
     claims.push(Claim {
-        paper: "“Reno-TCP 2624 2722 2735”, “E-TCP 3176 3341 3459”: either receives more from M to F than from F to M, and \
-                again more from M to M"
+        paper: "“Reno-TCP 2624 2722 2735”, “E-TCP 3176 3341 3459”: both receive more packets from M to F \
+                than from F to M, and even more from M to M"
             .to_owned(),
         place: "Table 3".to_owned(),
         counts: Counts::Yes,
         ours: format!(
-            "Reno-TCP {} and {}, E-TCP {} and {} from step to step",
+            "M to F over F to M, and M to M over M to F: Reno-TCP {} and {}, E-TCP {} and {}",
             percent(&steps[0]),
             percent(&steps[1]),
             percent(&steps[2]),
@@ -207,11 +212,15 @@ fn claims(rows: &[Row]) -> Vec<Claim> {
         [(1, 0), (2, 1)].map(|(more, less): (usize, usize)| mean(&differences(&all[more], &all[less])));
     claims.push(Claim {
         paper:
-            "“% 21.04 22.74 26.47”: the gain is larger from M to F than from F to M, and again from M to M"
+            "“% 21.04 22.74 26.47”: the gain is larger from M to F than from F to M, and largest from M to M"
                 .to_owned(),
         place: "Table 3".to_owned(),
         counts: Counts::Yes,
-        ours: format!("larger by {} and {} of Reno-TCP's packets", percent(&steps[0]), percent(&steps[1])),
+        ours: format!(
+            "the gain grows by {} and by {} of Reno-TCP's packets",
+            percent(&steps[0]),
+            percent(&steps[1])
+        ),
         judged: Judged::all(steps.iter().map(Judged::above_zero)),
     });
     claims

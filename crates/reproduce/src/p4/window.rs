@@ -1,4 +1,4 @@
-//! §IV and §V: the window that E-TCP keeps, and how soon it sends again what was lost.
+//! §IV and §V: E-TCP's congestion window, and the delay until it retransmits a lost packet.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use super::measured::{gain, percent, received, share, watch};
 use super::setting::{BIT_ERROR_RATES, Setting, Variant, Way};
 
 const SENDERS: [Variant; 3] = [Variant::Reno, Variant::Etcp, Variant::EtcpEarly];
-/// Of all senders here, in seconds: what left again before was sent by no timer.
+/// Minimum timeout of all senders here, in seconds. A timer does not cause an earlier retransmission.
 const LEAST_TIMEOUT: f64 = 1.0;
 
-/// One run.
+/// Measurements of one run.
 #[derive(Clone, Copy)]
 struct OneRun {
     packets: f64,
-    /// Over time, in segments.
+    /// Mean of cwnd over time, in segments.
     cwnd: f64,
-    /// Of the losses that the sender found, the share without its timer.
+    /// The share of detected losses that ACKs detected, and not a timeout.
     by_acks: f64,
-    /// Of the packets lost, the share that left again within [`LEAST_TIMEOUT`].
+    /// The share of lost packets that were retransmitted within [`LEAST_TIMEOUT`].
     soon: f64,
 }
 
@@ -44,7 +44,7 @@ fn mean_window(decisions: &[Decision], end: Instant) -> f64 {
     sum / end.as_secs_f64()
 }
 
-/// For each packet lost, how long after it the next copy left. One that had no other copy is left out.
+/// The time from the transmission of each lost packet to the next copy. Packets without a next copy are left out.
 fn repairs(lost: &[Dropped], sightings: &[Sighting]) -> Vec<f64> {
     let left: BTreeMap<(u64, u32), Instant> = sightings
         .iter()
@@ -65,7 +65,7 @@ fn soon(repairs: &[f64]) -> f64 {
     soon as f64 / repairs.len().max(1) as f64
 }
 
-/// By direction and bit error rate, then by sender in the order of `SENDERS`, then by seed.
+/// Results by direction and bit error rate, then by sender in the order of `SENDERS`, then by seed.
 fn run(effort: &Effort, length: Duration) -> Result<Vec<Vec<Vec<OneRun>>>, WorldError> {
     let cases = Way::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|(_, rate)| (way, rate)));
     let settings = cases.flat_map(|(way, rate)| SENDERS.map(|sender| Setting::new(way, sender, rate)));
@@ -83,7 +83,7 @@ fn run(effort: &Effort, length: Duration) -> Result<Vec<Vec<Vec<OneRun>>>, World
     Ok(runs.chunks(SENDERS.len()).map(<[_]>::to_vec).collect())
 }
 
-/// One number of one sender, by case, then by seed.
+/// One measurement of one sender, by case, then by seed.
 fn values(runs: &[Vec<Vec<OneRun>>], sender: usize, value: fn(&OneRun) -> f64) -> Vec<Vec<f64>> {
     runs.iter().map(|case| case[sender].iter().map(value).collect()).collect()
 }
@@ -92,10 +92,19 @@ pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
     let runs = run(effort, length)?;
     let mut table = Table::new(
         format!(
-            "Means of {} s: the window over time, how many losses are found by ACKs and not by the timer, and how many of the lost packets leave again within {LEAST_TIMEOUT} s",
+            "Means over {} s: congestion window, share of losses detected by ACKs and not by a timeout, and \
+             share of lost packets retransmitted within {LEAST_TIMEOUT} s",
             length.as_secs_f64()
         ),
-        &["direction", "BER", "sender", "packets", "window, segments", "found by ACKs", "leave again soon"],
+        &[
+            "direction",
+            "BER",
+            "sender",
+            "packets received",
+            "window (segments)",
+            "detected by ACKs",
+            "retransmitted quickly",
+        ],
     );
     let cases = Way::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|(name, _)| (way.name(), name)));
     for ((way, rate), case) in cases.zip(&runs) {
@@ -117,14 +126,16 @@ pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         charts: vec![chart(&runs)],
         claims: claims(&runs),
         choices: vec![format!(
-            "{} s a run, at all bit error rates together. \"Quickly\" is compared with E-TCP that waits for three \
-             duplicate ACKs: more of the lost packets leave again before the least timeout is over, counted from when they left.",
+            "{} s per run. Except for the first one, claims are about all directions and bit error rates \
+             together. \"Quickly\" compares E-TCP on the first mark with E-TCP that waits for three \
+             duplicate ACKs: it retransmits more of the lost packets within the minimum timeout after their \
+             transmission.",
             length.as_secs_f64()
         )],
         remarks: vec![
-            "Of a large window several packets may be lost at once, and Reno's fast recovery, which E-TCP has as well, ends with the \
-             first of them (RFC 5681 §3.2). So a window that is kept may also leave more to the timer: at which BER it does, the table \
-             of numbers tells."
+            "A large window can lose several packets at once. Reno's fast recovery, which E-TCP also uses, \
+             ends with the first of them (RFC 5681 §3.2). So a larger window can also leave more losses to \
+             timeouts. The table of numbers shows at which BERs this happens."
                 .to_owned(),
         ],
     })
@@ -145,7 +156,7 @@ fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
     let (windows, packets) = (pooled(1, 0, |run| run.cwnd), pooled(1, 0, |run| run.packets));
     let found = pooled(2, 1, |run| run.by_acks);
     let sooner = pooled(2, 1, |run| run.soon);
-    // The first case is F to M at 1e-3, of which Table 3 speaks.
+    // The first case is F to M at 1e-3, as in Table 3.
     let (etcp, reno) = (of(1, |run| run.cwnd), of(0, |run| run.cwnd));
     let at_worst = gain(&etcp[0], &reno[0]);
     vec![
@@ -153,7 +164,7 @@ fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
             "“The reason is that E-TCP could maintain its congestion window size.”",
             "§IV, of F to M at BER 1e-3",
             format!(
-                "a window of {} segments, Reno-TCP's {}: {}",
+                "mean window of {} segments, {} with Reno-TCP: {}",
                 cell(&etcp[0], 2),
                 cell(&reno[0], 2),
                 percent(&at_worst)
@@ -161,16 +172,22 @@ fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
             Judged::better(&at_worst),
         ),
         claim(
-            "“Since our proposed transport protocol could maintain large congestion window size, more packets could be sent to the receiver and throughput could be increased.”",
+            "“Since our proposed transport protocol could maintain large congestion window size, more \
+             packets could be sent to the receiver and throughput could be increased.”",
             "§V",
-            format!("the window {}, packets {}, against Reno-TCP", percent(&windows), percent(&packets)),
+            format!(
+                "window {}, packets received {}, compared with Reno-TCP",
+                percent(&windows),
+                percent(&packets)
+            ),
             Judged::all([Judged::better(&windows), Judged::better(&packets)]),
         ),
         claim(
-            "“This scheme also allows the sender to quickly discover packet loss without having to wait until it has received three duplicate acknowledgments.”",
+            "“This scheme also allows the sender to quickly discover packet loss without having to wait \
+             until it has received three duplicate acknowledgments.”",
             "§V",
             format!(
-                "the share of losses that ACKs find, and not the timer: {} on the first mark",
+                "share of losses that ACKs detect: {} on the first mark, compared with three duplicate ACKs",
                 percent(&found)
             ),
             Judged::better(&found),
@@ -179,7 +196,8 @@ fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
             "“Furthermore, the sender can quickly retransmit the lost packets.”",
             "§V",
             format!(
-                "the share of lost packets that leave again within {LEAST_TIMEOUT} s: {} on the first mark, {} against Reno-TCP",
+                "share of lost packets retransmitted within {LEAST_TIMEOUT} s on the first mark: {} compared \
+                 with three duplicate ACKs, {} compared with Reno-TCP",
                 percent(&sooner),
                 percent(&pooled(2, 0, |run| run.soon))
             ),
@@ -197,9 +215,9 @@ fn chart(runs: &[Vec<Vec<OneRun>>]) -> Chart {
         Curve::bars(variant.name(), windows.iter().enumerate().map(|(at, case)| (at as f64, &case[..])))
     };
     Chart {
-        title: "The congestion window".to_owned(),
+        title: "Mean congestion window".to_owned(),
         x: Axis::new("direction and bit error rate", Scale::Names(cases.collect())),
-        y: Axis::new("mean over time (segments)", Scale::FromZero),
+        y: Axis::new("window (segments)", Scale::FromZero),
         curves: SENDERS.iter().enumerate().map(bars).collect(),
     }
 }
@@ -223,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_counts_as_long_as_it_holds() {
+    fn mean_window_is_weighted_by_time() {
         let decisions = [change(2, 1.0, 4.0), change(6, 4.0, 2.0)];
         assert_eq!(mean_window(&decisions, at(10)), (2.0 + 16.0 + 8.0) / 10.0);
     }
 
     #[test]
-    fn a_lost_copy_is_repaired_by_the_next_one() {
+    fn lost_copy_is_repaired_by_next_copy() {
         let sent =
             |seconds, offset, copy| Sighting { at: at(seconds), seen: Seen::Sent { offset, len: 64, copy } };
         let lost = |offset, copy, seconds| Dropped {

@@ -1,4 +1,4 @@
-//! The recipes that are compared: every part of the catalogue by itself, and combinations.
+//! The recipes that are compared: each part of the catalogue on its own, and combinations.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use airtcp::recovery::catalogue::{Build, CATALOGUE, Need, Row};
 
 use super::super::Paper;
 
-/// What the papers propose themselves. P1 proposes nothing; these are the judges that it tried.
+/// The papers' own proposals. P1 proposes no algorithm; its entries are the judges that it examined.
 pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
     (Paper::P0, &["tahoe+sifest+liw", "reno+sifest", "newreno+sifest"]),
     (Paper::P1, &["newreno+vegas", "newreno+ntg", "newreno+ndg", "newreno+ncpld"]),
@@ -16,17 +16,17 @@ pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
     (Paper::P4, &["etcp", "etcp+early-marks"]),
 ];
 
-/// Well-known senders, for comparison. The last is what most of the world runs today.
+/// Well-known senders, for comparison. The last one is the most common sender today.
 pub(super) const KNOWN: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", TODAYS];
 
-/// The kernel's own sender, with its profile.
+/// The recipe of the Linux kernel, with its profile.
 pub(super) const TODAYS: &str = "linux";
 
-/// Those who know why each packet was lost, from the path's own records: no sender of the world does. What knowing is
-/// worth depends on how a sender repairs, so three of them stand for it.
+/// Recipes that know from the path why each packet was lost. No real sender has this knowledge. Its value depends on
+/// the rest of the recipe, so there are three of them.
 pub(super) const CEILING: [&str; 3] = ["newreno+oracle", "sack+oracle", "sack+rack+oracle"];
 
-/// The same proposals as a kernel of today would have them: with its timer, its initial window and its growth.
+/// NewReno and the proposals with profile `linux`: the kernel's timer, initial window and window growth.
 pub(super) fn proposals_today() -> Vec<String> {
     let proposals = ["newreno"].into_iter().chain(proposals());
     proposals.map(|recipe| format!("{recipe}@linux")).collect()
@@ -36,9 +36,9 @@ pub(super) fn proposals() -> Vec<&'static str> {
     PROPOSALS.iter().flat_map(|(_, recipes)| recipes.iter().copied()).collect()
 }
 
-/// The parts that may make a sender better: every answer but the ordinary ones, and the options that concern a sender.
+/// The parts that can improve a sender: all answers except the default ones, and the options of a sender.
 pub(super) fn parts() -> impl Iterator<Item = &'static str> {
-    /// These are for receivers, switch off what other parts need, or fit one scenario only.
+    /// Parts for receivers, parts that disable what other parts need, and parts for a single scenario.
     const NOT: [&str; 7] =
         ["reordering-alarm", "delack", "no-delack", "no-sack", "offer-sack", "no-timestamps", "ecn"];
     let fits = |row: &&Row| {
@@ -50,7 +50,7 @@ pub(super) fn parts() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(fits).map(|row| row.name)
 }
 
-/// No sender of the world has what it goes by.
+/// Whether a part needs information that no real sender has.
 fn knows_the_truth(row: &Row) -> bool {
     row.needs.contains(&Need::Truth)
 }
@@ -59,10 +59,10 @@ pub(super) fn repairs() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(|row| matches!(row.build, Build::Repair(_))).map(|row| row.name)
 }
 
-/// What parts are tried on.
+/// The recipes that each part is added to.
 pub(super) const BASES: [&str; 2] = ["newreno", "sack"];
 
-/// Every way to repair, and both bases with each part that goes with them.
+/// Every answer to *What to retransmit?*, and both bases with each part that they can be combined with.
 pub(super) fn singles() -> BTreeSet<String> {
     let with = |base: &'static str| parts().map(move |part| format!("{base}+{part}"));
     let all = BASES.into_iter().flat_map(with).chain(repairs().map(str::to_owned));
@@ -84,7 +84,7 @@ pub(super) fn neighbours(recipe: &str, parts: &[&str]) -> BTreeSet<String> {
     all.into_iter().filter(|other| other != recipe).collect()
 }
 
-/// The recipe's own name for itself; `None` if its parts do not go together.
+/// The canonical name of a recipe. `None` if its parts cannot be combined.
 pub(super) fn canonical(name: &str) -> Option<String> {
     name.parse::<Recipe>().ok().map(|recipe| recipe.canonical())
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_are_named_are_recipes() {
+    fn named_candidates_are_valid_senders() {
         let named = proposals().into_iter().chain(KNOWN).chain(CEILING).map(str::to_owned);
         for name in named.chain(proposals_today()) {
             assert!(name.parse::<SenderSpec>().is_ok(), "{name}");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_the_truth_is_no_candidate() {
+    fn ground_truth_recipes_are_not_candidates() {
         let all = singles().into_iter().chain(neighbours("sack+sifest", &parts().collect::<Vec<_>>()));
         for recipe in all {
             assert!(!recipe.split('+').any(|part| part == "oracle" || part == "rebate-ideal"), "{recipe}");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_of_the_catalogue_has_its_turn() {
+    fn singles_cover_every_catalogue_answer() {
         let singles = singles();
         let answers = CATALOGUE.iter().filter(|row| row.is_the_answer() && !row.ordinary);
         let answers = answers.filter(|row| !knows_the_truth(row));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_has_a_part_more_or_less_or_another() {
+    fn neighbours_add_remove_or_replace_one_part() {
         let near = neighbours("sack+sifest", &["rack", "eifel"]);
         assert!(near.contains("sack") && near.contains("sack+sifest+eifel") && near.contains("sack+rack"));
         assert!(!near.contains("sack+sifest"));

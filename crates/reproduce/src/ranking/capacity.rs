@@ -1,4 +1,4 @@
-//! What a path can carry at most, from its scenario alone.
+//! An upper bound on the goodput of a path, calculated from its scenario alone.
 
 use airlink::rlc::config::{BlockErrors, RlcConfig};
 use airlink::rlc::umts::config::Discard;
@@ -10,14 +10,14 @@ use airlink::stages::queue::Bounds;
 use airlink::stages::traffic::Source;
 use airwire::units::{Probability, Rate};
 
-/// IPv4 and TCP, without options.
+/// Size of the IPv4 and TCP headers without options, in bytes.
 const HEADERS: f64 = 40.0;
 
-/// Capacity × (1 − loss), in bit/s of data: what the narrowest link can carry of segments with so many octets of data,
-/// without their 40 octets of headers, less what is damaged there and behind it.
+/// Capacity × (1 − loss) in bit/s of payload. This is the payload of segments with `mss` bytes that the narrowest
+/// link can carry, without the 40 bytes of headers, minus the losses on this link and after it.
 ///
-/// Constant traffic that no queue drops is not left to anyone and is taken off. Sources that come and go are not: whoever
-/// insists pushes them out of a queue with a bound. So no sender can have more.
+/// Constant traffic that no queue drops is subtracted, because no sender can use its share. On/off sources are not
+/// subtracted, because an aggressive sender displaces them in a bounded queue. So the result is an upper bound.
 pub(super) fn most(scenario: &Scenario, mss: u16) -> f64 {
     let packet = f64::from(mss) + HEADERS;
     let mut most = f64::INFINITY;
@@ -41,12 +41,13 @@ pub(super) fn most(scenario: &Scenario, mss: u16) -> f64 {
             }
             StageConfig::Arq(ways) => {
                 if let Some(arq) = &ways.down {
-                    // Each transmission takes its time, and this share of them arrives.
+                    // Every transmission occupies the link, and this share of them arrives.
                     most = most.min(bits(arq.rate) * (1.0 - arq.per.value()));
                 }
             }
             StageConfig::Rlc(rlc) => most = most.min(of_bearer(rlc, packet)),
-            // On no path of the papers, or nothing that takes capacity. What is not taken off leaves the bound a bound.
+            // These stages take no capacity or are not on the papers' paths. Ignoring one keeps the result an upper
+            // bound.
             StageConfig::Station(_)
             | StageConfig::Outage(_)
             | StageConfig::Reorder(_)
@@ -64,7 +65,7 @@ fn bits(rate: Rate) -> f64 {
     rate.as_bits_per_second() as f64
 }
 
-/// The share of packets of so many octets that a channel damages in the long run.
+/// The long-term share of packets of `packet` bytes that a channel damages.
 fn damaged(loss: &LossConfig, packet: f64) -> f64 {
     let value = |probability: Option<Probability>| probability.map_or(0.0, Probability::value);
     match loss.model {
@@ -74,20 +75,20 @@ fn damaged(loss: &LossConfig, packet: f64) -> f64 {
             let (enters, leaves) = (value(loss.good_to_bad), value(loss.bad_to_good));
             (leaves * value(loss.good) + enters * value(loss.bad)) / (enters + leaves)
         }
-        // On no path of the papers. What is not taken off leaves the bound a bound.
+        // Not on the papers' paths. Ignoring these models keeps the result an upper bound.
         Model::None | Model::Markov | Model::List | Model::Rayleigh | Model::Shadowing => 0.0,
     }
 }
 
-/// Bit/s of packets that RLC delivers. Of all transmissions a share of 1 − BLER arrives, whatever is repeated. A PDU that
-/// is transmitted n times in vain takes its packet with it, and the packet's other PDUs were for nothing.
+/// Bit/s of packets that RLC delivers. A share of 1 − BLER of all transmissions arrives, including retransmissions.
+/// If a PDU fails n times, RLC discards its packet, and the transmissions of the packet's other PDUs are wasted.
 fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
-    /// Of an AMD PDU (TS 25.322 §9.2.1.4), without length indicators.
+    /// Header of an AMD PDU in bytes (TS 25.322 §9.2.1.4), without length indicators.
     const HEADER: f64 = 2.0;
     let channel = &rlc.down.channel;
     let payload = rlc.down.format.pdu.as_bytes() as f64 - HEADER;
     if let Some(category) = rlc.hsdpa.as_ref().and_then(|hsdpa| Category::of(hsdpa.category)) {
-        // On no path of the papers. What it cannot have for its channel and for others is not taken off.
+        // Not on the papers' paths. Limits by the channel and by other mobiles are ignored.
         let framing = Framing::of(&rlc.down.format);
         let (octets, pdus) = (framing.octets(category.largest), framing.pdus(category.largest));
         return 8.0 * (octets as f64 - HEADER * pdus as f64) / (0.002 * category.spacing as f64);
@@ -95,7 +96,7 @@ fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
     let blocks = f64::from(channel.largest()) / channel.tti().as_secs_f64();
     let bler = match &channel.errors {
         BlockErrors::Independent { bler } | BlockErrors::PerTti { bler } => bler.value(),
-        // On no path of the papers, as above.
+        // Not on the papers' paths, as above.
         BlockErrors::GilbertElliott { .. }
         | BlockErrors::Rayleigh { .. }
         | BlockErrors::Shadowing { .. }
@@ -117,25 +118,25 @@ mod tests {
     use super::*;
     use crate::Paper;
 
-    /// By hand, in kbit/s, from the papers' numbers.
+    /// In kbit/s, calculated by hand from the papers' numbers.
     #[test]
-    fn capacity_less_loss_is_what_the_papers_numbers_say() {
+    fn capacity_minus_loss_matches_paper_numbers() {
         let wire = 56.0 * 832.0 / 170.0;
         let by_hand = [
-            // Voice has half of 128; 8 % are lost in both.
+            // Voice takes half of 128 kbit/s; the loss rate is 8 % in both.
             (128.0 - 64.0) * 0.92 * 472.0 / 512.0,
             (128.0 - 64.0) * 0.92 * 472.0 / 512.0,
             500.0 * 0.98 * 0.96,
             250.0 * 0.98 * 0.96,
-            // A PDU is in vain once in 10^11 times.
+            // RLC gives up one of 10^11 PDUs.
             384.0 * 0.9 * 1460.0 / 1500.0,
-            // Three transmissions: 1 of 1000 PDUs is in vain, of 37.5 in a packet.
+            // Three transmissions: RLC gives up one of 1000 PDUs, and a packet has 37.5 PDUs.
             384.0 * 0.9 * 0.999_f64.powf(36.5) * 1460.0 / 1500.0,
             2000.0 * 0.96 * 1000.0 / 1040.0,
             2000.0 * 0.96 * 1000.0 / 1040.0,
             wire * 0.999_f64.powi(170) * 64.0 / 104.0,
             wire * 0.9999_f64.powi(170) * 64.0 / 104.0,
-            // Half of the bit errors are on the radio before the wire.
+            // Half of the bit errors are on the radio link before the wire.
             wire * 0.9995_f64.powi(170) * 64.0 / 104.0,
         ];
         assert_eq!(by_hand.len(), PLACES.len());
@@ -145,9 +146,9 @@ mod tests {
         }
     }
 
-    /// What arrives of datagrams of the size of segments, of which there are more than the path can carry (beside
-    /// voice: just as many), in packets.
-    fn datagrams_that_arrive(place: &Place) -> f64 {
+    /// The number of datagrams that arrive. They have the size of segments, and their rate is above the capacity of
+    /// the path. If there is voice, their rate equals the voice's rate.
+    fn delivered_datagrams(place: &Place) -> f64 {
         let newreno = "newreno".parse().unwrap();
         let plan = place.plan(&[&newreno]).unwrap();
         let packet = u64::from(place.mss) + 40;
@@ -170,16 +171,16 @@ mod tests {
         let arrived = &report.stages[&last]["down"];
         let arrived =
             arrived.get("packets_out").or_else(|| arrived.get("delivered")).unwrap().as_f64().unwrap();
-        // Of voice and datagrams as many of the same size were sent.
+        // Voice and datagrams have the same number and size of packets.
         if voice { arrived / 2.0 } else { arrived }
     }
 
     #[test]
-    fn datagrams_at_full_rate_have_about_all_of_it() {
+    fn full_rate_datagrams_reach_capacity() {
         for place in &PLACES {
             let most = place.most().unwrap() / 8.0 / f64::from(place.mss) * place.seconds as f64;
-            let share = datagrams_that_arrive(place) / most;
-            // Where reports are held back for 500 ms the window of RLC stalls, and that is no loss.
+            let share = delivered_datagrams(place) / most;
+            // Where status reports are held back for 500 ms, the RLC window stalls. The bound ignores stalls.
             let least = if place.paper == Paper::P2 { 0.7 } else { 0.97 };
             assert!((least..1.01).contains(&share), "{}: {share}", place.name);
         }

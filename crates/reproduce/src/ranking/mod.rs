@@ -1,8 +1,9 @@
-//! Which recipe wins: the whole catalogue, and combinations of its parts, on paths of all five papers.
+//! The ranking: recipes from the whole catalogue, compared on paths of all five papers.
 //!
-//! First every part is tried by itself. Then a beam search starts from the best of these and changes one part at each
-//! step. The best that it found run again with other seeds, and the best of these beside the papers' own proposals with
-//! yet others: what is printed of them is by seeds that have chosen nothing.
+//! First, each part is tried on its own. Then a beam search starts from the best of these recipes and changes one
+//! part per step. The best recipes of the search run again with other seeds. The best of these run with yet other
+//! seeds, together with the papers' own proposals. So the printed results come from seeds that were not used for any
+//! selection.
 
 mod candidates;
 mod capacity;
@@ -26,27 +27,29 @@ use super::{Effort, Figure, Finding, Paper, Seeds};
 pub(super) const FIGURES: &[Figure] = &[Figure {
     id: "ranking",
     paper: Paper::Every,
-    title: "the whole catalogue on all papers' paths",
+    title: "recipes from the whole catalogue on the paths of all five papers",
     run: ranking,
     seeds: Seeds::Search,
 }];
 
-/// The search tries hundreds of recipes, so it runs one seed in so many.
+/// The search tries hundreds of recipes, so it uses only one seed in this number.
 const SEARCH: u32 = 10;
-/// So many of the best that the search found run again, one seed in so many, to find the finalists.
+/// The number of recipes from the search that run again to find the finalists.
 const SEMIFINALISTS: usize = 24;
+/// The semifinal uses one seed in this number.
 const SEMIFINAL: u32 = 3;
 const FINALISTS: usize = 8;
-/// Seeds above these have not been used before.
+/// The seeds of the semifinal are above this number, where the search has used none.
 const OTHER: u64 = 1000;
+/// The seeds of the final are above this number.
 const FRESH: u64 = 2000;
 
-/// How many runs the ranking makes, about: nobody knows where a search ends.
+/// The approximate number of runs. The end of a search cannot be predicted.
 pub(super) fn forecast(seeds: u32) -> u64 {
     search::forecast(for_search(seeds), beginning().len()) + after_search(seeds)
 }
 
-/// One recipe at all places.
+/// Runs one recipe on all paths.
 pub(super) fn sample(effort: &Effort) -> Result<(), WorldError> {
     evaluate(&effort.at_most(1), 0, &["newreno".to_owned()]).map(drop)
 }
@@ -59,24 +62,24 @@ fn for_semifinal(seeds: u32) -> u32 {
     (seeds / SEMIFINAL).max(2).min(seeds)
 }
 
-/// Of so many recipes: alone and beside a NewReno at each place.
+/// The number of runs for this number of recipes: on each path, alone and with a competing NewReno.
 fn runs(seeds: u32, recipes: usize) -> u64 {
     u64::from(seeds) * (2 * PLACES.len() * recipes) as u64
 }
 
-/// The most that the semifinal and the final make.
+/// The maximum number of runs of the semifinal and the final.
 fn after_search(seeds: u32) -> u64 {
     let named = named().len();
     runs(for_semifinal(seeds), SEMIFINALISTS + named)
         + runs(seeds, FINALISTS + named + proposals_today().len())
 }
 
-/// What the search begins with.
+/// The recipes that the search begins with.
 fn beginning() -> BTreeSet<String> {
     singles().into_iter().chain(proposals().into_iter().map(str::to_owned)).collect()
 }
 
-/// What the final has in any case.
+/// The recipes that are always in the final.
 fn named() -> Vec<String> {
     KNOWN.into_iter().chain(proposals()).chain(CEILING).map(str::to_owned).collect()
 }
@@ -120,13 +123,55 @@ fn run(effort: &Effort, after: u64, names: BTreeSet<String>) -> Result<BTreeMap<
 fn choices(search: u32, semifinal: u32, last: u32) -> Vec<String> {
     let limit = 100.0 * HARMLESS;
     vec![
-        format!("Each run is one endless transfer of 60 s (Inamura et al.: 25 s, a megabyte), and for the cost a NewReno beside it. The settings are the papers' own figures' paths, which count alike within a paper: {}.", names_of_places()),
-        "Segments, the receiver's window and ACKs, the clock and the least timeout are those of the paper's figures, too, and for Chandra et al. the least ssthresh of 1 and no timestamps; the rest is profile `default`. `linux` and what has `@linux` behind its name have the kernel's timer, initial window and growth everywhere. The NewReno beside a sender has no profile of its own.".to_owned(),
-        "All paths have a base station that marks ACKs and reports its loss rate, so that every proposal has what it asks for. On the narrow backbone of Ni et al. a congested wire follows the radio: what it drops looks to the station like the radio's. `rebate` learns the loss rate from the station; Ni et al. propose nothing, the judges that they examined stand in.".to_owned(),
-        "Capacity × (1 − loss) is the data (without 40 octets of headers in each packet) that the narrowest link could carry in the time of the run, less what is damaged there and behind it; what a sender carries are the octets of data that arrive in order. It is reckoned from the scenario, without a run. The constant voice of Pan et al. is taken off, for nothing drops it; sources that come and go (Ni et al.) are not, for a sender can push them out of the queue, and they offer 333 kbit/s of 500 on the first wire. Over W-CDMA the blocks that are damaged are taken off; RLC's window stalls, too, where reports are held back, and that is not.".to_owned(),
-        "`oracle` is told by the path why each packet was lost, in virtual time only, and is no candidate. The fair ceiling of a proposal that only judges losses and repairs like NewReno is `newreno+oracle`; that of all recipes is the best of the three in each setting, as others repair and detect better than NewReno does. It is a ceiling of attribution: a window that keeps more in flight than AIMD does can carry more, and takes it from others.".to_owned(),
-        format!("The search goes by {search} seeds, at each step from the {BEAM} best recipes to all that have a part more, less or another; of parts that gain {:.0} % somewhere by themselves. It makes small what a recipe lacks: what the paper's proposals have more in their settings, and what it costs a NewReno beyond {limit} %, added up. {SEMIFINALISTS} of these run with {semifinal} other seeds, the best {FINALISTS} of them with {last} others again: no seed that has chosen a recipe judges it.", 100.0 * USEFUL),
-        format!("To beat a paper's own proposals is to gain over each of them in the paper's own setting; to be harmless, that a NewReno loses no more than {limit} % of what it has beside another NewReno, in each of the five settings. Both go by the interval of paired differences, as all claims here do."),
+        format!(
+            "Each recipe runs alone, and again together with a competing NewReno to measure its cost. A run \
+             is an endless transfer of 60 s (Inamura et al.: 25 s, about the time of a megabyte). The paths \
+             come from the papers' own figures, and the paths of one paper have equal weight: {}.",
+            names_of_places()
+        ),
+        "Segment size, receive window, ACK policy, clock granularity and minimum timeout also come from the \
+         paper's figures. For Chandra et al., so do the minimum ssthresh of 1 and the absence of timestamps. \
+         The rest is profile `default`. `linux` and the recipes with `@linux` have the timer, initial window \
+         and window growth of the Linux kernel on all paths. The competing NewReno has profile `default` \
+         with the paper's values."
+            .to_owned(),
+        "All paths have a base station that marks ACKs and reports its loss rate, so every proposal has the \
+         information that it needs. On the narrow backbone of Ni et al., a congested wire follows the radio \
+         link, and the station attributes the drops of this wire to the radio. `rebate` gets the loss rate \
+         from the station. Ni et al. do not propose an algorithm, so the judges that they examined are used \
+         as their proposals."
+            .to_owned(),
+        "Capacity × (1 − loss) is the payload that the narrowest link could carry during the run (without 40 \
+         bytes of headers per packet), minus the losses on this link and after it. A sender's share is the \
+         payload that arrives in order. The bound is calculated from the scenario, without a run. The \
+         constant voice traffic of Pan et al. is subtracted, because no queue drops it. The on/off sources \
+         of Ni et al. are not subtracted, because a sender can displace them in the queue; they offer 333 \
+         kbit/s to the first wire of 500 kbit/s. On W-CDMA, damaged blocks are subtracted. Stalls of the RLC \
+         window, which occur where status reports are held back, are not."
+            .to_owned(),
+        "`oracle` knows from the path why each packet was lost. It exists only in virtual time and is not a \
+         candidate. `newreno+oracle` is the fair ceiling for a proposal that only judges losses and \
+         retransmits like NewReno. The ceiling for all recipes is the best of the three `oracle` recipes in \
+         each setting, because other recipes detect and repair losses better than NewReno. This is a ceiling \
+         for attribution only: a sender that keeps more data in flight than AIMD can reach a higher goodput, \
+         at the expense of other flows."
+            .to_owned(),
+        format!(
+            "The search uses {search} seeds. Each step continues with the {BEAM} best recipes and tries all \
+             recipes with one part added, removed or replaced. It uses only parts that gain more than {:.0} \
+             % on their own in at least one setting. The search minimizes the shortfall of a recipe. The \
+             shortfall adds up, over the five settings, the goodput by which the recipe is below the paper's \
+             best proposal, and the loss of a competing NewReno beyond {limit} %. The best {SEMIFINALISTS} \
+             recipes run again with {semifinal} other seeds, and the best {FINALISTS} of them with {last} \
+             further seeds. So the seeds that judge a recipe did not select it.",
+            100.0 * USEFUL
+        ),
+        format!(
+            "A recipe beats a paper's own proposals if it gains over each of them in the paper's own \
+             setting. It is harmless if a competing NewReno loses at most {limit} % of the goodput that it \
+             has when it competes with another NewReno, in each of the five settings. As for all claims, the \
+             interval of the paired differences decides both."
+        ),
     ]
 }
 

@@ -1,5 +1,5 @@
-//! The paths of the ranking, taken from the set-ups of the papers' own figures. The senders on a path differ in nothing
-//! but their recipes.
+//! The paths of the ranking, taken from the set-ups of the papers' own figures. Senders on a path differ only in
+//! their recipes and in a profile that they name.
 
 use airlink::scenario::{Scenario, StageConfig};
 use airtcp::profile::{AckPolicy, Profile, Timer};
@@ -16,33 +16,33 @@ use p0::setting::Channel;
 use p3::setting::{Extent, NR, Radio, Site};
 use p4::setting::{Variant, Way};
 
-/// A path of a paper, with what all of the paper's figures say of the hosts on it.
+/// A path of a paper, with the properties of the hosts that all of the paper's figures share.
 pub(super) struct Place {
     pub(super) paper: Paper,
     pub(super) name: &'static str,
-    /// As the paper's figures have it.
+    /// The path of the paper's figures.
     path: fn() -> Result<Scenario, WorldError>,
-    /// The radio link, before which a base station marks ACKs and reports its loss rate, for the senders that can use
-    /// it. `None`: the path has its own stations.
+    /// The radio link. A base station is added before it, which marks ACKs and reports the loss rate for the senders
+    /// that use these. `None`: the path has its own stations.
     radio: Option<&'static str>,
     pub(super) mss: u16,
-    /// The receiver's window, in segments.
+    /// Receive window in segments.
     window: usize,
     acks: AckPolicy,
     timestamps: bool,
-    /// Of senders that name neither a timer nor a profile.
+    /// Timer of senders that name neither a timer nor a profile.
     timer: Timer,
-    /// Of senders without a profile, in segments.
+    /// Minimum ssthresh of senders without a profile, in segments.
     least_ssthresh: f64,
     /// Length of a run.
     pub(super) seconds: u64,
 }
 
 const LONG: u64 = 60;
-/// P2's megabyte takes about so many seconds; timeouts are rare after that.
+/// Approximate duration of P2's megabyte in seconds. Timeouts are rare after that.
 const MEGABYTE: u64 = 25;
 
-/// RFC 6298 with the ticks of the paper's clock, and its least timeout.
+/// RFC 6298 with the clock ticks and the minimum timeout of a paper.
 const fn timer(tick_ms: u64, least_ms: u64) -> Timer {
     Timer {
         style: TimerStyle::Rfc6298 { granularity: Duration::from_millis(tick_ms) },
@@ -50,10 +50,10 @@ const fn timer(tick_ms: u64, least_ms: u64) -> Timer {
     }
 }
 
-/// Of P0 and P2.
+/// ACK policy of P0 and P2.
 const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
 
-/// P0 §3.1: the path of Fig. 3, and 16 segments of 512 octets.
+/// P0 §3.1: the path of Fig. 3, and 16 segments of 512 bytes.
 const SIFEST: Place = Place {
     paper: Paper::P0,
     name: "x = 0.01, y = 0.15",
@@ -83,7 +83,7 @@ const CONGESTED: Place = Place {
 /// P2 §5: buffers of 64 KB.
 const BEARER: Place = Place {
     paper: Paper::P2,
-    name: "W-CDMA, late but not lost",
+    name: "W-CDMA, delayed but not lost",
     path: || Ok(Scenario::load("wcdma-384-jitter")?),
     mss: 1460,
     window: 44,
@@ -96,7 +96,7 @@ const BEARER: Place = Place {
 /// P3 §IV.
 const TAXED: Place = Place {
     paper: Paper::P3,
-    name: "4 % lost",
+    name: "4 % loss",
     path: || taxed(Radio::Loses),
     mss: Site::ORDINARY.mss,
     window: 1000,
@@ -105,11 +105,11 @@ const TAXED: Place = Place {
     ..SIFEST
 };
 
-/// P4 §IV, Table 2: windows of 94 segments, an ACK for each, ssthresh down to 1. Timestamps would be a fifth of segments
-/// that take the time of 170 bit.
+/// P4 §IV, Table 2: windows of 94 segments, an ACK for each segment, a minimum ssthresh of 1. No timestamps, because
+/// they would take a fifth of these small segments.
 const MARKED: Place = Place {
     paper: Paper::P4,
-    name: "fixed to mobile, 15.6 % lost",
+    name: "fixed to mobile, 15.6 % loss",
     path: || etcp(Way::FixedToMobile, 1e-3),
     radio: None,
     mss: p4::setting::MSS,
@@ -132,13 +132,13 @@ pub(super) const PLACES: [Place; 11] = [
         ..CONGESTED
     },
     BEARER,
-    Place { name: "W-CDMA, RLC gives up", path: || Ok(Scenario::load("wcdma-384-maxdat")?), ..BEARER },
+    Place { name: "W-CDMA, RLC discards", path: || Ok(Scenario::load("wcdma-384-maxdat")?), ..BEARER },
     TAXED,
-    Place { name: "4 % out of order", path: || taxed(Radio::Reorders), ..TAXED },
+    Place { name: "4 % reordering", path: || taxed(Radio::Reorders), ..TAXED },
     MARKED,
-    Place { name: "fixed to mobile, 1.7 % lost", path: || etcp(Way::FixedToMobile, 1e-4), ..MARKED },
+    Place { name: "fixed to mobile, 1.7 % loss", path: || etcp(Way::FixedToMobile, 1e-4), ..MARKED },
     Place {
-        name: "mobile to mobile, 15.6 % lost in all",
+        name: "mobile to mobile, 15.6 % loss in total",
         path: || etcp(Way::MobileToMobile, 1e-3),
         ..MARKED
     },
@@ -158,7 +158,7 @@ fn etcp(way: Way, bit_error_rate: f64) -> Result<Scenario, WorldError> {
 }
 
 impl Place {
-    /// The paper's path, with stations that help.
+    /// The paper's path, with base stations that mark ACKs and report the loss rate.
     fn scenario(&self) -> Result<Scenario, WorldError> {
         let mut scenario = (self.path)()?;
         if let Some(radio) = self.radio {
@@ -177,18 +177,18 @@ impl Place {
         Ok(scenario)
     }
 
-    /// Capacity × (1 − loss), in bit/s of data.
+    /// Capacity × (1 − loss) in bit/s of payload.
     pub(super) fn most(&self) -> Result<f64, WorldError> {
         Ok(capacity::most(&self.scenario()?, self.mss))
     }
 
-    /// A run with an endless transfer for each sender, all over the same path. Its seed is still to be set.
+    /// A run with an endless transfer of each sender over the same path. The caller sets the seed.
     pub(super) fn plan(&self, senders: &[&SenderSpec]) -> Result<Run, WorldError> {
         let flow = |(index, sender): (usize, &&SenderSpec)| Flow {
             recipe: Some(sender.recipe.clone()),
             profile: sender.profile.map(|name| Profile { mss: Some(self.mss), ..name.profile() }),
             receive_buffer: Some(self.window * usize::from(self.mss)),
-            // Equal flows that begin at the same time would stay in step.
+            // Identical flows that begin at the same time would stay synchronized.
             start: Instant::ZERO + Duration::from_millis(100) * index as u64,
             ..Flow::down(Length::Endless)
         };
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_paper_has_places_where_data_arrive_and_something_goes_wrong() {
+    fn places_deliver_data_and_trigger_loss_recovery() {
         for paper in Paper::ALL {
             assert!(PLACES.iter().filter(|place| place.paper == paper).count() >= 2, "{paper:?}");
         }
@@ -235,9 +235,9 @@ mod tests {
         }
     }
 
-    /// Where data cross two radio links, both stations help.
+    /// Where data cross two radio links, both stations mark and report.
     #[test]
-    fn all_stations_mark_and_report() {
+    fn every_station_marks_and_reports() {
         for place in &PLACES {
             let scenario = place.scenario().unwrap();
             let stations = scenario.stages.iter().filter_map(|stage| match &stage.config {

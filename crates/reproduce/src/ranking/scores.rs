@@ -1,4 +1,4 @@
-//! How well a sender does at each place, alone and beside a NewReno.
+//! Goodput and timeouts of a sender on each path, alone and with a competing NewReno.
 
 use airtcp::sender::SenderSpec;
 use airtcp_numbers::statistics::{Mean, gains};
@@ -9,22 +9,22 @@ use super::super::judge::across;
 use super::super::{Effort, Paper, mean};
 use super::places::PLACES;
 
-/// What one sender reached, by place and seed. Nothing where it did not run.
+/// Results of one sender by path, then by seed. Empty for paths without runs.
 #[derive(Clone, Debug)]
 pub(super) struct Scores {
-    /// In bit/s.
+    /// Goodput of the sender alone, in bit/s.
     goodput: Vec<Vec<f64>>,
     timeouts: Vec<Vec<f64>>,
-    /// Goodput of a NewReno beside it.
+    /// Goodput of a competing NewReno, in bit/s.
     neighbour: Vec<Vec<f64>>,
 }
 
-/// Runs every sender at every place, alone and beside a NewReno. The first seed is the one after `after`.
+/// Runs every sender on every path, alone and with a competing NewReno. The first seed is `after` + 1.
 pub(super) fn evaluate(effort: &Effort, after: u64, senders: &[String]) -> Result<Vec<Scores>, WorldError> {
     evaluate_at(effort, after, senders, &Vec::from_iter(0..PLACES.len()))
 }
 
-/// The same at the places of one paper, with the seeds from 1 on.
+/// Like [`evaluate`], on the paths of one paper with the seeds from 1.
 pub(super) fn evaluate_for(
     effort: &Effort,
     senders: &[String],
@@ -77,13 +77,13 @@ fn spec(name: &str) -> SenderSpec {
     name.parse().expect("candidates are senders")
 }
 
-/// The places of a paper.
+/// Indices of the paths of a paper.
 pub(super) fn places(paper: Paper) -> impl Iterator<Item = usize> {
     (0..PLACES.len()).filter(move |place| PLACES[*place].paper == paper)
 }
 
 impl Scores {
-    /// Takes over what the same sender reached for another paper.
+    /// Adds the results of the same sender on the paths of another paper.
     pub(super) fn add(&mut self, paper: Paper, mut more: Self) {
         for place in places(paper) {
             self.goodput[place] = std::mem::take(&mut more.goodput[place]);
@@ -92,7 +92,7 @@ impl Scores {
         }
     }
 
-    /// The gain over `other` at all places of the paper, which count alike, seed by seed.
+    /// The gain over `other` per seed, averaged over the paths of the paper with equal weight.
     pub(super) fn gain_over(&self, other: &Self, paper: Paper) -> Mean {
         let gains: Vec<_> =
             places(paper).map(|place| gains(&self.goodput[place], &other.goodput[place])).collect();
@@ -103,7 +103,8 @@ impl Scores {
         mean(&Paper::ALL.map(|paper| self.gain_over(other, paper).mean)).mean
     }
 
-    /// What a NewReno loses beside it, of what it has beside another NewReno: at all places of the paper, seed by seed.
+    /// The share of its goodput that a NewReno loses if it competes with this sender instead of another NewReno. Per
+    /// seed, averaged over the paths of the paper.
     pub(super) fn cost(&self, newreno: &Self, paper: Paper) -> Mean {
         let losses: Vec<_> = places(paper)
             .map(|place| gains(&self.neighbour[place], &newreno.neighbour[place]))
@@ -112,27 +113,27 @@ impl Scores {
         mean(&across(&losses))
     }
 
-    /// The same over all papers.
+    /// [`Self::cost`], averaged over all papers.
     pub(super) fn mean_cost(&self, newreno: &Self) -> f64 {
         mean(&Paper::ALL.map(|paper| self.cost(newreno, paper).mean)).mean
     }
 
-    /// The share that it carries of what a path can carry at most, which is so many bit/s at each place.
+    /// The goodput on a path as a share of its upper bound. `most`: upper bounds of all paths in bit/s.
     pub(super) fn share(&self, place: usize, most: &[f64]) -> Mean {
         mean(&self.goodput[place].iter().map(|goodput| goodput / most[place]).collect::<Vec<_>>())
     }
 
-    /// The average of the shares at the places of a paper.
+    /// [`Self::share`], averaged over the paths of a paper.
     pub(super) fn share_of(&self, paper: Paper, most: &[f64]) -> f64 {
         mean(&places(paper).map(|place| self.share(place, most).mean).collect::<Vec<_>>()).mean
     }
 
-    /// Whether all goodputs are equal, as they are if both send the same packets.
+    /// Whether all goodputs are equal, which is the case if both send the same packets.
     pub(super) fn does_the_same(&self, other: &Self) -> bool {
         self.goodput == other.goodput && self.neighbour == other.neighbour
     }
 
-    /// Timeouts in all runs in which it is alone.
+    /// The number of timeouts in all runs without a competitor.
     pub(super) fn timeouts(&self) -> f64 {
         self.timeouts.iter().map(|place| place.iter().sum::<f64>()).sum()
     }
@@ -145,7 +146,7 @@ pub(super) mod tests {
     use super::super::candidates::TODAYS;
     use super::*;
 
-    /// Two seeds that scatter by 1, in bit/s.
+    /// Results of two seeds that deviate by 1 bit/s from these means.
     pub(in super::super) fn scores(goodput: [f64; 5], neighbour: [f64; 5]) -> Scores {
         let by_place = |of: [f64; 5]| {
             let at = |paper: Paper| of[Paper::ALL.iter().position(|one| *one == paper).unwrap()];
@@ -155,7 +156,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_cost_is_what_a_newreno_loses() {
+    fn cost_is_goodput_lost_by_competing_newreno() {
         let newreno = scores([100.0; 5], [100.0; 5]);
         let greedy = scores([200.0; 5], [100.0, 80.0, 100.0, 100.0, 100.0]);
         assert!((greedy.cost(&newreno, Paper::P1).mean - 0.2).abs() < 1e-9);
@@ -165,14 +166,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_recipe_is_measured_alone_and_beside_and_paper_by_paper_alike() {
+    fn per_paper_evaluation_matches_full_evaluation() {
         let (effort, senders) = (Effort::new(1), ["newreno".to_owned()]);
         let newreno = evaluate(&effort, 0, &senders).unwrap().remove(0);
         assert_eq!(newreno.goodput.len(), PLACES.len());
-        // A run alone may have bad luck, but not at most of the places.
+        // A single run alone can be unlucky, but not on most paths.
         let both = newreno.goodput.iter().zip(&newreno.neighbour);
         let less = both.filter(|(alone, beside)| alone[0] > beside[0]).count();
-        assert!(less > PLACES.len() / 2, "two share what one has alone: {newreno:?}");
+        assert!(less > PLACES.len() / 2, "two flows share the path of one: {newreno:?}");
 
         let mut parts = Scores::default();
         for paper in sample("papers", Paper::ALL, 2) {
@@ -188,9 +189,9 @@ pub(super) mod tests {
         assert_eq!(newreno.does_the_same(&parts), is_everything());
     }
 
-    /// Not even one that knows the truth, or one that knows no congestion control.
+    /// This includes recipes that know the ground truth and one without congestion control.
     #[test]
-    fn nobody_carries_more_than_the_path_can() {
+    fn goodput_never_exceeds_path_capacity() {
         let named = ["sack+oracle", "sack", "sack+pr+rebate", "sack+bbr", "sack+receiver-window", TODAYS];
         let papers = size(&[Paper::P3, Paper::P4][..], &Paper::ALL);
         let named = named[..size(2, named.len())].iter().map(|name| (*name).to_owned());
@@ -204,13 +205,13 @@ pub(super) mod tests {
         for (name, scores) in named.iter().zip(&found) {
             for place in papers.iter().flat_map(|paper| places(*paper)) {
                 let share = scores.goodput[place][0] / most[place];
-                // Chance loses a little less in some runs than in others.
+                // The random losses of a run can be slightly below average.
                 assert!(share <= 1.01, "{name}, {}: {share}", PLACES[place].name);
             }
         }
         for paper in [Paper::P3, Paper::P4] {
             let [oracle, sack] = [&found[0], &found[1]].map(|scores| scores.share_of(paper, &most));
-            assert!(oracle > 2.0 * sack, "the truth is worth something: {oracle} and {sack}");
+            assert!(oracle > 2.0 * sack, "the ground truth increases the share: {oracle} and {sack}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The search: from the best recipes to those that differ from them in one part, until none of these is better.
+//! The search: each step tries all recipes that differ from the best ones in one part. It ends when none is better.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,42 +11,44 @@ use super::scores::{Scores, evaluate_for, places};
 use super::trial::Trial;
 use super::{SEMIFINALISTS, run, runs};
 
-/// The search goes on from so many recipes at each step.
+/// The number of recipes that each step of the search continues with.
 pub(super) const BEAM: usize = 2;
 const STEPS: usize = 6;
-/// A part that gains more than this is useful; less may be chance.
+/// A part is useful if it gains more than this. A smaller gain can be chance.
 pub(super) const USEFUL: f64 = 0.03;
 
-/// What a recipe runs for one after the other. The runs for the last two take most of the time.
+/// The order in which a recipe runs on the paths of the papers. The runs for the last two take most of the time.
 const PAPERS: [Paper; 5] = [Paper::P0, Paper::P2, Paper::P1, Paper::P3, Paper::P4];
-/// So many recipes have their turn together: enough for all cores, and few enough that what they show counts for the others.
+/// The number of recipes that run together: enough for all cores, and few enough that their results can rule out
+/// others.
 const TURN: usize = 24;
 
-/// After about so many steps a search has come to its end.
+/// The usual number of steps until a search ends.
 const USUAL_STEPS: usize = 5;
-/// By then it has tried so many times the recipes that it began with.
+/// The number of recipes tried by then, as a multiple of the recipes that the search began with.
 const TRIED: usize = 8;
-/// Of the runs of those at all places it makes such a share.
+/// The share of their runs that the search makes. It gives up the other recipes before they have run on all paths.
 const USUAL_SHARE: f64 = 0.55;
 
-/// What a search has found.
+/// Results of a search.
 pub(super) struct Search {
-    /// Recipes that have run everywhere.
+    /// Recipes that have run on all paths.
     pub(super) seen: BTreeMap<String, Scores>,
-    /// Those that were given up before, because they were no good enough for the semifinal already.
+    /// Recipes that were given up before, because they cannot reach the semifinal.
     given_up: BTreeSet<String>,
-    /// Of recipes that are tried for being near the best: how many, and at how many places together.
+    /// The number of recipes that were tried because they are similar to the best ones.
     tried: usize,
+    /// The total number of paths that these recipes have run on.
     at_places: usize,
 }
 
-/// A recipe that has run for some of the papers.
+/// A recipe that has run on the paths of some papers.
 struct Attempt {
     recipe: String,
     scores: Scores,
-    /// The first so many of [`PAPERS`].
+    /// The number of these papers: the first ones of [`PAPERS`].
     papers: usize,
-    /// In their settings.
+    /// Shortfall in the settings of these papers.
     lacks: f64,
 }
 
@@ -56,19 +58,19 @@ impl Attempt {
     }
 }
 
-/// How many runs a search makes, about.
+/// The approximate number of runs of a search.
 pub(super) fn forecast(seeds: u32, beginning: usize) -> u64 {
     runs(seeds, beginning) + (USUAL_SHARE * runs(seeds, (TRIED - 1) * beginning) as f64) as u64
 }
 
-/// How many recipes the search still tries, about, if this step tries so many: with each part that the best have more, it
-/// can change one more.
+/// The approximate number of recipes that the search still tries, if step number `step` tries `recipes`. With every
+/// step, the best recipes have one more part that can be changed.
 fn still_tried(recipes: usize, step: usize) -> usize {
     (step..=USUAL_STEPS.max(step)).map(|later| recipes * (later + 1) / (step + 1)).sum()
 }
 
 impl Search {
-    /// Runs what it begins with, everywhere.
+    /// Runs the first recipes on all paths.
     pub(super) fn begin(effort: &Effort, recipes: BTreeSet<String>) -> Result<Self, WorldError> {
         Ok(Self { seen: run(effort, 0, recipes)?, given_up: BTreeSet::new(), tried: 0, at_places: 0 })
     }
@@ -86,12 +88,13 @@ impl Search {
         parts().filter(helps).collect()
     }
 
-    /// Changes one part of the best at each step, until that makes none better. `after`: runs that come after the search.
+    /// Changes one part of the best recipes per step, until no change is better. `after`: number of runs after the
+    /// search.
     pub(super) fn climb(&mut self, effort: &Effort, after: u64) -> Result<Table, WorldError> {
         let useful = self.useful();
         let mut steps = Table::new(
-            "The search, step by step, with profile `default`:",
-            &["step", "recipes tried", "the best so far", "what it lacks"],
+            "Steps of the search, with profile `default` (shortfall: see Choices)",
+            &["step", "recipes tried", "best recipe so far", "its shortfall"],
         );
         let mut beam = best(&self.seen, BEAM);
         steps.row(self.step(0, &beam));
@@ -111,7 +114,7 @@ impl Search {
         Ok(steps)
     }
 
-    /// Of what the runs of new recipes at all places would be, the share that was made so far.
+    /// The number of runs of the new recipes so far, as a share of the number of runs on all paths.
     fn share(&self) -> f64 {
         if self.tried == 0 { USUAL_SHARE } else { self.at_places as f64 / (self.tried * PLACES.len()) as f64 }
     }
@@ -120,9 +123,10 @@ impl Search {
         self.seen.contains_key(recipe) || self.given_up.contains(recipe)
     }
 
-    /// Runs the recipes that are new, paper by paper, and first those that lack least so far. Who lacks more already than the
-    /// last that the semifinal would take now is given up: no further setting makes that less, and what the semifinal takes
-    /// only gets better. So what is found is the same as if all had run everywhere.
+    /// Runs the new recipes paper by paper, those with the smallest shortfall so far first. A recipe is given up if
+    /// its shortfall exceeds the shortfall of the last recipe in the current semifinal: further settings cannot
+    /// reduce a shortfall, and the semifinal only improves. So the result is the same as if all recipes had run on
+    /// all paths.
     fn look(
         &mut self,
         recipes: BTreeSet<String>,
@@ -136,7 +140,7 @@ impl Search {
             let hopeless = waiting.extract_if(.., |attempt| attempt.lacks > limit);
             self.given_up.extend(hopeless.map(|attempt| attempt.recipe));
             waiting.sort_by(|a, b| a.lacks.total_cmp(&b.lacks).then_with(|| a.recipe.cmp(&b.recipe)));
-            // Each of them for one paper more: those that have come farthest first.
+            // Each recipe runs on the paths of one more paper. Recipes with the most finished papers come first.
             for (papers, paper) in PAPERS.into_iter().enumerate().rev() {
                 let turn = waiting.iter_mut().take(TURN);
                 let turn = Vec::from_iter(turn.filter(|attempt| attempt.papers == papers));
@@ -155,9 +159,9 @@ impl Search {
         Ok(())
     }
 
-    /// What the last lacks that the semifinal would take now.
+    /// Shortfall of the last recipe in the current semifinal.
     fn limit(&self) -> f64 {
-        /// The order in which numbers are added up makes no recipe better or worse.
+        /// The result must not depend on the order of additions.
         const ROUNDING: f64 = 1e-9;
         let best = best(&self.seen, SEMIFINALISTS);
         let last = best.get(SEMIFINALISTS - 1);
@@ -172,7 +176,8 @@ impl Search {
     }
 }
 
-/// Those that lack least of what is asked of `best`. Of several that do the same, the one with the shortest name is kept.
+/// The recipes with the smallest shortfall. If several have the same results, only the one with the shortest name is
+/// kept.
 pub(super) fn best(seen: &BTreeMap<String, Scores>, count: usize) -> Vec<String> {
     let candidates = seen.iter().filter(|(name, _)| !CEILING.contains(&name.as_str()));
     let mut all: Vec<_> =
@@ -200,7 +205,7 @@ mod tests {
     use super::super::scores::tests::scores;
     use super::*;
 
-    /// What a recipe reaches in a world, by its name alone. Many do the same as others.
+    /// Random results of a recipe, determined by `world` and its name. Many recipes have the same results.
     fn drawn(world: u64, recipe: &str) -> Scores {
         let like = Stream::new(world, recipe).below(150);
         let mut stream = Stream::new(world, &format!("like {like}"));
@@ -209,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_given_up_would_not_have_been_chosen() {
+    fn abandoned_recipes_are_never_among_best() {
         for world in 0..size(2, 30) {
             let run = |recipe: &str| (recipe.to_owned(), drawn(world, recipe));
             let mut all: BTreeMap<_, _> = proposals().into_iter().chain(["newreno"]).map(run).collect();
@@ -227,11 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_search_still_tries_is_told_by_the_step_that_it_takes() {
-        // The recorded search tried 60, 112, 159 and 172, and one step more.
+    fn remaining_trials_are_estimated_from_search_step() {
+        // The recorded search tried 60, 112, 159 and 172 recipes, and took one more step.
         assert_eq!(still_tried(60, 1), 60 + 90 + 120 + 150 + 180);
         assert_eq!(still_tried(172, 4), 172 + 206);
-        // It goes on for longer than usual.
+        // The search takes more steps than usual.
         assert_eq!(still_tried(100, USUAL_STEPS + 1), 100);
     }
 }

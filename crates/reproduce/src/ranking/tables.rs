@@ -1,4 +1,4 @@
-//! What the ranking prints.
+//! The tables and remarks of the ranking.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ fn code(name: &str) -> String {
     format!("`{name}`")
 }
 
-/// A share in per cent.
+/// A share in percent.
 fn percent(mean: &Mean, digits: usize) -> String {
     let width = mean.half_width.map(|width| 100.0 * width);
     shown(&Mean { mean: 100.0 * mean.mean, half_width: width, ..*mean }, digits)
 }
 
-/// With what is most useful on top.
+/// Recipes by mean gain over `base`, the largest first.
 fn sorted<'a>(all: &'a BTreeMap<String, Scores>, base: &Scores) -> Vec<(&'a String, &'a Scores)> {
     let mut all: Vec<_> = all.iter().collect();
     all.sort_by(|(_, a), (_, b)| b.mean_gain(base).total_cmp(&a.mean_gain(base)));
@@ -28,7 +28,7 @@ fn sorted<'a>(all: &'a BTreeMap<String, Scores>, base: &Scores) -> Vec<(&'a Stri
 }
 
 fn named(name: &str) -> String {
-    if CEILING.contains(&name) { format!("{} (knows the truth)", code(name)) } else { code(name) }
+    if CEILING.contains(&name) { format!("{} (knows loss causes)", code(name)) } else { code(name) }
 }
 
 pub(super) fn of_finalists(all: &BTreeMap<String, Scores>) -> Table {
@@ -37,14 +37,17 @@ pub(super) fn of_finalists(all: &BTreeMap<String, Scores>) -> Table {
         &["recipe"],
         &Paper::ALL.map(Paper::cited)[..],
         &[
-            "timeouts / NewReno's",
-            "what it costs a NewReno beside it, on average",
-            "at most, in the setting of",
-            "beats the paper's own proposals in",
+            "timeouts relative to NewReno",
+            "competitor's mean loss",
+            "competitor's largest loss",
+            "beats proposals of",
         ],
     ];
     let mut table = Table::new(
-        "The finalists, the papers' own proposals, what is in use, and the ceiling, with profile `default` (`linux` with its own), gain over NewReno in per cent:",
+        "Gain over NewReno in percent, for the finalists, the papers' own proposals, common senders and the \
+         recipes that know the causes of losses. Profile `default`, except for `linux`. The competitor's \
+         loss is the goodput that a NewReno loses if it competes with the recipe instead of with another \
+         NewReno.",
         &columns.concat(),
     );
     for (name, scores) in sorted(all, newreno) {
@@ -63,13 +66,13 @@ pub(super) fn of_finalists(all: &BTreeMap<String, Scores>) -> Table {
     table
 }
 
-/// How much of capacity × (1 − loss) each of them carries at each place.
+/// Goodput of each recipe on each path, in percent of capacity × (1 − loss).
 pub(super) fn of_shares(all: &BTreeMap<String, Scores>, most: &[f64]) -> Table {
     let places = PLACES.iter().map(|place| format!("{}: {}", place.paper.cited(), place.name));
     let columns: Vec<String> = ["recipe".to_owned()].into_iter().chain(places).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(
-        "How much of capacity × (1 − loss) each of them carries, in per cent; in the first row what that is, in kbit/s:",
+        "Goodput in percent of capacity × (1 − loss). The first row is capacity × (1 − loss) in kbit/s.",
         &columns,
     );
     let limits = most.iter().map(|most| format!("{:.0}", most / 1e3));
@@ -81,15 +84,16 @@ pub(super) fn of_shares(all: &BTreeMap<String, Scores>, most: &[f64]) -> Table {
     table
 }
 
-/// Whether a proposal makes the sender of today better: like beside like, and seed by seed.
+/// Whether a proposal improves on today's sender: both have profile `linux` and the same seeds.
 pub(super) fn of_today(todays: &Scores, senders: &BTreeMap<String, Scores>) -> Table {
     let columns = [
         &["sender"],
         &Paper::ALL.map(Paper::cited)[..],
-        &["timeouts / those of `linux`", "gains over `linux` in"],
+        &["timeouts relative to `linux`", "better than `linux` in"],
     ];
     let mut table = Table::new(
-        "The papers' own proposals with profile `linux`, gain over `linux`, the kernel's own sender, in per cent:",
+        "Gain of the papers' own proposals with profile `linux` over `linux`, the recipe of the Linux \
+         kernel, in percent",
         &columns.concat(),
     );
     for (name, scores) in sorted(senders, todays) {
@@ -104,12 +108,15 @@ pub(super) fn of_today(todays: &Scores, senders: &BTreeMap<String, Scores>) -> T
     table
 }
 
-/// Each part beside the same sender without it: whole per cents, and only those that the interval tells from nothing.
+/// Gain of each part over the same sender without it, in whole percent, where the interval excludes zero. Also
+/// returns a remark that lists the parts without such a gain.
 pub(super) fn of_parts(seen: &BTreeMap<String, Scores>, seeds: u32) -> (Table, String) {
-    let columns = [&["recipe", "gain over"], &Paper::ALL.map(Paper::cited)[..]].concat();
+    let columns = [&["recipe", "compared with"], &Paper::ALL.map(Paper::cited)[..]].concat();
     let mut table = Table::new(
         format!(
-            "The catalogue, a part at a time, with profile `default`: what it gains over the same sender without it, in whole per cents (a first look by {seeds} seeds: a dash where the 95 % interval contains zero; where a part changes nothing, one number in twenty is chance):"
+            "Gain of each part of the catalogue over the same sender without it, in percent, with profile \
+             `default` and {seeds} seeds. A dash means that the 95 % interval contains zero. For parts \
+             without effect, one number in twenty appears by chance."
         ),
         &columns,
     );
@@ -137,19 +144,24 @@ pub(super) fn of_parts(seen: &BTreeMap<String, Scores>, seeds: u32) -> (Table, S
     }
     idle.sort();
     let idle = match idle.as_slice() {
-        [] => "Each part makes a difference that so many seeds tell from nothing.".to_owned(),
-        idle => format!("Of these so many seeds tell no difference in any setting: {}.", idle.join(", ")),
+        [] => "With this number of seeds, every part makes a difference in at least one setting.".to_owned(),
+        idle => format!(
+            "With this number of seeds, these recipes cannot be distinguished in any setting from the \
+             recipe that they are compared with: {}.",
+            idle.join(", ")
+        ),
     };
     (table, idle)
 }
 
-/// The gain, if its interval does not contain zero.
+/// The gain in percent, if its interval excludes zero.
 fn told(gain: &Mean) -> Option<String> {
     let width = gain.half_width?;
     (gain.mean.abs() > width).then(|| format!("{:+.0}", 100.0 * gain.mean))
 }
 
-/// Which recipe is `best`, or what stands in the way of the one that lacks least; and of who knows the truth.
+/// Which recipe is `best`, or the conditions that the recipe with the smallest shortfall does not meet. The second
+/// remark is about the recipes that know the causes of losses.
 pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec<String> {
     let nearest = |knows: bool| {
         let which = finalists.iter().filter(|(name, _)| CEILING.contains(&name.as_str()) == knows);
@@ -159,37 +171,44 @@ pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec
             let (a, b) = (rank(a), rank(b));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
-        least.expect("both sorts are among the finalists")
+        least.expect("both kinds are among the finalists")
     };
     let limit = 100.0 * HARMLESS;
     let rule = format!(
-        "beats each paper's own proposals in the paper's own setting and takes at most {limit} % from a NewReno beside it"
+        "beats each paper's own proposals in the paper's own setting and takes at most {limit} % from a \
+         competing NewReno"
     );
     let (name, trial) = nearest(false);
     let way = in_the_way(trial.0.iter(), name, finalists, most);
     let ours = match trial.is_best() {
         Judged::Holds => format!("`{name}` {rule}: it is `best`."),
         Judged::DoesNotHold => {
-            format!("No recipe {rule}: none is called `best`. `{name}` lacks least. In its way: {way}.")
+            format!(
+                "No recipe {rule}, so none is called `best`. `{name}` has the smallest shortfall. Conditions \
+                 not met or undecided: {way}."
+            )
         }
         Judged::Undecided => format!(
-            "Of no recipe is it shown that it {rule}: none is called `best`. `{name}` lacks least. In its way: {way}."
+            "It is undecided whether any recipe {rule}, so none is called `best`. `{name}` has the smallest \
+             shortfall. Undecided conditions: {way}."
         ),
     };
     let (name, trial) = nearest(true);
     let way = in_the_way(trial.0.iter(), name, finalists, most);
     let truth = match trial.is_best() {
         Judged::Holds => format!(
-            "`{name}`, which is told why each packet was lost, would be it: what stands in the way is knowing."
+            "`{name}`, which knows why each packet was lost, meets all conditions. The obstacle for real \
+             senders is to find these causes."
         ),
         Judged::DoesNotHold | Judged::Undecided => format!(
-            "To be told why each packet was lost is not enough for it. In the way of `{name}`, which lacks least of those who are: {way}."
+            "Knowing why each packet was lost is not enough. `{name}` has the smallest shortfall of the \
+             recipes that know it. Conditions not met or undecided: {way}."
         ),
     };
     vec![ours, truth]
 }
 
-/// Which conditions a recipe does not meet, or is not shown to, with the numbers.
+/// The conditions that a recipe does not meet, or for which this is undecided, with the numbers.
 fn in_the_way<'a>(
     settings: impl Iterator<Item = &'a Setting>,
     name: &str,
@@ -209,7 +228,8 @@ fn in_the_way<'a>(
             all.extend(ceiling.filter(|ceiling| *ceiling != name));
             let carried = all.iter().map(|name| format!("`{name}` {:.0} %", share(name, paper)));
             reasons.push(format!(
-                "in the setting of {} it gains {} % over `{other}`{} (of capacity × (1 − loss) {} are carried)",
+                "in the setting of {}, it gains {} % over `{other}`{} (goodput relative to capacity × (1 − \
+                 loss): {})",
                 paper.cited(),
                 percent(gain, 1),
                 but(beats),
@@ -219,7 +239,7 @@ fn in_the_way<'a>(
         let harmless = setting.is_harmless();
         if harmless != Judged::Holds {
             reasons.push(format!(
-                "in the setting of {} a NewReno beside it loses {} %{}",
+                "in the setting of {}, a competing NewReno loses {} %{}",
                 paper.cited(),
                 percent(&setting.cost, 1),
                 but(harmless)
@@ -235,7 +255,8 @@ mod tests {
     use super::super::scores::tests::scores;
     use super::*;
 
-    /// The proposals have 1000 in their own settings; all else is 400, but for `sack+sifest` and the oracle.
+    /// The proposals have 1000 in their own settings. All other results are 400, except for `sack+sifest` and the
+    /// oracle.
     fn verdict_on(ours: [f64; 5], neighbour: [f64; 5], truth: [f64; 5]) -> Vec<String> {
         let mut all = BTreeMap::new();
         for name in CEILING.into_iter().chain(["newreno"]) {
@@ -251,24 +272,26 @@ mod tests {
     }
 
     #[test]
-    fn who_meets_all_conditions_is_best() {
+    fn recipe_meeting_all_conditions_is_best() {
         let said = verdict_on([1100.0; 5], [990.0; 5], [1500.0; 5]);
         assert!(said[0].starts_with("`sack+sifest` beats"), "{said:?}");
         assert!(said[0].ends_with("it is `best`."), "{said:?}");
-        assert!(said[1].contains("what stands in the way is knowing"), "{said:?}");
+        assert!(said[1].contains("The obstacle for real senders is to find these causes"), "{said:?}");
     }
 
     #[test]
-    fn what_stands_in_the_way_is_said_with_the_numbers() {
+    fn verdict_quantifies_unmet_conditions() {
         let ours = [1100.0, 1100.0, 1100.0, 600.0, 1100.0];
         let said =
             verdict_on(ours, [990.0, 800.0, 990.0, 990.0, 990.0], [900.0, 1500.0, 1500.0, 1500.0, 1500.0]);
         assert!(said[0].starts_with("No recipe beats"), "{said:?}");
-        assert!(said[0].contains("`sack+sifest` lacks least"), "{said:?}");
-        let lacks = "in the setting of Lai et al. 2013 it gains -40.0 ± 0.0 % over `newreno+rebate` (of capacity × (1 − loss) `sack+sifest` 30 %, `newreno+rebate` 50 %, `sack+oracle` 75 % are carried)";
+        assert!(said[0].contains("`sack+sifest` has the smallest shortfall"), "{said:?}");
+        let lacks = "in the setting of Lai et al. 2013, it gains -40.0 ± 0.0 % over `newreno+rebate` \
+                     (goodput relative to capacity × (1 − loss): `sack+sifest` 30 %, `newreno+rebate` 50 %, \
+                     `sack+oracle` 75 %)";
         assert!(said[0].contains(lacks), "{said:?}");
         assert!(
-            said[0].contains("in the setting of Ni et al. 2002 a NewReno beside it loses 20.0 ± 0.0 %"),
+            said[0].contains("in the setting of Ni et al. 2002, a competing NewReno loses 20.0 ± 0.0 %"),
             "{said:?}"
         );
         assert!(!said[0].contains("Pan"), "{said:?}");

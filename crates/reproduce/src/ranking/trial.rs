@@ -1,4 +1,4 @@
-//! Whether a recipe is to be called `best`, and what it lacks.
+//! The conditions for calling a recipe `best`, and its shortfall.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use super::super::{Judged, Paper};
 use super::candidates::PROPOSALS;
 use super::scores::Scores;
 
-/// A recipe is harmless if a NewReno beside it loses at most this share.
+/// A recipe is harmless if a competing NewReno loses at most this share of its goodput.
 pub(super) const HARMLESS: f64 = 0.05;
 
-/// What a recipe did in the setting of one paper.
+/// Results of a recipe in the setting of one paper.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) paper: Paper,
-    /// Over each of the paper's own proposals.
+    /// Gains over each of the paper's own proposals.
     pub(super) gains: Vec<(&'static str, Mean)>,
-    /// What a NewReno loses beside it.
+    /// The share of its goodput that a competing NewReno loses.
     pub(super) cost: Mean,
 }
 
-/// What a recipe did in all of them.
+/// Results of a recipe in several settings.
 #[derive(Clone, Debug)]
 pub(super) struct Trial(pub(super) Vec<Setting>);
 
 impl Setting {
-    /// Whether it beats all of them: the interval of each paired gain is above zero.
+    /// Whether it beats all proposals of the paper: the interval of each paired gain is above zero.
     pub(super) fn beats(&self) -> Judged {
         Judged::all(self.gains.iter().map(|(_, gain)| Judged::better(gain)))
     }
@@ -35,7 +35,7 @@ impl Setting {
         Judged::between(&self.cost, f64::NEG_INFINITY, HARMLESS)
     }
 
-    /// The proposal over which it gains least, and how much that is.
+    /// The proposal over which it gains least, and this gain.
     pub(super) fn hardest(&self) -> (&'static str, &Mean) {
         let least = self.gains.iter().min_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
         least.map(|(name, gain)| (*name, gain)).expect("each paper has a proposal")
@@ -47,12 +47,12 @@ impl Setting {
 }
 
 impl Trial {
-    /// `all` has NewReno and the proposals, of the same seeds.
+    /// `all` contains NewReno and the proposals, with the same seeds.
     pub(super) fn of(scores: &Scores, all: &BTreeMap<String, Scores>) -> Self {
         Self::of_papers(&Paper::ALL, scores, all)
     }
 
-    /// The same in the settings of these papers alone: what it lacks there it lacks at least.
+    /// Like [`Self::of`], in the settings of these papers only. Their shortfall is a lower bound.
     pub(super) fn of_papers(papers: &[Paper], scores: &Scores, all: &BTreeMap<String, Scores>) -> Self {
         let setting = |(paper, proposals): &(Paper, &[&'static str])| Setting {
             paper: *paper,
@@ -62,25 +62,25 @@ impl Trial {
         Self(PROPOSALS.iter().filter(|(paper, _)| papers.contains(paper)).map(setting).collect())
     }
 
-    /// Whether it is to be called `best`: it beats each paper's own proposals in the paper's setting, and is harmless in
-    /// all of them.
+    /// Whether the recipe is `best`: it beats each paper's own proposals in the paper's setting, and is harmless in
+    /// all settings.
     pub(super) fn is_best(&self) -> Judged {
         Judged::all(self.0.iter().flat_map(|setting| [setting.beats(), setting.is_harmless()]))
     }
 
-    /// How much is missing by the means: what the proposals have more, and what it costs beyond [`HARMLESS`], as shares,
-    /// added up over the settings. This is what the search makes small. No setting that is out of reach hides what
-    /// is gained in another.
+    /// The shortfall, which the search minimizes. It is calculated from means: the share by which the recipe is below
+    /// the best proposal, plus the competitor's loss beyond [`HARMLESS`], added up over the settings. In a sum,
+    /// progress in one setting counts even if another setting is out of reach.
     pub(super) fn lacks(&self) -> f64 {
         self.0.iter().map(Setting::lacks).sum()
     }
 
-    /// The settings in which it beats the paper's proposals.
+    /// The papers whose proposals it beats.
     pub(super) fn beaten(&self) -> impl Iterator<Item = Paper> {
         self.0.iter().filter(|setting| setting.beats() == Judged::Holds).map(|setting| setting.paper)
     }
 
-    /// The setting in which it costs most.
+    /// The setting with the largest loss of the competitor.
     pub(super) fn dearest(&self) -> &Setting {
         let most = self.0.iter().max_by(|a, b| a.cost.mean.total_cmp(&b.cost.mean));
         most.expect("there are five settings")
@@ -93,7 +93,7 @@ mod tests {
     use super::super::scores::tests::scores;
     use super::*;
 
-    /// Everyone has 1000 everywhere, but for what `sack+pr+rebate` has in its own setting and elsewhere.
+    /// All recipes have 1000 in all settings, except for `sack+pr+rebate`.
     fn world() -> BTreeMap<String, Scores> {
         let all = proposals().into_iter().chain(["newreno"]);
         let mut all: BTreeMap<_, _> =
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_paper_is_beaten_in_its_own_setting() {
+    fn best_recipe_beats_each_paper_in_own_setting() {
         let good = Trial::of(&scores([1100.0, 1100.0, 1100.0, 1300.0, 1100.0], [980.0; 5]), &world());
         assert_eq!(good.is_best(), Judged::Holds);
         assert_eq!(good.lacks(), 0.0);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_more_than_a_twentieth_is_not_harmless() {
+    fn recipe_costing_competitor_over_5_percent_is_harmful() {
         let neighbours = [990.0, 990.0, 900.0, 990.0, 990.0];
         let greedy = Trial::of(&scores([1300.0; 5], neighbours), &world());
         assert_eq!(greedy.is_best(), Judged::DoesNotHold);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proposal_does_not_beat_itself() {
+    fn proposal_does_not_beat_itself() {
         let world = world();
         let itself = Trial::of(&world["newreno+sifest"], &world);
         assert_eq!(itself.0[0].beats(), Judged::DoesNotHold);
