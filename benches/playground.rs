@@ -1,7 +1,9 @@
-//! The playground in Chromium beside the same work natively: many runs, and how long the first picture takes.
+//! The playground in Chromium, compared with the same work in native code: many runs, and the time
+//! until the first picture.
 //!
-//! `cargo bench --bench playground [-- ROUNDS]`. The page is the one of the program `airtcp` in `AIRTCP_PROGRAMS`, or beside this one;
-//! the native side is the same core, in this process.
+//! `cargo bench --bench playground [-- ROUNDS]`. The page comes from the program `airtcp` in
+//! `AIRTCP_PROGRAMS`, or from the one next to this executable. The native side runs the same core
+//! in this process.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +15,7 @@ use airtcp_testkit::browser::Browser;
 use airtcp_testkit::programs::program;
 use serde_json::{Value, json};
 
-/// Runs in each round, of 100 s each.
+/// Runs per round, each of 100 s.
 const RUNS: u64 = 100;
 const ADDRESS: &str = "preset=sifest-random&sender=newreno&time=100s&seed=1";
 const SCENE: &str = "scene=1";
@@ -46,7 +48,7 @@ impl Page {
         let written = Command::new(program("airtcp")).args(["playground", "-o"]).arg(&path).status();
         assert!(
             written.is_ok_and(|status| status.success()),
-            "`make playground` builds a program that has the page"
+            "this airtcp has no page: build it with `make playground`"
         );
         Self(path)
     }
@@ -58,17 +60,18 @@ impl Page {
         browser
     }
 
-    /// Seconds from the beginning of the navigation, by the page's own clock, in a browser that is there already.
+    /// Returns the seconds from the start of navigation to the first picture, measured by the page
+    /// in a browser that is already running.
     fn first_picture(&self) -> f64 {
         let mut browser = self.open(SCENE);
         browser.eval("performance.clearMarks()");
         browser.call("Page.reload", json!({}));
         browser.until("performance.getEntriesByName('first picture').length");
         let mark = "performance.getEntriesByName('first picture')[0].startTime";
-        browser.eval(mark).as_f64().expect("the page marks it") / 1e3
+        browser.eval(mark).as_f64().expect("the page marks its first picture") / 1e3
     }
 
-    /// Seconds of one worker for all runs.
+    /// Returns the worker time for all runs, in seconds.
     fn runs(&self) -> f64 {
         let mut browser = self.open(ADDRESS);
         let took = browser.eval(&format!(
@@ -77,7 +80,7 @@ impl Page {
              const look = setInterval(() => {{ if (document.querySelector('#many-said').textContent !== '{RUNS} of {RUNS} runs') return; \
              clearInterval(look); done((performance.now() - begin) * workers); }}, 5); }})"
         ));
-        took.as_f64().expect("the page says how long it took") / 1e3
+        took.as_f64().expect("the page returns a time") / 1e3
     }
 }
 
@@ -109,7 +112,7 @@ fn native_runs() -> f64 {
     })
 }
 
-/// The run of the first scene of the tour, with all that its picture needs.
+/// Returns the seconds for the run of the tour's first scene, including the data for its graphs.
 fn native_scene() -> f64 {
     let scenes: Value = serde_json::from_str(airtcp_playground::SCENES).expect("the tour is JSON");
     let setup = &scenes[0]["setup"];

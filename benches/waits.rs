@@ -1,9 +1,10 @@
-//! What people wait for: whole commands with the programs as they are installed, and how well several processes share
-//! the work of a sweep.
+//! Time that users wait: complete commands with the programs as installed, and the speed-up of a
+//! sweep by several processes.
 //!
-//! `cargo bench --bench waits [-- ROUNDS [WHAT]]`, where WHAT is the beginning of a row's name. The programs are those in
-//! `AIRTCP_PROGRAMS`, or beside this one. `AIRTCP_BEFORE=DIRECTORY` takes those of another build as well: both run in every
-//! round, in turn. `demo` needs root, and is left out without.
+//! `cargo bench --bench waits [-- ROUNDS [WHAT]]` runs the rows whose names begin with WHAT. The
+//! programs are those in `AIRTCP_PROGRAMS`, or next to this one. `AIRTCP_BEFORE=DIRECTORY` also
+//! measures the programs of another build: each round runs both in turn. `demo` needs root, and is
+//! skipped without it.
 
 use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::time::Instant;
 use airtcp_numbers::statistics::{median, spread};
 use airtcp_testkit::programs::program;
 
-/// Ten thousand runs of some seconds on a radio link, each with a row of its own.
+/// Ten thousand runs of a few seconds over a radio link. Each run becomes a row of the results.
 const SWEEP: &str = r#"
 schema = 1
 seeds = 1000
@@ -82,8 +83,8 @@ const WAITS: [(&str, Run); 3] = [
     }),
 ];
 
-/// One store that 1, 2 … processes fill, each with a part of the runs and one thread, up to one for each core: as Slurm
-/// and GNU parallel have it.
+/// Fills one store by 1, 2, … processes, up to the number of cores. Each process computes a shard
+/// of the runs in one thread, as under Slurm and GNU parallel.
 fn efficiency(program: &PathBuf, rounds: usize) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("\n{:<34} {:>8}   runs per core-second / of one process", "efficiency of a sweep", "runs/s");
@@ -110,7 +111,7 @@ fn efficiency(program: &PathBuf, rounds: usize) {
     }
 }
 
-/// A directory of this run, which goes with it.
+/// A temporary directory, which is removed when it is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -124,7 +125,7 @@ impl Scratch {
         self.0.join(name).display().to_string()
     }
 
-    /// The sweep's file; its store will be beside it.
+    /// Writes the sweep's file and returns its path. The store will be next to it.
     fn plan(&self) -> String {
         let plan = self.path("many.toml");
         std::fs::write(&plan, SWEEP).expect("the temporary directory can be written");
@@ -138,18 +139,18 @@ impl Drop for Scratch {
     }
 }
 
-/// Seconds until all of them have ended, which began at once.
+/// Starts all commands at once and returns the seconds until the last one ends.
 fn took<C: BorrowMut<Command>>(commands: impl IntoIterator<Item = C>) -> f64 {
     #[expect(clippy::disallowed_methods, reason = "it is what people wait that is measured")]
     let begin = Instant::now();
     let start = |mut command: C| {
         let command = command.borrow_mut();
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        (format!("{command:?}"), command.spawn().expect("the program is there"))
+        (format!("{command:?}"), command.spawn().expect("the program starts"))
     };
     let children: Vec<(String, Child)> = commands.into_iter().map(start).collect();
     for (command, mut child) in children {
-        let status = child.wait().expect("it ends");
+        let status = child.wait().expect("the program ends");
         assert!(status.success(), "{command}: {status}");
     }
     begin.elapsed().as_secs_f64()

@@ -1,9 +1,10 @@
-//! What the virtual-time world costs, beside ns-2 on the same scenario, and with many flows.
+//! CPU cost of the virtual-time world: compared with ns-2 on the same scenario, and with many flows.
 //!
-//! `cargo bench --bench world [-- ROUNDS]`. Without ns-2 (Debian's package `ns2`) there are only our own numbers.
+//! `cargo bench --bench world [-- ROUNDS]`. Without ns-2 (Debian package `ns2`) only our own
+//! numbers are printed.
 //!
-//! Every run is a process of its own with one thread. Its processor time is measured, which other programs disturb less
-//! than wall time. Both simulators run in every round, in turn.
+//! Each run is a separate process with one thread. The benchmark measures CPU time, which other
+//! programs disturb less than wall time. Each round runs both simulators in turn.
 
 use std::process::{Command, Output};
 
@@ -19,7 +20,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ns2");
-/// Seconds of a run: as in the paper, and so many that the start of the program does not count.
+/// Durations of a run in seconds: [`SHORT`] as in the paper, [`LONG`] so that the start of the
+/// program is negligible.
 const SHORT: u64 = 100;
 const LONG: u64 = 20_000;
 const FLOWS: [usize; 4] = [10, 100, 1000, 10_000];
@@ -37,13 +39,13 @@ fn main() {
     }
 }
 
-// ----- runs, each in a process of its own -----
+// ----- runs, each in a separate process -----
 
 const HEADERS: u16 = 40;
 const MSS: u16 = 512 - HEADERS;
 
-/// P0's hosts in the reading that fits the paper's numbers: packets of 512 octets on the wire, ticks of 100 ms,
-/// delayed ACKs, a window of 16 segments.
+/// The hosts of paper P0 (Pan, Mark, Shen), with the parameters that fit the paper's numbers:
+/// packets of 512 bytes on the wire, ticks of 100 ms, delayed ACKs, a window of 16 segments.
 fn hosts() -> [HostSpec; 2] {
     let mut profile = Profile { mss: Some(MSS), recv_buffer: 16 * usize::from(MSS), ..Profile::ns2() };
     profile.timer.style = TimerStyle::Ns2 {
@@ -54,14 +56,14 @@ fn hosts() -> [HostSpec; 2] {
     profile.timer.limits.min = Duration::from_millis(200);
     let ack = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
     let receiver = Profile { ack, ..profile.clone() };
-    let recipe = "newreno".parse().expect("in the catalogue");
+    let recipe = "newreno".parse().expect("newreno is in the catalogue");
     [HostSpec { profile, recipe }, HostSpec { profile: receiver, recipe: Recipe::ordinary() }]
 }
 
 fn p0(seconds: u64, seed: u64) {
     let [fixed, mobile] = hosts();
     let report = run(&Run {
-        scenario: Scenario::load(&format!("{SCRIPTS}/p0.toml")).expect("the scenario is right"),
+        scenario: Scenario::load(&format!("{SCRIPTS}/p0.toml")).expect("the scenario is valid"),
         seed,
         fixed,
         mobile,
@@ -70,11 +72,11 @@ fn p0(seconds: u64, seed: u64) {
         from: Instant::ZERO,
         score: false,
     })
-    .expect("the run is right");
+    .expect("the run is valid");
     println!("{} {}", report.flows[0].data_segments, report.flows[0].delivered / u64::from(MSS));
 }
 
-/// `flows` flows with 100 kbit/s each on one link, for as long as they take to send so many packets together.
+/// Runs `flows` flows of 100 kbit/s each over one link until they have sent about `packets` packets in total.
 fn many_flows(flows: u64, packets: u64) {
     let scenario = format!(
         "schema = 1\n\
@@ -86,22 +88,22 @@ fn many_flows(flows: u64, packets: u64) {
     let [fixed, mobile] = hosts();
     let (empty, before) = (resident(), cpu(UsageWho::RUSAGE_SELF));
     let mut world = World::new(WorldConfig {
-        scenario: Scenario::parse(&scenario, "many flows").expect("the scenario is right"),
+        scenario: Scenario::parse(&scenario, "many flows").expect("the scenario is valid"),
         seed: 1,
         fixed,
         mobile,
         flows: vec![Flow::down(Length::Endless); flows as usize],
     })
-    .expect("not too many flows");
+    .expect("the number of flows is valid");
     let per_second = 100_000.0 / (8.0 * f64::from(MSS + HEADERS));
     let seconds = packets as f64 / (per_second * flows as f64);
-    world.run_until(Instant::ZERO + Duration::from_secs_f64(seconds)).expect("the run is right");
+    world.run_until(Instant::ZERO + Duration::from_secs_f64(seconds)).expect("the run is valid");
     let spent = cpu(UsageWho::RUSAGE_SELF) - before;
     let packets: u64 = world.results().iter().map(|result| result.statistics.data_segments_out).sum();
     println!("{} {}", spent * 1e9 / packets as f64, (resident() - empty) / flows as f64);
 }
 
-// ----- the comparison -----
+// ----- comparison -----
 
 fn compare(rounds: u64) {
     let is_there = Command::new("ns").arg("/dev/null").output().is_ok();
@@ -118,7 +120,7 @@ fn compare(rounds: u64) {
             }
         }
     }
-    println!("P0's network, one NewReno flow beside a voice stream, 8 % of loss; median (least to most)");
+    println!("P0's network, one NewReno flow next to a voice stream, 8 % of loss; median (least to most)");
     let milliseconds = |sample: &Sample| sample.cpu * 1e3;
     let per_second = |sample: &Sample| sample.numbers[0] / sample.cpu / 1e3;
     let delivered = |sample: &Sample| sample.numbers[1];
@@ -154,16 +156,16 @@ fn compare(rounds: u64) {
 }
 
 struct Sample {
-    /// Seconds, of user and system.
+    /// CPU time in seconds, user and system.
     cpu: f64,
-    /// What the process printed.
+    /// The numbers that the process printed.
     numbers: Vec<f64>,
 }
 
 impl Sample {
     fn of(command: &mut Command) -> Self {
         let before = cpu(UsageWho::RUSAGE_CHILDREN);
-        let Output { status, stdout, .. } = command.output().expect("it can be started");
+        let Output { status, stdout, .. } = command.output().expect("the command starts");
         assert!(status.success(), "{command:?}: {status}");
         let text = String::from_utf8_lossy(&stdout);
         let numbers = text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
@@ -172,7 +174,7 @@ impl Sample {
 }
 
 fn ours(what: &str, numbers: &[u64]) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("Linux knows it"));
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.arg(what).args(numbers.iter().map(u64::to_string));
     command
 }
@@ -196,22 +198,22 @@ fn table(what: &str, [ours, ns2]: &[Vec<Sample>; 2], of: fn(&Sample) -> f64, rat
     }
 }
 
-/// Median (least to most).
+/// Formats the values as median (minimum to maximum).
 fn spread(mut values: Vec<f64>) -> String {
     values.sort_by(f64::total_cmp);
     let [least, most] = [values[0], values[values.len() - 1]];
     format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
 }
 
-/// Processor seconds of user and system.
+/// Returns the CPU time in seconds, user and system.
 fn cpu(who: UsageWho) -> f64 {
-    let usage = getrusage(who).expect("every Linux has it");
+    let usage = getrusage(who).expect("getrusage works");
     (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
 }
 
-/// Octets of memory in use.
+/// Returns the resident memory in bytes.
 fn resident() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("every Linux has it");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("every Linux has it");
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc/self/status is readable");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the status has VmRSS");
     line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
 }

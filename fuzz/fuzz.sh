@@ -1,9 +1,10 @@
 #!/bin/sh
-# Fuzzes: `fuzz/fuzz.sh SECONDS TARGET…`, each target for so long. What libFuzzer finds interesting stays in
-# fuzz/corpus/TARGET, from which the next run goes on; what fails is in fuzz/artifacts/TARGET.
+# Fuzzes each target for SECONDS: `fuzz/fuzz.sh SECONDS TARGET…`. libFuzzer stores interesting inputs in
+# fuzz/corpus/TARGET, from which the next run continues, and failing inputs in fuzz/artifacts/TARGET.
 #
-# libFuzzer comes with the crate libfuzzer-sys, which a C++ compiler builds; the counters come from an LLVM pass that every
-# rustc has. So a stable compiler is enough. (cargo-fuzz does the same with a nightly one, and AddressSanitizer besides.)
+# A stable compiler is enough: the crate libfuzzer-sys contains libFuzzer, which needs a C++ compiler, and the
+# coverage counters come from an LLVM pass that every rustc has. (cargo-fuzz needs a nightly compiler, and
+# also uses AddressSanitizer.)
 set -eu
 
 seconds=$1
@@ -11,7 +12,7 @@ shift
 cd "$(dirname "$0")/.."
 command -v c++ >/dev/null 2>&1 || { echo "fuzz: libFuzzer needs a C++ compiler: apt-get install g++" >&2; exit 3; }
 
-# For a target of its own: then programs that cargo runs to build others have no counters.
+# With an explicit target, cargo builds build scripts and procedural macros without counters.
 target=$(rustc -vV | sed -n 's/^host: //p')
 directory=${CARGO_TARGET_DIR:-target}/fuzz
 export RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Coverflow-checks -Ccodegen-units=1 -Cpasses=sancov-module \
@@ -24,7 +25,7 @@ failed=
 for name in "$@"; do
     mkdir -p "fuzz/corpus/$name" "fuzz/artifacts/$name"
     echo "fuzz: $name for $seconds s, from $(ls "fuzz/corpus/$name" | wc -l) inputs and the seeds"
-    # A hang is a fault, and so is memory that grows without end.
+    # A hang is a failure, and so is unbounded memory growth.
     "$directory/$target/long/$name" "fuzz/corpus/$name" "fuzz/seeds/$name" -max_total_time="$seconds" -timeout=30 \
         -rss_limit_mb=4096 -artifact_prefix="fuzz/artifacts/$name/" -print_final_stats=1 -verbosity=0 \
         || failed="$failed $name"

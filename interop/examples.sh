@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs every example that there is; `make examples` builds them first. SUDO, if not empty, is how to become root.
+# Runs every example. `make examples` builds them first. SUDO is the command that runs a program as root, or
+# empty.
 set -eu
 cd "$(dirname "$0")/.."
 programs=${CARGO_TARGET_DIR:-target}/debug/examples
@@ -12,7 +13,7 @@ for source in examples/*.rs crates/*/examples/*.rs emulator/examples/*.rs; do
     *) root= ;;
     esac
     echo "example: $source"
-    # None takes so long.
+    # No example takes this long.
     $root timeout 120 "$programs/$(basename "$source" .rs)" </dev/null || {
         echo "$source ended with $?" >&2
         exit 1

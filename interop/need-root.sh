@@ -1,5 +1,5 @@
 #!/bin/sh
-# TUN devices and namespaces are needed: says at once if that cannot be.   interop/need-root.sh WHAT
+# Exits with an error if TUN devices and namespaces are not available.   interop/need-root.sh WHAT
 if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
     echo "$1: TUN devices and network namespaces need root: run as root, or install sudo." >&2
     exit 3

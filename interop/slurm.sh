@@ -1,13 +1,14 @@
 #!/bin/sh
-# A Slurm of its own on this machine: one controller and two nodes, each in its own process namespace, so that one can fail.
+# A private Slurm on this machine: one controller and two nodes, which can be made to fail.
 #   interop/slurm.sh up DIRECTORY             starts it; then `export SLURM_CONF=DIRECTORY/slurm.conf`
-#   interop/slurm.sh fail DIRECTORY NODE      ends node1 or node2 with everything that runs on it, as a power cut does
-#   interop/slurm.sh start DIRECTORY NODE     starts it again
-#   interop/slurm.sh down DIRECTORY           ends it all
-# Needs root, Debian's packages (interop/setup.sh long) and a DIRECTORY whose path has no blanks. It touches neither /etc/slurm nor
-# /etc/munge, and ends only what it has started. It listens on all addresses of its network namespace, so give it one of its own
-# (`unshare --net`), with `lo` up and some other address, without which Slurm finds none at all. Elsewhere whoever has not the key in
-# DIRECTORY is refused.
+#   interop/slurm.sh fail DIRECTORY NODE      kills all processes of node1 or node2, like a power failure
+#   interop/slurm.sh start DIRECTORY NODE     restarts the node
+#   interop/slurm.sh down DIRECTORY           stops everything
+# Needs root, the Debian packages of `interop/setup.sh long`, and a DIRECTORY whose path has no spaces.
+# Does not touch /etc/slurm or /etc/munge, and stops only processes that it started. The daemons listen on
+# all addresses of their network namespace, so run it in a separate one (`unshare --net`) with `lo` up and
+# one more address: with `lo` alone, Slurm finds no address. In any other network namespace, clients that
+# do not have the key in DIRECTORY are refused.
 set -eu
 PATH=$PATH:/usr/sbin
 usage() {
@@ -20,7 +21,7 @@ case $2 in *[!A-Za-z0-9/._-]*) echo "slurm.sh: $2: such a name cannot stand in s
 dir=$(cd "$2" && pwd)
 export SLURM_CONF="$dir/slurm.conf"
 
-# Half a minute at most.
+# wait_for COMMAND…: waits until COMMAND succeeds, for at most half a minute.
 wait_for() {
     until=$(($(date +%s) + 30))
     until "$@"; do
@@ -33,7 +34,7 @@ wait_for() {
     done
 }
 
-# started NAME COMMAND…: in the background, in a session of its own; `pids/NAME` says which process it is.
+# started NAME COMMAND…: runs COMMAND in the background, in its own session; `pids/NAME` has its process ID.
 started() {
     name=$1
     shift
@@ -41,7 +42,8 @@ started() {
     echo $! > "$dir/pids/$name"
 }
 
-# ended SIGNAL NAME: and waits until it is gone. Only if that number is still a process that was started for this directory.
+# ended SIGNAL NAME: sends SIGNAL and waits until the process is gone. Does nothing unless the process ID
+# still belongs to a process that was started for this directory.
 ended() {
     pid=$(cat "$dir/pids/$2" 2>/dev/null) || return 0
     rm -f "$dir/pids/$2"
@@ -55,7 +57,8 @@ ended() {
     done
 }
 
-# The node's slurmd is the first process of a namespace: the kernel ends all others with it.
+# The node's slurmd is the first process of a PID namespace, so the kernel kills all others with it. Each node
+# has its own namespace and can fail alone.
 node() { started "$1" unshare --pid --fork --kill-child=KILL --mount-proc slurmd -D -N "$1"; }
 idle() { [ "$(timeout 2 sinfo --noheader --Node --nodes="$1" --format=%t 2>/dev/null)" = idle ]; }
 
@@ -65,10 +68,10 @@ up() {
     done
     [ -e "$dir/pids" ] && { echo "slurm.sh: $dir is in use: slurm.sh down $dir" >&2; exit 1; }
     mkdir -p "$dir/pids" "$dir/state" "$dir/node1" "$dir/node2"
-    # munged wants to own its directory and its key alone.
+    # munged requires that no other user can write to its directory or read its key.
     chmod 755 "$dir"
     (umask 377 && dd if=/dev/urandom of="$dir/key" bs=128 count=1 status=none)
-    # A node counts as lost after six seconds, and what ran there runs again ten seconds later: in earnest these are minutes.
+    # A node counts as lost after 6 s, and its jobs run again 10 s later. In production these are minutes.
     cat > "$SLURM_CONF" <<END
 ClusterName=airtcp
 SlurmctldHost=$(hostname -s)(127.0.0.1)
@@ -107,7 +110,7 @@ END
     wait_for idle node2
 }
 
-# A node has nobody to say goodbye to.
+# The nodes are killed, because they need no orderly shutdown.
 down() {
     for name in node1 node2; do ended KILL "$name"; done
     for name in slurmctld munged; do ended TERM "$name"; done

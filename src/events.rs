@@ -1,9 +1,10 @@
-//! What a host tells whoever listens, for logs: what its connections offer and agree on, the states they enter, what
-//! they refuse and why, their timers, windows and decisions.
+//! Events that a host reports for logs: options offered and agreed on, state changes, refused segments,
+//! timers, windows and recovery decisions.
 //!
-//! [`Host::note_events`](crate::Host::note_events) asks for it and [`Host::poll_event`](crate::Host::poll_event) hands it
-//! out. Nothing is put together while nobody has asked. Offsets are octets of a stream: offset 0 is the SYN, so they
-//! are the relative sequence numbers that tcpdump prints.
+//! [`Host::note_events`](crate::Host::note_events) enables them and
+//! [`Host::poll_event`](crate::Host::poll_event) returns them. While they are disabled, a host builds no
+//! events. Offsets count bytes of a stream: offset 0 is the SYN, so they equal the relative sequence numbers
+//! that tcpdump prints.
 
 use std::net::SocketAddr;
 
@@ -15,86 +16,87 @@ use airwire::time::Instant;
 use crate::recovery::Decision;
 use crate::tcp::{Ended, IcmpError, State};
 
-/// Something that happened to a connection, or to a packet of none.
+/// An event of a connection, or of a packet that belongs to none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// The time of the event.
     pub at: Instant,
-    /// Our end of the connection and the peer's. `None`: the packet has no addresses that can be believed.
+    /// Our address and the peer's. `None`: the packet's addresses cannot be trusted.
     pub ends: Option<(SocketAddr, SocketAddr)>,
-    /// What.
+    /// The kind of event.
     pub what: What,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// Our SYN or SYN,ACK left with this.
+    /// Our SYN or SYN,ACK left with these options.
     Offered(Offer),
-    /// The peer's came with this.
+    /// The peer's SYN or SYN,ACK arrived with these options.
     PeerOffered(Offer),
-    /// The handshake is complete: this is in force.
+    /// The handshake is complete with these parameters.
     Agreed(Agreement),
-    /// Another state of RFC 9293 §3.3.2.
+    /// The connection changed its state (RFC 9293 §3.3.2).
     State {
-        /// Until now.
+        /// The previous state.
         from: State,
-        /// From now on.
+        /// The new state.
         to: State,
     },
-    /// It is over; why, if not by both sides closing.
+    /// The connection ended. Gives the reason unless both sides closed it.
     Ended(Option<Ended>),
-    /// Loss recovery has decided something.
+    /// Loss recovery made a decision.
     Decided(Decision),
-    /// A timer runs from now on, or until another time than before.
+    /// A timer was started, or its deadline changed.
     TimerSet {
-        /// Which.
+        /// The timer.
         timer: Timer,
         /// Its deadline.
         until: Instant,
     },
-    /// A timer runs no longer.
+    /// A timer was stopped.
     TimerStopped {
-        /// Which.
+        /// The timer.
         timer: Timer,
     },
-    /// A timer's time has come.
+    /// A timer expired.
     TimerFired {
-        /// Which.
+        /// The timer.
         timer: Timer,
     },
-    /// A segment was not taken, or no more of it than its ACK.
+    /// A segment was rejected, or only its ACK was processed.
     Refused {
-        /// Why.
+        /// The reason.
         why: Refusal,
         /// The segment.
         segment: Refused,
     },
-    /// The peer's window has closed (0 octets), or opened again.
+    /// The peer's window closed (0 bytes) or reopened.
     PeerWindow {
         /// SND.WND.
         octets: u64,
     },
-    /// The window that we offer has closed (0 octets), or opened again.
+    /// Our advertised window closed (0 bytes) or reopened.
     OwnWindow {
         /// RCV.WND.
         octets: u64,
     },
-    /// The path takes smaller packets than was thought.
+    /// The path MTU was found to be smaller.
     Pmtu {
-        /// Until now, in octets of IP packets.
+        /// The previous value, in bytes of IP packets.
         from: u32,
-        /// From now on.
+        /// The new value.
         to: u32,
     },
-    /// An ICMP error about this connection.
+    /// An ICMP error for this connection arrived.
     Icmp {
-        /// What it says.
+        /// The error.
         says: IcmpError,
-        /// False if it changed nothing: it quotes nothing that is in flight, or its MTU is no news (RFC 5927 §4).
+        /// False if the error was ignored: it quotes nothing in flight, or its MTU changes nothing (RFC 5927
+        /// §4).
         believed: bool,
     },
-    /// A packet that no connection saw.
+    /// A malformed packet that did not reach any connection.
     Bad(BadPacket),
 }
 
@@ -105,11 +107,11 @@ pub struct Offer {
     pub mss: Option<u16>,
     /// Window scale.
     pub window_scale: Option<u8>,
-    /// SACK is permitted.
+    /// SACK-Permitted is present.
     pub sack: bool,
-    /// It has timestamps.
+    /// The timestamps option is present.
     pub timestamps: bool,
-    /// ECN is asked for, or accepted in a SYN,ACK (RFC 3168 §6.1.1).
+    /// ECN is requested, or accepted in a SYN,ACK (RFC 3168 §6.1.1).
     pub ecn: bool,
 }
 
@@ -127,29 +129,29 @@ impl Offer {
     }
 }
 
-/// What both sides do from now on.
+/// Parameters that the handshake settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// SMSS: octets of data in a full-sized segment of ours.
+    /// SMSS: bytes of data in a full-sized segment of ours.
     pub smss: u64,
-    /// Our windows are shifted by this.
+    /// Shift count of the windows that we advertise.
     pub own_scale: u8,
-    /// The peer's are.
+    /// Shift count of the peer's windows.
     pub peer_scale: u8,
     /// SACK is permitted.
     pub sack: bool,
-    /// Segments have timestamps.
+    /// Segments carry timestamps.
     pub timestamps: bool,
     /// ECN is in use.
     pub ecn: bool,
 }
 
-/// The timers of a connection. Pacing has none here: it has a deadline with every segment.
+/// The timers of a connection. Pacing is not among them, because its deadline changes with every segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
     /// Retransmission (RFC 6298 §5).
     Retransmission,
-    /// A detector of losses: RACK's reordering timer, TCP-PR's, a tail loss probe.
+    /// A timer of a loss detector: RACK's reordering timer, TCP-PR's timer or a tail loss probe.
     Detection,
     /// Zero-window probing (RFC 9293 §3.8.6.1).
     Persist,
@@ -166,7 +168,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All, in the order of their numbers (`Timer as usize`).
+    /// All timers, ordered by their discriminants (`Timer as usize`).
     pub const ALL: [Self; 8] = [
         Self::Retransmission,
         Self::Detection,
@@ -178,7 +180,7 @@ impl Timer {
         Self::User,
     ];
 
-    /// As logs write it.
+    /// Returns the name used in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Retransmission => "retransmission",
@@ -193,21 +195,23 @@ impl Timer {
     }
 }
 
-/// What was refused.
+/// The segment that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// All flags of it.
+    /// All of its flags.
     pub flags: Flags,
-    /// The offset of its first octet in the peer's stream. `None`: before the SYN, or no SYN has come.
+    /// Offset of its first byte in the peer's stream. `None`: it precedes the SYN, or no SYN has arrived.
     pub seq: Option<u64>,
-    /// What it acknowledges, as an offset in ours. `None`: nothing, or what lies before our SYN.
+    /// The offset in our stream that it acknowledges. `None`: it has no ACK, or acknowledges an offset before
+    /// our SYN.
     pub ack: Option<u64>,
-    /// Octets of data.
+    /// Bytes of data.
     pub len: usize,
 }
 
 impl Refused {
-    /// As seen from a connection whose streams begin at `iss` and `irs`, near these offsets.
+    /// Describes `segment` for a connection. `own` and `peer` each give a stream's initial sequence number
+    /// and an offset close to the segment's.
     pub(crate) fn of(segment: &Segment<'_>, own: (Seq, u64), peer: (Seq, u64)) -> Self {
         let acks = segment.flags.contains(Flags::ACK);
         Self {
@@ -219,58 +223,58 @@ impl Refused {
     }
 }
 
-/// Why a segment was refused.
+/// The reason why a segment was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// PAWS: its timestamp is older than TS.Recent.
     OldTimestamp,
-    /// Timestamps were agreed on, and it has none.
+    /// Timestamps were negotiated, but the segment has none.
     MissingTimestamp,
-    /// All of it was received before.
+    /// All of its data was received before.
     Copy,
     /// It lies outside the window.
     OutOfWindow,
-    /// A reset outside the window.
+    /// A RST outside the window.
     ResetOutOfWindow,
-    /// A reset in the window, but not at RCV.NXT: a challenge ACK asks whether it is meant.
+    /// A RST in the window but not at RCV.NXT: a challenge ACK asks the peer to confirm it.
     ResetNotExact,
-    /// A reset that acknowledges nothing, while our SYN waits for an answer.
+    /// A RST without an acceptable ACK in SYN-SENT.
     ResetWithoutAck,
-    /// A SYN for a connection that is open: a challenge ACK asks whether it is meant.
+    /// A SYN on an open connection: a challenge ACK asks the peer to confirm it.
     SynWhenOpen,
     /// It has no ACK.
     NoAck,
-    /// In the handshake: it acknowledges something else than our SYN, and is answered with a reset.
+    /// During the handshake, it acknowledges something other than our SYN. A RST answers it.
     NotOurSyn,
-    /// It acknowledges what was never sent.
+    /// It acknowledges data that was never sent.
     AckOfUnsent,
-    /// It acknowledges what was acknowledged long ago.
+    /// Its ACK is older than RFC 5961 §5.2 accepts.
     AckTooOld,
-    /// No SYN, where one is needed.
+    /// It has no SYN in a state that requires one.
     NoSyn,
-    /// Data that nobody is left to read: a reset answers it.
+    /// Data arrived after the application closed the socket. A RST answers it.
     NobodyReads,
-    /// No connection and no listener is at that address: a reset answers it.
+    /// No connection and no listener has that address. A RST answers it.
     NobodyThere,
-    /// A listener has no connection for it, and it is no SYN: a reset answers it.
+    /// It reached a listener, belongs to no connection and is not a SYN. A RST answers it.
     NoConnection,
     /// The listener's backlog is full.
     BacklogFull,
-    /// Its source has as many connections as one may have.
+    /// Its source has reached the limit of connections per source.
     SourceFull,
     /// The host has no memory left for another connection.
     NoMemory,
-    /// A SYN with a FIN, where the profile drops it.
+    /// A SYN with a FIN, which the profile drops.
     SynFin,
 }
 
 impl Refusal {
-    /// The name, for programs.
+    /// Returns the machine-readable name.
     pub const fn name(self) -> &'static str {
         self.words().0
     }
 
-    /// The reason, for people, with the rule that it comes from.
+    /// Returns the human-readable reason, with the clause it is based on.
     pub const fn why(self) -> &'static str {
         self.words().1
     }

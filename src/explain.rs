@@ -1,29 +1,29 @@
-//! What a recipe means: its answers with where they come from, the states of its loss recovery and what moves it from one
-//! to another, and what a capture of its handshake shows. `airtcp explain` prints it.
+//! Descriptions of recipes, which `airtcp explain` prints: the answers and their sources, the states of the
+//! loss recovery and its transitions, and what a capture of the handshake shows.
 
 use crate::profile::Profile;
 use crate::recovery::catalogue::{Question, Row};
 use crate::recovery::{Move, Phase, Recipe};
 
-/// An answer, something that adds to it, or an option.
+/// An answer, an add-on or an option.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Part {
-    /// The question that it answers, in a word.
+    /// The question that it answers, in one word.
     pub question: &'static str,
-    /// As recipes call it.
+    /// Its name in recipes.
     pub name: &'static str,
-    /// Its number, if it has one.
+    /// Its numeric value, if it takes one.
     pub value: Option<f64>,
-    /// What it does, in a line.
+    /// One-line summary.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// The publication, RFC or kernel function that defines it.
     pub citation: &'static str,
-    /// Not named in the recipe.
-    pub ordinary: bool,
-    /// What it cannot do without.
+    /// True for a default answer, which the recipe does not name.
+    pub default: bool,
+    /// Names of the features that it requires.
     pub needs: Vec<&'static str>,
-    /// The question.
+    /// The question that it belongs to.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub of: Question,
 }
@@ -32,37 +32,37 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct State {
-    /// Its name.
+    /// The state's name.
     pub state: &'static str,
-    /// With which profile the sender moves like this.
+    /// The profile that these transitions apply to.
     pub profile: &'static str,
-    /// What the sender does in it.
+    /// The sender's behaviour in this state.
     pub meaning: &'static str,
-    /// In the order of where they lead to.
+    /// Transitions out of this state, ordered by target state.
     pub moves: Vec<Leaving>,
 }
 
-/// What moves it out of a state, and where to.
+/// A transition out of a state.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Leaving {
-    /// The state that it leads to.
+    /// The target state.
     pub to: &'static str,
-    /// For programs.
-    pub cue: &'static str,
-    /// For people.
+    /// Machine-readable name of the trigger.
+    pub condition: &'static str,
+    /// Human-readable description of the trigger.
     pub text: &'static str,
 }
 
-/// Its answer to each question, what adds to them, and its options.
+/// Returns the recipe's answer to each question, its add-ons and its options.
 pub fn parts(recipe: &Recipe) -> Vec<Part> {
-    let part = |(row, value): (&'static Row, Option<f64>), ordinary| Part {
+    let part = |(row, value): (&'static Row, Option<f64>), default| Part {
         question: row.question().name(),
         name: row.name,
         value,
         summary: row.summary,
         citation: row.citation,
-        ordinary,
+        default,
         needs: row.needs.iter().map(|need| need.name()).collect(),
         of: row.question(),
     };
@@ -77,13 +77,18 @@ pub fn parts(recipe: &Recipe) -> Vec<Part> {
     parts
 }
 
-/// The states that it can be in; `tuned` is its profile with the recipe's options applied.
+/// Returns the states that a sender with this recipe can be in. `tuned` is its profile with the recipe's
+/// options applied.
 pub fn states(recipe: &Recipe, tuned: &Profile) -> Vec<State> {
     let moves = recipe.moves(tuned);
     let leaving = |state: Phase| {
         let mut leaving: Vec<&Move> = moves.iter().filter(|made| made.from == state).collect();
         leaving.sort_by_key(|made| made.to);
-        let told = |made: &Move| Leaving { to: made.to.name(), cue: made.cue.name(), text: made.cue.text() };
+        let told = |made: &Move| Leaving {
+            to: made.to.name(),
+            condition: made.condition.name(),
+            text: made.condition.text(),
+        };
         leaving.into_iter().map(told).collect::<Vec<_>>()
     };
     let state = |state: Phase| State {
@@ -95,7 +100,7 @@ pub fn states(recipe: &Recipe, tuned: &Profile) -> Vec<State> {
     Phase::ALL.into_iter().map(state).filter(|state| !state.moves.is_empty()).collect()
 }
 
-/// What a capture of its handshake will show.
+/// Describes the options that a capture of the handshake will show.
 pub fn on_the_wire(recipe: &Recipe, tuned: &Profile) -> String {
     let offers = |what, offered| if offered { format!("{what} offered") } else { format!("no {what}") };
     let sack = tuned.sack.is_offered(recipe.wants_sack());

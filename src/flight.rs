@@ -1,8 +1,9 @@
-//! The in-flight list: every segment sent and not yet acknowledged, with the SACK scoreboard (RFC 6675 §3).
+//! The in-flight list: every segment that was sent and is not yet acknowledged, with the SACK scoreboard (RFC
+//! 6675 §3).
 //!
-//! Plain bookkeeping: it records what was sent, acknowledged, SACKed and judged lost, and keeps the sums
-//! (`pipe`, outstanding, lost, …) up to date at each step, so that an ACK costs the same with ten segments
-//! outstanding as with ten thousand. What counts as lost and what is sent next is decided elsewhere.
+//! It records which segments were sent, acknowledged, SACKed and marked lost. It updates its sums (`pipe`,
+//! outstanding, lost, …) at each step, so an ACK costs the same with ten segments outstanding as with ten
+//! thousand. Other modules decide which segments are lost and what is sent next.
 
 mod search;
 
@@ -14,49 +15,50 @@ use airwire::time::Instant;
 use self::search::{Hint, Rare, Steps};
 use crate::ranges::RangeSet;
 
-/// What has become of a segment, as far as the sender can tell.
+/// The sender's knowledge about a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// On its way, as far as anybody knows.
+    /// Sent once and not reported as received or lost.
     InFlight,
-    /// Judged lost and not sent again since.
+    /// Marked lost and not retransmitted since.
     Lost,
-    /// Judged lost and sent again: the new copy is on its way.
+    /// Marked lost and retransmitted: the retransmission is in flight.
     Resent,
-    /// Sent again without having been judged lost: both copies count (RFC 6675 §4, SetPipe).
+    /// Retransmitted without having been marked lost: both transmissions count as in flight (RFC 6675 §4,
+    /// SetPipe).
     InDoubt,
-    /// The receiver has reported it by SACK.
+    /// Reported as received by SACK.
     Sacked,
 }
 
-/// One segment on the list. SYN and FIN take an offset each, like an octet.
+/// A segment on the list. SYN and FIN take one offset each, like a byte.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Stream offset of its first octet.
+    /// Stream offset of its first byte.
     pub start: u64,
-    /// Offset behind its last octet.
+    /// Offset after its last byte.
     pub end: u64,
-    /// When its first copy left.
+    /// Time of its first transmission.
     pub first_sent: Instant,
-    /// When its newest copy left.
+    /// Time of its latest transmission.
     pub last_sent: Instant,
-    /// How often it was sent, the first time included.
+    /// Number of transmissions, including the first.
     pub transmissions: u16,
-    /// What the sender believes about it.
+    /// The sender's knowledge about it.
     pub fate: Fate,
-    /// Timestamp value (RFC 7323) of the newest copy.
+    /// Timestamp value (RFC 7323) of its latest transmission.
     pub tsval: u32,
-    /// `Flight::delivered` when the newest copy left: what a rate estimate needs.
+    /// `Flight::delivered` at its latest transmission, for rate estimates.
     pub delivered_when_sent: u64,
 }
 
 impl Sent {
-    /// Sequence numbers that it takes.
+    /// Returns the number of sequence numbers that it takes.
     pub fn len(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Never true of a segment on the list: each takes a sequence number.
+    /// Returns true if it takes no sequence number, which is never the case for a segment on the list.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -67,16 +69,16 @@ impl Sent {
     }
 }
 
-/// The segment among those newly delivered that had left last (RFC 8985 §5.2).
+/// The most recently sent segment among those newly delivered (RFC 8985 §5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// When its newest copy left.
+    /// Time of its latest transmission.
     pub sent_at: Instant,
-    /// Offset behind its last octet.
+    /// Offset after its last byte.
     pub end: u64,
-    /// Timestamp value of its newest copy.
+    /// Timestamp value of its latest transmission.
     pub tsval: u32,
-    /// It was sent more than once: which copy arrived is in doubt.
+    /// True if it was sent more than once, so that it is unclear which transmission arrived.
     pub resent: bool,
 }
 
@@ -85,7 +87,8 @@ impl Delivery {
         (self.sent_at, self.end)
     }
 
-    /// RACK_sent_after() of RFC 8985 §5.2: of two sent at the same moment the one that ends later.
+    /// Returns the later of two deliveries by RACK_sent_after() (RFC 8985 §5.2). If both were sent at the
+    /// same time, it is the one with the higher end.
     pub(crate) fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         match (a, b) {
             (Some(first), Some(second)) if first.order() > second.order() => a,
@@ -95,12 +98,12 @@ impl Delivery {
     }
 }
 
-/// Segments newly delivered that were sent only once: there is no doubt which copy arrived.
+/// Newly delivered segments that were sent only once, so that it is clear which transmission arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Originals {
-    /// End of the lowest of them.
+    /// End offset of the lowest of them.
     pub lowest: Option<u64>,
-    /// The one that had left last.
+    /// The most recently sent of them.
     pub newest: Option<Delivery>,
 }
 
@@ -111,19 +114,19 @@ impl Originals {
         self.newest = Delivery::later(self.newest, Some(delivery));
     }
 
-    /// These and those of `other`, as if one ACK had brought both.
+    /// Adds the segments of `other`, as if one ACK had delivered both.
     pub(crate) fn merge(&mut self, other: Self) {
         self.lowest = self.lowest.into_iter().chain(other.lowest).min();
         self.newest = Delivery::later(self.newest, other.newest);
     }
 }
 
-/// Octets and segments, always moved together.
+/// A number of bytes and the corresponding number of segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// Octets; a SYN and a FIN count as one each.
+    /// Bytes; a SYN and a FIN count as one each.
     pub bytes: u64,
-    /// Segments, as they stand on the list.
+    /// Segments as they are on the list.
     pub segments: u64,
 }
 
@@ -139,41 +142,41 @@ impl Amount {
     }
 }
 
-/// What a cumulative ACK took off the list.
+/// The effect of a cumulative ACK on the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acked {
-    /// All of it. A segment acknowledged in part adds octets but no segment.
+    /// Everything acknowledged. A partly acknowledged segment adds bytes but no segment.
     pub amount: Amount,
-    /// Part of it had been SACKed before: delivered earlier, only now acknowledged in sequence.
+    /// The part that had been SACKed before: delivered earlier and only now acknowledged in sequence.
     pub sacked_before: Amount,
-    /// At least one of the segments had been sent more than once (Karn).
+    /// True if at least one of the segments had been retransmitted (Karn).
     pub any_resent: bool,
-    /// Sending time of the oldest segment covered that was sent only once and not SACKed before.
+    /// Sending time of the oldest covered segment that was sent only once and had not been SACKed.
     pub oldest_unambiguous: Option<Instant>,
-    /// The segment not SACKed before whose newest copy had left last.
+    /// The most recently sent of the segments that had not been SACKed.
     pub newest: Option<Delivery>,
-    /// Those not SACKed before that had been sent only once.
+    /// The segments sent only once that had not been SACKed.
     pub originals: Originals,
-    /// Timestamp of the newest copy of the last segment covered.
+    /// Timestamp value of the latest transmission of the last covered segment.
     pub last_tsval: Option<u32>,
 }
 
-/// What the SACK blocks of one ACK said that was not known before.
+/// The new information in the SACK blocks of one ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sacked {
-    /// All of it, in whole segments.
+    /// Everything newly SACKed, in whole segments.
     pub amount: Amount,
-    /// End of the highest octet newly SACKed.
+    /// End offset of the highest newly SACKed segment.
     pub highest: Option<u64>,
-    /// The newly SACKed segment whose newest copy had left last.
+    /// The most recently sent of the newly SACKed segments.
     pub newest: Option<Delivery>,
-    /// Those newly SACKed that had been sent only once.
+    /// The newly SACKed segments that were sent only once.
     pub originals: Originals,
-    /// When the first of these left.
+    /// Sending time of the oldest of these.
     pub oldest_original: Option<Instant>,
 }
 
-/// The list of one connection's segments, oldest first, and its sums.
+/// The in-flight segments of one connection, oldest first, with their sums.
 #[derive(Clone, Debug, Default)]
 pub struct Flight {
     segments: VecDeque<Sent>,
@@ -181,7 +184,8 @@ pub struct Flight {
     una: u64,
     /// Highest offset ever sent, plus one (RFC 6675's HighData + 1). SND.NXT equals it except after a rewind.
     max: u64,
-    /// Segments below this index have been sent in the present pass; above it they wait (go-back-N).
+    /// Index of SND.NXT. Segments below it have been sent in the current go-back-N pass; the others still
+    /// wait for it.
     next: usize,
     /// Bytes of the segments below `next`.
     passed_bytes: u64,
@@ -190,86 +194,87 @@ pub struct Flight {
     lost: Amount,
     resent: Amount,
     in_doubt: Amount,
-    /// No segment below this index is `Lost`, but those of `lost_early`. A cache: looking may move it up.
+    /// A cached lower bound: below this index only the segments in `lost_early` are `Lost`. Searches may
+    /// raise it.
     lost_hint: Hint,
-    /// All segments from `next` up to this index are `Sacked`. A cache as well.
+    /// A cached bound: all segments from `next` up to this index are `Sacked`.
     sacked_hint: Hint,
-    /// In a box, because an idle connection has none of it.
+    /// Boxed because most connections do not need it.
     rare: Option<Box<Rare>>,
-    /// What lies below this offset and is not SACKed has been judged lost already.
+    /// Everything below this offset that is not SACKed has already been marked lost.
     lost_edge: u64,
-    /// Octets known to have reached the receiver, in or out of order.
+    /// Bytes known to have reached the receiver, in or out of order.
     delivered: u64,
     steps: Steps,
 }
 
 impl Flight {
-    /// SND.UNA as a stream offset: everything below is acknowledged.
+    /// Returns SND.UNA as a stream offset: everything below is acknowledged.
     pub fn una(&self) -> u64 {
         self.una
     }
 
-    /// The highest offset ever sent, plus one (RFC 6675's HighData + 1).
+    /// Returns the highest offset ever sent, plus one (RFC 6675's HighData + 1).
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// SND.NXT: where the present pass goes on. Below `max` after a rewind.
+    /// Returns SND.NXT, where the current pass continues. It is below `max` after a rewind.
     pub fn nxt(&self) -> u64 {
         self.segments.get(self.next).map_or(self.max, |s| s.start)
     }
 
-    /// Nothing waits for an acknowledgment.
+    /// Returns true if no segment is outstanding.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Octets of memory that the list takes.
+    /// Returns the bytes of memory that the list uses.
     pub(crate) fn cost(&self) -> usize {
         self.segments.capacity() * size_of::<Sent>()
     }
 
-    /// Segments on the list.
+    /// Returns the number of segments on the list.
     pub fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// The oldest segment: what the next new ACK must cover.
+    /// Returns the oldest segment, which the next new ACK must cover.
     pub fn head(&self) -> Option<&Sent> {
         self.segments.front()
     }
 
-    /// The segments from SND.UNA on.
+    /// Iterates over the segments, from SND.UNA on.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Sent> + ExactSizeIterator {
         self.segments.iter()
     }
 
-    /// The segment that holds `offset`.
+    /// Returns the segment that contains `offset`.
     pub fn segment_at(&self, offset: u64) -> Option<&Sent> {
         self.segments.get(self.index_of(offset)).filter(|s| s.start <= offset)
     }
 
-    /// FlightSize (RFC 5681 §2): everything sent and not cumulatively acknowledged.
+    /// Returns FlightSize (RFC 5681 §2): everything sent and not cumulatively acknowledged.
     pub fn outstanding(&self) -> Amount {
         Amount { bytes: self.max - self.una, segments: self.segments.len() as u64 }
     }
 
-    /// What lies between SND.UNA and SND.NXT: the same as `outstanding`, except after a rewind.
+    /// Returns the data between SND.UNA and SND.NXT, which equals `outstanding` except after a rewind.
     pub fn passed(&self) -> Amount {
         Amount { bytes: self.passed_bytes, segments: self.next as u64 }
     }
 
-    /// What the receiver reports to hold above SND.UNA, in whole segments.
+    /// Returns the data above SND.UNA that was SACKed, in whole segments.
     pub fn sacked(&self) -> Amount {
         self.sacked
     }
 
-    /// Octets known to have reached the receiver since the connection began, in or out of order.
+    /// Returns the bytes known to have reached the receiver since the connection began, in or out of order.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Judged lost, whether sent again or not.
+    /// Returns the data marked lost, whether retransmitted or not.
     pub fn lost(&self) -> Amount {
         Amount {
             bytes: self.lost.bytes + self.resent.bytes,
@@ -277,12 +282,12 @@ impl Flight {
         }
     }
 
-    /// Judged lost and not sent again since.
+    /// Returns the data marked lost and not retransmitted since.
     pub fn lost_and_not_resent(&self) -> Amount {
         self.lost
     }
 
-    /// Sent again and not acknowledged since.
+    /// Returns the data retransmitted and not acknowledged since.
     pub fn resent(&self) -> Amount {
         Amount {
             bytes: self.resent.bytes + self.in_doubt.bytes,
@@ -290,7 +295,7 @@ impl Flight {
         }
     }
 
-    /// `pipe` (RFC 6675 §4): not SACKed and not lost, plus copies sent again.
+    /// Returns `pipe` (RFC 6675 §4): data that is neither SACKed nor lost, plus retransmissions.
     pub fn pipe(&self) -> Amount {
         let all = self.outstanding();
         Amount {
@@ -299,27 +304,26 @@ impl Flight {
         }
     }
 
-    /// The ranges above SND.UNA that SACK blocks have covered, parts of segments included.
+    /// Returns the ranges above SND.UNA that SACK blocks cover, including parts of segments.
     pub fn sacked_ranges(&self) -> &RangeSet {
         &self.sacked_ranges
     }
 
-    /// A go-back-N pass is under way: SND.NXT is below the highest offset sent.
+    /// Returns true during a go-back-N pass: SND.NXT is below the highest offset sent.
     pub fn has_rewound(&self) -> bool {
         self.next < self.segments.len()
     }
 
-    /// Is anything to be sent again: a pass over the window goes on, or a segment is judged lost?
+    /// Returns true if there is anything to retransmit: a go-back-N pass is under way, or a segment is marked
+    /// lost.
     pub fn has_old_to_send(&self) -> bool {
         self.has_rewound() || self.lost.segments > 0
     }
 
-    // ----- what happened -----
-
-    /// A segment never sent before leaves.
+    /// Records the first transmission of a segment that ends at `end`.
     pub fn on_new(&mut self, end: u64, now: Instant, tsval: u32) {
         debug_assert!(end > self.max);
-        // SACKed segments at the end of a rewound pass need not be sent again.
+        // SACKed segments at the end of a go-back-N pass need no retransmission.
         self.advance_pass(self.segments.len());
         self.note_departure();
         let sent = Sent {
@@ -338,7 +342,7 @@ impl Flight {
         self.max = end;
     }
 
-    /// A copy of the segment that starts at `start` leaves. SND.NXT moves past it.
+    /// Records a retransmission of the segment that starts at `start`. SND.NXT moves past it.
     pub fn on_resent(&mut self, start: u64, now: Instant, tsval: u32) {
         self.on_resent_apart(start, now, tsval);
         let index = self.index_of(start);
@@ -347,7 +351,7 @@ impl Flight {
         }
     }
 
-    /// The same, and SND.NXT stays: a go-back-N pass will send this segment once more.
+    /// Records a retransmission without moving SND.NXT: a go-back-N pass will send this segment once more.
     pub(crate) fn on_resent_apart(&mut self, start: u64, now: Instant, tsval: u32) {
         let index = self.index_of(start);
         let Some(segment) = self.segments.get_mut(index) else { return };
@@ -360,7 +364,7 @@ impl Flight {
         self.set_fate(index, if in_doubt { Fate::InDoubt } else { Fate::Resent });
     }
 
-    /// Cuts the segment that starts at `start` so that it ends at `end` (a smaller MSS after an ICMP).
+    /// Splits the segment that starts at `start` at offset `end` (after an ICMP message reduced the MSS).
     pub(crate) fn split(&mut self, start: u64, end: u64) {
         let index = self.index_of(start);
         let Some(segment) = self.segments.get_mut(index) else { return };
@@ -387,7 +391,7 @@ impl Flight {
         }
     }
 
-    /// SND.UNA moves up to `una`.
+    /// Processes a cumulative ACK, which moves SND.UNA to `una`.
     pub fn on_ack(&mut self, una: u64) -> Acked {
         let mut acked = Acked::default();
         debug_assert!(una <= self.max);
@@ -434,7 +438,7 @@ impl Flight {
             self.sacked_hint.set(self.sacked_hint.get().saturating_sub(1));
         }
         acked.newest = Delivery::later(acked.newest, acked.originals.newest);
-        // An idle connection owns no list.
+        // An idle connection must not own a list.
         if self.segments.is_empty() {
             self.segments = VecDeque::new();
             self.rare = None;
@@ -446,9 +450,10 @@ impl Flight {
         acked
     }
 
-    /// One SACK block, already clipped to what is outstanding.
+    /// Processes one SACK block, already clipped to the outstanding data.
     pub fn on_sack(&mut self, block: Range<u64>, news: &mut Sacked) {
-        // Nobody receives more separate pieces than were sent: a peer that says so wants to keep us busy.
+        // A receiver cannot hold more separate ranges than segments were sent. A peer that reports more only
+        // wants to cause work.
         if self.sacked_ranges.len() > self.segments.len() {
             return;
         }
@@ -476,7 +481,7 @@ impl Flight {
                 break;
             }
             self.steps.take(1);
-            // A block that covers only part of a segment counts once the rest is covered too.
+            // A partly covered segment counts once the rest of it is covered too.
             let whole = self.sacked_ranges.contains_range(&(segment.start..segment.end));
             if whole && segment.fate != Fate::Sacked {
                 let (bytes, end) = (segment.len(), segment.end);
@@ -493,9 +498,8 @@ impl Flight {
         }
     }
 
-    // ----- what was decided -----
-
-    /// Judges the head of the list lost. False if it was so judged before, is SACKed, or there is none.
+    /// Marks the first segment lost. Returns false if it already was marked lost, is SACKed, or does not
+    /// exist.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         match self.segments.front() {
             Some(head) if !matches!(head.fate, Fate::Lost | Fate::Sacked) => {
@@ -506,7 +510,7 @@ impl Flight {
         }
     }
 
-    /// Judges the head of the list lost unless it is SACKed. False if it is, or there is none.
+    /// Marks the first segment lost unless it is SACKed. Returns false if it is SACKed or does not exist.
     pub(crate) fn mark_head_lost_if_unsacked(&mut self) -> bool {
         let sacked = self.segments.front().is_none_or(|head| head.fate == Fate::Sacked);
         if !sacked {
@@ -515,7 +519,7 @@ impl Flight {
         !sacked
     }
 
-    /// Judges the segment that starts at `start` lost. False if there is none, or nothing changes.
+    /// Marks the segment that starts at `start` lost. Returns false if it does not exist or nothing changes.
     pub(crate) fn mark_lost(&mut self, start: u64) -> bool {
         let index = self.index_of(start);
         match self.segments.get(index) {
@@ -529,8 +533,8 @@ impl Flight {
         }
     }
 
-    /// Judges the segments below `edge` lost that are not SACKed and were sent once; returns where the first of them begins, and
-    /// how many they are.
+    /// Marks lost all segments below `edge` that were sent once and are not SACKed. Returns the start of the
+    /// first one and their number.
     pub(crate) fn mark_lost_below(&mut self, edge: u64) -> Option<(u64, u64)> {
         let mut marked: Option<(u64, u64)> = None;
         let mut index = self.index_of(self.lost_edge.max(self.una));
@@ -540,7 +544,7 @@ impl Flight {
             }
             self.steps.take(1);
             if segment.fate == Fate::InDoubt {
-                // The original is lost after all; the copy is still on its way.
+                // The original is lost after all; the retransmission is still in flight.
                 self.set_fate(index, Fate::Resent);
             } else if segment.fate == Fate::InFlight {
                 let start = segment.start;
@@ -553,7 +557,7 @@ impl Flight {
         marked
     }
 
-    /// Go-back-N: everything the receiver has not reported counts as lost, and SND.NXT returns to SND.UNA.
+    /// Starts go-back-N: everything that is not SACKed is marked lost, and SND.NXT returns to SND.UNA.
     pub(crate) fn rewind(&mut self) {
         self.steps.take(self.segments.len());
         self.lost_hint.set(0);
@@ -571,7 +575,7 @@ impl Flight {
         self.passed_bytes = 0;
     }
 
-    /// After a rewind: the first segment is on its way already.
+    /// After a rewind, treats the first segment as already retransmitted.
     pub(crate) fn skip_head(&mut self) {
         if !self.segments.is_empty() {
             self.set_fate(0, Fate::Resent);
@@ -579,7 +583,7 @@ impl Flight {
         }
     }
 
-    /// SND.NXT = SND.MAX: what waited to be sent again is taken to be on its way after all.
+    /// Sets SND.NXT to SND.MAX: segments that wait for retransmission count as in flight again.
     pub(crate) fn resume_at_max(&mut self) {
         while let Some((start, copies)) = self.first_lost().map(|lost| (lost.start, lost.transmissions)) {
             let index = self.index_of(start);
@@ -589,13 +593,13 @@ impl Flight {
         self.advance_pass(self.segments.len());
     }
 
-    /// Whether a peer that takes back what it has SACKed is worth a pass over the list now: one for each window that leaves,
-    /// because a peer may say so with every ACK.
+    /// Returns true if a reneging peer may cause a pass over the list now. At most one pass per window of
+    /// sent data is allowed, because a peer may renege with every ACK.
     pub(crate) fn may_forget_sacks(&self) -> bool {
         self.rare.as_ref().is_none_or(|rare| rare.to_leave == 0)
     }
 
-    /// Forgets what was SACKed: the receiver may have reneged (RFC 2018 §8).
+    /// Clears all SACK information, because the receiver may have reneged (RFC 2018 §8).
     pub(crate) fn forget_sacks(&mut self) {
         self.lost_edge = self.una;
         self.sacked_ranges.clear();
@@ -618,11 +622,12 @@ impl Flight {
     }
 
     fn index_of(&self, offset: u64) -> usize {
-        // Most questions are about the head.
+        // Most lookups are for the head.
         if self.segments.front().is_none_or(|head| offset < head.end) {
             return 0;
         }
-        // Nearly all segments have one size, so look first where it would be then: a search touches cold memory.
+        // Almost all segments have the same size, so the expected position is checked first: a binary search
+        // touches cold memory.
         let share = (offset - self.una) as f64 / (self.max - self.una) as f64;
         let guess = (share * self.segments.len() as f64) as usize;
         match self.segments.get(guess) {

@@ -1,29 +1,33 @@
-//! A userspace TCP: everything above IP, with a loss recovery that is put together from named parts.
+//! A userspace TCP: everything above IP, with swappable loss recovery.
 //!
-//! It is *sans-I/O*: it knows no clock, no socket, no thread and no randomness of its own. A driver hands in the time
-//! and IP packets, and gets IP packets and the next deadline back. So the same code runs over a TUN device in real
-//! time and in a simulation in virtual time. Nothing in it calls an operating system: it builds for
-//! `wasm32-unknown-unknown`.
+//! The crate is *sans-I/O*: it has no clock, no sockets, no threads and no randomness of its own. A driver
+//! passes in the time and IP packets, and gets IP packets and the next deadline back. The same code therefore
+//! runs over a TUN device in real time and in a simulation in virtual time. It never calls an operating
+//! system, so it builds for `wasm32-unknown-unknown`.
 //!
 //! # Driving a host
 //!
-//! A [`Host`] has connections and listeners behind its addresses. Its methods are of four kinds:
+//! A [`Host`] holds the connections and listeners of its addresses. Its methods are of four kinds:
 //!
-//! | | | |
-//! |---|---|---|
-//! | **in** | [`handle_packet`](Host::handle_packet), [`handle_deadline`](Host::handle_deadline) | what the network and the clock have to say |
-//! | **commands** | [`connect`](Host::connect), [`listen`](Host::listen), [`accept`](Host::accept), [`read`](Host::read), [`write`](Host::write), [`close`](Host::close), … | what the application wants |
-//! | **out** | [`poll_packet`](Host::poll_packet), [`next_deadline`](Host::next_deadline), [`poll_changed`](Host::poll_changed), [`poll_event`](Host::poll_event) | what has to leave, when to come back, who has news, what there is to log |
-//! | **getters** | [`connection`](Host::connection), [`counters`](Host::counters), … | they change nothing |
+//! * **Input** from the network and the clock: [`handle_packet`](Host::handle_packet) and
+//!   [`handle_deadline`](Host::handle_deadline).
+//! * **Commands** from the application: [`connect`](Host::connect), [`listen`](Host::listen),
+//!   [`accept`](Host::accept), [`read`](Host::read), [`write`](Host::write), [`close`](Host::close) and
+//!   others.
+//! * **Output**: packets to send ([`poll_packet`](Host::poll_packet)), the next deadline
+//!   ([`next_deadline`](Host::next_deadline)), connections whose state changed
+//!   ([`poll_changed`](Host::poll_changed)) and log events ([`poll_event`](Host::poll_event)).
+//! * **Getters** such as [`connection`](Host::connection) and [`counters`](Host::counters), which change
+//!   nothing.
 //!
-//! After anything of the first two kinds:
+//! After any input or command:
 //!
-//! 1. call [`Host::poll_packet`] and send what it writes, until it says false;
-//! 2. if [`Host::note_changes`] was asked for, call [`Host::poll_changed`] until it says `None`, let the application
-//!    act on each connection named, and drain again;
+//! 1. call [`Host::poll_packet`] and send the packet it wrote, until it returns false;
+//! 2. if [`Host::note_changes`] was called, call [`Host::poll_changed`] until it returns `None`, let the
+//!    application act on each of these connections, and repeat step 1;
 //! 3. wait for a packet, or for [`Host::next_deadline`].
 //!
-//! Two hosts in memory, which hand their packets to each other:
+//! Two hosts in memory that exchange packets:
 //!
 //! ```
 //! use airtcp::{Host, HostConfig, Profile, Recipe, SocketOptions};
@@ -77,17 +81,19 @@
 //!
 //! `examples/in_memory.rs` does the same over a path that takes time and loses packets.
 //!
-//! # What stands where
+//! # Modules
 //!
-//! * [`recovery`] holds the algorithms: six questions, one answer each. A [`Recipe`] names the answers.
-//! * [`flight`], [`rtt`], [`ranges`] are what they look at; a [`Profile`] is everything else in which one standard TCP
-//!   differs from another; a [`SenderSpec`] names a recipe and a profile.
-//! * [`tcp`] is one connection, [`host`] many behind one address.
-//! * [`events`] is what a host tells for logs, if it is asked to; [`memory`] is the limit that it keeps to, if it has one.
-//! * [`explain`](mod@explain) says what a recipe means.
-//! * [`relay`] carries the streams of one connection over to another.
+//! * [`recovery`] holds the loss recovery algorithms: six questions, one answer each. A [`Recipe`] names the
+//!   answers.
+//! * [`flight`], [`rtt`] and [`ranges`] hold the data that the algorithms use. A [`Profile`] holds everything
+//!   else in which standard TCP stacks differ. A [`SenderSpec`] names a recipe and a profile.
+//! * [`tcp`] implements one connection, and [`host`] many connections behind one address.
+//! * [`events`] defines the events that a host reports for logs. [`memory`] limits what its connections may
+//!   buffer. Both are off unless requested.
+//! * [`explain`](mod@explain) describes a recipe.
+//! * [`relay`] forwards the streams of one connection over another.
 //!
-//! Time, headers and randomness are those of `airwire`, which the network below shares.
+//! Time, headers and randomness come from `airwire`, which the network emulator shares.
 
 #![warn(missing_docs)]
 #![cfg_attr(

@@ -1,47 +1,50 @@
-//! One ceiling for what all connections of a host hold: data to be read, data out of order, and data to be sent.
+//! A limit on the memory that all connections of a host use for receive data, out-of-order data and send
+//! data.
 //!
-//! | used of the limit | what happens |
-//! |---|---|
-//! | up to ¾ | nothing: a connection has the buffers of its own options |
-//! | above ¾ | data out of order is given up, the largest holders first and of each the last octets first, down to ⅝; none is taken; windows and send buffers get smaller the less is left |
-//! | above 31/32 | SYNs are not answered |
-//! | all | data in order is taken only up to [`RESERVE`] octets for each connection |
+//! The effect depends on the part of the limit that is in use:
 //!
-//! No connection is ended for it, and each of them goes on, with at least [`RESERVE`] octets in each direction: so many may
-//! come on top of the limit.
+//! * Up to ¾: nothing. Each connection has the buffers that its options ask for.
+//! * Above ¾: out-of-order data is pruned down to ⅝ and no more is stored. The largest holders are pruned
+//!   first, each from its highest offset. Windows and send buffers shrink as less memory is left.
+//! * Above 31/32: SYNs are not answered.
+//! * All: in-order data is accepted only up to [`RESERVE`] bytes per connection.
+//!
+//! No connection is closed because memory is short. Each one keeps at least [`RESERVE`] bytes in each
+//! direction, so usage can exceed the limit by that amount per connection and direction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// What a connection may hold in each direction even if nothing is left, as in Linux (the first number of tcp_rmem).
+/// Bytes that a connection may hold in each direction even if no memory is left, as in Linux (the first value
+/// of tcp_rmem).
 pub const RESERVE: usize = 4096;
 
-/// When memory is short, a connection may have this part of what is left, in each direction.
+/// When memory is short, a connection may hold 1/`SHARE` of the free memory in each direction.
 const SHARE: usize = 64;
 
-/// Memory that the data of a host's connections take, in octets, and what was done because it was short. It is counted only if
-/// there is a limit.
+/// Memory that the data of a host's connections uses, in bytes, and the effects of a shortage. It is counted
+/// only if a limit is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MemoryUse {
-    /// `None`: there is no limit.
+    /// The limit. `None`: no limit is set.
     pub limit: Option<usize>,
-    /// In use now.
+    /// Bytes in use now.
     pub used: usize,
-    /// The part of it that is data out of order.
+    /// Bytes of `used` that are out-of-order data.
     pub out_of_order: usize,
-    /// Most that was in use at once.
+    /// Peak of `used`.
     pub most: usize,
-    /// Octets of data out of order that were given up.
+    /// Bytes of out-of-order data that were pruned.
     pub pruned: u64,
     /// Segments that were not stored.
     pub refused_segments: u64,
     /// SYNs that were not answered.
     pub refused_connections: u64,
-    /// None is answered now.
+    /// True if SYNs are currently not answered.
     pub full: bool,
 }
 
-/// The budget of a host. Its connections count in it what they hold: each has a [`Charge`].
+/// The memory budget of a host. Each connection accounts for its data through a [`Charge`].
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: AtomicUsize,
@@ -54,7 +57,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Without a limit, which is `usize::MAX`.
+    /// Creates a budget without a limit, stored as `usize::MAX`.
     pub(crate) fn unlimited() -> Arc<Self> {
         Arc::new(Self {
             limit: AtomicUsize::new(usize::MAX),
@@ -71,7 +74,7 @@ impl Budget {
         self.limit.store(octets, Relaxed);
     }
 
-    /// Somebody wants to know.
+    /// Returns true if a limit is set.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.limit() < usize::MAX
@@ -91,31 +94,31 @@ impl Budget {
         self.limit().saturating_sub(self.used())
     }
 
-    /// More than three quarters are in use.
+    /// Returns true if more than three quarters of the limit are in use.
     #[inline]
     pub(crate) fn is_pressed(&self) -> bool {
         let limit = self.limit();
         self.used() > limit - limit / 4
     }
 
-    /// Hardly anything is left: what is open already comes first.
+    /// Returns true if so little is left that new connections are refused in favour of open ones.
     pub(crate) fn is_full(&self) -> bool {
         self.left() < self.limit() / 32
     }
 
-    /// So many octets fit.
+    /// Returns true if `octets` more bytes fit.
     #[inline]
     pub(crate) fn has(&self, octets: usize) -> bool {
         octets == 0 || octets <= self.left()
     }
 
-    /// What a connection may hold in each direction. `None`: memory is not short.
+    /// Returns the number of bytes that a connection may hold in each direction. `None`: memory is not short.
     #[inline]
     pub(crate) fn share(&self) -> Option<usize> {
         self.is_pressed().then(|| (self.left() / SHARE).max(RESERVE))
     }
 
-    /// Data out of order stands in the way of what is more urgent: how many octets are to be freed.
+    /// Returns the bytes of out-of-order data to free, to make room for more urgent data.
     #[inline]
     pub(crate) fn to_prune(&self) -> usize {
         if !self.is_pressed() || self.out_of_order.load(Relaxed) == 0 {
@@ -151,11 +154,11 @@ impl Budget {
     }
 }
 
-/// What one connection holds of the budget. It is given back when the connection goes.
+/// The part of the budget that one connection uses. Dropping it returns the bytes to the budget.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
-    // A connection is to be small, and none has buffers as long as that.
+    // `u32` keeps the connection small. Buffers never reach 4 GiB.
     held: u32,
     out_of_order: u32,
 }
@@ -173,7 +176,7 @@ impl Charge {
         self.out_of_order as usize
     }
 
-    /// It holds so much now, and so much of that out of order.
+    /// Sets the bytes held now, and how many of them are out of order.
     #[inline]
     pub(crate) fn set(&mut self, held: usize, out_of_order: usize) {
         let size = |octets| u32::try_from(octets).unwrap_or(u32::MAX);
@@ -191,8 +194,9 @@ impl Charge {
     }
 }
 
-/// A part of `sum` has changed; returns the sum. All that add to it are behind one host, and whoever changes that has it alone: it
-/// need not be done in one step, which costs more.
+/// Replaces one connection's part of `sum` and returns the new sum. All users of a budget belong to one host
+/// and change it under exclusive access. A load and a store therefore suffice, which are cheaper than a
+/// read-modify-write.
 #[inline]
 fn moved(sum: &AtomicUsize, from: u32, to: u32) -> usize {
     let sum_now = sum.load(Relaxed) - from as usize + to as usize;
@@ -211,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_is_given_back_with_the_connection() {
+    fn dropped_charge_returns_memory_to_budget() {
         let budget = Budget::unlimited();
         let (mut first, mut second) = (Charge::of(&budget), Charge::of(&budget));
         first.set(1000, 400);
@@ -225,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn the_less_is_left_the_less_a_connection_may_have() {
+    fn share_shrinks_as_budget_fills() {
         let budget = Budget::unlimited();
         let mut charge = Charge::of(&budget);
         charge.set(1 << 30, 1 << 30);
-        assert_eq!((budget.share(), budget.to_prune()), (None, 0), "nobody has set a limit");
+        assert_eq!((budget.share(), budget.to_prune()), (None, 0), "no limit is set");
         budget.set_limit(64 << 20);
         charge.set(48 << 20, 1 << 20);
         assert_eq!((budget.share(), budget.to_prune()), (None, 0));

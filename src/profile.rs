@@ -1,7 +1,7 @@
-//! Everything in which one standard TCP differs from another, as plain data.
+//! Profiles: everything besides loss recovery in which standard TCP stacks differ, as plain data.
 //!
-//! `default` follows the RFCs, `linux` and `freebsd` look on the wire like those systems, `ns2` like the
-//! one-way agents of that simulator. A recipe's options change single fields.
+//! `default` follows the RFCs. `linux` and `freebsd` look on the wire like those systems, and `ns2` like that
+//! simulator's one-way agents. A recipe's options change single fields.
 
 pub(crate) mod jiffies;
 pub mod knobs;
@@ -19,51 +19,54 @@ use self::knobs::{
 };
 use crate::rtt::{RtoLimits, TimerStyle};
 
-/// When an ACK that nothing urgent asks for is sent (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
+/// When ACKs that are not urgent are sent (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckPolicy {
-    /// How long an ACK may wait. Zero: every segment is acknowledged at once.
+    /// Longest delay of an ACK. Zero: every segment is acknowledged at once.
     pub delay: Duration,
-    /// An ACK leaves once this many full-sized segments wait for it.
+    /// Number of full-sized segments after which an ACK is sent.
     pub every: u32,
-    /// What else there is to it.
+    /// The remaining rules.
     pub rules: AckRules,
 }
 
-/// By what rules ACKs are delayed.
+/// The rules by which ACKs are delayed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum AckRules {
-    /// Those of [`AckPolicy::delay`] and [`AckPolicy::every`] alone, and what is out of order is acknowledged at once.
+    /// Only [`AckPolicy::delay`] and [`AckPolicy::every`]. Out-of-order segments are acknowledged at once.
     Plain,
-    /// Linux 6.18: the delay follows the time between segments, the ACK of a FIN waits too, and an application that reads
-    /// may send an ACK. `delay` and `every` do not count.
+    /// Linux 6.18: the delay follows the time between segments, the ACK of a FIN is delayed too, and a read
+    /// by the application may send an ACK. `delay` and `every` are ignored.
     Linux(LinuxAcks),
 }
 
-/// The numbers of [`AckRules::Linux`].
+/// The parameters of [`AckRules::Linux`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinuxAcks {
-    /// At most so many ACKs in a row are not delayed (TCP_MAX_QUICKACKS): at the start of a connection, after an idle RTO
-    /// and after a copy of what had arrived, unless data is being answered with data. In a small window they are fewer, one
-    /// for two segments. While the window grows, ACKs are not delayed either.
+    /// Upper bound on consecutive ACKs that are not delayed (TCP_MAX_QUICKACKS): at the start of a
+    /// connection, after an idle RTO and after a duplicate segment, unless the connection is interactive. In
+    /// a small window the bound is one ACK per two segments. ACKs are not delayed either while the window
+    /// grows.
     pub quick: u32,
-    /// ACKs of holes beyond the third are put together. `None`, and without SACK: each leaves.
+    /// Compression of the ACKs that report holes, after the first three. `None`, or no SACK: each of them is
+    /// sent.
     pub compression: Option<AckCompression>,
 }
 
-/// How ACKs of holes are put together (tcp_comp_sack_nr, tcp_comp_sack_delay_ns, tcp_comp_sack_slack_ns).
+/// How ACKs that report holes are compressed (tcp_comp_sack_nr, tcp_comp_sack_delay_ns,
+/// tcp_comp_sack_slack_ns).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckCompression {
-    /// At most so many become one.
+    /// Maximum number of ACKs that are merged into one.
     pub most: u32,
-    /// They wait no longer, and no longer than a twentieth of the round trip.
+    /// Longest delay of a compressed ACK. A twentieth of the round-trip time also bounds it.
     pub delay: Duration,
-    /// So much later than that a timer may be.
+    /// Slack of the timer: how much later it may fire.
     pub slack: Duration,
 }
 
 impl LinuxAcks {
-    /// As the kernel comes.
+    /// The kernel's default values.
     pub const DEFAULT: Self = Self {
         quick: 16,
         compression: Some(AckCompression {
@@ -79,7 +82,7 @@ impl AckPolicy {
     pub const EVERY: Self = Self { delay: Duration::ZERO, every: 1, rules: AckRules::Plain };
     /// One ACK per two segments or 40 ms (RFC 5681 §4.2).
     pub const DELAYED: Self = Self { delay: Duration::from_millis(40), every: 2, rules: AckRules::Plain };
-    /// Linux 6.18 as it comes.
+    /// Linux 6.18 with its default values.
     pub const LINUX: Self =
         Self { delay: Duration::from_millis(40), every: 2, rules: AckRules::Linux(LinuxAcks::DEFAULT) };
 }
@@ -87,16 +90,16 @@ impl AckPolicy {
 /// Which small segments wait for an ACK (RFC 9293 §3.7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nagle {
-    /// None: a small segment leaves at once (TCP_NODELAY).
+    /// None: a small segment is sent at once (TCP_NODELAY).
     Off,
-    /// A small segment waits while anything is unacknowledged.
+    /// A small segment waits while any data is unacknowledged.
     Classic,
     /// A small segment waits while another small segment is unacknowledged (Minshall; Linux).
     Minshall,
 }
 
 impl Nagle {
-    /// Whether small segments ever wait.
+    /// Returns true if small segments ever wait.
     pub(crate) const fn holds_back(self) -> bool {
         !matches!(self, Self::Off)
     }
@@ -105,17 +108,18 @@ impl Nagle {
 /// Whether a SYN carries SACK-Permitted (RFC 2018 §2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackOffer {
-    /// No connection has SACK.
+    /// SACK is never negotiated.
     Never,
-    /// Only if the recipe has use for SACK: today's receivers send fewer duplicate ACKs where it is permitted
-    /// (ACK compression), which costs a sender that counts them.
+    /// Only if the recipe uses SACK. Current receivers send fewer duplicate ACKs when SACK is permitted (ACK
+    /// compression), which hurts a sender that counts them.
     IfUsed,
-    /// Whatever the recipe does with it.
+    /// Always, even if the recipe does not use it.
     Always,
 }
 
 impl SackOffer {
-    /// `used`: the recipe has use for SACK ([`Recipe::wants_sack`](crate::recovery::Recipe::wants_sack)).
+    /// Returns true if a SYN offers SACK. `used`: the recipe uses SACK
+    /// ([`Recipe::wants_sack`](crate::recovery::Recipe::wants_sack)).
     pub const fn is_offered(self, used: bool) -> bool {
         match self {
             Self::Never => false,
@@ -125,94 +129,96 @@ impl SackOffer {
     }
 }
 
-/// What becomes of text and FIN that come with a SYN.
+/// The handling of data and a FIN that arrive with a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextOnSyn {
-    /// They wait until the connection is established (RFC 9293 §3.10.7.2).
+    /// They are queued until the connection is established (RFC 9293 §3.10.7.2).
     Queued,
-    /// They are dropped, and the peer sends them again (Linux without TCP Fast Open; FreeBSD's SYN cache).
+    /// They are dropped, and the peer retransmits them (Linux without TCP Fast Open; FreeBSD's SYN cache).
     Dropped,
 }
 
-/// What a window probe looks like (RFC 9293 §3.8.6.1).
+/// The format of a window probe (RFC 9293 §3.8.6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowProbe {
-    /// One octet of new data.
+    /// One byte of new data.
     NewOctet,
     /// No data, and a sequence number that is already acknowledged (Linux).
     OldSequence,
 }
 
-/// Which segments' windows are believed.
+/// Which segments update the send window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowNews {
-    /// Those with a newer sequence number or ACK than the last one, or the same (RFC 9293 §3.10.7.4).
+    /// Segments with a sequence number or ACK that is not older than the last one used (RFC 9293 §3.10.7.4).
     Rfc9293,
-    /// With the same numbers, only a window that is larger, or zero (Linux, tcp_may_update_window()): a segment without
-    /// text that was reordered closes nothing.
+    /// With the same numbers, only a larger window or a zero window counts (Linux, tcp_may_update_window()),
+    /// so a reordered segment without data cannot shrink the window.
     Linux,
 }
 
-/// What the retransmission timer learns, apart from ACKs of new data.
+/// The events that affect the retransmission timer besides ACKs of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerNews {
     /// Nothing (RFC 6298).
     Rfc6298,
-    /// Linux 6.18. A SACK of what was sent once measures the round trip, unless an ACK of new data does
-    /// (tcp_ack_update_rtt()). The timer starts anew when the first outstanding segment is sent again, unless the detector
-    /// has a timer of its own (tcp_xmit_retransmit_queue()); and when a SACK is about something older than that copy, whose
-    /// own answer is still to come (tcp_clean_rtx_queue()).
+    /// Linux 6.18. A SACK of data that was sent once yields an RTT sample, unless an ACK of new data does
+    /// (tcp_ack_update_rtt()). The timer restarts when the first outstanding segment is retransmitted, unless
+    /// the detector has its own timer (tcp_xmit_retransmit_queue()). It also restarts when a SACK covers data
+    /// older than that retransmission, whose own ACK is still to come (tcp_clean_rtx_queue()).
     Linux,
 }
 
-/// What a reset of a connection carries.
+/// The contents of a RST for an existing connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resets {
-    /// Timestamps, if the connection has them (RFC 7323 §3.2), and no window.
+    /// Timestamps, if they are in use (RFC 7323 §3.2), and no window.
     Rfc7323,
-    /// The window and the options of any other segment; one that answers a segment has neither.
+    /// The window and options of any other segment. A RST in reply to a segment has neither.
     Linux,
 }
 
-/// How far the window opens that we offer, and when an ACK of its own says so (RFC 9293 §3.8.6.2.2).
+/// How far the advertised window opens, and when a separate ACK announces it (RFC 9293 §3.8.6.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowUpdate {
-    /// The right edge moves by a segment or half the buffer at least; an ACK leaves once the window is twice as large as
-    /// the peer knows it (Linux 6.18, tcp_cleanup_rbuf()).
+    /// The right edge moves by at least one segment or half the buffer. An ACK is sent once the window is
+    /// twice as large as the one last advertised (Linux 6.18, tcp_cleanup_rbuf()).
     Doubled,
-    /// Each ACK offers all the room there is, if that is a segment or a quarter of the buffer; one of its own leaves
-    /// when the application has made room for two segments and a quarter of the buffer, or half of it, and earlier if
-    /// the buffer is small or nearly full (FreeBSD 13, tcp_output()).
+    /// Each ACK offers all free space, if that is at least a segment or a quarter of the buffer. A separate
+    /// ACK is sent once the application has freed two segments and a quarter of the buffer, or half the
+    /// buffer. It is sent earlier if the buffer is small or nearly full (FreeBSD 13, tcp_output()).
     QuarterBuffer,
-    /// The window begins with half of the memory that a connection has, grows by two segments for each that comes until
-    /// the memory is full, and the memory grows with what the application reads in a round trip. An ACK of its own leaves
-    /// once the window is twice as large as the peer knows it (Linux 6.18). A buffer that a socket has asked for is
-    /// doubled and stays, as SO_RCVBUF there.
+    /// The window starts at half of the connection's receive memory and grows by two segments for each one
+    /// received, until the memory is full. The memory grows with the amount that the application reads per
+    /// round trip. A separate ACK is sent once the window is twice as large as the one last advertised (Linux
+    /// 6.18). A buffer size set on the socket is doubled and then fixed, as SO_RCVBUF does.
     Tuned(ReceiveMemory),
 }
 
-/// What segments that were received may cost (tcp_rmem), in octets.
+/// Receive memory of a connection, in bytes (tcp_rmem).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiveMemory {
-    /// At first.
+    /// Initial value.
     pub initial: usize,
-    /// At most.
+    /// Maximum.
     pub most: usize,
 }
 
 impl ReceiveMemory {
-    /// As Linux comes on a machine with enough memory.
+    /// The defaults of Linux on a machine with enough memory.
     pub const LINUX: Self = Self { initial: 131_072, most: 6 << 20 };
 }
 
-/// What becomes of a SYN that has a FIN as well.
+/// How a SYN that also has a FIN is handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SynFin {
-    /// It is a SYN, and its FIN what [`TextOnSyn`] makes of text.
+    /// As a SYN. [`TextOnSyn`] decides about its FIN as it does about data.
     Taken,
-    /// No connection begins with it; elsewhere it is a SYN (Linux 6.18, tcp_rcv_state_process()).
+    /// It does not open a connection. In other states it counts as a SYN (Linux 6.18,
+    /// tcp_rcv_state_process()).
     NoConnection,
-    /// Nothing: it is dropped wherever a connection or a listener would take it (FreeBSD 13's net.inet.tcp.drop_synfin).
+    /// It is dropped wherever a connection or a listener would process it (FreeBSD 13,
+    /// net.inet.tcp.drop_synfin).
     Drop,
 }
 
@@ -221,32 +227,33 @@ pub enum SynFin {
 pub struct Timer {
     /// How the timeout is computed from round-trip times.
     pub style: TimerStyle,
-    /// The least, the largest and the first timeout.
+    /// The minimum, maximum and initial timeout.
     pub limits: RtoLimits,
 }
 
 impl Timer {
-    /// RFC 6298 with a clock of 1 ms: at least 1 s, at first 1 s.
+    /// RFC 6298 with a 1 ms clock: minimum 1 s, initially 1 s.
     pub const RFC6298: Self =
         Self::new(TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) }, 1000, 1000);
-    /// 4.4BSD with ticks of 500 ms: at least 1 s, at first 6 s (P2 §2.2).
+    /// 4.4BSD with 500 ms ticks: minimum 1 s, initially 6 s (P2 §2.2).
     pub const BSD: Self = Self::new(TimerStyle::Bsd { tick: Duration::from_millis(500) }, 1000, 6000);
-    /// FreeBSD 2.2 (P2 Fig. 5), whose timers its slow timer counts down twice a second (PR_SLOWHZ): at least one second
-    /// (TCPTV_MIN is PR_SLOWHZ), at first three (TCPTV_RTOBASE).
+    /// FreeBSD 2.2 (P2 Fig. 5). Its slow timer runs twice a second (PR_SLOWHZ): minimum 1 s (TCPTV_MIN is
+    /// PR_SLOWHZ), initially 3 s (TCPTV_RTOBASE).
     pub const FREEBSD22: Self =
         Self::new(TimerStyle::FreeBsd { tick: Duration::from_millis(500) }, 1000, 3000);
-    /// FreeBSD 4.5 (P2 Fig. 5), whose timers count ticks of the system's clock, a hundred in a second: at least one second
-    /// (TCPTV_MIN is hz), at first three (tcp_timer.h 1.18, 1999). Later systems have less.
+    /// FreeBSD 4.5 (P2 Fig. 5). Its timers count ticks of the 100 Hz system clock: minimum 1 s (TCPTV_MIN is
+    /// hz), initially 3 s (tcp_timer.h 1.18, 1999). Later versions have a lower minimum.
     pub const FREEBSD45: Self =
         Self::new(TimerStyle::FreeBsd { tick: Duration::from_millis(10) }, 1000, 3000);
-    /// Linux 2.2: at least 200 ms, at first 3 s (P2 Fig. 5).
+    /// Linux 2.2: minimum 200 ms, initially 3 s (P2 Fig. 5).
     pub const LINUX22: Self = Self::new(TimerStyle::Linux22, 200, 3000);
-    /// Linux 2.4 and later: 200 ms under the variance term, at first 1 s (P2 Fig. 5).
+    /// Linux 2.4 and later: minimum of 200 ms for the variance term, initially 1 s (P2 Fig. 5).
     pub const LINUX24: Self = Self::new(TimerStyle::Linux24 { floor: Duration::from_millis(200) }, 200, 1000);
-    /// Solaris 8: at least 400 ms, at first 3 s (P2 Fig. 5).
+    /// Solaris 8: minimum 400 ms, initially 3 s (P2 Fig. 5).
     pub const SOLARIS: Self = Self::new(TimerStyle::Solaris, 400, 3000);
 
-    /// ns-2's timer with another tick than profile `ns2` has, at least two of them; at first 3 s (P0 §3.1, Fig. 9).
+    /// Returns ns-2's timer with a tick other than the one of profile `ns2`: minimum two ticks, initially 3 s
+    /// (P0 §3.1, Fig. 9).
     pub fn ns2(tick: Duration) -> Self {
         let phase = Duration::from_secs_f64(0.555_880_72 * tick.as_secs_f64());
         let style = TimerStyle::Ns2 { tick, phase, min_before_backoff: true };
@@ -268,172 +275,183 @@ impl Timer {
     }
 }
 
-/// What an unexpected RST or SYN in the window does.
+/// The effect of an unexpected RST or SYN in the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Challenge {
-    /// Only an RST with the exact sequence number resets; anything else in the window gets a challenge ACK (RFC 5961).
+    /// Only a RST at RCV.NXT resets the connection. Any other RST or SYN in the window triggers a challenge
+    /// ACK (RFC 5961).
     Rfc5961,
-    /// Anything in the window resets (RFC 793; FreeBSD's insecure_rst, insecure_syn).
+    /// Any RST or SYN in the window resets the connection (RFC 793; FreeBSD's insecure_rst, insecure_syn).
     Rfc793,
 }
 
-/// Which ICMP errors end a connection that is being opened. Once it is open, none does (RFC 5927 §5.2).
+/// Which ICMP errors abort a connection that is being opened. None aborts an open connection (RFC 5927 §5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpeningErrors {
-    /// Those that RFC 9293 §3.9.2.2 calls hard: no such protocol or port. The others are soft, and MUST NOT (MUST-56).
+    /// The hard errors of RFC 9293 §3.9.2.2: protocol or port unreachable. The others are soft errors, which
+    /// MUST NOT abort the connection (MUST-56).
     Hard,
-    /// All of them end an attempt to connect, as RFC 5461 §4.1 found it done; some of them one to accept (Linux,
+    /// All errors abort an active open, as RFC 5461 §4.1 describes. Some of them abort a passive open (Linux,
     /// `tcp_v4_err` and `tcp_req_err`).
     All,
-    /// In SYN-SENT also those that say "prohibited" or "time exceeded" (`icmp_may_rst`). Another one does when some came
-    /// before, and the SYN was sent again more than three times (RFC 5461 §4.2; FreeBSD, `tcp_ctlinput`, `tcp_notify`).
+    /// In SYN-SENT, also "prohibited" and "time exceeded" (`icmp_may_rst`). Any other error aborts the
+    /// opening only after an earlier error and at least four retransmissions of the SYN, or three of the
+    /// SYN,ACK (RFC 5461 §4.2; FreeBSD, `tcp_ctlinput`, `tcp_notify`).
     FreeBsd,
 }
 
-/// What becomes of data that arrives after the application has shut reading down, while it may still write.
+/// The handling of data that arrives after the application shut down reading while it may still write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShutRead {
-    /// It is acknowledged and kept: a read finds it (Linux, where SHUT_RD only keeps reads from waiting).
+    /// It is acknowledged and kept for later reads (Linux, where SHUT_RD only stops reads from blocking).
     Keep,
-    /// It is acknowledged and thrown away, with what was there before (FreeBSD, `sorflush`, SBS_CANTRCVMORE).
+    /// It is acknowledged and discarded, together with data that was already buffered (FreeBSD, `sorflush`,
+    /// SBS_CANTRCVMORE).
     Discard,
 }
 
-/// What a listener that closes does about half-open connections. Those that wait to be accepted are reset by all.
+/// The effect of closing a listener on its half-open connections. Connections that wait to be accepted are
+/// always reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HalfOpen {
     /// It resets them: ABORT in SYN-RECEIVED (RFC 9293 §3.10.5).
     Reset,
-    /// It forgets them; the peer learns of it when its ACK is answered by a reset (Linux, `inet_csk_listen_stop`).
+    /// It drops them silently. The peer's next ACK is answered with a RST (Linux, `inet_csk_listen_stop`).
     Forget,
 }
 
-/// From when on TCP_USER_TIMEOUT counts.
+/// The event from which TCP_USER_TIMEOUT counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UserTimeoutFrom {
-    /// From the first transmission of what is not acknowledged (RFC 5482 §1).
+    /// The first transmission of the unacknowledged data (RFC 5482 §1).
     Transmission,
-    /// From its first retransmission, or from the first window probe (Linux, `retrans_stamp`, `icsk_probes_tstamp`).
-    /// A SYN counts from its first transmission there too.
+    /// The first retransmission or window probe (Linux, `retrans_stamp`, `icsk_probes_tstamp`). For a SYN,
+    /// Linux also counts from the first transmission.
     Retransmission,
 }
 
-/// Everything in which one standard TCP differs from another. See the [module](self).
+/// Everything besides loss recovery in which standard TCP stacks differ. See the [module](self).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// The word by which [`Profile::by_name`] finds it.
+    /// The name that [`Profile::by_name`] looks up.
     pub name: &'static str,
     /// Order and padding of TCP options on the wire.
     pub layout: Layout,
-    /// MSS to advertise, in octets; `None` takes it from the MTU.
+    /// MSS to advertise, in bytes; `None` derives it from the MTU.
     pub mss: Option<u16>,
-    /// The least window scale to offer (RFC 7323 §2); a larger receive buffer raises it. `None`: no scaling.
+    /// Minimum window scale to offer (RFC 7323 §2); a larger receive buffer raises it. `None`: no scaling.
     pub window_scale: Option<u8>,
     /// Whether a SYN offers SACK.
     pub sack: SackOffer,
-    /// Receiver: octets that arrive twice are reported by D-SACK (RFC 2883).
+    /// Receiver: report duplicate data with D-SACK (RFC 2883).
     pub dsack: bool,
-    /// Receiver: each ACK tells how many segments arrived reordered by more than three (P3 §III B).
+    /// Receiver: each ACK carries the number of segments that arrived reordered by more than three (P3 §III
+    /// B).
     pub reordering_alarm: bool,
     /// Offer and accept the timestamps option (RFC 7323 §3).
     pub timestamps: bool,
-    /// Accept segments without the timestamps option after it was negotiated (RFC 7323 §3.2 would drop them).
+    /// Accept segments without timestamps after they were negotiated (RFC 7323 §3.2 would drop them).
     pub tolerate_missing_timestamps: bool,
-    /// Receiver: the answer to a copy of what has arrived echoes the copy's timestamp. Systems go on echoing TS.Recent,
-    /// which such a copy does not change.
+    /// Receiver: the ACK of a duplicate segment echoes that segment's timestamp. Real systems echo TS.Recent,
+    /// which a duplicate does not update.
     pub echo_copies: bool,
     /// Offer ECN when opening, and accept it when a peer offers it (RFC 3168 §6.1.1).
     pub ecn: bool,
     /// Accept ECN when a peer offers it, without offering it.
     pub ecn_passive: bool,
-    /// Octets that the application may have written and the peer not acknowledged; a socket may ask for others.
+    /// Send buffer size in bytes: data that the application wrote and the peer has not acknowledged. A socket
+    /// option overrides it.
     pub send_buffer: usize,
-    /// Octets that may wait for the application: the largest window to advertise. A socket may ask for others.
+    /// Receive buffer size in bytes, which is the largest window to advertise. A socket option overrides it.
     pub recv_buffer: usize,
     /// When ACKs are delayed.
     pub ack: AckPolicy,
-    /// When the peer is told of a wider window.
+    /// When a larger window is announced to the peer.
     pub window_update: WindowUpdate,
     /// The retransmission timer.
     pub timer: Timer,
-    /// The round trip of the handshake is the first RTT sample (RFC 6298 §2).
+    /// The handshake provides the first RTT sample (RFC 6298 §2).
     pub time_handshake: bool,
-    /// What SACKs and copies mean for the retransmission timer.
+    /// How SACKs and retransmissions affect the retransmission timer.
     pub timer_news: TimerNews,
-    /// Receiver: what becomes of text that comes with a SYN.
+    /// Receiver: handling of data that arrives with a SYN.
     pub text_on_syn: TextOnSyn,
-    /// What an RST in the window does.
+    /// Effect of a RST in the window.
     pub challenge_rst: Challenge,
-    /// What a SYN in the window does.
+    /// Effect of a SYN in the window.
     pub challenge_syn: Challenge,
-    /// What becomes of a SYN that has a FIN as well.
+    /// Handling of a SYN that also has a FIN.
     pub syn_fin: SynFin,
-    /// The most challenge ACKs that leave in a second (RFC 5961 §7).
+    /// Maximum number of challenge ACKs per second (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
-    /// The least time between two of them (Linux, tcp_invalid_ratelimit).
+    /// Minimum time between two challenge ACKs (Linux, tcp_invalid_ratelimit).
     pub challenge_interval: Duration,
-    /// By how many ticks of the peer's clock a timestamp may be older than TS.Recent (Linux, TCP_PAWS_WINDOW; RFC 7323
-    /// §5.3 has none).
+    /// Ticks of the peer's clock by which a timestamp may be older than TS.Recent (Linux, TCP_PAWS_WINDOW;
+    /// zero in RFC 7323 §5.3).
     pub paws_slack: i32,
-    /// Receiver: a segment is acceptable as well if it ends at or above the last ACK that was sent, though below RCV.NXT
-    /// (Linux, tcp_sequence()): its ACK counts.
+    /// Receiver: a segment that ends below RCV.NXT is still acceptable if it ends at or above the last ACK
+    /// sent (Linux, tcp_sequence()). Its ACK is then processed.
     pub accepts_unacknowledged: bool,
     /// Which small segments wait.
     pub nagle: Nagle,
-    /// Segments are at most half as large as the largest window that the peer has offered, or as large as that window if
-    /// it is tiny (Linux): two fit, and the ACK of the first comes while the second is on its way.
+    /// Limit segments to half of the largest window that the peer has offered, or to that window if it is
+    /// tiny (Linux). Two segments then fit, and the first one's ACK arrives while the second is on its way.
     pub half_window: bool,
-    /// Behind a full segment a short one fills what is left of the peer's window, if Nagle's rule has nothing against it
-    /// and both fit into half of the largest window: the most that goes into one buffer (Linux, tcp_mss_split_point()).
+    /// After a full segment, fill the rest of the peer's window with a short one if Nagle's rule allows it
+    /// and both fit into half of the largest window, which limits what goes into one buffer (Linux,
+    /// tcp_mss_split_point()).
     pub fills_window: bool,
-    /// Text waits for an ACK rather than leave in a piece of less than two segments (tcp_tso_should_defer() of Linux).
+    /// Data waits for an ACK instead of leaving in a burst of less than two segments (Linux,
+    /// tcp_tso_should_defer()).
     pub defers: bool,
-    /// Which segments' windows are believed.
+    /// Which segments update the send window.
     pub window_news: WindowNews,
-    /// What a reset of a connection carries.
+    /// The contents of a RST for an existing connection.
     pub resets: Resets,
-    /// What a window probe looks like.
+    /// The format of a window probe.
     pub window_probe: WindowProbe,
-    /// Twice the maximum segment lifetime (RFC 9293 §3.4.2: two minutes each; systems use less).
+    /// Twice the maximum segment lifetime (RFC 9293 §3.4.2: two minutes each; real systems use less).
     pub time_wait: Duration,
-    /// Retransmissions of a SYN before giving up: its R2 (RFC 9293 §3.8.3) as a count.
+    /// Retransmissions of a SYN before giving up: R2 for SYNs (RFC 9293 §3.8.3) as a count.
     pub syn_retries: u32,
-    /// The same of a SYN,ACK. `None`: as of a SYN.
+    /// Retransmissions of a SYN,ACK before giving up. `None`: the value of `syn_retries`.
     pub syn_ack_retries: Option<u32>,
-    /// A SYN and a SYN,ACK are not given up earlier, however short the timeouts are (MUST-23: at least three minutes).
+    /// Minimum time before giving up on a SYN or a SYN,ACK, however short the timeouts are (MUST-23: at least
+    /// 3 minutes).
     pub syn_time: Duration,
-    /// R1: after so many retransmissions of a segment the application can learn of them.
+    /// R1: the number of retransmissions of a segment after which the application is notified.
     pub retries_told: u32,
     /// Consecutive timeouts of a segment before giving up (RFC 9293 §3.8.3, R2).
     pub retries: u32,
-    /// From when on TCP_USER_TIMEOUT counts.
+    /// The event from which TCP_USER_TIMEOUT counts.
     pub user_timeout_from: UserTimeoutFrom,
-    /// Which ICMP errors end a connection that is being opened. A socket may ask for others.
+    /// Which ICMP errors abort a connection that is being opened. A socket option overrides it.
     pub opening_errors: OpeningErrors,
-    /// What becomes of data that arrives after SHUT_RD.
+    /// Handling of data that arrives after SHUT_RD.
     pub shut_read: ShutRead,
-    /// What a listener that closes does about half-open connections.
+    /// The effect of closing a listener on its half-open connections.
     pub half_open: HalfOpen,
-    /// Each ACK of a peer whose window stays closed puts the next window probe off (Linux, tcp_ack_probe()).
+    /// Each ACK from a peer whose window stays closed postpones the next window probe (Linux,
+    /// tcp_ack_probe()).
     pub acks_restart_probes: bool,
-    /// The shortest time between two window probes, where the RTO is shorter.
+    /// Minimum time between two window probes, if the RTO is shorter.
     pub persist_min: Duration,
-    /// The longest time between two window probes (RFC 9293 §3.8.6.1).
+    /// Maximum time between two window probes (RFC 9293 §3.8.6.1).
     pub persist_max: Duration,
-    /// One tick of the clock that timestamps are read from (RFC 7323 §5.4).
+    /// Tick of the clock that generates timestamps (RFC 7323 §5.4).
     pub ts_tick: Duration,
-    /// Packets may not be fragmented, and ICMP "too big" makes segments smaller (RFC 1191).
+    /// Set Don't Fragment, and reduce the segment size on ICMP "packet too big" (RFC 1191).
     pub pmtu_discovery: bool,
-    /// Hop limit of packets that leave.
+    /// Hop limit of outgoing packets.
     pub ttl: u8,
-    /// Knobs of the ordinary answers.
+    /// Settings of the default answers.
     pub recovery: Knobs,
-    /// Parameters of algorithms, by the word that a recipe has for them. A recipe's own values come first.
+    /// Parameters of algorithms, by their names in recipes. Values in a recipe override them.
     pub parameters: &'static [(&'static str, f64)],
 }
 
 impl Profile {
-    /// What [`Profile::by_name`] knows.
+    /// The names that [`Profile::by_name`] accepts.
     pub const NAMES: [&'static str; 4] = [
         ProfileName::Default.as_str(),
         ProfileName::Linux.as_str(),
@@ -441,13 +459,13 @@ impl Profile {
         ProfileName::Ns2.as_str(),
     ];
 
-    /// `None`: no profile has this name.
+    /// Returns the profile with this name; `None` if there is none.
     pub fn by_name(name: &str) -> Option<Self> {
         let known = ProfileName::ALL.into_iter().find(|known| known.as_str() == name);
         known.map(ProfileName::profile)
     }
 
-    /// Linux as it looks on the wire; what cannot be seen there follows the RFCs.
+    /// Linux as seen on the wire. Behaviour that the wire does not show follows the RFCs.
     pub fn linux() -> Self {
         Self {
             name: "linux",
@@ -483,7 +501,7 @@ impl Profile {
                 growth: Growth::Delivered,
                 growth_limit: GrowthLimit::TwiceThePeak,
                 decrease_from: DecreaseFrom::Cwnd,
-                // CUBIC's, which is the default; its Reno (`reno-linux`) halves.
+                // The value of CUBIC, the default. Linux's Reno (`reno-linux`) halves the window.
                 beta: 0.7,
                 rounding: Rounding::Whole,
                 initial_window: InitialWindow::Segments(10),
@@ -506,7 +524,7 @@ impl Profile {
         }
     }
 
-    /// FreeBSD as it looks on the wire.
+    /// FreeBSD as seen on the wire.
     pub fn freebsd() -> Self {
         Self {
             name: "freebsd",

@@ -1,70 +1,71 @@
 //! A set of stream offsets, kept as half-open ranges in ascending order.
 //!
-//! The receiver keeps its out-of-order data in one, the sender what the peer has SACKed.
+//! The receiver uses it for out-of-order data, and the sender for SACKed data.
 
 use std::ops::Range;
 
-/// No two of its ranges overlap or touch.
+/// A set of offsets. No two of its ranges overlap or touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: Vec<Range<u64>>,
 }
 
 impl RangeSet {
-    /// The empty set, which owns no memory.
+    /// Creates an empty set, which allocates no memory.
     pub const fn new() -> Self {
         Self { ranges: Vec::new() }
     }
 
-    /// True if it holds no offset.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// How many ranges, not offsets, it holds.
+    /// Returns the number of ranges (not of offsets).
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// The ranges, lowest first.
+    /// Iterates over the ranges, lowest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> + ExactSizeIterator {
         self.ranges.iter()
     }
 
-    /// The lowest range.
+    /// Returns the lowest range.
     pub fn first(&self) -> Option<&Range<u64>> {
         self.ranges.first()
     }
 
-    /// The highest range.
+    /// Returns the highest range.
     pub fn last(&self) -> Option<&Range<u64>> {
         self.ranges.last()
     }
 
-    /// Forgets all ranges.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
 
-    /// The range that holds `offset`.
+    /// Returns the range that contains `offset`.
     pub fn containing(&self, offset: u64) -> Option<&Range<u64>> {
         let after = self.ranges.partition_point(|r| r.start <= offset);
         self.ranges[..after].last().filter(|r| offset < r.end)
     }
 
-    /// The first part of `range` that is in the set.
+    /// Returns the first part of `range` that is in the set.
     pub fn first_overlap(&self, range: Range<u64>) -> Option<Range<u64>> {
         let at = self.ranges.partition_point(|r| r.end <= range.start);
         let held = self.ranges.get(at).filter(|held| held.start < range.end)?;
         Some(held.start.max(range.start)..held.end.min(range.end))
     }
 
-    /// The whole of `range` is in the set.
+    /// Returns true if the set contains all of `range`.
     pub fn contains_range(&self, range: &Range<u64>) -> bool {
         self.containing(range.start).is_some_and(|r| range.end <= r.end)
     }
 
-    /// Adds `range`, joining what it touches. Calls `fresh` for each part that was not in the set before.
+    /// Adds `range` and merges it with the ranges it touches. Calls `fresh` for each part that was not in the
+    /// set before.
     pub fn insert_with(&mut self, range: Range<u64>, mut fresh: impl FnMut(Range<u64>)) {
         if range.is_empty() {
             return;
@@ -91,12 +92,12 @@ impl RangeSet {
         }
     }
 
-    /// Adds `range`, joining what it touches.
+    /// Adds `range` and merges it with the ranges it touches.
     pub fn insert(&mut self, range: Range<u64>) {
         self.insert_with(range, |_| ());
     }
 
-    /// Forgets everything from `offset` on.
+    /// Removes all offsets at or above `offset`.
     pub fn remove_from(&mut self, offset: u64) {
         let kept = self.ranges.partition_point(|r| r.start < offset);
         self.ranges.truncate(kept);
@@ -105,7 +106,7 @@ impl RangeSet {
         }
     }
 
-    /// Forgets everything below `offset`.
+    /// Removes all offsets below `offset`.
     pub fn remove_below(&mut self, offset: u64) {
         let gone = self.ranges.partition_point(|r| r.end <= offset);
         self.ranges.drain(..gone);
@@ -122,7 +123,7 @@ impl RangeSet {
 mod tests {
     use super::*;
 
-    /// An obviously correct model: one bool per offset.
+    /// A reference model: one bool per offset.
     fn model(bits: &[bool]) -> Vec<Range<u64>> {
         let mut out: Vec<Range<u64>> = Vec::new();
         for (i, _) in bits.iter().enumerate().filter(|(_, b)| **b) {
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_a_bitmap_on_random_operations() {
+    fn range_set_matches_bitmap_on_random_operations() {
         let mut x: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut random = move |n: u64| {
             x ^= x << 13;

@@ -1,64 +1,65 @@
-//! A relay: it joins two connections that know nothing of each other, and carries the stream of each to the other.
+//! A relay that joins two independent connections and forwards the stream of each to the other.
 //!
-//! It reads from one leg only when the other has taken everything and has room. So a slow reader slows its writer down, and no
-//! more than one chunk per direction waits here. The end of a stream is passed on after its last byte, and a reset at
-//! once, as TCP would have done without a relay. Nothing here waits or knows the time: whoever drives it takes a turn
-//! when something may have changed.
+//! It reads from one leg only when the other has taken all previous data and has room. A slow reader
+//! therefore slows down its writer, and at most one chunk per direction is buffered here. The end of a stream
+//! is passed on after its last byte, and a reset at once, as TCP would do without a relay. The relay never
+//! blocks and has no clock: its driver calls [`Relay::turn`] when something may have changed.
 
-/// Why an endpoint read or wrote nothing.
+/// The reason why an endpoint read or wrote nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// Nothing to read or no room now. Whoever drives the relay hears of it when that changes.
+    /// There is nothing to read, or no room. The relay's driver is notified when that changes.
     Later,
-    /// The connection is gone.
+    /// The connection has failed.
     Failed,
 }
 
 /// The connection of one leg.
 pub trait Endpoint {
-    /// `Ok(0)` is the end of the stream.
+    /// Reads bytes; `Ok(0)` is the end of the stream.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop>;
 
-    /// Takes at least one byte, or says why not.
+    /// Writes at least one byte, or returns the reason why not.
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop>;
 
-    /// Octets that it would take now, as far as it knows: no more are read for it, and so none wait in the relay but
-    /// those that it did not take after all.
+    /// Returns the number of bytes that it would take now, as far as it knows. The relay reads no more than
+    /// that for it, so it buffers only bytes that were then not taken.
     fn room(&self) -> usize;
 
-    /// Nothing more will be written.
+    /// Ends the outgoing stream.
     fn shutdown(&mut self);
 
-    /// Ends it at once, in both directions; what was not sent yet is lost.
+    /// Resets the connection in both directions and discards unsent data.
     fn reset(&mut self);
 
-    /// Asked while its stream is not read, so that a reset is noticed all the same.
+    /// Returns true if the connection has failed. The relay calls it while it does not read the stream, so
+    /// that it still notices a reset.
     fn has_failed(&mut self) -> bool;
 }
 
 /// One of the two connections that a relay joins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leg {
-    /// The one over the radio link.
+    /// The connection over the radio link.
     Radio,
-    /// The one to the server behind.
+    /// The connection to the target server.
     Target,
 }
 
-/// What a turn has led to.
+/// The result of [`Relay::turn`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// There may be more to do at once, after other relays have had their turn.
+    /// There may be more to do immediately, after other relays have had their turn.
     Again,
-    /// Nothing to do until something happens to one of the endpoints.
+    /// There is nothing to do until an endpoint changes.
     Waiting,
-    /// Both streams have ended, and everything was handed over.
+    /// Both streams have ended, and all data was forwarded.
     Finished,
     /// This leg has failed, and the other was reset.
     Failed(Leg),
 }
 
-/// What must be kept between two turns: bytes that were read and not taken yet, and which streams have ended.
+/// The state that a relay keeps between turns: bytes read but not yet taken, and which streams have ended.
 #[derive(Debug, Default)]
 pub struct Relay {
     /// From the radio leg to the target.
@@ -68,10 +69,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Carries what it can, at most one chunk each way, so that one turn is never long. `chunk` is scratch space; its
-    /// length bounds what may wait here per direction.
+    /// Forwards what it can, at most one chunk in each direction, so that one turn is always short. `chunk`
+    /// is scratch space; its length limits the bytes buffered per direction.
     ///
-    /// Not to be called again after `Finished` and `Failed`.
+    /// Must not be called again after `Finished` or `Failed`.
     pub fn turn(&mut self, radio: &mut impl Endpoint, target: &mut impl Endpoint, chunk: &mut [u8]) -> Turn {
         let up = match self.up.turn(radio, target, chunk) {
             Ok(step) => step,
@@ -92,17 +93,18 @@ impl Relay {
         }
     }
 
-    /// Bytes that the target has taken.
+    /// Returns the number of bytes that the target has taken.
     pub fn carried_up(&self) -> u64 {
         self.up.carried
     }
 
-    /// Nobody waits for the target: its stream has ended, or the radio leg has yet to take what it has said.
+    /// Returns true unless the relay is waiting for the target: the target's stream has ended, or the radio
+    /// leg has yet to take some of its data.
     pub fn target_has_answered(&self) -> bool {
         self.down.stream == Stream::Ended || !self.down.rest.is_empty()
     }
 
-    /// Bytes that the radio leg has taken.
+    /// Returns the number of bytes that the radio leg has taken.
     pub fn carried_down(&self) -> u64 {
         self.down.carried
     }
@@ -113,10 +115,10 @@ fn fail(leg: Leg, other: &mut impl Endpoint) -> Turn {
     Turn::Failed(leg)
 }
 
-/// One direction.
+/// One direction of a relay.
 #[derive(Debug, Default)]
 struct Pipe {
-    /// What was read and the sink had no room for, from `taken` on. Empty most of the time.
+    /// Bytes that were read and that the sink has not taken, from `taken` on. Usually empty.
     rest: Vec<u8>,
     taken: usize,
     stream: Stream,
@@ -130,14 +132,14 @@ enum Stream {
     Ended,
 }
 
-/// What a pipe did.
+/// The result of one step of a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     /// It has read, and there may be more to read.
     Read,
-    /// The source has nothing now.
+    /// The source has nothing to read now.
     Waiting,
-    /// The sink has no room; the source was not asked.
+    /// The sink has no room; the source was not read.
     Blocked,
     Ended,
 }
@@ -163,10 +165,11 @@ impl Pipe {
         if self.taken < self.rest.len() {
             return Ok(Step::Blocked);
         }
-        // An idle connection owns no buffer.
+        // An idle connection must not own a buffer.
         (self.rest, self.taken) = (Vec::new(), 0);
         let mut moved = 0;
-        // Again, while there is room for it: the end of a stream is often right behind its last byte, and can leave with it.
+        // Read repeatedly while there is room: the end of a stream often follows its last byte immediately,
+        // and can then be sent together with it.
         while moved < chunk.len() {
             let most = sink.room().min(chunk.len() - moved);
             if most == 0 {
@@ -196,7 +199,7 @@ impl Pipe {
     }
 }
 
-/// As much as the sink takes.
+/// Writes as much as the sink takes, and returns the number of bytes.
 fn write(sink: &mut impl Endpoint, bytes: &[u8]) -> Result<usize, Fault> {
     let mut taken = 0;
     while taken < bytes.len() {

@@ -1,8 +1,8 @@
 //! Round-trip time and retransmission timeout: RFC 6298, and the timer *styles* of the systems that the
 //! papers measured (Inamura et al., Fig. 5).
 //!
-//! A style is how an estimator rounds, floors and smooths. The connection starts and stops the timer, and keeps Karn's
-//! rule (RFC 6298 §3): only unambiguous samples come here.
+//! A style defines rounding, minimum and smoothing. The connection starts and stops the timer and applies
+//! Karn's rule (RFC 6298 §3), so an estimator receives only unambiguous samples.
 
 use airwire::time::{Duration, Instant};
 
@@ -15,24 +15,24 @@ impl Rto {
         Self(value.max(limits.min).min(limits.max))
     }
 
-    /// The timeout as a length of time.
+    /// Returns the timeout as a duration.
     pub const fn get(self) -> Duration {
         self.0
     }
 }
 
-/// The bounds of a retransmission timeout, and its first value.
+/// The bounds of a retransmission timeout, and its initial value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoLimits {
-    /// Never less.
+    /// Lower bound.
     pub min: Duration,
-    /// Never more, backoff included (RFC 6298 (2.5)).
+    /// Upper bound, including backoff (RFC 6298 (2.5)).
     pub max: Duration,
-    /// Before the first sample (RFC 6298 (2.1)).
+    /// Timeout before the first sample (RFC 6298 (2.1)).
     pub initial: Duration,
 }
 
-/// How a system computes its timeout.
+/// The algorithm by which a system computes its timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TimerStyle {
     /// RFC 6298 with clock granularity G: RTO = SRTT + max(G, 4·RTTVAR).
@@ -40,56 +40,62 @@ pub enum TimerStyle {
         /// G, the period of the clock.
         granularity: Duration,
     },
-    /// 4.4BSD without timestamps: times in ticks of a coarse clock, one segment timed per window, RTO at least two ticks
-    /// (G. R. Wright and W. R. Stevens, *TCP/IP Illustrated*, Volume 2, 1995, chapter 25).
+    /// 4.4BSD without timestamps: times in ticks of a coarse clock, one segment timed per window, RTO at
+    /// least two ticks (G. R. Wright and W. R. Stevens, *TCP/IP Illustrated*, Volume 2, 1995, chapter 25).
     Bsd {
-        /// The period of the clock that measures and fires.
+        /// Period of the clock that measures RTTs and fires timers.
         tick: Duration,
     },
-    /// FreeBSD with timestamps: the same arithmetic with two more bits of fraction (L. S. Brakmo and L. L. Peterson,
-    /// *Performance Problems in BSD4.4 TCP*, Computer Communication Review 25(5), 1995), and a sample from each ACK.
+    /// FreeBSD with timestamps: the same arithmetic with two more fraction bits (L. S. Brakmo and L. L.
+    /// Peterson, *Performance Problems in BSD4.4 TCP*, Computer Communication Review 25(5), 1995), and a
+    /// sample from each ACK.
     FreeBsd {
-        /// The period of the clock that measures and fires.
+        /// Period of the clock that measures RTTs and fires timers.
         tick: Duration,
     },
-    /// Linux 2.2: SRTT + 4·MDEV, stretched by a quarter and more while the window is small; 200 ms floor.
+    /// Linux 2.2: SRTT + 4·MDEV, increased by a quarter, and by more while the window is small; 200 ms
+    /// minimum.
     Linux22,
-    /// Linux 2.4 and later: the floor stands under the variance term, which falls at most once per round trip.
+    /// Linux 2.4 and later: the minimum applies to the variance term, which decreases at most once per round
+    /// trip.
     Linux24 {
-        /// The least that the variance term adds.
+        /// Minimum of the variance term.
         floor: Duration,
     },
-    /// Solaris 8: 1.25·SRTT + 4·RTTVAR, 400 ms floor.
+    /// Solaris 8: 1.25·SRTT + 4·RTTVAR, 400 ms minimum.
     Solaris,
     /// ns-2's one-way agents: integer ticks with a phase, the variance scaled by four, backoff kept until a
     /// segment *timed after it* is acknowledged.
     Ns2 {
-        /// The period of the clock that measures.
+        /// Period of the clock that measures RTTs.
         tick: Duration,
-        /// How long before time zero that clock had last ticked.
+        /// Time between that clock's last tick and time zero.
         phase: Duration,
-        /// The least timeout bounds the value that is doubled, not the product.
+        /// True if the minimum applies before the backoff doubles the timeout; false if it applies to the
+        /// result.
         min_before_backoff: bool,
     },
 }
 
 impl TimerStyle {
-    /// How many bits an estimate in ticks has behind the three of SRTT and the two of RTTVAR.
+    /// Returns the number of fraction bits in tick estimates, besides the three of SRTT and the two of
+    /// RTTVAR.
     const fn fraction(self) -> u32 {
         if matches!(self, Self::FreeBsd { .. }) { 2 } else { 0 }
     }
 
-    /// At most one segment is timed at once.
+    /// Returns true if at most one segment is timed at once.
     pub(crate) const fn times_one_segment(self) -> bool {
         matches!(self, Self::Bsd { .. } | Self::Ns2 { .. })
     }
 
-    /// Sending the segment again that is being timed does not end the timing; only a loss event does.
+    /// Returns true if retransmitting the timed segment does not cancel the measurement. Only a loss event
+    /// does then.
     pub(crate) const fn times_copies(self) -> bool {
         matches!(self, Self::Ns2 { .. })
     }
 
-    /// G of RFC 6298: the ticks in which such a system times.
+    /// Returns G of RFC 6298: the resolution at which the system measures time.
     pub const fn granularity(self) -> Duration {
         match self {
             Self::Rfc6298 { granularity } => granularity,
@@ -98,24 +104,26 @@ impl TimerStyle {
         }
     }
 
-    /// The backoff ends when new data is acknowledged. In the other styles it takes a new sample (RFC 6298 §5, Karn).
+    /// Returns true if an ACK of new data ends the backoff. In the other styles only a new sample does (RFC
+    /// 6298 §5, Karn).
     pub(crate) const fn backoff_ends_with_progress(self) -> bool {
         matches!(self, Self::Linux22 | Self::Linux24 { .. })
     }
 
-    /// A SYN's backoff stays in force for the data until a sample ends it.
+    /// Returns true if a SYN's backoff still applies to data, until a sample ends it.
     pub(crate) const fn backoff_outlives_handshake(self) -> bool {
         matches!(self, Self::Ns2 { .. })
     }
 
-    /// The timer measures from the transmission of the oldest outstanding segment. The others start it anew with each
-    /// ACK of new data (RFC 6298 (5.3)), which adds about a round trip (Ludwig; P2 §5.2).
+    /// Returns true if the timer counts from the transmission of the oldest outstanding segment. The other
+    /// styles restart it with each ACK of new data (RFC 6298 (5.3)), which adds about one round trip (Ludwig;
+    /// P2 §5.2).
     pub(crate) const fn counts_from_transmission(self) -> bool {
         matches!(self, Self::Linux22)
     }
 
-    /// When a timer set for `deadline` fires. A coarse clock counts its ticks, of which the first may come at once: it is
-    /// early by less than one.
+    /// Returns the time at which a timer with this deadline fires. A coarse clock counts ticks, and the first
+    /// one may follow immediately, so the timer fires up to one tick early.
     pub(crate) fn align(self, deadline: Instant) -> Instant {
         match self {
             Self::Bsd { tick } | Self::FreeBsd { tick } => {
@@ -127,14 +135,14 @@ impl TimerStyle {
     }
 }
 
-/// One unambiguous measurement, with what the styles need to know about its moment.
+/// One unambiguous RTT measurement, with the connection state that the styles need.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// When the segment left.
+    /// The time at which the segment was sent.
     pub sent_at: Instant,
-    /// When its ACK arrived.
+    /// The time at which its ACK arrived.
     pub now: Instant,
-    /// SND.UNA after the ACK. Some rules apply once per round trip: until it passes an older `nxt`.
+    /// SND.UNA after the ACK. Rules that apply once per round trip wait until it passes an earlier `nxt`.
     pub una: u64,
     /// SND.NXT after the ACK.
     pub nxt: u64,
@@ -142,7 +150,7 @@ pub struct Sample {
     pub cwnd: f64,
 }
 
-/// The estimator of one connection: samples go in, the timeout comes out.
+/// The RTT estimator of one connection, which turns samples into a timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     style: TimerStyle,
@@ -155,19 +163,19 @@ pub struct RttEstimator {
     samples: u64,
 }
 
-/// The estimator's own arithmetic, in the units its system uses.
+/// The estimator's internal state, in the units that its system uses.
 #[derive(Clone, Debug)]
 enum Estimate {
     /// Nanoseconds.
     Plain { srtt: Option<Duration>, rttvar: Duration },
     /// Nanoseconds; `srtt8` scaled by 8, the deviations by 4, as in the kernel.
     Linux { srtt8: u64, mdev4: u64, mdev_max4: u64, rttvar4: u64, rtt_seq: u64 },
-    /// Ticks; `srtt8` scaled by 8, `rttvar4` by 4, both with the style's further bits of fraction.
+    /// Ticks; `srtt8` scaled by 8, `rttvar4` by 4, both with the style's additional fraction bits.
     Ticks { srtt8: i64, rttvar4: i64 },
 }
 
 impl RttEstimator {
-    /// Before any sample the timeout is `limits.initial`.
+    /// Creates an estimator. Before the first sample the timeout is `limits.initial`.
     pub fn new(style: TimerStyle, limits: RtoLimits) -> Self {
         let state = match style {
             TimerStyle::Rfc6298 { .. } | TimerStyle::Solaris | TimerStyle::Linux22 => {
@@ -184,7 +192,7 @@ impl RttEstimator {
         Self { style, limits, state, backoff: 0, base: limits.initial, latest: None, min: None, samples: 0 }
     }
 
-    /// Takes a sample in, and ends the backoff (RFC 6298 (2.2), (2.3)).
+    /// Adds a sample and ends the backoff (RFC 6298 (2.2), (2.3)).
     pub fn on_sample(&mut self, sample: &Sample) {
         let rtt = sample.now - sample.sent_at;
         self.latest = Some(rtt);
@@ -230,7 +238,8 @@ impl RttEstimator {
             Estimate::Ticks { srtt8, rttvar4 } => {
                 let (phase, least, first) = match self.style {
                     TimerStyle::Ns2 { phase, .. } => (phase, 1, 0),
-                    // The count of ticks begins with one, and what is smoothed leaves that one out.
+                    // BSD's tick counter starts at 1. The first sample includes that tick, later ones
+                    // subtract it.
                     _ => (Duration::ZERO, 0, 1),
                 };
                 let tick = self.style.granularity().as_nanos().max(1);
@@ -250,7 +259,7 @@ impl RttEstimator {
         self.base = self.compute(sample.cwnd);
     }
 
-    /// The timeout before clamping and backoff.
+    /// Returns the timeout before clamping and backoff.
     fn compute(&self, cwnd: f64) -> Duration {
         match (&self.state, self.style) {
             (Estimate::Plain { srtt: None, .. }, _) => self.limits.initial,
@@ -261,7 +270,8 @@ impl RttEstimator {
                 *srtt + *srtt / 4 + *rttvar * 4
             }
             (Estimate::Plain { srtt: Some(srtt), rttvar }, _) => {
-                // tcp_set_rto() of 2.2: a quarter more, and again by 2^-(cwnd-1) for delayed ACKs.
+                // Linux 2.2 tcp_set_rto(): add a quarter, and 2^-(cwnd-1) of the value to allow for delayed
+                // ACKs.
                 let rto = *srtt + *rttvar * 4;
                 let shift = (cwnd.max(1.0) as u32 - 1).min(63);
                 rto + rto / 4 + Duration::from_nanos(rto.as_nanos() >> shift)
@@ -277,7 +287,7 @@ impl RttEstimator {
         }
     }
 
-    /// The timeout in force, backoff included.
+    /// Returns the timeout in force, including backoff.
     pub fn rto(&self) -> Rto {
         match self.style {
             TimerStyle::Ns2 { tick, min_before_backoff, .. } => {
@@ -295,7 +305,7 @@ impl RttEstimator {
         }
     }
 
-    /// RFC 6298 (5.5): the timer fired, double it.
+    /// Doubles the timeout after an expiry (RFC 6298 (5.5)).
     pub(crate) fn back_off(&mut self) {
         match self.style {
             TimerStyle::Ns2 { min_before_backoff, .. } => {
@@ -313,7 +323,7 @@ impl RttEstimator {
         }
     }
 
-    /// RFC 6298 (5.7): the SYN was lost and gave no sample, so data starts with three seconds.
+    /// RFC 6298 (5.7): if the SYN's timer expired and no sample was taken, data starts with an RTO of 3 s.
     pub(crate) fn fall_back_after_lost_syn(&mut self) {
         if self.samples == 0 && !matches!(self.style, TimerStyle::Ns2 { .. }) {
             self.base = self.base.max(Duration::from_secs(3));
@@ -325,12 +335,13 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// How often the timeout in force was doubled.
+    /// Returns how many times the timeout in force has been doubled.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// Sets the estimates: some algorithms answer a spurious or fast timeout in this way (RFC 4015 §3.2; P2 Fig. 8).
+    /// Overwrites the estimates, as some algorithms do in response to a spurious or fast timeout (RFC 4015
+    /// §3.2; P2 Fig. 8).
     pub(crate) fn set_smoothed(&mut self, srtt: Duration, rttvar: Duration, cwnd: f64) {
         match &mut self.state {
             Estimate::Plain { srtt: s, rttvar: v } => (*s, *v) = (Some(srtt), rttvar),
@@ -349,27 +360,28 @@ impl RttEstimator {
         self.base = self.compute(cwnd);
     }
 
-    /// The style it was made with.
+    /// Returns the timer style.
     pub fn style(&self) -> TimerStyle {
         self.style
     }
 
-    /// The last sample; `None` before the first.
+    /// Returns the latest sample; `None` before the first.
     pub fn latest(&self) -> Option<Duration> {
         self.latest
     }
 
-    /// The shortest sample so far; `None` before the first.
+    /// Returns the smallest sample so far; `None` before the first.
     pub fn min(&self) -> Option<Duration> {
         self.min
     }
 
-    /// How many samples were taken.
+    /// Returns the number of samples taken.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// The smoothed round-trip time. `None` before the first sample; in ns-2's style also after its fourth backoff.
+    /// Returns the smoothed round-trip time; `None` before the first sample, and in ns-2's style also after
+    /// the fourth backoff.
     pub fn srtt(&self) -> Option<Duration> {
         match &self.state {
             Estimate::Plain { srtt, .. } => *srtt,
@@ -380,7 +392,7 @@ impl RttEstimator {
         }
     }
 
-    /// The smoothed deviation. A coarse clock starts it at twelve seconds, before there is a sample.
+    /// Returns the smoothed deviation. Styles that count ticks start it at 12 s, before the first sample.
     pub fn rttvar(&self) -> Duration {
         match &self.state {
             Estimate::Plain { rttvar, .. } => *rttvar,
@@ -433,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc6298_first_and_later_samples() {
+    fn rfc6298_rto_follows_first_and_later_samples() {
         let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) };
         let mut e = RttEstimator::new(style, limits(0));
         assert_eq!(e.rto().get(), Duration::from_secs(1));
@@ -446,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn granularity_stands_under_a_variance_of_zero() {
+    fn rfc6298_variance_term_is_at_least_granularity() {
         let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(10) };
         let mut e = RttEstimator::new(style, limits(0));
         feed(&mut e, &[50; 60]);
@@ -454,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_and_the_ceiling_hold_with_backoff() {
+    fn backoff_respects_minimum_and_maximum_rto() {
         let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) };
         let mut e = RttEstimator::new(style, limits(1000));
         feed(&mut e, &[20]);
@@ -471,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_keeps_its_floor_on_the_variance_term() {
+    fn linux_applies_rto_floor_to_variance_term() {
         let mut e = RttEstimator::new(TimerStyle::Linux24 { floor: Duration::from_millis(200) }, limits(200));
         feed(&mut e, &[100]);
         assert_eq!(e.rto().get(), Duration::from_millis(300));
@@ -480,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_falling_rtt_raises_linux_deviation_eight_times_slower() {
+    fn linux_deviation_rises_slower_when_rtt_falls() {
         let floor = Duration::from_millis(1);
         let mut rising = RttEstimator::new(TimerStyle::Linux24 { floor }, limits(1));
         let mut falling = rising.clone();
@@ -492,17 +504,17 @@ mod tests {
     }
 
     #[test]
-    fn bsd_measures_in_ticks_and_never_goes_below_two() {
+    fn bsd_rto_is_at_least_two_ticks() {
         let tick = Duration::from_millis(500);
         let mut e = RttEstimator::new(TimerStyle::Bsd { tick }, limits(1000));
         feed(&mut e, &[40; 30]);
         assert!(e.rto().get() >= Duration::from_secs(1));
     }
 
-    /// By hand: 700 ms from a tick on are one tick and the one that the count begins with. Then one each:
-    /// SRTT = 16 + 1 − 2 = 15 eighths, RTTVAR = 4 + 1 − 1 = 4 quarters.
+    /// Computed by hand: 700 ms starting at a tick is one tick, plus the one at which the counter starts. The
+    /// second sample counts one tick: SRTT = 16 + 1 − 2 = 15 eighths, RTTVAR = 4 + 1 − 1 = 4 quarters.
     #[test]
-    fn bsd_counts_the_tick_that_it_begins_in_once() {
+    fn bsd_counts_starting_tick_in_first_sample_only() {
         let tick = Duration::from_millis(500);
         let mut e = RttEstimator::new(TimerStyle::Bsd { tick }, limits(0));
         let mut sample = |sent: u64| {
@@ -510,12 +522,12 @@ mod tests {
             e.on_sample(&Sample { sent_at, now, una: 1, nxt: 2, cwnd: 2.0 });
             e.rto().get()
         };
-        assert_eq!(sample(1000), tick * 6, "2 and 4 times half of it");
+        assert_eq!(sample(1000), tick * 6, "SRTT of 2 ticks plus 4 times RTTVAR of 1 tick");
         assert_eq!(sample(2000), tick * 5);
     }
 
     #[test]
-    fn two_ticks_may_be_hardly_more_than_one() {
+    fn bsd_timers_expire_on_tick_boundaries() {
         for tick in [10, 500].map(Duration::from_millis) {
             for style in [TimerStyle::Bsd { tick }, TimerStyle::FreeBsd { tick }] {
                 let (set, timeout) = (Instant::from_secs(7) - Duration::from_millis(1), tick * 2);
@@ -525,9 +537,10 @@ mod tests {
         }
     }
 
-    /// A round trip of exactly one tick of 500 ms: with two bits more, RTTVAR falls as far as a quarter of a tick.
+    /// With a round trip of exactly one tick (500 ms), two more fraction bits let RTTVAR fall to a quarter of
+    /// a tick.
     #[test]
-    fn freebsds_fraction_lets_the_variance_decay() {
+    fn freebsd_rttvar_decays_below_bsd_rttvar() {
         let tick = Duration::from_millis(500);
         let rttvar = |style| {
             let mut e = RttEstimator::new(style, limits(0));
@@ -539,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_clock_measures_what_a_coarse_one_does_not() {
+    fn finer_freebsd_tick_lowers_rto() {
         let rto = |tick| {
             let style = TimerStyle::FreeBsd { tick: Duration::from_millis(tick) };
             let mut e = RttEstimator::new(style, limits(0));
@@ -547,11 +560,11 @@ mod tests {
             e.rto().get()
         };
         assert!(rto(10) < Duration::from_millis(300), "{:?}", rto(10));
-        assert!(rto(500) >= Duration::from_secs(1), "two ticks");
+        assert!(rto(500) >= Duration::from_secs(1), "at least two ticks");
     }
 
     #[test]
-    fn ns2_rounds_to_ticks_with_a_phase() {
+    fn ns2_rounds_rtt_to_ticks_with_phase() {
         let (tick, phase) = (Duration::from_millis(100), Duration::from_micros(55_588));
         let mut e = RttEstimator::new(TimerStyle::Ns2 { tick, phase, min_before_backoff: true }, limits(0));
         e.on_sample(&Sample {
@@ -567,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn solaris_and_linux22_are_slower_than_rfc6298_at_the_same_samples() {
+    fn solaris_and_linux22_rto_exceed_rfc6298_rto() {
         let samples = [200, 220, 180, 240, 200];
         let rto = |style| {
             let mut e = RttEstimator::new(style, limits(0));

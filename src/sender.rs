@@ -1,4 +1,4 @@
-//! A sender as a person names it: a recipe and, behind an `@`, the profile that it sends with.
+//! Names of senders: a recipe and, after an `@`, the profile it sends with.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,26 +7,26 @@ use crate::profile::{Profile, ProfileName};
 use crate::recovery::catalogue::{self, nearest_of};
 use crate::recovery::{Recipe, RecipeError};
 
-/// `newreno+eifel@linux`: a recipe, and whose TCP the sender looks like in everything else.
+/// A sender, such as `newreno+eifel@linux`: a recipe, and the profile that sets everything else.
 ///
-/// It displays as it was typed: with the profile where one was named, unless the recipe's name stands for it already
-/// (`linux`).
+/// `Display` prints the sender as it was typed. The profile is printed if it was typed, unless the recipe's
+/// alias already implies it (`linux`).
 #[derive(Clone, PartialEq, Debug)]
 pub struct SenderSpec {
-    /// How it recovers from losses.
+    /// The loss recovery.
     pub recipe: Recipe,
-    /// `None`: nothing was said, and the profile is that of whatever the sender takes part in.
+    /// The profile. `None`: the text names none, and the experiment's profile applies.
     pub profile: Option<ProfileName>,
 }
 
 impl SenderSpec {
-    /// One name for everything that means the same.
+    /// Returns the canonical name, which is the same for all spellings of the sender.
     pub fn canonical(&self) -> String {
         let recipe = self.recipe.canonical();
         self.profile.map_or_else(|| recipe.clone(), |profile| format!("{recipe}@{profile}"))
     }
 
-    /// The profile that it names, or `default` if it names none.
+    /// Returns the named profile, or `default` if the text names none.
     pub fn profile_or(&self, default: ProfileName) -> ProfileName {
         self.profile.unwrap_or(default)
     }
@@ -38,8 +38,9 @@ impl From<Recipe> for SenderSpec {
     }
 }
 
-/// What a sender may become whose beginning is typed, each with a line about it: behind a `+` what goes together with what
-/// stands before it, behind the `@` the profiles. What does not begin like `word` is among them.
+/// Returns completions for the partly typed sender `word`, each with a one-line summary: parts that fit the
+/// recipe before the last `+`, or the profiles after an `@`. They are not filtered by the prefix already
+/// typed.
 pub fn completions(word: &str) -> Vec<(String, &'static str)> {
     if let Some((recipe, _)) = word.split_once('@') {
         let profiles = ProfileName::ALL.into_iter().filter(|_| recipe.parse::<Recipe>().is_ok());
@@ -57,19 +58,19 @@ pub fn completions(word: &str) -> Vec<(String, &'static str)> {
     fits.collect()
 }
 
-/// Why a sender cannot be read. What it displays says what to do about it.
+/// The reason why a sender cannot be parsed. Its message says what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SenderError {
-    /// The part before the `@`.
+    /// The part before the `@` is not a valid recipe.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// The part behind it.
+    /// The part after the `@` is not a profile.
     #[error(transparent)]
     Profile(#[from] UnknownProfile),
-    /// Nothing stands behind the `@`.
+    /// Nothing follows the `@`.
     #[error("no profile after the `@`; use for example `{recipe}@linux`, or omit the `@`")]
     NoProfile {
-        /// What stands before it.
+        /// The recipe before the `@`.
         recipe: String,
     },
 }
@@ -100,16 +101,16 @@ impl fmt::Display for SenderSpec {
     }
 }
 
-/// The profile of a known sender that was named as a whole, such as `linux`.
+/// Returns the profile that an alias for a whole sender implies, such as `linux`.
 fn implied_by(recipe: &Recipe) -> Option<ProfileName> {
     recipe.to_string().split('+').find_map(|word| catalogue::find(word)?.names_a_sender)
 }
 
-/// No profile has this name.
+/// The error for an unknown profile name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown profile `{name}`{}; the profiles are {}", hint(.name), Profile::NAMES.join(", "))]
 pub struct UnknownProfile {
-    /// What was typed, in lower case.
+    /// The name that was typed, in lower case.
     pub name: String,
 }
 
@@ -130,7 +131,7 @@ impl FromStr for ProfileName {
     }
 }
 
-/// The profile that all of these are, if they are the same: then a table says it once, and not in each row.
+/// Returns the common value if all items are equal, so that a table can print it once instead of in each row.
 pub fn shared<T: PartialEq>(profiles: impl IntoIterator<Item = T>) -> Option<T> {
     let mut profiles = profiles.into_iter();
     let first = profiles.next()?;
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_stands_behind_the_recipe_where_one_was_named() {
+    fn canonical_form_appends_named_profile() {
         assert_eq!(canonical("cubic+SACK@linux"), "sack+cubic@linux");
         assert_eq!(canonical("sack+cubic"), "sack+cubic");
         assert_eq!(canonical("newreno @ Linux"), "newreno@linux");
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_is_shown_as_it_was_typed() {
+    fn display_keeps_recipe_as_typed() {
         for text in [
             "cubic+sack@linux",
             "limited-transmit+newreno",
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_known_sender_names_its_profile_too() {
+    fn alias_implies_its_profile() {
         assert_eq!(canonical("linux"), "linux@linux");
         assert_eq!(canonical("pacing+linux"), "linux+pacing@linux");
         assert_eq!(canonical("linux@default"), "linux@default");
@@ -191,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_without_a_profile_has_that_of_its_experiment() {
+    fn missing_profile_defaults_to_experiment_profile() {
         let profile = |text: &str| text.parse::<SenderSpec>().unwrap().profile_or(ProfileName::Linux);
         assert_eq!(profile("newreno"), ProfileName::Linux);
         assert_eq!(profile("newreno@ns2"), ProfileName::Ns2);
     }
 
     #[test]
-    fn errors_say_which_half_is_wrong_and_what_to_write() {
+    fn parse_errors_name_wrong_half_and_suggest_fix() {
         assert_eq!(
             canonical("newreno@linus"),
             "error: unknown profile `linus` (did you mean `linux`?); the profiles are default, linux, freebsd, ns2"
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_is_shared_if_all_have_the_same() {
+    fn shared_returns_value_only_if_all_equal() {
         assert_eq!(shared(["linux", "linux"]), Some("linux"));
         assert_eq!(shared(["linux", "default"]), None);
         assert_eq!(shared::<&str>([]), None);

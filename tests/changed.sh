@@ -1,10 +1,10 @@
 #!/bin/sh
-# Checks the crates that differ from a revision: formatting, clippy, unit tests. `make check` runs it.
+# Runs the checks of `make check` (formatting, clippy, unit tests) on the crates that differ from a revision.
 #   tests/changed.sh REVISION
 set -eu
 cd "$(dirname "$0")/.."
 
-# The package of each file that differs or is new: the nearest Cargo.toml above it.
+# Each changed or new file belongs to the package of the nearest Cargo.toml above it.
 packages=$({ git diff --name-only "$1"; git ls-files --others --exclude-standard; } | while read -r file; do
     case $file in *.rs | *.toml | *.js | *.css | *.html | *.json) ;; *) continue ;; esac
     directory=$(dirname "$file")
@@ -17,7 +17,7 @@ if [ -z "$packages" ]; then
 fi
 echo "check:" $packages
 $CARGO fmt --all --check
-# shellcheck disable=SC2086 # options, one a line
+# shellcheck disable=SC2086 # a list of options, one per line
 $CARGO clippy --locked --all-targets $packages -- -D warnings
 # shellcheck disable=SC2086
 $CARGO nextest run --locked --lib --bins --no-tests pass $packages

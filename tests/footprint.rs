@@ -1,6 +1,4 @@
-//! What an idle connection costs in memory.
-//!
-//! An allocator that counts, in this test binary only.
+//! Memory of idle, half-open and busy connections, measured with a counting allocator.
 
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; every call is passed on as it came")]
 
@@ -21,17 +19,17 @@ struct Counting;
 
 static IN_USE: AtomicIsize = AtomicIsize::new(0);
 
-// SAFETY: every method hands its arguments on to the system's allocator unchanged.
+// SAFETY: every method passes its arguments to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size() as isize, Relaxed);
-        // SAFETY: the caller keeps GlobalAlloc's contract.
+        // SAFETY: the caller upholds the contract of GlobalAlloc.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         IN_USE.fetch_sub(layout.size() as isize, Relaxed);
-        // SAFETY: the caller keeps GlobalAlloc's contract.
+        // SAFETY: the caller upholds the contract of GlobalAlloc.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -43,7 +41,7 @@ fn in_use() -> isize {
     IN_USE.load(Relaxed)
 }
 
-/// Octets of heap per end of a connection.
+/// Upper bound on heap bytes per end of a connection.
 const LIMIT: isize = 2048;
 
 fn pump(host: &mut Host, now: airwire::time::Instant, id: ConnId, octets: usize) -> usize {
@@ -59,11 +57,11 @@ fn pump(host: &mut Host, now: airwire::time::Instant, id: ConnId, octets: usize)
     total
 }
 
-/// The count is of the whole process: one test at a time.
+/// Serializes the tests: the allocator counts the memory of the whole process.
 static COUNTED: Mutex<()> = Mutex::new(());
 
 #[test]
-fn an_octet_at_the_far_edge_of_the_window_takes_no_buffer() {
+fn segment_at_window_edge_allocates_no_buffer() {
     let _counted = COUNTED.lock().unwrap();
     let profile = Profile::default();
     let recipe: Recipe = "sack".parse().unwrap();
@@ -78,7 +76,7 @@ fn an_octet_at_the_far_edge_of_the_window_takes_no_buffer() {
             break peer;
         }
     };
-    // The window is as wide as it gets, and nothing waits.
+    // Transfer data until the receive window has grown to its maximum, then drain both ends.
     for _ in 0..200 {
         let _ = pair.left.write(pair.now, id, &[7; 50_000]);
         assert!(pair.step());
@@ -90,7 +88,7 @@ fn an_octet_at_the_far_edge_of_the_window_takes_no_buffer() {
     let mut packet = Vec::new();
     assert_eq!(pair.left.write(pair.now, id, b"x"), Ok(1));
     assert!(pair.left.poll_packet(pair.now, &mut packet));
-    // The same octet, further on: the checksums are made anew.
+    // Forge a segment with the same byte at a much higher sequence number; `emit` computes new checksums.
     let ip = segment::parse_ip(&packet).unwrap();
     let tcp = segment::parse_tcp(&ip).unwrap();
     let far = u64::from(options.recv_buffer as u32) - 100_000;
@@ -116,29 +114,29 @@ fn an_octet_at_the_far_edge_of_the_window_takes_no_buffer() {
     let connection = pair.right.connection(peer).unwrap();
     assert_eq!(connection.statistics().out_of_order_segments_in, 1, "it lies inside the window");
     let grown = in_use() - before;
-    println!("{grown} octets for one at {far}");
-    assert!(grown < 4096, "{grown} octets for one");
+    println!("{grown} bytes for a one-byte segment at {far}");
+    assert!(grown < 4096, "{grown} bytes for a one-byte segment");
 }
 
 #[test]
-fn an_idle_connection_takes_less_than_two_kilobytes() {
+fn idle_connection_uses_under_two_kilobytes() {
     let _counted = COUNTED.lock().unwrap();
     for (recipe, profile) in [("newreno", "default"), ("sack", "default"), ("sack", "linux")] {
         let per_end = measure(recipe, profile, size(500, 10_000));
-        println!("{recipe} {profile}: {per_end} octets per idle connection");
-        assert!(per_end < LIMIT, "{recipe} {profile}: {per_end} octets per idle connection");
+        println!("{recipe} {profile}: {per_end} bytes per idle connection");
+        assert!(per_end < LIMIT, "{recipe} {profile}: {per_end} bytes per idle connection");
         let half_open = measure_half_open(recipe, profile);
-        println!("{recipe} {profile}: {half_open} octets per half-open connection");
+        println!("{recipe} {profile}: {half_open} bytes per half-open connection");
         assert!(
             half_open < HALF_OPEN_LIMIT,
-            "{recipe} {profile}: {half_open} octets per half-open connection"
+            "{recipe} {profile}: {half_open} bytes per half-open connection"
         );
     }
 }
 
-/// However large its window has been, a sender holds what is not acknowledged, and little beside it.
+/// A sender stores its unacknowledged data and little else, even if its window was large before.
 #[test]
-fn a_busy_connection_takes_little_more_than_its_octets() {
+fn busy_connection_stores_little_besides_its_data() {
     let _counted = COUNTED.lock().unwrap();
     let busy = size(50, 500);
     const LARGE: usize = 200_000;
@@ -174,25 +172,27 @@ fn a_busy_connection_takes_little_more_than_its_octets() {
         }
         for id in ids {
             assert_eq!(pair.left.write(pair.now, id, &[7; WAITING]), Ok(WAITING));
-            // They get lost.
+            // Lose these segments.
             while pair.left.poll_packet(pair.now, &mut packet) {}
-            // All but a small segment at the end, for which the others are to be acknowledged first.
+            // The last, partial segment may wait for an ACK (Nagle's algorithm).
             assert!(pair.left.connection(id).unwrap().unsent() < 1448);
         }
         let per_end = (in_use() - before) / (2 * busy as isize);
-        println!("{per_end} octets per end of a busy connection");
-        // Of the two ends, one has them.
+        println!("{per_end} bytes per end of a busy connection");
+        // Only one of the two ends stores the data, so each end accounts for half.
         let limit = LIMIT + (WAITING + WAITING / 4) as isize / 2;
-        assert!(per_end < limit, "{per_end} octets per end of a busy connection");
+        assert!(per_end < limit, "{per_end} bytes per end of a busy connection");
     }
 }
 
-/// The whole connection, its SYN,ACK in flight, and its place in the lists of the host.
+/// Upper bound on heap bytes per half-open connection: the connection, its SYN,ACK in flight, and its entries
+/// in the lists of the host.
 const HALF_OPEN_LIMIT: isize = 2560;
 
-/// As many SYNs as there is room for, and as many again: the latter leave nothing.
+/// Sends as many SYNs as the backlog holds, and the same number again. The second half must use (almost) no
+/// memory.
 fn measure_half_open(recipe: &str, profile: &str) -> isize {
-    // Twice as many are no more than the ports of one client.
+    // Twice this number must not exceed the ephemeral ports of one client.
     let half_open = size(1000, 8000);
     let recipe: Recipe = recipe.parse().unwrap();
     let profile = Profile::by_name(profile).unwrap();
@@ -217,7 +217,7 @@ fn measure_half_open(recipe: &str, profile: &str) -> isize {
         assert!(pair.right.poll_packet(pair.now, &mut answer));
     }
     assert_eq!(pair.right.counters().gate.cookies_sent, half_open as u64);
-    assert!(in_use() - before < LIMIT, "{} octets for SYNs without room", in_use() - before);
+    assert!(in_use() - before < LIMIT, "{} bytes for SYNs beyond the backlog", in_use() - before);
     kept / half_open as isize
 }
 
@@ -239,7 +239,7 @@ fn measure(recipe: &str, profile: &str, connections: usize) -> isize {
                 break peer;
             }
         };
-        // 20,000 octets each way, so that every buffer and list has been in use.
+        // Send 20,000 bytes in each direction, so that every buffer and list has been used.
         let octets = [7; 20_000];
         assert_eq!(pair.left.write(pair.now, id, &octets), Ok(octets.len()));
         assert_eq!(pair.right.write(pair.now, peer, &octets), Ok(octets.len()));

@@ -1,6 +1,7 @@
-//! Every script of `tests/scripts` is a test. `cargo test --test scripts -- handshake` runs a directory.
+//! Runs every script of `tests/scripts` as a test. `cargo test --test scripts -- handshake` runs one
+//! directory.
 //!
-//! What stands in a directory `include` is taken in by others and does not run by itself.
+//! Files in a directory `include` are included by other scripts and do not run on their own.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Our own scripts have to speak of every packet, at its exact time, and of nothing that airtcp ignores.
+/// Runs a script. It must mention every packet with its exact time, and nothing that airtcp ignores.
 fn run(path: &Path) -> Result<(), Failed> {
     let options = RunOptions { end: End::Exact, tolerance: Some(Tolerance::EXACT), ..RunOptions::default() };
     let report = run_file(path, &options)?;

@@ -1,5 +1,6 @@
-//! Captures of many connections of this machine's kernel, made anew: clients behind a path that delays and loses packets
-//! ask a server for answers of all sizes, hundreds at a time, and a few for long ones. tcpdump captures at the server.
+//! Captures of many connections of this machine's kernel. Hundreds of clients at a time send
+//! requests to a server over a path with delay and loss. The answers vary in size, and a few are
+//! long. tcpdump captures at the server.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -33,53 +34,58 @@ both = { model = "uniform", per = "0.5%" }
 "#;
 
 const SERVER: &str = "10.83.0.2:80";
-/// Connections at a time.
+/// Concurrent connections.
 const CLIENTS: u64 = 250;
-/// Of these, those with long answers: one in so many clients.
+/// One in this many clients also requests long answers.
 const ONE_IN: u64 = 25;
 const LONG: u64 = 4_000_000;
-/// Nothing here stands still for so long.
+/// Socket timeout. No connection here stalls for this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Makes the capture, a pcap file with whole packets.
+/// Makes the capture: a pcap file with whole packets.
 pub(crate) fn capture(file: &Path, connections: u64) {
     let (path, server) = (EmulatedPath::new(PATH, 1), namespace());
     ip(&server, &format!("link add wire type veth peer name wire netns {}", path.fixed.name()));
     for (namespace, address) in [(&server, "10.83.0.2"), (&path.fixed, "10.83.0.1")] {
         ip(namespace, &format!("address add {address}/24 dev wire"));
-        // The capture is to have the packets as they are on the path.
+        // Segmentation offload is off, so that the capture shows packets as they cross the path.
         ip(namespace, "link set wire up gso_max_segs 1");
     }
     ip(&server, "route add default via 10.83.0.1");
-    path.mobile.sysctl("net.ipv4.ip_local_port_range", "1024 65535").expect("a namespace of our own");
-    let listener = server.enter(|| TcpListener::bind(SERVER)).expect("entered").expect("the port is free");
+    path.mobile
+        .sysctl("net.ipv4.ip_local_port_range", "1024 65535")
+        .expect("the namespace allows this sysctl");
+    let listener = server
+        .enter(|| TcpListener::bind(SERVER))
+        .expect("the namespace can be entered")
+        .expect("the port is free");
     let tcpdump = Tcpdump::start(&server, file);
     thread::scope(|scope| {
-        // Whose connections have ended still wait for their last ACKs.
+        // More threads than clients: a thread may still wait for the last ACKs of a finished connection.
         let servers: Vec<_> = (0..CLIENTS + CLIENTS / 4)
             .map(|_| {
                 scope.spawn(|| {
                     while let Ok((stream, _)) = listener.accept() {
-                        // The client finds that something is missing.
+                        // The client detects incomplete answers.
                         let _ = answer(&stream);
                     }
                 })
             })
             .collect();
-        path.mobile.enter(|| clients(connections)).expect("entered");
-        // Wakes who is in accept(2).
+        path.mobile.enter(|| clients(connections)).expect("the namespace can be entered");
+        // Wakes the threads that block in accept(2).
         let _ = socket::shutdown(listener.as_raw_fd(), socket::Shutdown::Both);
-        servers.into_iter().for_each(|server| server.join().expect("a server ends"));
+        servers.into_iter().for_each(|server| server.join().expect("a server thread does not panic"));
     });
     tcpdump.end();
 }
 
 fn ip(namespace: &Namespace, words: &str) {
-    let mut ip = namespace.spawn(Command::new("ip").args(words.split(' '))).expect("ip is there");
-    assert!(ip.wait().expect("it ends").success(), "`ip {words}` failed");
+    let mut ip = namespace.spawn(Command::new("ip").args(words.split(' '))).expect("ip starts");
+    assert!(ip.wait().expect("ip ends").success(), "`ip {words}` failed");
 }
 
-// ----- who talks -----
+// ----- clients and servers -----
 
 fn clients(connections: u64) {
     let begun = AtomicU64::new(0);
@@ -100,7 +106,7 @@ fn clients(connections: u64) {
     });
 }
 
-/// One connection: a request, or a few one after the other.
+/// Runs one connection with one or several successive requests.
 fn ask(number: u64, is_long: bool) -> io::Result<()> {
     let stream = TcpStream::connect(SERVER)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -124,11 +130,11 @@ fn ask(number: u64, is_long: bool) -> io::Result<()> {
         let got = io::copy(&mut input.by_ref().take(size), &mut io::sink())?;
         assert_eq!(got, size, "an answer ended early");
     }
-    assert_eq!(input.read(&mut [0])?, 0, "nothing comes behind the last answer");
+    assert_eq!(input.read(&mut [0])?, 0, "data follows the last answer");
     Ok(())
 }
 
-/// Octets of an answer: mostly some hundred or thousand, a few hundred thousand at times.
+/// Returns the size of an answer: 200 to about 11,400 bytes.
 fn size(seed: u64) -> u64 {
     let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     200 + (1 << (mixed % 256).trailing_zeros().min(8)) * (mixed >> 8) % 4096 * 2 + mixed % 3000
@@ -172,15 +178,15 @@ struct Tcpdump(Child);
 impl Tcpdump {
     fn start(namespace: &Namespace, file: &Path) -> Self {
         let mut tcpdump = Command::new("tcpdump");
-        // Root stays root, so that it may write there.
+        // tcpdump must keep root's rights to write the file.
         tcpdump.args(["-n", "-i", "wire", "-B", "131072", "-Z", "root", "-w"]).arg(file).arg("tcp");
-        let child = namespace.spawn(tcpdump.stderr(Stdio::piped())).expect("tcpdump is there");
+        let child = namespace.spawn(tcpdump.stderr(Stdio::piped())).expect("tcpdump starts");
         let mut this = Self(child);
         let mut begin = [0; 1];
         let mut said = String::new();
-        let stderr = this.0.stderr.as_mut().expect("it is a pipe");
+        let stderr = this.0.stderr.as_mut().expect("stderr is a pipe");
         while !said.contains("listening on") {
-            assert!(stderr.read(&mut begin).expect("a pipe") > 0, "tcpdump: {said}");
+            assert!(stderr.read(&mut begin).expect("the pipe can be read") > 0, "tcpdump: {said}");
             said.push(char::from(begin[0]));
         }
         this
@@ -188,14 +194,15 @@ impl Tcpdump {
 
     fn end(self) {
         thread::park_timeout(Duration::from_secs(1));
-        kill(Pid::from_raw(self.0.id() as i32), Signal::SIGINT).expect("it runs");
-        let output = self.0.wait_with_output().expect("it ends");
+        kill(Pid::from_raw(self.0.id() as i32), Signal::SIGINT).expect("tcpdump is running");
+        let output = self.0.wait_with_output().expect("tcpdump ends");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("\n0 packets dropped by kernel"), "tcpdump has lost packets: {said}");
+        assert!(said.contains("\n0 packets dropped by kernel"), "tcpdump lost packets: {said}");
     }
 }
 
-/// Copies a capture of this machine's tcpdump, with no more than so many octets of each packet, as `tcpdump -s` keeps them.
+/// Copies a capture of this machine's tcpdump and keeps at most `most` bytes of each packet, like
+/// `tcpdump -s`.
 pub(crate) fn cut(from: &Path, to: &Path, most: u32) -> io::Result<()> {
     let mut input = BufReader::with_capacity(1 << 20, File::open(from)?);
     let mut output = BufWriter::with_capacity(1 << 20, File::create(to)?);

@@ -1,20 +1,23 @@
-//! What the analysis of a large capture costs, beside tcptrace and tshark on the same file.
+//! Time and memory that `airtcp analyze` needs for a large capture, compared with tcptrace and
+//! tshark on the same file.
 //!
-//! `cargo bench --bench analyze [-- WHAT]`, where WHAT is
-//! - `[MEGABYTES [ROUNDS]]`: a capture that is made up: bulk transfers over Ethernet with losses, fifty at a time;
-//! - `many [CONNECTIONS [ROUNDS]]`: the same of short transfers, five hundred at a time; 100,000 are a gigabyte;
-//! - `real [CONNECTIONS [ROUNDS]]`: connections of this machine's kernel over a path with losses, captured by tcpdump
-//!   (needs root), once with whole packets and once with the first 128 octets of each;
-//! - `open [CONNECTIONS [ROUNDS]]`: a capture that is made up, of connections none of which ever closes, by ours alone;
+//! `cargo bench --bench analyze [-- WHAT]`, where WHAT is one of
+//! - `[MEGABYTES [ROUNDS]]`: a synthetic capture of bulk transfers over Ethernet with losses, 50 at a time;
+//! - `many [CONNECTIONS [ROUNDS]]`: a synthetic capture of short transfers, 500 at a time; 100,000
+//!   connections yield a gigabyte;
+//! - `real [CONNECTIONS [ROUNDS]]`: connections of this machine's kernel over a path with losses,
+//!   captured by tcpdump (needs root). Analyses whole packets, and then the first 128 bytes of each;
+//! - `open [CONNECTIONS [ROUNDS]]`: a synthetic capture of connections that never close, analysed
+//!   by airtcp only;
 //! - `file FILE [ROUNDS]`: any capture.
 //!
-//! What is not installed (Debian's packages `tcptrace` and `tshark`) is left out; tshark, which takes long, also from all
-//! but the first.
+//! Programs that are not installed (Debian packages `tcptrace` and `tshark`) are skipped. tshark is
+//! slow and runs only in the first of these cases.
 //!
-//! `AIRTCP_BEFORE=DIRECTORY` takes the `airtcp` there as one more command: another build, for what a change has brought.
+//! `AIRTCP_BEFORE=DIRECTORY` also measures the `airtcp` in that directory, to compare two builds.
 //!
-//! Every run is a process of its own. All commands run in every round, in turn; one run before them, which is not
-//! counted, puts the file into the page cache.
+//! Each run is a separate process. Every round runs all commands in turn. An uncounted run before
+//! the first round reads the file into the page cache.
 
 mod crowd;
 
@@ -33,7 +36,7 @@ use airtcp_testkit::programs::program;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-/// The fields of tshark that compare with what ours finds.
+/// The fields of tshark that correspond to results of `airtcp analyze`.
 const FIELDS: [&str; 7] = [
     "tcp.stream",
     "frame.time_epoch",
@@ -96,7 +99,7 @@ fn main() {
     }
 }
 
-// ----- captures that are made up -----
+// ----- synthetic captures -----
 
 fn write(path: &Path, what: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
     eprintln!("making a capture in {}", path.display());
@@ -104,7 +107,7 @@ fn write(path: &Path, what: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>)
     what(&mut output).and_then(|()| output.flush()).expect("there is room for the capture");
 }
 
-/// A segment and its ACK have about so many octets in the file.
+/// Approximate size of a segment and its ACK in the file, in bytes.
 const PER_SEGMENT: u64 = 1514 + 66 + 2 * 16;
 const SEGMENTS: u64 = 2000;
 const PARALLEL: u64 = 50;
@@ -115,7 +118,8 @@ fn bulk(output: &mut impl Write, megabytes: u64) -> io::Result<()> {
     Bulk { parallel, connections, segments: SEGMENTS, loss: 100 }.write(output)
 }
 
-/// Each begins a tenth of a millisecond after the one before: SYN, SYN-ACK, ACK, a request and an answer, and its ACK.
+/// Writes connections that never close. One begins every 0.1 ms: the handshake, a request, the
+/// answer and its ACK.
 fn never_closed(output: &mut impl Write, connections: u64) -> io::Result<()> {
     output.write_all(&Pcap::cut(ETHERNET, 96).file)?;
     for number in 0..connections {
@@ -142,7 +146,7 @@ fn never_closed(output: &mut impl Write, connections: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// What ours is compared with.
+/// The programs to compare airtcp with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
     Nothing,
@@ -181,16 +185,16 @@ fn is_there(program: &str) -> bool {
 
 // ----- one run -----
 
-/// Runs one command and prints its wall seconds, its processor seconds and its KiB of memory.
+/// Runs one command and prints its wall time in s, CPU time in s and peak memory in KiB.
 fn run(command: &[String]) {
-    let begin = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
+    let begin = SystemTime::UNIX_EPOCH.elapsed().expect("the clock is after 1970");
     let status = Command::new(&command[0])
         .args(&command[1..])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .expect("the program is there");
-    let wall = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970") - begin;
+        .expect("the program starts");
+    let wall = SystemTime::UNIX_EPOCH.elapsed().expect("the clock is after 1970") - begin;
     assert!(status.success(), "{command:?}: {status}");
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("getrusage works for children");
     let cpu = (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6;
@@ -208,8 +212,8 @@ struct Sample {
 
 fn sample(command: &[String]) -> Sample {
     let own = std::env::current_exe().expect("this program has a path");
-    let output = Command::new(own).arg("run").args(command).output().expect("this program runs");
-    let text = String::from_utf8(output.stdout).expect("numbers");
+    let output = Command::new(own).arg("run").args(command).output().expect("this program starts");
+    let text = String::from_utf8(output.stdout).expect("the output is text");
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match numbers[..] {
         [wall, cpu, kib] => Sample { wall, cpu, kib },
@@ -249,16 +253,16 @@ fn compare(file: &Path, rounds: u64, commands: Vec<(&'static str, Vec<String>)>)
     }
 }
 
-/// How many packets ours finds: it says so at the end.
+/// Returns the number of TCP packets, which airtcp prints at the end of its output.
 fn packets(command: &[String]) -> u64 {
     let mut child = Command::new(&command[0])
         .args(&command[1..])
         .stdout(Stdio::piped())
         .spawn()
-        .expect("the program is there");
-    let lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+        .expect("the program starts");
+    let lines = BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines();
     let last = lines.map_while(Result::ok).filter(|line| line.contains("\"tcp_packets\":")).last();
-    assert!(child.wait().expect("it ends").success(), "{command:?} has failed");
+    assert!(child.wait().expect("the program ends").success(), "{command:?} has failed");
     let last = last.unwrap_or_default();
     let count = last.split_once("\"tcp_packets\":").map(|(_, rest)| rest);
     count.and_then(|rest| rest.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()).unwrap_or(1)

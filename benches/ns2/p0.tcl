@@ -1,14 +1,15 @@
-# P0's network (Pan, Mark, Shen, Figs. 3 and 4) for ns-2: what `p0.toml` beside it is for airlink.
+# P0's network (Pan, Mark, Shen, Figs. 3 and 4) for ns-2. `p0.toml` describes the same network for airlink.
 #
 #   ns p0.tcl SECONDS SEED
 #
-# Prints the data packets that were sent and those that were delivered in order.
+# Prints the number of data packets sent and the number delivered in order.
 set seconds [lindex $argv 0]
 ns-random [lindex $argv 1]
 
 set ns [new Simulator]
 foreach name {correspondent home foreign mobile} { set $name [$ns node] }
-# Mobile IP: packets to the mobile go by its home agent; those from it go straight to the correspondent.
+# Mobile IP: packets to the mobile pass its home agent; packets from the mobile go directly to the
+# correspondent.
 $ns simplex-link $correspondent $home 1Mb 5ms DropTail
 $ns simplex-link $home $foreign 1Mb 5ms DropTail
 $ns simplex-link $foreign $correspondent 1Mb 5ms DropTail
@@ -17,7 +18,8 @@ foreach {from to} [list $correspondent $home $home $foreign $foreign $correspond
     $ns queue-limit $from $to 100
 }
 
-# Both are C++, so no packet costs a line of Tcl. With two equal states P0's model is this one.
+# Error model and random variable are C++ objects, so no packet runs Tcl code. With two equal states, P0's
+# loss model is the same as this one.
 set errors [new ErrorModel]
 $errors unit pkt
 $errors set rate_ 0.08
@@ -25,7 +27,7 @@ $errors ranvar [new RandomVariable/Uniform]
 $errors drop-target [new Agent/Null]
 $ns link-lossmodel $errors $foreign $mobile
 
-# 512 octets on the wire.
+# Packets have 512 bytes on the wire.
 Agent/TCP set useHeaders_ false
 Agent/TCP set packetSize_ 512
 Agent/TCP set window_ 16
@@ -43,7 +45,7 @@ $ns connect $sender $sink
 set ftp [new Application/FTP]
 $ftp attach-agent $sender
 
-# The voice joins at the foreign agent.
+# Voice traffic enters at the foreign agent.
 set udp [new Agent/UDP]
 set null [new Agent/Null]
 $ns attach-agent $foreign $udp

@@ -1,4 +1,4 @@
-//! The clients, the same for all programs. They run in the namespace of the thread that calls.
+//! The clients, identical for all programs. They run in the namespace of the calling thread.
 
 #![expect(clippy::disallowed_methods, reason = "time is what is measured")]
 
@@ -16,14 +16,14 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, s
 
 use crate::exchange::{Buffers, PATIENCE, Request, is_right};
 
-/// Octets of a small answer.
+/// Size of a small answer in bytes.
 pub(crate) const ANSWER: u64 = 100;
 
-/// Short connections that are open at once, and the threads that share them.
+/// Concurrent short connections, and the threads that share them.
 const AT_ONCE: usize = 50;
 const THREADS: usize = 2;
 
-/// How long so many streams at once take for this request each.
+/// Returns the time that `streams` concurrent streams need for one such request each.
 pub(crate) fn streams(to: SocketAddrV4, request: Request, streams: u64) -> anyhow::Result<Duration> {
     let start = Instant::now();
     thread::scope(|scope| {
@@ -46,7 +46,7 @@ fn stream(to: SocketAddrV4, request: Request) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long so many connections take, each for a small request and a small answer.
+/// Returns the time for `count` connections, each with a small request and a small answer.
 pub(crate) fn connections(to: SocketAddrV4, count: u64) -> anyhow::Result<Duration> {
     let (begun, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let start = Instant::now();
@@ -59,7 +59,7 @@ pub(crate) fn connections(to: SocketAddrV4, count: u64) -> anyhow::Result<Durati
     Ok(elapsed)
 }
 
-/// One thread's connections: as soon as one has ended, the next one begins in its place.
+/// Runs one thread's share of the connections. A new connection replaces each finished one.
 fn share(to: SocketAddrV4, count: u64, begun: &AtomicU64, done: &AtomicU64) -> anyhow::Result<()> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
     let begin = |place: usize| {
@@ -96,13 +96,13 @@ struct Short {
 #[derive(Clone, Copy)]
 enum State {
     Connecting,
-    /// With what has come of the answer.
+    /// The number of bytes of the answer that have arrived.
     Asked(u64),
 }
 
 impl Short {
     fn begin(to: SocketAddrV4, epoll: &Epoll, place: usize) -> anyhow::Result<Self> {
-        // The standard library waits in connect(2).
+        // TcpStream::connect would block in connect(2).
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
         match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
@@ -113,13 +113,13 @@ impl Short {
         Ok(Self { stream: TcpStream::from(socket), state: State::Connecting })
     }
 
-    /// True when the answer is complete and the connection has ended.
+    /// Continues the connection. Returns true when the answer is complete and the connection has ended.
     fn go_on(&mut self, epoll: &Epoll, place: usize) -> anyhow::Result<bool> {
         let State::Asked(mut received) = self.state else {
             if let Some(error) = self.stream.take_error()? {
                 return Err(error).context("cannot connect");
             }
-            // It fits into an empty buffer.
+            // The send buffer is empty and has space for the request.
             self.stream.write_all(&Request { up: 0, down: ANSWER }.octets())?;
             epoll.modify(&self.stream, &mut EpollEvent::new(EpollFlags::EPOLLIN, place as u64))?;
             self.state = State::Asked(0);

@@ -1,7 +1,8 @@
-//! What this program's client and server say to each other, and the server.
+//! The protocol between this program's client and server, and the server.
 //!
-//! A request says how many octets follow it upwards and how many are to come down. Then the server closes. Which octets
-//! they are is known by their place, so that an end that gets others, too few or too many says so.
+//! A request contains the number of bytes that follow it, and the number of bytes to send back. The
+//! server closes the connection after the answer. The value of each byte depends on its position,
+//! so both ends detect wrong, missing and additional bytes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -13,14 +14,14 @@ use std::time::Duration;
 use airlink::netns::Namespace;
 use nix::sys::socket::{Shutdown, shutdown};
 
-/// Nothing that is measured here stands still for so long.
+/// Socket timeout. No measurement stalls for this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8000);
 
-/// More than there are streams at once.
+/// Number of server threads: more than there are concurrent streams.
 const THREADS: usize = 24;
 const CHUNK: usize = 256 << 10;
-/// A prime, so that neighbouring blocks of no program's buffer are alike.
+/// A prime, so that successive blocks of a program's buffer have different content.
 const PERIOD: usize = 251;
 
 #[derive(Clone, Copy)]
@@ -42,19 +43,19 @@ impl Request {
     }
 }
 
-/// The octet at this place of either direction.
+/// Returns the value of the byte at this position, in either direction.
 fn octet(at: u64) -> u8 {
     (at % PERIOD as u64) as u8
 }
 
-/// Whether these can be what begins at this place, by the first and the last of them: a look at each octet would be a
-/// part of what is measured.
+/// Returns whether `octets` can be the data at position `at`. Compares only the first and the last
+/// byte, because comparing every byte would affect the measurement.
 pub(crate) fn is_right(octets: &[u8], at: u64) -> bool {
     let ends = [0, octets.len().saturating_sub(1)];
     ends.iter().all(|end| octets.get(*end).is_none_or(|found| *found == octet(at + *end as u64)))
 }
 
-/// What one thread sends from and reads into.
+/// The send and receive buffers of one thread.
 pub(crate) struct Buffers {
     out: Vec<u8>,
     into: Vec<u8>,
@@ -96,8 +97,8 @@ fn wrong(what: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-/// A few threads that answer one connection each. Dropping it ends them: the programs in front of it must have ended
-/// before, or they are waited for.
+/// Threads that each serve one connection at a time. Dropping the server waits for its threads, so
+/// the programs in front of it must have ended before.
 pub(crate) struct Server {
     listener: Arc<TcpListener>,
     threads: Vec<JoinHandle<()>>,
@@ -112,7 +113,7 @@ impl Server {
             server.threads.push(thread::Builder::new().name("server".to_owned()).spawn(move || {
                 let mut buffers = Buffers::new();
                 while let Ok((stream, _)) = listener.accept() {
-                    // The client finds that something is missing, and can say for whom.
+                    // The client detects the missing data, and knows the program it came through.
                     let _ = answer(&stream, &mut buffers);
                 }
             })?);
@@ -123,10 +124,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Wakes who is in accept(2).
+        // Wakes the threads that block in accept(2).
         let _ = shutdown(self.listener.as_raw_fd(), Shutdown::Both);
         for thread in self.threads.drain(..) {
-            // One that panicked has been reported on stderr.
+            // A panic has already been reported on stderr.
             let _ = thread.join();
         }
     }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_elsewhere_are_noticed() {
+    fn misplaced_bytes_are_detected() {
         let buffers = Buffers::new();
         assert!(is_right(&buffers.out[7..700], 7 + 3 * PERIOD as u64));
         assert!(!is_right(&buffers.out[7..700], 8));

@@ -1,7 +1,9 @@
-//! `airtcp serve` beside two proxies that use the kernel's TCP on both sides, in front of the same server.
+//! `airtcp serve` compared with two proxies that use the kernel's TCP on both sides, in front of
+//! the same server.
 //!
-//! All run at once in one namespace and are asked in turn: in each round every measurement is made of each of them, one
-//! right after the other, and each round begins with another one. What else the machine does hits all of them.
+//! All programs run at the same time in one namespace. Each round takes every measurement from all
+//! programs in direct succession, and starts with a different program each time. Other load on the
+//! machine therefore affects all programs equally.
 
 mod client;
 mod exchange;
@@ -20,7 +22,7 @@ use serde::Serialize;
 use crate::exchange::Request;
 use crate::stand::{Missing, Program, Stand};
 
-/// Measure `airtcp serve` beside nginx and HAProxy, all in front of the same server.
+/// Compare `airtcp serve` with nginx and HAProxy in front of the same server.
 ///
 /// Needs root (network namespaces), nginx with its module `stream`, and HAProxy. Clients and server are threads of this
 /// program; every octet is counted, and what is missing is an error.
@@ -37,7 +39,7 @@ struct Cli {
     /// How often everything is measured
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// What one download or upload carries, all its streams together
+    /// Bytes of one download or upload over all its streams
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
     bytes: u64,
     /// How many short connections are made for one sample
@@ -56,7 +58,7 @@ struct Cli {
     /// has 1500 [default: the kernel's, 65536]
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(576..=65536))]
     loopback_mtu: Option<u32>,
-    /// The `airtcp` to measure [default: that in the directory AIRTCP_PROGRAMS, or beside this program]
+    /// The `airtcp` to measure [default: in the directory AIRTCP_PROGRAMS, or next to this program]
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Print one JSON object with every sample instead of the tables
@@ -71,7 +73,7 @@ fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Streams at once.
+/// Number of concurrent streams.
 const MANY: u64 = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -97,7 +99,7 @@ impl Measure {
         }
     }
 
-    /// What a sample counts, and how many of it a table calls one.
+    /// Returns the unit for the tables and the size of that unit in units of a sample.
     fn unit(self) -> (&'static str, f64) {
         match self {
             Self::Connections => ("1000/s", 1e3),
@@ -105,7 +107,7 @@ impl Measure {
         }
     }
 
-    /// Bits, or connections, a second.
+    /// Takes one measurement, in bits or connections per second.
     fn sample(self, cli: &Cli, stand: &Stand, program: Program) -> anyhow::Result<f64> {
         let per_second = |amount: u64, time: Duration| amount as f64 / time.as_secs_f64();
         let streams = |request, count| stand.measure(program, |to| client::streams(to, request, count));
@@ -158,9 +160,9 @@ struct Results {
 struct Row {
     measure: Measure,
     program: Program,
-    /// Bits, or connections, a second; one for each round.
+    /// Bits or connections per second, one value per round.
     samples: Vec<f64>,
-    /// What `serve` had in the same round, over this.
+    /// The sample of `serve` divided by the sample of this program, for each round.
     serve_over: Vec<f64>,
 }
 
@@ -200,12 +202,12 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
     Ok(Results { schema_version: 1, rounds, bytes, connections, threads, loopback_mtu, rows })
 }
 
-/// All, in the order of their declaration, if none is named.
+/// Returns the named values in the order of their declaration, or all values if none is named.
 fn chosen<T: ValueEnum + PartialEq>(named: &[T]) -> Vec<T> {
     T::value_variants().iter().filter(|one| named.is_empty() || named.contains(one)).cloned().collect()
 }
 
-/// Round by round.
+/// Divides the samples round by round.
 fn ratios(over: &[f64], under: &[f64]) -> Vec<f64> {
     over.iter().zip(under).map(|(over, under)| over / under).collect()
 }
@@ -213,7 +215,7 @@ fn ratios(over: &[f64], under: &[f64]) -> Vec<f64> {
 impl Results {
     fn print(&self, json: bool) {
         if json {
-            // Plain data: numbers, strings and lists.
+            // Numbers, strings and lists can always be serialised.
             println!("{}", serde_json::to_string(self).expect("plain data becomes JSON"));
             return;
         }

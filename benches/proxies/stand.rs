@@ -1,4 +1,4 @@
-//! What is measured, and where: a namespace with the server and the programs in front of it.
+//! The test bed: a namespace with the server and the measured programs in front of it.
 
 #![expect(clippy::disallowed_methods, reason = "programs are given time to start and to end")]
 
@@ -31,7 +31,7 @@ pub(crate) enum Program {
     Serve,
 }
 
-/// Debian's place for it.
+/// Path of the module on Debian.
 const STREAM_MODULE: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
 
 impl Program {
@@ -43,12 +43,12 @@ impl Program {
         }
     }
 
-    /// Where clients find it.
+    /// Address at which clients reach the program.
     pub(crate) fn addr(self) -> SocketAddrV4 {
         match self {
             Self::Nginx => SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8001),
             Self::Haproxy => SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8002),
-            // Its host's own address, behind its device.
+            // The address of its own host, behind the TUN device.
             Self::Serve => SocketAddrV4::new(Ipv4Addr::new(10, 83, 0, 2), 8003),
         }
     }
@@ -66,7 +66,8 @@ impl Program {
                     .into());
                 }
                 let config = directory.join("nginx.conf");
-                // Root stays root: the worker's user may not be there, and is nothing that takes time.
+                // The workers keep running as root: the default user may not exist, and does not
+                // affect the times.
                 fs::write(
                     &config,
                     format!(
@@ -104,7 +105,7 @@ impl Program {
     }
 }
 
-/// A program that is not there. It says what to do.
+/// A required program or module is missing. The message says how to install it.
 #[derive(Debug)]
 pub(crate) struct Missing(String);
 
@@ -116,7 +117,7 @@ impl std::fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// On the PATH, or where Debian has what only root needs, which is not on the PATH of everybody.
+/// Finds a program on the PATH or in the sbin directories, which are not on every user's PATH.
 fn installed(name: &str, packages: &str) -> Result<PathBuf, Missing> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
@@ -126,7 +127,8 @@ fn installed(name: &str, packages: &str) -> Result<PathBuf, Missing> {
         .ok_or_else(|| Missing(format!("there is no {name} here: apt-get install {packages}")))
 }
 
-/// The one that was named, or that in AIRTCP_PROGRAMS, or that beside this program, which cargo builds there.
+/// Finds the `airtcp` to measure: the named one, the one in AIRTCP_PROGRAMS, or the one that cargo
+/// built next to this program.
 fn ours(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let program = match (named, std::env::var_os("AIRTCP_PROGRAMS")) {
         (Some(named), _) => named.to_owned(),
@@ -143,7 +145,7 @@ fn ours(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     .into())
 }
 
-/// Everything that runs. Dropping it ends and removes it, in this order.
+/// The running programs and the server. The drop order of the fields ends and removes them in turn.
 pub(crate) struct Stand {
     running: Vec<Running>,
     _server: Server,
@@ -181,7 +183,7 @@ impl Stand {
         Ok(stand)
     }
 
-    /// What `client` finds out of this program. A failure has what the program said last.
+    /// Calls `client` with the address of this program. An error includes the program's last output.
     pub(crate) fn measure(
         &self,
         program: Program,
@@ -213,7 +215,7 @@ impl Running {
         Ok(Self { program, child: namespace.spawn(&mut command)?, stderr })
     }
 
-    /// Until it carries a small answer.
+    /// Waits until the program forwards a small answer.
     fn wait(&mut self, namespace: &Namespace) -> anyhow::Result<()> {
         let start = Instant::now();
         let small = Request { up: 0, down: client::ANSWER };
@@ -234,7 +236,7 @@ impl Running {
         }
     }
 
-    /// What it has to say, to put behind its name.
+    /// Returns the last lines of stderr, to append to the program's name.
     fn said(&self) -> String {
         let text = fs::read_to_string(&self.stderr).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -245,7 +247,7 @@ impl Running {
     }
 
     fn end(&mut self) -> std::io::Result<ExitStatus> {
-        // nginx ends its worker then.
+        // On SIGTERM nginx also ends its worker.
         let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
         for _ in 0..100 {
             if let Some(status) = self.child.try_wait()? {
@@ -266,7 +268,7 @@ impl Drop for Running {
     }
 }
 
-/// Configurations and what the programs print.
+/// A directory for configuration files and the programs' output.
 struct Directory(PathBuf);
 
 impl Directory {

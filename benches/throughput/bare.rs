@@ -1,4 +1,4 @@
-//! The path without a TCP: what a write into a device costs, and a copy from one device to another.
+//! The path without TCP: the cost of writing to a device, and of copying between two devices.
 
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,11 +15,12 @@ use crate::lab::{Lab, MTU, NOWHERE, Offload};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, Segment, timestamps};
 
-/// Payload of a full segment with timestamps, as the other yardsticks send it, so that the numbers compare.
+/// Payload of a full segment with timestamps. All yardsticks send this size, so that their results
+/// are comparable.
 pub(crate) const MSS: usize = MTU as usize - 40 - 12;
 const BATCH: usize = 64;
 
-/// Writes full packets to a kernel that drops them.
+/// Writes full packets to a device whose kernel drops them.
 pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let lab = Lab::new(clock, Offload::Off)?;
     let mut segment = Segment::new(NOWHERE, 0, ACK, &timestamps(0), &[0; MSS]);
@@ -35,11 +36,11 @@ pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     meter.sample().context("the run is over")
 }
 
-/// One thread copies from a device whose kernel sends as fast as it can to one whose kernel drops.
+/// Copies in one thread from a device whose kernel sends at full speed to a device whose kernel drops.
 pub(crate) fn copy(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut from = Lab::new(clock, Offload::Off)?;
     let to = Lab::new(clock, Offload::Off)?;
-    // What is sent to `NOWHERE` leaves the first namespace by this device.
+    // Packets to `NOWHERE` leave the first namespace through this device.
     let source = Tun::open(&TunConfig {
         namespace: Some(from.namespace.path().to_path_buf()),
         routes: vec!["10.99.0.0/16".parse()?],
@@ -88,7 +89,7 @@ fn count(packets: u64) -> Count {
 fn blaster_socket() -> nix::Result<OwnedFd> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(NOWHERE, 9)))?;
-    // One call hands over many packets: otherwise the blaster would be the slower thread.
+    // UDP GSO: each call sends many packets. Otherwise the blaster would be slower than the copying thread.
     setsockopt(&socket, sockopt::UdpGsoSegment, &(i32::from(MTU) - 28))?;
     Ok(socket)
 }
@@ -96,7 +97,7 @@ fn blaster_socket() -> nix::Result<OwnedFd> {
 fn blast(socket: &OwnedFd, stop: &AtomicBool) {
     let datagrams = vec![0; (usize::from(MTU) - 28) * 40];
     while !stop.load(Ordering::Relaxed) {
-        // A full queue drops, which is not an error to stop for.
+        // A full queue drops datagrams, which is expected here.
         let _ = send(socket.as_raw_fd(), &datagrams, MsgFlags::empty());
     }
 }

@@ -1,4 +1,5 @@
-//! gVisor's netstack with GSO, over veth, in a process of its own (`gvisor/main.go`), which `make bench` builds where Go is.
+//! gVisor's netstack with GSO, over veth. The sender is a separate process (`gvisor/main.go`),
+//! which `make bench` builds if Go is installed.
 
 #![expect(clippy::disallowed_methods, reason = "the sender works in another process")]
 
@@ -14,10 +15,10 @@ use crate::kernel::wire;
 use crate::lab::{KERNEL, OURS, PORT, Receiver};
 use crate::meter::{Meter, Sample, Timing};
 
-/// How often the meter is asked.
+/// Interval at which the meter is queried.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Where the sender is. `None`: nobody has built it.
+/// Returns the path of the sender, or `None` if it has not been built.
 pub(crate) fn program() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok()?.with_file_name("gvisor-sender");
     beside.exists().then_some(beside)
@@ -25,7 +26,7 @@ pub(crate) fn program() -> Option<PathBuf> {
 
 pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let program =
-        program().context("there is no gvisor-sender beside this program: `make bench` builds it")?;
+        program().context("gvisor-sender is not next to this program: build it with `make bench`")?;
     let (here, there) = wire()?;
     let receiver = Receiver::start(&there)?;
     let words = ["wire".to_owned(), OURS.to_string(), KERNEL.to_string(), PORT.to_string()];
@@ -36,16 +37,16 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         thread::sleep(LOOK);
     }
     let sample = meter.sample().context("the run is over")?;
-    // What another process takes, only `busy_cores` has.
+    // The sender is another process, so only `busy_cores` includes its CPU time.
     Ok(Sample { cpu_ns_per_packet: f64::NAN, ..sample })
 }
 
-/// Dropping it ends it.
+/// The sender's process. Dropping it ends the process.
 struct Sender(Child);
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // Nothing else can be done, and it may have ended by itself.
+        // Errors are ignored: the process may already have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

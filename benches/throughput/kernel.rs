@@ -1,5 +1,5 @@
-//! The kernel's own sender, over veth from one namespace to another: as fast as it can, or paced to a gigabit a second. If it
-//! is paced, its rate is given; what counts is how much of the machine it takes, the receiver's part included.
+//! The kernel's own sender over veth from one namespace to another, at full speed or paced to 1
+//! Gbit/s. The rate of a paced sender is fixed; the result is its CPU cost, including the receiver's.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -14,11 +14,11 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, s
 use crate::lab::{KERNEL, OURS, Offload, PORT, Receiver};
 use crate::meter::{Meter, Sample, Timing};
 
-/// Octets of text a second.
+/// 1 Gbit/s of payload, in bytes per second.
 pub(crate) const GIGABIT: u64 = 1_000_000_000 / 8;
 const CHUNK: usize = 64 << 10;
 
-/// CUBIC, with no more than `rate` octets a second.
+/// Runs CUBIC, limited to `rate` bytes per second if a rate is given.
 pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offload) -> anyhow::Result<Sample> {
     let (here, there) = wire()?;
     ip(&here, &format!("address add {OURS}/24 dev wire"))?;
@@ -32,7 +32,7 @@ pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offloa
     while meter.tick(|| receiver.count()) {
         match stream.write(&chunk) {
             Ok(_) => {}
-            // So that the meter is asked now and then.
+            // The write times out, so that the meter is queried regularly.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(error) => return Err(error).context("writing to the kernel's socket"),
         }
@@ -40,7 +40,8 @@ pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offloa
     meter.sample().context("the run is over")
 }
 
-/// A veth named `wire` from the sender's namespace to the receiver's, which has its address.
+/// Connects a sender's and a receiver's namespace by veth devices named `wire`, and gives the
+/// receiver's device its address.
 pub(crate) fn wire() -> anyhow::Result<(Namespace, Namespace)> {
     let (here, there) = (Namespace::create()?, Namespace::create()?);
     ip(&here, &format!("link add wire type veth peer name wire netns {}", there.name()))?;
@@ -69,12 +70,12 @@ fn stream(rate: Option<u64>) -> anyhow::Result<TcpStream> {
     Ok(stream)
 }
 
-/// SO_MAX_PACING_RATE: the kernel's TCP leaves no faster than so many octets a second.
+/// Sets SO_MAX_PACING_RATE, which limits the pacing rate of the kernel's TCP.
 #[expect(unsafe_code, reason = "nix does not know this option")]
 fn limit_rate(socket: &impl AsFd, octets_per_s: u64) -> io::Result<()> {
     let value = octets_per_s.to_ne_bytes();
     let (fd, len) = (socket.as_fd().as_raw_fd(), value.len() as nix::libc::socklen_t);
-    // SAFETY: the kernel reads `len` octets at the pointer, and `value` has so many.
+    // SAFETY: the kernel reads `len` bytes at the pointer, and `value` has this length.
     let status = unsafe {
         nix::libc::setsockopt(
             fd,

@@ -1,4 +1,4 @@
-//! What one run needs: a namespace, a TUN device into it, and a receiver on the kernel's own TCP.
+//! The set-up of one run: a namespace, a TUN device into it, and a receiver that uses the kernel's TCP.
 
 #![expect(clippy::disallowed_methods, reason = "the receiver rests between its reads")]
 
@@ -23,28 +23,28 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use crate::bare::MSS;
 use crate::meter::{Count, thread_cpu};
 
-/// The kernel's end, and ours, of the device.
+/// Addresses of the device: [`KERNEL`] is the kernel's end, [`OURS`] is this program's end.
 pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
-/// Behind the kernel, which does not forward: what is sent there is dropped.
+/// A destination behind the kernel. The kernel does not forward, so it drops packets to this address.
 pub(crate) const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 pub(crate) const PORT: u16 = 5001;
 pub(crate) const MTU: u16 = 1500;
 
-/// Asked for as SO_RCVBUFFORCE; the kernel doubles it. Far above the path's bandwidth-delay product.
+/// Value for SO_RCVBUFFORCE, which the kernel doubles. Far above the path's bandwidth-delay product.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// How segments cross a device.
+/// Segmentation offload of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Offload {
-    /// Up to 64 kB at once, for the device to cut (TSO).
+    /// Each write carries up to 64 kB, which the device splits into segments (TSO).
     On,
-    /// One by one.
+    /// Each write carries one segment.
     Off,
 }
 
 pub(crate) struct Lab {
-    // Dropped first: the device goes before its namespace.
+    // The first field, so that the device is dropped before its namespace.
     pub(crate) tun: Tun,
     pub(crate) namespace: Namespace,
     pub(crate) clock: Clock,
@@ -67,7 +67,7 @@ impl Lab {
         Ok(Self { tun, namespace, clock, reactor })
     }
 
-    /// Waits for a packet from the kernel, but not beyond `until`. False if the time is up.
+    /// Waits for a packet from the kernel, at most until `until`. Returns false on timeout.
     pub(crate) fn wait(&mut self, until: Instant) -> anyhow::Result<bool> {
         loop {
             match self.reactor.wait(Some(until))? {
@@ -77,7 +77,7 @@ impl Lab {
         }
     }
 
-    /// From now on `wait` also waits for packets from this device, in place of the lab's own.
+    /// Makes `wait` watch this device instead of the lab's own.
     pub(crate) fn watch(&mut self, tun: &Tun) -> anyhow::Result<()> {
         self.reactor.deregister(&self.tun, Token(0))?;
         self.reactor.register(tun, Token(0), Interest::Read)?;
@@ -85,14 +85,15 @@ impl Lab {
     }
 }
 
-/// How long the receiver rests when it has read everything: at 10 Gbit/s a sixteenth of its buffer comes in.
-/// A receiver asleep in `recv` would be woken by every other segment, in the middle of the sender's `write`.
+/// Pause of the receiver after it has read everything. At 10 Gbit/s a sixteenth of its buffer fills
+/// in this time.
+/// A blocking `recv` would wake the thread for every other segment, in the middle of the sender's `write`.
 const REST: std::time::Duration = std::time::Duration::from_micros(200);
 
-/// A thread that accepts one connection, reads and discards. Dropping it ends it.
+/// A thread that accepts one connection and discards its data. Dropping the receiver ends the thread.
 pub(crate) struct Receiver {
     bytes: Arc<AtomicU64>,
-    /// CPU time of its thread, in nanoseconds.
+    /// CPU time of the thread in nanoseconds.
     cpu: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -111,18 +112,19 @@ impl Receiver {
         Ok(Self { bytes, cpu, stop, thread: Some(thread) })
     }
 
-    /// What has been moved, where only the receiver knows it.
+    /// Returns the amounts transferred, derived from the payload received. For senders that do not
+    /// count their packets.
     pub(crate) fn count(&self) -> Count {
         let payload = self.bytes();
         Count { packets: payload / MSS as u64, payload, sent_again: None, receiver: self.cpu() }
     }
 
-    /// CPU time of its thread, as of its last rest.
+    /// Returns the thread's CPU time, as of its last pause.
     pub(crate) fn cpu(&self) -> Option<Duration> {
         Some(Duration::from_nanos(self.cpu.load(Ordering::Relaxed)))
     }
 
-    /// Payload that the application has read.
+    /// Returns the number of payload bytes that the application has read.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -132,7 +134,7 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A receiver that panicked has been reported on stderr.
+            // A panic of the receiver has already been reported on stderr.
             let _ = thread.join();
         }
     }
@@ -140,9 +142,9 @@ impl Drop for Receiver {
 
 fn listener() -> nix::Result<OwnedFd> {
     let listener = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    // Before listen: accepted sockets inherit it, and the window scale is chosen by it.
+    // Before listen(2): accepted sockets inherit the size, and it determines the window scale.
     setsockopt(&listener, sockopt::RcvBufForce, &RECEIVE_BUFFER)?;
-    // Only so that the thread looks at `stop` now and then.
+    // A timeout makes the thread check `stop` regularly.
     setsockopt(&listener, sockopt::ReceiveTimeout, &TimeVal::milliseconds(100))?;
     bind(listener.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(KERNEL, PORT)))?;
     listen(&listener, Backlog::new(1)?)?;
@@ -158,7 +160,7 @@ fn receive(listener: &OwnedFd, bytes: &AtomicU64, cpu: &AtomicU64, stop: &Atomic
         }
     };
     let mut buffer = vec![0; 1 << 20];
-    // MSG_TRUNC: TCP discards instead of copying. The receiver must not be what is measured.
+    // MSG_TRUNC makes TCP discard the data without copying it. The receiver must not be the bottleneck.
     loop {
         match recv(connection.0, &mut buffer, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT) {
             Ok(0) => return,
@@ -174,7 +176,7 @@ fn receive(listener: &OwnedFd, bytes: &AtomicU64, cpu: &AtomicU64, stop: &Atomic
     }
 }
 
-/// `accept4` hands out a bare number.
+/// The descriptor that `accept4` returns as a bare number.
 struct Connection(std::os::fd::RawFd);
 
 impl Drop for Connection {

@@ -1,7 +1,8 @@
-//! How fast the userspace TCP is, beside the ceiling of its path, another userspace stack, and bare devices.
+//! Throughput of the userspace TCP, compared with the ceiling of its path, another userspace stack,
+//! and bare devices.
 //!
-//! Every yardstick runs once per round, in turn, so that what else the machine does hits all of them. Each has
-//! namespaces of its own, which are removed after it.
+//! Each round runs every yardstick once, so that other load on the machine affects all of them.
+//! Each yardstick creates its own namespaces and removes them afterwards.
 
 mod bare;
 mod gvisor;
@@ -110,12 +111,12 @@ impl Yardstick {
         }
     }
 
-    /// It needs nothing that is not here.
+    /// Returns whether everything that this yardstick needs is installed.
     fn is_there(self) -> bool {
         self != Self::GvisorOffload || gvisor::program().is_some()
     }
 
-    /// At a given rate, what counts is what it costs.
+    /// Returns whether the rate is fixed. The result is then the CPU cost.
     fn is_paced(self) -> bool {
         use Yardstick::{AirtcpPaced, AirtcpPacedOffload, KernelPaced, KernelSegments};
         matches!(self, AirtcpPaced | AirtcpPacedOffload | KernelPaced | KernelSegments)
@@ -125,7 +126,7 @@ impl Yardstick {
         matches!(self, Self::NullSenderOffload | Self::AirtcpOffload | Self::Kernel | Self::GvisorOffload)
     }
 
-    /// What it is compared with in the same round, and in what.
+    /// Returns the reference of the same round, and the value to compare.
     fn compared(self) -> (Self, fn(&Sample) -> f64) {
         if self.is_paced() {
             (Self::KernelPaced, Sample::cores_per_gbit)
@@ -137,7 +138,7 @@ impl Yardstick {
     }
 
     fn name(self) -> String {
-        // No variant is skipped.
+        // Every variant has a value, because none is skipped.
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
@@ -169,8 +170,8 @@ struct Results {
 struct Row {
     yardstick: Yardstick,
     samples: Vec<Sample>,
-    /// Throughput over the null sender's in the same round, with offload over `null-sender-offload`'s; of what is paced, cores for
-    /// a Gbit/s over `kernel-paced`'s.
+    /// Throughput relative to `null-sender` in the same round, or with offload relative to
+    /// `null-sender-offload`. For paced yardsticks: cores per Gbit/s relative to `kernel-paced`.
     ratios: Vec<f64>,
 }
 
@@ -203,7 +204,7 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
 
 fn print(results: &Results, json: bool) {
     if json {
-        // Plain data: numbers, strings and lists.
+        // Numbers, strings and lists can always be serialised.
         println!("{}", serde_json::to_string(results).expect("plain data becomes JSON"));
         return;
     }
@@ -216,7 +217,7 @@ fn print(results: &Results, json: bool) {
     table(&paced, "of kernel-paced", "cores/Gbit/s", Sample::cores_per_gbit, |cores| format!("{cores:.2}"));
 }
 
-/// `cost` is a column's heading; its median stands in it.
+/// Prints a table. `cost` is the heading of the column that shows the median of `cost_of`.
 fn table(
     rows: &[&Row],
     reference: &str,
@@ -267,7 +268,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// There must be at least one value.
+    /// Computes the spread. Requires at least one value.
     fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
@@ -281,13 +282,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_an_even_number_is_between_its_middle_two() {
+    fn median_of_even_count_averages_middle_values() {
         let spread = Spread::of([4.0, 1.0, 3.0, 2.0].into_iter());
         assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.5, 4.0));
     }
 
     #[test]
-    fn every_yardstick_moves_packets_and_leaves_nothing() {
+    fn every_yardstick_moves_packets_and_cleans_up() {
         let plan = Timing { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
         for yardstick in Yardstick::value_variants().iter().filter(|yardstick| yardstick.is_there()) {
             let sample = yardstick.run(Clock::start(), plan).unwrap();

@@ -1,11 +1,11 @@
-//! What one run has moved, and what it cost.
+//! The amount of data that one run transferred, and its cost.
 
 use airlink::reactor::Clock;
 use airwire::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-/// How long a run lasts. What happens during the warm-up (handshake, slow start) does not count.
+/// Duration of a run. The warm-up (handshake, slow start) is not measured.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
     pub(crate) warm_up: Duration,
@@ -14,15 +14,15 @@ pub(crate) struct Timing {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Sample {
-    /// TCP payload.
+    /// Throughput of TCP payload.
     pub(crate) gbit_per_s: f64,
     pub(crate) packets_per_s: f64,
-    /// CPU time of the sender, the kernel's part included: of all threads but the receiver's, or, where there is none, of the
-    /// measured one.
+    /// CPU time of the sender, including the kernel's part. With a receiver thread: of all other
+    /// threads. Without one: of the measured thread.
     pub(crate) cpu_ns_per_packet: f64,
-    /// How much of the machine was not idle, in cores: whatever ran, and the kernel's part.
+    /// Average number of busy cores of the machine, including the kernel and other processes.
     pub(crate) busy_cores: f64,
-    /// Packets that the program had to send again, if it tells.
+    /// Packets that the program retransmitted, if it reports them.
     pub(crate) sent_again: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ impl Sample {
     }
 }
 
-/// What has been moved so far.
+/// Amounts transferred since the start.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Count {
     pub(crate) packets: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Of the sender so far.
+    /// Returns the sender's CPU time since the start.
     fn cpu(&self) -> Duration {
         self.receiver.map_or_else(thread_cpu, |receiver| process_cpu().saturating_sub(receiver))
     }
@@ -72,13 +72,14 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Starts the plan. Call it in the thread whose CPU time is meant.
+    /// Starts the measurement. Call it in the thread whose CPU time is measured.
     pub(crate) fn start(clock: Clock, plan: Timing) -> Self {
         let from = clock.now() + plan.warm_up;
         Self { clock, from, until: from + plan.measure, first: None, last: None }
     }
 
-    /// False when the time is up. Call it at least every few milliseconds.
+    /// Takes the readings when they are due. Returns false when the time is up. Call it at least
+    /// every few milliseconds.
     pub(crate) fn tick(&mut self, count: impl FnOnce() -> Count) -> bool {
         let at = self.clock.now();
         if self.first.is_none() && at >= self.from {
@@ -89,12 +90,12 @@ impl Meter {
         self.last.is_none()
     }
 
-    /// When the next tick matters.
+    /// Returns the time of the next reading.
     pub(crate) fn deadline(&self) -> Instant {
         if self.first.is_none() { self.from } else { self.until }
     }
 
-    /// `None` before the time is up.
+    /// Returns the result, or `None` before the time is up.
     pub(crate) fn sample(&self) -> Option<Sample> {
         let (first, last) = (self.first?, self.last?);
         let seconds = (last.at - first.at).as_secs_f64();
@@ -124,8 +125,9 @@ fn cpu(clock: ClockId) -> Duration {
     Duration::from_secs(cpu.tv_sec() as u64) + Duration::from_nanos(cpu.tv_nsec() as u64)
 }
 
-/// The time that all cores together had nothing to do, or were not ours (/proc/stat, which counts in hundredths of a
-/// second). Idle time is measured; busy time would be what the ticks of the clock happened to see.
+/// Returns the time in which cores were idle or used by other virtual machines, summed over all
+/// cores (/proc/stat, in units of 10 ms). The kernel measures idle time, but only samples busy time
+/// at its clock ticks.
 fn machine_idle() -> Duration {
     let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat can be read");
     let all = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
@@ -135,7 +137,7 @@ fn machine_idle() -> Duration {
     Duration::from_millis(10 * idle.iter().sum::<u64>())
 }
 
-/// As many as `machine_idle` adds up, whichever of them this program may use.
+/// Returns the number of cores that `machine_idle` sums up, regardless of this process's CPU affinity.
 fn cores() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat can be read");
     stat.lines().skip(1).take_while(|line| line.starts_with("cpu")).count() as f64

@@ -1,8 +1,10 @@
-//! The null sender: no TCP, only its packets. The ceiling of this path for any userspace sender.
+//! The null sender: packets without a TCP implementation. It is the upper bound for any userspace
+//! sender on this path.
 //!
-//! It completes a handshake, then keeps the receiver's window full with prebuilt segments (timestamps on, as in an
-//! ordinary Linux flow) and reads nothing of what comes back but ACK number and window. With offload, as many segments as an IP packet
-//! has room for are one write.
+//! It completes a handshake, then keeps the receiver's window full with prebuilt segments. The
+//! segments carry timestamps, as in an ordinary Linux flow. The only fields that it reads from
+//! incoming packets are ACK number and window. With offload, each write carries as many segments as
+//! fit into an IP packet.
 
 use airlink::offload::Pieces;
 use airlink::reactor::Clock;
@@ -14,9 +16,10 @@ use crate::lab::{KERNEL, Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, RST, Received, SYN, Segment, Segments, timestamps};
 
-/// As many of 1500 octets as an IP packet has room for.
+/// Number of segments of 1500-byte packets that fit into one IP packet.
 const SEGMENTS_IN_ONE: u64 = 45;
-/// The path loses nothing. If the kernel drops all the same (a full buffer), begin again from what it has.
+/// Time without ACKs after which the sender restarts from the acknowledged data. The path loses
+/// nothing, but the kernel drops packets when a buffer is full.
 const STALL: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
@@ -39,14 +42,14 @@ pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Resul
     meter.sample().context("the run is over")
 }
 
-/// What is written again and again.
+/// The prebuilt data that each write sends.
 enum Data {
     Segment(Segment),
     Segments(Segments),
 }
 
 impl Data {
-    /// Segments in one write.
+    /// Returns the number of segments per write.
     const fn count(&self) -> u64 {
         match self {
             Self::Segment(_) => 1,
@@ -54,7 +57,7 @@ impl Data {
         }
     }
 
-    /// Writes before the ACKs are read.
+    /// Returns the number of writes between two reads of ACKs.
     const fn batch(&self) -> u64 {
         match self {
             Self::Segment(_) => 32,
@@ -80,7 +83,8 @@ struct Connection {
 impl Connection {
     fn open(lab: &mut Lab, offload: Offload) -> anyhow::Result<Self> {
         let iss = 1000;
-        // Timestamps first, so that their place is the same in every segment; then MSS, and window scale 7.
+        // Timestamps come first, so that they have the same position in every segment. Then MSS and
+        // window scale 7.
         let mut options = timestamps(0);
         options.extend([2, 4, 5, 180, 1, 3, 3, 7]);
         let mut syn = Segment::new(KERNEL, 0, SYN, &options, &[]);
@@ -123,7 +127,7 @@ impl Connection {
     }
 
     fn send_next(&mut self, lab: &Lab) -> anyhow::Result<()> {
-        // Offset 0 has the sequence number after the SYN's.
+        // Offset 0 has the sequence number after the SYN.
         let seq = self.iss.wrapping_add(1).wrapping_add(self.snd_nxt as u32);
         let ts_val = millis(self.clock.now());
         match &mut self.data {
@@ -137,7 +141,7 @@ impl Connection {
         Ok(())
     }
 
-    /// True if an ACK came that is not old.
+    /// Reads the ACKs that have arrived. Returns true if at least one of them is not old.
     fn read_acks(&mut self, lab: &Lab) -> anyhow::Result<bool> {
         let mut any = false;
         while lab.tun.fill(&mut self.arriving)? {
@@ -145,7 +149,7 @@ impl Connection {
             ensure!(received.flags & RST == 0, "the kernel reset the connection");
             let una = self.iss.wrapping_add(1).wrapping_add(self.snd_una as u32);
             let advance = received.ack.wrapping_sub(una);
-            // An ACK that seems more than half the number space ahead is an old one.
+            // An ACK number that appears more than half of the number space ahead is old.
             if advance < 1 << 31 {
                 self.snd_una += u64::from(advance);
                 self.snd_wnd = u64::from(received.window) << self.wscale;
@@ -177,7 +181,8 @@ impl Connection {
     }
 }
 
-/// The timestamp clock: it must not be 0 in the SYN, which older receivers take for "none".
+/// Returns the timestamp clock in milliseconds. It must not be 0 in the SYN: older receivers treat
+/// 0 as a missing timestamp.
 fn millis(at: Instant) -> u32 {
     at.as_millis() as u32 + 1
 }

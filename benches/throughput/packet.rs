@@ -1,4 +1,4 @@
-//! Prebuilt TCP/IPv4 packets: only what changes from segment to segment is written, the checksum included.
+//! Prebuilt TCP/IPv4 packets. Only the fields that differ between segments, and the checksum, are rewritten.
 
 use std::net::Ipv4Addr;
 
@@ -14,25 +14,25 @@ const OUR_PORT: u16 = 40_000;
 const IP: usize = 20;
 const SEQ: usize = IP + 4;
 const CHECKSUM: usize = IP + 16;
-/// TSval, after the two NOPs, kind and length of the timestamps option.
+/// Offset of TSval: after the two NOPs, and the kind and length of the timestamps option.
 const TS_VAL: usize = IP + 24;
 
-/// A segment whose sequence number and TSval can be set.
+/// A segment with replaceable sequence number and TSval.
 #[derive(Debug)]
 pub(crate) struct Segment {
     bytes: Vec<u8>,
-    /// Sum over pseudo-header and segment with a sequence number and TSval of zero.
+    /// Sum over the pseudo-header and the segment, with sequence number and TSval set to zero.
     fixed_sum: u32,
 }
 
 impl Segment {
-    /// The options must begin with NOP, NOP and the timestamps, as those of `timestamps` do.
+    /// Builds a segment. The options must begin with NOP, NOP and timestamps, as [`timestamps`] builds them.
     pub(crate) fn new(to: Ipv4Addr, ack: u32, flags: u8, options: &[u8], payload: &[u8]) -> Self {
         let tcp_len = 20 + options.len() + payload.len();
         let total = (IP + tcp_len) as u16;
         let mut bytes = vec![0x45, 0];
         bytes.extend(total.to_be_bytes());
-        // No identification, DF, TTL 64.
+        // Identification 0, DF, TTL 64.
         bytes.extend([0, 0, 0x40, 0, 64, u8::from(IpProtocol::Tcp), 0, 0]);
         bytes.extend(OURS.octets());
         bytes.extend(to.octets());
@@ -53,7 +53,7 @@ impl Segment {
         segment
     }
 
-    /// The whole packet with this sequence number and TSval.
+    /// Returns the whole packet with this sequence number and TSval.
     pub(crate) fn stamped(&mut self, seq: u32, ts_val: u32) -> &[u8] {
         self.bytes[SEQ..SEQ + 4].copy_from_slice(&seq.to_be_bytes());
         self.bytes[TS_VAL..TS_VAL + 4].copy_from_slice(&ts_val.to_be_bytes());
@@ -66,18 +66,20 @@ impl Segment {
     }
 }
 
-/// Several segments in one packet, for a device with offload, which cuts it and completes the checksums.
+/// Several segments in one packet, for a device with offload. The device splits it and completes
+/// the checksums.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    /// The header of linux/virtio_net.h, and the packet.
+    /// The header of linux/virtio_net.h, followed by the packet.
     bytes: Vec<u8>,
 }
 
 impl Segments {
-    /// Of the length of a `struct virtio_net_hdr`.
+    /// Length of `struct virtio_net_hdr`.
     const FRONT: usize = 10;
 
-    /// Text of `count` times `mss` octets, the rest as for [`Segment::new`].
+    /// Builds `count` segments of `mss` bytes each. The other arguments are as for
+    /// [`Segment::new`].
     pub(crate) fn new(to: Ipv4Addr, ack: u32, flags: u8, options: &[u8], mss: usize, count: usize) -> Self {
         const NEEDS_CSUM: u8 = 1;
         const GSO_TCPV4: u8 = 1;
@@ -94,7 +96,7 @@ impl Segments {
         Self { bytes }
     }
 
-    /// What is written to the device, with this sequence number and TSval.
+    /// Returns the data to write to the device, with this sequence number and TSval.
     pub(crate) fn stamped(&mut self, seq: u32, ts_val: u32) -> &[u8] {
         self.bytes[Self::FRONT + SEQ..][..4].copy_from_slice(&seq.to_be_bytes());
         self.bytes[Self::FRONT + TS_VAL..][..4].copy_from_slice(&ts_val.to_be_bytes());
@@ -102,14 +104,14 @@ impl Segments {
     }
 }
 
-/// NOP, NOP, timestamps: aligned as Linux sends them and as its fast path expects them.
+/// Builds NOP, NOP, timestamps: the aligned layout that Linux sends and its fast path expects.
 pub(crate) fn timestamps(ts_ecr: u32) -> Vec<u8> {
     let mut options = vec![1, 1, 8, 10, 0, 0, 0, 0];
     options.extend(ts_ecr.to_be_bytes());
     options
 }
 
-/// What the null sender reads of a packet from the kernel.
+/// The fields that the null sender reads from a packet of the kernel.
 pub(crate) struct Received {
     pub(crate) seq: u32,
     pub(crate) ack: u32,
@@ -119,7 +121,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// `None` if it is not a TCP packet to our port.
+    /// Parses a packet. Returns `None` if it is not a TCP packet to this program's port.
     pub(crate) fn parse(packet: &[u8]) -> Option<Self> {
         let header = packet.get(..IP + 20)?;
         let word =
@@ -168,7 +170,7 @@ mod tests {
     use crate::lab::KERNEL;
 
     #[test]
-    fn checksums_are_right_for_every_carry() {
+    fn checksums_are_correct_for_every_carry() {
         let mut segment = Segment::new(KERNEL, 0x8000_ffff, ACK, &timestamps(7), &[0xa5; 1448]);
         for (seq, ts_val) in
             [(0, 0), (1, 2), (u32::MAX, u32::MAX), (0xffff_0000, 0x0001_ffff), (0x1234_5678, 9)]
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_found_behind_others_and_truncated_ones_are_not() {
+    fn options_parse_after_others_unless_truncated() {
         let received =
             |options: &[u8]| Received { seq: 0, ack: 0, flags: 0, window: 0, options: options.to_vec() };
         let syn_ack = received(&[2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 10]);

@@ -1,6 +1,6 @@
-//! smoltcp's own TCP over the same device: another userspace sender, for comparison.
+//! smoltcp's own TCP over the same device: another userspace sender for comparison.
 //!
-//! It has timestamps on, like the other senders, so that all carry as much in a packet.
+//! Timestamps are on, as in the other senders, so that all packets carry the same payload.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,7 +17,7 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use crate::lab::{KERNEL, Lab, MTU, OURS, Offload, PORT, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
-/// Large enough never to be the limit.
+/// Large enough not to limit the throughput.
 const SEND_BUFFER: usize = 1 << 20;
 
 pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
@@ -44,7 +44,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         .connect(interface.context(), (IpAddress::Ipv4(KERNEL), PORT), 40_000)
         .map_err(|error| anyhow!("smoltcp did not connect: {error}"))?;
 
-    // Written in chunks, as an application does and as our own sender does.
+    // Data is written in chunks, as applications and this project's sender do.
     let chunk = vec![0x5a; 64 * 1024];
     let mut meter = Meter::start(clock, plan);
     while meter.tick(|| Count {
@@ -61,7 +61,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         if socket.can_send() {
             socket.send_slice(&chunk).map_err(|error| anyhow!("smoltcp did not send: {error}"))?;
         }
-        // There is nothing to do until a packet or smoltcp's own deadline comes.
+        // Wait until a packet arrives or smoltcp's own deadline is due.
         let until = match interface.poll_at(smol(clock.now()), &sockets) {
             Some(at) => Instant::from_micros(at.total_micros().max(0) as u64),
             None => now + Duration::from_millis(100),
@@ -75,7 +75,8 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     meter.sample().context("the run is over")
 }
 
-/// The clock of smoltcp's timestamps is a plain function, which is not given the time.
+/// The clock of smoltcp's timestamps. It must be a plain function, so it cannot receive the time as
+/// an argument.
 fn milliseconds() -> u32 {
     TICKS.load(Ordering::Relaxed)
 }
@@ -86,7 +87,7 @@ fn smol(at: Instant) -> SmolInstant {
     SmolInstant::from_micros(at.as_micros() as i64)
 }
 
-/// smoltcp's view of a TUN device, without an allocation per packet.
+/// Buffers for smoltcp's access to a TUN device, which avoid an allocation per packet.
 struct TunDevice {
     packets: u64,
     buffer: Vec<u8>,
@@ -116,7 +117,7 @@ impl Device for TunPort<'_> {
 
     fn receive(&mut self, _: SmolInstant) -> Option<(Rx<'_>, Tx<'_>)> {
         let TunDevice { packets, buffer, out } = self.device;
-        // A device that fails shows as a stalled run.
+        // An error of the device becomes visible as a stalled run.
         let len = self.tun.recv(buffer).ok().flatten()?;
         Some((Rx(&buffer[..len]), Tx { tun: self.tun, out, packets }))
     }
@@ -152,7 +153,7 @@ impl TxToken for Tx<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
         let packet = &mut self.out[..len];
         let result = f(packet);
-        // Should the kernel refuse it, it is lost like any packet.
+        // A packet that the kernel refuses counts as lost.
         let _ = self.tun.send(packet);
         *self.packets += 1;
         result

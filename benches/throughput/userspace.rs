@@ -17,20 +17,20 @@ use crate::lab::{KERNEL, Lab, MTU, OURS, Offload, PORT, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
 const CHUNK: usize = 64 << 10;
-/// Enough for two batches of segments, and small enough to stay in the cache.
+/// Minimum of unsent data: enough for two batches of segments, and small enough to stay in the CPU cache.
 const UNSENT: usize = CHUNK;
-/// With offload that is sent before the next ACK comes, a quarter of a millisecond later: the host is always to have something to
-/// send, as the null sender has.
+/// Minimum of unsent data with offload. The next ACK arrives 0.25 ms later, and the host must have
+/// data to send until then, as the null sender does.
 const UNSENT_WITH_OFFLOAD: usize = 1 << 20;
 
 pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
-    // The null sender keeps the receiver's window full; so does this one once slow start is over.
+    // Like the null sender, this sender keeps the receiver's window full once slow start is over.
     send(clock, plan, "sack".parse()?, Profile::default(), offload)
 }
 
-/// A gigabit a second and no more.
+/// Runs a sender that is limited to 1 Gbit/s.
 pub(crate) fn paced(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
-    // Who sets SO_MAX_PACING_RATE has the kernel pace by the window, too.
+    // With SO_MAX_PACING_RATE the kernel also paces according to its window, so `pacing` is on here.
     let recipe = format!("linux+pacing+max-rate={}kbit/s", GIGABIT * 8 / 1000);
     send(clock, plan, recipe.parse()?, ProfileName::Linux.profile(), offload)
 }
@@ -49,7 +49,7 @@ fn send(
     let mut driver = Driver::new(host, lab.tun, Reactor::new(clock)?, None)?;
     driver.write_apart()?;
     let remote = SocketAddr::new(IpAddr::V4(KERNEL), PORT);
-    // No smaller than the receiver's: a window is to end where that one does.
+    // At least as large as the receiver's buffer, so that the receiver's window is the limit.
     let options = SocketOptions { send_buffer: 16 << 20, ..SocketOptions::of(driver.host.profile()) };
     let id = driver.host.connect(clock.now(), None, remote, options)?;
     let meter = Meter::start(clock, plan);
@@ -64,7 +64,7 @@ fn send(
     }
     driver.host.abort(clock.now(), id);
     driver.finish()?;
-    // The namespace was needed until here.
+    // The host needs the namespace until here.
     drop(lab.namespace);
     sender.meter.sample().context("stopped before the run was over")
 }
@@ -73,7 +73,7 @@ struct BulkSender {
     id: ConnId,
     receiver: Receiver,
     meter: Meter,
-    /// What the host always has to send, in octets.
+    /// Minimum of unsent data in the host, in bytes.
     unsent: usize,
     chunk: Vec<u8>,
     failed: Option<IoError>,

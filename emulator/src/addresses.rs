@@ -1,8 +1,9 @@
-//! Addresses for a link whose user chose none.
+//! Default addresses for links whose user did not choose any.
 //!
-//! They come from 100.64.0.0/10 (RFC 6598) and fd61:6972:6c6b::/64. A link has a block: its fixed side is number
-//! 1 in it, its mobile side number 2, and the rest is for links inside of that mobile side. So every namespace
-//! routes to every other with one route per link, and nested links need no address translation.
+//! The addresses come from 100.64.0.0/10 (RFC 6598) and fd61:6972:6c6b::/64. Each link has a block. Its fixed
+//! side is host 1 of the block and its mobile side is host 2. The rest of the block is for links that run
+//! inside that mobile side. So every namespace reaches every other one with one route per link, and nested
+//! links need no address translation.
 
 use std::fs;
 use std::io;
@@ -15,34 +16,34 @@ use nix::ifaddrs::getifaddrs;
 use crate::prefix::Prefix;
 
 const POOL: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 64, 0, 0), 10);
-/// Of a link's block, by how deep the link is nested.
+/// Prefix length of a link's block, by nesting depth.
 const LENGTHS: [u8; 4] = [16, 20, 24, 28];
 const V6: u128 = 0xfd61_6972_6c6b_0000 << 64;
 
-/// The addresses of one link, kept for it in its fixed side's namespace as long as this value lives.
+/// The addresses of one link, reserved in the namespace of its fixed side while this value lives.
 #[derive(Debug)]
 pub struct Block {
     base: u32,
     len: u8,
-    /// An abstract Unix socket belongs to a network namespace and ends with its process: a lock without a file.
+    /// Lock without a file: an abstract Unix socket belongs to a network namespace and ends with its process.
     _reservation: UnixListener,
 }
 
-/// Why there are no addresses for a link.
+/// Reason why a link cannot get addresses.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     #[error(
         "no free addresses for the link in 100.64.0.0/10: all blocks are in use, or more than four links are nested"
     )]
-    /// Every block that could be used is.
+    /// All usable blocks are taken.
     NoneLeft,
-    /// The kernel would not list addresses or routes, or would not lend the lock.
+    /// The kernel could not list addresses or routes, or could not create the lock.
     #[error("cannot determine which addresses are in use: {0}")]
     Io(#[from] io::Error),
 }
 
 impl Block {
-    /// A block that nothing in the namespace of the calling thread uses: call it on the fixed side.
+    /// Reserves a block that is unused in the namespace of the calling thread. Call it on the fixed side.
     pub fn reserve() -> Result<Self, BlockError> {
         let mut used = Vec::new();
         let mut parent = (u32::from(POOL.0), POOL.1);
@@ -57,7 +58,7 @@ impl Block {
         }
         used.extend(routes()?.into_iter().filter(|(_, len)| *len > parent.1));
         let len = *LENGTHS.iter().find(|len| **len > parent.1).ok_or(BlockError::NoneLeft)?;
-        // Number 0 of a parent's sub-blocks has the parent's own two hosts in it.
+        // Sub-block 0 contains the two hosts of the parent link.
         let first = u32::from(parent.1 > POOL.1);
         for number in first..1 << (len - parent.1) {
             let base = parent.0 | (number << (32 - len));
@@ -75,12 +76,13 @@ impl Block {
         Err(BlockError::NoneLeft)
     }
 
-    /// The fixed side's, IPv4 first. Their length makes the kernel route the whole block into the device.
+    /// Addresses of the fixed side, IPv4 first. Their prefix length makes the kernel route the whole block
+    /// into the device.
     pub fn fixed(&self) -> [Prefix; 2] {
         self.host(1)
     }
 
-    /// The mobile side's, IPv4 first.
+    /// Addresses of the mobile side, IPv4 first.
     pub fn mobile(&self) -> [Prefix; 2] {
         self.host(2)
     }
@@ -89,7 +91,7 @@ impl Block {
         let v4 = self.base + number;
         let v6 = Ipv6Addr::from(V6 | u128::from(v4));
         [(IpAddr::V4(v4.into()), self.len), (IpAddr::V6(v6), 96 + self.len)]
-            // A length of at most 28, or 124.
+            // `len` is at most 28, so the IPv6 length is at most 124.
             .map(|(addr, len)| Prefix::new(addr, len).expect("the length is within the address"))
     }
 }
@@ -98,7 +100,7 @@ fn mask(len: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0)
 }
 
-/// IPv4 addresses of the interfaces, with the lengths of their networks' prefixes.
+/// IPv4 addresses of all interfaces, with their prefix lengths.
 fn addresses() -> io::Result<Vec<(u32, u8)>> {
     let v4 = |storage: Option<nix::sys::socket::SockaddrStorage>| {
         storage.and_then(|storage| storage.as_sockaddr_in().map(|addr| u32::from(addr.ip())))
@@ -113,7 +115,8 @@ fn addresses() -> io::Result<Vec<(u32, u8)>> {
         .collect())
 }
 
-/// IPv4 routes of the calling thread's namespace: /proc/net/route has them as numbers in the machine's order.
+/// IPv4 routes of the calling thread's namespace. /proc/net/route prints the addresses as hexadecimal numbers
+/// in host byte order.
 fn routes() -> io::Result<Vec<(u32, u8)>> {
     let table = fs::read_to_string("/proc/thread-self/net/route")?;
     let number = |text: &str| u32::from_str_radix(text, 16).ok().map(u32::from_be);
@@ -133,7 +136,8 @@ mod tests {
     use crate::tun::{Tun, TunConfig};
 
     fn namespace() -> Anonymous {
-        Anonymous::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
+        Anonymous::create()
+            .unwrap_or_else(|error| panic!("this test needs root to create network namespaces: {error}"))
     }
 
     fn device(namespace: &Anonymous, addrs: impl Into<Vec<Prefix>>, routes: &[&str]) -> Tun {
@@ -147,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_link_has_the_first_block_and_a_second_one_the_next() {
+    fn reserve_returns_lowest_free_block() {
         let namespace = namespace();
         let first = namespace.enter(Block::reserve).unwrap().unwrap();
         assert_eq!(text(first.fixed()), ["100.64.0.1/16", "fd61:6972:6c6b::6440:1/112"]);
@@ -159,17 +163,17 @@ mod tests {
     }
 
     #[test]
-    fn what_other_devices_use_is_left_alone() {
+    fn reserve_skips_addresses_used_by_other_devices() {
         let namespace = namespace();
         let _vpn = device(&namespace, ["100.64.3.4/32".parse().unwrap()], &["100.65.128.0/17"]);
-        // Number 2 of its network too, but of none of ours.
+        // Host 2 of a network that is not an airlink block.
         let _other = device(&namespace, ["192.0.2.2/24".parse().unwrap()], &["0.0.0.0/0"]);
         let block = namespace.enter(Block::reserve).unwrap().unwrap();
         assert_eq!(text(block.fixed())[0], "100.66.0.1/16");
     }
 
     #[test]
-    fn links_inside_of_a_mobile_side_share_out_its_block() {
+    fn nested_links_subdivide_block_of_mobile_side() {
         let outer = namespace();
         let mut block = outer.enter(Block::reserve).unwrap().unwrap();
         for expected in ["100.64.16.1/20", "100.64.17.1/24", "100.64.17.17/28"] {

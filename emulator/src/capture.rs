@@ -1,4 +1,4 @@
-//! pcap files with nanoseconds, which tcpdump, tcptrace and Wireshark read: one per place where packets are captured.
+//! Capture files in pcap format with nanosecond timestamps, one file per capture point.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -7,9 +7,9 @@ use airwire::time::Instant;
 
 use crate::output::{Output, OutputError};
 
-/// Takes every packet that passes a place. Drivers call it; machines do not know of it.
+/// A receiver of every packet that passes a capture point. Drivers call it. Machines do not know about it.
 pub trait Tap {
-    /// A packet passes at this time. It cannot fail: what goes wrong is for the implementation to keep.
+    /// Takes a packet that passes at this time. It does not return errors: the implementation must keep them.
     fn packet(&mut self, at: Instant, packet: &[u8]);
 }
 
@@ -22,14 +22,14 @@ impl<T: Tap> Tap for Option<T> {
     }
 }
 
-/// Keeps everything, for tests.
+/// Stores all packets, for tests.
 impl Tap for Vec<(Instant, Vec<u8>)> {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         self.push((at, packet.to_vec()));
     }
 }
 
-/// The octets of a pcap file, for whoever has no files.
+/// A pcap file in memory, for targets without a file system.
 #[derive(Clone, Debug)]
 pub struct InMemory(Vec<u8>);
 
@@ -40,7 +40,7 @@ impl Default for InMemory {
 }
 
 impl InMemory {
-    /// What [`Capture`] would have written so far with `Instant::ZERO` at 1970.
+    /// Returns the bytes that [`Capture`] would have written with `Instant::ZERO` at 1970-01-01.
     pub fn into_octets(self) -> Vec<u8> {
         self.0
     }
@@ -57,16 +57,16 @@ impl Tap for InMemory {
 #[derive(Debug)]
 pub struct Capture {
     output: Output,
-    /// Wall time at `Instant::ZERO`, since 1970.
+    /// Wall-clock time at `Instant::ZERO`, since 1970.
     zero: std::time::Duration,
-    /// The first failure of the `Tap`. Nothing is written after it.
+    /// The first failure of the [`Tap`]. Nothing is written after it.
     failed: Option<OutputError>,
 }
 
-/// The magic number of files whose times have nanoseconds.
+/// Magic number of pcap files with nanosecond timestamps.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: [u16; 2] = [2, 4];
-/// No packet is longer; tcpdump refuses a larger number.
+/// Longer than any packet. tcpdump refuses a larger number.
 const SNAPLEN: u32 = 262_144;
 const LINKTYPE_RAW: u32 = 101;
 
@@ -75,18 +75,19 @@ fn file_header() -> [u8; 24] {
     header[..4].copy_from_slice(&MAGIC.to_ne_bytes());
     header[4..6].copy_from_slice(&VERSION[0].to_ne_bytes());
     header[6..8].copy_from_slice(&VERSION[1].to_ne_bytes());
-    // Time zone and accuracy, which everybody leaves 0.
+    // Time zone and timestamp accuracy stay 0, as in all other writers.
     header[16..20].copy_from_slice(&SNAPLEN.to_ne_bytes());
     header[20..].copy_from_slice(&LINKTYPE_RAW.to_ne_bytes());
     header
 }
 
-/// `wall` is the time since 1970.
+/// Builds the header of a packet record. `wall` is the time since 1970.
 fn packet_header(wall: std::time::Duration, packet: &[u8]) -> [u8; 16] {
-    // An IP packet is at most 65575 octets (a v6 header and its 16-bit length).
+    // No overflow: an IP packet has at most 65575 bytes (an IPv6 header and its 16-bit length).
     let len = packet.len() as u32;
     let mut header = [0; 16];
-    // 32 bits of seconds last until 2106, or until 2038 for readers that take them as signed, such as libpcap 1.10.
+    // The 32-bit seconds last until 2106. Readers that use a signed number, such as libpcap 1.10, stop at
+    // 2038.
     header[..4].copy_from_slice(&(wall.as_secs() as u32).to_ne_bytes());
     header[4..8].copy_from_slice(&wall.subsec_nanos().to_ne_bytes());
     header[8..12].copy_from_slice(&len.to_ne_bytes());
@@ -95,8 +96,9 @@ fn packet_header(wall: std::time::Duration, packet: &[u8]) -> [u8; 16] {
 }
 
 impl Capture {
-    /// Creates a file in which `Instant::ZERO` is the wall time `zero`. In virtual time use `SystemTime::UNIX_EPOCH`:
-    /// then a repeated run writes the same file, byte for byte. A new file may be read by its owner alone.
+    /// Creates a file in which `Instant::ZERO` corresponds to the wall-clock time `zero`. In virtual time,
+    /// use `SystemTime::UNIX_EPOCH`, so that a repeated run writes an identical file. Only its owner may read
+    /// a new file.
     pub fn create(path: impl AsRef<Path>, zero: SystemTime) -> Result<Self, OutputError> {
         let mut output = Output::create_private(path.as_ref())?;
         output.write(&file_header())?;
@@ -104,14 +106,14 @@ impl Capture {
         Ok(Self { output, zero, failed: None })
     }
 
-    /// Writes a packet, at once or when the buffer is full.
+    /// Writes a packet into the buffered file.
     pub fn write(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
         let wall = self.zero + std::time::Duration::from_nanos(at.as_nanos());
         self.output.write(&packet_header(wall, packet))?;
         self.output.write(packet)
     }
 
-    /// Writes out what is buffered, and reports the first failure of its [`Tap`].
+    /// Flushes the buffer, and reports the first failure of the [`Tap`].
     pub fn flush(&mut self) -> Result<(), OutputError> {
         match self.failed.take() {
             Some(error) => Err(error),
@@ -137,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// UDP 10.0.0.1:1234 > 10.0.0.2:5678, 4 bytes of payload.
+    /// UDP 10.0.0.1:1234 > 10.0.0.2:5678 with 4 bytes of payload.
     const UDP: [u8; 32] = [
         0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0x26, 0xcb, 10, 0, 0, 1, 10, 0, 0, 2, 0x04, 0xd2, 0x16, 0x2e,
         0, 12, 0, 0, 1, 2, 3, 4,
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn tcpdump_reads_the_packets_and_every_nanosecond() {
+    fn tcpdump_reads_packets_with_nanosecond_timestamps() {
         let path = temporary("tcpdump.pcap");
         let zero = SystemTime::UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 999_999_990);
         {
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn in_memory_it_has_the_octets_of_the_file() {
+    fn in_memory_capture_equals_capture_file() {
         let path = temporary("memory.pcap");
         let mut memory = InMemory::default();
         {
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_keeps_what_was_buffered() {
+    fn drop_writes_buffered_packets() {
         let path = temporary("drop.pcap");
         Capture::create(&path, SystemTime::UNIX_EPOCH).unwrap().packet(Instant::ZERO, &UDP);
         let bytes = std::fs::read(&path).unwrap();
@@ -198,10 +200,10 @@ mod tests {
     }
 
     #[test]
-    fn libpcap_reads_what_was_written() {
+    fn libpcap_reads_longest_packet_and_latest_timestamp() {
         let path = temporary("libpcap.pcap");
         let mut capture = Capture::create(&path, SystemTime::UNIX_EPOCH).unwrap();
-        // The longest packet, and the latest time that libpcap reads.
+        // The longest packet, and the latest time that libpcap can read.
         let long = vec![0x60; 65_575];
         let end = Instant::from_nanos((1 << 31) * 1_000_000_000 - 1);
         capture.packet(Instant::from_nanos(1), &UDP);
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_reported_at_once_or_at_the_end_but_it_is() {
+    fn write_error_on_full_disk_is_reported() {
         let mut capture = Capture::create("/dev/full", SystemTime::UNIX_EPOCH).unwrap();
         for _ in 0..100_000 {
             capture.packet(Instant::ZERO, &UDP);
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritable_path_is_named() {
+    fn create_error_names_path() {
         let error = Capture::create("/nonexistent/x.pcap", SystemTime::UNIX_EPOCH).err().unwrap();
         assert!(error.to_string().contains("/nonexistent/x.pcap"), "{error}");
     }

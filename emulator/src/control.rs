@@ -1,4 +1,4 @@
-//! The control socket of a running link. Requests and answers are JSON objects, one per line.
+//! Control socket of a running link. Requests and answers are JSON objects, one per line.
 //!
 //! ```text
 //! > {"command":"set","key":"wire.down.rate","value":"64kbit"}
@@ -8,19 +8,20 @@
 //! > {"command":"set","key":"wire.down.rate","value":"64"}
 //! < {"schema_version":1,"ok":false,"error":"…"}
 //! > {"command":"stats"}
-//! > {"command":"watch","every":"500ms"}     one answer like that of `stats` each time, until the client leaves
-//! > {"command":"stop"}                      the run ends, as by SIGTERM
+//! > {"command":"watch","every":"500ms"}     an answer as to `stats` per interval, until the client leaves
+//! > {"command":"stop"}                      ends the run, as SIGTERM does
 //! ```
 //!
-//! The socket is an abstract one, `@airlink/NAME`. It belongs to the network namespace (`airlink run` has one in those that
-//! it makes, too), its name serves as a lock, and
-//! it goes away with the process, however that ends. If a path is given instead, the file is removed at the end, and a
-//! file that a killed process left is replaced.
+//! The socket is the abstract socket `@airlink/NAME`. It belongs to the network namespace (`airlink run` also
+//! listens in the namespaces that it creates). Its name serves as a lock, and it disappears when the process
+//! ends for any reason. If the user gives a path instead, the file is removed at the end, and a file left by
+//! a killed process is replaced.
 //!
-//! An abstract name has no permissions: anybody may listen at one, and connect to one. So both ends ask the kernel who the
-//! other is (SO_PEERCRED). Only the user who started the link, and root, are answered; others are told so. And only one's
-//! own links and root's are believed: at a name that a stranger has taken, nothing is asked and nothing is read. (Inside a
-//! user namespace root looks like any other foreign user, and is neither answered nor believed.)
+//! An abstract name has no permissions: any user may listen on it or connect to it. Therefore both ends check
+//! the peer's identity with SO_PEERCRED. The link answers only root and the user who started it, and refuses
+//! all other users with an error. A client trusts only links of its own user and of root, and exchanges no
+//! data with any other listener. (Inside a user namespace, root looks like any other foreign user. Neither
+//! side trusts it.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -42,38 +43,39 @@ use serde_json::{Value, json};
 use crate::netns::Anonymous;
 use crate::reactor::{Interest, Reactor, Token};
 
-/// `schema_version` of every answer.
+/// The `schema_version` of every answer.
 pub const SCHEMA_VERSION: u32 = 1;
 const PREFIX: &str = "airlink/";
-/// Octets of the longest request. A client that sends a longer line is disconnected.
+/// Bytes of the longest request. A client that sends a longer line is disconnected.
 const LONGEST_LINE: usize = 64 << 10;
-/// Octets of answers that a client has not read. With more it is disconnected, since the link cannot wait for it.
+/// Upper bound on the bytes of answers that a client has not read. A client that exceeds it is disconnected,
+/// since the link cannot wait for it.
 const UNREAD: usize = 1 << 20;
-/// Clients at a time.
+/// Upper bound on simultaneous clients.
 const CLIENTS: usize = 64;
 
-/// What a client can ask. As JSON the field `command` names the variant.
+/// A client's request. In JSON, the field `command` names the variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// The value of a setting.
+    /// Reads a setting.
     Get {
-        /// As in a scenario, `STAGE.KEY`. `None`: the whole scenario.
+        /// The setting, written STAGE.KEY as in a scenario. `None`: the whole scenario.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
     /// Changes a setting. The answer is its new value.
     Set {
-        /// As in a scenario, `STAGE.KEY`.
+        /// The setting, written STAGE.KEY as in a scenario.
         key: String,
-        /// As in a scenario.
+        /// The new value, as in a scenario.
         value: Value,
     },
-    /// The counters.
+    /// Reads the counters.
     Stats,
-    /// The counters, again and again until the client leaves.
+    /// Reads the counters repeatedly until the client disconnects.
     Watch {
-        /// At least 1 ms. Default: 1 s.
+        /// The interval, at least 1 ms. Default: 1 s.
         #[serde(default = "second")]
         every: Duration,
     },
@@ -85,7 +87,7 @@ fn second() -> Duration {
     Duration::from_secs(1)
 }
 
-/// Where a control socket is. As text: whatever contains a `/` is a path.
+/// Address of a control socket. A text that contains a `/` is a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// The abstract socket `@airlink/NAME` of this network namespace.
@@ -94,48 +96,48 @@ pub enum Address {
     File(PathBuf),
 }
 
-/// Why a control socket could not be made or used.
+/// Reason why a control socket could not be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The text is not an [`Address`].
     #[error("`{0}` is neither a name (letters, digits, `-`, `_`, `.`) nor a path (with a `/`)")]
     BadName(String),
-    /// Another process listens there.
+    /// Another process listens on the address.
     #[error("a link named {0} is running already: choose another name, or end it with `airlink down {0}`")]
     Taken(Address),
-    /// Somebody listens there who is neither root nor ourselves.
+    /// The listener belongs to neither root nor the current user.
     #[error(
         "{address} belongs to another user (UID {uid}), and only your own links and root's are trusted: as root, \
          use `sudo -u '#{uid}' airlink …`; for your own link, choose another name, or a path in your own directory"
     )]
     Strangers {
-        /// Where that is.
+        /// The address.
         address: Address,
-        /// Who listens.
+        /// User ID of the listener.
         uid: u32,
     },
-    /// Nobody listens there.
+    /// No process listens on the address.
     #[error("no running link is named {0}: `airlink status` lists the running links")]
     NotThere(Address),
-    /// The path is of something that is not a socket.
+    /// The path exists and is not a socket.
     #[error("cannot create the control socket {0}: the file exists and is not a socket; choose another path")]
     InTheWay(Address),
-    /// The socket could not be made for another reason.
+    /// The socket could not be created for another reason.
     #[error(
         "cannot create the control socket {address}: {source}; check that its directory exists and is writable"
     )]
     Listen {
-        /// Where it was to be.
+        /// The requested address.
         address: Address,
-        /// What the system reported.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// The conversation broke off.
+    /// The connection failed.
     #[error("the connection to the control socket {address} failed: {source}")]
     Io {
-        /// With whom it was.
+        /// The peer's address.
         address: Address,
-        /// What the system reported.
+        /// Error of the system call.
         source: io::Error,
     },
 }
@@ -171,7 +173,7 @@ impl Address {
         }
     }
 
-    /// An error of the link, which wants to listen.
+    /// Converts an error of a link that tries to listen.
     fn listen_error(&self, source: io::Error) -> ControlError {
         let address = self.clone();
         match (source.kind(), self) {
@@ -186,7 +188,7 @@ impl Address {
         }
     }
 
-    /// An error of a client.
+    /// Converts an error of a client.
     fn call_error(&self, source: io::Error) -> ControlError {
         let address = self.clone();
         match source.kind() {
@@ -195,14 +197,14 @@ impl Address {
         }
     }
 
-    /// To a link of our own, or of root's.
+    /// Connects to a link of the current user or of root.
     fn connect(&self) -> Result<UnixStream, ControlError> {
         let open = || -> io::Result<(UnixStream, u32)> {
             let address = match self {
                 Self::Named(name) => UnixAddr::new_abstract(format!("{PREFIX}{name}").as_bytes())?,
                 Self::File(path) => UnixAddr::new(path)?,
             };
-            // Who listens and does not accept would keep us waiting before it is known who that is.
+            // A listener that never accepts must not block us before its owner is known.
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
             let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
             connect(socket.as_raw_fd(), &address)?;
@@ -221,7 +223,7 @@ impl Address {
         let result = UnixListener::bind_addr(&self.socket()?);
         match (self, result) {
             (Self::File(path), Err(error)) if error.kind() == io::ErrorKind::AddrInUse => {
-                // Only a socket at which nobody listens may be replaced.
+                // Replace only a socket on which no process listens.
                 match self.connect() {
                     Err(ControlError::NotThere(_)) if is_socket(path) => {
                         fs::remove_file(path)?;
@@ -239,18 +241,18 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
 }
 
-/// Root and we ourselves: whom a link answers, and whom a client believes.
+/// Whether this user is root or the current user. Links answer, and clients trust, only these two.
 fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == geteuid().as_raw()
 }
 
-/// The names of the links that run in this network namespace, without those of other users.
+/// Names of the links that run in this network namespace. Links of other users are not included.
 pub fn running() -> io::Result<Vec<String>> {
     let sockets = fs::read_to_string("/proc/thread-self/net/unix")?;
     let names: BTreeSet<String> = sockets
         .lines()
         .filter_map(|line| line.rsplit(' ').next()?.strip_prefix('@')?.strip_prefix(PREFIX))
-        // Anybody may have put anything there.
+        // Any user can put arbitrary names into this list.
         .filter(|name| {
             let address: Result<Address, _> = name.parse();
             address.is_ok_and(|address| matches!(address, Address::Named(_)) && address.connect().is_ok())
@@ -260,40 +262,40 @@ pub fn running() -> io::Result<Vec<String>> {
     Ok(names.into_iter().collect())
 }
 
-/// Answers the requests that come by a [`Control`].
+/// A link that answers the requests received by a [`Control`].
 pub trait Subject {
-    /// The result, or a message that says what is wrong with the request. `Watch` never gets here: it becomes a `Stats`
-    /// each time.
+    /// Returns the result, or a message that explains what is wrong with the request. `Watch` is never passed
+    /// on: it becomes a `Stats` per interval.
     fn answer(&mut self, request: &Request) -> Result<Value, String>;
 }
 
-/// The control socket at the running link's end, which never waits.
+/// The link's end of a control socket. It never blocks.
 pub struct Control {
     address: Address,
-    /// The n-th has the n-th token from `first` on.
+    /// The listener with index n has the token `first` + n.
     listeners: Vec<UnixListener>,
     first: Token,
     clients: BTreeMap<Token, Client>,
     /// The next client's token.
     next: u32,
-    /// New clients are not accepted until then, because accepting one has failed.
+    /// Time until which no clients are accepted, because an accept has failed.
     closed_until: Option<Instant>,
 }
 
-/// How long no client is accepted after accepting one has failed, for example for lack of descriptors.
+/// Time during which no clients are accepted after an accept has failed, for example for lack of descriptors.
 const CLOSED: Duration = Duration::from_millis(100);
 
 struct Client {
     stream: UnixStream,
-    /// What came of an incomplete line.
+    /// The received part of an incomplete line.
     unread: Vec<u8>,
-    /// Answers that the client has not taken.
+    /// Answers that the client has not read.
     unsent: Vec<u8>,
-    /// `Watch`: how often it is told, and when next.
+    /// `Watch`: the interval and the time of the next answer.
     watch: Option<(Duration, Instant)>,
 }
 
-/// Whether a client stays.
+/// Whether a client remains connected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stays {
     Yes,
@@ -301,8 +303,9 @@ enum Stays {
 }
 
 impl Control {
-    /// Makes the socket. An abstract one can be found by its name in the namespaces `inside`, too: a program that runs
-    /// behind the link talks to it from there. It uses all tokens of the reactor from `first` on.
+    /// Creates the socket. In the namespaces `inside`, an abstract socket is available under the same name,
+    /// so that programs behind the link can connect. The control socket uses all tokens of the reactor from
+    /// `first` on.
     pub fn listen(
         address: Address,
         inside: &[&Anonymous],
@@ -330,24 +333,25 @@ impl Control {
         Ok(Self { address, listeners, first, clients: BTreeMap::new(), next, closed_until: None })
     }
 
-    /// Each with its token.
+    /// The listeners with their tokens.
     fn listeners(&self) -> impl Iterator<Item = (Token, &UnixListener)> {
         (self.first.0..).map(Token).zip(&self.listeners)
     }
 
-    /// Where clients find it.
+    /// Address to which clients connect.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// When [`attend`](Self::attend) is wanted even if no descriptor is ready. `None`: not at all.
+    /// When [`attend`](Self::attend) must be called even if no descriptor is ready. `None`: never.
     pub fn next_deadline(&self) -> Option<Instant> {
         let told = self.clients.values().filter_map(|client| client.watch.map(|(_, at)| at));
         told.chain(self.closed_until).min()
     }
 
-    /// Accepts clients, reads requests and writes answers, as far as descriptors are `ready`, and answers those who
-    /// watch. A client that makes trouble is disconnected; an error is the reactor's.
+    /// Accepts clients, reads requests and writes answers on the descriptors that are `ready`, and serves
+    /// clients that watch. A client that causes an error is disconnected. A returned error is an error of the
+    /// reactor.
     pub fn attend(
         &mut self,
         now: Instant,
@@ -365,7 +369,8 @@ impl Control {
         if self.listeners().any(|listener| knocks(&listener))
             && let Err(error) = self.accept(reactor)
         {
-            // The link goes on. The client would wake us again at once, so nobody is listened to for a while.
+            // Keep the link running. Stop listening for a while, since the waiting client would wake the
+            // reactor again at once.
             tracing::warn!("the control socket accepts no clients for the moment: {error}");
             for (token, listener) in self.listeners() {
                 reactor.deregister(listener, token)?;
@@ -379,7 +384,7 @@ impl Control {
                 continue;
             }
             let blocked = !client.unsent.is_empty();
-            // An error of one client ends the conversation with it, not the link.
+            // An error of one client ends its connection, not the link.
             if client.attend(now, subject).unwrap_or(Stays::No) == Stays::No {
                 reactor.deregister(&client.stream, *token)?;
                 left.push(*token);
@@ -410,7 +415,7 @@ impl Control {
             let mut client = Client { stream, unread: Vec::new(), unsent: Vec::new(), watch: None };
             if let Err(refusal) = self.admit(&client.stream) {
                 client.say(&Err(refusal));
-                // If the client cannot take it at once, it does not get it.
+                // If the client cannot take the answer at once, it does not get it.
                 let _ = client.flush();
                 continue;
             }
@@ -439,7 +444,7 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         if let Address::File(path) = &self.address {
-            // Somebody may have removed it already.
+            // Ignore errors: the file may have been removed already.
             let _ = fs::remove_file(path);
         }
     }
@@ -467,7 +472,7 @@ impl Client {
         }
         if let Some((every, at)) = self.watch.filter(|(_, at)| *at <= now) {
             self.say(&subject.answer(&Request::Stats));
-            // If several were missed, they are not made up for.
+            // Do not make up for missed intervals.
             self.watch = Some((every, (at + every).max(now)));
         }
         self.flush()?;
@@ -512,29 +517,29 @@ impl Client {
     }
 }
 
-/// The client's end of a control socket, which waits for answers.
+/// The client's end of a control socket. It blocks until an answer arrives.
 pub struct Caller {
     address: Address,
     stream: BufReader<UnixStream>,
 }
 
-/// The link's answer: a result, or a message that says why there is none.
+/// The link's answer: a result, or a message that explains the refusal.
 pub type Answer = Result<Value, String>;
 
 impl Caller {
-    /// Connects to a running link of our own, or of root's.
+    /// Connects to a running link of the current user or of root.
     pub fn connect(address: &Address) -> Result<Self, ControlError> {
         let stream = address.connect()?;
         Ok(Self { address: address.clone(), stream: BufReader::new(stream) })
     }
 
-    /// Sends a request, and waits for the answer. After a `Watch` iterate for those that follow.
+    /// Sends a request and waits for the answer. After a `Watch`, iterate over the answers that follow.
     pub fn ask(&mut self, request: &Request) -> Result<Answer, ControlError> {
-        // Plain data: strings and values.
+        // A request consists of plain strings and values.
         let mut line = serde_json::to_vec(request).expect("a request becomes JSON");
         line.push(b'\n');
         match self.stream.get_mut().write_all(&line) {
-            // The link has closed the connection. It may have said why.
+            // The link has closed the connection, and may have sent the reason before.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             result => result.map_err(|source| self.address.call_error(source))?,
         }
@@ -542,7 +547,7 @@ impl Caller {
     }
 }
 
-/// The answers after the first one to a `Watch`; ends with the connection.
+/// The answers that follow the first one to a `Watch`. The iterator ends with the connection.
 impl Iterator for Caller {
     type Item = Result<Answer, ControlError>;
     fn next(&mut self) -> Option<Self::Item> {
@@ -570,7 +575,7 @@ mod tests {
     use super::*;
     use crate::reactor::{Clock, Wakeup};
 
-    /// Has one value.
+    /// A subject with one value.
     struct Knob(Value);
 
     impl Subject for Knob {
@@ -592,16 +597,17 @@ mod tests {
         format!("test-{}-{what}", std::process::id()).parse().unwrap()
     }
 
-    /// A test that waits for longer fails.
+    /// Time after which a waiting test fails.
     const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-    /// Runs a control socket until `f` returns. `f` plays the callers.
+    /// Serves a control socket until `f`, which plays the clients, returns.
     fn served<T: Send>(address: &Address, f: impl FnOnce(&Address) -> T + Send) -> T {
         let mut reactor = Reactor::new(Clock::start()).unwrap();
         let mut control = Control::listen(address.clone(), &[], FIRST, &mut reactor).unwrap();
         let mut knob = Knob(json!("as it was"));
         let limit = reactor.clock().now() + Duration::from_secs(PATIENCE.as_secs());
-        // The closure owns the control socket: if it panics, the callers are disconnected and their thread ends.
+        // The closure owns the control socket: if it panics, the clients are disconnected and their thread
+        // ends.
         std::thread::scope(move |scope| {
             let (done, end) = UnixStream::pair().unwrap();
             reactor.register(&end, Token(0), Interest::Read).unwrap();
@@ -612,7 +618,7 @@ mod tests {
             loop {
                 let deadline = control.next_deadline().map_or(limit, |deadline| deadline.min(limit));
                 let events = reactor.wait(Some(deadline)).unwrap().to_vec();
-                assert!(reactor.clock().now() < limit, "the callers have not finished within {PATIENCE:?}");
+                assert!(reactor.clock().now() < limit, "the clients have not finished within {PATIENCE:?}");
                 if events.contains(&Wakeup::Readable(Token(0))) {
                     return caller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 }
@@ -630,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_caller_sets_another_gets() {
+    fn clients_see_value_set_by_another_client() {
         served(&address("get"), |address| {
             let get = Request::Get { key: None };
             let mut first = Caller::connect(address).unwrap();
@@ -643,7 +649,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_answered_with_what_was_wanted_and_the_next_request_is_heard() {
+    fn invalid_requests_get_errors_and_connection_stays_open() {
         served(&address("nonsense"), |address| {
             let mut caller = Caller::connect(address).unwrap();
             caller.stream.get_mut().write_all(b"{\"command\":\"fly\"}\n{}\nhello\n").unwrap();
@@ -656,10 +662,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_cut_off() {
+    fn overlong_request_line_closes_connection() {
         served(&address("long"), |address| {
             let mut caller = Caller::connect(address).unwrap();
-            // The link hangs up in the middle of it.
+            // The link disconnects in the middle of this write, so it may fail.
             let _ = caller.stream.get_mut().write_all(&vec![b'x'; 10 * LONGEST_LINE]);
             let answers: Vec<_> = caller.take(2).collect();
             assert!(answers.len() < 2 || answers[1].is_err());
@@ -668,7 +674,7 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_is_told_again_and_again() {
+    fn watch_request_is_answered_periodically() {
         served(&address("watch"), |address| {
             let mut caller = Caller::connect(address).unwrap();
             let every = Duration::from_millis(5);
@@ -678,25 +684,26 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_does_not_read_is_left_behind() {
+    fn client_that_does_not_read_is_disconnected() {
         served(&address("deaf"), |address| {
             let mut deaf = UnixStream::connect_addr(&address.socket().unwrap()).unwrap();
             let set = Request::Set { key: String::new(), value: json!("x".repeat(6_000)) };
             assert!(Caller::connect(address).unwrap().ask(&set).unwrap().is_ok());
             deaf.set_write_timeout(Some(PATIENCE)).unwrap();
-            // Each answer has 6 kB, and no answer is read: the link disconnects long before all requests are written.
+            // Each answer has 6 kB and none is read, so the link disconnects long before all requests are
+            // written.
             let asked = (0..100_000).try_for_each(|_| deaf.write_all(b"{\"command\":\"stats\"}\n"));
-            let kind = asked.expect_err("the link has not disconnected a caller that does not read").kind();
+            let kind = asked.expect_err("the link has not disconnected a client that does not read").kind();
             assert!(
                 [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset].contains(&kind),
-                "the link has not disconnected a caller that does not read: {kind:?}"
+                "the link has not disconnected a client that does not read: {kind:?}"
             );
             assert!(Caller::connect(address).unwrap().ask(&Request::Stats).unwrap().is_ok());
         });
     }
 
     #[test]
-    fn a_name_is_taken_once_listed_while_it_is_and_free_again_afterwards() {
+    fn link_name_is_exclusive_and_listed_while_open() {
         let address = address("name");
         let mut reactor = Reactor::new(Clock::start()).unwrap();
         let control = Control::listen(address.clone(), &[], FIRST, &mut reactor).unwrap();
@@ -710,7 +717,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_file_is_private_replaced_when_its_process_is_dead_and_removed_at_the_end() {
+    fn socket_file_is_private_and_replaces_stale_one() {
         let path = std::env::temp_dir().join(format!("airlink-control-{}", std::process::id()));
         drop(UnixListener::bind(&path).unwrap());
         let address: Address = path.to_str().unwrap().parse().unwrap();
@@ -732,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_in_a_directory_that_is_not_there_cannot_be_made_and_is_not_called_a_link_that_is_not_there() {
+    fn listen_error_names_missing_directory_of_socket() {
         let address: Address = "/no/such/dir/sock".parse().unwrap();
         let mut reactor = Reactor::new(Clock::start()).unwrap();
         let error = Control::listen(address.clone(), &[], FIRST, &mut reactor).err().unwrap().to_string();
@@ -743,7 +750,7 @@ mod tests {
     }
 
     #[test]
-    fn another_user_is_told_who_is_answered() {
+    fn requests_of_other_users_are_rejected() {
         served(&address("stranger"), |address| {
             let socket = format!("ABSTRACT-CONNECT:{PREFIX}{address}");
             let mut stranger = std::process::Command::new("setpriv");
@@ -757,15 +764,16 @@ mod tests {
     }
 
     #[test]
-    fn at_a_name_that_another_user_has_taken_nothing_is_asked_and_nothing_is_believed() {
+    fn socket_of_another_user_is_not_trusted() {
         let address = address("squatted");
         let mut squatter = std::process::Command::new("setpriv");
         squatter.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-        // It would answer whatever it is asked, with whatever it likes.
+        // It would answer any request with a forged result.
         let answer = format!("ABSTRACT-LISTEN:{PREFIX}{address},fork");
         squatter.args(["socat", &answer, "SYSTEM:'cat; echo {\\\"result\\\":1}'"]);
         let mut squatter = squatter.spawn().unwrap();
-        // A socket has its name before it listens; the fourth column says whether it does (__SO_ACCEPTCON).
+        // A socket has its name before it listens. The fourth column shows whether it listens
+        // (__SO_ACCEPTCON).
         let listens = || {
             let sockets = fs::read_to_string("/proc/thread-self/net/unix").unwrap();
             let name = format!("@{PREFIX}{address}");
@@ -789,7 +797,7 @@ mod tests {
     }
 
     #[test]
-    fn one_caller_too_many_is_told_so() {
+    fn client_over_limit_gets_error() {
         served(&address("many"), |address| {
             let mut callers: Vec<_> = (0..=CLIENTS).map(|_| Caller::connect(address).unwrap()).collect();
             let refused = callers.last_mut().unwrap().ask(&Request::Stats).unwrap().unwrap_err();
@@ -799,7 +807,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_plain_words() {
+    fn address_rejects_invalid_names_and_accepts_paths() {
         for name in ["", "a b", "a\0b", "ä"] {
             assert!(name.parse::<Address>().is_err(), "{name}");
         }

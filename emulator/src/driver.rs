@@ -1,7 +1,8 @@
-//! Real time: runs a machine between TUN devices, in one thread.
+//! Real-time driver: runs a machine between TUN devices, in one thread.
 //!
-//! A machine is told the time for which a deadline was set, not the time when it is handled; and of a packet the time
-//! when it was read. So one packet's lateness does not add to the next one's.
+//! The machine receives the time for which a deadline was set, not the time at which it is handled. For a
+//! packet it receives the time of the read. So the lateness of one packet does not add to the lateness of the
+//! next.
 
 mod endpoint;
 mod memory;
@@ -21,15 +22,15 @@ use crate::machine::{Machine, Port, catch_up, drain};
 use crate::output::OutputError;
 use crate::reactor::{Interest, Reactor, Token, Wakeup};
 
-/// Why a run ended early.
+/// Reason why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// A packet could not be read or written, and not because the kernel refused it.
+    /// A packet could not be read or written, for another reason than a refusal by the kernel.
     #[error("the device `{name}` failed: {source}; was it removed while in use?")]
     Device {
-        /// The interface's name.
+        /// Name of the interface.
         name: String,
-        /// What read or write reported.
+        /// Error of the read or write.
         source: io::Error,
     },
     /// The reactor failed.
@@ -43,68 +44,70 @@ pub enum DriverError {
     Observer(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What runs beside a machine in the same thread, such as views, a control socket, or the wait for a program's end.
+/// A task that runs in the same thread as a machine: a view, a control socket, or the wait for a program's
+/// end.
 pub trait Observer<M> {
     /// Called once per round, after its packets have been written. `Break` ends the run.
     fn after(&mut self, round: Round<'_, M>) -> Result<ControlFlow<()>, DriverError>;
 
-    /// When it wants a round even if nothing happens; `None`: never. [`after`](Self::after) must move it on, or rounds
-    /// follow without a pause.
+    /// The time at which the observer needs a round even if nothing happens. `None`: never.
+    /// [`after`](Self::after) must advance it, or rounds follow without a pause.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
 }
 
-/// What an observer sees of a run.
+/// State of a run, as an observer sees it.
 pub struct Round<'a, M> {
     /// The time up to which the machine has handled its deadlines.
     pub now: Instant,
-    /// The machine, which may be changed. Packets that leave it because of that are written after this call.
+    /// The machine, which the observer may change. Packets that leave because of a change are written after
+    /// this call.
     pub machine: &'a mut M,
-    /// For descriptors of the observer's own, with tokens from [`OBSERVERS_OWN`] on.
+    /// The reactor, for the observer's own descriptors. Their tokens start at [`OBSERVERS_OWN`].
     pub reactor: &'a mut Reactor,
     /// The observer's descriptors that are ready.
     pub ready: &'a [Token],
-    /// The devices, by the number of their port.
+    /// The devices, indexed by port number.
     pub endpoints: &'a [Endpoint],
-    /// How late packets have left so far.
+    /// Lateness of the packets that have left so far.
     pub lateness: &'a Lateness,
-    /// A stop signal came ([`Reactor::catch_stop_signals`]): this round is the last one.
+    /// A stop signal arrived ([`Reactor::catch_stop_signals`]), so this round is the last one.
     pub stopping: bool,
 }
 
-/// The first token that an observer may use. The smaller ones belong to the devices.
+/// The first token that an observer may use. Smaller tokens belong to the devices.
 pub const OBSERVERS_OWN: Token = Token(16);
 
-/// No observer.
+/// The absence of an observer.
 impl<M> Observer<M> for () {
     fn after(&mut self, _: Round<'_, M>) -> Result<ControlFlow<()>, DriverError> {
         Ok(ControlFlow::Continue(()))
     }
 }
 
-/// Packets read from one device before the others get their turn.
+/// Upper bound on the packets read from one device before the others get their turn.
 const BATCH: usize = 64;
-/// Octets of the longest IP packet: an IPv6 header and what its 16-bit length can say. A read into a buffer of this
-/// size gets the whole packet.
+/// Bytes of the longest IP packet: an IPv6 header plus the largest value of its 16-bit length field. A read
+/// into a buffer of this size always returns the whole packet.
 pub const MAX_PACKET: usize = 65_575;
 
-/// Whether a failed write to a TUN device means that the kernel refused this one packet: the interface was down, the
-/// packet was malformed, or there was no buffer for it. The driver counts it and goes on, since a network may drop any
-/// packet.
+/// Whether a failed write to a TUN device means that the kernel refused this one packet: the interface was
+/// down, the packet was malformed, or no buffer was available. A network may drop any packet, so the driver
+/// counts the refusal and continues.
 pub fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::ENOBUFS))
 }
 
 impl DriverError {
-    /// The device `name` failed to read or write.
+    /// Creates the error for a failed read or write of the device `name`.
     pub fn device(name: &str, source: io::Error) -> Self {
         Self::Device { name: name.to_owned(), source }
     }
 }
 
-/// Runs `machine` between `endpoints` until a stop signal comes, the observer ends it, or the clock reaches `until`.
-/// Returns how late packets left. Captures are written out in any case.
+/// Runs `machine` between `endpoints` until a stop signal arrives, the observer ends the run, or the clock
+/// reaches `until`. Returns the lateness of the packets. Captures are flushed in any case.
 pub fn run<M: Machine>(
     machine: &mut M,
     endpoints: &mut [Endpoint],
@@ -120,17 +123,18 @@ pub fn run<M: Machine>(
     for (endpoint, token) in endpoints.iter_mut().zip(0..) {
         let deregistered = reactor.deregister(&*endpoint, Token(token));
         let flushed = endpoint.flush_capture();
-        // All of it is done even after an error; the first error is reported.
+        // Clean up all endpoints even after an error, and report the first error.
         result = result.and_then(|()| Ok(deregistered?)).and_then(|()| Ok(flushed?));
     }
     result.map(|()| lateness)
 }
 
-/// Where packets leave the machine.
+/// Endpoints through which packets leave the machine.
 struct Exits<'a> {
     endpoints: &'a mut [Endpoint],
     shared: Shared<'a>,
-    /// The first failure. It is kept until the machine has handed out everything, which cannot be interrupted.
+    /// The first failure. It is reported only after the machine has handed out all its packets, which cannot
+    /// be interrupted.
     failed: Result<(), DriverError>,
 }
 
@@ -146,7 +150,7 @@ fn serve<M: Machine>(
     let memory = Memory::new(endpoints.iter().map(Endpoint::mtu).max().unwrap_or_default());
     let mut exits = Exits { endpoints, shared: Shared { clock, lateness, memory }, failed: Ok(()) };
     let (mut readable, mut ready) = (Vec::new(), Vec::new());
-    // A device has more than its turn has taken: then nothing is to be waited for.
+    // Set if a device may hold more packets than its batch allowed. The next wait then returns at once.
     let mut more = false;
     loop {
         if until.is_some_and(|until| until <= clock.now()) {
@@ -166,7 +170,7 @@ fn serve<M: Machine>(
                 Wakeup::Deadline => {}
             }
         }
-        // Deadlines before the packets that came after them.
+        // Handle deadlines first: the packets arrived after them.
         exits.catch_up(machine, clock.now());
         exits.write_out();
         for index in &readable {
@@ -188,7 +192,7 @@ fn serve<M: Machine>(
             }
             more |= taken >= BATCH;
         }
-        // An observer may change the machine, which must have handled everything up to now.
+        // An observer may change the machine, so the machine must have handled everything up to now.
         let now = clock.now();
         exits.catch_up(machine, now);
         exits.write_out();
@@ -224,7 +228,7 @@ impl Exits<'_> {
         }
     }
 
-    /// Writes what devices with offload have kept back to join it.
+    /// Writes the packets that devices with offload have kept back to join them.
     fn write_out(&mut self) {
         for endpoint in self.endpoints.iter_mut().filter(|endpoint| endpoint.joins()) {
             if self.failed.is_ok() {

@@ -1,8 +1,9 @@
-//! Fading of a radio link: whether what is sent at a time arrives, by the power that is received then.
+//! Fading of a radio link: decides from the received power whether a transmission arrives.
 //!
-//! Two processes, each by itself or both together (Suzuki's): fast fading by many paths, and slow fading by what stands
-//! in the way. Something is lost while the power is below a threshold that lies `margin` below its mean (in dB: the
-//! median, where there is slow fading).
+//! There are two processes, which work alone or together (Suzuki fading): fast fading by multipath
+//! propagation, and slow fading by obstacles (shadowing). A transmission is lost while the received power is
+//! below a threshold, which lies `margin` below the mean power. With slow fading the reference is the mean in
+//! dB, which is the median.
 
 mod rayleigh;
 mod shadowing;
@@ -19,20 +20,20 @@ pub(crate) use rayleigh::Rayleigh;
 use shadowing::Shadowing;
 use units::{Decibels, Distance, Frequency, Speed};
 
-/// The settings of both.
+/// Settings of fast and slow fading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FadingConfig {
     pub(crate) speed: Speed,
     pub(crate) margin: Decibels,
-    /// Of fast fading.
+    /// Fast fading: the carrier frequency.
     pub(crate) carrier: Option<Frequency>,
-    /// Of slow fading: the standard deviation, and the distance at which the correlation has fallen to 1/e.
+    /// Slow fading: the standard deviation, and the distance at which the correlation has fallen to 1/e.
     pub(crate) slow: Option<(Decibels, Distance)>,
 }
 
-/// Metres per second.
+/// Speed of light in m/s.
 const LIGHT: f64 = 299_792_458.0;
-/// A satellite in low orbit has 7600 m/s.
+/// Upper bound on the speed in m/s. A satellite in low orbit moves at 7600 m/s.
 const FASTEST: f64 = 20_000.0;
 
 fn ratio(decibels: f64) -> f64 {
@@ -40,7 +41,7 @@ fn ratio(decibels: f64) -> f64 {
 }
 
 impl FadingConfig {
-    /// Refuses what is out of any range. Keys are those of the settings.
+    /// Refuses values out of range. The error names the key as the settings spell it.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let speed = self.speed.metres_per_second();
         if !(1e-3..=FASTEST).contains(&speed) {
@@ -72,12 +73,12 @@ impl FadingConfig {
         Ok(())
     }
 
-    /// The largest Doppler shift, in Hz.
+    /// The maximum Doppler shift, in Hz.
     fn doppler(&self) -> Option<f64> {
         self.carrier.map(|carrier| self.speed.metres_per_second() / LIGHT * carrier.hertz())
     }
 
-    /// What it does on average; `whose` are packets or blocks.
+    /// Describes the average behaviour. `whose` is "packets" or "blocks".
     pub(crate) fn remark(&self, whose: &str) -> String {
         let below = 1.0 / ratio(self.margin.value());
         match (self.doppler(), self.slow) {
@@ -106,7 +107,7 @@ impl FadingConfig {
     }
 }
 
-/// The power that is received, as a function of time.
+/// The received power as a function of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Fading {
     threshold: f64,
@@ -116,7 +117,8 @@ pub(crate) struct Fading {
 }
 
 impl Fading {
-    /// `config` is valid. What the stream draws does not depend on it.
+    /// Creates the process from valid settings. The number of draws from the stream does not depend on
+    /// `config`.
     pub(crate) fn new(config: &FadingConfig, stream: &mut Stream) -> Self {
         let mut fading =
             Self { threshold: 0.0, fast: None, slow: None, seeds: [stream.bits(), stream.bits()] };
@@ -124,8 +126,8 @@ impl Fading {
         fading
     }
 
-    /// New settings under way. Fast fading at another Doppler shift is that of the same paths; slow fading goes on from
-    /// what it is.
+    /// Applies new settings at run time. Fast fading at another Doppler shift keeps its propagation paths.
+    /// Slow fading continues from its current value.
     pub(crate) fn set(&mut self, config: &FadingConfig) {
         let [fast, slow] = self.seeds;
         self.threshold = 1.0 / ratio(config.margin.value());
@@ -140,14 +142,14 @@ impl Fading {
         });
     }
 
-    /// Over its mean without slow fading. Times do not go back.
+    /// Received power relative to the mean without slow fading. `now` must not decrease.
     fn power(&mut self, now: Instant) -> f64 {
         let fast = self.fast.as_ref().map_or(1.0, |fast| fast.power(now.as_secs_f64()));
         let slow = self.slow.as_mut().map_or(1.0, |slow| ratio(slow.decibels(now)));
         fast * slow
     }
 
-    /// Whether what is sent at `now` is lost. Times do not go back.
+    /// Whether a transmission at `now` is lost. `now` must not decrease.
     pub(crate) fn loses(&mut self, now: Instant) -> bool {
         self.power(now) < self.threshold
     }

@@ -1,18 +1,21 @@
-//! From what a path did to a path that does the same: what both ends have recorded becomes a scenario.
+//! Fits a scenario to captures of both ends of a path.
 //!
-//! A [`Recording`] says when each packet entered and when it left; [`find`] makes one of what was captured at both ends.
-//! [`fit`] reads from it, for each direction,
+//! A [`Recording`] contains the times at which each packet entered and left. [`find`] creates one from two
+//! captures. [`fit`] derives for each direction:
 //!
-//! - the delay of the wire: the least that a packet took, or where no queue stands what they take just then (`service`);
-//! - the rate, as a function of time: while packets wait, what leaves is what the path can carry (`service`);
-//! - how long the queue may be: packets are lost where it is longest (`losses`);
-//! - the losses that no queue explains: how many, and in bursts of which length (`losses`);
-//! - packets that others overtook, and copies.
+//! - the delay of the wire: the smallest delay of a packet or, in a direction without a queue, the current
+//!   delay (`service`);
+//! - the rate as a function of time: while packets wait, packets leave at the rate of the path (`service`);
+//! - the limit of the queue: losses occur when it is longest (`losses`);
+//! - the losses that a queue does not explain: their share and burst length (`losses`);
+//! - reordered and duplicated packets.
 //!
-//! What has not been seen cannot be fitted: where no packet waits, the rate is unknown, and the one of the seconds around
-//! it is taken. [`carry`] sends the recorded packets over the fitted path, and [`compare`] tells how far it does the same.
+//! Unobserved properties cannot be fitted. If no packet waits, the rate is unknown, and the average of the
+//! surrounding seconds is used. [`carry`] sends the recorded packets over the fitted path, and [`compare`]
+//! shows how similar the results are.
 //!
-//! Choice, all of it: no standard says how. Where numbers decide, they stand beside the function.
+//! The whole method is a design choice: no standard defines one. The deciding constants are next to each
+//! function.
 
 pub mod clock;
 mod identity;
@@ -38,27 +41,27 @@ use crate::packet::{Direction, PerDirection};
 /// A packet that entered a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// When, from the beginning of the recording.
+    /// Time of entry, from the start of the recording.
     pub entered: Instant,
-    /// Its length, IP header included.
+    /// Length in bytes, including the IP header.
     pub octets: u32,
-    /// When it left at the other end. `None`: it was lost.
+    /// Time at which it left at the other end. `None`: it was lost.
     pub left: Option<Instant>,
 }
 
 impl Crossing {
-    /// How long it took.
+    /// Time that the packet spent on the path.
     pub fn delay(&self) -> Option<Duration> {
         self.left.map(|left| left.saturating_since(self.entered))
     }
 }
 
-/// What happened in one direction.
+/// Recorded packets of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// In the order in which they entered.
+    /// The packets in order of entry.
     pub crossings: Vec<Crossing>,
-    /// How many packets left more often than they entered.
+    /// Number of copies: packets that left in addition to those that entered.
     pub copies: u64,
 }
 
@@ -67,25 +70,25 @@ impl Recorded {
         self.crossings.iter().filter(|crossing| crossing.left.is_some()).count()
     }
 
-    /// Copies for each packet that arrived.
+    /// Copies per packet that arrived.
     fn copied(&self) -> f64 {
         self.copies as f64 / self.arrived().max(1) as f64
     }
 }
 
-/// What happened to the packets of both directions.
+/// Recorded packets of both directions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// `down` is from the end that is recorded first.
+    /// Packets per direction. `down` starts at the end of the first capture.
     pub directions: PerDirection<Recorded>,
-    /// From the first packet to the last.
-    pub lasts: Duration,
+    /// Time from the first packet to the last.
+    pub duration: Duration,
 }
 
-/// How the fitting is done.
+/// Options of the fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The rate is that of so much time, again and again.
+    /// Interval over which the rate is measured.
     pub step: Duration,
 }
 
@@ -95,12 +98,12 @@ impl Default for Options {
     }
 }
 
-/// A value that changes with time: each holds from its time on.
+/// A piecewise constant function of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Course<T>(Vec<(Instant, T)>);
 
 impl<T: Copy + PartialEq> Course<T> {
-    /// `pieces` in the order of time, the first one at zero. What does not change is one piece.
+    /// Creates a course from pieces in order of time, the first one at zero. Equal neighbours are merged.
     fn new(pieces: impl IntoIterator<Item = (Instant, T)>) -> Self {
         let mut course: Vec<(Instant, T)> = Vec::new();
         for (from, value) in pieces {
@@ -115,7 +118,7 @@ impl<T: Copy + PartialEq> Course<T> {
         Self(vec![(Instant::ZERO, value)])
     }
 
-    /// What holds all the time, if it does not change.
+    /// The value, if it is constant.
     pub fn as_constant(&self) -> Option<T> {
         match self.0[..] {
             [(_, value)] => Some(value),
@@ -123,7 +126,7 @@ impl<T: Copy + PartialEq> Course<T> {
         }
     }
 
-    /// From when on which value holds.
+    /// The values, each with its start time.
     pub fn pieces(&self) -> &[(Instant, T)] {
         &self.0
     }
@@ -135,7 +138,7 @@ impl<T: Copy + PartialEq> Course<T> {
 }
 
 impl<T: Serialize> Serialize for Course<T> {
-    /// A list of `{ from, value }`.
+    /// Serializes a list of `{ from, value }`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Piece<'a, T> {
@@ -147,95 +150,96 @@ impl<T: Serialize> Serialize for Course<T> {
     }
 }
 
-/// What a direction's packets have told about it.
+/// Properties of one direction that the packets reveal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Way {
-    /// Of the wire, without what packets wait.
+    /// Delay of the wire, without queueing.
     pub delay: Course<Duration>,
-    /// Up to so much more, where no queue explains why packets do not take equally long.
+    /// Upper bound on the additional random delay, if a queue does not explain the variation of delays.
     pub jitter: Duration,
-    /// `None`: no packet has ever waited for another, so that nothing can be said.
+    /// The rate. `None`: no packet ever waited for another one, so the rate is unknown.
     pub rate: Option<RateSeen>,
-    /// What is lost, and why.
+    /// Losses and their causes.
     pub losses: Losses,
-    /// How many of the packets were overtaken, and how late they are then.
+    /// Packets that were overtaken.
     pub overtaken: Option<Overtaken>,
-    /// How many copies there are for each packet.
+    /// Copies per packet.
     pub copied: f64,
 }
 
-/// How fast packets left.
+/// Rate at which packets left.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateSeen {
-    /// Bits per second, IP headers included.
+    /// Rate in bits per second, including IP headers.
     pub course: Course<Rate>,
-    /// On average, while packets waited.
+    /// Mean rate while packets waited.
     pub mean: Rate,
-    /// In which share of the time packets waited: elsewhere the rate was not seen.
+    /// Share of the time in which packets waited. Only then can the rate be observed.
     pub seen: f64,
 }
 
-/// Packets that others overtook.
+/// Packets that were overtaken by others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Overtaken {
-    /// Of those that arrived.
+    /// Share among the packets that arrived.
     pub share: f64,
-    /// How much longer they took than the packet behind which they should have been, on average.
+    /// Mean time by which they arrived after the first packet that overtook them.
     pub late: Duration,
 }
 
-/// Both directions.
+/// Both directions of a fitted path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// What is known of each.
+    /// Properties of each direction.
     pub ways: PerDirection<Way>,
-    /// How long the recording was: then what changes with time begins again.
-    pub lasts: Duration,
+    /// Length of the recording. After this time, changes with time repeat.
+    pub duration: Duration,
 }
 
-/// Why nothing can be fitted.
+/// Reason why a path cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// A direction's packets are too few.
+    /// Too few packets arrived in one direction.
     #[error(
         "only {arrived} packets crossed {}, and {FEWEST} are needed: record a longer transfer, in both directions",
         if *.direction == Direction::Down { "from the first capture to the second" } else { "from the second capture to the first" }
     )]
     Packets {
-        /// Which.
+        /// The direction.
         direction: Direction,
-        /// How many arrived.
+        /// Number of packets that arrived.
         arrived: usize,
     },
-    /// It is over at once.
+    /// The recording is too short.
     #[error("the recording lasts only {0}, and at least one second is needed")]
     Short(Duration),
-    /// There are more steps than anybody wants in a schedule; or a clock was set while the recording was made.
+    /// The schedule would have too many steps. One possible reason is a clock that was set during the
+    /// recording.
     #[error(
-        "the recording lasts {lasts}, which is more than {MOST_STEPS} steps of {step}: use longer steps (--step), or \
+        "the recording lasts {duration}, which is more than {MOST_STEPS} steps of {step}: use longer steps (--step), or \
          cut out a part of the recording (editcap -A FROM -B TO)"
     )]
     Long {
-        /// From its first packet to its last.
-        lasts: Duration,
-        /// What was asked for.
+        /// Time from the first packet to the last.
+        duration: Duration,
+        /// The requested step.
         step: Duration,
     },
 }
 
-/// With fewer packets a direction's least delay says nothing.
+/// With fewer packets, the smallest delay of a direction is not meaningful.
 const FEWEST: usize = 20;
 const SHORTEST: Duration = Duration::from_secs(1);
-/// A day of 20 ms each has less.
+/// More than a day in steps of 20 ms.
 const MOST_STEPS: u64 = 5_000_000;
 
-/// Reads from a recording what the path is like.
+/// Derives the properties of a path from a recording.
 pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, Unfit> {
-    if recording.lasts < SHORTEST {
-        return Err(Unfit::Short(recording.lasts));
+    if recording.duration < SHORTEST {
+        return Err(Unfit::Short(recording.duration));
     }
-    if recording.lasts.as_nanos() / options.step.as_nanos() > MOST_STEPS {
-        return Err(Unfit::Long { lasts: recording.lasts, step: options.step });
+    if recording.duration.as_nanos() / options.step.as_nanos() > MOST_STEPS {
+        return Err(Unfit::Long { duration: recording.duration, step: options.step });
     }
     for (direction, recorded) in recording.directions.iter() {
         let arrived = recorded.arrived();
@@ -248,12 +252,12 @@ pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, Unfit> {
     });
     let ways = PerDirection::from_fn(|direction| {
         let is_thin = busiest[direction] * service::THIN < busiest[direction.reversed()];
-        way(&recording.directions[direction], recording.lasts, is_thin, options)
+        way(&recording.directions[direction], recording.duration, is_thin, options)
     });
-    Ok(Fitted { ways, lasts: recording.lasts })
+    Ok(Fitted { ways, duration: recording.duration })
 }
 
-fn way(recorded: &Recorded, lasts: Duration, is_thin: bool, options: Options) -> Way {
+fn way(recorded: &Recorded, duration: Duration, is_thin: bool, options: Options) -> Way {
     let crossings = &recorded.crossings;
     if is_thin {
         let delay = service::delay(crossings, options.step);
@@ -268,12 +272,13 @@ fn way(recorded: &Recorded, lasts: Duration, is_thin: bool, options: Options) ->
         };
     }
     let alone = service::least_delay(crossings);
-    // How long the queue was tells which losses are its own, which tells what has been sent, lost or not.
+    // Queue lengths show which losses occurred in the queue. The other lost packets were transmitted, so the
+    // second measurement of the rate includes them.
     let arrived: Vec<bool> = crossings.iter().map(|crossing| crossing.left.is_some()).collect();
-    let rate = service::rate(crossings, &alone, &arrived, lasts, options.step);
+    let rate = service::rate(crossings, &alone, &arrived, duration, options.step);
     let wire = service::of_the_wire(crossings, &alone, rate.as_ref());
     let Judged { losses, was_sent } = losses::losses(crossings, &wire);
-    let rate = service::rate(crossings, &alone, &was_sent, lasts, options.step);
+    let rate = service::rate(crossings, &alone, &was_sent, duration, options.step);
     let jitter = if rate.is_none() { service::jitter(crossings, &alone) } else { Duration::ZERO };
     Way {
         delay: service::of_the_wire(crossings, &alone, rate.as_ref()),

@@ -1,4 +1,4 @@
-//! Configuration of an interface, in the namespace of the calling thread.
+//! Configuration of interfaces in the namespace of the calling thread.
 
 #![expect(unsafe_code, reason = "interfaces are configured by ioctl")]
 #![expect(clippy::disallowed_methods, reason = "the kernel takes a moment to take an address into use")]
@@ -30,7 +30,7 @@ mod ioctl {
     ioctl_write_ptr_bad!(add_route_v6, libc::SIOCADDRT, super::In6RtMsg);
 }
 
-/// `struct in6_rtmsg` of linux/ipv6_route.h; libc's has no public fields.
+/// `struct in6_rtmsg` of linux/ipv6_route.h. The one in libc does not have public fields.
 #[repr(C)]
 struct In6RtMsg {
     dst: libc::in6_addr,
@@ -45,22 +45,23 @@ struct In6RtMsg {
     ifindex: libc::c_int,
 }
 
-/// Brings the loopback interface of the calling thread's namespace up.
+/// Brings up the loopback interface of the calling thread's namespace.
 pub(crate) fn loopback_up() -> io::Result<()> {
     Interface::by_name("lo")?.up()
 }
 
-/// The counters of the interfaces of a network namespace.
+/// Interface counters of a network namespace.
 #[derive(Debug)]
 pub(crate) struct Counters(File);
 
 impl Counters {
-    /// Of the calling thread's namespace. They can be read from everywhere, and without privilege, from then on.
+    /// Opens the counters of the calling thread's namespace. Then any namespace can read them, without
+    /// privileges.
     pub(crate) fn open() -> io::Result<Self> {
         File::open("/proc/thread-self/net/dev").map(Self)
     }
 
-    /// Packets that the kernel dropped on their way out through this interface.
+    /// Packets that the kernel dropped on transmission through this interface.
     pub(crate) fn transmit_drops(&self, name: &str) -> io::Result<u64> {
         const DROPS: usize = 11;
         let (mut file, mut text) = (&self.0, String::new());
@@ -73,7 +74,7 @@ impl Counters {
     }
 }
 
-/// The addresses of all interfaces of the calling thread's namespace.
+/// Addresses of all interfaces in the calling thread's namespace.
 pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
     let addr = |storage: SockaddrStorage| {
         let v4 = storage.as_sockaddr_in().map(|addr| IpAddr::V4(addr.ip()));
@@ -84,18 +85,18 @@ pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
 
 const IPV6: &str = "/proc/sys/net/ipv6";
 
-/// Whether this kernel has IPv6 at all.
+/// Whether this kernel has IPv6.
 pub(crate) fn has_ipv6() -> bool {
     Path::new(IPV6).exists()
 }
 
-/// Whether a device that is made in the calling thread's namespace may have IPv6 addresses.
+/// Whether new devices in the calling thread's namespace can have IPv6 addresses.
 pub fn new_devices_have_ipv6() -> bool {
     ipv6_is_on("default")
 }
 
-/// Switches IPv6 on in the calling thread's namespace, for devices that are there and to come. Best effort: whether
-/// it is on shows later.
+/// Enables IPv6 in the calling thread's namespace, for existing and new devices. Best effort: callers check
+/// later whether it is enabled.
 pub(crate) fn enable_ipv6() {
     for devices in ["all", "default"] {
         let path = format!("{IPV6}/conf/{devices}/disable_ipv6");
@@ -112,7 +113,8 @@ fn ipv6_is_on(device: &str) -> bool {
 pub(crate) struct Interface {
     name: String,
     index: libc::c_int,
-    /// Any socket will do to name the namespace; it stays in the one where it was opened.
+    /// Socket that identifies the namespace. Any socket works, since it stays in the namespace where it was
+    /// opened.
     control: OwnedFd,
 }
 
@@ -125,35 +127,37 @@ impl Interface {
 
     pub(crate) fn up(&self) -> io::Result<()> {
         let mut request = self.request(libc::__c_anonymous_ifr_ifru { ifru_flags: 0 });
-        // SAFETY: an ifreq with a terminated name, and SIOCGIFFLAGS fills in ifru_flags, which is then valid to read.
+        // SAFETY: an ifreq with a terminated name, and SIOCGIFFLAGS fills in ifru_flags, which is then valid
+        // to read.
         let flags = unsafe {
             ioctl::get_flags(self.fd(), &mut request)?;
             request.ifr_ifru.ifru_flags
         };
         let flags = flags | libc::IFF_UP as libc::c_short;
         let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_flags: flags });
-        // SAFETY: an ifreq with a terminated name and the union's flags set, as SIOCSIFFLAGS wants it.
+        // SAFETY: an ifreq with a terminated name and the union's flags set, as SIOCSIFFLAGS requires.
         unsafe { ioctl::set_flags(self.fd(), &request) }?;
         Ok(())
     }
 
     pub(crate) fn set_mtu(&self, mtu: u16) -> io::Result<()> {
         let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_mtu: i32::from(mtu) });
-        // SAFETY: an ifreq with a terminated name and the union's MTU set, as SIOCSIFMTU wants it.
+        // SAFETY: an ifreq with a terminated name and the union's MTU set, as SIOCSIFMTU requires.
         unsafe { ioctl::set_mtu(self.fd(), &request) }?;
         Ok(())
     }
 
     pub(crate) fn set_queue_len(&self, packets: u32) -> io::Result<()> {
-        // The kernel's ifr_qlen is the same int of the same union as ifru_metric.
+        // The kernel's ifr_qlen is the same int of the union as ifru_metric.
         let packets = i32::try_from(packets).map_err(io::Error::other)?;
         let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_metric: packets });
-        // SAFETY: an ifreq with a terminated name and the union's int set, as SIOCSIFTXQLEN wants it.
+        // SAFETY: an ifreq with a terminated name and the union's int set, as SIOCSIFTXQLEN requires.
         unsafe { ioctl::set_queue_len(self.fd(), &request) }?;
         Ok(())
     }
 
-    /// The device must be up: only then does the kernel make the route to the address's network.
+    /// Adds an address. The device must be up, since only then does the kernel create the route to the
+    /// address's network.
     pub(crate) fn add_addr(&self, prefix: Prefix) -> io::Result<()> {
         address::add(self.index as u32, prefix)?;
         match prefix.addr() {
@@ -170,14 +174,14 @@ impl Interface {
         }
     }
 
-    /// The kernel has IPv6 switched on for this device.
+    /// Whether IPv6 is enabled for this device.
     pub(crate) fn has_ipv6(&self) -> bool {
         ipv6_is_on(&self.name)
     }
 
-    /// Keeps the kernel from sending router solicitations and the like: nobody asked for them.
+    /// Keeps the kernel from sending unwanted packets, such as router solicitations.
     ///
-    /// Best effort: without it the device works, only less quietly.
+    /// Best effort: if it fails, the device still works.
     pub(crate) fn quiet_ipv6(&self, used: bool) {
         let knobs: &[(&str, &str)] = if used {
             &[("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0")]
@@ -194,7 +198,7 @@ impl Interface {
 
     fn add_route_v4(&self, network: Ipv4Addr, bit_len: u8) -> io::Result<()> {
         let netmask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(bit_len)).unwrap_or(0));
-        // An interface name has no NUL (it came from the kernel).
+        // The name came from the kernel, so it does not contain NUL.
         let device = CString::new(self.name.as_str()).map_err(io::Error::other)?;
         // SAFETY: rtentry is plain C data, for which all zeroes are a valid value.
         let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
@@ -202,7 +206,8 @@ impl Interface {
         route.rt_genmask = sockaddr(netmask);
         route.rt_flags = libc::RTF_UP;
         route.rt_dev = device.as_ptr().cast_mut();
-        // SAFETY: SIOCADDRT on an AF_INET socket takes an rtentry; rt_dev points to `device`, which outlives the call.
+        // SAFETY: SIOCADDRT on an AF_INET socket takes an rtentry, and rt_dev points to `device`, which
+        // outlives the call.
         unsafe { ioctl::add_route_v4(self.fd(), &route) }?;
         Ok(())
     }
@@ -222,7 +227,7 @@ impl Interface {
             ifindex: self.index,
         };
         let control = control_v6()?;
-        // SAFETY: on an AF_INET6 socket SIOCADDRT takes an in6_rtmsg, whose layout In6RtMsg has, and only reads it.
+        // SAFETY: SIOCADDRT on an AF_INET6 socket only reads an in6_rtmsg, whose layout In6RtMsg has.
         unsafe { ioctl::add_route_v6(control.as_raw_fd(), &route) }?;
         Ok(())
     }
@@ -233,7 +238,7 @@ impl Interface {
 
     fn request(&self, value: libc::__c_anonymous_ifr_ifru) -> libc::ifreq {
         let mut request = libc::ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru: value };
-        // The last byte stays zero: the kernel's own names are shorter than the array.
+        // The last byte stays zero, because the kernel's names are shorter than the array.
         for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(self.name.bytes()) {
             *to = from as libc::c_char;
         }
@@ -241,9 +246,9 @@ impl Interface {
     }
 }
 
-/// The kernel takes a new IPv6 address into use in a worker thread of its own (`addrconf_dad_work`), without duplicate
-/// detection too: until then nobody can bind to it. The route to it comes last. On a busy machine, on which others set
-/// up networks at the same time, that thread has been seen to need more than a second.
+/// Waits until an IPv6 address can be bound. The kernel activates a new address in a worker
+/// (`addrconf_dad_work`), even without duplicate address detection, and adds its route last. That has taken
+/// more than a second on a machine on which other processes set up networks at the same time.
 fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
     let host_route = addr.octets().iter().map(|octet| format!("{octet:02x}")).collect::<String>() + " 80 ";
     for _ in 0..10_000 {
@@ -262,10 +267,10 @@ fn control_v6() -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Inet6, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
 }
 
-/// A `sockaddr_in` without a port, in the shape that ifreq and rtentry hold.
+/// A `sockaddr_in` without a port, in the form that ifreq and rtentry contain.
 fn sockaddr(addr: Ipv4Addr) -> libc::sockaddr {
     let mut sa_data = [0; 14];
-    // Port, then address, in network order: the layout of sockaddr_in after its family.
+    // Port and address in network byte order: the layout of sockaddr_in after its family.
     for (to, from) in sa_data[2..6].iter_mut().zip(addr.octets()) {
         *to = from as libc::c_char;
     }

@@ -1,4 +1,4 @@
-//! How late packets left in real time: the time when one was written, minus the time for which the machine had set it.
+//! Lateness of packets in real time: the time of the write minus the time that the machine had set for it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,31 +7,31 @@ use airwire::time::Duration;
 use airwire::units::typed_time;
 use hdrhistogram::Histogram;
 
-/// The lateness of every packet that left a machine at a deadline. A packet that leaves at the instant of its arrival
-/// has none.
+/// Lateness of every packet that left a machine at a deadline. Packets that leave at the instant of their
+/// arrival are not counted.
 #[derive(Clone, Debug)]
 pub struct Lateness(Histogram<u64>);
 
 impl Default for Lateness {
     fn default() -> Self {
         const MINUTE: u64 = 60_000_000_000;
-        // Three digits up to a minute. What is later counts as a minute.
+        // Three significant digits up to one minute. Larger values count as one minute.
         Self(Histogram::new_with_bounds(1, MINUTE, 3).expect("these bounds are within the histogram's own"))
     }
 }
 
 impl Lateness {
-    /// One packet left so late. More than a minute counts as a minute.
+    /// Records the lateness of one packet. More than a minute counts as a minute.
     pub fn record(&mut self, late: Duration) {
         self.0.saturating_record(late.as_nanos());
     }
 
-    /// How many packets were recorded.
+    /// Number of recorded packets.
     pub fn packets(&self) -> u64 {
         self.0.len()
     }
 
-    /// The lateness that so many per cent of the packets did not exceed. `None` if there were no packets.
+    /// The lateness that this percentage of the packets did not exceed. `None`: no packets were recorded.
     pub fn at(&self, percentile: f64) -> Option<Duration> {
         (!self.0.is_empty()).then(|| Duration::from_nanos(self.0.value_at_percentile(percentile)))
     }
@@ -42,7 +42,7 @@ impl Lateness {
     }
 }
 
-/// A bound on the lateness, as text `p99=300us` or `max=2ms`. `max` is the 100th percentile.
+/// A bound on the lateness, written `p99=300us` or `max=2ms`. `max` is the 100th percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     percentile: f64,
@@ -50,13 +50,13 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The lateness at its percentile, if that is more than it allows. `None`: it was kept.
+    /// Returns the lateness at the percentile if it exceeds the bound. `None`: the bound was met.
     pub fn missed_by(&self, lateness: &Lateness) -> Option<Duration> {
         lateness.at(self.percentile).filter(|late| *late > self.at_most)
     }
 }
 
-/// The text, which is not a [`Limit`].
+/// Error for a text that is not a [`Limit`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a lateness bound: write for example p99=300us, p50=50us or max=2ms")]
 pub struct LimitError(String);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_missed_by_the_percentile_that_it_names_and_by_no_other() {
+    fn limit_checks_only_named_percentile() {
         let mut lateness = Lateness::default();
         for _ in 0..95 {
             lateness.record(Duration::from_micros(10));
@@ -103,17 +103,17 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_number_is_seconds() {
+    fn number_without_unit_is_seconds() {
         assert_eq!("p99=0.001".parse::<Limit>(), "p99=1ms".parse());
     }
 
     #[test]
-    fn who_had_no_deadlines_misses_no_limit() {
+    fn run_without_deadlines_meets_all_limits() {
         assert_eq!("max=0ns".parse::<Limit>().unwrap().missed_by(&Lateness::default()), None);
     }
 
     #[test]
-    fn what_is_not_a_limit_is_refused_with_an_example() {
+    fn invalid_limit_error_shows_example() {
         for text in ["", "300us", "p99", "p99=soon", "p101=1ms", "mean=1ms"] {
             assert!(text.parse::<Limit>().unwrap_err().to_string().contains("p99=300us"), "{text}");
         }

@@ -1,10 +1,11 @@
-//! airlink is *the network*: everything below IP. It emulates links, radio bearers and base stations, bit for bit
-//! where a standard says how, and says of every packet what became of it.
+//! airlink emulates a network path below IP: links, radio bearers and base stations. Where a standard defines
+//! formats, they are bit-exact. The emulator reports the fate of every packet.
 //!
-//! A [`Scenario`] is a text that names the stages of a path: links, lossy channels, outages, local retransmission,
-//! UMTS bearers, base stations, background traffic. Built, it is a [`Path`]: a sans-I/O machine that is handed the
-//! time and whole IP packets, and hands back packets and its next deadline. The same path runs in virtual time, where
-//! a run repeats to the bit, and in real time between TUN devices.
+//! A [`Scenario`] is a text that lists the stages of a path: links, lossy channels, outages, local
+//! retransmission, UMTS bearers, base stations, background traffic. [`Scenario::build`] turns it into a
+//! [`Path`], a sans-I/O machine that receives IP packets and the time, and returns packets and its next
+//! deadline. The same path runs in virtual time, where runs are reproducible bit for bit, and in real time
+//! between TUN devices.
 //!
 //! ```
 //! use airlink::{Direction, FIXED, MOBILE, Machine, Path, Recording, Scenario, machine};
@@ -22,11 +23,11 @@
 //! )?;
 //! let mut path: Path = scenario.build(None, Recording::Off, false)?;
 //!
-//! // The fixed side sends 1250 octets at 1 s.
+//! // The fixed side sends 1250 bytes at 1 s.
 //! let sent = Instant::ZERO + Duration::from_secs(1);
 //! path.handle_packet(sent, FIXED, vec![0; 1250]);
 //!
-//! // Whatever happens within the next second: 10 ms on the transmitter and 20 ms on the wire.
+//! // Collect all packets of the next second: 10 ms on the transmitter and 20 ms on the wire.
 //! let mut arrivals = Vec::new();
 //! machine::catch_up(&mut path, sent + Duration::from_secs(1), |at, port, packet| {
 //!     arrivals.push((at - sent, port, packet.len()));
@@ -38,18 +39,21 @@
 //!
 //! # Where to begin
 //!
-//! [`machine`] says how any machine is driven, [`stage`] what a stage of a path is and what it reports, [`path`] how
-//! packets go from stage to stage. Then read a stage: [`stages::outage`] is the shortest, [`rlc`] by far the longest.
-//! `docs/explanation/architecture.md` says where a line of code belongs, `docs/reference/scenario/README.md` what a scenario can say.
+//! [`machine`] explains how to drive a machine, [`stage`] what a stage is and what it reports, and [`path`]
+//! how packets move from stage to stage. Then read a stage: [`stages::outage`] is the shortest and [`rlc`] by
+//! far the longest. `docs/explanation/architecture.md` explains the structure of the code, and
+//! `docs/reference/scenario/README.md` the scenario format.
 //!
-//! The crate is `airlink` and so is its program; the directory is `emulator/`. It knows nothing of the crate `airtcp`.
+//! The crate and its program are called `airlink`. The directory is `emulator/`. The crate does not depend on
+//! `airtcp`.
 //!
 //! # Features
 //!
-//! - `devices`: what runs machines in real time, on Linux only: TUN devices, namespaces, processes, the clock.
-//! - `program` (default): the program `airlink`; it needs `devices`.
+//! - `devices`: runs machines in real time (Linux only): TUN devices, namespaces, processes, the clock.
+//! - `program` (default): the program `airlink`. It requires `devices`.
 //!
-//! Without either, only what reads or writes files needs an operating system, and the library compiles to WebAssembly.
+//! Without these features, only modules that read or write files need an operating system, and the library
+//! compiles to WebAssembly.
 
 #![warn(missing_docs)]
 

@@ -1,60 +1,63 @@
-//! What every protocol machine looks like from outside, and how a driver must treat it.
+//! The interface of all protocol machines, and the rules that a driver must follow.
 //!
-//! A machine is sans-I/O: it is handed the time and the packets and hands back packets and its next deadline.
-//! The same machine runs in real time between TUN devices (`driver`) and in virtual time.
+//! A machine is sans-I/O: it receives packets and the time, and returns packets and its next deadline. The
+//! same machine runs in real time between TUN devices (`driver`) and in virtual time.
 
 use airwire::time::Instant;
 
-/// One of a machine's places where packets go in and out, numbered from 0.
+/// A place where packets enter and leave a machine, numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub usize);
 
-/// A machine between ports.
+/// A machine with ports.
 ///
 /// # Order of calls
 ///
-/// 1. Before a packet is handed in, every deadline up to that instant is handed in: [`catch_up`].
+/// 1. Before a packet is handed in, all deadlines up to that instant are handled: [`catch_up`].
 /// 2. After every `handle_*`, `poll_packet` is called until it returns `None`: [`drain`]. Only then is
 ///    `next_deadline` meaningful.
-/// 3. `now` never goes back. It may stay: things that happen at one instant happen in the order of the calls.
-/// 4. A driver that wakes up late hands in the deadline that it missed, not the clock. So lateness is seen once,
-///    at the exit, and does not add up from stage to stage.
+/// 3. `now` never decreases. Events at the same instant happen in the order of the calls.
+/// 4. A driver that wakes up late passes the missed deadline as `now`, not the current time. So lateness
+///    appears only once, at the exit, and does not add up from stage to stage.
 pub trait Machine {
-    /// A whole IP packet came in by `port`.
+    /// An IP packet arrived at `port`.
     fn handle_packet(&mut self, now: Instant, port: Port, packet: Vec<u8>);
 
-    /// Time passed: `now` has reached `next_deadline()`.
+    /// The time `now` has reached `next_deadline()`.
     fn handle_deadline(&mut self, now: Instant);
 
-    /// The next packet that leaves at this instant, and by which port.
+    /// The next packet that leaves at this instant, with its port.
     fn poll_packet(&mut self, now: Instant) -> Option<(Port, Vec<u8>)>;
 
-    /// When `handle_deadline` is wanted next. `None`: not before another packet comes in.
+    /// When `handle_deadline` must be called next. `None`: not before another packet arrives.
     fn next_deadline(&self) -> Option<Instant>;
 }
 
-/// Hands out everything that leaves at `now`.
+/// Passes all packets that leave at `now` to `deliver`.
 pub fn drain(machine: &mut impl Machine, now: Instant, mut deliver: impl FnMut(Instant, Port, Vec<u8>)) {
     while let Some((port, packet)) = machine.poll_packet(now) {
         deliver(now, port, packet);
     }
 }
 
-/// Hands in every deadline up to and including `now`, each at its own time, and hands out what leaves.
+/// Handles all deadlines up to and including `now`, each at its own time, and passes the leaving packets to
+/// `deliver`.
 ///
 /// # Panics
 ///
-/// When the machine asks for the same deadline again and again: that is a livelock, and a bug in the machine.
+/// Panics if the machine keeps returning the same deadline. That is a livelock, and a bug in the machine.
 pub fn catch_up(machine: &mut impl Machine, now: Instant, mut deliver: impl FnMut(Instant, Port, Vec<u8>)) {
     while advance(machine, now, u32::MAX, &mut deliver).is_some() {}
 }
 
-/// Hands in deadlines up to and including `until`, but none after the instant at which something leaves, and `most` of
-/// them or a few more: the rest of an instant is never put off. Returns when the last one was. `None`: there was none.
+/// Handles deadlines up to and including `until`, and passes the leaving packets to `deliver`. Stops after
+/// the instant at which a packet leaves, or after `most` deadlines. The deadlines of one instant are always
+/// handled together, so their number can slightly exceed `most`. Returns the time of the last one, or `None`
+/// if no deadline was due.
 ///
 /// # Panics
 ///
-/// As [`catch_up`].
+/// See [`catch_up`].
 pub fn advance(
     machine: &mut impl Machine,
     until: Instant,
@@ -83,7 +86,7 @@ pub fn advance(
     last
 }
 
-/// The simplest machine: what comes in by one port leaves at once by the other.
+/// The simplest machine: a packet that enters at one port leaves at once at the other.
 #[derive(Debug, Default)]
 pub struct Crossover {
     crossing: std::collections::VecDeque<(Port, Vec<u8>)>,
@@ -116,7 +119,7 @@ mod tests {
     const A: Port = Port(0);
     const B: Port = Port(1);
 
-    /// Sends one packet by port 0 at each of its times.
+    /// Sends one packet through port 0 at each of its times.
     struct Beacon(Vec<Instant>, Option<Vec<u8>>);
 
     impl Machine for Beacon {
@@ -133,7 +136,7 @@ mod tests {
         }
     }
 
-    /// Never satisfied.
+    /// A machine whose deadline never advances.
     struct Stuck;
 
     impl Machine for Stuck {
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_driver_hands_in_the_deadlines_that_it_missed() {
+    fn catch_up_handles_missed_deadlines_at_their_times() {
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         let mut beacon = Beacon(vec![at(1), at(2), at(2), at(9)], None);
         let mut left = Vec::new();
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_advance_ends_with_the_instant_at_which_something_leaves() {
+    fn advance_stops_after_instant_of_first_departure() {
         /// Sends at every third of its times.
         struct Third(Vec<Instant>, u32, bool);
         impl Machine for Third {
@@ -182,22 +185,22 @@ mod tests {
             let last = advance(&mut machine, until, most, |now, _, _| left.push(now));
             (last, std::mem::take(&mut left))
         };
-        assert_eq!(step(at(8), 100), (Some(at(3)), vec![at(3)]), "both deadlines at 3 ms are behind it");
+        assert_eq!(step(at(8), 100), (Some(at(3)), vec![at(3)]), "both deadlines at 3 ms are handled");
         assert_eq!(step(at(4), 100), (Some(at(4)), vec![]));
         assert_eq!(step(at(4), 100), (None, vec![]));
-        assert_eq!(step(at(8), 1), (Some(at(5)), vec![at(5)]), "one, and it is the only one of its instant");
-        assert_eq!(step(at(8), 1), (Some(at(6)), vec![]), "two, for they are of one instant");
+        assert_eq!(step(at(8), 1), (Some(at(5)), vec![at(5)]), "one deadline, the only one at its time");
+        assert_eq!(step(at(8), 1), (Some(at(6)), vec![]), "two deadlines, because they have the same time");
         assert_eq!(step(at(9), 1), (Some(at(9)), vec![at(9)]));
     }
 
     #[test]
     #[should_panic(expected = "over and over")]
-    fn a_livelock_is_found() {
+    fn livelock_causes_panic() {
         catch_up(&mut Stuck, Instant::ZERO, |_, _, _| {});
     }
 
     #[test]
-    fn a_crossover_keeps_the_order_of_each_direction() {
+    fn crossover_keeps_order_of_each_direction() {
         let mut crossover = Crossover::default();
         for (port, byte) in [(A, 1), (B, 2), (A, 3)] {
             crossover.handle_packet(Instant::ZERO, port, vec![byte]);

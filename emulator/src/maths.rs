@@ -1,5 +1,6 @@
-//! The few functions that sampling needs, made of IEEE additions, multiplications and divisions only: the same
-//! bits on every machine. `f64::ln` and `f64::powf` are the platform's, and differ between platforms.
+//! Elementary functions for sampling, built only from IEEE additions, multiplications and divisions, so that
+//! results are bit-identical on every machine. `f64::ln` and `f64::powf` come from the platform and differ
+//! between platforms.
 
 use std::f64::consts::{LN_2, PI, SQRT_2};
 
@@ -8,7 +9,7 @@ use airwire::rng::Stream;
 const MANTISSA: u64 = (1 << 52) - 1;
 const ONE: u64 = 1023 << 52;
 
-/// Natural logarithm of a positive normal number, within a few units of the last place.
+/// Natural logarithm of a positive normal number, accurate to a few units in the last place.
 pub fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i64 - 1023;
@@ -20,7 +21,7 @@ pub fn ln(x: f64) -> f64 {
     exponent as f64 * LN_2 + ln_1p(m - 1.0)
 }
 
-/// ln(1 + x), also where 1 + x would round x away. For -0.5 ≤ x ≤ 0.5.
+/// ln(1 + x), accurate even where 1 + x rounds x away. For -0.5 ≤ x ≤ 0.5.
 pub fn ln_1p(x: f64) -> f64 {
     // ln(1 + x) = 2 artanh(x / (2 + x))
     let s = x / (2.0 + x);
@@ -32,7 +33,7 @@ pub fn ln_1p(x: f64) -> f64 {
     2.0 * s * sum
 }
 
-/// e^x. Beyond the range of an `f64`: 0 or infinity.
+/// e^x. Outside the range of an `f64`, the result is 0 or infinity.
 pub fn exp(x: f64) -> f64 {
     let halvings = (x / LN_2).round();
     if halvings > 1023.0 {
@@ -45,7 +46,7 @@ pub fn exp(x: f64) -> f64 {
     (1.0 + exp_m1_near_zero(x - halvings * LN_2)) * power
 }
 
-/// e^x - 1, also where it is so small that 1 would swallow it.
+/// e^x - 1, accurate even for tiny x.
 pub fn exp_m1(x: f64) -> f64 {
     if x.abs() < 0.35 { exp_m1_near_zero(x) } else { exp(x) - 1.0 }
 }
@@ -58,9 +59,10 @@ fn exp_m1_near_zero(x: f64) -> f64 {
     x * sum
 }
 
-/// cos(2π · turns). Exact in the number of turns: a time of days loses nothing but what its own rounding has taken.
+/// cos(2π · turns). The argument reduction is exact, so the accuracy does not depend on the size of the
+/// argument.
 pub fn cos_turns(turns: f64) -> f64 {
-    // From the nearest whole turn, in [0, 0.5]; then from the nearest end of the half turn, in [0, 0.25].
+    // Distance from the nearest whole turn, in [0, 0.5], then from the nearest half turn, in [0, 0.25].
     let rest = (turns - (turns + 0.5).floor()).abs();
     let (rest, sign) = if rest > 0.25 { (0.5 - rest, -1.0) } else { (rest, 1.0) };
     let square = (2.0 * PI * rest) * (2.0 * PI * rest);
@@ -71,14 +73,14 @@ pub fn cos_turns(turns: f64) -> f64 {
     sign * sum
 }
 
-/// A number from the standard normal distribution (Box and Muller). Draws twice.
+/// A sample of the standard normal distribution (Box-Muller). Draws twice.
 pub fn normal(stream: &mut Stream) -> f64 {
     // In (0, 1].
     let u = 1.0 - stream.unit();
     (-2.0 * ln(u)).sqrt() * cos_turns(stream.unit())
 }
 
-/// Q(x): that a number from the standard normal distribution is larger, within 1e-12 of it.
+/// Q(x): the probability that a standard normal variable exceeds x. The relative error is at most 1e-12.
 pub fn upper_tail(x: f64) -> f64 {
     if x < 0.0 {
         return 1.0 - upper_tail(-x);
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn they_agree_with_the_platforms_own() {
+    fn exponentials_and_logarithms_agree_with_platform() {
         for x in [1e-300, 1e-16, 0.1, 0.5, 0.999_999, 1.000_001, 2.0, 1e10, 1e300] {
             close(ln(x), x.ln());
         }
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn cosines_agree_with_the_platforms_own_and_repeat_with_each_turn() {
+    fn cosine_agrees_with_platform_and_is_periodic() {
         for n in -100..=100 {
             let turns = f64::from(n) / 64.0;
             let theirs = (2.0 * PI * turns).cos();
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_of_the_normal_distribution_is_that_of_the_tables() {
+    fn normal_tail_agrees_with_tables() {
         for (x, q) in [
             (0.0, 0.5),
             (1.0, 0.158_655_253_931_457_05),
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_numbers_are_as_often_beyond_a_bound_as_the_tail_says() {
+    fn normal_samples_match_tail_probabilities() {
         let mut stream = Stream::new(1, "test");
         let n = 200_000;
         let numbers: Vec<f64> = (0..n).map(|_| normal(&mut stream)).collect();

@@ -1,9 +1,9 @@
-//! Network namespaces that leave nothing behind.
+//! Network namespaces that are always removed, even if their process is killed.
 //!
-//! A namespace is bind-mounted under /run/netns, so `ip netns exec NAME tcpdump …` works for a person. Its name
-//! carries the pid of the process that owns it, and that process holds a lock on it: what a killed process left is
-//! found by the next `sweep`. The pid alone would not do: it may be one of another process namespace, as in a
-//! container that shares /run/netns.
+//! A namespace is bind-mounted under /run/netns, so `ip netns exec NAME tcpdump …` works. Its name contains
+//! the pid of the process that owns it, and that process holds a lock on it. So the next `sweep` finds the
+//! namespaces of a killed process. The pid alone is not sufficient: it may belong to another PID namespace,
+//! as in a container that shares /run/netns.
 
 #![expect(clippy::disallowed_methods, reason = "removing a namespace gives its processes a moment to end")]
 
@@ -26,33 +26,33 @@ use nix::unistd::{Pid, getegid, geteuid};
 
 use crate::interface;
 
-/// Where iproute2 looks for named namespaces.
+/// Directory of named namespaces, as in iproute2.
 const RUN_NETNS: &str = "/run/netns";
 const PREFIX: &str = "airtcp-";
-/// That of the calling thread.
+/// Network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// Why a namespace cannot be made or entered. Each message says what to do.
+/// Reason why a namespace cannot be created or entered. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
-    /// Nothing has this name or path.
+    /// The name or path does not exist.
     #[error("there is no network namespace {}: create it with `ip netns add NAME`, or give a path such as /proc/PID/ns/net", .0.display())]
     NotFound(PathBuf),
-    /// The kernel asks for privileges that the process does not have.
+    /// The process does not have the privileges that the kernel requires.
     #[error("not allowed to {what}: run as root, or inside `unshare --user --map-root-user --net --mount`")]
     NotPermitted {
-        /// As a verb with its object.
+        /// The failed operation, as a verb with its object.
         what: String,
     },
-    /// The path exists, and is something else.
+    /// The path exists, but is not a namespace.
     #[error("{} is not a network namespace", .0.display())]
     NotANamespace(PathBuf),
     /// Any other error of the kernel.
     #[error("cannot {what}: {source}")]
     Failed {
-        /// As a verb with its object.
+        /// The failed operation, as a verb with its object.
         what: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: io::Error,
     },
 }
@@ -67,27 +67,28 @@ impl NamespaceError {
     }
 }
 
-/// A namespace of our own. It and the processes in it end when this value is dropped.
+/// A namespace that this process owns. Dropping it ends the processes inside and removes it.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
     path: PathBuf,
-    /// The namespace itself, locked as long as its owner lives.
+    /// The namespace itself, locked while its owner lives.
     _alive: Option<Flock<File>>,
 }
 
 impl Namespace {
-    /// An empty namespace with `lo` up, named `airtcp-PID-N`.
+    /// Creates an empty namespace with `lo` up, named `airtcp-PID-N`.
     pub fn create() -> Result<Self, NamespaceError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = Path::new(RUN_NETNS).join(&name);
-        // A sweep must not find the name before the lock is on what it stands for.
+        // Hold the directory's lock until the namespace is locked, so that a sweep never sees an unlocked
+        // name.
         let _directory = prepare_run_netns()
             .map_err(|source| NamespaceError::new(format!("prepare {RUN_NETNS}"), source))?;
         File::create(&path)
             .map_err(|source| NamespaceError::new(format!("create {}", path.display()), source))?;
-        // From here on the guard removes the file, whatever fails.
+        // From here on, the guard removes the file after any error.
         let mut namespace = Self { name, path, _alive: None };
         namespace._alive = Some(in_new_thread(|| {
             new_network()?;
@@ -103,33 +104,34 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The name that `ip netns` knows.
+    /// Name for `ip netns`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is mounted.
+    /// Path of the mount.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Runs `f` inside. What it opens (sockets, devices) stays inside for good.
+    /// Runs `f` inside. Sockets and devices that it opens stay in the namespace.
     pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
         enter(&self.path, f)
     }
 
-    /// Starts a program inside. It is killed, if it still runs, when the namespace is dropped.
+    /// Starts a program inside. It is killed when the namespace is dropped.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, NamespaceError> {
         let program = command.get_program().to_string_lossy().into_owned();
         self.enter(|| {
-            // A child inherits the blocked signals of the thread that starts it, and must be able to die of them.
+            // A child inherits the blocked signals of the thread that starts it. Unblock them, so that
+            // signals can end it.
             SigSet::all().thread_unblock().map_err(io::Error::from)?;
             command.spawn()
         })?
         .map_err(|source| NamespaceError::new(format!("start {program} (is it installed?)"), source))
     }
 
-    /// Sets a sysctl inside, e.g. `net.ipv4.tcp_sack` to `0`.
+    /// Sets a sysctl inside, such as `net.ipv4.tcp_sack` to `0`.
     pub fn sysctl(&self, key: &str, value: &str) -> Result<(), NamespaceError> {
         let path = Path::new("/proc/sys").join(key.replace('.', "/"));
         self.enter(|| fs::write(&path, value))?
@@ -149,13 +151,13 @@ impl Drop for Namespace {
     }
 }
 
-/// A namespace without a name. It ends with this value and with the processes and devices in it, however they
-/// end: there is nothing to clean up.
+/// A namespace without a name. The kernel removes it when this value and all processes and devices inside are
+/// gone, so that it never needs cleaning up.
 #[derive(Debug)]
 pub struct Anonymous(File);
 
 impl Anonymous {
-    /// An empty one with `lo` up.
+    /// Creates an empty namespace with `lo` up.
     pub fn create() -> Result<Self, NamespaceError> {
         in_new_thread(|| {
             new_network()?;
@@ -163,27 +165,27 @@ impl Anonymous {
         })
     }
 
-    /// The one that the calling thread is in.
+    /// The namespace of the calling thread.
     pub fn current() -> Result<Self, NamespaceError> {
         File::open(OWN).map(Self).map_err(|source| NamespaceError::new(format!("open {OWN}"), source))
     }
 
-    /// A path that only this process can use. It has no pid in it: /proc may be that of an outer process namespace,
-    /// where this process has another one.
+    /// A path that is valid only in this process. It does not contain the pid, because /proc may belong to an
+    /// outer PID namespace, in which this process has another pid.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 
-    /// As [`Namespace::enter`].
+    /// See [`Namespace::enter`].
     pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
         enter(&self.path(), f)
     }
 
-    /// Lets its packets pass from one device to another, as a router does.
+    /// Enables forwarding between the devices of the namespace.
     pub fn forward_packets(&self) -> Result<(), NamespaceError> {
         self.enter(|| {
-            // For IPv6, `all` decides. A device that has forwarding switched on for itself also reports that it joined
-            // the routers' multicast group. Nobody asked for that packet, so the default for new devices stays off.
+            // For IPv6, `all` decides. A device whose own setting is on also sends a report that it joined
+            // the all-routers multicast group. To avoid this packet, the default for new devices stays off.
             let knobs = [
                 ("ipv4/ip_forward", "1"),
                 ("ipv6/conf/all/forwarding", "1"),
@@ -208,13 +210,13 @@ impl AsFd for Anonymous {
     }
 }
 
-/// Makes the calling thread the root of a user namespace of its own, so that an ordinary user may make network
+/// Makes the calling process root of a new user namespace, so that an ordinary user can create network
 /// namespaces and devices. The process must not have other threads yet.
 pub fn become_root_inside() -> Result<(), NamespaceError> {
     let (uid, gid) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER)
         .map_err(|errno| NamespaceError::new("create a user namespace", errno))?;
-    // Without giving up setgroups an ordinary user may not map a group (user_namespaces(7)).
+    // An ordinary user must give up setgroups before mapping a group (user_namespaces(7)).
     let maps = [
         ("setgroups", "deny".to_owned()),
         ("uid_map", format!("0 {uid} 1")),
@@ -228,9 +230,9 @@ pub fn become_root_inside() -> Result<(), NamespaceError> {
     Ok(())
 }
 
-/// Runs `f` in the namespace with this name under /run/netns, or this path.
+/// Runs `f` in the namespace with this name under /run/netns, or with this path.
 ///
-/// It runs in a thread of its own, so the caller stays where it is.
+/// `f` runs in its own thread, so the caller stays in its namespace.
 pub fn enter<T: Send>(name_or_path: &Path, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
     let file = open(name_or_path)?;
     in_new_thread(|| {
@@ -242,9 +244,10 @@ pub fn enter<T: Send>(name_or_path: &Path, f: impl FnOnce() -> T + Send) -> Resu
     })
 }
 
-/// Removes the namespaces of processes that have died, and whatever still runs inside them. Returns their names.
+/// Removes the namespaces of dead processes, and ends the processes inside. Returns the names of the
+/// namespaces.
 pub fn sweep() -> Vec<String> {
-    // Without the lock another one might be in the middle of making one.
+    // Without the lock, another process might just be creating a namespace.
     let directory = lock_run_netns();
     let (Ok(_directory), Ok(entries)) = (directory, fs::read_dir(RUN_NETNS)) else {
         return Vec::new();
@@ -264,13 +267,13 @@ pub fn sweep() -> Vec<String> {
     removed
 }
 
-/// Makes the directory a shared mount, exactly as `ip netns add` does.
+/// Turns the directory into a shared mount, exactly as `ip netns add` does.
 ///
-/// Otherwise the first `ip netns add` of somebody else would do so later, and put a copy of our mounts on top of
-/// them that hides them: they could not be removed any more.
+/// Otherwise the first `ip netns add` of another process would do so later. Its mount would contain copies of
+/// our mounts and hide the originals, so that we could not remove them.
 fn prepare_run_netns() -> io::Result<Flock<File>> {
     fs::create_dir_all(RUN_NETNS)?;
-    // Two at once would stack two mounts. `ip` takes the same lock.
+    // Two processes at the same time would stack two mounts. `ip` takes the same lock.
     let lock = lock_run_netns()?;
     let share =
         || mount(None::<&str>, RUN_NETNS, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
@@ -290,18 +293,18 @@ fn lock_run_netns() -> io::Result<Flock<File>> {
     Ok(Flock::lock(File::open(RUN_NETNS)?, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?)
 }
 
-/// Whether somebody holds the lock of a living namespace, in whatever process namespace that may be. The lock
-/// belongs to the namespace, so it is the same at every path where it is mounted.
+/// Whether a living process, in any PID namespace, holds the lock of the namespace. The lock belongs to the
+/// namespace, so it is the same at every path where that is mounted.
 fn is_locked(path: &Path) -> bool {
     let attempt = File::open(path).map(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock));
     matches!(attempt, Ok(Err((_, Errno::EWOULDBLOCK))))
 }
 
-/// Takes the calling thread to an empty namespace.
+/// Moves the calling thread to a new, empty namespace.
 fn new_network() -> Result<(), NamespaceError> {
     unshare(CloneFlags::CLONE_NEWNET)
         .map_err(|errno| NamespaceError::new("create a network namespace", errno))?;
-    // A new namespace may inherit what the administrator has switched off (net.core.devconf_inherit_init_net).
+    // A new namespace may inherit settings that disable IPv6 (net.core.devconf_inherit_init_net).
     interface::enable_ipv6();
     interface::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))
 }
@@ -314,7 +317,7 @@ fn owner(name: &str) -> Option<u32> {
 }
 
 fn open(name_or_path: &Path) -> Result<File, NamespaceError> {
-    // `join` keeps an absolute path as it is. A bare name is only looked up where `ip netns` keeps them.
+    // `join` returns an absolute path unchanged. A bare name is only searched under /run/netns.
     let path = Path::new(RUN_NETNS).join(name_or_path);
     File::open(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => NamespaceError::NotFound(name_or_path.to_path_buf()),
@@ -322,7 +325,7 @@ fn open(name_or_path: &Path) -> Result<File, NamespaceError> {
     })
 }
 
-/// Namespaces are entered per thread: a thread that ends takes its membership with it.
+/// Runs `f` in a new thread. Each thread has its own namespace membership, which ends with the thread.
 fn in_new_thread<T: Send>(f: impl FnOnce() -> Result<T, NamespaceError> + Send) -> Result<T, NamespaceError> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()
@@ -335,30 +338,31 @@ fn in_new_thread<T: Send>(f: impl FnOnce() -> Result<T, NamespaceError> + Send) 
 
 fn remove(path: &Path) -> io::Result<()> {
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-        // SIGTERM first, so that a tcpdump inside writes out what it has.
+        // Send SIGTERM first, so that a tcpdump inside can write out its buffer.
         for _ in 0..20 {
             let inside = processes_inside(path);
             if inside.is_empty() {
                 break;
             }
             for pid in inside {
-                // It may have ended by itself meanwhile.
+                // The process may have ended meanwhile.
                 let _ = kill(pid, signal);
             }
             thread::sleep(Duration::from_millis(10));
         }
     }
     match umount2(path, MntFlags::MNT_DETACH) {
-        // Not mounted: a creation that did not get so far.
+        // Not mounted, because its creation failed early.
         Ok(()) | Err(Errno::EINVAL) => {}
         Err(errno) => return Err(errno.into()),
     }
     fs::remove_file(path)
 }
 
-/// Everything that runs in the namespace, except this process.
+/// All processes in the namespace, except this one.
 fn processes_inside(path: &Path) -> Vec<Pid> {
-    // A namespace is known by device and inode. The file of an unmounted one is a plain file: no process has it.
+    // Device and inode identify a namespace. An unmounted one is a plain file, which does not match any
+    // process.
     let id = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
     let Some(namespace) = id(path) else {
         return Vec::new();
@@ -366,7 +370,7 @@ fn processes_inside(path: &Path) -> Vec<Pid> {
     if id(Path::new("/proc/self/ns/net")) == Some(namespace) {
         return Vec::new();
     }
-    // Of an outer process namespace: its numbers are not those that `kill` takes.
+    // If /proc belongs to an outer PID namespace, its pids are not valid for `kill`.
     let own = PathBuf::from(std::process::id().to_string());
     if !fs::read_link("/proc/self").is_ok_and(|number| number == own) {
         return Vec::new();
@@ -389,31 +393,35 @@ mod tests {
 
     use super::*;
 
-    /// These tests need root. Skipping them silently would make them tests that cannot fail.
+    /// These tests need root. They fail without it, because a silently skipped test cannot fail.
     fn create() -> Namespace {
-        Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
+        Namespace::create()
+            .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"))
     }
 
     #[test]
-    fn a_namespace_has_its_own_loopback_and_goes_away_with_its_processes() {
+    fn namespace_isolates_loopback_and_drop_ends_its_processes() {
         let namespace = create();
         let (name, path) = (namespace.name().to_owned(), namespace.path().to_path_buf());
         let listener = namespace.enter(|| TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
         let addr = listener.local_addr().unwrap();
-        assert!(namespace.enter(|| TcpStream::connect(addr)).unwrap().is_ok(), "lo is up inside");
-        assert!(TcpStream::connect(addr).is_err(), "and is not the outer one");
+        assert!(
+            namespace.enter(|| TcpStream::connect(addr)).unwrap().is_ok(),
+            "the loopback device inside the namespace is up"
+        );
+        assert!(TcpStream::connect(addr).is_err(), "the loopback device inside is not the one outside");
 
         let mut child = namespace.spawn(Command::new("sleep").arg("1000")).unwrap();
         assert_eq!(processes_inside(&path), [Pid::from_raw(child.id() as i32)]);
         drop(namespace);
-        assert!(!child.wait().unwrap().success(), "the child was ended");
+        assert!(!child.wait().unwrap().success(), "the child was killed");
         assert!(!path.exists());
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         assert!(!mounts.contains(&name));
     }
 
     #[test]
-    fn an_anonymous_namespace_has_its_own_loopback_and_its_own_settings() {
+    fn anonymous_namespace_isolates_loopback_and_settings() {
         let namespace = Anonymous::create().unwrap();
         let listener = namespace.enter(|| TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
         let addr = listener.local_addr().unwrap();
@@ -425,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn sysctls_are_set_inside_only() {
+    fn sysctl_applies_only_inside_namespace() {
         let namespace = create();
         let read = || fs::read_to_string("/proc/sys/net/ipv4/tcp_reordering").unwrap();
         let outside = read();
@@ -436,7 +444,7 @@ mod tests {
         assert!(error.to_string().contains("net.ipv4.no_such_knob"), "{error}");
     }
 
-    /// Gives it the name of a process that cannot be seen: the kernel's largest pid is 2^22.
+    /// Renames a namespace as if an invisible process owned it. The kernel's largest pid is 2^22.
     fn rename(mut namespace: Namespace, number: u32) -> Namespace {
         let name = format!("{PREFIX}{}-{number}", (1 << 22) + std::process::id());
         let path = Path::new(RUN_NETNS).join(&name);
@@ -452,26 +460,23 @@ mod tests {
     }
 
     #[test]
-    fn the_sweep_removes_what_a_dead_process_left_and_nothing_else() {
+    fn sweep_removes_only_namespaces_of_dead_processes() {
         let living = create();
         let elsewhere = rename(create(), 0);
         let mut dead = rename(create(), 1);
         dead._alive = None;
         let mut child = dead.spawn(Command::new("sleep").arg("1000")).unwrap();
 
-        // Another test's sweep may be the one that finds it.
+        // The sweep of another test may already have removed it.
         sweep();
         assert!(!dead.path.exists() && living.path.exists());
-        assert!(
-            elsewhere.path.exists(),
-            "its process lives, in a namespace from where its pid cannot be seen"
-        );
+        assert!(elsewhere.path.exists(), "the owner is alive, in a PID namespace that hides its PID");
         assert!(!child.wait().unwrap().success());
         std::mem::forget(dead);
     }
 
     #[test]
-    fn the_directory_is_shared_so_that_nobody_mounts_over_our_mounts() {
+    fn netns_directory_is_mounted_once_and_shared() {
         let _namespace = create();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let stacked: Vec<_> =
@@ -481,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_ours_have_no_owner() {
+    fn namespace_names_of_other_programs_have_no_owner() {
         assert_eq!(owner("airtcp-12-0"), Some(12));
         for name in ["airtcp-12", "airtcp-x-0", "airtcp-12-x", "other-12-0", "lab"] {
             assert_eq!(owner(name), None, "{name}");

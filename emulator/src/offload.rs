@@ -1,6 +1,6 @@
-//! Many segments of a connection in one packet, with the header of linux/virtio_net.h in front that says how it is cut:
-//! what a device with offload takes and hands over. On the wire behind the kernel, and for a host, there are only the
-//! segments.
+//! Segmentation offload: several TCP segments in one packet, preceded by the header of linux/virtio_net.h,
+//! which says how to split it. Devices with offload read and write such packets. Hosts, and the network on
+//! the other side of the kernel, see only the segments.
 
 mod batch;
 mod header;
@@ -15,7 +15,7 @@ pub(crate) use header::Header;
 pub use pieces::Pieces;
 use tcp::Headers;
 
-/// Completes the headers of a piece for the device. Returns what has to be in front of it.
+/// Completes the headers of a piece for the device. Returns the header to write in front of it.
 pub(crate) fn prepare(piece: &mut Piece) -> Header {
     let (count, size, len) = (piece.count(), piece.segment_size(), piece.len());
     let packet = piece.headers_mut();
@@ -26,7 +26,7 @@ pub(crate) fn prepare(piece: &mut Piece) -> Header {
     }
 }
 
-/// What is the same for both: where things are in a packet of TCP without IPv6 extensions.
+/// Field positions in a TCP packet without IPv6 extension headers, for `batch` and `pieces`.
 mod tcp {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -41,7 +41,7 @@ mod tcp {
     pub(super) const URG: u8 = 0x20;
     pub(super) const CWR: u8 = 0x80;
 
-    /// The lengths of the headers of a TCP segment.
+    /// Lengths of the headers of a TCP segment.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(super) struct Headers {
         pub(super) ip: usize,
@@ -49,7 +49,7 @@ mod tcp {
     }
 
     impl Headers {
-        /// `None`: not TCP directly behind an IP header, a fragment, or shorter than it says.
+        /// `None`: not TCP directly after the IP header, a fragment, or shorter than the headers say.
         pub(super) fn of(packet: &[u8]) -> Option<Self> {
             let ip = match packet.first()? >> 4 {
                 4 => {
@@ -93,7 +93,7 @@ mod tcp {
             }
         }
 
-        /// Whether lengths and checksums of the whole packet are as its sender has to write them.
+        /// Whether the lengths and checksums of the whole packet are correct.
         pub(super) fn are_right(self, packet: &[u8]) -> bool {
             let (src, dst) = self.addresses(packet);
             let header = if self.is_v4(packet) {
@@ -104,7 +104,7 @@ mod tcp {
             header && checksum::verify_transport(src, dst, 6, &packet[self.ip..])
         }
 
-        /// Writes into its IP header that the packet has `len` octets, with the checksum of IPv4.
+        /// Writes the packet length `len` into the IP header, and updates the checksum of IPv4.
         pub(super) fn set_length(self, packet: &mut [u8], len: usize) {
             if self.is_v4(packet) {
                 packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
@@ -116,7 +116,7 @@ mod tcp {
             }
         }
 
-        /// Makes the packet, of `len` octets, one that the kernel cuts into segments with `mss` octets of text.
+        /// Prepares a packet of `len` bytes that the kernel splits into segments with `mss` bytes of data.
         pub(super) fn prepare(self, packet: &mut [u8], len: usize, mss: usize) -> Header {
             self.set_partial_checksum(packet, len);
             self.set_length(packet, len);
@@ -124,7 +124,7 @@ mod tcp {
             Header::Segments { v4, mss: mss as u16, headers: self.all() as u16, start: self.ip as u16 }
         }
 
-        /// Leaves the checksum of the packet, of `len` octets, to the kernel.
+        /// Leaves the checksum of a packet of `len` bytes to the kernel.
         pub(super) fn leave_checksum(self, packet: &mut [u8], len: usize) -> Header {
             self.set_partial_checksum(packet, len);
             Header::Unsummed { start: self.ip as u16, offset: Header::TCP_CHECKSUM }
@@ -139,7 +139,7 @@ mod tcp {
             segment[16..18].copy_from_slice(&sum.to_be_bytes());
         }
 
-        /// Writes the sum of the pseudo-header of a packet of `len` octets, to which the kernel adds the rest.
+        /// Writes the pseudo-header sum of a packet of `len` bytes. The kernel adds the rest.
         pub(super) fn set_partial_checksum(self, packet: &mut [u8], len: usize) {
             let (src, dst) = self.addresses(packet);
             let sum = checksum::partial(src, dst, 6, len - self.ip);

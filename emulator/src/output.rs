@@ -1,10 +1,10 @@
-//! Files that are written while a path runs. Every error is reported, with the name of the file.
+//! Files that are written while a path runs. Every error is reported with the name of the file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file could not be created or written.
+/// Error for a file that could not be created or written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}; check that its directory exists, is writable and has space", path.display())]
 pub struct OutputError {
@@ -12,7 +12,7 @@ pub struct OutputError {
     source: io::Error,
 }
 
-/// A buffered file. Dropping it writes out what is buffered, but only `flush` can report that it failed.
+/// A buffered file. Dropping it flushes the buffer, but only `flush` reports errors.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: BufWriter<File>,
@@ -24,7 +24,7 @@ impl Output {
         Self::of(path, airfiles::create(path))
     }
 
-    /// For packets: what is new may be read by its owner alone.
+    /// Creates a file for packets. Only its owner may read a new file.
     pub(crate) fn create_private(path: &Path) -> Result<Self, OutputError> {
         Self::of(path, airfiles::create_private(path))
     }

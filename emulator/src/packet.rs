@@ -1,4 +1,4 @@
-//! An IP packet on its way through the network, and what can be told from its bytes.
+//! IP packets inside the network, and the information that their bytes reveal.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,59 +7,59 @@ use airwire::time::Instant;
 use serde::{Deserialize, Serialize};
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 
-/// Numbers the packets of one path in the order in which they came in, from 0.
+/// Number of a packet. The packets of a path are numbered in order of arrival, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct PacketId(pub u64);
 
-/// Which way a packet goes. Nothing turns round inside a network.
+/// Direction in which a packet travels. It never changes inside a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// From the fixed side to the mobile: the downlink.
+    /// From the fixed side to the mobile side: the downlink.
     Down,
-    /// From the mobile side to the fixed: the uplink.
+    /// From the mobile side to the fixed side: the uplink.
     Up,
 }
 
-/// One value for each direction.
+/// One value per direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerDirection<T> {
-    /// That of the downlink.
+    /// Value for the downlink.
     pub down: T,
-    /// That of the uplink.
+    /// Value for the uplink.
     pub up: T,
 }
 
-/// Who made a packet.
+/// The creator of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A host at one of the two ends.
     Host,
-    /// A traffic source inside the network. Such a packet never reaches a host: it leaves after the stage of
-    /// this index.
+    /// A traffic source inside the network. Such a packet never reaches a host. It leaves the path after the
+    /// stage with this index.
     Background {
-        /// Counted from 0 at the fixed side.
+        /// Index of the stage, counted from 0 at the fixed side.
         leaves_after: u16,
     },
 }
 
-/// An IP packet inside a path: a handle, because a packet is moved many times on its way.
+/// An IP packet inside a path. It is a handle, because packets are moved often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet(Box<Content>);
 
-/// What a packet is.
+/// Data of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// Unique in its path.
+    /// Number of the packet, unique in its path.
     pub id: PacketId,
-    /// Never changes.
+    /// Direction. It never changes.
     pub direction: Direction,
-    /// Never changes.
+    /// Creator of the packet. It never changes.
     pub origin: Origin,
-    /// When it came into the path.
+    /// Time at which the packet entered the path.
     pub entered: Instant,
-    /// From the IP header on.
+    /// The packet, starting with the IP header.
     pub bytes: Vec<u8>,
 }
 
@@ -83,20 +83,20 @@ impl DerefMut for Packet {
     }
 }
 
-/// What a packet is for, as far as a lossy link that was told to spare some of them needs to know.
+/// Purpose of a packet, for loss models that spare some packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Carries payload of any protocol, or opens or closes a TCP connection.
+    /// The packet carries payload of any protocol, or opens or closes a TCP connection.
     Data,
     /// A TCP segment that only acknowledges.
     PureAck,
 }
 
 impl Direction {
-    /// Down first.
+    /// Both directions, down first.
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 
-    /// The direction of the answers.
+    /// The opposite direction.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -105,7 +105,7 @@ impl Direction {
         }
     }
 
-    /// `down` or `up`, as in scenarios.
+    /// The name in scenarios, `down` or `up`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Down => "down",
@@ -121,17 +121,17 @@ impl fmt::Display for Direction {
 }
 
 impl<T> PerDirection<T> {
-    /// Calls `make` for `Down` first.
+    /// Calls `make` for each direction, `Down` first.
     pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> Self {
         Self { down: make(Direction::Down), up: make(Direction::Up) }
     }
 
-    /// Calls `f` for `down` first.
+    /// Calls `f` for each value, `down` first.
     pub fn map<U>(self, mut f: impl FnMut(T) -> U) -> PerDirection<U> {
         PerDirection { down: f(self.down), up: f(self.up) }
     }
 
-    /// `Down` first.
+    /// Iterates over both values, `Down` first.
     pub fn iter(&self) -> impl Iterator<Item = (Direction, &T)> {
         [(Direction::Down, &self.down), (Direction::Up, &self.up)].into_iter()
     }
@@ -157,17 +157,17 @@ impl<T> std::ops::IndexMut<Direction> for PerDirection<T> {
 }
 
 impl Packet {
-    /// In octets, IP header included.
+    /// Length in bytes, including the IP header.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// No octets at all. A path takes such a packet too; a stage may refuse it.
+    /// Whether the packet has no bytes. A path accepts such a packet, but a stage may refuse it.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// `None`: not a whole IP packet (truncated, or of another protocol).
+    /// The purpose of the packet. `None`: not a complete IP packet (truncated, or of another protocol).
     pub fn purpose(&self) -> Option<Purpose> {
         let (protocol, payload) = transport(&self.bytes)?;
         if protocol != IpProtocol::Tcp || is_later_fragment(&self.bytes) {
@@ -183,13 +183,14 @@ impl Packet {
     }
 }
 
-/// An IPv4 fragment without the transport header. (IPv6 says so in an extension header.)
+/// Whether this is an IPv4 fragment without the transport header. (IPv6 marks fragments in an extension
+/// header.)
 fn is_later_fragment(bytes: &[u8]) -> bool {
     Ipv4Packet::new_checked(bytes).is_ok_and(|packet| packet.version() == 4 && packet.frag_offset() > 0)
 }
 
-/// The transport protocol of an IP packet, and its transport header and payload. Of a fragment that is not the
-/// first, and of a packet with v6 extension headers, the payload is whatever follows the IP header.
+/// The transport protocol of an IP packet, and its transport header with payload. For a fragment other than
+/// the first, and for an IPv6 packet with extension headers, the slice is everything after the IP header.
 pub fn transport(bytes: &[u8]) -> Option<(IpProtocol, &[u8])> {
     match bytes.first()? >> 4 {
         4 => {

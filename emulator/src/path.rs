@@ -1,8 +1,9 @@
-//! A chain of stages between the fixed side and the mobile: the machine that a driver runs.
+//! A chain of stages between the fixed side and the mobile side, as one machine that a driver runs.
 //!
-//! A path moves packets from stage to stage, counts them, and knows the earliest deadline of all stages. Two more
-//! things need a view of all stages, and are done here: a traffic source's packet leaves after the stage that its
-//! source names, and a stage that measures a radio link is told what became of the packets on that link.
+//! A path moves packets from stage to stage, counts them, and tracks the earliest deadline of all stages. It
+//! also performs two tasks that need a view of all stages. It takes background packets off the path after the
+//! stage that their source names, and it reports to measuring stages what became of the packets on their
+//! radio link.
 
 use std::collections::VecDeque;
 
@@ -19,40 +20,40 @@ mod deadlines;
 
 use deadlines::Deadlines;
 
-/// Where a path meets the fixed side's host.
+/// The port that leads to the host on the fixed side.
 pub const FIXED: Port = Port(0);
-/// Where a path meets the mobile side's host.
+/// The port that leads to the host on the mobile side.
 pub const MOBILE: Port = Port(1);
 
-/// A stage that has a name.
+/// A stage and its name.
 pub struct Named {
-    /// Unique in its path.
+    /// Name, unique in its path.
     pub name: String,
-    /// The machine itself.
+    /// The stage.
     pub stage: Box<dyn Stage>,
 }
 
-/// The stages in their order from the fixed side to the mobile.
+/// Stages in order from the fixed side to the mobile side.
 pub struct Path {
     stages: Vec<Named>,
     out: Outbox,
-    /// Handed on, and not yet where it goes.
+    /// Forwarded packets that have not reached their next stop yet.
     moving: VecDeque<(Stop, Packet)>,
     outgoing: VecDeque<(Port, Vec<u8>)>,
     radio_links: Vec<RadioLink>,
     deadlines: Deadlines,
 }
 
-/// Where a packet goes next.
+/// Next stop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// To the stage of this index.
+    /// The stage with this index.
     Stage(usize),
-    /// Out of the path, at the end that its direction leads to.
+    /// The end of the path in the packet's direction.
     Out,
 }
 
-/// A stage that measures a radio link, and the stages that are that link.
+/// A stage that measures a radio link, and the stages that form this link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RadioLink {
     measured_by: usize,
@@ -80,7 +81,7 @@ impl RadioLink {
         (0..stages.len()).filter_map(link).collect()
     }
 
-    /// The stage behind which a packet has crossed the link.
+    /// The last stage of the link in this direction. A packet that leaves it has crossed the link.
     fn last(&self, direction: Direction) -> usize {
         match direction {
             Direction::Down => self.stages.end - 1,
@@ -90,8 +91,8 @@ impl RadioLink {
 }
 
 impl Path {
-    /// `stages` from the fixed side to the mobile. `recording` says what [`Path::take_records`] hands out, `radio`
-    /// whether [`Path::take_pdus`] hands out anything.
+    /// Creates a path of `stages`, in order from the fixed side to the mobile side. `recording` determines
+    /// what [`Path::take_records`] returns, `radio` whether [`Path::take_pdus`] returns anything.
     pub fn new(stages: Vec<Named>, recording: Recording, radio: bool) -> Self {
         let deadlines = Deadlines::new(stages.iter().map(|named| named.stage.next_deadline()));
         Self {
@@ -104,8 +105,8 @@ impl Path {
         }
     }
 
-    /// Calls a stage that may put something into the outbox. There is no other way to: only so do the records name
-    /// the stage that spoke, and only so is its new deadline known.
+    /// Calls a stage that may use the outbox. Every such call must go through here, so that records name the
+    /// right stage and its new deadline becomes known.
     fn call<T>(
         &mut self,
         now: Instant,
@@ -119,8 +120,9 @@ impl Path {
         result
     }
 
-    /// While it is lazy nobody looks at what happens inside, but after [`catch_up`](Self::catch_up): stages put off what
-    /// nothing leaves by. Not for a path that records events, whose times would be those of the calls.
+    /// Switches lazy mode on or off. In lazy mode, stages may defer internal events until a packet leaves or
+    /// [`catch_up`](Self::catch_up) runs. Do not use it for a path that records events, because deferred
+    /// events get the time of the later call.
     pub fn be_lazy(&mut self, is_lazy: bool) {
         for (index, Named { stage, .. }) in self.stages.iter_mut().enumerate() {
             stage.be_lazy(is_lazy);
@@ -129,7 +131,7 @@ impl Path {
         self.deadlines.settle();
     }
 
-    /// Somebody looks: does everything that lazy stages have put off.
+    /// Processes all events that lazy stages have deferred.
     pub fn catch_up(&mut self, now: Instant) {
         for stage in 0..self.stages.len() {
             self.call(now, stage, |stage, out| stage.catch_up(now, out));
@@ -137,37 +139,38 @@ impl Path {
         self.deadlines.settle();
     }
 
-    /// What became of the hosts' packets.
+    /// Counters of the hosts' packets.
     pub fn totals(&self) -> &PerDirection<Totals> {
         &self.out.accounts.hosts
     }
 
-    /// What became of the packets of traffic sources.
+    /// Counters of background traffic.
     pub fn background(&self) -> &PerDirection<Totals> {
         &self.out.accounts.background
     }
 
-    /// Packets, of hosts and of sources, that are inside. What waits for `poll_packet` has left.
+    /// Number of packets inside the path, from hosts and traffic sources. Packets that wait for `poll_packet`
+    /// have left.
     pub fn held(&self) -> usize {
         self.stages.iter().map(|named| named.stage.held()).sum()
     }
 
-    /// From the fixed side to the mobile.
+    /// Names of the stages, from the fixed side to the mobile side.
     pub fn stage_names(&self) -> impl Iterator<Item = &str> {
         self.stages.iter().map(|named| named.name.as_str())
     }
 
-    /// Each stage's live counters, by its name.
+    /// Current counters of each stage, by the stage's name.
     pub fn stats(&self) -> Value {
         Value::Object(
             self.stages.iter().map(|named| (named.name.clone(), named.stage.stats())).collect::<Map<_, _>>(),
         )
     }
 
-    /// Gives the stage of this index new settings while it runs. After an error nothing has changed.
+    /// Applies new settings to the stage with this index. After an error the stage is unchanged.
     ///
     /// # Panics
-    /// If there is no such stage.
+    /// Panics if the path does not have this stage.
     pub fn reconfigure(
         &mut self,
         now: Instant,
@@ -181,28 +184,28 @@ impl Path {
         Ok(())
     }
 
-    /// The events that were recorded since the last call, in their order.
+    /// Returns the events recorded since the last call, in order.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.out.take_records()
     }
 
-    /// What has befallen stages since the last call.
+    /// Returns the incidents recorded since the last call.
     pub fn take_incidents(&mut self) -> Vec<Incident> {
         self.out.take_incidents()
     }
 
-    /// From now on [`take_pdus`](Self::take_pdus) hands out what is transmitted.
+    /// Starts the recording of radio PDUs for [`take_pdus`](Self::take_pdus).
     pub fn record_radio(&mut self) {
         self.out.record_radio();
     }
 
-    /// The radio PDUs that were transmitted since the last call, by all stages in the order of transmission.
+    /// Returns the radio PDUs of all stages since the last call, in order of transmission.
     pub fn take_pdus(&mut self) -> Vec<RadioPdu> {
         self.out.take_pdus()
     }
 
-    /// Takes what `stage` has put into the outbox, and sends it on its way. Most packets go alone: such a one is
-    /// returned, and spared the way through `moving`.
+    /// Takes the packets of `stage` out of the outbox and determines their next stops. Most packets come
+    /// alone. Such a packet is returned at once and does not go through `moving`.
     fn take_over(&mut self, stage: usize) -> Option<(Stop, Packet)> {
         while let Some(direction) = self.out.damaged.pop() {
             self.radio_carried(stage, direction, RadioFate::Damaged);
@@ -215,7 +218,7 @@ impl Path {
             }
             _ => {}
         }
-        // The list goes back below: its capacity is worth keeping.
+        // Put the list back below to keep its capacity.
         let mut leaving = std::mem::take(&mut self.out.leaving);
         for packet in leaving.drain(..) {
             if let Some(next) = self.next_stop(stage, packet) {
@@ -226,7 +229,8 @@ impl Path {
         None
     }
 
-    /// Where a packet goes that leaves `stage`. `None`: it was a traffic source's and is gone.
+    /// Determines the next stop of a packet that leaves `stage`. `None`: it was background traffic and has
+    /// left here.
     fn next_stop(&mut self, stage: usize, packet: Packet) -> Option<(Stop, Packet)> {
         match packet.origin {
             Origin::Background { leaves_after } if usize::from(leaves_after) == stage => {
@@ -243,7 +247,7 @@ impl Path {
         Some((next.map_or(Stop::Out, Stop::Stage), packet))
     }
 
-    /// Where a packet goes that a host has sent.
+    /// First stop of a packet that a host sent.
     fn first_stop(&self, direction: Direction) -> Stop {
         let last = self.stages.len().checked_sub(1);
         last.map_or(Stop::Out, |last| match direction {
@@ -252,7 +256,7 @@ impl Path {
         })
     }
 
-    /// Tells the stages that measure a radio link of which `stage` is a part.
+    /// Reports a packet's fate to the stages that measure a radio link which includes `stage`.
     fn radio_carried(&mut self, stage: usize, direction: Direction, fate: RadioFate) {
         for link in &self.radio_links {
             let over = fate == RadioFate::Damaged || link.last(direction) == stage;
@@ -264,7 +268,7 @@ impl Path {
         }
     }
 
-    /// Moves packets from stage to stage until each rests in one, or is out.
+    /// Moves packets from stage to stage until each one is held by a stage or has left.
     fn run(&mut self, now: Instant, first: Option<(Stop, Packet)>) {
         let mut next = first;
         loop {
@@ -286,7 +290,7 @@ impl Path {
         }
     }
 
-    /// A host's packet goes out; a traffic source's is gone.
+    /// Counts a packet that leaves. A host's packet is queued for output, background traffic is discarded.
     fn leave(&mut self, packet: Packet) {
         self.out.accounts.of(packet.direction, packet.origin).leave(packet.len());
         self.out.note(&packet, Event::Left);

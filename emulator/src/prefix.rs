@@ -1,29 +1,29 @@
-//! IP addresses with the length of their network's prefix.
+//! IP addresses with a prefix length.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An IP address with a prefix length, as text `10.0.0.1/24` or `fd00::1/64`. The host bits may be set.
+/// An IP address with a prefix length, written `10.0.0.1/24` or `fd00::1/64`. The host bits may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     addr: IpAddr,
     len: u8,
 }
 
-/// Why something is not a [`Prefix`].
+/// Reason why a value is not a [`Prefix`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
-    /// The part before the slash.
+    /// The part before the slash is not an address.
     #[error("`{0}` is not an address: write for example 10.0.0.1/24 or fd00::1/64")]
     Address(String),
-    /// The part after the slash, or a number that the family does not allow.
+    /// The part after the slash is not a number, or the address family does not allow it.
     #[error("`{0}` is not a prefix length: write a number from 0 to 32 (IPv4) or 128 (IPv6) after the slash")]
     Length(String),
 }
 
 impl Prefix {
-    /// An error if `len` is more than the 32 or 128 bits of the address.
+    /// Creates a prefix. Returns an error if `len` exceeds the 32 or 128 bits of the address.
     pub fn new(addr: IpAddr, len: u8) -> Result<Self, PrefixError> {
         if len > bits(addr) {
             return Err(PrefixError::Length(len.to_string()));
@@ -31,7 +31,7 @@ impl Prefix {
         Ok(Self { addr, len })
     }
 
-    /// The address, host bits included.
+    /// The address, including the host bits.
     pub fn addr(self) -> IpAddr {
         self.addr
     }
@@ -56,7 +56,8 @@ impl Prefix {
         Self { addr, len: self.len }
     }
 
-    /// Whether `other` is in this network. An address of the other family is not, mapped or not.
+    /// Whether `other` is in this network. Addresses of the other family, including IPv4-mapped ones, are
+    /// not.
     pub fn contains(self, other: IpAddr) -> bool {
         self.addr.is_ipv4() == other.is_ipv4()
             && self.network() == Self { addr: other, len: self.len }.network()
@@ -70,7 +71,7 @@ fn bits(addr: IpAddr) -> u8 {
 impl FromStr for Prefix {
     type Err = PrefixError;
 
-    /// Without a slash the network has this address alone.
+    /// Parses a prefix. Without a slash, the prefix covers this address only.
     fn from_str(text: &str) -> Result<Self, PrefixError> {
         let (addr, len) = match text.split_once('/') {
             Some((addr, len)) => (addr, Some(len)),
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_form_round_trips_and_bad_text_is_named() {
+    fn prefix_text_round_trips_and_errors_name_input() {
         for text in ["10.0.0.1/24", "fd00::1/64", "0.0.0.0/0", "::/0", "1.2.3.4/32"] {
             assert_eq!(text.parse::<Prefix>().unwrap().to_string(), text);
         }
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_the_address_without_its_host_bits() {
+    fn network_clears_host_bits() {
         let network = |text: &str| text.parse::<Prefix>().unwrap().network().to_string();
         assert_eq!(network("10.1.2.3/16"), "10.1.0.0/16");
         assert_eq!(network("10.1.2.3/0"), "0.0.0.0/0");
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_contains_its_own_family_only() {
+    fn prefix_contains_only_addresses_of_its_family() {
         let prefix: Prefix = "10.1.0.0/16".parse().unwrap();
         assert!(prefix.contains("10.1.255.1".parse().unwrap()));
         assert!(!prefix.contains("10.2.0.1".parse().unwrap()));

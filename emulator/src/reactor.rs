@@ -1,6 +1,6 @@
-//! Waiting in real time: one thread, epoll, a timerfd for the deadline and a signalfd for a clean stop.
+//! Waiting in real time: one thread, epoll, a timerfd for the deadline, and a signalfd for a clean stop.
 //!
-//! An epoll timeout is whole milliseconds and carries the timer slack; a timerfd has neither fault.
+//! A timerfd is used because an epoll timeout has a resolution of 1 ms and is subject to the timer slack.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC with a zero of its own, which machines are told, and the wall time of that zero for captures.
+/// CLOCK_MONOTONIC with its own zero, for machines, and the wall-clock time of that zero, for captures.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at `Instant::ZERO`.
@@ -25,19 +25,19 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose zero is now.
+    /// Starts a clock whose zero is now.
     pub fn start() -> Self {
         let zero = nanos(ClockId::CLOCK_MONOTONIC);
         let wall = std::time::Duration::from_nanos(nanos(ClockId::CLOCK_REALTIME));
         Self { zero, wall_zero: SystemTime::UNIX_EPOCH + wall }
     }
 
-    /// The time since [`start`](Self::start).
+    /// Time since [`start`](Self::start).
     pub fn now(&self) -> Instant {
         Instant::from_nanos(nanos(ClockId::CLOCK_MONOTONIC).saturating_sub(self.zero))
     }
 
-    /// CLOCK_REALTIME at `Instant::ZERO`. A wall clock that is set later does not change it.
+    /// CLOCK_REALTIME at `Instant::ZERO`. Later changes of the wall clock do not affect it.
     pub fn wall_zero(&self) -> SystemTime {
         self.wall_zero
     }
@@ -53,19 +53,19 @@ fn nanos(clock: ClockId) -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-/// The caller's name for a registered file descriptor.
+/// The caller's identifier of a registered file descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(
-    /// The caller's choice.
+    /// A number chosen by the caller.
     pub u32,
 );
 
-/// What the caller wants to do with a descriptor as soon as it can be done without blocking.
+/// Operations for which the caller waits until a descriptor is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Read from it.
+    /// Read.
     Read,
-    /// Write to it.
+    /// Write.
     Write,
     /// Read and write.
     Both,
@@ -81,21 +81,21 @@ impl Interest {
     }
 }
 
-/// Why [`Reactor::wait`] returned.
+/// Reason why [`Reactor::wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wakeup {
-    /// A read will not block. It may report an error or the end.
+    /// A read will not block. It may return an error or the end of the stream.
     Readable(Token),
-    /// A write will not block. It may report an error.
+    /// A write will not block. It may return an error.
     Writable(Token),
-    /// The clock has reached the deadline that was given to `wait`.
+    /// The clock has reached the deadline that was passed to `wait`.
     Deadline,
-    /// SIGINT, SIGTERM or SIGHUP came, and [`Reactor::catch_stop_signals`] was called.
+    /// SIGINT, SIGTERM or SIGHUP arrived after [`Reactor::catch_stop_signals`].
     Stop,
 }
 
-/// Whether this process ignores the signal, as `nohup` has a program ignore SIGHUP. A signalfd reports an ignored
-/// signal too, so whoever blocks signals must leave out these.
+/// Whether this process ignores the signal, such as SIGHUP under `nohup`. A signalfd reports ignored signals
+/// too, so a caller that blocks signals for one must leave these out.
 pub fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -108,7 +108,7 @@ pub struct Reactor {
     clock: Clock,
     epoll: Epoll,
     timer: TimerFd,
-    /// What the timer is set to.
+    /// The time for which the timer is armed.
     armed: Option<Instant>,
     spin: Duration,
     signals: Option<SignalFd>,
@@ -117,17 +117,17 @@ pub struct Reactor {
     events: Vec<Wakeup>,
 }
 
-// epoll returns 64 bits per descriptor. The caller's tokens are below 2^32.
+// epoll stores 64 bits per descriptor. The caller's tokens are below 2^32.
 const TIMER: u64 = 1 << 32;
 const SIGNALS: u64 = TIMER + 1;
 
 impl Reactor {
-    /// A reactor whose deadlines are times of `clock`. Signals still end the process.
+    /// Creates a reactor whose deadlines are times of `clock`. Signals still end the process.
     pub fn new(clock: Clock) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer =
             TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
-        // Edge-triggered: it is reported once each time that it has ended, and nobody has to read it.
+        // Edge-triggered: epoll reports each expiry once, so the timer need not be read.
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
         Ok(Self {
             clock,
@@ -142,20 +142,21 @@ impl Reactor {
         })
     }
 
-    /// The clock that its deadlines refer to.
+    /// The clock that deadlines refer to.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// How long before a deadline the thread stops sleeping, and looks at descriptors and clock in turn. A timer wakes
-    /// a thread some ten microseconds late; this avoids that, and costs the processor `spin` per deadline. Initially
-    /// 0.
+    /// Sets how long before a deadline the thread stops sleeping and polls descriptors and clock instead. A
+    /// timer wakes a thread about 10 µs late. Spinning avoids this, at the cost of `spin` of processor time
+    /// per deadline. Initially 0.
     pub fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
 
-    /// From now on `wait` reports `token` whenever the descriptor is ready, again and again as long as it is
-    /// (level-triggered). A token can name one descriptor at a time. Deregister a descriptor before it is closed.
+    /// Registers a descriptor. `wait` then reports `token` as long as the descriptor is ready
+    /// (level-triggered). A token identifies one descriptor at a time. Deregister a descriptor before closing
+    /// it.
     pub fn register(&mut self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
         if !self.tokens.insert(token) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{token:?} is taken")));
@@ -171,17 +172,17 @@ impl Reactor {
         Ok(self.epoll.modify(fd, &mut EpollEvent::new(interest.flags(), u64::from(token.0)))?)
     }
 
-    /// The descriptor is no longer reported, and its token is free again.
+    /// Deregisters a descriptor. Its token becomes free.
     pub fn deregister(&mut self, fd: impl AsFd, token: Token) -> io::Result<()> {
         self.tokens.remove(&token);
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored) arrive as [`Wakeup::Stop`] instead of ending the
+    /// Makes SIGINT, SIGTERM and SIGHUP (unless ignored) arrive as [`Wakeup::Stop`] instead of ending the
     /// process.
     ///
-    /// Call it before other threads are started. They inherit the blocked signals; a signal that a thread does not
-    /// block would end the process.
+    /// Call it before starting other threads. They inherit the blocked signals. If a thread does not block a
+    /// signal, that signal ends the process.
     pub fn catch_stop_signals(&mut self) -> io::Result<()> {
         if self.signals.is_some() {
             return Ok(());
@@ -197,14 +198,14 @@ impl Reactor {
         Ok(())
     }
 
-    /// Waits until something happens or the clock reaches `deadline`; `None`: without a limit. With a deadline that has
-    /// passed it does not wait, but still reports what is ready. It may return nothing.
+    /// Waits until a descriptor or signal is ready or the clock reaches `deadline` (`None`: no limit). If the
+    /// deadline has passed, it does not wait, but still reports what is ready. The result may be empty.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<&[Wakeup]> {
         let ready = self.wait_for_descriptors(deadline)?;
         self.events.clear();
         for event in &self.buffer[..ready] {
             match event.data() {
-                // Whether the deadline has come, the clock says below.
+                // The check of the clock below determines whether the deadline has passed.
                 TIMER => self.armed = None,
                 SIGNALS => {
                     while let Some(Some(_)) = self.signals.as_ref().map(|fd| fd.read_signal()).transpose()? {}
@@ -212,7 +213,7 @@ impl Reactor {
                 }
                 token => {
                     let token = Token(token as u32);
-                    // The caller finds an error or a hang-up by its next read or write.
+                    // The caller sees an error or hang-up at its next read or write.
                     let failed = event.events().intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
                     let writable = event.events().contains(EpollFlags::EPOLLOUT);
                     if event.events().contains(EpollFlags::EPOLLIN) || (failed && !writable) {
@@ -230,9 +231,9 @@ impl Reactor {
         Ok(&self.events)
     }
 
-    /// Fills `buffer`, and returns how many descriptors are ready; 0 at the deadline.
+    /// Fills `buffer` and returns the number of ready descriptors, which is 0 at the deadline.
     fn wait_for_descriptors(&mut self, deadline: Option<Instant>) -> io::Result<usize> {
-        // A timer that is still set for an earlier deadline may end one wait early. The next wait sets it anew.
+        // A timer still armed for an earlier deadline may end one wait early. The next wait re-arms it.
         let Some(deadline) = deadline else {
             self.arm(None)?;
             return self.poll(EpollTimeout::NONE);
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_is_never_early_and_a_past_one_does_not_wait() {
+    fn wait_is_never_early_and_skips_past_deadline() {
         let mut reactor = reactor();
         let clock = reactor.clock();
         for _ in 0..20 {
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_deadline_replaces_an_earlier_one() {
+    fn later_deadline_replaces_earlier_one() {
         let mut reactor = reactor();
         let (mut a, b) = UnixStream::pair().unwrap();
         reactor.register(&b, Token(7), Interest::Read).unwrap();
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_has_ended_wakes_nobody_again() {
+    fn expired_timer_does_not_wake_again() {
         let mut reactor = reactor();
         let clock = reactor.clock();
         for _ in 0..3 {
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn readiness_is_level_triggered_and_both_directions_are_told_apart() {
+    fn readiness_is_level_triggered_per_direction() {
         let mut reactor = reactor();
         let (mut a, mut b) = UnixStream::pair().unwrap();
         reactor.register(&b, Token(1), Interest::Both).unwrap();
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spinning_reactor_is_woken_by_a_packet_before_its_deadline_and_by_the_deadline_without_one() {
+    fn spinning_reactor_wakes_for_packets_and_deadlines() {
         let mut reactor = reactor();
         reactor.set_spin(Duration::from_millis(20));
         let (a, mut b) = UnixStream::pair().unwrap();
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_given_once() {
+    fn duplicate_token_is_rejected() {
         let mut reactor = reactor();
         let (a, b) = UnixStream::pair().unwrap();
         reactor.register(&a, Token(1), Interest::Read).unwrap();
@@ -388,12 +389,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_signal_becomes_an_event() {
+    fn stop_signal_becomes_event() {
         let mut reactor = reactor();
         reactor.catch_stop_signals().unwrap();
         let signals = [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT];
         for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
-            // To this thread only: the other tests' threads have not blocked it.
+            // `raise` signals only this thread. Threads of other tests have not blocked the signals.
             nix::sys::signal::raise(signal).unwrap();
             assert_eq!(reactor.wait(None).unwrap(), [Wakeup::Stop]);
         }

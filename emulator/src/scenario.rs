@@ -1,9 +1,9 @@
-//! A scenario: the file that says of which stages a path is made, and with which settings.
+//! Scenario files, which define the stages of a path and their settings.
 //!
-//! `docs/reference/scenario/README.md` describes the format. On its way from text to a [`Scenario`] a file passes through these
-//! modules: `tree` (values with their places in the text), `draft` (what `extends`, `before`, `after` and `remove`
-//! make of several texts), `de` (from values to settings, by serde), `kinds` (what each kind of stage has to say).
-//! `write` goes the other way, and [`compare`] holds two scenarios against each other.
+//! `docs/reference/scenario/README.md` describes the format. A text becomes a [`Scenario`] in several steps:
+//! `tree` parses it into values with positions, `draft` merges the texts that `extends`, `before`, `after`
+//! and `remove` combine, `de` converts values into settings with serde, and `kinds` defines the kinds of
+//! stages. `write` converts a scenario into text, and [`compare`] compares two scenarios.
 
 pub mod compare;
 mod de;
@@ -34,45 +34,45 @@ use crate::stage::Recording;
 use crate::stages::loss::LossConfig;
 use crate::suggest::suggest;
 
-/// The version of the format.
+/// Version of the format.
 pub const SCHEMA: i64 = 1;
 
-/// What a scenario file says, in full: extended scenarios are merged, and defaults are filled in.
+/// A complete scenario: extended scenarios are merged, and defaults are filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// The preset's name, or the file's.
+    /// Name of the preset or file.
     pub name: String,
-    /// One line for people. May be empty.
+    /// One-line description for people. May be empty.
     pub description: String,
-    /// All randomness comes from here, unless the command line says otherwise.
+    /// Seed of all randomness, unless the command line sets another one.
     pub seed: u64,
-    /// Largest packet of the devices at both ends, in octets.
+    /// Largest packet of the devices at both ends, in bytes.
     pub mtu: u16,
-    /// Of the devices at both ends. `None`: whatever is free.
+    /// Addresses of the devices at both ends. `None`: unused addresses are chosen.
     pub addresses: Option<Addresses>,
-    /// In their order from the fixed side to the mobile.
+    /// Stages in order from the fixed side to the mobile side.
     pub stages: Vec<StageSettings>,
 }
 
 /// One stage of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageSettings {
-    /// Unique in its scenario.
+    /// Name, unique in the scenario.
     pub name: String,
-    /// Its kind and its settings.
+    /// Kind and settings.
     pub config: StageConfig,
 }
 
-/// IPv4, IPv6 or both, at each end.
+/// Addresses of both ends: IPv4, IPv6 or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// Of the fixed side's device.
+    /// Addresses of the fixed side's device.
     pub fixed: Vec<Prefix>,
-    /// Of the mobile side's device.
+    /// Addresses of the mobile side's device.
     pub mobile: Vec<Prefix>,
 }
 
-/// Reads `STAGE.KEY=VALUE` as a person types it, for [`Scenario::set`].
+/// Parses `STAGE.KEY=VALUE` as a user types it, for [`Scenario::set`].
 pub fn assigned(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
@@ -81,22 +81,24 @@ pub fn assigned(text: &str) -> Result<(String, String), String> {
 }
 
 impl Scenario {
-    /// A preset by its name, or a file by its path. Write `./name` for a file that has the name of a preset.
+    /// Loads a preset by its name, or a file by its path. Write `./name` for a file with the name of a
+    /// preset.
     pub fn load(name_or_path: &str) -> Result<Self, ScenarioError> {
         Self::load_named(name_or_path, airfiles::By::Person)
     }
 
-    /// The same, where `named` says who names it: a person may name a pipe.
+    /// Like [`load`](Self::load). `named` says where the name comes from: only a user may name a pipe.
     pub fn load_named(name_or_path: &str, named: airfiles::By) -> Result<Self, ScenarioError> {
         Self::from_source(&draft::find(name_or_path, named)?)
     }
 
-    /// The text of a preset or file, as it was written.
+    /// Returns the text of a preset or file, as written.
     pub fn source(name_or_path: &str) -> Result<String, ScenarioError> {
         Ok(draft::find(name_or_path, airfiles::By::Person)?.text.clone())
     }
 
-    /// `file` is what errors call the text, and relative paths in it start in its directory.
+    /// Parses a text. `file` is its name in errors. Relative paths in the text start in the directory of
+    /// `file`.
     pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
         Self::from_source(&Source::new(file, text))
     }
@@ -105,11 +107,11 @@ impl Scenario {
         Draft::read(source)?.finish(&source.name)
     }
 
-    /// The machine, at the start of time. Every stage has random streams of its own, named after it, so one more draw
-    /// in one stage shifts nothing in another.
+    /// Builds the path in its initial state. Each stage has its own random streams, which depend on its name,
+    /// so that an additional draw in one stage does not affect the others.
     ///
-    /// `seed` takes the place of the scenario's. What `recording` and `radio` mean: [`Path::new`]. An error is a file
-    /// that cannot be read any more, or settings changed in code and not valid.
+    /// `seed` overrides the scenario's seed. For `recording` and `radio` see [`Path::new`]. An error means
+    /// that a file can no longer be read, or that settings changed in code are invalid.
     pub fn build(&self, seed: Option<u64>, recording: Recording, radio: bool) -> Result<Path, ScenarioError> {
         let seed = seed.unwrap_or(self.seed);
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
@@ -124,7 +126,7 @@ impl Scenario {
         Ok(Path::new(stages, recording, radio))
     }
 
-    /// Every setting, defaults included. Read again, it is the same scenario.
+    /// Returns all settings as TOML, including defaults. Parsing it again yields the same scenario.
     pub fn to_toml(&self) -> String {
         let mut out = format!("schema = {SCHEMA}\n");
         let append = |out: &mut String, line: std::fmt::Arguments<'_>| {
@@ -154,7 +156,7 @@ impl Scenario {
         out
     }
 
-    /// What is to be known of its stages beside the settings: each remark with the stage and direction that it is about.
+    /// Remarks on the effect of the settings, each with its stage and direction.
     pub fn remarks(&self) -> Vec<String> {
         let each = self.stages.iter().flat_map(|stage| {
             let [down, up] = match &stage.config {
@@ -176,8 +178,8 @@ impl Scenario {
         each.collect()
     }
 
-    /// What no real link does, and what may make a run stand still that was not meant to: each with the stage and direction
-    /// that it is about.
+    /// Warnings about settings that no real link has, or that may stop a run unintentionally. Each has its
+    /// stage and direction.
     pub fn warnings(&self) -> Vec<String> {
         let each = self.stages.iter().flat_map(|StageSettings { name, config }| match config {
             StageConfig::Loss(directions) => {
@@ -197,7 +199,7 @@ impl Scenario {
         each.collect()
     }
 
-    /// The same as [`to_toml`](Self::to_toml), for programs.
+    /// Returns the same as [`to_toml`](Self::to_toml) as JSON.
     pub fn to_json(&self) -> Json {
         let stages: Vec<Json> = self
             .stages
@@ -224,9 +226,10 @@ impl Scenario {
         json
     }
 
-    /// Changes one setting, such as `"radio.down.channel.errors.bler"` to `"5%"`: the name of a stage, then the keys
-    /// as in the file. `value` is as in the file; quotes may be left out. Returns what [`Path::reconfigure`] needs:
-    /// the index of the stage, and its new settings. After an error nothing has changed.
+    /// Changes one setting, such as `"radio.down.channel.errors.bler"` to `"5%"`. The key is the name of a
+    /// stage, then the keys as in the file. `value` is written as in the file, but quotes may be omitted.
+    /// Returns the arguments for [`Path::reconfigure`]: the index of the stage and its new settings. After an
+    /// error nothing has changed.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(usize, StageConfig), ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
         if !rest.split('.').all(write::is_bare) {
@@ -250,8 +253,9 @@ impl Scenario {
         Ok((index, config))
     }
 
-    /// [`set`](Self::set)s in a path that runs already, as `airlink ctl` does, and returns the new value. Either the scenario
-    /// and the stage change or neither, so that the scenario always says what the stages run with.
+    /// [`set`](Self::set)s a value in a path that is already running, as `airlink ctl` does, and returns the
+    /// new value. Scenario and stage change together or not at all, so that the scenario always shows the
+    /// settings in use.
     pub fn change(&mut self, path: &mut Path, now: Instant, key: &str, value: &Json) -> Result<Json, String> {
         let text = match value {
             Json::String(text) => text.clone(),
@@ -264,8 +268,9 @@ impl Scenario {
         self.get(key).map_err(|error| error.to_string())
     }
 
-    /// One setting (`"wire.down.rate"`), a group of them (`"wire.down"`), or a whole stage (`"wire"`). With `both` in
-    /// place of a direction: the value if the two directions have the same, or else an object with `down` and `up`.
+    /// Returns one setting (`"wire.down.rate"`), a group of settings (`"wire.down"`) or a whole stage
+    /// (`"wire"`). If `both` replaces the direction, the result is the common value of both directions, or
+    /// else an object with `down` and `up`.
     pub fn get(&self, key: &str) -> Result<Json, ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
         if let Some(rest) = rest.strip_prefix("both").filter(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -276,7 +281,7 @@ impl Scenario {
             return match (of("down"), of("up")) {
                 (Ok(down), Ok(up)) if down == up => Ok(down),
                 (Ok(down), Ok(up)) => Ok(json!({ "down": down, "up": up })),
-                // A stage may have one direction only.
+                // A stage may have settings for one direction only.
                 (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
                 (Err(error), Err(_)) => Err(error),
             };
@@ -303,7 +308,7 @@ impl Scenario {
         Ok(write::to_json(&node))
     }
 
-    /// Index of the stage that a dotted key begins with, and what follows.
+    /// Index of the stage at the start of a dotted key, and the rest of the key.
     fn stage_of<'a>(&self, key: &'a str) -> Result<(usize, &'a str), ScenarioError> {
         let (first, rest) = key.split_once('.').unwrap_or((key, ""));
         let index = self.stages.iter().position(|stage| stage.name == first);
@@ -317,7 +322,7 @@ impl Scenario {
         })
     }
 
-    /// `rest` of the `key` is not words with dots between them.
+    /// Error for a `key` whose part `rest` is not a sequence of words separated by dots.
     fn no_such_key(&self, index: usize, key: &str, rest: &str) -> Problem {
         let settings = self.stages[index].config.to_table();
         let message = match rest {
@@ -334,7 +339,7 @@ fn keys_of(table: &Table) -> Vec<&str> {
     table.0.iter().map(|entry| entry.key.as_str()).collect()
 }
 
-/// `key = value` as TOML. What is not a TOML value is taken for a text without its quotes.
+/// Parses `key = value` as TOML. A value that is not valid TOML is taken as a string without quotes.
 fn assignment(key: &str, value: &str) -> Result<Node, Problem> {
     let written = Source::new("value", value.trim());
     let literal = if tree::parse_value(&written).is_some() {

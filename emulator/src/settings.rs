@@ -1,6 +1,7 @@
-//! The settings of a stage: what each kind's own file says of them, and what all kinds have in common.
+//! Common interface of the settings of all kinds of stages.
 //!
-//! A kind of stage is a type of settings that implements [`Settings`], and a row in the table of `scenario/kinds.rs`.
+//! Each kind of stage has a settings type that implements [`Settings`], and a row in the table of
+//! `scenario/kinds.rs`.
 
 use std::any::Any;
 
@@ -10,65 +11,67 @@ use serde::{Deserialize, Serialize};
 use crate::packet::{Direction, PerDirection};
 use crate::stage::Stage;
 
-/// The settings of one kind of stage, both directions together.
+/// Settings of one kind of stage, for both directions.
 ///
-/// A stage whose directions know nothing of each other implements [`OneWaySettings`] for the settings of one of them,
-/// and has this for [`Directions`] of them.
+/// A stage whose directions are independent implements [`OneWaySettings`] for the settings of one direction.
+/// This trait is then implemented for [`Directions`] of them.
 ///
 /// [`OneWaySettings`]: crate::stages::duplex::OneWaySettings
 pub trait Settings: Any {
-    /// Refuses what fits its type and still makes no sense, such as a queue of no packets.
+    /// Refuses values that have the right type but are invalid, such as a queue of 0 packets.
     fn validate(&self) -> Result<(), Invalid>;
 
-    /// Refuses what the other stages of the path, or files, do not allow. Called after `validate`.
+    /// Refuses settings that conflict with the other stages of the path, or with files. Called after
+    /// `validate`.
     fn check_in_path(&self, _position: Position<'_>) -> Result<(), Misplaced> {
         Ok(())
     }
 
-    /// The stage, at the start of time. `seed` is the scenario's; the stage takes its streams from
-    /// [`Position::stream`]. The error says in words what is wrong.
+    /// Creates the stage in its initial state. `seed` is the seed of the scenario. The stage takes its random
+    /// streams from [`Position::stream`]. The error is a message.
     fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String>;
 }
 
-/// Where in its path a stage stands.
+/// Position of a stage in its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Position<'a> {
-    /// Counted from 0 at the fixed side.
+    /// Index of the stage, counted from 0 at the fixed side.
     pub index: usize,
-    /// The names of all stages of the path, this one's among them, from the fixed side to the mobile.
+    /// Names of all stages of the path including this one, from the fixed side to the mobile side.
     pub names: &'a [&'a str],
 }
 
 impl<'a> Position<'a> {
-    /// Of the stage that stands here.
+    /// Name of the stage at this position.
     pub fn name(&self) -> &'a str {
         self.names[self.index]
     }
 
-    /// The random numbers for one purpose in one direction. They depend on the stage's name, not on its index, so
-    /// that a stage added elsewhere shifts nothing here.
+    /// The random numbers for one purpose in one direction. They depend on the stage's name, not on its
+    /// index, so that adding another stage does not change them.
     pub fn stream(&self, seed: u64, direction: Direction, purpose: &str) -> Stream {
         Stream::new(seed, &format!("{}/{direction}/{purpose}", self.name()))
     }
 }
 
-/// A setting that makes no sense, and what would.
+/// An invalid setting, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}`: {message}")]
 pub struct Invalid {
-    /// Where in the stage's settings, with dots: `down.queue.packets`. If a key is missing, this is the key to add.
+    /// Path of the setting within the stage, with dots: `down.queue.packets`. If a key is missing, this is
+    /// the key to add.
     pub key: String,
-    /// What is wrong, and what to write instead.
+    /// The problem, and what to write instead.
     pub message: String,
 }
 
 impl Invalid {
-    /// `key` as seen from the table that is validated.
+    /// Creates the error. `key` is relative to the table that is being validated.
     pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { key: key.into(), message: message.into() }
     }
 
-    /// The same, seen from the table around it.
+    /// Converts the key to be relative to the enclosing table.
     #[must_use]
     pub fn within(mut self, table: &str) -> Self {
         self.key = format!("{table}.{}", self.key);
@@ -79,23 +82,23 @@ impl Invalid {
 /// A setting that is valid in itself, but not in this path or on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
-    /// As in [`Invalid::key`].
+    /// The key, as in [`Invalid::key`].
     pub key: String,
-    /// A whole sentence: the key is not put in front of it.
+    /// A whole sentence, which is printed without the key in front.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// Advice on what to write instead, if known.
     pub help: Option<String>,
 }
 
-/// Settings of a stage that treats its two directions apart. A direction without settings lets everything pass
-/// untouched. In a scenario: `down = { … }`, `up = { … }`, or `both = { … }`.
+/// Settings of a stage that treats its two directions separately. A direction without settings passes all
+/// packets unchanged. In a scenario: `down = { … }`, `up = { … }`, or `both = { … }`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directions<T> {
-    /// From the fixed side to the mobile.
+    /// From the fixed side to the mobile side.
     #[serde(skip_serializing_if = "Option::is_none", default = "none")]
     pub down: Option<T>,
-    /// From the mobile side to the fixed.
+    /// From the mobile side to the fixed side.
     #[serde(skip_serializing_if = "Option::is_none", default = "none")]
     pub up: Option<T>,
 }
@@ -105,17 +108,17 @@ fn none<T>() -> Option<T> {
 }
 
 impl<T> Directions<T> {
-    /// Both, to be indexed by direction.
+    /// Both settings by reference, indexed by direction.
     pub fn as_ref(&self) -> PerDirection<Option<&T>> {
         PerDirection { down: self.down.as_ref(), up: self.up.as_ref() }
     }
 
-    /// `None`: this direction has no settings.
+    /// Settings of this direction. `None`: it does not have any.
     pub fn get(&self, direction: Direction) -> Option<&T> {
         self.as_ref()[direction]
     }
 
-    /// The directions that have settings, `down` first.
+    /// Iterates over the directions that have settings, `down` first.
     pub fn iter(&self) -> impl Iterator<Item = (Direction, &T)> {
         Direction::BOTH.into_iter().filter_map(|direction| Some((direction, self.get(direction)?)))
     }

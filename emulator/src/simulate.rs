@@ -1,4 +1,4 @@
-//! Virtual time: a path between two simple sources of packets. The clock jumps from deadline to deadline.
+//! Virtual time: runs a path between two simple packet sources. The clock jumps from deadline to deadline.
 
 use std::str::FromStr;
 
@@ -16,35 +16,35 @@ use crate::maths;
 use crate::packet::{Direction, PerDirection};
 use crate::path::{FIXED, MOBILE, Path};
 
-/// What one side sends.
+/// Packets that one side sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Nothing.
+    /// No packets.
     None,
-    /// As much as the path takes.
+    /// As many packets as the path accepts.
     Saturate {
-        /// How many packets are kept inside the path.
+        /// Number of packets to keep inside the path.
         packets: u64,
     },
-    /// Constant bit rate: the next packet follows when this rate would have sent the last one.
+    /// Constant bit rate: each packet is sent when the previous one would have been transmitted at this rate.
     Cbr(Rate),
-    /// This rate on average, with exponential intervals between packets.
+    /// This rate on average, with exponentially distributed intervals between packets.
     Poisson(Rate),
-    /// A TCP acknowledgment of 40 octets (60 with IPv6) for every second packet that arrives from the other side.
+    /// One TCP ACK of 40 bytes (60 with IPv6) for every second packet that arrives from the other side.
     Acks,
 }
 
-/// How long packets are, IP header included. [`Load::Acks`] has a size of its own.
+/// Packet lengths, including the IP header. [`Load::Acks`] has its own length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// So many octets.
+    /// The same length for all packets, in bytes.
     Fixed(u16),
-    /// Sizes that are difficult for a radio link: the smallest packets, multiples of 40 octets and their neighbours,
-    /// and anything up to 1500.
+    /// Lengths that are difficult for a radio link: the smallest packets, lengths within 1 of a multiple of
+    /// 40, and any length up to 1500.
     Mix,
 }
 
-/// The version of IP.
+/// Version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -53,46 +53,47 @@ pub enum Family {
     V6,
 }
 
-/// What both sides send, and for how long.
+/// Packets that both sides send, and for how long.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// By the direction in which it is sent: the fixed side's is `down`.
+    /// Load per direction. The fixed side sends `down`.
     pub loads: PerDirection<Load>,
-    /// Of both directions.
+    /// Packet lengths in both directions.
     pub sizes: Sizes,
-    /// Of both directions.
+    /// IP version in both directions.
     pub family: Family,
-    /// For the sizes and intervals. The path has a seed of its own.
+    /// Seed for lengths and intervals. The path has its own seed.
     pub seed: u64,
-    /// Nothing is sent from then on.
+    /// End of sending.
     pub until: Instant,
-    /// How long after `until` packets may still leave the path.
+    /// Time after `until` during which packets may still leave the path.
     pub drain: Duration,
 }
 
-/// What is told of a run in virtual time.
+/// Observer of a run in virtual time.
 pub trait PacketObserver {
-    /// What ends the run early.
+    /// Error that ends the run early.
     type Error;
-    /// A packet enters or leaves the path at this end.
+    /// Called when a packet enters or leaves the path at this end.
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]);
-    /// All that happens at `now` has happened.
+    /// Called after all events at `now`.
     fn after(&mut self, now: Instant, path: &mut Path) -> Result<(), Self::Error>;
 }
 
-/// How the packets that arrived compare with those that were sent. Acknowledgments are not compared, since stages may
+/// Comparison of the packets that arrived with those that were sent. ACKs are not compared, since stages may
 /// write into them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Arrived {
-    /// As they were sent.
+    /// Packets that arrived unchanged.
     pub intact: u64,
-    /// With other octets.
+    /// Packets that arrived with other bytes.
     pub damaged: u64,
-    /// Of `intact`: those that arrived after a packet that was sent later.
+    /// Packets among `intact` that arrived after a packet that was sent later.
     pub late: u64,
 }
 
-/// Runs until all packets have left the path, or `drain` is over. Returns the time of the end, and what arrived.
+/// Runs until all packets have left the path or `drain` is over. Returns the end time and the comparison of
+/// packets.
 pub fn run<O: PacketObserver>(
     path: &mut Path,
     workload: &Workload,
@@ -106,11 +107,11 @@ pub fn run<O: PacketObserver>(
             .filter_map(|direction| Some((sources[direction].next()?, direction)))
             .filter(|(at, _)| *at < workload.until)
             .min_by_key(|(at, _)| *at);
-        // Without packets the timers of a path may go on for ever.
+        // Without packets, the timers of a path could run forever.
         let busy = load.is_some() || inside(path, Direction::Down) + inside(path, Direction::Up) > 0;
         let path_at = path.next_deadline().filter(|at| busy && *at <= workload.until + workload.drain);
         match (path_at, load) {
-            // At the same instant deadlines come before packets.
+            // At the same instant, deadlines come before packets.
             (Some(at), load) if load.is_none_or(|(load, _)| at <= load) => {
                 now = at;
                 path.handle_deadline(at);
@@ -121,7 +122,7 @@ pub fn run<O: PacketObserver>(
             }
             _ => break,
         }
-        // An acknowledgment may pass the path at once. It is not acknowledged itself, so this loop ends.
+        // An ACK may cross the path at once. It is not acknowledged itself, so this loop ends.
         loop {
             let mut acks = PerDirection::<u64>::default();
             let mut left = 0;
@@ -146,32 +147,32 @@ pub fn run<O: PacketObserver>(
     Ok((now, sources.map(|source| source.arrived)))
 }
 
-/// How many packets of hosts are inside the path.
+/// Number of host packets inside the path.
 fn inside(path: &Path, direction: Direction) -> u64 {
     path.totals()[direction].inside()
 }
 
-/// The source of one direction's packets, and their sink at the other side.
+/// Source of one direction's packets, and their sink on the other side.
 struct LoadSource {
     direction: Direction,
     family: Family,
     load: Load,
     sizes: Sizes,
     stream: Stream,
-    /// The next packet's number.
+    /// Number of the next packet.
     sequence: u64,
-    /// When a timed load sends next, or a saturating one that was refused tries again.
+    /// When a timed load sends next, or when a saturating load retries after a refusal.
     next: Option<Instant>,
-    /// When a saturating load offered packets last. It does so once per instant.
+    /// When a saturating load last offered packets. It does so once per instant.
     last_offer: Option<Instant>,
     /// Packets of the other direction that `Load::Acks` has counted.
     acknowledged: u64,
     arrived: Arrived,
-    /// One more than the highest number that has arrived.
+    /// Highest packet number that has arrived, plus one.
     highest: u64,
 }
 
-/// How long a saturating load waits before it offers packets again to a path that refused one.
+/// Time that a saturating load waits before it retries on a path that refused a packet.
 const RETRY: Duration = Duration::from_millis(1);
 
 impl LoadSource {
@@ -215,7 +216,7 @@ impl LoadSource {
                 while before < packets {
                     self.send(now, path, observer);
                     let after = inside(path, self.direction);
-                    // It was refused, or has left at once.
+                    // The packet was refused, or has left at once.
                     if after <= before {
                         break;
                     }
@@ -226,7 +227,7 @@ impl LoadSource {
         }
     }
 
-    /// Something may have left: a saturating load offers packets at once.
+    /// Makes a saturating load offer packets at once, since a packet may have left.
     fn refill(&mut self, now: Instant) {
         if matches!(self.load, Load::Saturate { .. }) && self.last_offer != Some(now) {
             self.next = Some(now);
@@ -262,7 +263,7 @@ impl LoadSource {
         len.max(self.family.header())
     }
 
-    /// One of its packets has arrived at the other side. True if `Load::Acks` counts it there.
+    /// Compares a packet that arrived on the other side. Returns whether `Load::Acks` counts it there.
     fn arrived(&mut self, packet: &[u8]) -> bool {
         let Some(low) = sequence_bits(packet) else { return false };
         let ahead = (low.wrapping_sub(self.highest as u16)) as i16;
@@ -277,7 +278,7 @@ impl LoadSource {
         true
     }
 
-    /// `packets` of the other direction have arrived at this side.
+    /// Counts `packets` of the other direction that arrived on this side, and sends the ACKs that are due.
     fn acknowledge<O: PacketObserver>(
         &mut self,
         packets: u64,
@@ -299,7 +300,7 @@ impl LoadSource {
 }
 
 impl Family {
-    /// Octets of the IP header, which is the shortest packet.
+    /// Length of the IP header in bytes. It is also the length of the shortest packet.
     pub const fn header(self) -> usize {
         match self {
             Self::V4 => 20,
@@ -308,12 +309,12 @@ impl Family {
     }
 }
 
-/// The packet with this number and length: UDP to the discard port, or an IP header with a payload of up to 7 octets.
-/// The same arguments make the same packet.
+/// The packet with this number and length: UDP to the discard port, or an IP header with up to 7 bytes of
+/// payload. The same arguments always yield the same packet.
 pub fn sequenced(family: Family, direction: Direction, sequence: u64, len: usize) -> Vec<u8> {
     let header = family.header();
     let udp = len >= header + UDP_HEADER;
-    // RFC 3692: 253 is for experiments.
+    // RFC 3692: protocol number 253 is for experiments.
     let protocol = if udp { IpProtocol::Udp } else { IpProtocol::Unknown(253) };
     let mut bytes = ip(family, direction, protocol, sequence as u16, len);
     let payload = &mut bytes[header..];
@@ -338,7 +339,7 @@ pub fn sequenced(family: Family, direction: Direction, sequence: u64, len: usize
 const UDP_HEADER: usize = 8;
 const DISCARD: u16 = 9;
 
-/// The last 16 bits of the packet's number. `None`: it is an acknowledgment, or no IP packet.
+/// The last 16 bits of the packet's number. `None`: an ACK, or not an IP packet.
 fn sequence_bits(packet: &[u8]) -> Option<u16> {
     match packet.first()? >> 4 {
         4 => {
@@ -353,7 +354,7 @@ fn sequence_bits(packet: &[u8]) -> Option<u16> {
     }
 }
 
-/// A segment that acknowledges everything up to `packets` packets of 1460 octets.
+/// An ACK for `packets` packets of 1460 bytes.
 fn acknowledgment(family: Family, direction: Direction, packets: u32) -> Vec<u8> {
     let header = family.header();
     let mut bytes = ip(family, direction, IpProtocol::Tcp, packets as u16, header + 20);
@@ -401,7 +402,8 @@ fn ip(family: Family, direction: Direction, protocol: IpProtocol, number: u16, l
     bytes
 }
 
-/// Source and destination. 10.0.0.1 and fd00::1 are on the fixed side, 10.0.0.2 and fd00::2 on the mobile side.
+/// Source and destination. 10.0.0.1 and fd00::1 are on the fixed side, 10.0.0.2 and fd00::2 on the mobile
+/// side.
 fn addresses(family: Family, direction: Direction) -> (IpAddress, IpAddress) {
     let host = |number: u16| match family {
         Family::V4 => IpAddress::Ipv4(Ipv4Address::new(10, 0, 0, number as u8)),
@@ -413,27 +415,27 @@ fn addresses(family: Family, direction: Direction) -> (IpAddress, IpAddress) {
     }
 }
 
-/// Why a text is not a [`Load`] or [`Sizes`].
+/// Reason why a text is not a [`Load`] or [`Sizes`].
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// No load has this form.
+    /// The text does not have the form of any load.
     #[error(
         "`{0}` is not a load: write none, acks, saturate, saturate:PACKETS, cbr:RATE or poisson:RATE, such as \
          cbr:64kbit"
     )]
     Unknown(String),
-    /// The rate of `cbr` or `poisson`.
+    /// The rate of `cbr` or `poisson` is invalid.
     #[error("{0}")]
     Rate(#[from] airwire::units::UnitError),
-    /// The number of `saturate`.
+    /// The number of packets of `saturate` is invalid.
     #[error("`{0}` is not a number of packets: write a number from 1 to 1000000, such as saturate:64")]
     Packets(String),
-    /// A size.
+    /// The packet size is invalid.
     #[error("`{0}` is not a size: write mix, or a number of bytes from 20 to 65535, such as 1500")]
     Size(String),
 }
 
-/// `saturate` without a number: about 2 s of a 384 kbit/s link.
+/// Default number of packets for `saturate`: about 2 s on a link with 384 kbit/s.
 const SATURATE: u64 = 64;
 
 impl FromStr for Load {

@@ -1,8 +1,9 @@
-//! What every stage of a path looks like: a sans-I/O machine that hands packets on, and reports what it did to
-//! each of them.
+//! Interface of all stages of a path. A stage is a sans-I/O machine that forwards packets and reports what
+//! happened to each of them.
 //!
-//! [`Stage`] is the contract and [`Outbox`] is where a stage puts its packets and says what happened: an [`Event`]
-//! with its time and place is a [`Record`]. This module knows neither the kinds of stages nor their settings.
+//! [`Stage`] is the trait that stages implement. An [`Outbox`] takes the packets that leave a stage and the
+//! events that it reports. An [`Event`] with its time and place is a [`Record`]. This module does not depend
+//! on particular kinds of stages or their settings.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,219 +19,224 @@ use crate::packet::{Direction, Packet, PacketId};
 
 pub use outbox::Outbox;
 
-/// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
-/// call, at the time of the call.
+/// One stage of a path. The order of calls follows the rules of [`Machine`](crate::machine::Machine). Packets
+/// that leave during a call are put into `out`, at the time of that call.
 pub trait Stage {
-    /// `packet` arrived; its direction tells from which side.
+    /// A packet arrived. Its direction shows which side it came from.
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
 
-    /// Time passed: `now` has reached `next_deadline()`.
+    /// The time `now` has reached `next_deadline()`.
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
 
-    /// When `handle_deadline` is wanted next. `None`: not before another packet comes in.
+    /// When `handle_deadline` must be called next. `None`: not before another packet arrives.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// While it is lazy nobody looks at what happens inside, but after `catch_up`: `next_deadline` may be as late as nothing
-    /// leaves before it. What is done late has the outcome that it would have had in time. At first it is not lazy.
+    /// Switches lazy mode on or off. It is off at first. In lazy mode the stage may defer internal events
+    /// until a packet leaves or `catch_up` runs, so `next_deadline` may be as late as the next departure.
+    /// Results are identical.
     fn be_lazy(&mut self, _is_lazy: bool) {}
 
-    /// Somebody looks: does everything that a lazy stage has put off. Nothing leaves.
+    /// Processes all events that a lazy stage has deferred. No packet leaves.
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
 
-    /// Packets that came in and have neither been handed on nor dropped.
+    /// Number of packets that came in and were neither forwarded nor dropped.
     fn held(&self) -> usize;
 
-    /// Live counters, for people and programs.
+    /// Current counters, as JSON.
     fn stats(&self) -> Value;
 
-    /// Takes over new settings while it runs: `settings` is the type of settings that this kind of stage is built
-    /// from, and any other type is refused. What cannot change under way is refused too, and then nothing changes.
+    /// Applies new settings while the stage runs. `settings` must have the type that this kind of stage is
+    /// built from. If a setting cannot change at run time, the stage returns an error and changes nothing.
     fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive>;
 
-    /// The direction in which packets go from here to the radio link that this stage measures. That link is all
-    /// stages on that side, up to the next one that measures or to the end of the path. `None`: it measures nothing.
+    /// The direction from this stage to the radio link that it measures. The link consists of all stages on
+    /// that side, up to the next measuring stage or to the end of the path. `None`: this stage does not
+    /// measure a link.
     fn radio_side(&self) -> Option<Direction> {
         None
     }
 
-    /// A host's packet came to the far end of that radio link, or was damaged on it. Packets that a full queue drops
+    /// A host's packet crossed the measured radio link or was damaged on it. Packets that a full queue drops
     /// are not reported.
     fn radio_carried(&mut self, _direction: Direction, _fate: RadioFate) {}
 }
 
-/// What a radio link did to a packet.
+/// Outcome of a packet on a radio link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RadioFate {
-    /// It crossed the link.
+    /// The packet crossed the link.
     Arrived,
-    /// A stage of the link dropped it for a reason whose cause is the radio.
+    /// A stage of the link dropped the packet for a reason whose cause is the radio.
     Damaged,
 }
 
-/// Why a stage that runs refuses new settings.
+/// Error that a running stage returns when it cannot apply new settings.
 #[derive(Debug, thiserror::Error)]
 #[error("`{setting}` cannot be changed while the link runs: {why}")]
 pub struct NotLive {
-    /// Where in the stage's settings, with dots: `down.trace`.
+    /// Path of the setting within the stage, with dots: `down.trace`.
     pub setting: String,
-    /// What stands against it, as a clause.
+    /// The reason, as a clause.
     pub why: String,
 }
 
 impl NotLive {
-    /// `setting` as seen from the table that is checked.
+    /// Creates the error. `setting` is relative to the table that is being checked.
     pub fn new(setting: impl Into<String>, why: impl Into<String>) -> Self {
         Self { setting: setting.into(), why: why.into() }
     }
 }
 
-/// One direction of a stage whose directions know nothing of each other. `stages::duplex::Duplex` makes a `Stage`
-/// of two of them; the rules are those of `Stage`.
+/// One direction of a stage whose two directions are independent. [`Duplex`](crate::stages::duplex::Duplex)
+/// combines two of them into a [`Stage`]. The rules of [`Stage`] apply.
 pub trait OneWay {
     /// The settings of one direction.
     type Config: 'static;
 
-    /// As [`Stage::handle_packet`].
+    /// See [`Stage::handle_packet`].
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
-    /// As [`Stage::handle_deadline`].
+    /// See [`Stage::handle_deadline`].
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
-    /// As [`Stage::next_deadline`].
+    /// See [`Stage::next_deadline`].
     fn next_deadline(&self) -> Option<Instant>;
-    /// As [`Stage::be_lazy`].
+    /// See [`Stage::be_lazy`].
     fn be_lazy(&mut self, _is_lazy: bool) {}
-    /// As [`Stage::catch_up`].
+    /// See [`Stage::catch_up`].
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
-    /// As [`Stage::held`].
+    /// See [`Stage::held`].
     fn held(&self) -> usize;
-    /// As [`Stage::stats`].
+    /// See [`Stage::stats`].
     fn stats(&self) -> Value;
 
-    /// Whether these settings can be taken over while it runs.
+    /// Returns an error if these settings cannot be applied while the stage runs.
     fn check(&self, config: &Self::Config) -> Result<(), NotLive>;
 
-    /// Takes over settings that `check` has let pass.
+    /// Applies settings that `check` has accepted.
     fn reconfigure(&mut self, now: Instant, config: &Self::Config, out: &mut Outbox);
 }
 
-/// What happened to a packet.
+/// Something that happened to a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It came into the path: from a host, or from a traffic source (then the record names a stage).
+    /// The packet entered the path. It came from a host or, if the record names a stage, from a traffic
+    /// source.
     Entered {
-        /// The length of the packet.
+        /// Length of the packet.
         bytes: usize,
     },
-    /// It waits behind so many others.
+    /// The packet waits in a queue.
     Queued {
-        /// How many wait before it.
+        /// Number of packets ahead of it.
         packets: usize,
-        /// Their octets.
+        /// Bytes of the packets ahead of it.
         bytes: u64,
     },
-    /// Its transmission began, after having waited.
+    /// The transmission of the packet began.
     Sent {
-        /// How long it was in the queue; zero if it did not have to wait.
+        /// Time that it spent in the queue. Zero if it did not have to wait.
         waited: Duration,
     },
-    /// A local retransmission: the `attempt`th transmission of this packet (2: the first retransmission).
+    /// The packet was retransmitted locally.
     Resent {
-        /// The first transmission has the number 1.
+        /// Number of this transmission. The first transmission is 1, so the first retransmission is 2.
         attempt: u32,
     },
-    /// It is kept back: until the end of an outage, or to be overtaken.
+    /// The packet is held back, either until an outage ends or so that later packets overtake it.
     Held {
-        /// When it goes on at the latest, as far as is known now.
+        /// Latest time at which it continues, as far as known now.
         until: Instant,
     },
-    /// It goes on, behind packets that came after it.
+    /// The packet continues after packets that entered later.
     Overtaken {
-        /// How many of those have gone on before it.
+        /// Number of packets that overtook it.
         packets: u64,
     },
-    /// It came into being as a copy of another packet, just now.
+    /// The packet was created as a copy of another one.
     Copied {
-        /// The other one.
+        /// The packet that was copied.
         of: PacketId,
     },
-    /// Bits of it were turned over.
+    /// Bits of the packet were flipped.
     Corrupted {
-        /// Which, counted from the first of the packet as they are sent, in ascending order.
+        /// Positions of the flipped bits in ascending order, counted from the packet's first bit in
+        /// transmission order.
         bits: Box<[u32]>,
-        /// Whether a checksum of the packet (IPv4, TCP, UDP, ICMP) gives it away to whoever verifies it.
+        /// Whether a receiver that verifies the packet's checksums (IPv4, TCP, UDP, ICMP) detects the damage.
         found: bool,
     },
-    /// Its end was cut off.
+    /// The end of the packet was cut off.
     Truncated {
-        /// Its octets before.
+        /// Length before, in bytes.
         from: usize,
-        /// Its octets now.
+        /// Length after, in bytes.
         to: usize,
     },
-    /// Bits in its header were changed.
+    /// Bits in the packet's headers were changed.
     Marked {
-        /// Which bits.
+        /// The change.
         what: Mark,
     },
-    /// It goes no further.
+    /// The packet was dropped.
     Dropped {
-        /// For which reason.
+        /// The reason.
         why: Why,
     },
-    /// It left the path: to a host or, if it is a traffic source's, after the stage.
+    /// The packet left the path: to a host or, if it is background traffic, after the stage that its source
+    /// names.
     Left,
 }
 
-/// What a queue or a station changed in a packet's headers.
+/// A change that a queue or a base station made to a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The transit agent's bits on an ACK.
+    /// A transit agent set bits on an ACK.
     Transit {
-        /// [`airwire::marks::OB`] is set now.
+        /// Whether [`airwire::marks::OB`] is now set.
         ob: bool,
-        /// [`airwire::marks::DB`] is set now.
+        /// Whether [`airwire::marks::DB`] is now set.
         db: bool,
     },
-    /// The transit agent made itself known on a SYN.
+    /// A transit agent announced itself on a SYN.
     Announced,
-    /// The loss rate that the ACK carries now.
+    /// A transit agent wrote a loss rate into an ACK.
     LossRate {
-        /// In units of 2^-16.
+        /// The rate, in units of 2^-16.
         rate: u16,
     },
-    /// A queue set the CE codepoint in the IP header (RFC 3168), in place of dropping the packet.
+    /// A queue set the CE codepoint in the IP header (RFC 3168) instead of dropping the packet.
     Congestion,
 }
 
-/// Why a packet went no further. The ground truth that no real network gives.
+/// The reason why a packet was dropped. This is ground truth, which a real network does not provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// There was no room for it in a queue.
+    /// The queue had no room for the packet.
     QueueFull,
-    /// The active queue management dropped it, so that its sender slows down before the queue is full.
+    /// Active queue management dropped the packet before the queue was full, to slow down its sender.
     Aqm,
-    /// The channel damaged it.
+    /// The channel damaged the packet.
     Loss,
-    /// A drop list named it.
+    /// A drop list named the packet.
     Listed,
-    /// A policer had no tokens left for it.
+    /// A policer had no tokens left for the packet.
     Policed,
-    /// It arrived during an outage.
+    /// The packet arrived during an outage.
     Outage,
-    /// Local retransmission gave up.
+    /// Local retransmission gave up on the packet.
     RetryLimit,
-    /// RLC discarded it (MaxDAT or Timer_Discard) and told its peer.
+    /// RLC discarded the packet (MaxDAT or Timer_Discard) and informed its peer.
     RlcDiscard,
-    /// An RLC RESET threw it away.
+    /// An RLC RESET discarded the packet.
     RlcReset,
-    /// Longer than this stage can carry.
+    /// The packet is longer than this stage can carry.
     TooLong,
-    /// Not a whole IP packet.
+    /// The bytes are not a complete IP packet.
     Malformed,
 }
 
 impl Why {
-    /// In the order of their numbers (`Why as usize`).
+    /// All reasons, in the order of their numbers (`Why as usize`).
     pub const ALL: [Self; 11] = [
         Self::QueueFull,
         Self::Aqm,
@@ -245,7 +251,7 @@ impl Why {
         Self::Malformed,
     ];
 
-    /// As records, summaries and traces write it.
+    /// The name in records, summaries and traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue-full",
@@ -262,16 +268,16 @@ impl Why {
         }
     }
 
-    /// The name of the cause as views write it; `refused` where there is none.
+    /// The name of the cause in views. `refused` if [`cause`](Self::cause) is `None`.
     pub fn cause_name(self) -> &'static str {
         self.cause().map_or("refused", Cause::name)
     }
 
-    /// What an algorithm that attributes losses ought to say. `None`: the stage cannot carry such a packet, and
-    /// neither a queue nor the radio is to blame.
+    /// The attribution that a correct algorithm gives this loss. `None`: the stage cannot carry such a
+    /// packet, so neither congestion nor the radio link is the cause.
     pub const fn cause(self) -> Option<Cause> {
         match self {
-            // More came than the rate allows: a sender that slows down loses fewer.
+            // More arrived than the rate allows, so a sender that slows down loses fewer packets.
             Self::QueueFull | Self::Aqm | Self::Policed => Some(Cause::Congestion),
             Self::Loss
             | Self::Listed
@@ -284,147 +290,150 @@ impl Why {
     }
 }
 
-/// An event, and to which packet, where and when.
+/// An event with its packet, place and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The time of the call in which the stage reported it.
+    /// Time of the call in which the stage reported the event.
     pub at: Instant,
-    /// Index of the stage in its path; `None`: the path's own ends.
+    /// Index of the stage in its path. `None`: one of the path's ends.
     pub stage: Option<usize>,
-    /// The packet to which it happened.
+    /// The packet that the event is about.
     pub packet: PacketId,
-    /// Which way the packet goes.
+    /// Direction in which the packet travels.
     pub direction: Direction,
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// The packet as it was at that moment, if somebody wants to see packets; only with `Entered`, `Dropped` and
-    /// `Left`.
+    /// The packet's bytes at that moment, if packets are recorded. Only `Entered`, `Dropped` and `Left` have
+    /// them.
     pub bytes: Option<Box<[u8]>>,
 }
 
-/// Something that befalls a stage and not a packet, and is rare.
+/// A rare occurrence that concerns a stage rather than a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incident {
-    /// When the stage reported it.
+    /// Time at which the stage reported it.
     pub at: Instant,
     /// Index of the stage in its path.
     pub stage: usize,
-    /// What it is.
+    /// The kind of incident.
     pub what: Mishap,
 }
 
-/// What an [`Incident`] is.
+/// Kind of an [`Incident`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
-    /// An RLC entity initiates the reset procedure (TS 25.322 §11.4.2).
+    /// An RLC entity initiated the RLC reset procedure (TS 25.322 §11.4.2).
     RlcReset {
-        /// The direction in which the entity sends data: the network's end sends down.
+        /// The direction in which the entity sends data. The entity of the network sends down.
         direction: Direction,
-        /// What for: as [`ResetCause::name`](crate::rlc::umts::entity::ResetCause::name) has it.
+        /// The cause, named by [`ResetCause::name`](crate::rlc::umts::entity::ResetCause::name).
         cause: &'static str,
     },
-    /// VT(RST) of an RLC entity has reached MaxRST, an unrecoverable error (§11.4.4a). It is silent until RLC starts anew.
+    /// VT(RST) of an RLC entity reached MaxRST, an unrecoverable error (TS 25.322 §11.4.4a). The entity sends
+    /// nothing until RLC is re-established.
     RlcFailed {
         /// The direction in which the entity sends data.
         direction: Direction,
     },
-    /// An RLC sender goes on with another window, because its receiver said so (WINDOW, §9.2.2.11.3).
+    /// An RLC sender changed its window size because its receiver asked for it (WINDOW SUFI, TS 25.322
+    /// §9.2.2.11.3).
     RlcWindow {
-        /// The direction in which it sends data.
+        /// The direction in which the sender sends data.
         direction: Direction,
-        /// VT(WS), in PDUs.
+        /// The new VT(WS), in PDUs.
         pdus: u16,
     },
-    /// An RLC sender is suspended (LOCAL_SUSPEND, §9.3.3.4).
+    /// An RLC sender was suspended (LOCAL_SUSPEND, TS 25.322 §9.3.3.4).
     RlcSuspended {
-        /// The direction in which it sends data.
+        /// The direction in which the sender sends data.
         direction: Direction,
-        /// How many new PDUs it may still send.
+        /// Number of new PDUs that it may still send.
         pdus: u64,
     },
-    /// It is so no longer.
+    /// A suspended RLC sender was resumed.
     RlcResumed {
-        /// The direction in which it sends data.
+        /// The direction in which the sender sends data.
         direction: Direction,
     },
-    /// An RLC receiver has ignored something in a well-formed PDU, because it contradicts the PDUs before it.
+    /// An RLC receiver ignored part of a well-formed PDU because it contradicts earlier PDUs.
     RlcFault {
         /// The direction of the PDU.
         direction: Direction,
-        /// What: as [`Faults::each`](crate::rlc::umts::reassembly::Faults::each) has it.
+        /// The fault, named by [`Faults::each`](crate::rlc::umts::reassembly::Faults::each).
         fault: &'static str,
     },
-    /// RRC starts RLC anew.
+    /// RRC re-established RLC.
     RlcReestablished,
-    /// There is something to transmit for an idle terminal, which has no dedicated channel (CELL_FACH).
+    /// Data is waiting for an idle terminal that has no dedicated channel (CELL_FACH).
     Promotion {
-        /// When it has one.
+        /// Time at which the terminal has a dedicated channel.
         until: Instant,
     },
-    /// A radio channel has another rate from now on.
+    /// A radio channel changed its rate.
     RateChanged {
-        /// Which way it goes.
+        /// The direction of the channel.
         direction: Direction,
-        /// As a scenario writes it.
+        /// The new rate, as written in a scenario.
         rate: &'static str,
     },
-    /// A packet, or a radio block, has met an outage that none has met before.
+    /// A packet or radio block met an outage. Only the first one of each outage is reported.
     Outage {
-        /// Which way it goes.
+        /// The direction of the packet or block.
         direction: Direction,
-        /// When the outage is over.
+        /// Time at which the outage ends.
         until: Instant,
     },
-    /// The mobile is with another base station than at the last packet.
+    /// The mobile has changed its base station since the last packet.
     Handover {
-        /// How often it has moved since then.
+        /// Number of changes since the last packet.
         times: u64,
     },
 }
 
-/// By which standard a radio PDU is written.
+/// The standard that defines the format of a radio PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technology {
     /// RLC acknowledged mode of UMTS (TS 25.322).
     Umts {
-        /// Bits of a "Length Indicator": 7 or 15.
+        /// Size of a "Length Indicator" in bits: 7 or 15.
         indicators: u8,
     },
 }
 
-/// A radio PDU at the moment of its transmission, whether it then arrives or not.
+/// A radio PDU at the moment of its transmission, whether or not it arrives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RadioPdu {
-    /// When its transmission begins.
+    /// Time at which its transmission begins.
     pub at: Instant,
     /// Index of the stage in its path.
     pub stage: usize,
-    /// Which way the PDU goes.
+    /// The direction of the PDU.
     pub direction: Direction,
-    /// What its octets are.
+    /// The format of the bytes.
     pub technology: Technology,
-    /// The PDU as it is on the air.
+    /// The PDU as transmitted.
     pub bytes: Arc<[u8]>,
-    /// Grows with every wrap of the sequence number and every RESET, so that (epoch, SN) is unique.
+    /// A counter that grows with every wrap of the sequence number and every RESET, so that (epoch, SN) is
+    /// unique.
     pub epoch: u32,
-    /// The channel damages this transmission.
+    /// Whether the channel damages this transmission.
     pub lost: bool,
-    /// Counts the transmissions of this PDU; 1 is the first.
+    /// Number of this transmission of the PDU. The first is 1.
     pub transmission: u32,
-    /// The packets of which it carries octets.
+    /// The packets whose bytes the PDU carries.
     pub packets: Vec<PacketId>,
 }
 
 /// How much of what happens to packets is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recording {
-    /// Nothing. Stages still count.
+    /// Record nothing. Stages still count.
     #[default]
     Off,
-    /// What befalls stages themselves, not packets: every [`Incident`].
+    /// Record every [`Incident`].
     Incidents,
-    /// Every event as well, without the packets' octets.
+    /// Record also every event, without the bytes of packets.
     Events,
-    /// Every event, with the packet's octets where it enters, is dropped or leaves.
+    /// Record also the bytes of packets that enter, leave or are dropped.
     Bytes,
 }

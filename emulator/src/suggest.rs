@@ -1,6 +1,6 @@
-//! What somebody may have meant who wrote a word that is not known.
+//! Suggestions for unknown words.
 
-/// "did you mean `delay`? known keys: …": the nearest word first, then all of them.
+/// The message "did you mean `delay`? known keys: …", with the nearest word first and then all known words.
 pub(crate) fn suggest(word: &str, what: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
@@ -15,7 +15,7 @@ pub(crate) fn suggest(word: &str, what: &str, known: &[&str]) -> String {
     }
 }
 
-/// How many letters must be changed, inserted, left out or swapped with their neighbour.
+/// Number of letters to change, insert, delete or swap with their neighbour (case-insensitive).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_suggested_and_a_strange_one_is_not() {
+    fn similar_word_is_suggested_and_dissimilar_is_not() {
         let known = ["rate", "delay", "jitter"];
         assert_eq!(suggest("dealy", "keys", &known), "did you mean `delay`? known keys: rate, delay, jitter");
         assert_eq!(suggest("colour", "keys", &known), "known keys: rate, delay, jitter");

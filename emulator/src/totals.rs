@@ -1,25 +1,25 @@
-//! What became of packets: counted whether or not anybody records events.
+//! Packet counters of a path. They count whether or not events are recorded.
 
 use serde::Serialize;
 
 use crate::packet::{Direction, Origin, PerDirection};
 use crate::stage::Why;
 
-/// What became of the packets in one direction: of those of hosts, or of those of traffic sources. At any time
-/// `entered` and `copied` together are the sum of `left`, of all `dropped`, and of what is inside.
+/// Counters of the packets in one direction, either from hosts or from traffic sources. At any time,
+/// `entered` plus `copied` equals `left` plus all `dropped` plus the number of packets inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Packets that came in.
+    /// Packets that entered.
     pub entered: u64,
-    /// Their octets, IP headers included.
+    /// Bytes of these packets, including IP headers.
     pub entered_bytes: u64,
-    /// Copies of packets that came into being inside.
+    /// Copies of packets that were created inside.
     pub copied: u64,
-    /// Packets that went out.
+    /// Packets that left.
     pub left: u64,
-    /// Their octets.
+    /// Bytes of these packets.
     pub left_bytes: u64,
-    /// Packets that were dropped, by `Why as usize`.
+    /// Dropped packets, indexed by `Why as usize`.
     pub dropped: [u64; Why::ALL.len()],
 }
 
@@ -34,23 +34,23 @@ impl Totals {
         self.left_bytes += bytes as u64;
     }
 
-    /// Packets that are inside.
+    /// Number of packets inside.
     pub fn inside(&self) -> u64 {
         self.entered + self.copied - self.left - self.dropped.iter().sum::<u64>()
     }
 
-    /// Packets dropped for this reason.
+    /// Number of packets dropped for this reason.
     pub fn dropped_for(&self, why: Why) -> u64 {
         self.dropped[why as usize]
     }
 }
 
-/// The totals of a path.
+/// Counters of a path.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    /// Of the hosts' packets.
+    /// Packets of the hosts.
     pub(crate) hosts: PerDirection<Totals>,
-    /// Of the packets of traffic sources.
+    /// Background traffic.
     pub(crate) background: PerDirection<Totals>,
 }
 

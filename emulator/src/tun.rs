@@ -1,4 +1,4 @@
-//! TUN devices: whole IP packets in and out of a kernel, in any network namespace.
+//! TUN devices: exchange of IP packets with a kernel, in any network namespace.
 
 #[expect(unsafe_code, reason = "a device is opened by ioctl, and lends its descriptor")]
 mod device;
@@ -19,29 +19,31 @@ use crate::netns::{self, NamespaceError};
 use crate::offload::{self, Batch, Header, Pieces};
 use crate::prefix::Prefix;
 
-/// How a device is made.
+/// Configuration of a device.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
-    /// Interface name; `%d` lets the kernel choose a number.
+    /// Interface name. `%d` lets the kernel choose a number.
     pub name: String,
-    /// Name under /run/netns, or a path. `None`: where the caller is.
+    /// Name under /run/netns, or a path. `None`: the namespace of the caller.
     pub namespace: Option<PathBuf>,
     /// Addresses of the kernel's end.
     pub addrs: Vec<Prefix>,
-    /// Addresses of whoever is behind the device: no interface of the kernel's may have one of them.
+    /// Addresses reached through the device. No interface of the kernel may have one of them.
     pub behind: Vec<IpAddr>,
-    /// What the kernel sends into the device beside the networks of its addresses.
+    /// Destinations that the kernel routes into the device, in addition to the networks of its addresses.
     pub routes: Vec<Prefix>,
-    /// The largest packet in either direction, in octets.
+    /// The largest packet in either direction, in bytes.
     pub mtu: u16,
-    /// Packets that the kernel keeps for us while we are not reading. What does not fit it drops.
+    /// Packets that the kernel queues while we are not reading. It drops packets beyond this number.
     pub queue_len: u32,
-    /// The kernel cuts what is written, and hands over what it has not cut: see [`offload`].
+    /// Whether to use segmentation offload: the kernel splits large writes and hands over unsegmented data.
+    /// See [`offload`].
     pub offload: bool,
 }
 
 impl Default for TunConfig {
-    /// The queue holds what a gigabit brings in the longest pause that a busy machine makes (0.1 s).
+    /// Returns a default configuration. Its queue holds the packets that a 1 Gbit/s link delivers in 0.1 s,
+    /// the longest pause on a busy machine.
     fn default() -> Self {
         Self {
             name: "airtcp%d".to_owned(),
@@ -56,15 +58,15 @@ impl Default for TunConfig {
     }
 }
 
-/// Why a device cannot be made or read. Each message says what to do.
+/// Reason why a device cannot be opened or read. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The kernel or the container has no TUN driver.
+    /// The kernel or the container does not have a TUN driver.
     #[error(
         "there is no /dev/net/tun: load the driver (`modprobe tun`), or give the container the device (`--device /dev/net/tun`)"
     )]
     NoDriver,
-    /// The file mode of the driver's node forbids it.
+    /// The file mode of the device node forbids access.
     #[error(
         "no permission to open /dev/net/tun: run as root, or let root run `chmod 666 /dev/net/tun`, which is the usual mode"
     )]
@@ -74,21 +76,21 @@ pub enum DeviceError {
         "not allowed to create or configure the device `{name}`: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`"
     )]
     NotPermitted {
-        /// Of the device, as it was asked for.
+        /// Requested name of the device.
         name: String,
     },
-    /// Another program has it open.
+    /// Another program has the device open.
     #[error("the device `{name}` is in use by another program: choose another name or end that program")]
     Busy {
-        /// Of the device, as it was asked for.
+        /// Requested name of the device.
         name: String,
     },
-    /// The name belongs to another sort of interface.
+    /// The name belongs to another kind of interface.
     #[error(
         "`{name}` exists and is not an ordinary TUN device: choose another name, or remove it with `ip link del {name}`"
     )]
     NotATun {
-        /// Of the interface.
+        /// Name of the interface.
         name: String,
     },
     /// The kernel would refuse the name.
@@ -96,116 +98,118 @@ pub enum DeviceError {
         "`{name}` is not an interface name: 1 to 15 letters, digits, `-`, `_` or `.`, and at most one `%d` for a number"
     )]
     BadName {
-        /// As it was asked for.
+        /// Requested name of the device.
         name: String,
     },
-    /// IPv6 is switched off for this device.
+    /// IPv6 is disabled for this device.
     #[error(
         "the device `{name}` cannot have {prefix}: IPv6 is disabled here; enable it with `sysctl net.ipv6.conf.default.disable_ipv6=0`, or omit the IPv6 addresses"
     )]
     NoIpv6 {
-        /// Of the device.
+        /// Name of the device.
         name: String,
-        /// The address or route that was asked for.
+        /// The requested address or route.
         prefix: Prefix,
     },
     /// The MTU is too small for IPv6.
     #[error("the device `{name}` cannot have {prefix}: IPv6 needs an MTU of at least 1280, not {mtu}")]
     Ipv6Mtu {
-        /// Of the device.
+        /// Name of the device.
         name: String,
-        /// The address or route that was asked for.
+        /// The requested address or route.
         prefix: Prefix,
-        /// In octets; less than [`IPV6_MTU`].
+        /// The requested MTU in bytes, less than [`IPV6_MTU`].
         mtu: u16,
     },
-    /// Another interface has the address: the kernel would answer for both, and route to one of them.
+    /// Another interface has the address. The kernel would answer for both, and route to one of them.
     #[error(
         "the device `{name}` cannot have {addr}: `{holder}` already has it; choose another address, or end the program that created `{holder}`"
     )]
     AddressTaken {
-        /// Of the device, as it was asked for.
+        /// Requested name of the device.
         name: String,
-        /// The address that was asked for.
+        /// The requested address.
         addr: IpAddr,
-        /// The interface that has it.
+        /// The interface that has the address.
         holder: String,
     },
-    /// The namespace that the device belongs in cannot be entered.
+    /// The namespace of the device cannot be entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// Any other error while an open device is configured or read.
     #[error("cannot {what} of the device `{name}`: {source}")]
     Configure {
-        /// Of the device.
+        /// Name of the device.
         name: String,
-        /// As a verb with its object.
+        /// The failed operation, as a verb with its object.
         what: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// Any other error while a device is opened.
     #[error("cannot open a device named `{name}`: {source}")]
     Open {
-        /// Of the device, as it was asked for.
+        /// Requested name of the device.
         name: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: io::Error,
     },
 }
 
-/// RFC 8200 §5: a link with a smaller MTU has no IPv6.
+/// Smallest MTU of a link with IPv6 (RFC 8200 §5).
 pub const IPV6_MTU: u16 = 1280;
 
-/// An open device. It goes away when this value is dropped.
+/// An open device. The kernel removes it when this value is dropped.
 #[derive(Debug)]
 pub struct Tun {
     device: Device,
     counters: Counters,
-    /// As it was opened with. Somebody may have changed it since.
+    /// MTU at the time of opening. It may have been changed since.
     mtu: usize,
 }
 
 impl Tun {
-    /// Opens the device inside its namespace and brings it up, ready and non-blocking.
+    /// Opens the device in its namespace and brings it up. The descriptor is non-blocking.
     pub fn open(config: &TunConfig) -> Result<Self, DeviceError> {
         match &config.namespace {
-            // The descriptor stays usable everywhere; only opening and configuring must happen inside.
+            // Only opening and configuring must happen in the namespace. The descriptor works everywhere.
             Some(namespace) => netns::enter(namespace, || Self::open_here(config))?,
             None => Self::open_here(config),
         }
     }
 
-    /// Interface name, as chosen by the kernel if it was asked to.
+    /// Name of the interface, with the number that the kernel chose.
     pub fn name(&self) -> &str {
         self.device.name()
     }
 
-    /// The largest packet that crosses the device, unless somebody has changed its MTU since it was opened.
+    /// The largest packet that crosses the device, unless its MTU was changed after it was opened.
     pub fn mtu(&self) -> usize {
         self.mtu
     }
 
-    /// Whether it was opened with offload.
+    /// Whether the device was opened with offload.
     pub fn offloads(&self) -> bool {
         self.device.offloads()
     }
 
-    /// The next packet that the kernel sends; `None` if there is none now.
+    /// Reads the next packet that the kernel sends. `None`: no packet is available.
     ///
     /// # Panics
-    /// If the device was opened with offload: then [`Self::fill`] reads it.
+    /// Panics if the device was opened with offload. Use [`Self::fill`] for such a device.
     pub fn recv(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         assert!(!self.device.offloads(), "a device with offload hands over more than packets");
         Ok(unless_none(|| self.device.read(packet))?.map(|(_, len)| len))
     }
 
-    /// Hands the kernel a packet. When this returns, the kernel has processed it, up to the socket that it is for.
+    /// Sends a packet to the kernel. When this returns, the kernel has processed it up to the receiving
+    /// socket.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         unless_interrupted(|| self.device.write(Header::Whole, std::iter::once(packet)))
     }
 
-    /// Reads the next packet, or segments in one, that the kernel sends; `false` if there is nothing now.
+    /// Reads the next packet, or several segments as one packet, from the kernel. `false`: nothing is
+    /// available.
     pub fn fill(&self, pieces: &mut Pieces) -> io::Result<bool> {
         let read = unless_none(|| self.device.read(pieces.room()))?;
         if let Some((header, len)) = read {
@@ -214,21 +218,21 @@ impl Tun {
         Ok(read.is_some())
     }
 
-    /// Hands the kernel all that is in the batch, like [`Self::send`]; the batch keeps it. The device must have offload, or the batch a
-    /// single packet.
+    /// Sends a batch to the kernel, like [`Self::send`]. The batch keeps its packets. A device without
+    /// offload takes only batches of one packet.
     pub fn send_batch(&self, batch: &mut Batch) -> io::Result<()> {
         let (header, parts) = batch.written();
         unless_interrupted(|| self.device.write(header, parts.iter()))
     }
 
-    /// Hands the kernel a piece, like [`Self::send`]; a device that was opened without offload takes only whole packets. The piece
-    /// stays as it is, but for what the device wants in its headers.
+    /// Sends a piece to the kernel, like [`Self::send`]. A device without offload takes only whole packets.
+    /// The piece does not change, except for header fields that the device needs.
     pub fn send_piece(&self, piece: &mut Piece) -> io::Result<()> {
         let header = offload::prepare(piece);
         unless_interrupted(|| self.device.write(header, piece.parts()))
     }
 
-    /// Packets that the kernel had for us and dropped because its queue was full.
+    /// Packets that the kernel dropped because the device's queue was full.
     pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
         let drops = self.counters.transmit_drops(self.name());
         drops.map_err(|source| self.configure_error("read the counters", source))
@@ -259,7 +263,8 @@ impl Tun {
         let interface = Interface::by_name(self.name()).map_err(step("find the index"))?;
         interface.set_mtu(config.mtu).map_err(step(&format!("set the MTU {}", config.mtu)))?;
         match interface.set_queue_len(config.queue_len) {
-            // In a user namespace nobody may (the kernel asks for the capability outside): a shorter queue will do.
+            // Not allowed in a user namespace (the kernel requires the capability outside of it). A shorter
+            // queue is sufficient.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 tracing::debug!("{} keeps its default queue length: {error}", self.name());
             }
@@ -283,7 +288,7 @@ impl Tun {
         let interfaces = interface::addresses().map_err(step("compare the addresses"))?;
         let taken = config.addrs.iter().map(|prefix| prefix.addr()).chain(config.behind.iter().copied());
         for addr in taken {
-            // A persistent device may have them from before.
+            // A persistent device may have kept the addresses from an earlier use.
             let held = |(holder, other): &&(String, IpAddr)| *other == addr && holder != self.name();
             if let Some((holder, _)) = interfaces.iter().find(held) {
                 let (name, holder) = (self.name().to_owned(), holder.clone());
@@ -314,7 +319,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Again, where a signal came between.
+/// Repeats a call that a signal has interrupted.
 fn unless_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -324,7 +329,7 @@ fn unless_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<
     }
 }
 
-/// `None`, where it would have to wait.
+/// Returns `None` if the call would block.
 fn unless_none<T>(call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
     match unless_interrupted(call) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -332,7 +337,7 @@ fn unless_none<T>(call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> 
     }
 }
 
-/// The kernel's rule (`dev_valid_name`), without the names that confuse a shell.
+/// Applies the kernel's rule (`dev_valid_name`), and excludes names that need quoting in a shell.
 fn is_interface_name(name: &str) -> bool {
     let plain = name.replacen("%d", "0", 1);
     (1..=15).contains(&name.len())
@@ -341,7 +346,8 @@ fn is_interface_name(name: &str) -> bool {
         && plain != ".."
 }
 
-/// The node is opened and the device made in one call; which of the two failed shows in the code.
+/// Converts an error of the call that opens the node and creates the device. The error code shows which of
+/// the two failed.
 fn open_error(name: &str, source: io::Error) -> DeviceError {
     let name = name.to_owned();
     match source.raw_os_error() {

@@ -83,8 +83,8 @@ fn a_known_path_is_found_again_and_its_packets_fare_the_same() {
     // 10,000 packets: 99.9 % of all runs are within 0.33 % of 1 %.
     assert!((share - 0.01).abs() < 0.0033, "{share}");
     let check = &fit["down"]["check"];
-    let [recorded, carried] = ["recorded", "carried"].map(|it| check[it]["lost"].as_f64().unwrap());
-    assert!((recorded - carried).abs() < 0.01, "{check}");
+    let [recorded, replayed] = ["recorded", "replayed"].map(|it| check[it]["lost"].as_f64().unwrap());
+    assert!((recorded - replayed).abs() < 0.01, "{check}");
     let text = scratch.done("fit fixed.pcap mobile.pcap --output same.toml");
     assert!(text.contains("Both captures have the same clock."), "{text}");
     // The scenario is one like any other.

@@ -1,4 +1,4 @@
-//! Arbitrary programs of user calls, time steps and packets that arrive, are lost or are forged.
+//! Arbitrary sequences of user calls, time steps and packets that are delivered, lost or forged.
 
 #![cfg_attr(fuzzing, no_main)]
 

@@ -1,7 +1,7 @@
-//! A whole file that may be a capture: whatever is in it, it is read to its end, every TCP packet is in exactly one
-//! connection, and every connection can be told.
+//! An arbitrary file as a capture. The capture is read to its end, each TCP packet belongs to
+//! exactly one connection, and each connection has findings that can be displayed.
 //!
-//! The last octet chooses a filter.
+//! The last byte selects a filter.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -14,7 +14,7 @@ use aircaptures::capture::Capture;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::survey;
 
-/// libpcap wants a file; each process has its own.
+/// The input as a file, which libpcap requires. Each process has its own.
 static FILE: LazyLock<PathBuf> =
     LazyLock::new(|| std::env::temp_dir().join(format!("airtcp-fuzz-{}.pcap", std::process::id())));
 

@@ -1,5 +1,6 @@
-//! Arbitrary octets at the control socket of a running link, as `airlink ctl` and anybody of the same user may send them.
-//! Every line is answered by one line of JSON, and the scenario stays what the stages run with.
+//! Arbitrary bytes at the control socket of a running link, as `airlink ctl` or any process of the
+//! same user may send them. Each line gets one line of JSON as answer, and the scenario stays
+//! consistent with the running stages.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -19,7 +20,7 @@ use serde_json::Value;
 
 target::run!(run);
 
-/// Longer requests meet the limit of one line, which needs no fuzzer.
+/// Maximum length of the input. Longer requests only reach the length limit of a line.
 const LONGEST: usize = 16 << 10;
 
 struct Link {
@@ -41,30 +42,31 @@ impl Subject for Link {
 
 fn run(data: &[u8]) {
     let data = &data[..data.len().min(LONGEST)];
-    let scenario = Scenario::load("wcdma-384").expect("it is a preset");
+    let scenario = Scenario::load("wcdma-384").expect("wcdma-384 is a preset");
     let path = scenario.build(None, Recording::Off, false).expect("a preset needs no file");
     let mut link = Link { scenario, path };
 
     let name = format!("fuzz-{}", std::process::id());
-    let mut reactor = Reactor::new(Clock::start()).expect("a reactor");
+    let mut reactor = Reactor::new(Clock::start()).expect("the reactor starts");
     let mut control = Control::listen(Address::Named(name.clone()), &[], Token(1), &mut reactor)
-        .expect("nobody else has this name");
-    let address = SocketAddr::from_abstract_name(format!("airlink/{name}")).expect("a short name");
-    let mut client = UnixStream::connect_addr(&address).expect("it listens");
-    client.set_nonblocking(true).expect("a socket");
+        .expect("the name is unused");
+    let address =
+        SocketAddr::from_abstract_name(format!("airlink/{name}")).expect("the name is short enough");
+    let mut client = UnixStream::connect_addr(&address).expect("the control socket listens");
+    client.set_nonblocking(true).expect("the socket can be non-blocking");
     let mut attend = |tokens: &[Token]| {
         control.attend(Instant::ZERO, tokens, &mut reactor, &mut link).expect("the reactor works");
     };
     attend(&[Token(1)]);
-    // A piece at a time, with what is answered read in between, so that neither end has to wait.
+    // Sends one piece at a time and reads the answers in between, so that neither end blocks.
     let mut answers = Vec::new();
     for piece in data.chunks(1 << 10) {
         if client.write_all(piece).is_err() {
-            // It has been disconnected, which is an answer too.
+            // The server has disconnected the client, which is a valid answer.
             break;
         }
         attend(&[Token(2)]);
-        // What is not there yet comes with the next piece.
+        // Answers that are not there yet are read after the next piece.
         let _ = client.read_to_end(&mut answers);
     }
     for answer in answers.split_inclusive(|octet| *octet == b'\n').filter(|line| line.ends_with(b"\n")) {
@@ -72,9 +74,9 @@ fn run(data: &[u8]) {
         assert_eq!(answer["schema_version"], 1);
         assert_eq!(answer["ok"] == true, answer.get("error").is_none(), "{answer}");
     }
-    // What it says of itself can be read, and is a path.
+    // The scenario can be written, parsed and built again.
     let written = link.scenario.to_toml();
     let again = Scenario::parse(&written, "now.toml").unwrap_or_else(|error| panic!("{error}\n{written}"));
     assert_eq!(again.stages, link.scenario.stages);
-    again.build(None, Recording::Off, false).expect("what runs can be built");
+    again.build(None, Recording::Off, false).expect("a running scenario can be built");
 }

@@ -1,8 +1,8 @@
-//! Frames of every link type: packets in tunnels in tunnels, in fragments, with octets changed and cut off, and frames of any
-//! octets.
+//! Frames of every link type: packets in nested tunnels, fragmented, with modified and truncated
+//! bytes, and frames of arbitrary bytes.
 //!
-//! Whatever is in them, a packet is no longer than what was on the wire; a shorter capture of the same frames has packets of
-//! the same lengths, if it has them; and every frame is counted once.
+//! In all cases, a packet is not longer than the frame on the wire. If a shorter capture of the
+//! same frames yields a packet, its length is the same. Every frame is counted once.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -29,7 +29,7 @@ const LINKS: [i32; 24] = [
     0, 1, 9, 11, 12, 14, 50, 51, 100, 101, 104, 105, 108, 109, 113, 117, 127, 192, 204, 228, 229, 239, 242,
     276,
 ];
-/// Its lengths are the IP header's alone: nothing else says them.
+/// NFLOG: packet lengths come from the IP header alone.
 const NFLOG: i32 = 239;
 const RAW: u32 = 101;
 
@@ -47,13 +47,13 @@ fn run(data: &[u8]) {
         at += draw.pick(&[0, 1_000_000, 40_000_000_000, -1_000_000_000]);
         for made in make(&mut draw) {
             frames += 1;
-            // What is said of a frame may be more than there is.
+            // The reported length of a frame may exceed its actual length.
             let length = made.octets.len() + draw.pick(&[0, 0, 0, 4, 1000]);
             on_wire += length;
             let most = if made.link == NFLOG { usize::MAX } else { on_wire };
             let found = whole.take(frames, at, made.link, &made.octets, length);
             if let Found::Tcp(packet) | Found::Flawed(packet, _) = &found {
-                assert!(packet.len as usize <= most, "{packet:?} of {most} octets");
+                assert!(packet.len as usize <= most, "{packet:?} is longer than {most} bytes");
             }
             let shorter = &made.octets[..made.octets.len().min(kept)];
             cut.take(frames, at, made.link, shorter, length);
@@ -93,7 +93,7 @@ impl Reading {
     fn take(&mut self, number: u64, at: i64, link: i32, data: &[u8], length: usize) -> Found {
         let frame = frame(number, at, link, data, length);
         let found = self.fragments.packet(&frame, &mut self.problems);
-        // Without a memory it is the same, but for fragments.
+        // Without reassembly the result is the same, except for fragments.
         let alone = frame.packet();
         match &found {
             Found::Tcp(packet) | Found::Flawed(packet, _) => {
@@ -113,12 +113,12 @@ impl Reading {
         self.fragments.finish(&mut self.problems);
         assert_eq!(self.packets.len() as u64 + self.others + self.pending, frames);
         let lost = [Problem::Fragment, Problem::FragmentOverlap].map(|problem| self.problems.count(problem));
-        assert!(lost.iter().sum::<u64>() <= self.pending, "{lost:?} of {}", self.pending);
+        assert!(lost.iter().sum::<u64>() <= self.pending, "lost fragments {lost:?} of {}", self.pending);
         self.packets
     }
 }
 
-/// One frame, or one for each fragment.
+/// Makes one frame, or one frame per fragment.
 fn make(draw: &mut draw::Input<'_>) -> Vec<Made> {
     if draw.one_in(4) {
         let link = draw.pick(&LINKS);
@@ -139,7 +139,7 @@ fn make(draw: &mut draw::Input<'_>) -> Vec<Made> {
             packets = packets.iter().flat_map(|packet| split(packet, octets)).collect();
         }
         let around = inner[draw.below(inner.len() as u64) as usize];
-        // The lengths in headers have 16 bits.
+        // Length fields in headers have 16 bits.
         packets = packets.iter().filter(|packet| packet.len() < 60_000).map(|it| (around.wrap)(it)).collect();
     }
     let around: &Around = &around::ALL[draw.below(around::ALL.len() as u64) as usize];
@@ -158,7 +158,7 @@ fn make(draw: &mut draw::Input<'_>) -> Vec<Made> {
     frames.into_iter().map(|octets| Made { link, octets }).collect()
 }
 
-/// What IP has split.
+/// Splits a packet into IP fragments with `octets` bytes of payload each.
 fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
     let is_v6 = packet[0] >> 4 == 6;
     let (header, payload) = packet.split_at(if is_v6 { 40 } else { 20 });

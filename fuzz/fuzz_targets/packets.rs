@@ -1,8 +1,8 @@
-//! Raw packets into a host that listens and connects, as time goes by: octets of any kind, IP and TCP headers with true
-//! checksums and arbitrary fields, and answers to what the host has sent.
+//! Raw packets to a host that listens and connects, while time advances: arbitrary bytes, IP and
+//! TCP headers with valid checksums and arbitrary fields, and answers to packets of the host.
 //!
-//! Whatever comes in, what goes out is whole packets of at most the MTU, sums are right, and in the end every connection has
-//! ended.
+//! For any input, the host sends complete packets of at most the MTU, its internal sums are
+//! consistent, and every connection ends.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -30,7 +30,8 @@ const THEIRS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1))];
 const PORTS: [u16; 3] = [80, 81, 5000];
 const RECIPES: [&str; 4] = ["newreno", "sack+limited-transmit", "linux", "newreno+ecn+eifel"];
-/// Of what one step lets out. A window is hundreds of segments; a host that answers itself has no end.
+/// Maximum number of packets sent in one step. A window has hundreds of segments; a host that
+/// answers its own packets would never stop.
 const MOST_AT_ONCE: usize = 20_000;
 
 struct World<'a> {
@@ -39,7 +40,7 @@ struct World<'a> {
     host: Host,
     listeners: Vec<ListenId>,
     ids: Vec<ConnId>,
-    /// Of the host's last packets: whom they went to, and what would answer them.
+    /// The host's latest packets: their addresses and the numbers of a matching answer.
     sent: Vec<Sent>,
 }
 
@@ -62,7 +63,7 @@ fn run(data: &[u8]) {
     let (listeners, ids, sent) = (Vec::new(), Vec::new(), Vec::new());
     let mut world = World { draw, now, host, listeners, ids, sent };
     world.open();
-    // As many as the input has something to say about.
+    // The length of the input limits the number of steps.
     for _ in 0..data.len().min(1000) {
         if world.draw.0.is_empty() {
             break;
@@ -114,7 +115,7 @@ impl World<'_> {
             }
             9 => {
                 let data = vec![b'a'; self.draw.below(20_000) as usize];
-                // It may fail: any answer is right.
+                // The call may fail: every result is valid.
                 self.on_connection(|host, id| {
                     let _ = host.write(now, id, &data);
                 });
@@ -135,7 +136,7 @@ impl World<'_> {
                 });
             }
         }
-        // Time does not pass a deadline by.
+        // Handle every deadline that has been reached.
         while let Some(at) = self.host.next_deadline().filter(|at| *at <= self.now) {
             self.host.handle_deadline(at.max(now));
             self.drain();
@@ -153,7 +154,8 @@ impl World<'_> {
         (0..len).map(|_| self.draw.below(256) as u8).collect()
     }
 
-    /// With true checksums. Mostly about a connection that the host knows, and near the numbers that it expects.
+    /// Builds a segment with valid checksums. Most segments belong to a known connection and have
+    /// numbers close to the expected ones.
     fn segment(&mut self) -> Vec<u8> {
         let known = if self.sent.is_empty() { None } else { Some(self.draw.pick(&self.sent.clone())) };
         let near = |draw: &mut draw::Input<'_>, number: Seq| match draw.below(4) {
@@ -203,10 +205,10 @@ impl World<'_> {
         let mut packets = 0;
         while self.host.poll_packet(self.now, &mut packet) {
             packets += 1;
-            assert!(packets < MOST_AT_ONCE, "there is no end to what is sent at {}", self.now);
-            assert!(packet.len() <= MTU, "a packet of {} octets", packet.len());
-            let ip = segment::parse_ip(&packet).expect("what is sent is an IP packet");
-            let segment = segment::parse_tcp(&ip).expect("what is sent is a segment");
+            assert!(packets < MOST_AT_ONCE, "the host does not stop sending at {}", self.now);
+            assert!(packet.len() <= MTU, "a packet of {} bytes exceeds the MTU", packet.len());
+            let ip = segment::parse_ip(&packet).expect("the host sends valid IP packets");
+            let segment = segment::parse_tcp(&ip).expect("the host sends valid TCP segments");
             let next = Seq(segment.seq.0.wrapping_add(segment.seq_len() as u32));
             self.sent.push(Sent { from: segment.src, to: segment.dst, ack: segment.ack, next });
         }
@@ -220,7 +222,7 @@ impl World<'_> {
         }
     }
 
-    /// Closes everything, and nothing comes in any more: connections that are left must give up by themselves.
+    /// Closes everything and delivers no more packets. The remaining connections must give up by themselves.
     fn wind_up(mut self) {
         self.ids.extend(self.listeners.iter().filter_map(|listener| self.host.accept(*listener)));
         for listener in std::mem::take(&mut self.listeners) {
@@ -236,8 +238,8 @@ impl World<'_> {
             self.host.handle_deadline(self.now);
             self.drain();
             steps += 1;
-            assert!(steps < 100_000, "it never comes to rest");
+            assert!(steps < 100_000, "the host never becomes idle");
         }
-        assert_eq!(self.host.connections(), 0, "connections are left behind");
+        assert_eq!(self.host.connections(), 0, "connections remain after all timeouts");
     }
 }

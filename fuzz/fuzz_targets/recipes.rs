@@ -1,5 +1,6 @@
-//! Arbitrary text as a sender, `RECIPE[@PROFILE]`: it is refused in words, or it means the same when it is written and read
-//! again, and carries a stream over a path that loses and reorders.
+//! Arbitrary text as a sender, `RECIPE[@PROFILE]`. Either parsing fails with a message, or the
+//! sender keeps its meaning when written and parsed again, and transfers a stream over a path with
+//! loss and reordering.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -25,10 +26,10 @@ fn run(data: &[u8]) {
         let again: SenderSpec = written.parse().unwrap_or_else(|error| panic!("{written}: {error}"));
         assert_eq!(again.canonical(), sender.canonical(), "{written}");
     }
-    carry(&sender).unwrap_or_else(|error| panic!("{sender}: {error}"));
+    transfer(&sender).unwrap_or_else(|error| panic!("{sender}: {error}"));
 }
 
-fn carry(sender: &SenderSpec) -> Result<(), String> {
+fn transfer(sender: &SenderSpec) -> Result<(), String> {
     let profile = sender.profile.map(|name| name.profile()).unwrap_or_default();
     let path = Impairments {
         loss: 0.05,

@@ -1,9 +1,9 @@
-//! The decoder of RLC PDUs, and what is behind it: nothing that comes from the air may bring it down, and whatever
-//! it takes must be written the same again.
+//! The decoder of RLC PDUs, and the code behind it. No input from the radio link may cause a panic,
+//! and each decoded PDU must be the same after encoding and decoding it again.
 //!
-//! The first octet chooses the PDU size, fixed or flexible, whether HE = 10 is configured, and what is behind the decoder. That is a
-//! reassembler; then come PDUs, each behind an octet that tells how much of it there is. Or it is a whole entity with
-//! traffic of its own: see `Step`.
+//! The first byte selects the PDU size, fixed or flexible; whether HE = 10 is configured; and the
+//! code behind the decoder. This code is either a reassembler, whose input is PDUs that each follow
+//! a byte with their length; or an entity with its own traffic, see `Step`.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -35,10 +35,10 @@ const fn flexible(most: usize, size: IndicatorSize) -> Format {
     Format { sizing: Sizing::Flexible(size), ..Format::fixed(most) }
 }
 
-/// Configured_Rx_Window_Size.
+/// Configured_Rx_Window_Size (TS 25.322).
 const WINDOW: u16 = 512;
 
-/// A receiver that is handed what the window lets pass.
+/// A receiver that passes the PDUs within the window to the reassembler.
 struct Receiver {
     reassembler: Reassembler,
     vr_h: Sn,
@@ -49,17 +49,17 @@ impl Receiver {
         match pdu {
             Pdu::Amd(amd) => {
                 if let Rest::Piggybacked(status) = &amd.rest {
-                    self.obey(status);
+                    self.apply_status(status);
                 }
                 let vr_r = self.reassembler.vr_r();
                 if amd.sn.since(vr_r) < WINDOW {
                     if amd.sn.since(vr_r) >= self.vr_h.since(vr_r) {
                         self.vr_h = amd.sn.next();
                     }
-                    self.reassembler.receive(amd, |sdu| assert!(!sdu.is_empty(), "an SDU of 0 octets"));
+                    self.reassembler.receive(amd, |sdu| assert!(!sdu.is_empty(), "an empty SDU"));
                 }
             }
-            Pdu::Status(status) => self.obey(&status),
+            Pdu::Status(status) => self.apply_status(&status),
             Pdu::Reset(_) | Pdu::ResetAck(_) => {
                 self.reassembler.reset();
                 self.vr_h = Sn::ZERO;
@@ -67,7 +67,7 @@ impl Receiver {
         }
     }
 
-    fn obey(&mut self, status: &Status) {
+    fn apply_status(&mut self, status: &Status) {
         let Ok(told) = interpret(status) else { return };
         let Some(mrw) = told.mrw else { return };
         let vr_r = self.reassembler.vr_r();
@@ -80,12 +80,13 @@ impl Receiver {
         }
     }
 
-    /// What the report says is missing is what is missing.
+    /// Checks that the status report names exactly the missing PDUs.
     fn check(&self, octets: usize) {
         let (vr_r, vr_h) = (self.reassembler.vr_r(), self.vr_h);
         let missing = self.reassembler.missing(vr_h);
         let statuses = acknowledge(Received { vr_r, vr_h, missing: &missing }, Vec::new(), octets);
-        let told = statuses.iter().flat_map(|status| interpret(status).expect("our own report").missing);
+        let told =
+            statuses.iter().flat_map(|status| interpret(status).expect("our own report is valid").missing);
         let mut named: Vec<_> = told.map(|sn| sn.since(vr_r)).collect();
         named.sort_unstable();
         named.dedup();
@@ -94,7 +95,7 @@ impl Receiver {
     }
 }
 
-/// An AMD PDU has to have its size, if that is fixed.
+/// Fills an AMD PDU up to the PDU size if that is fixed.
 fn filled(octets: &[u8], format: Format) -> Vec<u8> {
     let mut octets = octets.to_vec();
     if format.is_fixed() && octets.first().is_some_and(|first| first & 0x80 != 0) {
@@ -103,8 +104,9 @@ fn filled(octets: &[u8], format: Format) -> Vec<u8> {
     octets
 }
 
-/// What happens to an entity, as an octet says it: up to 127 a PDU of so many octets, which follow; up to 191 a TTI that
-/// has room for a few PDUs, after a while; then an SDU.
+/// One step of an entity, selected by a byte. Up to 127: the entity receives a PDU of this many
+/// bytes, which follow. Up to 191: after a delay, a TTI with room for a few PDUs. Otherwise: the
+/// entity gets an SDU.
 enum Step {
     Hears(usize),
     Transmits { blocks: usize, after: Duration },
@@ -159,9 +161,9 @@ fn entity(choice: u8, settings: u8, format: Format) -> Entity {
     Entity::new(config, Instant::ZERO)
 }
 
-/// However the peer behaves: no more PDUs than there are blocks, no deadlines without end, and no more outcomes than
-/// SDUs.
-fn torment(mut entity: Entity, format: Format, mut data: &[u8]) {
+/// Runs an entity against an arbitrary peer. It must not transmit more PDUs than there are blocks,
+/// set deadlines without end, or report more outcomes than there are SDUs.
+fn run_against_arbitrary_peer(mut entity: Entity, format: Format, mut data: &[u8]) {
     let mut now = Instant::ZERO;
     let (mut submitted, mut told) = (0, 0);
     while let Some((step, rest)) = data.split_first() {
@@ -179,7 +181,7 @@ fn torment(mut entity: Entity, format: Format, mut data: &[u8]) {
                     now = now.max(at);
                     entity.handle_deadline(now);
                     deadlines += 1;
-                    assert!(deadlines < 1_000, "deadlines without end");
+                    assert!(deadlines < 1_000, "too many deadlines in one step");
                 }
                 now = end;
                 assert!(entity.pull(now, Room::Pdus(blocks), OneLess::Fits).len() <= blocks);
@@ -206,9 +208,9 @@ fn run(data: &[u8]) {
     let format = Format { he_special: choice & 0x80 != 0, ..format };
     if choice & 0x20 != 0 {
         let Some((settings, data)) = data.split_first() else { return };
-        // What can be configured is not smaller.
+        // Smaller PDU sizes cannot be configured.
         let format = Format { pdu_size: format.pdu_size.max(16), ..format };
-        torment(entity(*choice, *settings, format), format, data);
+        run_against_arbitrary_peer(entity(*choice, *settings, format), format, data);
         return;
     }
     let delivery = if choice & 0x40 != 0 { Delivery::AsSoonAsComplete } else { Delivery::InSequence };

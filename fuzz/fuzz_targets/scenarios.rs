@@ -1,5 +1,5 @@
-//! Arbitrary text as a scenario: it is read, or every mistake has a place and says what was meant. What can be read is
-//! written and read again, and its path carries packets.
+//! Arbitrary text as a scenario. Either parsing reports at least one problem, or the scenario is
+//! the same when written and parsed again, and its path carries packets.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -14,7 +14,7 @@ use airwire::time::{Duration, Instant};
 
 target::run!(run);
 
-/// Deadlines of one run: a source of packets has no last one.
+/// Maximum number of deadlines per run. A traffic source never stops setting deadlines.
 const DEADLINES: u32 = 2_000;
 
 fn run(data: &[u8]) {
@@ -31,10 +31,12 @@ fn run(data: &[u8]) {
     let _ = scenario.to_json();
     let _ = scenario.remarks();
 
-    // Files may be missing.
+    // Building fails if a file that the scenario names is missing.
     let Ok(mut path) = scenario.build(None, Recording::Bytes, true) else { return };
-    let (fixed, mobile) =
-        ("10.0.0.1:80".parse().expect("an address"), "10.0.0.2:5000".parse().expect("an address"));
+    let (fixed, mobile) = (
+        "10.0.0.1:80".parse().expect("the address is valid"),
+        "10.0.0.2:5000".parse().expect("the address is valid"),
+    );
     let mut deadlines = 0;
     let mut now = Instant::ZERO;
     for number in 0..20 {

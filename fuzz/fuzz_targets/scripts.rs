@@ -1,6 +1,6 @@
-//! Whatever stands in a script, it passes or it says what is wrong with it.
+//! Arbitrary text as a packetdrill script. It passes, or the error says what is wrong.
 //!
-//! What it includes or names as a helper is looked for below fuzz/seeds/scripts, where nothing is.
+//! The script is in a directory that does not exist, so includes and helper programs are not found.
 
 #![cfg_attr(fuzzing, no_main)]
 

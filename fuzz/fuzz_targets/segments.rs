@@ -1,7 +1,7 @@
-//! A live connection under forged segments: headers are valid, every field is arbitrary.
+//! A live connection with forged segments: their headers are valid, and every field is arbitrary.
 //!
-//! The first octet chooses the sender and whether the forger keeps to what a TCP has to survive; if it does,
-//! both streams must arrive exact.
+//! The first bytes select the sender, and whether the forger stays within what a TCP must survive.
+//! If it does, both streams must arrive intact.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -23,12 +23,12 @@ target::run!(run);
 const RECIPES: [&str; 5] = ["tahoe", "reno", "newreno+frto", "sack", "sack+limited-transmit+ecn"];
 
 fn run(data: &[u8]) {
-    if let Err(error) = besiege(data) {
+    if let Err(error) = attack(data) {
         panic!("{error}");
     }
 }
 
-fn besiege(data: &[u8]) -> Result<(), String> {
+fn attack(data: &[u8]) -> Result<(), String> {
     let mut draw = draw::Input(Unstructured::new(data));
     let recipe: Recipe = draw.pick(&RECIPES).parse().map_err(|error| format!("{error}"))?;
     let profile = Profile::by_name(draw.pick(&["default", "linux", "freebsd"])).ok_or("no such profile")?;

@@ -1,5 +1,5 @@
-//! What calls a target: libFuzzer, or a `main` that reads the files it is given, so that a stable compiler is
-//! enough to try the seeds.
+//! The caller of a target: libFuzzer, or a `main` that reads the files in its arguments. The latter
+//! tests the seeds without libFuzzer.
 
 #[cfg(fuzzing)]
 macro_rules! run {
@@ -19,7 +19,7 @@ macro_rules! run {
 
 pub(crate) use run;
 
-/// Calls `target` with the contents of each file among the arguments, and of each file in a directory among them.
+/// Calls `target` with the content of each file in the arguments. Directories are searched recursively.
 #[cfg(not(fuzzing))]
 pub(crate) fn files(target: fn(&[u8])) {
     use std::fs;
@@ -35,10 +35,10 @@ pub(crate) fn files(target: fn(&[u8])) {
             continue;
         }
         let data = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // Said first: if it panics, this is the file.
+        // Printed before the call, so that a panic belongs to this file.
         println!("{}", path.display());
         target(&data);
         tried += 1;
     }
-    assert!(tried > 0, "name files to try, or directories of them");
+    assert!(tried > 0, "pass files or directories as arguments");
 }

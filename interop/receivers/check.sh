@@ -1,10 +1,12 @@
 #!/bin/sh
-# This kernel sends random bytes to each receiver that is built, without loss and at 5 %; their SHA-256 is compared.
+# This machine's kernel sends random bytes to each built receiver, without loss and at 5 % loss. The SHA-256
+# digests of both ends are compared.
 #   interop/receivers/check.sh [--rootless] [--bytes N] NAME...
-# Exit 0: every byte arrived everywhere.
+# Exit code 0: every byte arrived at every receiver.
 set -eu
 
-# In the namespace of the sender, below the init of a pid namespace: when that ends, everything ends.
+# Runs in the sender's namespaces, below the init process of a PID namespace: when that ends, all processes
+# end.
 inside() {
     start=$1 scratch=$2 loss=$3
     unshare --net sleep 1000 &
@@ -12,13 +14,14 @@ inside() {
     forward() { nsenter --target "$forwarder" --net "$@"; }
     until [ "$(readlink /proc/$forwarder/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
 
-    # One packet at a time, as from a radio: a segment of 64 kB would be lost as a whole.
+    # No segmentation offload: losses must hit single packets, as on a radio link, and not segments of 64 kB.
     ip link add veth0 gso_max_segs 1 type veth peer name veth1 netns "$forwarder"
     ip addr add 192.0.2.1/24 dev veth0
     ip link set veth0 up
-    # Where no duplicate ACKs come (passt), every loss costs a timeout; 200 ms of it would prove nothing.
+    # Without duplicate ACKs (passt), every loss costs a timeout. The usual minimum of 200 ms would only slow
+    # the test down.
     ip route add default via 192.0.2.254 rto_min 10ms
-    # The machine's own choice is inherited otherwise; reno is the one that every namespace may have.
+    # The namespace inherits the machine's congestion control. reno is available in every namespace.
     echo reno >/proc/sys/net/ipv4/tcp_congestion_control
     forward ip addr add 192.0.2.254/24 dev veth1
     forward ip link set veth1 up
@@ -82,10 +85,10 @@ built=${AIRTCP_RECEIVERS:-$here/../../target/receivers}
 scratch=$(mktemp -d)
 run=''
 trap 'rm -rf "$scratch"' EXIT
-# unshare takes its child, and so the whole pid namespace, with it.
+# The end of unshare kills its child, and with it the whole PID namespace.
 trap 'trap "" TERM; [ -z "$run" ] || { kill -KILL "$run"; wait "$run" || true; }; exit 143' HUP INT TERM
 
-# The digest of what the receiver got.
+# Prints the digest of the received data.
 received() {
     sha256sum <"$scratch/received" | cut -d' ' -f1
 }

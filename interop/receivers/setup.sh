@@ -1,16 +1,16 @@
 #!/bin/sh
-# Builds receivers: other people's TCP stacks, to the contract in README.md.
+# Builds receivers: third-party TCP stacks that follow the contract in README.md.
 #   interop/receivers/setup.sh          lists them
 #   interop/receivers/setup.sh NAME...  builds these into ${AIRTCP_RECEIVERS:-target/receivers}/NAME
 #   interop/receivers/setup.sh --ci     builds those that every change is tested with
-# Exit 1 when one could not be had; the others are built all the same.
+# Exit code 1: a receiver could not be built. The others are built anyway.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 [ "$*" != --ci ] || set -- gvisor lwip lwip-sack smoltcp uml
 
 if [ $# = 0 ]; then
-    # The second line of each set-up says what it builds.
+    # The second line of each setup script describes its receiver.
     for setup in "$here"/*/setup.sh; do
         printf '%-12s%s\n' "$(basename "$(dirname "$setup")")" "$(sed -n '2s/^# //p' "$setup")"
     done | sort
@@ -30,7 +30,7 @@ built=$(cd "$built" && pwd)
 failed=''
 for name in "$@"; do
     mkdir -p "$built/$name"
-    # One build of a receiver at a time; dash has no descriptors above 9.
+    # One build of a receiver at a time. dash supports no descriptors above 9.
     exec 9>"$built/$name/.lock"
     flock 9
     sh "$here/$name/setup.sh" "$built/$name" 9>&- || failed="$failed $name"

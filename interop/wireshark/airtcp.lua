@@ -1,7 +1,9 @@
--- What base stations and airtcp's receivers write into TCP headers (docs/reference/header-extensions.md), for Wireshark and tshark.
+-- Dissects what base stations and airtcp's receivers write into TCP headers
+-- (docs/reference/header-extensions.md), for Wireshark and tshark.
 --
--- Beside Wireshark's own dissection of TCP, of which nothing changes. Filters: airtcp, airtcp.ob, airtcp.db,
--- airtcp.cause == "radio", airtcp.loss_rate > 5, airtcp.reordered, airtcp.meaning contains "fixed".
+-- This is a postdissector: Wireshark's own dissection of TCP does not change.
+-- Filters: airtcp, airtcp.ob, airtcp.db, airtcp.cause == "radio", airtcp.loss_rate > 5, airtcp.reordered,
+-- airtcp.meaning contains "fixed".
 
 local airtcp = Proto("airtcp", "airtcp: transit marks and reports")
 
@@ -19,21 +21,22 @@ local tcp_header = Field.new("tcp")
 local tcp_stream = Field.new("tcp.stream")
 local quoting = { Field.new("icmp"), Field.new("icmpv6") }
 
--- By the bits of a SYN: how the data of its reader travel, and which bits the later ACKs for them carry.
+-- By the bits of a SYN: the path of the data that the SYN's receiver sends, and the bits that ACKs for this
+-- data carry.
 local ANNOUNCED = {
     [0x400] = { path = "fixed → mobile", carry = "Ob" },
     [0x800] = { path = "mobile → fixed", carry = "Ob" },
     [0xc00] = { path = "mobile → mobile", carry = "Ob and Db" },
 }
 
--- Where the octet that an ACK asks for was lost, by its bits.
+-- By the path and the bits of an ACK: where the byte that the ACK requests was lost.
 local CAUSE = {
     ["fixed → mobile"] = { [0] = "congestion", [0x400] = "congestion", [0x800] = "radio", [0xc00] = "radio" },
     ["mobile → fixed"] = { [0] = "radio", [0x400] = "radio", [0x800] = "congestion", [0xc00] = "congestion" },
     ["mobile → mobile"] = { [0] = "radio", [0x400] = "congestion", [0x800] = "congestion", [0xc00] = "radio" },
 }
 
--- What the SYN of one end of a connection announced: it holds for the ACKs of the same end.
+-- The announcement in the SYN from each end of a connection. It applies to the ACKs from the same end.
 local announced = {}
 
 function airtcp.init()
@@ -42,7 +45,8 @@ end
 
 local KIND, LENGTH, LOSS_RATE, REORDERED = 254, 6, 0x7177, 0x7178
 
--- The places of both reports in the header; none if an option's length cannot be (RFC 9293 §3.1 drops such a segment).
+-- Returns the positions of both reports in the header, or nothing if the length of an option is illegal (RFC
+-- 9293 §3.1).
 local function reports(header, length)
     local found, at = {}, 20
     while at < length do
@@ -104,7 +108,7 @@ local function show_reports(root, header, length)
     end
 end
 
--- One TCP header, of which a capture may have cut the end.
+-- Shows one TCP header, whose end may be missing in the capture.
 local function show(root, pinfo, header, stream)
     if header:len() < 16 then
         return
@@ -132,7 +136,7 @@ local function show(root, pinfo, header, stream)
     end
 end
 
--- What an ICMP error quotes was said earlier.
+-- Returns whether this header is part of an ICMP error. Such a header repeats a packet that was sent before.
 local function is_quoted(tcp)
     for _, extractor in ipairs(quoting) do
         local icmp = extractor()

@@ -1,12 +1,12 @@
-//! Looking for a segment on the list, without going over the same ones again with each ACK: a peer decides what is SACKed, and so
-//! what lies between one hole and the next.
+//! Searches on the list that do not visit the same segments again with each ACK. The peer decides what is
+//! SACKed, so it also controls the distance between holes.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use super::{Fate, Flight, Sent};
 
-/// An index that looking moves up.
+/// A cached index that searches advance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hint(Cell<u32>);
 
@@ -20,17 +20,17 @@ impl Hint {
     }
 }
 
-/// What few lists have.
+/// State that few lists need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rare {
-    /// Where segments begin that were judged lost below `lost_hint`: looking for the next one never goes over the same segments
-    /// again.
+    /// Start offsets of segments that were marked lost below `lost_hint`. They keep searches from visiting
+    /// the same segments again.
     pub(super) lost_early: BTreeSet<u64>,
-    /// So many segments have to leave before the scoreboard may be forgotten once more for the peer's sake.
+    /// Number of segments to send before a reneging peer may clear the scoreboard again.
     pub(super) to_leave: usize,
 }
 
-/// How often a segment on a list was looked at in search of something: for tests of what an ACK costs, and nothing else.
+/// Counts how many segments searches visit. Only tests of the cost of an ACK use it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
     #[cfg(test)]
@@ -46,7 +46,7 @@ impl Steps {
 }
 
 impl Flight {
-    /// First segment of the present pass that still waits and that the receiver does not hold.
+    /// Returns the first segment that waits in the current pass and is not SACKed.
     pub fn next_in_pass(&self) -> Option<&Sent> {
         let from = self.next.max(self.sacked_hint.get()).min(self.segments.len());
         let waiting = self.segments.range(from..).inspect(|_| self.steps.take(1));
@@ -55,13 +55,13 @@ impl Flight {
         self.segments.get(from + skipped)
     }
 
-    /// First segment of the present pass that still waits, SACKed or not.
+    /// Returns the first segment that waits in the current pass, SACKed or not.
     pub fn head_of_pass(&self) -> Option<&Sent> {
         self.segments.get(self.next)
     }
 
-    /// First segment judged lost and not yet sent again.
-    // Asked for with every ACK and every departure, and nearly always there is none.
+    /// Returns the first segment that is marked lost and not yet retransmitted.
+    // Called for every ACK and every transmission, and usually there is none.
     #[inline]
     pub fn first_lost(&self) -> Option<&Sent> {
         if self.lost.segments == 0 { None } else { self.look_for_lost() }
@@ -82,18 +82,18 @@ impl Flight {
         self.segments.get(found)
     }
 
-    /// First segment judged lost, whether sent again or not.
+    /// Returns the first segment that is marked lost, whether retransmitted or not.
     pub fn first_lost_or_resent(&self) -> Option<&Sent> {
         let any = self.lost.segments + self.resent.segments > 0;
         let mut segments = self.segments.iter().filter(|_| any).inspect(|_| self.steps.take(1));
         segments.find(|s| matches!(s.fate, Fate::Lost | Fate::Resent))
     }
 
-    /// First segment at or above `from` that is neither SACKed nor sent again.
+    /// Returns the first segment at or above `from` that is neither SACKed nor retransmitted.
     pub fn first_unsacked_from(&self, from: u64) -> Option<&Sent> {
         let mut at = from.max(self.una);
         loop {
-            // What was SACKed is stepped over by whole ranges.
+            // Skip SACKed data by whole ranges.
             at = self.sacked_ranges.containing(at).map_or(at, |range| range.end);
             let segment = self.segments.get(self.index_of(at))?;
             self.steps.take(1);
@@ -104,13 +104,13 @@ impl Flight {
         }
     }
 
-    /// Last segment of which nothing is known: neither reported by SACK, nor judged lost, nor sent again.
+    /// Returns the last segment that is not SACKed, marked lost or retransmitted.
     pub fn last_in_flight(&self) -> Option<&Sent> {
         let known = self.sacked.segments + self.lost().segments + self.in_doubt.segments;
         let mut index = if known < self.segments.len() as u64 { self.segments.len() } else { 0 };
         while let Some(segment) = index.checked_sub(1).and_then(|at| self.segments.get(at)) {
             self.steps.take(1);
-            // What was SACKed is stepped over by whole ranges; the first segment of one may lie in it in part.
+            // Skip SACKed data by whole ranges. The first segment of a range may be covered only partly.
             let range = self.sacked_ranges.containing(segment.start).filter(|range| segment.end <= range.end);
             index = match range {
                 Some(range) if range.start < segment.start => (self.index_of(range.start) + 1).min(index - 1),
@@ -121,14 +121,14 @@ impl Flight {
         None
     }
 
-    /// First segment at or above `from` that is not SACKed, sent again or not.
+    /// Returns the first segment at or above `from` that is not SACKed, whether retransmitted or not.
     pub fn first_hole_from(&self, from: u64) -> Option<&Sent> {
         let index = self.index_of(from).min(self.segments.len());
         self.segments.range(index..).find(|s| s.fate != Fate::Sacked)
     }
 
-    /// The offset below which RFC 6675's IsLost() holds for everything un-SACKed: `dup_thresh` discontiguous
-    /// SACKed ranges, or more than `dup_thresh - 1` full segments, lie above it.
+    /// Returns the offset below which IsLost() (RFC 6675) holds for all data that is not SACKed: above it are
+    /// `dup_thresh` discontiguous SACKed ranges, or more than `dup_thresh - 1` full segments.
     pub fn is_lost_edge(&self, dup_thresh: u32, smss: u64) -> u64 {
         let need = u64::from(dup_thresh.saturating_sub(1)) * smss;
         let (mut bytes, mut ranges) = (0, 0);

@@ -25,7 +25,7 @@ fn sack(flight: &mut Flight, block: Range<u64>) -> Sacked {
     news
 }
 
-/// Every sum, counted anew from the list.
+/// Recomputes every sum from the list.
 fn check(flight: &Flight) {
     let sum = |fates: &[Fate]| {
         let mut amount = Amount::default();
@@ -64,7 +64,7 @@ fn check(flight: &Flight) {
 }
 
 #[test]
-fn sums_agree_with_the_list_after_any_history() {
+fn sums_match_segment_list_after_random_operations() {
     for seed in 0..200 {
         let mut rng = Stream::new(seed, "flight");
         let mut flight = Flight::default();
@@ -117,25 +117,25 @@ fn sums_agree_with_the_list_after_any_history() {
 }
 
 #[test]
-fn is_lost_needs_three_ranges_or_more_than_two_segments_above() {
+fn is_lost_needs_three_ranges_or_enough_bytes() {
     let mut f = ten();
     sack(&mut f, 200..300);
     sack(&mut f, 400..500);
-    assert_eq!(f.is_lost_edge(3, 100), 0, "200 octets above are not more than 2·SMSS");
+    assert_eq!(f.is_lost_edge(3, 100), 0, "200 bytes above do not exceed 2·SMSS");
     sack(&mut f, 600..700);
     assert_eq!(f.is_lost_edge(3, 100), 200, "three ranges");
     let mut f = ten();
     sack(&mut f, 300..600);
-    assert_eq!(f.is_lost_edge(3, 100), 300, "300 octets in one range");
+    assert_eq!(f.is_lost_edge(3, 100), 300, "300 bytes in one range");
     assert_eq!(f.mark_lost_below(300), Some((0, 3)));
     assert_eq!(f.pipe().segments, 10 - 3 - 3);
     sack(&mut f, 700..1000);
-    assert_eq!(f.mark_lost_below(700), Some((600, 1)), "the others were lost before");
+    assert_eq!(f.mark_lost_below(700), Some((600, 1)), "the others were already marked lost");
     assert_eq!(f.mark_lost_below(700), None);
 }
 
 #[test]
-fn a_copy_apart_from_a_pass_is_sent_once_more_by_it() {
+fn retransmission_outside_pass_does_not_advance_it() {
     let mut f = ten();
     f.rewind();
     f.on_resent_apart(0, at(1), 0);
@@ -146,7 +146,7 @@ fn a_copy_apart_from_a_pass_is_sent_once_more_by_it() {
 }
 
 #[test]
-fn a_rewound_pass_jumps_over_what_is_acknowledged_or_sacked() {
+fn rewound_pass_skips_acknowledged_and_sacked_segments() {
     let mut f = ten();
     sack(&mut f, 300..400);
     f.rewind();
@@ -155,23 +155,23 @@ fn a_rewound_pass_jumps_over_what_is_acknowledged_or_sacked() {
     f.on_ack(200);
     assert_eq!(f.next_in_pass().map(|s| s.start), Some(200));
     f.on_resent(200, at(2), 0);
-    assert_eq!(f.next_in_pass().map(|s| s.start), Some(400), "300 is held by the receiver");
+    assert_eq!(f.next_in_pass().map(|s| s.start), Some(400), "offset 300 is SACKed");
 }
 
 #[test]
-fn a_copy_of_a_segment_not_judged_lost_counts_beside_the_original() {
+fn pipe_counts_original_and_retransmission_until_lost() {
     let mut f = ten();
     sack(&mut f, 300..400);
     f.on_resent(200, at(1), 0);
     assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (10, 0, 1));
-    // IsLost() holds for the original later: only the copy is left.
+    // IsLost() later holds for the original too: only the retransmission counts.
     assert_eq!(f.mark_lost_below(300), Some((0, 2)));
     assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (7, 3, 1));
     check(&f);
 }
 
 #[test]
-fn an_ack_inside_a_segment_trims_it() {
+fn ack_inside_segment_trims_it() {
     let mut f = ten();
     let acked = f.on_ack(150);
     assert_eq!(acked.amount, Amount { bytes: 150, segments: 1 });
@@ -180,7 +180,7 @@ fn an_ack_inside_a_segment_trims_it() {
 }
 
 #[test]
-fn karn_names_the_oldest_segment_sent_once() {
+fn karn_sample_uses_oldest_segment_sent_once() {
     let mut f = Flight::default();
     f.on_new(100, at(1), 0);
     f.on_new(200, at(2), 0);
@@ -194,7 +194,7 @@ fn karn_names_the_oldest_segment_sent_once() {
 }
 
 #[test]
-fn resuming_takes_waiting_segments_for_in_flight() {
+fn resume_counts_waiting_segments_as_in_flight() {
     let mut f = ten();
     f.rewind();
     f.on_resent(0, at(1), 0);

@@ -1,11 +1,12 @@
-//! SYN cookies (RFC 4987 §3.6): a SYN is answered, and nothing of it is kept. All that the connection needs comes back with
-//! the handshake's third segment: the maximum segment size in its acknowledgment number, and window scale, SACK and ECN
-//! in the timestamp that it echoes, as Linux has them there. Without timestamps there is the MSS alone.
+//! SYN cookies (RFC 4987 §3.6): a SYN is answered without keeping state. Everything that the connection needs
+//! comes back with the handshake's third segment: the MSS in its acknowledgment number, and window scale,
+//! SACK and ECN in the echoed timestamp, as in Linux. Without timestamps only the MSS comes back.
 //!
-//! Choice: RFC 4987 leaves the layout open. The initial sequence number is the low bit of a counter of [`SLOT`]s, three
-//! bits that name an MSS, and 28 bits of the keyed hash that RFC 6528 numbers come from, over all that the cookie says:
-//! both ends, the client's own number, the slot, and what the timestamp carries. Two slots are valid, and one bit tells
-//! them apart, so that a guess succeeds once in 2^28.
+//! RFC 4987 leaves the layout open. Here the initial sequence number consists of the low bit of a [`SLOT`]
+//! counter, three bits that select an MSS, and 28 bits of a keyed hash, the one that also generates initial
+//! sequence numbers (RFC 6528). The hash covers both addresses, the client's initial sequence number, the
+//! slot, and the bits in the timestamp. Two slots are valid, distinguished by one bit, so a guess succeeds
+//! with probability 2^-28.
 
 use std::net::IpAddr;
 
@@ -16,33 +17,35 @@ use airwire::time::{Duration, Instant};
 
 use super::keyed_hash;
 
-/// A cookie is good in the slot in which it left, and in the next one.
+/// A cookie is valid in the slot in which it was sent, and in the next one.
 const SLOT: Duration = Duration::from_secs(64);
-/// No cookie is good for longer.
+/// Maximum lifetime of a cookie.
 pub(super) const LIFETIME: Duration = Duration::from_secs(128);
 
-/// What a cookie can name: never more than the client offered. 536 and 1220 are the defaults of RFC 9293 §3.7.1; the others
-/// are what Ethernet leaves, plain and in tunnels, and jumbo frames. The least one is for whoever offers less than a default.
+/// The MSS values that a cookie can encode. The value used never exceeds the client's offer. 536 and 1220 are
+/// the defaults of RFC 9293 §3.7.1. The others are for Ethernet, with and without tunnels, and for jumbo
+/// frames. The lowest one is for offers below the defaults.
 const MSS: [u16; 8] = [64, 536, 1220, 1300, 1400, 1440, 1460, 8960];
 
-/// Timestamps tell about 64 ticks of the clock less than usual.
+/// Number of low timestamp bits that carry a cookie's information. Such timestamps are up to 63 ticks behind
+/// the clock.
 const HIDDEN_BITS: u32 = 6;
 const NO_SCALE: u32 = 15;
 const SACK: u32 = 1 << 4;
 const ECN: u32 = 1 << 5;
 const ASKS_FOR_ECN: Flags = Flags::ECE.with(Flags::CWR);
 
-/// What the connection will need of a SYN.
+/// The information from a SYN that the connection needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cookie {
     /// An index into [`MSS`].
     mss: u32,
-    /// What goes into the timestamp. `None`: there is none.
+    /// The information carried in the timestamp. `None`: timestamps are not used.
     hidden: Option<u32>,
 }
 
 impl Cookie {
-    /// `timestamps`: this host uses them.
+    /// Creates the cookie for a SYN. `timestamps` is true if this host uses timestamps.
     pub(super) fn of(syn: &Segment<'_>, timestamps: bool) -> Self {
         let options = &syn.options;
         let offered = options.mss.unwrap_or_else(|| default_mss(syn.dst.ip()));
@@ -60,7 +63,8 @@ impl Cookie {
         self.hidden
     }
 
-    /// The SYN as the cookie remembers it. What is forgotten, reserved flags among it, is not agreed on either.
+    /// Reconstructs the SYN from the cookie. Options and flags that the cookie does not hold are not
+    /// negotiated.
     pub(super) fn syn(self, from: &Segment<'_>, seq: Seq) -> Segment<'static> {
         let hidden = self.hidden.unwrap_or(NO_SCALE);
         let ecn = if hidden & ECN != 0 { ASKS_FOR_ECN } else { Flags::NONE };
@@ -84,7 +88,7 @@ impl Cookie {
         }
     }
 
-    /// The initial sequence number that answers this SYN at this time.
+    /// Returns the initial sequence number for the answer to this SYN at this time.
     pub(super) fn seal(self, seed: u64, now: Instant, syn: &Segment<'_>) -> Seq {
         self.number(seed, slot(now), syn, syn.seq)
     }
@@ -95,7 +99,7 @@ impl Cookie {
         Seq(((slot & 1) as u32) << 31 | self.mss << 28 | hash & 0x0fff_ffff)
     }
 
-    /// What the SYN said whose cookie `segment` brings back, if it does, and the cookie is not too old.
+    /// Returns the cookie that `segment` brings back, if it is valid and not too old.
     pub(super) fn open(seed: u64, now: Instant, segment: &Segment<'_>, timestamps: bool) -> Option<Self> {
         let number = segment.ack.0.wrapping_sub(1);
         let hidden = segment.options.timestamps.filter(|_| timestamps).map(|ts| ts.ecr % (1 << HIDDEN_BITS));
@@ -138,9 +142,9 @@ mod tests {
         }
     }
 
-    /// The third segment of the handshake, as the client makes it of our answer.
+    /// Returns the third segment of the handshake, as the client answers our SYN,ACK.
     fn third(syn: &Segment<'_>, cookie: Cookie, number: Seq) -> Segment<'static> {
-        // Whatever the clock's high bits are, they mean nothing here.
+        // The high bits of the timestamp do not matter here.
         let ecr = cookie.hidden.map(|hidden| 0xabcd_0000 | hidden);
         let options = Options { timestamps: ecr.map(|ecr| Timestamps { val: 9, ecr }), ..Options::default() };
         Segment {
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_a_syn_offers_comes_back_if_it_has_timestamps() {
+    fn cookie_with_timestamps_restores_all_syn_options() {
         let timestamps = Some(Timestamps { val: 1, ecr: 0 });
         for scale in (0..=14).map(Some).chain([None]) {
             for sack_permitted in [false, true] {
@@ -181,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn without_timestamps_the_mss_alone_comes_back_and_is_never_more_than_was_offered() {
+    fn cookie_without_timestamps_restores_only_rounded_down_mss() {
         for (offered, kept) in
             [(None, 536), (Some(100), 64), (Some(1459), 1440), (Some(1460), 1460), (Some(65_535), 8960)]
         {
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_good_for_its_slot_and_the_next() {
+    fn cookie_is_valid_for_two_slots() {
         let syn = syn(Options { mss: Some(1460), ..Options::default() });
         let cookie = Cookie::of(&syn, true);
         let left = Instant::from_secs(100);
@@ -205,12 +209,12 @@ mod tests {
             let opened = Cookie::open(SEED, Instant::from_secs(at), &back, true);
             assert_eq!(opened.is_some(), good, "at {at} s");
         }
-        assert_eq!(Cookie::open(SEED, Instant::from_secs(10), &back, true), None, "from the future");
+        assert_eq!(Cookie::open(SEED, Instant::from_secs(10), &back, true), None, "a cookie from the future");
     }
 
-    /// Every bit of the number counts, and so does everything else that the hash is over.
+    /// The hash covers every bit of the number, and all other fields of the cookie.
     #[test]
-    fn what_was_changed_on_the_way_is_no_cookie() {
+    fn altered_cookie_is_rejected() {
         let offer = Options {
             mss: Some(1460),
             window_scale: Some(7),
@@ -237,7 +241,10 @@ mod tests {
         }
         assert!(!opens(&Segment { src: ([192, 0, 2, 2], 4001).into(), ..good.clone() }));
         assert!(!opens(&Segment { dst: ([192, 0, 2, 1], 81).into(), ..good.clone() }));
-        assert!(!opens(&Segment { options: Options::default(), ..good.clone() }), "its timestamp is gone");
+        assert!(
+            !opens(&Segment { options: Options::default(), ..good.clone() }),
+            "the timestamp option is missing"
+        );
         assert_eq!(Cookie::open(SEED + 1, now, &good, true), None, "another host's key");
     }
 }

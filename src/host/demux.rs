@@ -1,8 +1,8 @@
-//! Which connection a segment belongs to, by its two ends.
+//! Lookup of the connection that a segment belongs to, by its two addresses.
 //!
-//! A table of hashes with open addressing. An entry is eight octets, and the addresses are those of the connection
-//! itself, which is needed next anyway: a segment costs the same with ten connections as with a hundred thousand. The
-//! hash is keyed, because peers choose their ports.
+//! A hash table with open addressing. An entry takes eight bytes, and the addresses are read from the
+//! connection itself, which is needed next anyway. A segment therefore costs the same with ten connections as
+//! with a hundred thousand. The hash is keyed, because peers choose their ports.
 
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 
 use siphasher::sip::SipHasher13;
 
-/// The local end and the remote one.
+/// The local address and the remote one.
 pub(super) type Tuple = (SocketAddr, SocketAddr);
 
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +22,12 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Demux {
     seed: u64,
-    /// A power of two of them, of which at least half are free.
+    /// The length is a power of two, and at least half of the entries are free.
     entries: Vec<Option<Entry>>,
     used: usize,
 }
 
-/// Where an entry is, or where there is room for one.
+/// The position of an entry, or of a free entry for it.
 enum Place {
     Found(usize),
     Free(usize),
@@ -38,7 +38,7 @@ impl Demux {
         Self { seed, entries: vec![None; 2], used: 0 }
     }
 
-    /// The index of the connection between these ends, which `is_it` says whether it is.
+    /// Returns the index of the connection with these addresses. `is_it` checks a candidate.
     pub(super) fn find(&self, tuple: &Tuple, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         match self.search(self.hash(tuple), is_it) {
             Place::Found(at) => self.entries[at].map(|entry| entry.index),
@@ -46,7 +46,7 @@ impl Demux {
         }
     }
 
-    /// From now on the connection between these ends is the one at `index`, whichever was it before.
+    /// Maps these addresses to the connection at `index`, and replaces an earlier mapping.
     pub(super) fn insert(&mut self, tuple: &Tuple, index: u32, is_it: impl Fn(u32) -> bool) {
         if 2 * (self.used + 1) > self.entries.len() {
             self.grow();
@@ -62,13 +62,13 @@ impl Demux {
         self.entries[at] = Some(Entry { hash, index });
     }
 
-    /// The connection at `index` is not to be found between these ends any more. Nothing happens if another has taken its
-    /// place.
+    /// Removes the mapping of these addresses to `index`. Does nothing if they are now mapped to another
+    /// connection.
     pub(super) fn remove(&mut self, tuple: &Tuple, index: u32) {
         let Place::Found(mut free) = self.search(self.hash(tuple), |other| other == index) else { return };
         self.entries[free] = None;
         self.used -= 1;
-        // What lies behind moves up, so that a search still comes to it before it comes to a free place.
+        // Move up the entries that follow, so that a search finds them before it reaches a free entry.
         let mut at = free;
         while let Some(entry) = self.entries[self.after(at)] {
             at = self.after(at);
@@ -100,7 +100,7 @@ impl Demux {
         Place::Free(at)
     }
 
-    /// Where a search for this hash begins.
+    /// Returns the position where a search for this hash starts.
     fn home(&self, hash: NonZeroU32) -> usize {
         hash.get() as usize & (self.entries.len() - 1)
     }

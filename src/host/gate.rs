@@ -1,5 +1,5 @@
-//! Who gets in, and what a stranger gets for an answer: SYNs at listeners, segments of no connection, resets. All of it is
-//! bounded, whoever sends how much (RFC 4987, RFC 5961 §7).
+//! Admission of connections, and answers to unknown peers: SYNs at listeners, segments without a connection,
+//! and RSTs. All of these are bounded, whatever peers send (RFC 4987, RFC 5961 §7).
 
 use std::net::SocketAddr;
 
@@ -15,21 +15,25 @@ use crate::events::Refusal;
 use crate::profile::SynFin;
 use crate::tcp::{Connection, State};
 
-/// What strangers can take of a host, at most. What one listener keeps of them is its backlog.
+/// Limits on the resources of a host that remote peers can use. The resources of one listener are limited by
+/// its backlog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections that one source may have at this host's listeners: one IPv4 address, or one /64 of IPv6. It gets no
-    /// further ones until one of them is closed. `None`: as many as there is room for.
+    /// Maximum number of connections from one source (an IPv4 address or an IPv6 /64) at this host's
+    /// listeners. Further ones are refused until one is closed. `None`: no limit.
     pub per_source: Option<usize>,
-    /// Connections in TIME-WAIT. When there are more, the oldest is over.
+    /// Maximum number of connections in TIME-WAIT. Beyond it, the oldest one ends.
     pub time_wait: usize,
-    /// Connections that the application has closed and the peer has not. When there are more, the oldest is reset.
+    /// Maximum number of connections that the application has closed and the peer has not. Beyond it, the
+    /// oldest one is reset.
     pub orphans: usize,
-    /// Resets a second that answer segments of no connection, or that their connection cannot have. Each second has between
-    /// half of that and all of it, so that nobody can count what others have used up.
+    /// Maximum number of RSTs per second in answer to segments that have no connection, or that are invalid
+    /// for their connection. The limit varies randomly between half and all of this value from second to
+    /// second, so that no peer can count the answers that others received.
     pub resets: u32,
-    /// ACKs a second that answer segments which may be forged, likewise: challenge ACKs (RFC 5961 §7), and those that answer
-    /// data far outside the window. A connection's own limit holds besides.
+    /// Maximum number of ACKs per second in answer to segments that may be forged: challenge ACKs (RFC 5961
+    /// §7), and answers to data far outside the window. The limit varies in the same way. Each connection has
+    /// its own limit in addition.
     pub answers: u32,
 }
 
@@ -39,39 +43,41 @@ impl Default for Limits {
     }
 }
 
-/// What a host counts of strangers.
+/// Counters of admission decisions and limited answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GateCounters {
-    /// SYNs that were answered with a cookie, so that nothing was kept of them.
+    /// SYNs answered with a cookie, for which no state was kept.
     pub cookies_sent: u64,
-    /// Connections that began with a cookie that came back.
+    /// Connections that began with a returned cookie.
     pub cookies_accepted: u64,
-    /// ACKs of no connection that came while cookies were out, and brought none or an old one. A reset answers them.
+    /// ACKs without a connection that arrived while cookies were outstanding and carried none, or an expired
+    /// one. A RST answers them.
     pub cookies_refused: u64,
-    /// Half-open connections that gave way to another one.
+    /// Half-open connections that were dropped in favour of another one.
     pub half_open_evicted: u64,
-    /// SYNs that were dropped, and handshakes that ended in a reset, because their source has its share.
+    /// SYNs that were dropped, and handshakes that ended in a RST, because their source had reached its
+    /// limit.
     pub over_source: u64,
-    /// Packets from one of the host's own addresses, which were dropped.
+    /// Packets dropped because their source is one of the host's own addresses.
     pub from_self: u64,
-    /// Resets that did not leave because there had been enough in that second.
+    /// RSTs suppressed by the limit per second.
     pub resets_withheld: u64,
-    /// ACKs that did not.
+    /// ACKs suppressed by the limit per second.
     pub answers_withheld: u64,
-    /// Connections in TIME-WAIT that ended before their time.
+    /// Connections in TIME-WAIT that ended early.
     pub time_wait_evicted: u64,
     /// Closed connections that were reset because there were too many.
     pub orphans_evicted: u64,
 }
 
-/// A half-open connection of this age gives way to a newer one when the listener has no room. Its SYN,ACK has left three
-/// times by then, at 0, 1 and 3 s (RFC 6298 §2).
+/// Age from which a half-open connection may be dropped in favour of a newer one when the listener has no
+/// room. By then its SYN,ACK has been sent three times, at 0, 1 and 3 s (RFC 6298 §2).
 const GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
 
-/// Replies that belong to no connection and wait to leave, at most. Further ones are dropped.
+/// Maximum number of queued replies that belong to no connection. Further ones are dropped.
 const MAX_REPLIES: usize = 256;
 
-/// So many a second.
+/// A limit on answers per second.
 #[derive(Debug, Default)]
 pub(super) struct Allowance {
     second: u64,
@@ -79,10 +85,11 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// A full allowance of the same size each second would tell whoever counts his own answers how many others got
-    /// (CVE-2016-5696), so the size differs, and nobody can know it.
+    /// Takes one answer from the allowance, if any is left. With a constant allowance, a peer that counts its
+    /// own answers could infer how many others received (CVE-2016-5696). The allowance therefore varies
+    /// unpredictably from second to second.
     fn take(&mut self, now: Instant, most: u32, seed: u64) -> bool {
-        // Second 0 has its number, too.
+        // Second 0 must differ from the initial value.
         let second = 1 + now.as_nanos() / 1_000_000_000;
         if self.second != second {
             let least = most.div_ceil(2);
@@ -95,7 +102,7 @@ impl Allowance {
     }
 }
 
-/// What a host remembers for all this.
+/// The admission state of a host.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     pub(super) limits: Limits,
@@ -105,12 +112,12 @@ pub(super) struct Gate {
 }
 
 impl Host {
-    /// From now on; those that are more stay until the next one comes.
+    /// Sets the limits. Connections beyond a new limit stay until the next one arrives.
     pub fn set_limits(&mut self, limits: Limits) {
         self.gate.limits = limits;
     }
 
-    /// A segment for no connection (RFC 9293 §3.10.7.1 and .2).
+    /// Processes a segment without a connection (RFC 9293 §3.10.7.1 and .2).
     pub(super) fn take_stray(&mut self, now: Instant, segment: &Segment<'_>) {
         if segment.flags.contains(Flags::RST) {
             return;
@@ -135,7 +142,7 @@ impl Host {
         self.take_syn(now, id, segment);
     }
 
-    /// A listener's SYN: it is kept if there is room, or else answered with a cookie.
+    /// Processes a SYN at a listener: stores it if there is room, else answers it with a cookie.
     fn take_syn(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>) {
         if self.budget.is_full() {
             self.budget.note_refused_connection();
@@ -143,7 +150,7 @@ impl Host {
             return;
         }
         let Some(listener) = self.listeners.get(&id) else { return };
-        // The application takes no connection out: another one would only wait with them.
+        // The application does not accept connections: another one would only wait with the others.
         if listener.ready.len() >= listener.room() {
             self.drop_syn(now, segment, Refusal::BacklogFull);
             return;
@@ -155,7 +162,7 @@ impl Host {
             self.drop_syn(now, segment, Refusal::SourceFull);
             return;
         }
-        // Anybody can send SYNs with this source, so half-open connections alone shut nobody out.
+        // Anyone can forge SYNs from this source, so half-open connections alone must not exclude it.
         let source_full = visitors.arrived + visitors.half_open >= share;
         if source_full || (listener.opening >= listener.room() && !self.evict_half_open(now, id)) {
             self.answer_with_cookie(now, id, segment);
@@ -176,7 +183,8 @@ impl Host {
         self.tell_refused(now, segment, why);
     }
 
-    /// Returns true if the oldest one had its time, so that there is room for another one.
+    /// Drops the oldest half-open connection if it is old enough. Returns true if there is room for another
+    /// one.
     fn evict_half_open(&mut self, now: Instant, id: ListenId) -> bool {
         let oldest = self.gate.standings.oldest_half_open(id);
         let Some((_, index)) = oldest.filter(|(since, _)| now - *since >= GIVES_WAY_AFTER) else {
@@ -203,7 +211,7 @@ impl Host {
         self.counters.gate.cookies_sent += 1;
     }
 
-    /// An ACK of no connection: it may bring a cookie back, if there were any lately.
+    /// Processes an ACK without a connection, which may carry a cookie if any were sent recently.
     fn take_stray_ack(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>) {
         let Some(listener) = self.listeners.get(&id) else { return };
         let cookies_are_out = listener.cookies_until.is_some_and(|until| now < until);
@@ -219,13 +227,13 @@ impl Host {
             return;
         };
         if self.budget.is_full() {
-            // The client sends it again, or what follows it.
+            // The client will retransmit the segment or the data after it.
             self.budget.note_refused_connection();
             self.tell_refused(now, segment, Refusal::NoMemory);
             return;
         }
         if listener.ready.len() >= listener.room() {
-            // So it does here.
+            // The client will retransmit here too.
             self.tell_refused(now, segment, Refusal::BacklogFull);
             return;
         }
@@ -255,7 +263,8 @@ impl Host {
         self.gate.standings.visitors(source.ip()).arrived >= share
     }
 
-    /// A handshake at a listener is complete. Returns false if the source has its share by now: then it is reset.
+    /// Admits a connection whose handshake at a listener has completed. Returns false and resets it if its
+    /// source has reached its limit in the meantime.
     pub(super) fn let_in(&mut self, now: Instant, index: u32) -> bool {
         let Some(peer) = self.slots.at_mut(index).map(|connection| connection.remote()) else { return false };
         if !self.source_has_its_share(peer) {
@@ -270,7 +279,7 @@ impl Host {
         false
     }
 
-    /// A connection may ask for an ACK that a forger could have wanted: it leaves, or not.
+    /// Decides whether a connection may send an ACK that a forged segment may have provoked.
     pub(super) fn decide_about_answer(&mut self, now: Instant, index: u32) {
         let Some(connection) = self.slots.at_mut(index).filter(|connection| connection.asks_to_answer())
         else {
@@ -281,7 +290,7 @@ impl Host {
         self.counters.gate.answers_withheld += u64::from(!granted);
     }
 
-    /// A connection has nothing more to send now. What does it count as, and are there too many?
+    /// Updates the standing of a connection that has nothing more to send, and enforces the limits.
     pub(super) fn note_standing(&mut self, now: Instant, index: u32, state: State) {
         let new = match state {
             State::Closed => Standing::Ordinary,
@@ -321,7 +330,8 @@ impl Host {
         }
     }
 
-    /// The reset that answers a segment of no connection, or one that a connection cannot have (RFC 9293 §3.5.2).
+    /// Sends the RST that answers a segment without a connection, or one that is invalid for its connection
+    /// (RFC 9293 §3.5.2).
     pub(super) fn reply_reset(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
 //! ICMP and ICMPv6: errors about our segments (RFC 1122 §4.2.3.9, RFC 5461, RFC 5927), path MTU (RFC 1191,
-//! RFC 8201), and answers to echo requests, so that a person can ping the host.
+//! RFC 8201), and replies to echo requests (ping).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -104,7 +104,7 @@ impl Host {
     }
 }
 
-/// What type and code say, where they say that a packet was not delivered.
+/// Returns the reason for non-delivery that type and code report, if they report one.
 fn unreachable(v4: bool, kind: u8, code: u8) -> Option<Unreachable> {
     Some(match (v4, kind, code) {
         (true, 3, 0) | (false, 1, 0) => Unreachable::Network,
@@ -129,8 +129,8 @@ fn unreachable(v4: bool, kind: u8, code: u8) -> Option<Unreachable> {
     })
 }
 
-/// Our connection's addresses and the sequence number in the packet that an ICMP error quotes. It is cut
-/// short, so its length and checksum cannot be held against it.
+/// Returns the addresses of our connection and the sequence number in the packet that an ICMP error quotes.
+/// The quotation is truncated, so length and checksum are not verified.
 fn quoted_segment(quoted: &[u8]) -> Option<((SocketAddr, SocketAddr), Seq)> {
     let (src, dst, protocol, at) = match quoted.first()? >> 4 {
         4 if quoted.len() >= 20 => {

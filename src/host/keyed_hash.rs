@@ -1,4 +1,5 @@
-//! A keyed hash of addresses, for numbers that others cannot guess: the same on every platform, so that a run is.
+//! A keyed hash of addresses for numbers that peers cannot guess. It is the same on every platform, so that
+//! runs are reproducible.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,8 +11,8 @@ pub(super) fn keyed_hash(seed: u64, what: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Lengths and discriminants, such as that of an address, have the size of a pointer where std hashes them. Here they have
-/// 64 bits everywhere: in a browser a pointer has 32.
+/// A hasher that writes lengths and discriminants, such as the one of an address, with 64 bits on every
+/// platform. std writes them in the size of a pointer, which is 32 bits in a browser.
 struct Portable(SipHasher13);
 
 impl Hasher for Portable {
@@ -34,10 +35,10 @@ mod tests {
 
     use super::*;
 
-    /// `tests/playground` holds a page, where it has 32, to the program.
+    /// `tests/playground` compares a page, where a pointer has 32 bits, with the program.
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn where_a_pointer_has_64_bits_it_is_what_std_hashes() {
+    fn keyed_hash_matches_std_siphash_on_64_bits() {
         for address in ["10.0.0.1:10000", "[2001:db8::1]:80"] {
             let what = ("isn", address.parse::<SocketAddr>().unwrap(), [1_u8, 2]);
             let mut plain = SipHasher13::new_with_keys(7, 0x6169_7274_6370);

@@ -1,4 +1,4 @@
-//! What leaves a host: answers that belong to no connection first, then the connections in turn.
+//! Output of a host: replies that belong to no connection come first, then the connections in turn.
 
 use airwire::piece::Piece;
 use airwire::time::Instant;
@@ -7,7 +7,7 @@ use super::Host;
 use crate::tcp::output::Out;
 
 impl Host {
-    /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
+    /// Overwrites `packet` with the next IP packet to send. Returns false if there is none.
     pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         if !self.next_piece.is_empty()
             && let Some(next) = std::mem::take(&mut self.next_piece).into_packet()
@@ -27,9 +27,9 @@ impl Host {
         false
     }
 
-    /// The same for a device with offload: overwrites `piece` with a packet, or with segments that a connection sends one after
-    /// another, as many as there are and one piece has room for. They are the segments of [`Host::poll_packet`], but their
-    /// checksums are left to the device.
+    /// Like [`Host::poll_packet`], for a device with segmentation offload: overwrites `piece` with a packet,
+    /// or with consecutive segments of one connection, as many as there are and fit. They are the segments
+    /// that [`Host::poll_packet`] would return, but the device has to compute their checksums.
     pub fn poll_piece(&mut self, now: Instant, piece: &mut Piece) -> bool {
         piece.clear();
         let mut next = std::mem::take(&mut self.next_piece);
@@ -49,11 +49,11 @@ impl Host {
             if self.poll_first(now, &mut Out::Piece { piece, next }) {
                 self.in_turn += 1;
             } else if !piece.is_empty() {
-                // The next connection's segments would not continue it.
+                // The next connection's segments could not continue this piece.
                 return;
             }
         }
-        // What is not in one piece with what was before does not end a turn.
+        // A segment in `next`, which does not fit this piece, does not end the turn.
         if self.in_turn >= Piece::MOST || (piece.is_complete() && next.is_empty()) {
             self.end_turn();
         }
@@ -66,7 +66,7 @@ impl Host {
         true
     }
 
-    /// The connection whose turn it is writes a segment, or leaves the queue.
+    /// Lets the first connection in the queue write a segment, or removes it from the queue.
     fn poll_first(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
         let Some(&index) = self.ready.front() else { return false };
         let sends = self.slots.at_mut(index).is_some_and(|connection| connection.poll_packet(now, out));

@@ -1,10 +1,10 @@
-//! Many connections behind one host: demultiplexing, ports, listeners, resets, ICMP.
+//! A host with many connections: demultiplexing, ports, listeners, RSTs and ICMP.
 //!
-//! The methods of [`Host`] are of four kinds: what comes in (`handle_*`), what the application commands (those that open a
-//! connection are in `opening`), what goes out (`poll_*` and `next_deadline`; packets in `leaving`), and getters. After anything of the first two kinds, call
-//! [`Host::poll_packet`] until it says false, then ask for [`Host::next_deadline`]. Packets that come in before that are
-//! answered by one ACK instead of one each. `now` never goes back; the same `now` again is another event at the same
-//! instant.
+//! The methods of [`Host`] are of four kinds: input (`handle_*`), commands from the application (those that
+//! open a connection are in `opening`), output (`poll_*` and `next_deadline`; packets are in `leaving`), and
+//! getters. After any input or command, call [`Host::poll_packet`] until it returns false, then ask for
+//! [`Host::next_deadline`]. Packets passed in before that are answered by one ACK instead of one each. `now`
+//! must never go backwards; several calls may have the same `now`.
 
 mod cookies;
 mod demux;
@@ -43,27 +43,27 @@ use crate::recovery::Recipe;
 use crate::tcp::input::Reaction;
 use crate::tcp::{Connection, Ended, Push, SocketOptions, State};
 
-/// What a host starts from.
+/// The configuration of a new host.
 pub struct HostConfig {
-    /// Its own addresses, of either family. Packets to others are counted and dropped.
+    /// The host's addresses, IPv4 or IPv6. Packets to other addresses are counted and dropped.
     pub addrs: Vec<IpAddr>,
-    /// The longest IP packet that the device takes, in octets.
+    /// Maximum size of an IP packet on the device, in bytes.
     pub mtu: usize,
-    /// How its TCP behaves where standards leave a choice. The recipe's options override it.
+    /// The behaviour of the host's TCP where standards leave a choice. The recipe's options override it.
     pub profile: Profile,
-    /// How its senders find and repair losses.
+    /// The loss recovery of its senders.
     pub recipe: Recipe,
-    /// Initial sequence numbers, timestamp offsets and ephemeral ports come from it.
+    /// Seed of initial sequence numbers, timestamp offsets and ephemeral ports.
     pub seed: u64,
 }
 
-/// Why a read or write did nothing.
+/// The reason why a read or write did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum IoError {
     /// No data has arrived, or the send buffer is full. Try again when the connection has changed.
     #[error("would block")]
     WouldBlock,
-    /// The application has closed it, or both sides have and it is over.
+    /// The application has closed the connection, or both sides have closed it and it has ended.
     #[error("not connected")]
     NotConnected,
     /// Writing was shut down.
@@ -74,33 +74,33 @@ pub enum IoError {
     Ended(#[from] Ended),
 }
 
-/// What a host counts: packets in all, and those that no connection has dealt with.
+/// Counters of a host: all packets, and those that no connection processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
-    /// Packets handed in, good or bad.
+    /// Packets passed in, valid or not.
     pub packets_in: u64,
-    /// Packets handed out.
+    /// Packets returned for sending.
     pub packets_out: u64,
-    /// Packets that were dropped because something is wrong with them.
+    /// Packets dropped because they are malformed, by reason.
     pub bad: BTreeMap<BadPacket, u64>,
     /// Packets to an address that the host does not have.
     pub not_ours: u64,
-    /// Resets that answered segments of no connection (RFC 9293 §3.5.2).
+    /// RSTs in answer to segments without a connection (RFC 9293 §3.5.2).
     pub resets_sent: u64,
-    /// SYNs dropped because the listener's backlog was full of connections that nobody accepts, because their source has
-    /// its share, or because they had a FIN as well.
+    /// SYNs dropped because the backlog was full of connections that wait to be accepted, because their
+    /// source had reached its limit, or because they also had a FIN.
     pub syns_dropped: u64,
-    /// What became of strangers.
+    /// Counters of admission decisions.
     pub gate: GateCounters,
-    /// ICMP errors that a connection believed.
+    /// ICMP errors that a connection accepted.
     pub icmp_errors: u64,
-    /// ICMP messages that changed nothing: unknown, about no connection, or not believed.
+    /// ICMP messages without effect: unknown, without a connection, or rejected.
     pub icmp_ignored: u64,
     /// Echo requests answered.
     pub echo_replies: u64,
 }
 
-/// A TCP host: connections and listeners behind a set of addresses. See the [module](self) for how to drive it.
+/// A TCP host: connections and listeners at a set of addresses. See the [module](self) for how to drive it.
 pub struct Host {
     addrs: Vec<IpAddr>,
     mtu: usize,
@@ -112,34 +112,35 @@ pub struct Host {
     slots: Slots,
     demux: Demux,
     listeners: BTreeMap<ListenId, Listener>,
-    /// Names of listeners are not used again.
+    /// IDs of listeners are never reused.
     next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
-    /// At most one entry per connection. An early one does no harm: the connection is asked again.
+    /// At most one entry per connection. An entry may be early: the connection is then asked again.
     deadlines: BTreeSet<(Instant, u32)>,
     replies: VecDeque<Vec<u8>>,
-    /// A segment that left together with a piece that it does not continue.
+    /// A segment that was built together with a piece but does not continue it.
     next_piece: Piece,
-    /// Segments that the first of `ready` has sent in its turn.
+    /// Segments that the first connection in `ready` has sent in its current turn.
     in_turn: usize,
     gate: Gate,
     ports_given: u64,
     traced: bool,
-    /// Connections that have changed since they were last named. `None` unless `note_changes` was called.
+    /// Connections that have changed since `poll_changed` last returned them. `None` unless `note_changes`
+    /// was called.
     changed: Option<VecDeque<u32>>,
-    /// What has happened since the last `poll_event`. `None` unless `note_events` was called.
+    /// Events since the last `poll_event`. `None` unless `note_events` was called.
     events: Option<VecDeque<Event>>,
     counters: HostCounters,
 }
 
 impl Host {
-    /// A host without connections. Nothing leaves before the first command or packet.
+    /// Creates a host without connections. It sends nothing before the first command or packet.
     pub fn new(config: HostConfig) -> Self {
         let HostConfig { addrs, mtu, profile, recipe, seed } = config;
         Self {
             addrs,
-            // No IP packet is longer.
+            // Maximum length of an IP packet.
             mtu: mtu.min(65_535),
             profile: Arc::new(recipe.tune(&profile)),
             recipe,
@@ -163,15 +164,13 @@ impl Host {
         }
     }
 
-    // ----- in -----
-
-    /// Takes in one whole IP packet. What is wrong with it, if anything, is only counted.
+    /// Processes one whole IP packet. A malformed packet is only counted.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         self.handle(now, packet, Verified::NotYet);
     }
 
-    /// The same, for a packet whose TCP checksum is right by the word of the device that brought it, or of whoever wrote it in
-    /// this very process: it is not computed, and the field may hold anything.
+    /// Like [`Host::handle_packet`], for a packet whose TCP checksum the device has verified, or which was
+    /// written by this process. The checksum is not computed, and its field may have any value.
     pub fn handle_verified_packet(&mut self, now: Instant, packet: &[u8]) {
         self.handle(now, packet, Verified::ByDevice);
     }
@@ -190,7 +189,7 @@ impl Host {
             self.counters.not_ours += 1;
             return Ok(());
         }
-        // RFC 1122 §3.2.1.3: no other host has this address, and the answer would come back here.
+        // RFC 1122 §3.2.1.3: no other host has this source address, and the answer would come back here.
         if self.addrs.contains(&ip.src) {
             self.counters.gate.from_self += 1;
             return Ok(());
@@ -240,7 +239,8 @@ impl Host {
                     && let Some(connection) = self.slots.at_mut(index)
                 {
                     listener.ready.push_back(index);
-                    // What was set on the listener since the SYN came holds too, as where systems make the socket now.
+                    // Options set on the listener since the SYN arrived apply too, as in systems that create
+                    // the socket at this point.
                     if *connection.options() != listener.options {
                         connection.set_options(now, listener.options.clone());
                     }
@@ -252,7 +252,7 @@ impl Host {
         self.mark_ready(index);
     }
 
-    /// Time has passed: fires every timer that is due. A call too early does no harm.
+    /// Runs every timer that is due at `now`. Calling it too early has no effect.
     pub fn handle_deadline(&mut self, now: Instant) {
         while let Some((at, index)) = self.deadlines.first().copied() {
             if at > now {
@@ -271,14 +271,12 @@ impl Host {
         }
     }
 
-    // ----- commands -----
-
-    /// Buffers as much of `data` as there is room for; returns how many octets that is.
+    /// Buffers as much of `data` as there is room for, and returns the number of bytes.
     pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> Result<usize, IoError> {
         self.write_with(now, id, data, Push::Now)
     }
 
-    /// Like [`Host::write`], and says whether more follows at once (MSG_MORE).
+    /// Like [`Host::write`], but also says whether more data follows immediately (MSG_MORE).
     pub fn write_with(
         &mut self,
         now: Instant,
@@ -299,15 +297,15 @@ impl Host {
         if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
     }
 
-    /// What has been written so far leaves as soon as the windows permit: neither Nagle nor a cork holds it back. In
-    /// Linux that is what setting TCP_NODELAY does besides.
+    /// Exempts all data written so far from Nagle and cork, so that only the windows delay it. Linux does
+    /// this when TCP_NODELAY is set.
     pub fn push(&mut self, id: ConnId) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.push();
         self.mark_ready(id.index());
     }
 
-    /// Takes octets that have arrived in order; returns how many. `Ok(0)` is the end of the stream.
+    /// Reads bytes that arrived in order, and returns their number. `Ok(0)` is the end of the stream.
     pub fn read(&mut self, _now: Instant, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.read(out) {
@@ -320,7 +318,7 @@ impl Host {
         }
     }
 
-    /// Like [`Host::read`], but the octets stay where they are.
+    /// Like [`Host::read`], but leaves the bytes in the buffer.
     pub fn peek(&self, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
         let connection = self.slots.get(id).ok_or(IoError::NotConnected)?;
         match connection.peek(out) {
@@ -329,8 +327,8 @@ impl Host {
         }
     }
 
-    /// Nothing more will be read than what has arrived: from then on reads are at the end of the stream. What becomes of
-    /// data that still arrives the profile says.
+    /// Shuts down reading: after the data that has arrived, reads return the end of the stream. The profile
+    /// decides what happens to data that arrives later.
     pub fn shutdown_read(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         if connection.state() == State::Closed {
@@ -341,7 +339,7 @@ impl Host {
         Ok(())
     }
 
-    /// Sends FIN after what is buffered, when the handshake is over. Reading goes on.
+    /// Sends a FIN after the buffered data, once the handshake is complete. Reading is still possible.
     pub fn shutdown_write(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         if connection.state() == State::Closed {
@@ -352,9 +350,10 @@ impl Host {
         Ok(())
     }
 
-    /// Like close(2): the connection ends by itself, and the application must not use the id any more, but to see by
-    /// [`Host::connection`] whether it still [is closing](Connection::is_closing). Nothing waits here, whatever
-    /// [`Linger`](crate::tcp::Linger) says.
+    /// Closes the connection like close(2). It then ends by itself. The application must not use the id any
+    /// more, except to check through [`Host::connection`] whether it [is still
+    /// closing](Connection::is_closing). This call never blocks, whatever [`Linger`](crate::tcp::Linger) is
+    /// set.
     pub fn close(&mut self, now: Instant, id: ConnId) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.close(now);
@@ -369,45 +368,46 @@ impl Host {
         self.mark_ready(id.index());
     }
 
-    /// Changes the options of an open connection. Smaller buffers keep what is in them.
+    /// Changes the options of an open connection. Buffers that become smaller keep their contents.
     pub fn set_options(&mut self, now: Instant, id: ConnId, options: SocketOptions) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.set_options(now, options);
         self.mark_ready(id.index());
     }
 
-    /// All connections together may hold so many octets of data, to be read, to be sent or out of order. See
-    /// [`memory`](crate::memory) for what happens when that is short. Without this call there is no limit.
+    /// Limits the memory that all connections together may use for received, unsent and out-of-order data, in
+    /// bytes. See [`memory`](crate::memory) for the effects of a shortage. Without this call there is no
+    /// limit.
     pub fn limit_memory(&mut self, octets: usize) {
         self.budget.set_limit(octets);
     }
 
-    /// Every connection opened from now on keeps a trace of its decisions.
+    /// Makes every connection opened from now on keep a trace of its decisions.
     pub fn trace_decisions(&mut self) {
         self.traced = true;
     }
 
-    /// From now on [`Host::poll_changed`] names the connections to which something has happened. Whoever asks for this
-    /// must poll it: until it has said `None` the driver does not rest.
+    /// Enables [`Host::poll_changed`], which returns the connections that have changed. The driver must then
+    /// poll it until it returns `None` before it waits.
     pub fn note_changes(&mut self) {
         self.changed.get_or_insert_default();
     }
 
-    /// From now on [`Host::poll_event`] tells what happens, to connections opened from now on and to packets of none.
+    /// Enables [`Host::poll_event`] for connections opened from now on, and for packets that belong to none.
     pub fn note_events(&mut self) {
         self.events.get_or_insert_default();
     }
 
-    // ----- out -----
-
-    /// When [`Host::handle_deadline`] must be called, if nothing else happens before. Ask again after each drain.
+    /// Returns when [`Host::handle_deadline`] must be called if nothing else happens before. Ask again each
+    /// time after polling all packets.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// The next of the application's connections to which something has happened: a packet, a timer or a command was
-    /// handled, and every packet that followed has left. There may be more to read, room to write, or an end. Each is
-    /// named once, however much has happened. `None` always, unless [`Host::note_changes`] was called.
+    /// Returns the next connection of the application that has changed: a packet, a timer or a command was
+    /// processed, and every resulting packet has been polled. There may be data to read, room to write, or
+    /// the end of the connection. Each connection is returned once, however many changes there were. Always
+    /// `None` unless [`Host::note_changes`] was called.
     pub fn poll_changed(&mut self) -> Option<ConnId> {
         let changed = self.changed.as_mut()?;
         while let Some(index) = changed.pop_front() {
@@ -418,66 +418,62 @@ impl Host {
         None
     }
 
-    /// The next of the events that have happened. `None` always, unless [`Host::note_events`] was called.
+    /// Returns the next event. Always `None` unless [`Host::note_events`] was called.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.as_mut()?.pop_front()
     }
 
-    /// True if [`Host::poll_changed`] may have a connection to name.
+    /// Returns true if [`Host::poll_changed`] may return a connection.
     pub fn has_changes(&self) -> bool {
         self.changed.as_ref().is_some_and(|changed| !changed.is_empty())
     }
 
-    // ----- getters -----
-
-    /// The connection, also after it has ended, until the application closes it.
+    /// Returns the connection, even after it has ended, until the application closes it.
     pub fn connection(&self, id: ConnId) -> Option<&Connection> {
         self.slots.get(id)
     }
 
-    /// The same, to start or take the trace of its decisions.
+    /// Returns the connection, to start or take the trace of its decisions.
     pub fn connection_mut(&mut self, id: ConnId) -> Option<&mut Connection> {
         self.slots.get_mut(id)
     }
 
-    /// The addresses it was given.
+    /// Returns the host's addresses.
     pub fn addrs(&self) -> &[IpAddr] {
         &self.addrs
     }
 
-    /// The profile in force: the one given, with the recipe's options applied.
+    /// Returns the profile in force: the configured one, with the recipe's options applied.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// The recipe it was given.
+    /// Returns the configured recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// What its connections' data take, where [`Host::limit_memory`] was called.
+    /// Returns the memory use of all connections, if [`Host::limit_memory`] was called.
     pub fn memory(&self) -> MemoryUse {
         self.budget.report()
     }
 
-    /// What it has counted so far.
+    /// Returns the host's counters.
     pub fn counters(&self) -> &HostCounters {
         &self.counters
     }
 
-    /// Connections in any state, TIME-WAIT included.
+    /// Returns the number of connections in any state, including TIME-WAIT.
     pub fn connections(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many of them only wait for the end of TIME-WAIT.
+    /// Returns the number of connections in TIME-WAIT.
     pub fn in_time_wait(&self) -> usize {
         self.slots.iter().filter(|connection| connection.state() == State::TimeWait).count()
     }
 
-    // ----- inside -----
-
-    /// The connection between these ends, the local one first.
+    /// Returns the index of the connection with these addresses, the local one first.
     fn index_of(&self, ends: &Tuple) -> Option<u32> {
         self.demux.find(ends, |index| self.slots.is_between(index, ends))
     }
@@ -499,7 +495,8 @@ impl Host {
         }
     }
 
-    /// Nothing more to send: note the next deadline, or let go of what has ended.
+    /// Handles a connection that has nothing more to send: records its next deadline, or removes it if it has
+    /// ended.
     fn settle(&mut self, now: Instant, index: u32) {
         self.slots.unqueue(index);
         if let Some(changed) = &mut self.changed
@@ -528,7 +525,7 @@ impl Host {
         }
     }
 
-    /// After a step of this connection that may take memory.
+    /// Updates the memory use after a step that may have changed it, and prunes if necessary.
     #[inline]
     fn account(&mut self, index: u32) {
         if let Some(connection) = self.slots.at_mut(index) {
@@ -539,7 +536,7 @@ impl Host {
         }
     }
 
-    /// Memory is short: whoever holds most out of order gives up most.
+    /// Prunes out-of-order data, starting with the connection that holds the most.
     #[cold]
     fn prune(&mut self) {
         let holds = |connection: &&mut Connection| connection.memory_out_of_order() > 0;
@@ -561,7 +558,7 @@ impl Host {
         let Some((connection, listener)) = self.slots.remove(index) else { return };
         self.demux.remove(&connection.ends(), index);
         if let Some(listener) = listener {
-            // It may have closed since.
+            // The listener may have closed in the meantime.
             if let Some(listener) = self.listeners.get_mut(&listener) {
                 listener.opening = listener.opening.saturating_sub(1);
                 listener.ready.retain(|waiting| *waiting != index);
@@ -586,7 +583,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_that_closes_leaves_nothing_behind() {
+    fn closed_listener_is_removed() {
         let addr = IpAddr::from([192, 0, 2, 1]);
         let profile = Profile::default();
         let options = SocketOptions::of(&profile);
@@ -600,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verified_packet_is_taken_whatever_its_checksum() {
+    fn verified_packet_skips_tcp_checksum_check() {
         let addr = IpAddr::from([192, 0, 2, 1]);
         let profile = Profile::default();
         let options = SocketOptions::of(&profile);
@@ -629,7 +626,7 @@ mod tests {
         host.handle_verified_packet(Instant::ZERO, &syn);
         assert_eq!(host.counters().bad.len(), 1);
         assert!(host.poll_packet(Instant::ZERO, &mut answer), "the SYN is answered");
-        // The header's own checksum is looked at all the same.
+        // The checksum of the IP header is still verified.
         syn[8] ^= 1;
         host.handle_verified_packet(Instant::ZERO, &syn);
         assert_eq!(host.counters().bad[&BadPacket::IpChecksum], 1);

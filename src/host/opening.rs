@@ -1,4 +1,4 @@
-//! How a connection comes into being: this host opens it, or listens and has it opened by another.
+//! Opening of connections, active and passive.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::profile::HalfOpen;
 use crate::tcp::connection::Opening;
 use crate::tcp::{Connection, SocketOptions, State};
 
-/// Names a listening port of one host, from [`Host::listen`].
+/// Identifies a listening port of one host; see [`Host::listen`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ListenId(pub(super) u32);
 
@@ -22,10 +22,10 @@ pub(super) struct Listener {
     addr: SocketAddr,
     pub(super) backlog: usize,
     pub(super) options: SocketOptions,
-    /// Connections in SYN-RECEIVED and those waiting to be accepted.
+    /// Number of connections in SYN-RECEIVED, or waiting to be accepted.
     pub(super) opening: usize,
     pub(super) ready: VecDeque<u32>,
-    /// Until then a cookie may come back. `None`: none was sent yet.
+    /// Time until which a cookie may come back. `None`: none was sent yet.
     pub(super) cookies_until: Option<Instant>,
 }
 
@@ -35,37 +35,37 @@ impl Listener {
     }
 }
 
-/// Why [`Host::connect`] did not open a connection.
+/// The reason why [`Host::connect`] did not open a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The host has no address of the remote address's family.
     #[error("this host has no {0} source address")]
     NoAddress(&'static str),
-    /// Its port is 0, or it is a broadcast, multicast or unspecified address.
+    /// The remote port is 0, or the address is broadcast, multicast or unspecified.
     #[error("cannot connect to {0}; use a unicast address and a port other than 0")]
     BadRemote(SocketAddr),
-    /// There is such a connection already. With port 0: no port is free.
+    /// Such a connection exists already. With port 0: no port is free.
     #[error("{0} already has a connection to the same address and port")]
     InUse(SocketAddr),
-    /// The local address is not the host's, or not of the remote address's family.
+    /// The local address is not one of the host's, or not of the remote address's family.
     #[error("{0} is not an address of this host")]
     NotOurs(SocketAddr),
 }
 
-/// Why [`Host::listen`] refused.
+/// The reason why [`Host::listen`] failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ListenError {
-    /// There is a listener with this very address and port.
+    /// A listener with exactly this address and port exists.
     #[error("{0} already has a listener")]
     InUse(SocketAddr),
-    /// Neither unspecified nor one of the host's.
+    /// The address is neither unspecified nor one of the host's.
     #[error("{0} is not an address of this host")]
     NotOurs(SocketAddr),
 }
 
 impl Host {
-    /// Active open. Without `local` the host's first address of the right family is used; port 0 lets the host choose.
-    /// Comes back at once, with a connection in SYN-SENT.
+    /// Active open. Without `local`, the host uses its first address of the right family; with port 0 it
+    /// chooses a port. Returns immediately, with a connection in SYN-SENT.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -102,10 +102,12 @@ impl Host {
         Ok(self.slots.id(index))
     }
 
-    /// Passive open. An unspecified address listens on all of this host's of its family. At most `backlog` connections,
-    /// and at least one, may be opening or wait for [`Host::accept`]. When there are as many, those that have been opening
-    /// for 3 s give way, and SYNs that find no room are answered with cookies (RFC 4987 §3.6): nothing is kept of them
-    /// before the client's ACK comes. SYNs are dropped only while as many connections wait for [`Host::accept`].
+    /// Passive open. An unspecified address listens on all of this host's addresses of its family. At most
+    /// `backlog` connections (and at least one) may be opening or waiting for [`Host::accept`].
+    ///
+    /// When the backlog is full, a connection that has been opening for 3 s is dropped in favour of a new
+    /// one. SYNs without room are answered with cookies (RFC 4987 §3.6): no state is kept until the client's
+    /// ACK arrives. SYNs are dropped only while `backlog` connections wait for [`Host::accept`].
     pub fn listen(
         &mut self,
         addr: SocketAddr,
@@ -126,8 +128,8 @@ impl Host {
         Ok(id)
     }
 
-    /// Stops listening, and forgets the listener. Connections that were not accepted are reset; what becomes of those
-    /// that are not open yet the profile says.
+    /// Closes a listener. Connections that were not accepted are reset. The profile decides what happens to
+    /// half-open ones.
     pub fn unlisten(&mut self, id: ListenId) {
         if self.listeners.remove(&id).is_none() {
             return;
@@ -145,27 +147,28 @@ impl Host {
         }
     }
 
-    /// The options of a listener, and of the connections whose handshake it completes from now on. What a SYN,ACK has
-    /// said already, such as the window scale, stays.
+    /// Sets the options of a listener and of the connections whose handshake completes from now on.
+    /// Parameters that a SYN,ACK has already announced, such as the window scale, do not change.
     pub fn set_listen_options(&mut self, id: ListenId, options: SocketOptions) {
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.options = options;
         }
     }
 
-    /// How many connections may be opening or wait from now on. Those that are more than that stay.
+    /// Sets how many connections may be opening or waiting. Excess connections stay.
     pub fn set_backlog(&mut self, id: ListenId, backlog: usize) {
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.backlog = backlog;
         }
     }
 
-    /// How many connections wait for [`Host::accept`].
+    /// Returns the number of connections that wait for [`Host::accept`].
     pub fn waiting(&self, id: ListenId) -> usize {
         self.listeners.get(&id).map_or(0, |listener| listener.ready.len())
     }
 
-    /// The next connection that has completed its handshake; `None` if there is none, or nobody listens any more.
+    /// Returns the next connection that has completed its handshake; `None` if there is none, or the listener
+    /// was closed.
     pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
         let listener = self.listeners.get_mut(&id)?;
         let index = listener.ready.pop_front()?;
@@ -208,7 +211,7 @@ impl Host {
             recovery,
             options,
             iss: Seq(clock.wrapping_add(self.hash(&("isn", local, remote)) as u32)),
-            // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
+            // RFC 7323 §5.4: the timestamps of a reused port must not go backwards.
             ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
             mtu: self.mtu,
             budget: Arc::clone(&self.budget),
@@ -216,7 +219,7 @@ impl Host {
         }
     }
 
-    /// RFC 6056: a port of the dynamic range, in an order that others cannot guess.
+    /// Returns a port of the dynamic range, in an order that peers cannot guess (RFC 6056).
     fn ephemeral(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
         const FIRST: u64 = 49_152;
         const COUNT: u64 = 65_536 - FIRST;

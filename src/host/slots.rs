@@ -1,4 +1,4 @@
-//! Where connections live: a slab with generations, so that an id never means another connection.
+//! Storage of connections: a slab with generations, so that an id never refers to another connection.
 
 use airwire::time::Instant;
 
@@ -7,7 +7,7 @@ use super::demux::Tuple;
 use super::standing::Standing;
 use crate::tcp::Connection;
 
-/// Names a connection of one host. It is never given to another one, so an old id names nothing.
+/// Identifies a connection of one host. Ids are never reused, so an old id refers to nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ConnId {
     index: u32,
@@ -24,16 +24,16 @@ impl ConnId {
 struct Slot {
     generation: u32,
     connection: Option<Box<Connection>>,
-    /// The listener that still counts it.
+    /// The listener that still counts this connection.
     listener: Option<ListenId>,
-    /// Waiting in the host's ready queue.
+    /// True while in the host's ready queue.
     queued: bool,
-    /// Waiting in the host's queue of changes.
+    /// True while in the host's queue of changes.
     changed: bool,
-    /// The application has let go of it.
+    /// True if the application does not hold the connection.
     released: bool,
     standing: Standing,
-    /// What the host's queue of deadlines holds for it.
+    /// The connection's entry in the host's queue of deadlines.
     deadline: Option<Instant>,
 }
 
@@ -61,7 +61,7 @@ impl Slots {
         let slot = &mut self.slots[index as usize];
         slot.connection = Some(Box::new(connection));
         slot.listener = listener;
-        // Until it is accepted, nobody but the host holds it.
+        // Before it is accepted, only the host holds it.
         slot.released = listener.is_some();
         slot.deadline = None;
         index
@@ -94,7 +94,7 @@ impl Slots {
         self.slots.get_mut(index as usize)?.connection.as_deref_mut()
     }
 
-    /// The connection there has these two ends, the local one first.
+    /// Returns true if the connection at `index` has these addresses, the local one first.
     pub(super) fn is_between(&self, index: u32, ends: &Tuple) -> bool {
         let slot = self.slots.get(index as usize);
         slot.and_then(|slot| slot.connection.as_deref()).is_some_and(|connection| connection.ends() == *ends)
@@ -108,7 +108,7 @@ impl Slots {
         self.slots.get(index as usize).map_or(Standing::Ordinary, |slot| slot.standing)
     }
 
-    /// Returns what it was before.
+    /// Returns the previous standing.
     pub(super) fn replace_standing(&mut self, index: u32, standing: Standing) -> Standing {
         std::mem::replace(&mut self.slots[index as usize].standing, standing)
     }
@@ -131,13 +131,13 @@ impl Slots {
         self.slots[index as usize].released
     }
 
-    /// The application had it, and has let go of it.
+    /// Returns true if the application has held and then closed the connection.
     pub(super) fn is_let_go(&self, index: u32) -> bool {
         let slot = &self.slots[index as usize];
         slot.released && slot.listener.is_none()
     }
 
-    /// Returns true if it has to be put into the ready queue.
+    /// Returns true if the connection must be added to the ready queue.
     pub(super) fn queue(&mut self, index: u32) -> bool {
         !std::mem::replace(&mut self.slots[index as usize].queued, true)
     }
@@ -146,21 +146,23 @@ impl Slots {
         self.slots[index as usize].queued = false;
     }
 
-    /// Returns true if it has to be put into the queue of changes: the application holds it, and it is not there yet.
+    /// Returns true if the connection must be added to the queue of changes: the application holds it, and it
+    /// is not queued yet.
     pub(super) fn note_change(&mut self, index: u32) -> bool {
         let slot = &mut self.slots[index as usize];
         slot.connection.is_some() && !slot.released && !std::mem::replace(&mut slot.changed, true)
     }
 
-    /// Called for what is taken out of the queue of changes; `None` if the application has let go of it.
+    /// Called for an entry taken from the queue of changes; `None` if the application no longer holds the
+    /// connection.
     pub(super) fn take_changed(&mut self, index: u32) -> Option<ConnId> {
         let slot = &mut self.slots[index as usize];
         slot.changed = false;
         (slot.connection.is_some() && !slot.released).then(|| self.id(index))
     }
 
-    /// Returns what the queue holds for it, if that is nothing or too late. An early entry may stay: when its time has
-    /// come, the connection is asked again.
+    /// Records a deadline. Returns `None` if the queue already has an entry that is not later: when that is
+    /// due, the connection is asked again. Otherwise returns the entry that `at` replaces, if there is one.
     pub(super) fn note_deadline(&mut self, index: u32, at: Instant) -> Option<Option<Instant>> {
         let slot = &mut self.slots[index as usize];
         if slot.deadline.is_some_and(|known| known <= at) {

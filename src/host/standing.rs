@@ -1,4 +1,5 @@
-//! What connections count as, among those that strangers could pile up, and which of each kind is the oldest.
+//! Standing of connections, for the kinds that remote peers could accumulate, with the oldest connection of
+//! each kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,23 +8,24 @@ use airwire::time::Instant;
 
 use super::ListenId;
 
-/// What a connection counts as.
+/// The standing of a connection: the kind that it counts as for the host's limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Standing {
-    /// It was opened from here, or it is over.
+    /// It was opened by this host, or it has ended.
     #[default]
     Ordinary,
     /// It came to a listener, and its handshake is not complete.
     HalfOpen,
-    /// It came to a listener. Somebody has it, or is to accept it.
+    /// It came to a listener, and was accepted or waits to be.
     Arrived,
-    /// The application has closed it, and the peer has not: something is still to be sent, or acknowledged, or to come.
+    /// The application has closed it and the peer has not: data or a FIN is still to be sent, acknowledged or
+    /// received.
     Orphan,
-    /// Only TIME-WAIT is left of it.
+    /// It is in TIME-WAIT.
     TimeWait,
 }
 
-/// Connections of one standing, since when they have it.
+/// Connections of one standing, with the time since when they have had it.
 #[derive(Debug, Default)]
 struct Line {
     by_age: BTreeSet<(Instant, u32)>,
@@ -51,14 +53,14 @@ impl Line {
     }
 }
 
-/// What one source has here.
+/// Connections from one source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Visitors {
     pub(super) half_open: usize,
     pub(super) arrived: usize,
 }
 
-/// One connection among all of them.
+/// A connection, as the standings identify it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Who {
     pub(super) index: u32,
@@ -127,18 +129,19 @@ impl Standings {
         self.half_open.get(&at)?.oldest()
     }
 
-    /// The oldest one, if there are more than `most`.
+    /// Returns the oldest orphan if there are more than `most`.
     pub(super) fn superfluous_orphan(&self, most: usize) -> Option<u32> {
         self.orphans.oldest_of_more_than(most)
     }
 
-    /// The oldest one, if there are more than `most`.
+    /// Returns the oldest connection in TIME-WAIT if there are more than `most`.
     pub(super) fn superfluous_time_wait(&self, most: usize) -> Option<u32> {
         self.time_wait.oldest_of_more_than(most)
     }
 }
 
-/// Who has an IPv6 address has its /64 as well (RFC 4291 §2.5.4, RFC 6177), so all of that is one source.
+/// Returns the source of a peer. An IPv6 host controls its whole /64 (RFC 4291 §2.5.4, RFC 6177), so a /64 is
+/// one source.
 fn source_of(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V4(_) => peer,
@@ -151,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_of_each_kind_is_known_and_nothing_stays_behind() {
+    fn standings_track_oldest_connection_of_each_kind() {
         use Standing::{Arrived, HalfOpen, Ordinary, Orphan, TimeWait};
         let mut standings = Standings::default();
         let peer = IpAddr::from([192, 0, 2, 1]);
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_64_bits_is_one_source() {
+    fn ipv6_prefix_of_64_bits_is_one_source() {
         let source = |text: &str| source_of(text.parse().unwrap());
         assert_eq!(source("2001:db8::1"), source("2001:db8::ffff:0:0:7"));
         assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));

@@ -1,4 +1,4 @@
-//! What a host tells whoever listens ([`crate::events`]): the events of its connections, and of packets of none.
+//! Log events of a host ([`crate::events`]): events of its connections, and of packets without a connection.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,8 @@ use super::Host;
 use crate::events::{Event, Refusal, Refused, What};
 
 impl Host {
-    /// After a step of this connection. It comes with every packet: while nobody listens it is one comparison.
+    /// Collects the events of a connection after a step. It runs for every packet, and is a single comparison
+    /// while events are disabled.
     #[inline]
     pub(super) fn gather(&mut self, at: Instant, index: u32) {
         if self.events.is_some() {
@@ -27,18 +28,19 @@ impl Host {
         connection.take_told(|what| events.push_back(Event { at, ends, what }));
     }
 
-    /// A segment of no connection is not taken.
+    /// Records that a segment without a connection was refused.
     #[cold]
     pub(super) fn tell_refused(&mut self, at: Instant, segment: &Segment<'_>, why: Refusal) {
         let Some(events) = &mut self.events else { return };
-        // Its numbers stand alone: there is no stream in which they would be offsets.
+        // Without a connection, its numbers cannot be converted to offsets in a stream.
         let refused = Refused::of(segment, (Seq(0), 0), (Seq(0), 0));
         let segment_alone = Refused { seq: None, ack: None, ..refused };
         let what = What::Refused { why, segment: segment_alone };
         events.push_back(Event { at, ends: Some((segment.dst, segment.src)), what });
     }
 
-    /// A packet that nobody can take. Its ports are told as they stand, since they say whose it was meant to be.
+    /// Records a malformed packet. Its ports are reported unverified, because they show which connection it
+    /// was meant for.
     #[cold]
     pub(super) fn tell_bad(&mut self, at: Instant, packet: &[u8], bad: BadPacket) {
         let Some(events) = &mut self.events else { return };

@@ -1,30 +1,30 @@
-//! Knobs of the ordinary answers: where systems differ that all call themselves Reno.
+//! Settings of the default answers, for the details in which Reno stacks differ.
 //!
-//! A [profile](crate::profile::Profile) sets them, and a recipe's options may override some. They are facts about a
-//! stack, not algorithms: an algorithm is an answer in the catalogue.
+//! A [profile](crate::profile::Profile) sets them, and a recipe's options may override some. They describe a
+//! stack; algorithms are answers in the catalogue.
 
 /// The unit in which a host counts its window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accounting {
-    /// Octets (RFC 5681).
+    /// Bytes (RFC 5681).
     Bytes,
-    /// Whole segments, however small (Linux, ns-2); the window is cut to an integer.
+    /// Whole segments of any size (Linux, ns-2). The window is truncated to an integer.
     Segments,
 }
 
 /// cwnd when the connection is established.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum InitialWindow {
-    /// This many segments, whatever their size.
+    /// This number of segments, whatever their size.
     Segments(u32),
-    /// min(4·MSS, max(2·MSS, 4380 octets)).
+    /// min(4·MSS, max(2·MSS, 4380 bytes)).
     Rfc3390,
-    /// min(10·MSS, max(2·MSS, 14600 octets)).
+    /// min(10·MSS, max(2·MSS, 14600 bytes)).
     Rfc6928,
 }
 
 impl InitialWindow {
-    /// The window in segments of `smss` octets; at least one.
+    /// Returns the window in segments of `smss` bytes; at least one.
     pub(crate) fn segments(self, smss: u64) -> f64 {
         let bytes = match self {
             Self::Segments(n) => return f64::from(n),
@@ -51,8 +51,8 @@ pub enum Growth {
     PerAck,
     /// min(newly acknowledged, SMSS) per ACK (RFC 5681 equations 2 and 3).
     Rfc5681,
-    /// Every segment that the ACK is the first to report counts: not what SACK blocks or duplicate ACKs have reported
-    /// before, and nothing while an ECN echo is being answered (Linux 6.18).
+    /// One segment for each segment that this ACK reports first. Segments that SACK blocks or duplicate ACKs
+    /// reported before do not count, and nothing counts during the response to an ECN echo (Linux 6.18).
     Delivered,
 }
 
@@ -63,69 +63,71 @@ pub enum GrowthLimit {
     None,
     /// Only if the window was in use (cwnd-limited, RFC 7661 §4.3).
     CwndLimited,
-    /// Slow start while cwnd < 2 × the largest flight; above it only if the window was full (Linux).
+    /// In slow start while cwnd < 2 × the largest flight; above ssthresh only if the window was full (Linux).
     TwiceThePeak,
 }
 
-/// What the multiplicative decrease is taken from.
+/// The value that the multiplicative decrease is applied to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecreaseFrom {
     /// FlightSize (RFC 5681 equation 4).
     FlightSize,
     /// The congestion window (Linux).
     Cwnd,
-    /// min(cwnd, receiver window), inflation included (ns-2).
+    /// min(cwnd, receiver window), including inflation (ns-2).
     Window,
 }
 
 /// Whether a reduced window keeps its fraction of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rounding {
-    /// cwnd and ssthresh keep their fraction.
+    /// cwnd and ssthresh keep their fractions.
     Exact,
-    /// ssthresh is cut to whole segments, cwnd keeps its fraction (ns-2, precisionReduce_).
+    /// ssthresh is truncated to whole segments, cwnd keeps its fraction (ns-2, precisionReduce_).
     WholeSsthresh,
-    /// Both are cut to whole segments (Linux).
+    /// Both are truncated to whole segments (Linux).
     Whole,
 }
 
-/// Whether duplicate ACKs may start another recovery in a window that has had its loss event.
+/// Whether duplicate ACKs may start another recovery in a window that already had its loss event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Careful {
     /// Only once more than `recover` is acknowledged (RFC 6582 §3.2 step 1).
     Yes,
-    /// As soon as `recover` is reached (RFC 6582 §6, "less careful").
+    /// As soon as `recover` is acknowledged (RFC 6582 §6, "less careful").
     Less,
-    /// Also if the last new ACK covered few segments: then no retransmitted segment can have filled a hole below data
-    /// that had arrived before (RFC 6582 §4.1).
+    /// Also if the last new ACK covered few segments: then no retransmitted segment can have filled a hole
+    /// below data that had already arrived (RFC 6582 §4.1).
     AckHeuristic {
-        /// The most that it may have covered (RFC 6582 has 4, ns-2 3).
+        /// Maximum number of segments that it may have covered (4 in RFC 6582, 3 in ns-2).
         segments: u32,
     },
-    /// Also if the last new ACK echoes the timestamp of the newest copy of what it acknowledges (RFC 6582 §4.2).
+    /// Also if the last new ACK echoes the timestamp of the latest retransmission of the data it acknowledges
+    /// (RFC 6582 §4.2).
     TimestampHeuristic,
-    /// Always, once for each row of duplicate ACKs.
+    /// Always, once per series of duplicate ACKs.
     No,
 }
 
 /// Which partial ACKs restart the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartialAckTimer {
-    /// Only the first of a recovery (RFC 6582 §4).
+    /// Only the first one in a recovery (RFC 6582 §4).
     Impatient,
     /// Each of them (RFC 6582 §4; Linux, tcp_ack()).
     SlowButSteady,
 }
 
-/// By how much a partial ACK takes back the inflation of the window.
+/// How far a partial ACK deflates the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartialAckDeflation {
-    /// By the amount acknowledged, plus one segment (RFC 6582 §3.2 step 3).
+    /// By the amount acknowledged. One segment is added back if at least one was acknowledged (RFC 6582 §3.2
+    /// step 3).
     Rfc6582,
-    /// By the amount acknowledged less one segment, at most by all of it; the window itself stays (Linux, which
-    /// counts duplicate ACKs as SACKed segments instead of inflating).
+    /// By the amount acknowledged less one segment, but at most by the inflation; the window itself stays
+    /// (Linux, which counts duplicate ACKs as SACKed segments instead of inflating the window).
     InflationOnly,
-    /// All of it (ns-2 without partial_window_deflation_).
+    /// By all of the inflation (ns-2 without partial_window_deflation_).
     All,
 }
 
@@ -134,11 +136,11 @@ pub enum PartialAckDeflation {
 pub enum ExitWindow {
     /// ssthresh (RFC 6582 §3.2 step 3, option 2).
     Ssthresh,
-    /// min(ssthresh, max(FlightSize, 1) + 1) (RFC 6582 §3.2 step 3, option 1): no burst.
+    /// min(ssthresh, max(FlightSize, 1) + 1) (RFC 6582 §3.2 step 3, option 1), which avoids a burst.
     Flight,
     /// min(ssthresh, FlightSize + 1) (ns-2, exit_recovery_fix_).
     Outstanding,
-    /// What it is, without the inflation (ns-2).
+    /// The current value without the inflation (ns-2).
     Keep,
 }
 
@@ -147,68 +149,71 @@ pub enum ExitWindow {
 pub enum GrowOnExit {
     /// Never (RFC 5681).
     Never,
-    /// That of NewReno and Reno (ns-2).
+    /// Only for senders without a scoreboard: NewReno and Reno (ns-2).
     WithoutScoreboard,
-    /// That of a sender with a scoreboard. Without one it takes more than `recover`, which is another ACK (Linux 6.18,
-    /// tcp_try_undo_recovery(), tcp_cong_control()).
+    /// Only for senders with a scoreboard. Others leave recovery after more than `recover` is acknowledged,
+    /// which is a later ACK (Linux 6.18, tcp_try_undo_recovery(), tcp_cong_control()).
     WithScoreboard,
 }
 
-/// What happens to ssthresh at a timeout, when losses of the same window have taken it down before.
+/// Effect of a timeout on ssthresh, if losses in the same window have already reduced it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RepeatedTimeout {
-    /// When the same segment times out again, it is held (RFC 5681 §3.1).
+    /// It is kept if the same segment times out again (RFC 5681 §3.1).
     HoldSsthresh,
-    /// So it is at a timeout in fast recovery, whose losses have paid for the whole window (Linux 6.18, tcp_enter_loss()).
+    /// It is also kept at a timeout during fast recovery, because that recovery has already reduced the
+    /// window (Linux 6.18, tcp_enter_loss()).
     OncePerWindow,
-    /// It is taken from the window again (ns-2).
+    /// It is computed from the window again (ns-2).
     ReduceAgain,
 }
 
-/// Of what was found lost in an event and left behind its `recover`: what begins an event of its own when that is over.
+/// Which losses above an episode's `recover` start a new episode when that episode ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BeyondRecover {
-    /// What has not been sent again yet.
+    /// Only losses that have not been retransmitted yet.
     Unrepaired,
-    /// What has been sent again, too: it counts as lost until it is acknowledged (Linux 6.18, tcp_time_to_recover()).
+    /// Also losses that have been retransmitted, which count as lost until acknowledged (Linux 6.18,
+    /// tcp_time_to_recover()).
     AnyLoss,
 }
 
-/// Which SACK sender the recipe `sack` means.
+/// The SACK sender that the recipe `sack` selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackDialect {
     /// The scoreboard and `pipe` of RFC 6675.
     Rfc6675,
-    /// Fall and Floyd's "pipe" sender of 1996, as in ns-2. It counts duplicate ACKs, and reads no marks on single
-    /// segments: with a detector that sets them (`pr`, `rack`) `sack` means RFC 6675 all the same.
+    /// Fall and Floyd's "pipe" sender of 1996, as in ns-2. It counts duplicate ACKs and ignores marks on
+    /// single segments. With a detector that sets such marks (`pr`, `rack`), `sack` therefore always selects
+    /// RFC 6675.
     Pipe1996,
 }
 
-/// Which CUBIC the recipe `cubic` means.
+/// The CUBIC that the recipe `cubic` selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CubicDialect {
     /// RFC 9438.
     Rfc9438,
-    /// That of Linux 6.18, which is older.
+    /// Linux 6.18, which implements an older version.
     Linux,
 }
 
-/// Which RACK the recipe `rack` means.
+/// The RACK that the recipe `rack` selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RackDialect {
     /// RFC 8985.
     Rfc8985,
-    /// That of Linux 6.18, which learns more of reordering.
+    /// Linux 6.18, which learns more about reordering.
     Linux,
 }
 
-/// How fast a window leaves whose algorithm does not say so itself: so many times cwnd a round trip (Linux 6.18,
-/// tcp_update_pacing_rate()).
+/// Pacing rates for window algorithms that do not set their own, as multiples of cwnd per round trip (Linux
+/// 6.18, tcp_update_pacing_rate()).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pacing {
-    /// While cwnd is below half of ssthresh (`net.ipv4.tcp_pacing_ss_ratio`).
+    /// Factor while cwnd is below half of ssthresh (`net.ipv4.tcp_pacing_ss_ratio`).
     pub slow_start: f64,
-    /// Above it (`net.ipv4.tcp_pacing_ca_ratio`).
+    /// Factor above that (`net.ipv4.tcp_pacing_ca_ratio`).
     pub congestion_avoidance: f64,
 }
 
@@ -217,20 +222,23 @@ impl Pacing {
     pub const LINUX: Self = Self { slow_start: 2.0, congestion_avoidance: 1.2 };
 }
 
-/// All knobs. Windows are in segments.
+/// All settings. Windows are in segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knobs {
     /// The unit in which the window is counted.
     pub accounting: Accounting,
     /// cwnd when the connection is established.
     pub initial_window: InitialWindow,
-    /// cwnd after a timeout, or after a fast retransmit that restarts (RFC 5681 §3.1, LW).
+    /// cwnd after a timeout, or after a fast retransmission that restarts from one segment (RFC 5681 §3.1,
+    /// LW).
     pub loss_window: f64,
-    /// The initial window if our SYN had to be sent again (RFC 5681 §3.1: one segment). `None`: as ever.
+    /// The initial window if our SYN was retransmitted (RFC 5681 §3.1: one segment). `None`: unchanged.
     pub window_after_lost_syn: Option<f64>,
-    /// So many timeouts of our SYN leave the initial window as it is (Linux: one, since the timeout is only a second).
+    /// Number of SYN timeouts that leave the initial window unchanged (Linux: one, because the first timeout
+    /// is only 1 s).
     pub syn_timeouts_forgiven: u16,
-    /// ssthresh if our SYN had to be sent again, where a stack counts that as a loss event (ns-2). `None`: as ever.
+    /// ssthresh if our SYN was retransmitted, for stacks that treat this as a loss event (ns-2). `None`:
+    /// unchanged.
     pub ssthresh_after_lost_syn: Option<f64>,
     /// ssthresh when the connection is established.
     pub initial_ssthresh: InitialSsthresh,
@@ -238,72 +246,74 @@ pub struct Knobs {
     pub growth: Growth,
     /// When an ACK may open the window.
     pub growth_limit: GrowthLimit,
-    /// What the multiplicative decrease is taken from.
+    /// The value that the multiplicative decrease is applied to.
     pub decrease_from: DecreaseFrom,
-    /// The window is multiplied by this at a loss.
+    /// Factor by which a loss multiplies the window.
     pub beta: f64,
     /// Whether a reduced window keeps its fraction of a segment.
     pub rounding: Rounding,
-    /// No reduction leaves a window that is smaller (RFC 5681 equation 4: two segments; ns-2 knows no least window, but for
-    /// ssthresh, of which it is two).
+    /// Lower bound of a reduced window (RFC 5681 equation 4: two segments; ns-2 bounds only ssthresh, by two
+    /// segments).
     pub least_window: f64,
-    /// No reduction leaves a smaller ssthresh (RFC 5681 equation 4: two segments).
+    /// Lower bound of a reduced ssthresh (RFC 5681 equation 4: two segments).
     pub least_ssthresh: f64,
-    /// Whether duplicate ACKs may start another recovery in a window that has had its loss event.
+    /// Whether duplicate ACKs may start another recovery in a window that already had its loss event.
     pub careful: Careful,
-    /// With exactly this many segments acknowledged `recover` does not count, and with fewer no recovery begins (ns-2,
-    /// whose segment 0 is the SYN where there is one, and then this is zero; bugfix_ss_). `None`: it always counts.
+    /// With exactly this many segments acknowledged, `recover` is ignored; with fewer, no recovery starts
+    /// (ns-2, bugfix_ss_). In ns-2 segment 0 is the SYN if there is one, and the value is then zero. `None`:
+    /// `recover` always counts.
     pub careless_at: Option<u32>,
-    /// A recovery that begins while old segments are being sent again goes on with them, and what a partial ACK sends is
-    /// none of them (ns-2). Otherwise SND.NXT returns to SND.MAX.
+    /// A recovery that starts during go-back-N retransmission continues it, and retransmissions after partial
+    /// ACKs are sent in addition (ns-2). If false, SND.NXT returns to SND.MAX.
     pub keep_pass_in_recovery: bool,
-    /// Reno too waits for `recover` (ns-2). RFC 5681 has no such state: Reno may enter again after a recovery.
+    /// Reno also waits for `recover` (ns-2). RFC 5681 has no such state: Reno may enter recovery again after
+    /// leaving it.
     pub careful_reno: bool,
     /// Which partial ACKs restart the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
-    /// By how much a partial ACK takes back the inflation of the window.
+    /// How far a partial ACK deflates the window.
     pub partial_ack_deflation: PartialAckDeflation,
     /// cwnd when fast recovery ends.
     pub exit_window: ExitWindow,
     /// Whether the ACK that ends fast recovery also opens the window.
     pub grow_on_exit: GrowOnExit,
-    /// A NewReno recovery that ends without inflation is not noticed to end: duplicate ACKs after the third go on inflating
-    /// the window (ns-2).
+    /// NewReno does not detect the end of a recovery that ends without inflation: duplicate ACKs after the
+    /// third continue to inflate the window (ns-2).
     pub recovery_ends_by_inflation: bool,
-    /// What happens to ssthresh when the same segment times out again.
+    /// Effect on ssthresh when the same segment times out again.
     pub repeated_timeout: RepeatedTimeout,
-    /// Which losses behind `recover` begin another event at the end of one.
+    /// Which losses above `recover` start a new episode when the current one ends.
     pub beyond_recover: BeyondRecover,
-    /// Which SACK sender the recipe `sack` means.
+    /// The SACK sender that the recipe `sack` selects.
     pub sack_dialect: SackDialect,
-    /// Which CUBIC the recipe `cubic` means.
+    /// The CUBIC that the recipe `cubic` selects.
     pub cubic_dialect: CubicDialect,
-    /// Which RACK the recipe `rack` means.
+    /// The RACK that the recipe `rack` selects.
     pub rack_dialect: RackDialect,
-    /// A timeout empties the scoreboard (RFC 2018 §8).
+    /// A timeout clears the scoreboard (RFC 2018 §8).
     pub forget_sacks_at_timeout: bool,
     /// Duplicate ACKs counted before a timeout still count after it (ns-2's Tahoe).
     pub dupacks_survive_timeout: bool,
-    /// DupThresh: this many duplicate ACKs mean a loss (RFC 5681 §3.2: three).
+    /// DupThresh: number of duplicate ACKs that indicate a loss (RFC 5681 §3.2: three).
     pub dup_thresh: u32,
-    /// The first duplicate ACKs, fewer than DupThresh, release a new segment each (RFC 3042).
+    /// Each duplicate ACK before DupThresh releases a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// They do so too while what was outstanding at a timeout is repaired.
+    /// Limited transmit also applies while the data outstanding at a timeout is being repaired.
     pub limited_transmit_after_timeout: bool,
     /// cwnd returns to the restart window after an idle RTO (RFC 5681 §4.1).
     pub restart_after_idle: bool,
-    /// The most segments that one ACK may release. `None`: no limit.
+    /// Maximum number of segments that one ACK may release. `None`: no limit.
     pub max_burst: Option<u32>,
-    /// The same while NewReno is in recovery. `None`: `max_burst` holds there too.
+    /// `max_burst` while NewReno is in recovery. `None`: `max_burst` applies there too.
     pub recovery_burst: Option<u32>,
-    /// Segments leave evenly. `None`: as soon as the window lets them, unless its algorithm gives a rate.
+    /// Pace segments. `None`: send as soon as the window allows, unless the window algorithm sets a rate.
     pub pacing: Option<Pacing>,
-    /// However fast the window would be, segments leave no faster: octets of text a second (Linux: SO_MAX_PACING_RATE).
+    /// Maximum pacing rate, in bytes of data per second (Linux: SO_MAX_PACING_RATE).
     pub max_rate: Option<f64>,
 }
 
 impl Knobs {
-    /// What RFCs 5681, 6582, 6675 and 6928 say.
+    /// The values of RFCs 5681, 6582, 6675 and 6928.
     pub fn rfc() -> Self {
         Self {
             accounting: Accounting::Bytes,

@@ -1,4 +1,4 @@
-//! The names of the profiles, as a person types them.
+//! The names of the profiles.
 
 use std::fmt;
 
@@ -19,10 +19,10 @@ pub enum ProfileName {
 }
 
 impl ProfileName {
-    /// Every name.
+    /// All names.
     pub const ALL: [Self; 4] = [Self::Default, Self::Linux, Self::FreeBsd, Self::Ns2];
 
-    /// As it is typed.
+    /// Returns the name as it is typed.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -32,7 +32,7 @@ impl ProfileName {
         }
     }
 
-    /// What the profile is, in a few words.
+    /// Returns a short description of the profile.
     pub const fn summary(self) -> &'static str {
         match self {
             Self::Default => "the RFCs: timeout of at least 1 s, half the window after a loss",
@@ -44,7 +44,7 @@ impl ProfileName {
         }
     }
 
-    /// The profile itself.
+    /// Returns the profile.
     pub fn profile(self) -> Profile {
         match self {
             Self::Default => Profile::default(),

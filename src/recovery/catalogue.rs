@@ -1,7 +1,8 @@
-//! The one table of everything that can be asked for by name.
+//! The table of everything that a recipe can name.
 //!
-//! Parsing, `airtcp algorithms`, shell completion, the table of `docs/reference/recipes.md` and the test matrix come from here. An algorithm
-//! is its file, which also says what its parameters are, and a row here.
+//! The recipe parser, `airtcp algorithms`, shell completion, the table in `docs/reference/recipes.md` and the
+//! test matrix use it. An algorithm consists of a row here and its own file, which also defines its
+//! parameters.
 
 mod row;
 
@@ -16,7 +17,7 @@ use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, SifestLiteral,
     ThreeDupacks, blanton_allman, pr, rr, sifest,
 };
-use super::episode::{Cue, Phase};
+use super::episode::{Condition, Phase};
 use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, EifelLinux, Never, UndoLinux};
@@ -27,7 +28,8 @@ use super::window::{
 use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, SackDialect};
 use crate::profile::{AckPolicy, ProfileName, SackOffer, Timer};
 
-/// Everything but parameters, which stand in the row of their algorithm. A recipe's canonical form has this order.
+/// All rows except parameters, which are in the row of their algorithm. A recipe's canonical form has this
+/// order.
 pub static CATALOGUE: &[Row] = &[
     // What to retransmit?
     Row::answer(
@@ -36,7 +38,7 @@ pub static CATALOGUE: &[Row] = &[
         "a fast retransmission restarts from one segment",
         "Jacobson 1988; Pan et al. 2004, §2.2",
     )
-    .cues(&[Cue::RestartingLoss]),
+    .conditions(&[Condition::RestartingLoss]),
     Row::answer(
         "reno",
         Build::Repair(|_| Box::new(Reno)),
@@ -135,7 +137,7 @@ pub static CATALOGUE: &[Row] = &[
     )
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
     .marks_segments()
-    .cues(&[Cue::Collapse])
+    .conditions(&[Condition::Collapse])
     .heard_in(&Phase::ALL)
     .reduces_again("a segment that was sent after a drop and is lost counts as a new drop, even in the same recovery"),
     Row::answer(
@@ -146,7 +148,7 @@ pub static CATALOGUE: &[Row] = &[
     )
     .works_with("sack")
     .marks_segments()
-    .cues(&[Cue::RepairedByProbe]),
+    .conditions(&[Condition::RepairedByProbe]),
     Row::answer(
         "loss-retransmission",
         Build::Witness(|_| Box::<LossRetransmission>::default()),
@@ -198,7 +200,7 @@ pub static CATALOGUE: &[Row] = &[
         "every loss is a sign of congestion",
         "RFC 5681",
     )
-    .cues(&[])
+    .conditions(&[])
     .ordinary(),
     Row::answer(
         "transit-marks",
@@ -368,7 +370,7 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 5682",
     )
     .parameters(&[Row::parameter(Question::Timeout, frto::WINDOW)])
-    .cues(&[Cue::Mistake])
+    .conditions(&[Condition::Mistake])
     .heard_in(&[Phase::Restarted]),
     Row::answer(
         "fast-timeout",
@@ -376,10 +378,10 @@ pub static CATALOGUE: &[Row] = &[
         "three duplicate ACKs after a timeout start fast recovery with half the window",
         "Inamura et al. 2009, Fig. 8; Ludwig 2002",
     )
-    .cues(&[Cue::TimeoutWithDuplicates]),
+    .conditions(&[Condition::TimeoutWithDuplicates]),
     // Was that a mistake?
     Row::answer("never", Build::Undo(|_| Box::new(Never)), "no reduction is ever undone", "RFC 5681")
-        .cues(&[])
+        .conditions(&[])
         .ordinary(),
     Row::answer(
         "eifel",
@@ -411,7 +413,7 @@ pub static CATALOGUE: &[Row] = &[
         "Linux, tcp_may_undo()",
     )
     .works_with("rack"),
-    // Plain options.
+    // Options.
     Row::option(
         "limited-transmit",
         "limited transmit",
@@ -495,7 +497,8 @@ pub static CATALOGUE: &[Row] = &[
         (1.0, 100.0, "segments"),
         |p, n| {
             p.recovery.least_ssthresh = n;
-            // Fast recovery begins with the window that it returns to.
+            // Fast recovery starts and ends with a window of ssthresh, so the window's lower bound must not
+            // be higher.
             p.recovery.least_window = p.recovery.least_window.min(n);
         },
         "lower bound of ssthresh after a loss (2); a value below two also bounds the window",
@@ -642,22 +645,23 @@ pub static CATALOGUE: &[Row] = &[
     ),
 ];
 
-/// All rows, each with its parameters behind it: the order in which names appear in a recipe's canonical form.
+/// Returns all rows, each followed by its parameters. This is the order of names in a recipe's canonical
+/// form.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     CATALOGUE.iter().flat_map(|row| std::iter::once(row).chain(row.parameters))
 }
 
-/// The row of this name, a parameter's too.
+/// Returns the row with this name, including rows of parameters.
 pub fn find(name: &str) -> Option<&'static Row> {
     rows().find(|row| row.name == name)
 }
 
-/// The row that answers `question` when a recipe names no answer. `None` for [`Question::Option`].
+/// Returns the row that answers `question` if a recipe names no answer, or `None` for [`Question::Option`].
 pub(crate) fn ordinary_answer(question: Question) -> Option<&'static Row> {
     CATALOGUE.iter().find(|row| row.ordinary && row.question() == question)
 }
 
-/// The table of answers and options in `docs/reference/recipes.md`: a test holds the page to it.
+/// Returns the table of answers and options in `docs/reference/recipes.md`. A test compares the page with it.
 pub fn markdown() -> String {
     let mut table = String::from("| question | answers (the default first) |\n|---|---|\n");
     let code = |row: &Row| format!("`{}`", row.name);
@@ -688,12 +692,12 @@ pub fn markdown() -> String {
     table
 }
 
-/// The known name that was probably meant. `None`: none is like it.
+/// Returns the name in the catalogue that is most similar to `name`, or `None` if none is similar.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     nearest_of(name, rows().map(|row| row.name))
 }
 
-/// Of the `known` words, the one that was probably meant by `name`. `None`: none is like it.
+/// Returns the word in `known` that is most similar to `name`, or `None` if none is similar.
 pub fn nearest_of<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -703,7 +707,7 @@ pub fn nearest_of<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, known)| known)
 }
 
-/// Levenshtein's: how many letters to insert, remove or replace.
+/// Returns the Levenshtein distance: the number of letters to insert, remove or replace.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -723,10 +727,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_every_question_has_one_ordinary_answer() {
+    fn names_are_unique_and_each_question_has_default() {
         for (i, row) in rows().enumerate() {
-            assert!(rows().take(i).all(|other| other.name != row.name), "{} twice", row.name);
-            assert!(!row.summary.is_empty() && !row.citation.is_empty(), "{} is not explained", row.name);
+            assert!(rows().take(i).all(|other| other.name != row.name), "duplicate name {}", row.name);
+            assert!(
+                !row.summary.is_empty() && !row.citation.is_empty(),
+                "{} has no summary or citation",
+                row.name
+            );
         }
         for question in Question::ALL {
             let count = CATALOGUE.iter().filter(|row| row.ordinary && row.question() == question).count();
@@ -735,7 +743,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_name_finds_the_one_that_was_meant() {
+    fn misspelt_name_suggests_nearest_name() {
         assert_eq!(nearest("newrno"), Some("newreno"));
         assert_eq!(nearest("limited-transmitt"), Some("limited-transmit"));
         assert_eq!(nearest("xyzzy-plugh"), None);

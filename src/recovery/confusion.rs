@@ -1,28 +1,37 @@
-//! How well a judge told why segments were lost: what it judged against what was true.
+//! The confusion matrix of a judge: its verdicts compared with the ground truth.
 
 use std::fmt;
 use std::ops::AddAssign;
 
 use airwire::Cause;
 
-/// What a judge ought to have said.
+/// Ground truth about a segment that a judge attributed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Truth {
-    /// It was lost, for this reason.
+    /// The segment was lost for this reason.
     Lost(Cause),
-    /// Every copy arrived, or still may.
+    /// Every copy arrived or may still arrive.
     NotLost,
 }
 
 impl Truth {
-    /// In the order in which tables show them.
+    /// All values, in the order in which tables show them.
     pub const ALL: [Self; 3] = [Self::Lost(Cause::Congestion), Self::Lost(Cause::Radio), Self::NotLost];
 
-    /// As tables and JSON have it.
+    /// Returns the name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lost(cause) => cause.name(),
             Self::NotLost => "not lost",
+        }
+    }
+
+    /// Returns the key used in JSON.
+    #[cfg(feature = "serde")]
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Lost(cause) => cause.name(),
+            Self::NotLost => "not_lost",
         }
     }
 
@@ -34,35 +43,35 @@ impl Truth {
     }
 }
 
-/// Counts of judgements.
+/// Numbers of verdicts, by verdict and ground truth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Confusion {
-    /// Judged congestion and judged radio, each by truth.
+    /// Indexed by the judge's verdict (congestion, radio), then by ground truth.
     counts: [[u64; Truth::ALL.len()]; 2],
 }
 
 impl Confusion {
-    /// Counts one judgement.
+    /// Counts one verdict.
     pub fn add(&mut self, judged: Cause, truth: Truth) {
         self.counts[judged as usize][truth.index()] += 1;
     }
 
-    /// How often it judged so when this was the truth.
+    /// Returns the number of verdicts `judged` for which the ground truth was `truth`.
     pub fn count(&self, judged: Cause, truth: Truth) -> u64 {
         self.counts[judged as usize][truth.index()]
     }
 
-    /// All judgements.
+    /// Returns the number of all verdicts.
     pub fn total(&self) -> u64 {
         self.counts.iter().flatten().sum()
     }
 
-    /// How often this was the truth, whatever was judged.
+    /// Returns the number of verdicts for which the ground truth was `truth`.
     pub fn of(&self, truth: Truth) -> u64 {
         Cause::ALL.iter().map(|judged| self.count(*judged, truth)).sum()
     }
 
-    /// The share judged right of the segments that congestion lost. `None`: there were none.
+    /// Returns the share of congestion losses that were attributed correctly, or `None` if none occurred.
     pub fn congestion_accuracy(&self) -> Option<f64> {
         ratio(
             self.count(Cause::Congestion, Truth::Lost(Cause::Congestion)),
@@ -70,12 +79,13 @@ impl Confusion {
         )
     }
 
-    /// The share judged right of the segments that the radio lost. `None`: there were none.
+    /// Returns the share of losses on the radio link that were attributed correctly, or `None` if none
+    /// occurred.
     pub fn radio_accuracy(&self) -> Option<f64> {
         ratio(self.count(Cause::Radio, Truth::Lost(Cause::Radio)), self.of(Truth::Lost(Cause::Radio)))
     }
 
-    /// The share judged right of the segments that were lost. `None`: there were none.
+    /// Returns the share of all losses that were attributed correctly, or `None` if none occurred.
     pub fn accuracy(&self) -> Option<f64> {
         let right = self.count(Cause::Congestion, Truth::Lost(Cause::Congestion))
             + self.count(Cause::Radio, Truth::Lost(Cause::Radio));
@@ -95,7 +105,7 @@ impl AddAssign for Confusion {
     }
 }
 
-/// As a table: for each truth, the counts of both judgements.
+/// Serialises a map from ground truth to the counts of both verdicts.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Confusion {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -104,7 +114,7 @@ impl serde::Serialize for Confusion {
         for truth in Truth::ALL {
             let [congestion, radio] = Cause::ALL.map(|judged| self.count(judged, truth));
             table.serialize_entry(
-                truth.name(),
+                truth.key(),
                 &std::collections::BTreeMap::from([("congestion", congestion), ("radio", radio)]),
             )?;
         }
@@ -112,7 +122,7 @@ impl serde::Serialize for Confusion {
     }
 }
 
-/// For each truth: how many were judged congestion, and how many radio.
+/// Shows the counts of both verdicts (`c`: congestion, `r`: radio) for each ground truth.
 impl fmt::Display for Confusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, truth) in Truth::ALL.into_iter().enumerate() {

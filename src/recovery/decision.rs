@@ -1,109 +1,111 @@
-//! The decision trace: who decided what, when, and why.
+//! The decision trace: which algorithm decided what, when and why.
 
 use airwire::time::Instant;
 
 use super::catalogue::Question;
 use super::episode::Phase;
 
-/// One decision, applied. The stream of these is the trace that plots and tests read.
+/// One applied decision. Plots and tests read the sequence of decisions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// When it was applied.
+    /// Time at which the decision was applied.
     pub at: Instant,
-    /// The state of the sender's loss recovery then. What begins a loss event stands before its `Enter`, and has the
-    /// state from before.
+    /// State of the sender's loss recovery at that time. Decisions that lead to an episode precede its
+    /// `Enter` and have the earlier state.
     pub episode: Phase,
-    /// The question that it answers.
+    /// The question that the decision answers.
     pub question: Question,
-    /// The catalogue name of the answer that decided; `restart-window` when the window shrinks after an idle time.
+    /// Catalogue name of the algorithm that decided. `restart-window` when the window shrinks after an idle
+    /// period.
     pub by: &'static str,
-    /// What was decided.
+    /// The decision itself.
     pub what: What,
-    /// The answer's reason, for people.
+    /// The algorithm's reason, as text for users.
     pub why: &'static str,
 }
 
-/// What was decided. Offsets are octets of the stream; windows are in segments.
+/// Kinds of decisions. Offsets are in bytes of the stream, windows in segments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// Segments are taken for lost.
+    /// Segments were declared lost.
     Lost {
-        /// Where the first of them begins.
+        /// Start of the first segment.
         offset: u64,
-        /// How many.
+        /// Number of segments.
         segments: u64,
     },
-    /// The loss of a segment was put down to something.
+    /// The loss of a segment was attributed to a cause.
     Cause {
-        /// Where the segment begins.
+        /// Start of the segment.
         offset: u64,
-        /// What it was put down to.
+        /// The cause.
         cause: airwire::Cause,
     },
-    /// A judge that only watches would have put the loss of a segment down to something.
+    /// A judge recorded the cause of a loss, without effect on the sender.
     Judged {
-        /// Where the segment begins.
+        /// Start of the segment.
         offset: u64,
-        /// What it would have been put down to.
+        /// The cause according to the judge.
         cause: airwire::Cause,
     },
-    /// A loss event begins, or the window was reduced although nothing is missing.
+    /// An episode began, or the window was reduced although no segment is missing.
     Enter {
-        /// How it is repaired.
+        /// The state that began.
         phase: Phase,
-        /// The event ends when this offset is acknowledged.
+        /// The episode ends when this offset is acknowledged.
         recover: u64,
     },
-    /// The event reduces the window after all. What has left until now is of the window that is reduced for.
+    /// The current episode reduced the window after all. Losses of data sent before this decision do not
+    /// reduce it again.
     Extend {
-        /// The event ends when this offset is acknowledged.
+        /// The episode ends when this offset is acknowledged.
         recover: u64,
     },
-    /// It is over.
+    /// The episode ended.
     Leave {
-        /// How it was repaired.
+        /// The state that ended.
         phase: Phase,
     },
-    /// The congestion window or the threshold changes.
+    /// cwnd or ssthresh changed.
     Window {
-        /// cwnd from now on.
+        /// cwnd after the change.
         cwnd: f64,
-        /// ssthresh from now on; infinite until something sets it.
+        /// ssthresh after the change. It is infinite until it is first set.
         ssthresh: f64,
-        /// cwnd until now.
+        /// cwnd before the change.
         was_cwnd: f64,
-        /// ssthresh until now.
+        /// ssthresh before the change.
         was_ssthresh: f64,
     },
-    /// A segment is sent again.
+    /// A segment is retransmitted.
     Resend {
-        /// Where it begins.
+        /// Start of the segment.
         offset: u64,
     },
-    /// A segment, sent before or not, leaves to provoke an ACK.
+    /// A segment, new or retransmitted, is sent as a probe to provoke an ACK.
     Probe {
-        /// Where it begins.
+        /// Start of the segment.
         offset: u64,
     },
     /// The retransmission timer fired.
     Timeout {
-        /// SND.UNA, where the segment begins that it fired for.
+        /// SND.UNA, the start of the segment for which the timer fired.
         offset: u64,
     },
-    /// SND.NXT returns to SND.MAX: no more old segments are sent again.
+    /// SND.NXT returned to SND.MAX, so no more old segments are retransmitted.
     Resume {
         /// SND.MAX.
         at: u64,
     },
-    /// An answer steps aside because the peer lacks what it needs.
+    /// An answer was replaced because the peer does not support what it needs.
     Fallback {
-        /// The name of the answer in its place.
+        /// Name of the replacement.
         to: &'static str,
     },
 }
 
 impl What {
-    /// As logs write it.
+    /// Returns the name used in logs.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Lost { .. } => "lost",

@@ -1,9 +1,9 @@
-//! The one place where decisions are applied.
+//! The engine: the only code that applies decisions.
 //!
-//! With each ACK the questions are asked in this order: what the last timeout meant, and whether the last reduction was
-//! a mistake (either may end a loss event); what the ACK means to a repair in progress; how much may be in flight; and
-//! whether something (else) is lost, and why. A window that a model decides is asked last of all. Every change of the
-//! window goes through `Recovery::set_window`, so every change has an author in the trace.
+//! For each ACK, it asks in this order: what the last timeout meant, and whether the last reduction was
+//! spurious (either can end an episode); what the ACK means for a repair in progress; how much may be in
+//! flight; and whether a segment is lost, and why. A model sets the window last. `Recovery::set_window` makes
+//! every change of the window, so the trace names the responsible algorithm.
 
 mod ask;
 mod loss;
@@ -23,7 +23,7 @@ use super::catalogue::Question;
 use super::decision::{Decision, What};
 use super::detect::{Detect, LossEvent, Opens, ThreeDupacks, Verdict};
 use super::episode::{
-    AfterTimeout, Cue, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
+    AfterTimeout, Condition, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
 };
 use super::rate::RateSampler;
 use super::repair::{Entry, NewReno, Repair, RepairStep};
@@ -39,20 +39,20 @@ use crate::profile::knobs::{
 };
 use crate::rtt::RttEstimator;
 
-/// The parts of a connection that a decision may change, and what else decisions go by.
+/// The parts of a connection that a decision may change, and the other inputs of decisions.
 pub(crate) struct Path<'a> {
     pub(crate) now: Instant,
     pub(crate) flight: &'a mut Flight,
     pub(crate) rtt: &'a mut RttEstimator,
-    /// In octets of data.
+    /// Sender maximum segment size, in bytes of payload.
     pub(crate) smss: u64,
-    /// In octets.
+    /// The receiver's window, in bytes.
     pub(crate) rwnd: u64,
-    /// In octets.
+    /// Bytes that the application has written and that have not been sent.
     pub(crate) unsent: u64,
 }
 
-/// The six answers of a recipe, and what stands beside them.
+/// The six answers of a recipe, and its add-ons.
 #[derive(Debug)]
 pub(super) struct Answers {
     pub(super) detect: Box<dyn Detect>,
@@ -61,20 +61,20 @@ pub(super) struct Answers {
     pub(super) window: Box<dyn Window>,
     pub(super) timeout: Box<dyn Timeout>,
     pub(super) undo: Box<dyn Undo>,
-    /// Boxed, because few recipes have any of it and a connection shall be small.
+    /// Boxed to keep connections small, because few recipes have add-ons.
     pub(super) beside: Option<Box<Beside>>,
 }
 
-/// What may stand beside the six answers.
+/// The add-ons of a recipe.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
-    /// Other witnesses of a loss: each is heard after the detector.
+    /// Additional loss detectors, consulted after the primary one.
     pub(super) witnesses: Vec<Box<dyn Detect>>,
-    /// They are asked why a segment was lost, too, and change nothing.
+    /// Attribution algorithms that record their verdicts and do not change the sender.
     pub(super) judges: Vec<Box<dyn Attribute>>,
-    /// The window during fast recovery.
+    /// Sets the window during fast recovery.
     pub(super) in_recovery: Option<Box<dyn InRecovery>>,
-    /// Looks for the end of slow start.
+    /// Decides when slow start ends.
     pub(super) slow_start: Option<Box<dyn SlowStart>>,
 }
 
@@ -110,119 +110,119 @@ impl Answers {
     }
 }
 
-/// What a connection's loss recovery adds up to.
+/// Counters of a connection's loss recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
-    /// Loss events found without a timeout (succeeded-dupack).
+    /// Episodes that began without a timeout (succeeded-dupack).
     pub fast_retransmits: u64,
-    /// How often the retransmission timer fired with data outstanding.
+    /// Timeouts with data outstanding.
     pub timeouts: u64,
-    /// Timeouts by how many duplicate ACKs had arrived: 0, 1, 2, 3 and more (P0 §4.1, x-dupack).
+    /// Timeouts by the number of duplicate ACKs before them: 0, 1, 2, and 3 or more (P0 §4.1, x-dupack).
     pub timeouts_by_dupacks: [u64; 4],
-    /// Timeouts when all but the first segment outstanding in the present pass had produced a duplicate ACK
-    /// (failed-dupack).
+    /// Timeouts after all segments outstanding in the current pass, except the first, had caused a duplicate
+    /// ACK (failed-dupack).
     pub failed_dupack: u32,
-    /// The same with none to come: timeouts when the first segment was the only one outstanding in the present pass
-    /// (failed-dupack with x = 0).
+    /// Timeouts with only one segment outstanding in the current pass (failed-dupack with x = 0).
     pub failed_alone: u32,
-    /// Timeouts that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.
+    /// Timeouts that timestamps prove spurious (RFC 3522), whether or not the sender undid them.
     pub spurious_timeouts: u64,
-    /// Fast retransmits that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.
+    /// Fast retransmissions that timestamps prove spurious (RFC 3522), whether or not the sender undid them.
     pub spurious_fast_retransmits: u64,
     /// ACKs with a D-SACK block.
     pub dsacks: u64,
-    /// Duplicate ACKs, as far as the repair counts them.
+    /// Duplicate ACKs that the repair counted.
     pub dupacks: u64,
-    /// Reductions of the window that were taken back.
+    /// Window reductions that were undone.
     pub undone: u64,
-    /// Reductions of the window, whatever for.
+    /// Window reductions for any reason.
     pub window_reductions: u64,
-    /// Loss events found without a timeout that were put down to the radio.
-    pub put_down_to_radio: u64,
-    /// Copies sent again that were themselves found lost without a timeout.
-    pub resent_again: u64,
-    /// Segments sent again as the first of a loss event.
+    /// Episodes and timeouts that were attributed to the radio link.
+    pub attributed_to_radio: u64,
+    /// Retransmissions that were declared lost without a timeout.
+    pub lost_retransmissions: u64,
+    /// Segments retransmitted as the first of an episode.
     pub resent_fast: u64,
-    /// Segments sent again as a further hole of a loss event.
+    /// Segments retransmitted as a further hole of an episode.
     pub resent_recovery: u64,
-    /// Segments sent again after a timeout, or going back over the window.
+    /// Segments retransmitted after a timeout or in a go-back-N pass.
     pub resent_timeout: u64,
-    /// Segments sent again to provoke an ACK.
+    /// Segments retransmitted as a probe.
     pub resent_probe: u64,
 }
 
 impl Counters {
-    /// All segments sent again.
+    /// Returns the number of all retransmissions.
     pub fn resent(&self) -> u64 {
         self.resent_fast + self.resent_recovery + self.resent_timeout + self.resent_probe
     }
 }
 
-/// What came of a detector's verdict.
+/// The effect of a detector's verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
     Nothing,
-    /// Something leaves for it: a copy that is sent once more, or a probe.
+    /// A segment must be sent: a lost retransmission once more, or a probe.
     Resend,
-    /// A loss event has begun.
+    /// An episode began.
     Event,
 }
 
-/// What an ACK means to the retransmission timer.
+/// The effect of an ACK on the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TimerRule {
-    /// It goes on as it is.
+    /// Keep the timer running.
     Keep,
-    /// It starts anew, if anything is outstanding.
+    /// Restart the timer if data is outstanding.
     Restart,
 }
 
-/// What leaves next, whatever the window says.
+/// A transmission that does not depend on the window.
 #[derive(Debug)]
 enum Order {
-    /// A copy that was decided on.
+    /// A retransmission that has been decided.
     Resend { start: u64, kind: Transmission },
-    /// A probe that a detector wants: something new or, where there is nothing new, the last segment again.
+    /// A probe for a detector: new data or, if there is none, the last segment.
     Probe(Box<Wish>),
 }
 
-/// Who wants a probe, and why. Boxed, because probes are rare and a connection shall be small.
+/// The detector that wants a probe, and its reason. Boxed to keep connections small, because probes are rare.
 #[derive(Debug)]
 struct Wish {
     by: &'static str,
     why: &'static str,
 }
 
-/// What belongs to the present ACK, or to the timer that has fired, and to nothing later.
+/// State that belongs to the current ACK or timer expiry only.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    /// Segments that may still leave. `None`: no limit.
+    /// Number of segments that may still be sent. `None`: no limit.
     burst: Option<u32>,
-    /// Delivered, and the answer beside the window has not been told yet.
+    /// Data delivered by the ACK that the add-on for fast recovery has not processed yet.
     delivered: Amount,
 }
 
-/// Which segments the present ACK may let out.
+/// Which segments the current ACK may release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Leaves {
     #[default]
     OldAndNew,
-    /// Nothing is found lost, and no copy leaves.
+    /// Only new data: no segment is declared lost, and none is retransmitted.
     New,
 }
 
-/// Who reads the decisions; each takes its own.
+/// The recorded decisions, one list per reader.
 #[derive(Debug, Default)]
 struct Trace {
     /// For [`Recovery::take_trace`].
     kept: Option<Vec<Decision>>,
-    /// For what a host tells ([`crate::events`]).
+    /// For the host's events ([`crate::events`]).
     told: Option<Vec<Decision>>,
 }
 
-/// The loss recovery of one connection: asks the answers of its [`Recipe`](super::Recipe) and applies their decisions.
-// What few connections need is boxed: an idle one is small.
+/// The loss recovery of one connection. Asks the answers of its [`Recipe`](super::Recipe) and applies their
+/// decisions.
+// Parts that few connections need are boxed to keep idle connections small.
 #[derive(Debug)]
 pub struct Recovery {
     profile: Arc<Profile>,
@@ -231,20 +231,21 @@ pub struct Recovery {
     cc: Congestion,
     order: Option<Order>,
     turn: Turn,
-    /// CWR is owed to the peer, whatever the window was reduced for (RFC 3168 §6.1.2).
+    /// Whether the next new segment carries CWR, whatever the reason for the reduction (RFC 3168 §6.1.2).
     send_cwr: bool,
-    /// The present ACK has advanced SND.UNA, and nothing has been found lost by it (RFC 9937 §6.2, safeACK).
+    /// Whether the current ACK advanced SND.UNA and no loss was found (RFC 9937 §6.2, safeACK).
     is_safe: bool,
     leaves: Leaves,
     observer: EifelDetection,
     counters: Counters,
     trace: Option<Box<Trace>>,
-    /// `None`: the window goes by none.
+    /// Source of rate samples. `None` if the window does not use them.
     rates: Option<Box<RateSampler>>,
 }
 
 impl Recovery {
-    /// `wants_sack`: some part of the recipe has use for SACK blocks.
+    /// Creates the loss recovery of a connection. `wants_sack`: whether a part of the recipe uses SACK
+    /// blocks.
     pub(super) fn new(profile: Arc<Profile>, mut answers: Answers, wants_sack: bool) -> Self {
         let rates = answers.window.model().map(|_| Box::new(RateSampler::new()));
         let cc = Congestion {
@@ -280,9 +281,7 @@ impl Recovery {
         }
     }
 
-    // ----- events -----
-
-    /// The handshake is over.
+    /// Processes the end of the handshake.
     pub(crate) fn on_established(&mut self, path: &mut Path<'_>, handshake: &Handshake) {
         let syn_was_lost = handshake.syn_was_lost;
         let knobs = &self.profile.recovery;
@@ -326,7 +325,7 @@ impl Recovery {
             self.answers.repair = Box::new(NewReno::default());
             let to = self.answers.repair.name();
             self.note(now, Question::Repair, by, What::Fallback { to }, WHY);
-            // It counts with the scoreboard.
+            // The add-on for fast recovery depends on the scoreboard.
             if let Some(beside) = &mut self.answers.beside {
                 beside.in_recovery = None;
             }
@@ -349,13 +348,13 @@ impl Recovery {
         self.note(now, Question::Undo, by, What::Fallback { to }, why);
     }
 
-    /// What only the path knows; for recipes that [need it](super::Recipe::needs_truth).
+    /// Passes ground truth about the path to the recipe's parts that [need it](super::Recipe::needs_truth).
     pub fn tell(&mut self, truth: Truth) {
         self.answers.each_attribute(|attribute| attribute.on_truth(truth));
         self.answers.window.on_truth(truth);
     }
 
-    /// A segment has left, and the in-flight list knows it.
+    /// Processes a transmission that the in-flight list already contains.
     pub(crate) fn on_sent(&mut self, path: &mut Path<'_>, departure: &Departure) {
         match departure.kind {
             Transmission::New => {}
@@ -409,8 +408,8 @@ impl Recovery {
         }
     }
 
-    /// The order is carried out by this departure, if there is one for it. True if a copy was decided on before, which
-    /// does not count against what an ACK releases.
+    /// Removes the order that this transmission fulfils. Returns true if it is a retransmission that was
+    /// decided before, which does not count against the segments that an ACK releases.
     fn carry_out(&mut self, now: Instant, departure: &Departure) -> bool {
         let concerned = |order: &mut Order| match order {
             Order::Resend { start, .. } => *start == departure.start,
@@ -427,7 +426,7 @@ impl Recovery {
         }
     }
 
-    /// An ACK has arrived, and the in-flight list has taken it in.
+    /// Processes an ACK that the in-flight list has already processed.
     pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
         self.order.take_if(|order| matches!(order, Order::Probe(_)));
         self.turn.delivered = ack.delivered;
@@ -468,7 +467,8 @@ impl Recovery {
         let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
         let begins_recovery = self.ask_timeout(path, ack, &mut timer);
         let undone = self.ask_undo(path, ack);
-        // Linux 6.18, tcp_try_undo_partial(): there is more reordering than it had thought, so nothing more is lost yet.
+        // Linux 6.18, tcp_try_undo_partial(): there is more reordering than assumed, so no more segments are
+        // declared lost yet.
         self.leaves = if undone == Undone::Later { Leaves::New } else { Leaves::OldAndNew };
         if undone != Undone::Window && !begins_recovery {
             self.ask_repair(path, ack, &mut timer);
@@ -498,20 +498,22 @@ impl Recovery {
         timer
     }
 
-    /// How many segments duplicate ACKs have announced (Linux 6.18, tcp_add_reno_sack(); after a timeout, they may be about
-    /// copies until something new has left, tcp_process_loss()).
+    /// Returns the number of deliveries that duplicate ACKs announced (Linux 6.18, tcp_add_reno_sack()).
+    /// After a timeout and before new data is sent, duplicate ACKs may be about retransmissions
+    /// (tcp_process_loss()).
     fn announced(&self, path: &Path<'_>) -> u32 {
         let has_scoreboard = self.answers.repair.has_scoreboard();
         if has_scoreboard || self.is_about_copies(path) { 0 } else { self.cc.dupacks() }
     }
 
-    /// Nothing new has left since a timeout.
+    /// Returns whether duplicate ACKs may be about retransmissions, because no new data was sent since a
+    /// timeout.
     fn is_about_copies(&self, path: &Path<'_>) -> bool {
         self.cc.phase() == Phase::Restarted
             && self.cc.recover.is_some_and(|recover| path.flight.max() <= recover)
     }
 
-    /// The retransmission timer fired with data outstanding.
+    /// Processes an expiry of the retransmission timer with data outstanding.
     pub(crate) fn on_timeout(&mut self, path: &mut Path<'_>) {
         let una = path.flight.una();
         self.counters.timeouts += 1;
@@ -531,7 +533,7 @@ impl Recovery {
             What::Timeout { offset: una },
             "RTO",
         );
-        // A mark is as old as the last ACK: it counts at the first timeout of a row.
+        // A mark is as old as the last ACK, so it counts only at the first timeout in a row.
         let counts = self.cc.timeouts_in_row == 0 && self.answers.attribute.judges_timeouts();
         match counts.then(|| self.ask_why(path, una)).flatten() {
             Some(Cause::Radio) => return self.keep_window_at_timeout(path),
@@ -545,7 +547,7 @@ impl Recovery {
         let first = self.cc.timeouts_in_row == 0
             || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain
             || self.cc.episode == Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
-        // An event that was put down to the radio has paid nothing.
+        // An episode attributed to the radio link has not reduced the window.
         let is_paid_for = knobs.repeated_timeout == RepeatedTimeout::OncePerWindow
             && matches!(self.cc.phase(), Phase::Recovery | Phase::Reduced)
             && self.cc.kept_window().is_none()
@@ -598,11 +600,12 @@ impl Recovery {
         self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, "retransmission timeout");
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
         let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Reduced));
-        self.enter(path, Cue::Timeout, restarted, Question::Timeout, by);
+        self.enter(path, Condition::Timeout, restarted, Question::Timeout, by);
         self.tell_model_of_timer(path, true);
     }
 
-    /// The timeout was put down to the radio. Everything is sent again, and the window stays.
+    /// Processes a timeout that was attributed to the radio link: everything is retransmitted, and the window
+    /// stays.
     fn keep_window_at_timeout(&mut self, path: &mut Path<'_>) {
         let by = self.answers.attribute.name();
         let cwnd = self.cc.kept_window().unwrap_or(self.cc.cwnd);
@@ -613,7 +616,7 @@ impl Recovery {
             self.forget_sacks(path);
         }
         path.rtt.back_off();
-        self.counters.put_down_to_radio += 1;
+        self.counters.attributed_to_radio += 1;
         self.cc.timeouts_in_row += 1;
         self.cc.disorder = Disorder::default();
         self.order = None;
@@ -623,11 +626,11 @@ impl Recovery {
         self.set_window(path.now, Question::Attribute, by, cwnd, ssthresh, "marked timeout");
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
         let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
-        self.enter(path, Cue::Timeout, restarted, Question::Attribute, by);
+        self.enter(path, Condition::Timeout, restarted, Question::Attribute, by);
         self.tell_model_of_timer(path, false);
     }
 
-    /// [`Recovery::deadline`] has come.
+    /// Processes the expiry of [`Recovery::deadline`].
     pub(crate) fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
         let now = path.now;
         if self.cc.episode.held_until().is_some_and(|until| until <= now) {
@@ -644,7 +647,8 @@ impl Recovery {
         if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 
-    /// When a detector wants to be asked again, or sending goes on; the earliest of them. `None`: with the next ACK.
+    /// Returns the earliest time at which a detector's timer expires or a pause ends. `None` if nothing
+    /// happens before the next ACK.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let own = self.answers.detect.deadline();
         let hold = self.cc.episode.held_until();
@@ -656,19 +660,19 @@ impl Recovery {
         own.into_iter().chain(witnesses).chain(hold).min()
     }
 
-    /// The retransmission timer is not to fire before this much time has passed.
+    /// Returns the time that must pass before the retransmission timer may fire.
     pub fn timer_floor(&self) -> Option<Duration> {
         self.answers.detect.traits().timer_floor
     }
 
-    /// When the detector that takes the retransmission timer's place will judge, if that is later than `now`: since
-    /// that timer was set, the detector may have come to wait longer.
+    /// Returns the deadline of a detector that replaces the retransmission timer, if it is after `now`. The
+    /// detector's wait may have become longer since the timer was set.
     pub(crate) fn waits_until(&self, now: Instant) -> Option<Instant> {
         self.timer_floor()?;
         self.answers.detect.deadline().filter(|at| *at > now)
     }
 
-    /// New data after the connection was idle for more than an RTO (RFC 5681 §4.1).
+    /// Processes new data after the connection was idle for more than an RTO (RFC 5681 §4.1).
     pub(crate) fn on_idle(&mut self, path: &mut Path<'_>) {
         let knobs = &self.profile.recovery;
         // A model paces instead (Linux 6.18, tcp_slow_start_after_idle_check()).
@@ -688,8 +692,6 @@ impl Recovery {
             );
         }
     }
-
-    // ----- applying -----
 
     fn restore(&mut self, path: &mut Path<'_>, restore: Restore, question: Question, by: &'static str) {
         let Restore { window, resume, timer, why, .. } = restore;
@@ -713,9 +715,9 @@ impl Recovery {
                 self.cc.episode = Episode::default();
                 return;
             }
-            self.leave(path, Cue::Mistake, Memory::Nothing);
-            // RFC 5682 §2.1 (3b): of this window only a few segments were sent twice, so what is missing now is lost,
-            // and may begin an event of its own.
+            self.leave(path, Condition::Mistake, Memory::Nothing);
+            // RFC 5682 §2.1 (3b): only a few segments of this window were retransmitted, so any segment still
+            // missing is lost and may start a new episode.
             self.cc.recover = Some(path.flight.una());
         }
     }
@@ -724,35 +726,42 @@ impl Recovery {
         self.order.take_if(|order| matches!(order, Order::Resend { .. }));
     }
 
-    /// Every move from one state to another. Within a state its own data change elsewhere.
-    fn move_to(&mut self, cue: Cue, episode: Episode) {
-        let made = Move { from: self.cc.phase(), cue, to: episode.phase() };
+    /// Makes every transition between states. Data within a state changes elsewhere.
+    fn move_to(&mut self, condition: Condition, episode: Episode) {
+        let made = Move { from: self.cc.phase(), condition, to: episode.phase() };
         debug_assert!(MOVES.contains(&made), "{made:?} is not among the moves");
         self.cc.episode = episode;
     }
 
-    /// A loss event begins.
-    fn enter(&mut self, path: &Path<'_>, cue: Cue, episode: Episode, question: Question, by: &'static str) {
+    /// Starts an episode.
+    fn enter(
+        &mut self,
+        path: &Path<'_>,
+        condition: Condition,
+        episode: Episode,
+        question: Question,
+        by: &'static str,
+    ) {
         let recover = path.flight.max();
         let phase = episode.phase();
-        self.move_to(cue, episode);
+        self.move_to(condition, episode);
         self.cc.recover = Some(recover);
-        self.cc.last_entry = Some(match cue {
-            Cue::Timeout | Cue::TimeoutWithDuplicates => Entered::ByTimeout,
+        self.cc.last_entry = Some(match condition {
+            Condition::Timeout | Condition::TimeoutWithDuplicates => Entered::ByTimeout,
             _ => Entered::ByDuplicates,
         });
-        self.note(path.now, question, by, What::Enter { phase, recover }, cue.text());
+        self.note(path.now, question, by, What::Enter { phase, recover }, condition.text());
     }
 
-    /// The loss event is over.
-    fn leave(&mut self, path: &Path<'_>, cue: Cue, memory: Memory) {
+    /// Ends the episode.
+    fn leave(&mut self, path: &Path<'_>, condition: Condition, memory: Memory) {
         let phase = self.cc.phase();
-        self.move_to(cue, Episode::Open(memory));
+        self.move_to(condition, Episode::Open(memory));
         let by = self.answers.repair.name();
-        self.note(path.now, Question::Repair, by, What::Leave { phase }, cue.text());
+        self.note(path.now, Question::Repair, by, What::Leave { phase }, condition.text());
     }
 
-    /// The only writer of cwnd and ssthresh.
+    /// Sets cwnd and ssthresh. Only this function changes them outside tests.
     fn set_window(
         &mut self,
         at: Instant,
@@ -783,20 +792,18 @@ impl Recovery {
         }
     }
 
-    /// For a test that begins in the middle of a connection.
+    /// Sets the window for a test that starts in the middle of a connection.
     #[cfg(test)]
     pub(super) fn put_window(&mut self, cwnd: f64, ssthresh: f64) {
         (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
     }
 
-    // ----- getters -----
-
-    /// Window, threshold and phase.
+    /// Returns window, threshold and state.
     pub fn congestion(&self) -> &Congestion {
         &self.cc
     }
 
-    /// What has happened so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -806,7 +813,7 @@ impl Recovery {
         &self.profile
     }
 
-    /// Names of the six answers in force, in the order of the questions.
+    /// Returns the names of the six current answers, in the order of the questions.
     #[cfg(test)]
     pub(super) fn answers(&self) -> [&'static str; 6] {
         let a = &self.answers;
@@ -820,37 +827,37 @@ impl Recovery {
         ]
     }
 
-    /// Is SACK to be offered?
+    /// Returns whether to offer SACK.
     pub(crate) fn wants_sack(&self) -> bool {
         self.wants_sack
     }
 
-    /// Does this sender keep a scoreboard?
+    /// Returns whether the sender keeps a scoreboard.
     pub(crate) fn uses_sack(&self) -> bool {
         self.answers.repair.has_scoreboard()
     }
 
-    /// True once after a reduction for an ECN echo: the next new segment carries CWR.
+    /// Returns true once after each reduction: the next new segment carries CWR.
     pub(crate) fn take_cwr(&mut self) -> bool {
         std::mem::take(&mut self.send_cwr)
     }
 
-    /// From here on, decisions are written down.
+    /// Starts to record decisions for [`Recovery::take_trace`].
     pub fn start_trace(&mut self) {
         self.trace.get_or_insert_default().kept.get_or_insert_default();
     }
 
-    /// From here on, decisions are told as well.
+    /// Starts to record decisions for the host's events.
     pub(crate) fn start_telling(&mut self) {
         self.trace.get_or_insert_default().told.get_or_insert_default();
     }
 
-    /// The decisions to tell since the last call.
+    /// Returns the decisions for the host's events since the last call.
     pub(crate) fn take_told(&mut self) -> Vec<Decision> {
         self.trace.as_mut().and_then(|trace| trace.told.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
-    /// The decisions since the last call. None unless [`Recovery::start_trace`] was called.
+    /// Returns the decisions since the last call. Empty unless [`Recovery::start_trace`] was called.
     pub fn take_trace(&mut self) -> Vec<Decision> {
         self.trace.as_mut().and_then(|trace| trace.kept.as_mut()).map(std::mem::take).unwrap_or_default()
     }

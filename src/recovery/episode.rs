@@ -1,4 +1,5 @@
-//! Where a sender stands with its losses: one value, and all that belongs to a state lives and dies with it.
+//! The state of a sender's loss recovery. One value contains all data that belongs to the state, so the data
+//! ends with the state.
 //!
 //! ```text
 //!                 ECN echo, repaired by a probe
@@ -10,8 +11,8 @@
 //!               timeout, collapse, restarting repair
 //! ```
 //!
-//! [`MOVES`] is the whole list: the engine makes no other move, `airtcp explain` prints it, and docs/explanation/recovery.md has it
-//! as a table, which a test compares.
+//! [`MOVES`] lists all transitions. The engine makes no others, `airtcp explain` prints them, and a test
+//! compares them with the table in docs/explanation/recovery.md.
 
 use airwire::time::Instant;
 
@@ -20,107 +21,107 @@ use airwire::time::Instant;
 pub enum Episode {
     /// No loss is being repaired.
     Open(Memory),
-    /// The window was reduced although nothing is missing: for an ECN echo (RFC 3168 §6.1.2), or for a loss that a
-    /// probe has repaired.
+    /// The window was reduced although no segment is missing: for an ECN echo (RFC 3168 §6.1.2), or for a
+    /// loss that a probe repaired.
     Reduced,
     /// Fast recovery, until `recover` is acknowledged (Reno: until the first new ACK).
     Recovery(FastRecovery),
-    /// Going back over the window, until `recover` is acknowledged.
+    /// Restarted: retransmits from SND.UNA on until `recover` is acknowledged.
     Restarted(Restart),
 }
 
-/// What is left of the last loss event when no loss is being repaired.
+/// Memory of the last episode while no loss is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Memory {
     /// Nothing.
     #[default]
     Nothing,
-    /// Reno has left an event on the radio before its end: this was cwnd when the event began. A further loss before
-    /// `recover` belongs to it.
+    /// cwnd at the beginning of an episode on the radio link that Reno left before its end. A further loss
+    /// before `recover` belongs to that episode.
     KeptWindow(f64),
-    /// ns-2's NewReno knows by the inflation that it is in fast recovery. If there was none when the event ended, the
-    /// duplicate ACKs after the third still inflate the window, by so many segments until now. A new ACK after that ends
-    /// it.
+    /// Inflation so far, in segments, after an episode that ended without inflation. ns-2's NewReno takes
+    /// inflation as the sign of fast recovery, so duplicate ACKs after the third still inflate the window.
+    /// The next new ACK stops this.
     Inflating(f64),
 }
 
 /// Fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastRecovery {
-    /// Temporary inflation by duplicate ACKs, in segments (RFC 5681 §3.2 step 4), apart from cwnd.
+    /// Temporary inflation by duplicate ACKs, in segments (RFC 5681 §3.2 step 4). cwnd does not include it.
     pub inflation: f64,
-    /// What the event did to the window.
+    /// Effect of the episode on the window.
     pub window: EventWindow,
 }
 
-/// What a loss event did to the window.
+/// Effect of an episode on the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventWindow {
-    /// It was reduced, and stands until the event ends.
+    /// The window was reduced and stays until the episode ends.
     Reduced,
-    /// It was reduced, and an answer that stands beside (PRR) decides it until the event ends.
+    /// The window was reduced, and an add-on (PRR) sets it until the episode ends.
     Regulated,
-    /// Every hole that is known was put down to the radio.
+    /// All known holes were attributed to the radio link.
     Kept(Kept),
 }
 
-/// The window of a loss event on the radio.
+/// The window of an episode attributed to the radio link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kept {
-    /// cwnd when the event began, and when it ends.
+    /// cwnd at the beginning and at the end of the episode.
     pub cwnd: f64,
-    /// The hole that was put down to the radio last, until it is sent again. Every other one may turn out to be
-    /// congestion.
+    /// The last hole that was attributed to the radio link, until it is retransmitted. Congestion may have
+    /// caused any other hole.
     pub judged: Option<u64>,
 }
 
-/// What the sender went back for.
+/// The reason for a restart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Restart {
-    /// The retransmission timer.
+    /// The retransmission timer fired.
     Timeout(AfterTimeout),
-    /// A fast retransmit of a repair that knows no fast recovery (Tahoe).
+    /// A fast retransmission by a repair without fast recovery (Tahoe).
     FastRetransmit {
-        /// Whether the first segment of the event has still to leave.
+        /// Whether the first segment of the episode is still to be sent.
         first: bool,
     },
-    /// Too much was lost for a repair.
+    /// Too many losses for fast recovery.
     Collapse {
-        /// Nothing leaves before this. `None`: it has passed.
+        /// Nothing is sent before this time. `None` if it has passed.
         until: Option<Instant>,
-        /// Whether the first segment of the event has still to leave.
+        /// Whether the first segment of the episode is still to be sent.
         first: bool,
     },
 }
 
-/// What a timeout did to the window.
+/// Effect of a timeout on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterTimeout {
-    /// It was reduced to the loss window.
+    /// The window was reduced to the loss window.
     Reduced,
-    /// A mark puts the timeout down to the radio, and the recipe has `marked-timeout`: the window stays. Nothing says
-    /// when to send, so that each ACK lets two segments out at most, as in slow start.
+    /// The window stays, because the timeout was attributed to the radio link (`marked-timeout`, `oracle`).
+    /// There is no ACK clock, so each ACK releases at most two segments, as in slow start.
     Kept,
 }
 
-/// The name of an [`Episode`], without what it owns.
+/// The kind of an [`Episode`], without its data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// No loss is being repaired.
     Open,
-    /// The window was reduced; nothing is missing.
+    /// The window was reduced, and no segment is missing.
     Reduced,
     /// Fast recovery.
     Recovery,
-    /// Going back after a timeout, a collapse, or a fast retransmit that restarts.
+    /// Restarted after a timeout, a collapse, or a fast retransmission without fast recovery.
     Restarted,
 }
 
 impl Phase {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 4] = [Self::Open, Self::Reduced, Self::Recovery, Self::Restarted];
 
-    /// The word for it in traces, reports and tables.
+    /// Returns the name in traces, reports and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -130,7 +131,7 @@ impl Phase {
         }
     }
 
-    /// What it means, in one line.
+    /// Returns the meaning in one line.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Open => "no loss is being repaired",
@@ -143,31 +144,31 @@ impl Phase {
     }
 }
 
-/// What moves a sender from one state to another.
+/// A condition for a transition between states.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Cue {
-    /// A loss was found without a timeout, and the repair has fast recovery.
+pub enum Condition {
+    /// A loss was detected without a timeout, and the repair has fast recovery.
     Loss,
-    /// The same, and the repair starts over from one segment (Tahoe).
+    /// A loss was detected without a timeout, and the repair restarts from one segment (Tahoe).
     RestartingLoss,
-    /// Too much is lost for a repair (TCP-PR).
+    /// Too many losses for fast recovery (TCP-PR).
     Collapse,
     /// The retransmission timer fired.
     Timeout,
-    /// Duplicate ACKs after a timeout say that the network delivers (Fast Timeout).
+    /// Duplicate ACKs after a timeout show that the network delivers segments (Fast Timeout).
     TimeoutWithDuplicates,
     /// An ECN echo.
     EcnEcho,
-    /// A probe has repaired a loss (RACK-TLP).
+    /// A probe repaired a loss (RACK-TLP).
     RepairedByProbe,
-    /// The event is over: `recover` is acknowledged or, for Reno, anything new.
+    /// The episode is over: `recover` is acknowledged or, for Reno, any new data.
     Acknowledged,
-    /// The last reduction was a mistake.
+    /// The last reduction was spurious.
     Mistake,
 }
 
-impl Cue {
-    /// The word for it, for programs.
+impl Condition {
+    /// Returns the name for machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -182,7 +183,7 @@ impl Cue {
         }
     }
 
-    /// As a person says it, and as the trace of decisions does.
+    /// Returns the text for users, which the decision trace also contains.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Loss => "a loss detected without a timeout",
@@ -198,53 +199,54 @@ impl Cue {
     }
 }
 
-/// A move from one state to another, and what causes it.
+/// A transition between two states, and the condition for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Move {
     /// The state before.
     pub from: Phase,
-    /// What happens.
-    pub cue: Cue,
+    /// The condition.
+    pub condition: Condition,
     /// The state after.
     pub to: Phase,
 }
 
-/// Every move that there is.
+/// All transitions.
 pub const MOVES: &[Move] = &{
     use Phase::{Open, Recovery, Reduced, Restarted};
-    const fn to(from: Phase, cue: Cue, to: Phase) -> Move {
-        Move { from, cue, to }
+    const fn to(from: Phase, condition: Condition, to: Phase) -> Move {
+        Move { from, condition, to }
     }
     [
-        to(Open, Cue::Loss, Recovery),
-        to(Open, Cue::RestartingLoss, Restarted),
-        to(Open, Cue::Collapse, Restarted),
-        to(Open, Cue::Timeout, Restarted),
-        to(Open, Cue::EcnEcho, Reduced),
-        to(Open, Cue::RepairedByProbe, Reduced),
-        to(Reduced, Cue::Loss, Recovery),
-        to(Reduced, Cue::RestartingLoss, Restarted),
-        to(Reduced, Cue::Collapse, Restarted),
-        to(Reduced, Cue::Timeout, Restarted),
-        to(Reduced, Cue::Acknowledged, Open),
-        to(Reduced, Cue::Mistake, Open),
-        to(Recovery, Cue::Loss, Recovery),
-        to(Recovery, Cue::RestartingLoss, Restarted),
-        to(Recovery, Cue::Collapse, Restarted),
-        to(Recovery, Cue::Timeout, Restarted),
-        to(Recovery, Cue::Acknowledged, Open),
-        to(Recovery, Cue::Mistake, Open),
-        to(Restarted, Cue::Loss, Recovery),
-        to(Restarted, Cue::RestartingLoss, Restarted),
-        to(Restarted, Cue::Collapse, Restarted),
-        to(Restarted, Cue::Timeout, Restarted),
-        to(Restarted, Cue::TimeoutWithDuplicates, Recovery),
-        to(Restarted, Cue::Acknowledged, Open),
-        to(Restarted, Cue::Mistake, Open),
+        to(Open, Condition::Loss, Recovery),
+        to(Open, Condition::RestartingLoss, Restarted),
+        to(Open, Condition::Collapse, Restarted),
+        to(Open, Condition::Timeout, Restarted),
+        to(Open, Condition::EcnEcho, Reduced),
+        to(Open, Condition::RepairedByProbe, Reduced),
+        to(Reduced, Condition::Loss, Recovery),
+        to(Reduced, Condition::RestartingLoss, Restarted),
+        to(Reduced, Condition::Collapse, Restarted),
+        to(Reduced, Condition::Timeout, Restarted),
+        to(Reduced, Condition::Acknowledged, Open),
+        to(Reduced, Condition::Mistake, Open),
+        to(Recovery, Condition::Loss, Recovery),
+        to(Recovery, Condition::RestartingLoss, Restarted),
+        to(Recovery, Condition::Collapse, Restarted),
+        to(Recovery, Condition::Timeout, Restarted),
+        to(Recovery, Condition::Acknowledged, Open),
+        to(Recovery, Condition::Mistake, Open),
+        to(Restarted, Condition::Loss, Recovery),
+        to(Restarted, Condition::RestartingLoss, Restarted),
+        to(Restarted, Condition::Collapse, Restarted),
+        to(Restarted, Condition::Timeout, Restarted),
+        to(Restarted, Condition::TimeoutWithDuplicates, Recovery),
+        to(Restarted, Condition::Acknowledged, Open),
+        to(Restarted, Condition::Mistake, Open),
     ]
 };
 
-/// The tables of states and moves in docs/explanation/recovery.md: a test holds the document to them.
+/// Returns the tables of states and transitions in docs/explanation/recovery.md. A test compares the document
+/// with them.
 pub fn markdown() -> String {
     let mut table = String::from("| state | |\n|---|---|\n");
     for phase in Phase::ALL {
@@ -253,9 +255,9 @@ pub fn markdown() -> String {
     table += "\n| from | to | when |\n|---|---|---|\n";
     for (from, to) in Phase::ALL.into_iter().flat_map(|from| Phase::ALL.map(|to| (from, to))) {
         let moves = MOVES.iter().filter(|it| (it.from, it.to) == (from, to));
-        let cues: Vec<_> = moves.map(|it| it.cue.text()).collect();
-        if !cues.is_empty() {
-            table += &format!("| `{}` | `{}` | {} |\n", from.name(), to.name(), cues.join("; "));
+        let conditions: Vec<_> = moves.map(|it| it.condition.text()).collect();
+        if !conditions.is_empty() {
+            table += &format!("| `{}` | `{}` | {} |\n", from.name(), to.name(), conditions.join("; "));
         }
     }
     table
@@ -268,7 +270,7 @@ impl Default for Episode {
 }
 
 impl Episode {
-    /// Its name.
+    /// Returns the kind of the state.
     pub const fn phase(&self) -> Phase {
         match self {
             Self::Open(_) => Phase::Open,
@@ -278,12 +280,13 @@ impl Episode {
         }
     }
 
-    /// Going back after a timeout that reduced the window: the timeout's answer says what later ACKs mean.
+    /// Returns whether the sender is restarting after a timeout that reduced the window. The timeout answer
+    /// then decides what later ACKs mean.
     pub(super) const fn is_after_timeout(&self) -> bool {
         matches!(self, Self::Restarted(Restart::Timeout(AfterTimeout::Reduced)))
     }
 
-    /// The window that the event kept, if it was put down to the radio.
+    /// Returns the window that an episode attributed to the radio link has kept.
     pub const fn kept_window(&self) -> Option<f64> {
         match self {
             Self::Open(Memory::KeptWindow(cwnd)) => Some(*cwnd),
@@ -322,7 +325,7 @@ impl Episode {
         }
     }
 
-    /// No duplicate ACK has inflated the window.
+    /// Removes the inflation.
     pub(super) fn deflate(&mut self) {
         match self {
             Self::Recovery(recovery) => recovery.inflation = 0.0,
@@ -335,7 +338,7 @@ impl Episode {
         matches!(self, Self::Recovery(FastRecovery { window: EventWindow::Regulated, .. }))
     }
 
-    /// Nothing leaves before this.
+    /// Returns the time before which nothing is sent.
     pub(super) const fn held_until(&self) -> Option<Instant> {
         match self {
             Self::Restarted(Restart::Collapse { until, .. }) => *until,
@@ -343,14 +346,14 @@ impl Episode {
         }
     }
 
-    /// Nothing is held back any longer.
+    /// Ends the pause.
     pub(super) fn let_go(&mut self) {
         if let Self::Restarted(Restart::Collapse { until, .. }) = self {
             *until = None;
         }
     }
 
-    /// The first segment of an event that starts over leaves next.
+    /// Returns the flag for the first segment of a restart, which is true until that segment is sent.
     pub(super) fn first_mut(&mut self) -> Option<&mut bool> {
         match self {
             Self::Restarted(Restart::FastRetransmit { first } | Restart::Collapse { first, .. }) => {
@@ -361,14 +364,14 @@ impl Episode {
     }
 }
 
-/// Duplicate ACKs since the last new one, and what they let out.
+/// Duplicate ACKs since the last new ACK, and the segments that they released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
-    /// How many there were.
+    /// Number of duplicate ACKs.
     pub dupacks: u32,
-    /// Segments beyond the window that they allow under Limited Transmit (RFC 3042): one for each, but none for those
-    /// that were counted before a timeout.
+    /// Segments beyond the window that Limited Transmit allows (RFC 3042): one per duplicate ACK, except
+    /// those counted before a timeout.
     pub room: u32,
-    /// Segments that have left on that account.
+    /// Segments sent under this allowance.
     pub limited: u32,
 }

@@ -1,51 +1,54 @@
-//! Loss recovery, put together from named parts: a TCP sender asks six questions, and an algorithm is a file that
+//! Loss recovery, assembled from named algorithms. A sender's recovery asks six questions, and each algorithm
 //! answers one of them.
 //!
-//! | question | folder | trait | ordinary answer |
+//! | question | folder | trait | default answer |
 //! |---|---|---|---|
 //! | Is it lost? | [`detect`] | [`Detect`](detect::Detect) | three duplicate ACKs |
 //! | Why was it lost? | [`attribute`] | [`Attribute`](attribute::Attribute) | always congestion |
 //! | What to retransmit? | [`repair`] | [`Repair`](repair::Repair) | NewReno |
 //! | How much may be in flight? | [`window`] | [`Window`](window::Window) | AIMD |
-//! | What does a timeout mean? | [`timeout`] | [`Timeout`](timeout::Timeout) | restart from one segment, back off |
-//! | Was that a mistake? | [`undo`] | [`Undo`](undo::Undo) | never asked |
+//! | What does a timeout mean? | [`timeout`] | [`Timeout`](timeout::Timeout) | restart from one segment |
+//! | Was that a mistake? | [`undo`] | [`Undo`](undo::Undo) | nothing is undone |
 //!
-//! An answer decides, it does not act: it gets a read-only [`View`] and returns a small value. One place, the engine,
-//! applies decisions to the connection, and the stream of them ([`Decision`]) is the trace that plots and tests read.
-//! The [`catalogue`] is the one table of everything that can be asked for by name; a [`Recipe`] is what one sender has
-//! of it.
+//! An answer decides and does not act: it receives a read-only [`View`] and returns a small value. Only the
+//! engine applies decisions to the connection. It records each of them as a [`Decision`]; plots and tests
+//! read this trace. The [`catalogue`] lists every algorithm and option by name, and a [`Recipe`] is the
+//! selection that one sender uses.
 //!
-//! "Is it lost?" may have several witnesses: the detector, and others beside it that are heard when it is silent.
-//! Judges may watch: they are asked why a segment was lost, their judgement is written down, and nothing changes.
+//! A recipe can have several loss detectors: a primary one, and additional ones that count when the primary
+//! one reports nothing. It can also have judges, which only record why they think a segment was lost and do
+//! not change the sender.
 //!
-//! # When an answer is asked
+//! # When answers are called
 //!
-//! With each ACK, in this order:
+//! For each ACK, in this order:
 //!
-//! 1. Estimators see it: [`Attribute::on_ack`](attribute::Attribute::on_ack),
+//! 1. Estimators observe the ACK: [`Attribute::on_ack`](attribute::Attribute::on_ack),
 //!    [`Window::observe`](window::Window::observe).
-//! 2. After a timeout, [`Timeout::on_ack`](timeout::Timeout::on_ack) says what the timeout meant; then
-//!    [`Undo::on_ack`](undo::Undo::on_ack), whether the last reduction was a mistake. Either may end a loss event.
-//! 3. In fast recovery [`Repair::on_recovery_ack`](repair::Repair::on_recovery_ack) says what the ACK means, and
-//!    [`Window::on_exit`](window::Window::on_exit) what the window is at the end of it. Outside,
+//! 2. After a timeout, [`Timeout::on_ack`](timeout::Timeout::on_ack) says what the timeout meant. Then
+//!    [`Undo::on_ack`](undo::Undo::on_ack) says whether the last reduction was a mistake. Either can end the
+//!    episode.
+//! 3. In fast recovery, [`Repair::on_recovery_ack`](repair::Repair::on_recovery_ack) interprets the ACK, and
+//!    [`Window::on_exit`](window::Window::on_exit) sets the window when recovery ends. Outside fast recovery,
 //!    [`Window::on_ack`](window::Window::on_ack) opens the window.
-//! 4. [`Detect::on_ack`](detect::Detect::on_ack): is something (else) lost? If that begins a loss event,
-//!    [`Attribute::cause`](attribute::Attribute::cause) says why, [`Repair::on_loss`](repair::Repair::on_loss) how the
-//!    repair begins, and if it was congestion [`Window::on_loss`](window::Window::on_loss) reduces the window.
-//! 5. In fast recovery, [`InRecovery::on_progress`](window::InRecovery::on_progress), where the recipe has one, says
-//!    what the window is now that what is lost is known.
-//! 6. A window that a [model](window::Window::model) of the path decides is asked last, in every state, with the delivery
-//!    rate that the ACK shows ([`rate`]).
+//! 4. [`Detect::on_ack`](detect::Detect::on_ack) reports new losses. If a loss begins an episode,
+//!    [`Attribute::cause`](attribute::Attribute::cause) names its cause and
+//!    [`Repair::on_loss`](repair::Repair::on_loss) says how the repair begins. If the cause is congestion,
+//!    [`Window::on_loss`](window::Window::on_loss) reduces the window.
+//! 5. In fast recovery, the add-on [`InRecovery::on_progress`](window::InRecovery::on_progress), if the
+//!    recipe has one, sets the window from the losses that are now known.
+//! 6. If a [model](window::Window::model) of the path controls the window, it runs last, in every state, with
+//!    the delivery rate that the ACK shows ([`rate`]).
 //!
-//! When the retransmission timer fires, [`Timeout::on_timeout`](timeout::Timeout::on_timeout) decides what leaves and
-//! [`Window::on_loss`](window::Window::on_loss) what ssthresh becomes. Whenever the window has room,
-//! [`Repair::next`](repair::Repair::next) may name a segment to send again before anything new leaves. All answers that
-//! keep count are told of each departure (`on_sent`).
+//! When the retransmission timer fires, [`Timeout::on_timeout`](timeout::Timeout::on_timeout) decides what is
+//! sent and [`Window::on_loss`](window::Window::on_loss) sets ssthresh. Whenever the window has room,
+//! [`Repair::next`](repair::Repair::next) may name a segment to retransmit before new data is sent. `on_sent`
+//! reports every transmission to the answers that keep state about them.
 //!
-//! # An answer of your own
+//! # Custom answers
 //!
-//! Implement the question's trait, describe it in a [`Row`](catalogue::Row), and put that into a recipe with
-//! [`Recipe::with`]. A window that gives up less than half after a loss:
+//! Implement the question's trait, describe it in a [`Row`](catalogue::Row), and add the row to a recipe with
+//! [`Recipe::with`]. For example, this window gives up less than half after a loss:
 //!
 //! ```
 //! use airtcp::recovery::catalogue::{Build, Question, Row};
@@ -91,7 +94,7 @@
 //! # Ok::<(), airtcp::recovery::RecipeError>(())
 //! ```
 //!
-//! An answer that ships is a file in its question's folder and a row in the catalogue.
+//! An answer that belongs to the library is a file in its question's folder and a row in the catalogue.
 
 pub mod attribute;
 pub mod catalogue;
@@ -118,7 +121,7 @@ use airwire::time::{Duration, Instant};
 pub use decision::{Decision, What};
 pub(crate) use engine::Path;
 pub use engine::{Counters, Recovery};
-pub use episode::{Cue, Disorder, Episode, MOVES, Move, Phase};
+pub use episode::{Condition, Disorder, Episode, MOVES, Move, Phase};
 pub use recipe::{Recipe, RecipeError};
 pub use truth::Truth;
 
@@ -127,95 +130,96 @@ use crate::profile::Knobs;
 use crate::profile::knobs::Accounting;
 use crate::rtt::RttEstimator;
 
-/// The congestion state of one connection. Windows are in segments. Plain data; only the engine writes it.
+/// The congestion state of one connection. Windows are in segments. Only the engine modifies it.
 #[derive(Clone, Debug)]
 pub struct Congestion {
     /// The congestion window, without inflation.
     pub cwnd: f64,
     /// The slow-start threshold; infinite until something sets it.
     pub ssthresh: f64,
-    /// What the sender is doing about losses.
+    /// State of loss recovery.
     pub episode: Episode,
-    /// Duplicate ACKs since the last new one.
+    /// Duplicate ACKs since the last new ACK.
     pub disorder: Disorder,
-    /// Of the segments that the last new ACK covered, so many had been announced by duplicate ACKs, as far as anybody
-    /// knows. Zero where there is a scoreboard: it knows.
+    /// Estimated number of segments, among those that the last new ACK covered, whose arrival duplicate ACKs
+    /// had already reported. Zero with a scoreboard, which knows exactly.
     pub announced: u32,
-    /// RFC 6582's `recover`, RFC 6675's RecoveryPoint: one past the highest offset sent when the present
-    /// (or the last) loss event began. `None`: there was none.
+    /// `recover` of RFC 6582 and RecoveryPoint of RFC 6675: one past the highest offset sent when the current
+    /// or last episode began. `None` before the first episode.
     pub recover: Option<u64>,
-    /// What began the last loss event. `None`: there was none.
+    /// The event that began the last episode. `None` before the first episode.
     pub last_entry: Option<Entered>,
     /// SND.UNA before the last new ACK (RFC 6582 §4.1, `prev_highest_ack`).
     pub previous_una: u64,
     /// TSecr of the last new ACK (RFC 6582 §4.2). `None`: it had no timestamps.
     pub echoed: Option<u32>,
-    /// Timestamp of the newest copy of the last segment that this ACK acknowledged (RFC 6582 §4.2).
+    /// Timestamp of the newest transmission of the last segment that this ACK acknowledged (RFC 6582 §4.2).
     pub acked_tsval: Option<u32>,
-    /// Consecutive timeouts without progress.
+    /// Consecutive timeouts without a new ACK.
     pub timeouts_in_row: u32,
-    /// The largest flight since `usage_seq` was set, in segments (for `GrowthLimit::TwiceThePeak`).
+    /// Largest flight since `usage_seq` was set, in segments (for `GrowthLimit::TwiceThePeak`).
     pub peak_flight: f64,
-    /// Whether the window was what limited that flight.
+    /// Whether the congestion window limited that flight.
     pub cwnd_limited: bool,
-    /// When this offset is acknowledged, both are taken anew.
+    /// Offset whose acknowledgment restarts the measurement of `peak_flight` and `cwnd_limited`.
     pub usage_seq: u64,
 }
 
 impl Congestion {
-    /// The name of the state that the sender is in.
+    /// Returns the name of the sender's state.
     pub const fn phase(&self) -> Phase {
         self.episode.phase()
     }
 
-    /// Temporary inflation of the window by duplicate ACKs, in segments (RFC 5681 §3.2 step 4).
+    /// Returns the temporary inflation of the window by duplicate ACKs, in segments (RFC 5681 §3.2 step 4).
     pub const fn inflation(&self) -> f64 {
         self.episode.inflation()
     }
 
-    /// Duplicate ACKs since the last new one.
+    /// Returns the number of duplicate ACKs since the last new ACK.
     pub const fn dupacks(&self) -> u32 {
         self.disorder.dupacks
     }
 
-    /// The present loss event was put down to the radio: this was cwnd when it began, and will be when it ends. It
-    /// stays known until `recover` is acknowledged. `None`: the window was reduced, or there is no event.
+    /// Returns cwnd from the beginning of an episode that is attributed to the radio link. The window returns
+    /// to it when the episode ends. The value is kept until `recover` is acknowledged. `None`: the window was
+    /// reduced, or no episode is in progress.
     pub const fn kept_window(&self) -> Option<f64> {
         self.episode.kept_window()
     }
 }
 
-/// What began a loss event.
+/// The event that began an episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entered {
-    /// A detector, without a timeout.
+    /// A loss detection without a timeout.
     ByDuplicates,
-    /// The retransmission timer.
+    /// An expiry of the retransmission timer.
     ByTimeout,
 }
 
-/// What an answer may look at.
+/// The read-only state that answers see.
 pub struct View<'a> {
-    /// The time.
+    /// The current time.
     pub now: Instant,
-    /// What is outstanding, with the scoreboard.
+    /// The outstanding segments, with the scoreboard.
     pub flight: &'a Flight,
-    /// Window and phase.
+    /// Window and state.
     pub cc: &'a Congestion,
-    /// Round-trip times and the retransmission timeout.
+    /// Round-trip time estimates and the retransmission timeout.
     pub rtt: &'a RttEstimator,
     /// The profile's knobs, with the recipe's options.
     pub knobs: &'a Knobs,
-    /// Sender maximum segment size, in octets of data.
+    /// Sender maximum segment size, in bytes of data.
     pub smss: u64,
-    /// The receiver's window, in octets.
+    /// The receiver's window, in bytes.
     pub rwnd: u64,
-    /// Octets that the application has written and that have not left yet.
+    /// Bytes that the application has written and that have not been sent yet.
     pub unsent: u64,
 }
 
 impl View<'_> {
-    /// An amount in segments, as this host counts them.
+    /// Converts an amount to segments, in the accounting of this host.
     pub fn segments(&self, amount: Amount) -> f64 {
         match self.knobs.accounting {
             Accounting::Bytes => amount.bytes as f64 / self.smss as f64,
@@ -223,120 +227,124 @@ impl View<'_> {
         }
     }
 
-    /// FlightSize of RFC 5681 in segments, without what Limited Transmit added (its §3.2 step 2).
+    /// Returns FlightSize of RFC 5681 in segments, without segments that Limited Transmit added (§3.2 step
+    /// 2).
     pub fn flight_size(&self) -> f64 {
         let all = self.segments(self.flight.outstanding());
         (all - f64::from(self.cc.disorder.limited)).max(0.0)
     }
 
-    /// The receiver's window, in full-sized segments.
+    /// Returns the receiver's window, in full-sized segments.
     pub fn rwnd_segments(&self) -> f64 {
         self.rwnd as f64 / self.smss as f64
     }
 
-    /// Something new could be sent if the congestion window permitted it.
+    /// Returns whether new data could be sent if the congestion window permitted it.
     pub fn has_new_data(&self) -> bool {
         let edge = self.flight.una().saturating_add(self.rwnd);
         let usable = edge.saturating_sub(self.flight.max());
         self.unsent > 0 && usable >= self.unsent.min(self.smss)
     }
 
-    /// cwnd is below ssthresh.
+    /// Returns whether cwnd is below ssthresh.
     pub fn in_slow_start(&self) -> bool {
         self.cc.cwnd < self.cc.ssthresh
     }
 }
 
-/// What is known of the peer when the connection is established.
+/// Facts about the peer that are known when the connection is established.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Handshake {
-    /// Both ends permit SACK.
+    /// Whether both ends permit SACK.
     pub sack: bool,
-    /// A scoreboard is kept of what is SACKed: the repair has use for it.
+    /// Whether the sender keeps a scoreboard of SACKed data, which only some repairs use.
     pub scoreboard: bool,
-    /// Both ends send timestamps.
+    /// Whether both ends send timestamps.
     pub timestamps: bool,
-    /// Both ends understand ECN.
+    /// Whether both ends support ECN.
     pub ecn: bool,
-    /// Header flags of the peer's SYN: a transit agent announces itself in the reserved ones.
+    /// Header flags of the peer's SYN. Base stations that set transit marks announce themselves in the
+    /// reserved bits.
     pub peer_flags: Flags,
-    /// Our SYN had to be sent again.
+    /// Whether our SYN had to be retransmitted.
     pub syn_was_lost: bool,
 }
 
-/// An incoming ACK as the answers see it, after the scoreboard has taken it in. Offsets are octets of the stream.
+/// An incoming ACK as the answers see it, after the scoreboard was updated. Offsets count the bytes of the
+/// stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// Its acknowledgment number, as an offset. Below SND.UNA in an old ACK that brings news all the same.
+    /// Acknowledgment number, as an offset. It is below SND.UNA if an old ACK still brings new information.
     pub number: u64,
-    /// Octets and segments cumulatively acknowledged by it.
+    /// Bytes and segments that it newly acknowledges cumulatively.
     pub acked: Amount,
-    /// Octets and segments newly known to be delivered, in sequence or by SACK.
+    /// Bytes and segments newly known to be delivered, cumulatively or by SACK.
     pub delivered: Amount,
-    /// Octets and segments newly SACKed.
+    /// Bytes and segments newly SACKed.
     pub newly_sacked: Amount,
-    /// One past the highest octet newly SACKed. `None`: nothing was.
+    /// One past the highest newly SACKed byte. `None`: no byte was newly SACKed.
     pub highest_sacked: Option<u64>,
-    /// A duplicate ACK in the sense of RFC 5681 §2 (or, with SACK, RFC 6675 §2).
+    /// Whether it is a duplicate ACK as defined by RFC 5681 §2 (or, with SACK, RFC 6675 §2).
     pub duplicate: bool,
-    /// First octet and one past the last of a D-SACK block (RFC 2883).
+    /// First byte of a D-SACK block, and one past its last byte (RFC 2883).
     pub dsack: Option<(u64, u64)>,
-    /// Some segment that it acknowledges was sent more than once (Karn).
+    /// Whether it acknowledges a segment that was sent more than once (Karn's algorithm).
     pub any_resent: bool,
-    /// The round-trip time that it measures. `None`: it measures none.
+    /// Round-trip time sample. `None`: it yields no sample.
     pub rtt: Option<Duration>,
-    /// TSecr, when timestamps are in use.
+    /// TSecr, if timestamps are in use.
     pub ecr: Option<u32>,
-    /// Timestamp of the newest copy of the last segment that it acknowledges.
+    /// Timestamp of the newest transmission of the last segment that it acknowledges.
     pub acked_tsval: Option<u32>,
-    /// It carries an ECN echo.
+    /// Whether it carries an ECN echo.
     pub ece: bool,
-    /// Flags of its header: a transit agent writes into the reserved ones.
+    /// Header flags. Base stations write transit marks into the reserved bits.
     pub flags: Flags,
-    /// Of the segments newly delivered, the one that left last.
+    /// The most recently sent segment among those newly delivered.
     pub newest: Option<Delivery>,
-    /// The segments newly delivered that were sent only once.
+    /// The newly delivered segments that were sent only once.
     pub originals: Originals,
-    /// Sum of the loss rates that base stations measured on the radio links (P3 §III B). `None`: it reports none.
+    /// Sum of the loss rates that base stations measured on the radio links (Lai et al. 2013, §III B).
+    /// `None`: the ACK carries no report.
     pub loss_report: Option<f64>,
-    /// How many segments the receiver has seen reordered by more than three (P3 §III B), modulo 2^16. `None`: it
-    /// reports none.
+    /// Number of segments that the receiver has seen reordered by more than three segments (Lai et al. 2013,
+    /// §III B), modulo 2^16. `None`: the ACK carries no report.
     pub reordered: Option<u16>,
-    /// FlightSize before the ACK.
+    /// FlightSize before this ACK.
     pub flight_before: Amount,
 }
 
 impl Ack {
-    /// It acknowledges something new.
+    /// Returns whether it acknowledges new data.
     pub fn advances(&self) -> bool {
         self.acked.bytes > 0
     }
 }
 
-/// A segment that leaves, for answers that keep count.
+/// A transmitted segment, for answers that keep state about transmissions.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// Its first octet, as an offset of the stream.
+    /// Offset of its first byte in the stream.
     pub start: u64,
-    /// One past its last octet.
+    /// Offset one past its last byte.
     pub end: u64,
-    /// Why it leaves.
+    /// Why it is sent.
     pub kind: Transmission,
-    /// Its timestamp (RFC 7323 TSval); it means nothing on a connection without timestamps.
+    /// Its timestamp (RFC 7323 TSval), meaningless on a connection without timestamps.
     pub tsval: u32,
 }
 
-/// Why a segment leaves.
+/// Why a segment is sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Transmission {
-    /// For the first time.
+    /// First transmission.
     New,
-    /// The first segment of a loss event found without a timeout.
+    /// Retransmission that begins an episode without a timeout.
     FastRetransmit,
-    /// Further holes of the same event.
+    /// Retransmission of another hole in the same episode.
     Recovery,
-    /// After a timeout, or going back over the window.
+    /// Retransmission after a timeout, or in a pass over the window (go-back-N).
     Timeout,
-    /// To provoke an ACK (tail probe).
+    /// Tail loss probe, sent to bring back an ACK.
     Probe,
 }

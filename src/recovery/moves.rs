@@ -1,19 +1,20 @@
-//! Which of the [`MOVES`] a recipe can make: what `airtcp explain` prints.
+//! The [`MOVES`] (state transitions) that a recipe can make, as printed by `airtcp explain`.
 //!
-//! The catalogue says of each part what it moves a sender by, and in which states. Two parts together may rule out a move
-//! that each alone allows, so the list may be longer than what happens. It is never shorter.
+//! For each part, the catalogue lists the conditions by which the part moves a sender, and the states in
+//! which it does so. Two parts together may rule out a move that each of them allows. So the result may
+//! include moves that never happen, but every possible move is in it.
 
 use std::collections::BTreeSet;
 
 use super::catalogue::{Build, Need, Question, Row};
-use super::episode::{Cue, MOVES, Move, Phase};
+use super::episode::{Condition, MOVES, Move, Phase};
 use super::recipe::Recipe;
 use crate::profile::Profile;
 use crate::profile::knobs::{Careful, Knobs};
 
 impl Recipe {
-    /// The moves that a sender of this recipe can make, in the order of [`MOVES`]. `profile` is what [`Recipe::tune`]
-    /// returned.
+    /// Returns the moves that a sender of this recipe can make, in the order of [`MOVES`]. `profile` is the
+    /// result of [`Recipe::tune`].
     pub fn moves(&self, profile: &Profile) -> Vec<Move> {
         let rows = self.rows();
         let possible: Vec<Move> =
@@ -27,7 +28,7 @@ impl Recipe {
         possible.into_iter().filter(|made| reached.contains(&made.from)).collect()
     }
 
-    /// Its six answers, and everything else that it names.
+    /// Returns the rows of its six answers and of everything else that it names.
     fn rows(&self) -> Vec<&'static Row> {
         let answers = Question::ALL.into_iter().filter_map(|question| self.answer(question));
         let beside = self.parts().map(|(row, _)| row).filter(|row| !row.is_the_answer());
@@ -35,32 +36,34 @@ impl Recipe {
     }
 
     fn may_make(&self, made: Move, rows: &[&Row], profile: &Profile) -> bool {
-        let mut by = rows.iter().filter(|row| self.moves_by(row, made.cue));
-        match made.cue {
-            Cue::Timeout | Cue::Acknowledged => true,
-            Cue::EcnEcho => profile.ecn || profile.ecn_passive,
-            Cue::Loss | Cue::RestartingLoss => {
+        let mut by = rows.iter().filter(|row| self.moves_by(row, made.condition));
+        match made.condition {
+            Condition::Timeout | Condition::Acknowledged => true,
+            Condition::EcnEcho => profile.ecn || profile.ecn_passive,
+            Condition::Loss | Condition::RestartingLoss => {
                 by.next().is_some() && begins_an_event_in(made.from, rows, &profile.recovery)
             }
-            Cue::Collapse | Cue::TimeoutWithDuplicates | Cue::RepairedByProbe | Cue::Mistake => {
-                by.any(|row| row.heard_in.contains(&made.from))
-            }
+            Condition::Collapse
+            | Condition::TimeoutWithDuplicates
+            | Condition::RepairedByProbe
+            | Condition::Mistake => by.any(|row| row.heard_in.contains(&made.from)),
         }
     }
 
-    /// What is said of single segments takes a scoreboard.
-    fn moves_by(&self, row: &Row, cue: Cue) -> bool {
+    /// Returns whether `row` reacts to `condition`. A part that marks single segments as lost needs a
+    /// scoreboard for it.
+    fn moves_by(&self, row: &Row, condition: Condition) -> bool {
         let has_scoreboard =
             || self.answer(Question::Repair).is_some_and(|repair| repair.needs.contains(&Need::Sack));
-        row.cues.contains(&cue) && (!row.marks_segments || has_scoreboard())
+        row.conditions.contains(&condition) && (!row.marks_segments || has_scoreboard())
     }
 }
 
-/// Whether a loss that is found in this state begins a loss event.
+/// Returns whether a loss found in this state begins an episode.
 fn begins_an_event_in(state: Phase, rows: &[&Row], knobs: &Knobs) -> bool {
     let finds = |row: &Row| matches!(row.build, Build::Repair(_) | Build::Detect(_) | Build::Witness(_));
     let is_careful = matches!(knobs.careful, Careful::Yes | Careful::Less) && knobs.careless_at.is_none();
-    // Nothing is missing yet in `Reduced`, and so every loss begins an event there.
+    // In `Reduced` no segment is missing yet, so every loss begins an episode.
     state == Phase::Reduced
         || rows.iter().any(|row| finds(row) && row.heard_in.contains(&state))
         || !is_careful && state != Phase::Recovery

@@ -1,36 +1,36 @@
-//! Parameters of algorithms: each is a constant in the algorithm's file and is named in its row of the catalogue. The
-//! algorithm's constructor asks [`Given`] for its value.
+//! Parameters of algorithms. Each parameter is a constant in its algorithm's file and is listed in the
+//! algorithm's row of the catalogue. The constructor reads the value from [`Given`].
 
 use crate::profile::Profile;
 
-/// The numbers that a word may be given: `iw=4`.
+/// The range of the number that a parameter accepts, as in `iw=4`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Range {
-    /// The least.
+    /// Lower bound.
     pub min: f64,
-    /// The largest.
+    /// Upper bound.
     pub max: f64,
-    /// The number's unit, which a person may write behind it. Empty: it has none.
+    /// Unit, which the user may append to the number. Empty: the number has no unit.
     pub unit: &'static str,
 }
 
-/// A word by which a recipe sets something of one algorithm.
+/// A word in a recipe that sets one parameter of an algorithm.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
     /// The word.
     pub name: &'static str,
-    /// What it sets: a recipe may have one word of each subject.
+    /// The setting that it controls. A recipe may contain only one word per subject.
     pub subject: &'static str,
-    /// `None`: the word stands alone.
+    /// Range of its number. `None`: the word takes no number.
     pub range: Option<Range>,
-    /// What it does, in one line, with the default.
+    /// Description in one line, with the default.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source, such as a paper or a standard.
     pub citation: &'static str,
 }
 
 impl Parameter {
-    /// A word with a number from `min` to `max`; its subject is its name.
+    /// Creates a word with a number from `min` to `max`. Its name is also its subject.
     pub const fn number(
         name: &'static str,
         (min, max, unit): (f64, f64, &'static str),
@@ -40,7 +40,7 @@ impl Parameter {
         Self { name, subject: name, range: Some(Range { min, max, unit }), summary, citation }
     }
 
-    /// A word without a number.
+    /// Creates a word without a number.
     pub const fn word(
         name: &'static str,
         subject: &'static str,
@@ -51,7 +51,7 @@ impl Parameter {
     }
 }
 
-/// What an answer's constructor is given.
+/// The arguments of an answer's constructor.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     profile: &'a Profile,
@@ -60,25 +60,25 @@ pub struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// `set`: the parameters that the recipe names, with their numbers.
+    /// Creates the arguments. `set` lists the parameters that the recipe names, with their numbers.
     pub(crate) fn new(profile: &'a Profile, set: &'a [(&'static str, Option<f64>)]) -> Self {
         Self { profile, set }
     }
 
-    /// The profile, with all options of the recipe applied.
+    /// Returns the profile, with all options of the recipe applied.
     pub fn profile(&self) -> &'a Profile {
         self.profile
     }
 
-    /// The value of a parameter: what the recipe says or, if it says nothing, what the profile says. `None`: neither
-    /// says anything, and the algorithm's own default holds.
+    /// Returns the value of a parameter from the recipe or, if the recipe does not set it, from the profile.
+    /// `None`: neither sets it, and the default of the algorithm applies.
     pub fn number(&self, parameter: &Parameter) -> Option<f64> {
         let named = self.set.iter().find(|(name, _)| *name == parameter.name);
         let preset = || self.profile.parameters.iter().find(|(name, _)| *name == parameter.name);
         named.and_then(|(_, value)| *value).or_else(|| preset().map(|(_, value)| *value))
     }
 
-    /// Whether the recipe names a parameter.
+    /// Returns whether the recipe names a parameter.
     pub fn has(&self, parameter: &Parameter) -> bool {
         self.set.iter().any(|(name, _)| *name == parameter.name)
     }

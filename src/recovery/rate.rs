@@ -1,17 +1,19 @@
-//! Delivery rates, a sample with each ACK (draft-ietf-ccwg-bbr-06 §4.1; Linux 6.18, net/ipv4/tcp_rate.c): how much was
-//! delivered between the departure of a segment and its acknowledgment, and how long that took.
+//! Delivery rate samples, one per ACK (draft-ietf-ccwg-bbr-06 §4.1; Linux 6.18, net/ipv4/tcp_rate.c): the
+//! amount of data delivered between the transmission of a segment and its acknowledgment, and the time that
+//! took.
 //!
-//! A segment takes along what was delivered when it left, and when. Of those that an ACK delivers the one that left last
-//! gives the sample. Its interval is the longer of two: from ACK to ACK, and from departure to departure, so that ACKs
-//! that were held up and come all at once do not look like a fast path.
+//! Each segment stores the delivery counters at the time of its transmission. The sample of an ACK uses the
+//! most recently sent segment that the ACK delivers. The sample interval is the longer of two: the time
+//! between ACKs, and the time between transmissions. So delayed ACKs that arrive all at once do not make the
+//! path look fast.
 //!
-//! Only a window that a model of the path decides has use for all this
-//! ([`Window::model`](super::window::Window::model)): other senders have no sampler, and remember nothing of it.
+//! Only a window that is controlled by a model of the path needs these samples
+//! ([`Window::model`](super::window::Window::model)). Other senders have no sampler.
 //!
-//! Amounts are in segments, as this host counts them ([`View::segments`]).
+//! Amounts are in segments, in the accounting of this host ([`View::segments`]).
 //!
-//! Without SACK a duplicate ACK delivers a segment, but nobody knows which: it counts, and measures nothing (§4.1.3.5.1;
-//! Linux 6.18, tcp_add_reno_sack()).
+//! Without SACK, a duplicate ACK reports the delivery of one unknown segment. It counts as delivered, but
+//! yields no sample (§4.1.3.5.1; Linux 6.18, tcp_add_reno_sack()).
 
 use std::collections::VecDeque;
 
@@ -20,101 +22,105 @@ use airwire::time::{Duration, Instant};
 use super::{Ack, Departure, Transmission, View};
 use crate::flight::{Amount, Fate, Flight, Sent};
 
-/// What has become of everything sent so far.
+/// Counters over all data sent so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
-    /// C.delivered.
+    /// C.delivered: amount delivered.
     pub delivered: f64,
-    /// C.delivered_time: when that was last added to.
+    /// C.delivered_time: time of the last increase of `delivered`.
     pub delivered_time: Instant,
-    /// C.lost: each copy that was taken for lost.
+    /// C.lost: amount marked lost. Every lost transmission of a segment counts.
     pub lost: f64,
-    /// C.inflight: on its way, as far as anybody knows.
+    /// C.inflight: estimated amount in flight.
     pub in_flight: f64,
 }
 
-/// RS: what an ACK says about the path.
+/// RS: the rate sample of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {
-    /// With this ACK counted in.
+    /// The counters, including this ACK.
     pub totals: Totals,
-    /// C.inflight before it.
+    /// C.inflight before this ACK.
     pub prior_in_flight: f64,
-    /// RS.newly_acked: cumulatively or by SACK.
+    /// RS.newly_acked: amount newly delivered, cumulatively or by SACK.
     pub newly_acked: f64,
-    /// RS.newly_lost: taken for lost with this ACK.
+    /// RS.newly_lost: amount newly marked lost with this ACK.
     pub newly_lost: f64,
-    /// RS.rtt: of the segment that left last. `None`: it was sent more than once, and nobody knows of which copy.
+    /// RS.rtt: round-trip time of the most recently sent segment. `None`: the segment was sent more than
+    /// once, and the ACK does not show which transmission it answers.
     pub rtt: Option<Duration>,
-    /// The receiver may have kept this ACK back: it is about one segment that is not full-sized, and nothing else was on
-    /// its way (Linux 6.18, FLAG_ACK_MAYBE_DELAYED).
+    /// Whether the receiver may have delayed this ACK: it acknowledges one segment that is not full-sized,
+    /// and nothing else was in flight (Linux 6.18, FLAG_ACK_MAYBE_DELAYED).
     pub ack_may_be_delayed: bool,
-    /// `None`: it delivers nothing.
+    /// The measurement. `None`: the ACK delivers nothing.
     pub measured: Option<Measured>,
 }
 
 impl RateSample {
-    /// RS.delivery_rate, in segments per second; zero if there is none.
+    /// Returns RS.delivery_rate in segments per second, or zero without a reliable measurement.
     pub fn delivery_rate(&self) -> f64 {
         let rate = |measured: &Measured| Some(measured.delivered / measured.interval?.as_secs_f64());
         self.measured.as_ref().and_then(rate).unwrap_or_default()
     }
 
-    /// RS.is_app_limited.
+    /// Returns RS.is_app_limited.
     pub fn is_app_limited(&self) -> bool {
         self.measured.is_some_and(|measured| measured.is_app_limited)
     }
 }
 
-/// What the segment that left last, of those newly delivered, says about its flight.
+/// The measurement over the flight of the most recently sent segment among those newly delivered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// RS.delivered: since that segment left.
+    /// RS.delivered: amount delivered since that segment was sent.
     pub delivered: f64,
-    /// RS.prior_delivered: C.delivered when it left.
+    /// RS.prior_delivered: C.delivered when that segment was sent.
     pub prior_delivered: f64,
-    /// RS.interval. `None`: it is shorter than the shortest round trip, and the segment perhaps not the copy that
-    /// arrived.
+    /// RS.interval. `None`: it is shorter than the minimum round-trip time, so the ACK may answer an earlier
+    /// transmission of the segment.
     pub interval: Option<Duration>,
-    /// At some moment of the round trip before it left the application had nothing to send.
+    /// RS.is_app_limited: the application had no data to send at some time in the round trip before the
+    /// segment was sent.
     pub is_app_limited: bool,
-    /// C.inflight when it had left.
+    /// C.inflight just after the segment was sent.
     pub tx_in_flight: f64,
-    /// Taken for lost since it left.
+    /// Amount marked lost since the segment was sent.
     pub lost: f64,
 }
 
-/// How an ACK says that something was delivered.
+/// How an ACK reports a delivery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Delivered {
-    /// So many segments were not known to be delivered.
+    /// Number of segments not known to be delivered before.
     Reported(f64),
-    /// Without SACK: one segment, and nobody knows which.
+    /// Without SACK: a duplicate ACK reports one unknown segment.
     Announced,
-    /// Without SACK: so many segments in sequence, of which some were announced.
+    /// Without SACK: number of segments acknowledged cumulatively. Duplicate ACKs may have announced some of
+    /// them.
     Covered(f64),
 }
 
-/// P: a segment that was taken for lost.
+/// P: a segment that was marked lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LostSegment {
-    /// Its first octet, as an offset of the stream.
+    /// Offset of its first byte in the stream.
     pub start: u64,
-    /// One past its last octet.
+    /// Offset one past its last byte.
     pub end: u64,
-    /// P.size.
+    /// P.size, in segments.
     pub size: f64,
-    /// C.inflight when it had left.
+    /// C.inflight just after it was sent.
     pub tx_in_flight: f64,
-    /// Taken for lost since it left, itself included.
+    /// Amount marked lost since it was sent, including the segment itself.
     pub lost: f64,
-    /// C.delivered now.
+    /// C.delivered when it was marked lost.
     pub delivered: f64,
-    /// P.is_app_limited.
+    /// P.is_app_limited: the application had no data to send at some time in the round trip before it was
+    /// sent.
     pub is_app_limited: bool,
 }
 
-/// What a segment takes along.
+/// The counters at the transmission of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     start: u64,
@@ -126,28 +132,29 @@ struct Snapshot {
     lost: f64,
     tx_in_flight: f64,
     is_app_limited: bool,
-    /// It was taken for lost, and no copy has left since.
+    /// Whether it was marked lost and has not been retransmitted since.
     is_lost: bool,
-    /// It was delivered, and the scoreboard has forgotten it: it will be reported once more.
+    /// Whether it was delivered, but the scoreboard has forgotten that, so a later ACK will report it again.
     is_forgotten: bool,
 }
 
-/// Takes the samples of one connection.
+/// Takes the rate samples of one connection.
 #[derive(Debug)]
 pub(crate) struct RateSampler {
     totals: Totals,
-    /// C.first_send_time: when the segment left that was delivered last, or the first after silence.
+    /// C.first_send_time: transmission time of the segment delivered last, or of the first segment after an
+    /// idle time.
     first_send_time: Instant,
-    /// C.app_limited: samples are application-limited until more than this is delivered.
+    /// C.app_limited: samples are application-limited until more than this amount is delivered.
     app_limited: Option<f64>,
     min_rtt: Option<Duration>,
-    /// Of what is outstanding, in the order of the stream.
+    /// Snapshots of the outstanding segments, in stream order.
     departures: VecDeque<Snapshot>,
-    /// How many of them are lost.
+    /// Number of them that are lost.
     lost_out: u64,
-    /// How many of them are forgotten.
+    /// Number of them that are forgotten.
     forgotten: u64,
-    /// Without SACK: how many of them duplicate ACKs have announced (`sacked_out` in Linux).
+    /// Without SACK: number of them that duplicate ACKs have announced (`sacked_out` in Linux).
     announced: f64,
 }
 
@@ -166,7 +173,7 @@ impl RateSampler {
         }
     }
 
-    /// A round trip that was measured before any text left.
+    /// Starts sampling. `rtt` is the round-trip time of the handshake, if it was measured.
     pub(super) fn begin(&mut self, now: Instant, rtt: Option<Duration>) {
         self.totals.delivered_time = now;
         self.min_rtt = rtt;
@@ -176,28 +183,30 @@ impl RateSampler {
         &self.totals
     }
 
-    /// Without SACK: how many of what is outstanding duplicate ACKs have announced.
+    /// Without SACK: returns the number of outstanding segments that duplicate ACKs have announced.
     pub(super) fn announced(&self) -> f64 {
         self.announced
     }
 
-    /// C.app_limited is set.
+    /// Returns whether C.app_limited is set.
     pub(super) fn is_app_limited(&self) -> bool {
         self.app_limited.is_some()
     }
 
-    /// MarkConnectionAppLimited(): what leaves until what is in flight now is delivered says nothing about the path.
+    /// MarkConnectionAppLimited(): until everything now in flight is delivered, transmissions say nothing
+    /// about the path.
     pub(super) fn mark_app_limited(&mut self) {
         self.app_limited = Some(self.totals.delivered + self.totals.in_flight);
     }
 
-    /// Something else than a departure or an ACK has changed what is in flight.
+    /// Sets the amount in flight after an event other than a transmission or an ACK.
     pub(super) fn set_in_flight(&mut self, in_flight: f64) {
         self.totals.in_flight = in_flight;
     }
 
-    /// OnPacketSent(): a segment has left, and `in_flight` counts it. Nothing is measured from before a silence, which
-    /// ends if it is the only one outstanding, lost ones included: wrong marks must not make the interval shorter.
+    /// OnPacketSent(): a segment was sent, and `in_flight` includes it. If no other segment is outstanding,
+    /// the measurement starts again, which excludes the idle time before it. Lost segments count as
+    /// outstanding here, because a wrong loss mark must not shorten the interval.
     pub(super) fn on_sent(&mut self, view: &View<'_>, departure: &Departure, in_flight: f64) {
         if departure.kind == Transmission::New && view.flight.len() == 1 {
             (self.first_send_time, self.totals.delivered_time) = (view.now, view.now);
@@ -225,7 +234,7 @@ impl RateSampler {
         let is_forgotten = before.is_forgotten;
         let before = std::mem::replace(before, Snapshot { is_forgotten, ..left });
         if before.end > end {
-            // The path takes smaller segments now: the rest of this one has not left again.
+            // The segment size has decreased since: the rest of this segment has not been retransmitted.
             self.departures.insert(at + 1, Snapshot { start: end, ..before });
             self.forgotten += u64::from(is_forgotten);
         } else {
@@ -233,7 +242,7 @@ impl RateSampler {
         }
     }
 
-    /// The segments that were taken for lost since the last call. It costs nothing where there are none.
+    /// Returns the segments marked lost since the last call. Cheap if there are none.
     pub(super) fn newly_lost(&mut self, view: &View<'_>) -> Vec<LostSegment> {
         let mut news = Vec::new();
         if view.flight.lost_and_not_resent().segments == self.lost_out {
@@ -264,7 +273,7 @@ impl RateSampler {
         news
     }
 
-    /// The scoreboard is about to forget what was SACKed. That was delivered all the same.
+    /// Remembers the SACKed segments before the scoreboard forgets them, because they were delivered.
     pub(super) fn before_forgetting(&mut self, flight: &Flight) {
         self.walk(flight, |known, sent| {
             known.is_forgotten |= sent.is_some_and(|sent| sent.fate == Fate::Sacked);
@@ -272,17 +281,19 @@ impl RateSampler {
         self.forgotten = self.departures.iter().map(|known| u64::from(known.is_forgotten)).sum();
     }
 
-    /// What an ACK delivers counts before what it shows to be lost. Returns how much of it is news, in segments.
+    /// Counts the data that an ACK delivers. Must be called before the losses that the ACK reveals are
+    /// counted. Returns the newly delivered amount, in segments.
     pub(super) fn on_ack(&mut self, view: &View<'_>, delivered: Delivered) -> f64 {
         let newly_acked = match delivered {
             Delivered::Reported(reported) => (reported - self.delivered_again(view)).max(0.0),
-            // tcp_add_reno_sack(): the first one is missing.
+            // tcp_add_reno_sack(): the first outstanding segment is missing, so duplicate ACKs cannot
+            // announce it.
             Delivered::Announced => {
                 let most = (self.departures.len() as f64 - 1.0).max(self.announced);
                 let announced = (self.announced + 1.0).min(most);
                 announced - std::mem::replace(&mut self.announced, announced)
             }
-            // tcp_remove_reno_sacks(): one of them has filled the hole.
+            // tcp_remove_reno_sacks(): one of the covered segments filled the hole and was not announced.
             Delivered::Covered(covered) => {
                 let announced = self.announced;
                 self.announced = (announced - (covered - 1.0).max(0.0)).max(0.0);
@@ -296,7 +307,7 @@ impl RateSampler {
         newly_acked
     }
 
-    /// How much of what is reported now was reported before the scoreboard forgot it.
+    /// Returns how much of the newly reported data was reported before the scoreboard forgot it.
     fn delivered_again(&mut self, view: &View<'_>) -> f64 {
         if self.forgotten == 0 {
             return 0.0;
@@ -313,7 +324,8 @@ impl RateSampler {
         again
     }
 
-    /// Every segment, with what stands of it on the in-flight list: nothing, if it is acknowledged.
+    /// Visits every snapshot with its entry in the flight. The entry is `None` if the segment is
+    /// acknowledged.
     fn walk(&mut self, flight: &Flight, mut see: impl FnMut(&mut Snapshot, Option<&Sent>)) {
         let mut segments = flight.iter().peekable();
         for known in &mut self.departures {
@@ -322,8 +334,9 @@ impl RateSampler {
         }
     }
 
-    /// UpdateRateSample() and GenerateRateSample(), after [`Self::on_ack`]. `in_flight` is what the ACK leaves in flight,
-    /// `newly_acked` and `newly_lost` what it delivers and what was taken for lost with it.
+    /// UpdateRateSample() and GenerateRateSample(), called after [`Self::on_ack`]. `in_flight` is the amount
+    /// in flight after the ACK, `newly_acked` the amount that it delivers, and `newly_lost` the amount marked
+    /// lost with it.
     pub(super) fn sample(
         &mut self,
         view: &View<'_>,
@@ -372,7 +385,7 @@ impl RateSampler {
         }
     }
 
-    /// What the segment took along that has `end - 1` in it.
+    /// Returns the snapshot of the segment that contains offset `end - 1`.
     fn find(&self, end: u64) -> Option<Snapshot> {
         let at = self.departures.partition_point(|known| known.end < end);
         self.departures.get(at).filter(|known| known.start < end).copied()
@@ -390,8 +403,8 @@ fn size(view: &View<'_>, known: &Snapshot) -> f64 {
     view.segments(Amount { bytes: known.end - known.start, segments: 1 })
 }
 
-/// The shortest round trip that an ACK measures, that of the segment that left last (§5.5.7.1). The estimator of the
-/// retransmission timer goes by the longest.
+/// Returns the shortest round-trip time that an ACK measures, from the most recently sent segment (§5.5.7.1).
+/// The retransmission timer uses the longest.
 fn rtt_of_newest(now: Instant, ack: &Ack) -> Option<Duration> {
     let rtt = if ack.any_resent { ack.rtt } else { ack.originals.newest.map(|newest| now - newest.sent_at) };
     rtt.map(|rtt| rtt.max(Duration::from_micros(1)))

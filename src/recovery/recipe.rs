@@ -1,8 +1,8 @@
-//! A recipe: one answer per question plus plain options, under a name that a person types.
+//! Recipes: the named answers and options that make up a sender.
 //!
-//! `newreno+limited-transmit+liw` means NewReno's answer to "what to send again?" and two options; everything else is
-//! ordinary. The canonical form orders the parts as the catalogue does and leaves out what is ordinary anyway, so that
-//! a sender has one name in every log and file, however it was spelt.
+//! `newreno+limited-transmit+liw` selects NewReno as the answer to "What to retransmit?" and two options. All
+//! other questions get their default answers. The canonical form orders the parts as in the catalogue and
+//! omits defaults, so a sender has the same name in every log and file, however the user spelled it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,15 +17,16 @@ use super::parameter::{Given, Range};
 use crate::profile::Profile;
 use crate::profile::knobs::SackDialect;
 
-/// What a sender is made of: at most one answer per question, and plain options. See [`recovery`](super).
+/// The algorithms of a sender: at most one answer per question, and any number of options. See
+/// [`recovery`](super).
 ///
-/// It is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and displays as it was typed. Recipes that mean
-/// the same have the same [`canonical`](Self::canonical) name, and are equal.
+/// It is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and is displayed as typed. Recipes
+/// with the same meaning have the same [`canonical`](Self::canonical) name and compare equal.
 #[derive(Clone)]
 pub struct Recipe {
     /// In catalogue order, at most one per subject.
     parts: Vec<Part>,
-    /// The words that were typed, in their order; empty if none were.
+    /// The words that the user typed, in their order. Empty: the recipe was not parsed.
     typed: String,
 }
 
@@ -41,80 +42,81 @@ impl Part {
     }
 }
 
-/// Why a recipe cannot be parsed or put together. What it displays says what to do about it.
+/// The reason why a recipe cannot be parsed or assembled. The message says how to fix it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecipeError {
-    /// Nothing was named.
+    /// The recipe is empty.
     #[error("empty recipe; name at least one algorithm, for example `newreno` (see `airtcp algorithms`)")]
     Empty,
-    /// The catalogue has no such name.
+    /// The catalogue does not contain the name.
     #[error("unknown algorithm `{name}`{}", hint(.nearest))]
     Unknown {
-        /// What was typed, in lower case.
+        /// The unknown name, in lower case.
         name: String,
-        /// The known name that was probably meant. `None`: nothing is like it.
+        /// The most similar known name. `None`: no known name is similar.
         nearest: Option<&'static str>,
     },
-    /// Two answers to one question.
+    /// Two answers to the same question.
     #[error("`{first}` and `{second}` both answer \"{question}\": choose one")]
     TwoAnswers {
-        /// The one that was there first.
+        /// The answer that was named first.
         first: &'static str,
-        /// The other.
+        /// The other answer.
         second: &'static str,
-        /// The question, as a person asks it.
+        /// The question in words.
         question: &'static str,
     },
-    /// Two options that set the same thing.
+    /// Two options with the same subject.
     #[error("`{first}` and `{second}` contradict each other on {subject}: choose one")]
     Contradiction {
-        /// The one that was there first.
+        /// The option that was named first.
         first: &'static str,
-        /// The other.
+        /// The other option.
         second: &'static str,
-        /// What both set.
+        /// The setting that both change.
         subject: &'static str,
     },
-    /// One name, twice.
+    /// The same name twice.
     #[error("`{name}` is named twice")]
     Twice {
         /// The name.
         name: &'static str,
     },
-    /// A number where none belongs.
+    /// A number after a name that takes none.
     #[error("`{name}` takes no number")]
     NoNumber {
-        /// The name before it.
+        /// The name.
         name: &'static str,
     },
-    /// No number where one belongs, or one out of range.
+    /// A number that is missing or out of range.
     #[error("`{name}` needs a number between {min} and {max}{unit}, for example `{name}={min}`")]
     Number {
-        /// The name before it.
+        /// The name.
         name: &'static str,
-        /// The least.
+        /// Lower bound.
         min: String,
-        /// The largest.
+        /// Upper bound.
         max: String,
-        /// Its unit with a space before it; empty if it has none.
+        /// Unit with a leading space; empty without a unit.
         unit: String,
     },
-    /// An algorithm that works with one answer to another question only, and another answer.
+    /// An algorithm that works only with a certain answer to another question, together with a different
+    /// answer.
     #[error("`{name}` works only with `{needed}`, not with `{named}`; use `{needed}+{name}`")]
     WorksWith {
         /// The algorithm.
         name: &'static str,
-        /// The answer that it works with.
+        /// The answer that the algorithm needs.
         needed: &'static str,
-        /// The answer that was named.
+        /// The answer that the recipe names.
         named: &'static str,
     },
-    /// An algorithm without what it cannot do without.
+    /// An algorithm together with an option that switches off something it needs.
     #[error("`{name}` needs {need}, which `{without}` switches off")]
     Needs {
         /// The algorithm.
         name: &'static str,
-        /// What it needs.
+        /// The missing feature.
         need: &'static str,
         /// The option that switches it off.
         without: &'static str,
@@ -129,7 +131,7 @@ fn hint(nearest: &Option<&'static str>) -> String {
 }
 
 impl Recipe {
-    /// The sender in which every answer is the ordinary one: NewReno.
+    /// Returns the sender with the default answer to every question: NewReno.
     pub const fn ordinary() -> Self {
         Self { parts: Vec::new(), typed: String::new() }
     }
@@ -144,11 +146,12 @@ impl Recipe {
         Ok(Self { parts, typed })
     }
 
-    /// The same recipe with a row that is not in the catalogue: an answer of your own. The row's name stands last in
-    /// that of the recipe, which cannot be parsed then, because the catalogue does not know it.
+    /// Adds a row that is not in the catalogue: a custom answer. Its name comes last in the name of the
+    /// recipe. Such a name cannot be parsed, because the catalogue does not contain the row.
     ///
     /// # Errors
-    /// If the row contradicts what the recipe has already, or what it needs is switched off.
+    /// Returns an error if the row contradicts another part of the recipe, or if the recipe switches off
+    /// something that the row needs.
     pub fn with(mut self, row: &'static Row) -> Result<Self, RecipeError> {
         for part in &self.parts {
             contradiction(part.row, row)?;
@@ -158,11 +161,12 @@ impl Recipe {
         Self::of(self.parts, typed.collect::<Vec<_>>().join("+"))
     }
 
-    /// One name for everything that means the same: the repair first, then what is not ordinary, in the order of the
-    /// catalogue. Parts that a known sender stands for are called by its name.
+    /// Returns the name that all recipes with the same meaning share. The repair comes first, then all parts
+    /// that are not defaults, in catalogue order. If the recipe contains all parts of a named sender such as
+    /// `linux`, that name replaces them.
     pub fn canonical(&self) -> String {
         let known = self.known_sender();
-        // The repair answer always stands first: it is what people call the variant.
+        // The repair comes first, because TCP variants are named after it.
         let repair = self.answer(Question::Repair).map_or("", |row| row.name);
         let mut name = known.as_ref().map_or(repair, |(name, _)| name).to_owned();
         for part in &self.parts {
@@ -179,20 +183,20 @@ impl Recipe {
         name
     }
 
-    /// The row that answers `question` in this recipe: the one it names, or the ordinary one. `None` only for
-    /// [`Question::Option`], which nothing answers.
+    /// Returns the row that answers `question` in this recipe: the answer that it names, or the default.
+    /// `None` only for [`Question::Option`], which has no answer.
     pub fn answer(&self, question: Question) -> Option<&'static Row> {
         let named = self.parts.iter().find(|p| p.row.question() == question && p.row.is_the_answer());
         named.map(|part| part.row).or_else(|| catalogue::ordinary_answer(question))
     }
 
-    /// Everything it names, in the order of the catalogue, each with its number where it has one.
+    /// Returns all parts that it names, in catalogue order, each with its number if it has one.
     pub fn parts(&self) -> impl Iterator<Item = (&'static Row, Option<f64>)> {
         self.parts.iter().map(|part| (part.row, part.value))
     }
 
-    /// `profile` with the recipe's options applied, with timestamps where a part needs them, and with the scoreboard of
-    /// RFC 6675 where the detector marks single segments on it.
+    /// Returns `profile` with the options of the recipe applied. Timestamps are on if a part needs them. The
+    /// scoreboard follows RFC 6675 if the detector marks single segments as lost.
     pub fn tune(&self, profile: &Profile) -> Profile {
         let mut tuned = profile.clone();
         if self.answer(Question::Detect).is_some_and(|row| row.marks_segments) {
@@ -209,7 +213,7 @@ impl Recipe {
         tuned
     }
 
-    /// The sender itself. `profile` is what [`Recipe::tune`] returned.
+    /// Builds the sender. `profile` is the result of [`Recipe::tune`].
     pub fn build(&self, profile: &Arc<Profile>) -> Recovery {
         let set = self.parts.iter().filter(|part| part.row.is_parameter());
         let set: Vec<_> = set.map(|part| (part.row.name, part.value)).collect();
@@ -218,7 +222,7 @@ impl Recipe {
             ($question:ident) => {
                 match self.answer(Question::$question).map(|row| row.build) {
                     Some(Build::$question(make)) => make(&given),
-                    // A test of the catalogue holds every question to one ordinary answer.
+                    // A test of the catalogue ensures that every question has exactly one default answer.
                     _ => unreachable!("no ordinary answer"),
                 }
             };
@@ -245,7 +249,7 @@ impl Recipe {
         Recovery::new(Arc::clone(profile), answers, self.wants_sack())
     }
 
-    /// The name of a known sender that has no part which this one has not, and its parts.
+    /// Returns the name and the parts of the first named sender whose parts are all in this recipe.
     fn known_sender(&self) -> Option<(&'static str, Vec<Part>)> {
         let mut rows = catalogue::rows().filter(|row| row.names_a_sender.is_some());
         rows.find_map(|row| {
@@ -256,13 +260,13 @@ impl Recipe {
         })
     }
 
-    /// The first part that has to be told what only the path knows ([`Truth`](super::Truth)). Such a recipe is for virtual
-    /// time.
+    /// Returns the first part that needs to know the true causes of losses ([`Truth`](super::Truth)). Such a
+    /// recipe runs only in virtual time.
     pub fn needs_truth(&self) -> Option<&'static str> {
         self.parts.iter().find(|part| part.row.needs.contains(&Need::Truth)).map(|part| part.row.name)
     }
 
-    /// Whether some part has use for SACK blocks, or for D-SACK.
+    /// Returns whether any part uses SACK or D-SACK blocks.
     pub fn wants_sack(&self) -> bool {
         let repair = self.answer(Question::Repair);
         let rows = self.parts.iter().map(|part| part.row).chain(repair);
@@ -327,7 +331,7 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
     Ok(Part { row, value })
 }
 
-/// A number with its unit or without; a time has any unit that times have, and a rate any that rates have.
+/// Parses a number with or without its unit. Times and rates may have any of their usual units.
 fn quantity(text: &str, unit: &str) -> Option<f64> {
     let bare = text.strip_suffix(unit).unwrap_or(text).trim().parse::<f64>();
     let with_unit = || match unit {
@@ -361,17 +365,17 @@ fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), Recipe
     }
 }
 
-/// One looks for the end of a slow start, and the other has none.
+/// Returns whether `one` ends slow start early, while `other` is a model-based window without a slow start.
 fn ends_no_slow_start(one: &Row, other: &Row) -> bool {
     matches!(one.build, Build::SlowStart(_))
         && matches!(other.build, Build::Window(_))
         && !other.subject.is_empty()
 }
 
-/// Some algorithms work with one answer to another question only. They bring it where none is named, and refuse
-/// another.
+/// Some algorithms work only with a certain answer to another question. Adds this answer if the recipe names
+/// none, and fails if it names a different one.
 fn bring_what_it_works_with(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
-    // What is brought may work with one answer only as well.
+    // An added answer may have such a requirement itself.
     let mut index = 0;
     while let Some(part) = parts.get(index).copied() {
         index += 1;
@@ -406,7 +410,7 @@ fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {
     Ok(())
 }
 
-/// As it was typed.
+/// Displays the recipe as typed.
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.typed.as_str() {
@@ -440,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_names_do_not_depend_on_the_order_typed() {
+    fn canonical_name_is_independent_of_part_order() {
         assert_eq!(canonical("liw+Reno+limited-transmit"), "reno+limited-transmit+liw");
         assert_eq!(canonical("newreno+three-dupacks"), "newreno");
         assert_eq!(canonical("limited-transmit"), "newreno+limited-transmit");
@@ -462,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_was_typed_and_what_to_do() {
+    fn parse_errors_quote_input_and_suggest_fix() {
         assert_eq!(canonical("newrno"), "error: unknown algorithm `newrno`: did you mean `newreno`?");
         assert_eq!(
             canonical("newreno+min-rto=0.2"),

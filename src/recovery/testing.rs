@@ -1,6 +1,7 @@
-//! A sender without a connection: recovery, its scoreboard and its clock, in whole segments of 1000 octets.
+//! A sender without a connection, for unit tests of single answers: recovery, scoreboard and clock, with
+//! segments of 1000 bytes.
 //!
-//! For unit tests of single answers. The test plays the receiver: it says which ACKs come, and sees what leaves.
+//! The test plays the receiver: it chooses the ACKs and checks which segments are sent.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::rtt::{RttEstimator, Sample};
 
 pub(crate) const SMSS: u64 = 1000;
 
-/// Segments are numbered from 1, as in the papers' figures. What leaves is written `7` or, sent again, `7r`.
+/// A sender under test. Segments are numbered from 1, as in the figures of the papers. A sent segment is
+/// written as `7`, a retransmission as `7r`.
 pub(crate) struct BareSender {
     pub(crate) now: Instant,
     pub(crate) flight: Flight,
@@ -31,12 +33,12 @@ pub(crate) struct BareSender {
 }
 
 impl BareSender {
-    /// With the default profile, timestamps, and SACK if the recipe wants it.
+    /// Creates a sender with the default profile, timestamps, and SACK if the recipe uses it.
     pub(crate) fn new(recipe: &str) -> Self {
         Self::with(recipe, Profile::default(), &Handshake { timestamps: true, ..Handshake::default() })
     }
 
-    /// The same, with a peer that permits no SACK.
+    /// Like [`Self::new`], with a peer that does not permit SACK.
     pub(crate) fn without_sack(recipe: &str) -> Self {
         let mut sender = Self::unconnected(recipe, Profile::default());
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
@@ -44,7 +46,7 @@ impl BareSender {
         sender
     }
 
-    /// `handshake.sack` is what the peer permits; it counts if the recipe wants it.
+    /// Creates a sender. SACK is in use if `handshake` permits it or the recipe uses it.
     pub(crate) fn with(recipe: &str, profile: Profile, handshake: &Handshake) -> Self {
         let mut sender = Self::unconnected(recipe, profile);
         let sack = handshake.sack || sender.recovery.wants_sack();
@@ -71,7 +73,7 @@ impl BareSender {
         }
     }
 
-    /// A window of `cwnd` segments, all of them just sent, after round trips of `rtt`.
+    /// Sets the window to `cwnd` segments, sends them all, and sets the round-trip time to `rtt`.
     pub(crate) fn under_way(mut self, cwnd: f64, ssthresh: f64, rtt: Duration) -> Self {
         self.recovery.put_window(cwnd, ssthresh);
         let (style, limits) = self.style_limits;
@@ -89,7 +91,7 @@ impl BareSender {
         self.recovery.congestion()
     }
 
-    /// What an answer sees, with this window and these knobs.
+    /// Returns the view of an answer with this window and these knobs.
     pub(crate) fn view<'a>(&'a self, cc: &'a Congestion, knobs: &'a Knobs) -> View<'a> {
         View {
             now: self.now,
@@ -116,18 +118,18 @@ impl BareSender {
         self
     }
 
-    /// Cumulative acknowledgment of all segments up to and including `segment`, by its newest copy.
+    /// Acknowledges all segments up to `segment`, and echoes the timestamp of its newest transmission.
     pub(crate) fn ack(&mut self, segment: u64) -> String {
         let echo = self.segment(segment).map(|sent| sent.tsval);
         self.receive(Ack { ecr: echo, ..Ack::default() }, segment, &[])
     }
 
-    /// The same, with another timestamp echoed: that of an earlier copy, for instance.
+    /// Like [`Self::ack`], but echoes another timestamp, for example of an earlier transmission.
     pub(crate) fn ack_echoing(&mut self, segment: u64, ecr: u32) -> String {
         self.receive(Ack { ecr: Some(ecr), ..Ack::default() }, segment, &[])
     }
 
-    /// `n` duplicate ACKs without SACK.
+    /// Receives `n` duplicate ACKs without SACK.
     pub(crate) fn dupacks(&mut self, n: u32) -> String {
         let una = self.flight.una() / SMSS;
         let sent: Vec<_> =
@@ -135,13 +137,13 @@ impl BareSender {
         join(&sent)
     }
 
-    /// An ACK that acknowledges nothing new, with SACK blocks of these segments.
+    /// Receives an ACK that acknowledges nothing new, with SACK blocks of these segments.
     pub(crate) fn sack(&mut self, blocks: &[Range<u64>]) -> String {
         let una = self.flight.una() / SMSS;
         self.receive(Ack::default(), una, blocks)
     }
 
-    /// Any ACK: `ack` says what is particular about it, the rest follows from `segment` and `blocks`.
+    /// Receives any ACK. `ack` contains its special fields; the rest is derived from `segment` and `blocks`.
     pub(crate) fn receive(&mut self, ack: Ack, segment: u64, blocks: &[Range<u64>]) -> String {
         let mut ack = ack;
         let una = self.flight.una();
@@ -166,7 +168,7 @@ impl BareSender {
         }
         let mut news = Sacked::default();
         for block in blocks {
-            // Blocks name segments: 5..7 is segments 5 and 6.
+            // Blocks are ranges of segments: 5..7 means segments 5 and 6.
             self.flight.on_sack((block.start - 1) * SMSS..(block.end - 1) * SMSS, &mut news);
         }
         ack.newly_sacked = news.amount;
@@ -181,17 +183,17 @@ impl BareSender {
         self.send()
     }
 
-    /// Time goes on to the retransmission timer, which fires. Panics if a detector's timer would come first.
+    /// Advances the clock until the retransmission timer fires. Panics if a detector's timer is due earlier.
     pub(crate) fn timeout(&mut self) -> String {
         let at = self.rto.expect("the retransmission timer runs");
-        assert!(self.recovery.deadline().is_none_or(|other| other >= at), "a detector's timer comes first");
+        assert!(self.recovery.deadline().is_none_or(|other| other >= at), "a detector's timer fires first");
         self.now = self.now.max(at);
         self.decide(|recovery, path| recovery.on_timeout(path));
         self.rto = Some(self.now + self.rtt.rto().get());
         self.send()
     }
 
-    /// Time goes on to the timer of a detector, which fires.
+    /// Advances the clock until the timer of a detector fires.
     pub(crate) fn deadline(&mut self) -> String {
         let at = self.recovery.deadline().expect("a detector's timer runs");
         self.now = self.now.max(at);
@@ -200,12 +202,13 @@ impl BareSender {
         self.send()
     }
 
-    /// The newest segment that has left.
+    /// Returns the number of the newest segment sent.
     pub(crate) fn last(&self) -> u64 {
         self.flight.max() / SMSS
     }
 
-    /// Everything is acknowledged, and one segment more, so that `recover` is passed. The window is `cwnd` again.
+    /// Acknowledges everything and then one segment more, so that `recover` is passed. Resets the window to
+    /// `cwnd`.
     pub(crate) fn settle(&mut self, cwnd: f64) {
         self.ack(self.last());
         self.recovery.put_window(cwnd, 2.0);
@@ -215,7 +218,7 @@ impl BareSender {
         self.send();
     }
 
-    /// Everything that may leave now.
+    /// Sends everything that may be sent now.
     pub(crate) fn send(&mut self) -> String {
         let mut sent = Vec::new();
         while let Some((start, end, kind)) = self.choose() {
@@ -229,7 +232,7 @@ impl BareSender {
             let again = if kind == Transmission::New { "" } else { "r" };
             sent.push(format!("{}{again}", end / SMSS));
             self.rto.get_or_insert_with(|| self.now + self.rtt.rto().get());
-            assert!(sent.len() < 100_000, "it never stops sending");
+            assert!(sent.len() < 100_000, "the sender does not stop sending");
         }
         sent.join(" ")
     }

@@ -1,24 +1,24 @@
-//! What no sender can know: why its packets were lost.
+//! Ground truth that no sender has in reality: why its packets were lost.
 //!
-//! In virtual time the path keeps the record, and whoever drives host and path tells a connection
-//! ([`Recovery::tell`](super::Recovery::tell)), at the moment of each loss. Parts of a recipe that go by it have
-//! [`Need::Truth`](super::catalogue::Need::Truth) in their row, and only they are told. A host in real time has nobody
-//! who could tell, and refuses such a recipe.
+//! In virtual time the path records the cause of each loss. The simulation passes it to the connection's
+//! [`Recovery`](super::Recovery) at the moment of the loss. Only parts of a recipe with
+//! [`Need::Truth`](super::catalogue::Need::Truth) in their row receive it. In real time the causes are
+//! unknown, so a host rejects such a recipe.
 
 use airwire::Cause;
 
-/// Something that is true of the path.
+/// A fact about the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Truth {
-    /// From here on every loss will be told.
+    /// From now on, every loss is reported.
     Begins,
     /// A packet was lost.
     Lost {
-        /// Where it begins, counted as in the decision trace: the SYN is at 0, the first octet of data at 1.
+        /// Its position, counted as in the decision trace: the SYN is at 0, the first data byte at 1.
         offset: u64,
-        /// How much sequence space it occupies.
+        /// Length in sequence space.
         len: u64,
-        /// Why.
+        /// Cause of the loss.
         cause: Cause,
     },
 }

@@ -5,16 +5,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A connection whose other end is played by the test.
+/// A connection whose other end the test plays.
 #[derive(Default)]
 struct Scripted {
     arriving: VecDeque<u8>,
     arrived_end: bool,
     failed: bool,
-    /// How much it still takes, and whether it knows before.
+    /// Bytes that it still takes, and whether `room()` reports this number.
     room: usize,
-    tells: bool,
-    /// At most so much is read or taken at once.
+    reports_room: bool,
+    /// Maximum number of bytes per read or write.
     piece: usize,
     taken: Vec<u8>,
     shut: u32,
@@ -35,7 +35,7 @@ impl Scripted {
 
 impl Endpoint for Scripted {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop> {
-        assert_eq!(self.reset, 0, "nothing is read from what was reset");
+        assert_eq!(self.reset, 0, "no read after a reset");
         let count = self.arriving.len().min(buffer.len()).min(self.piece);
         if count == 0 {
             return if self.failed {
@@ -52,7 +52,7 @@ impl Endpoint for Scripted {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
-        assert_eq!((self.shut, self.reset), (0, 0), "nothing is written after the end");
+        assert_eq!((self.shut, self.reset), (0, 0), "no write after a shutdown or reset");
         let count = self.room.min(bytes.len()).min(self.piece);
         match count {
             _ if self.failed => Err(Stop::Failed),
@@ -66,7 +66,7 @@ impl Endpoint for Scripted {
     }
 
     fn room(&self) -> usize {
-        if self.tells { self.room } else { usize::MAX }
+        if self.reports_room { self.room } else { usize::MAX }
     }
 
     fn shutdown(&mut self) {
@@ -101,7 +101,7 @@ impl World {
         self.relay.turn(&mut self.radio, &mut self.target, &mut self.chunk)
     }
 
-    fn until_it_waits(&mut self) -> Turn {
+    fn run_until_waiting(&mut self) -> Turn {
         loop {
             match self.turn() {
                 Turn::Again => {}
@@ -119,70 +119,73 @@ impl World {
 }
 
 #[test]
-fn a_half_closed_stream_still_gets_its_answer() {
+fn half_closed_stream_still_receives_answer() {
     let mut world = World::new(usize::MAX);
     (world.radio.room, world.target.room) = (100, 100);
     world.radio.send(b"question");
     world.radio.arrived_end = true;
-    assert_eq!(world.until_it_waits(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), Turn::Waiting);
     assert_eq!((world.target.taken.as_slice(), world.target.shut), (&b"question"[..], 1));
     world.target.send(b"answer");
-    assert_eq!(world.until_it_waits(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), Turn::Waiting);
     world.target.arrived_end = true;
-    assert_eq!(world.until_it_waits(), Turn::Finished);
+    assert_eq!(world.run_until_waiting(), Turn::Finished);
     assert_eq!((world.radio.taken.as_slice(), world.radio.shut), (&b"answer"[..], 1));
     assert_eq!((world.relay.carried_up(), world.relay.carried_down()), (8, 6));
 }
 
 #[test]
-fn a_side_that_takes_nothing_is_not_read_for() {
+fn blocked_side_stops_reads_from_other_side() {
     let mut world = World::new(usize::MAX);
     world.target.send(&[1; 1000]);
-    assert_eq!(world.until_it_waits(), Turn::Waiting);
-    assert_eq!(world.target.given, BOUND, "one chunk, and no more");
+    assert_eq!(world.run_until_waiting(), Turn::Waiting);
+    assert_eq!(world.target.given, BOUND, "one chunk only");
     world.radio.room = BOUND - 1;
-    assert_eq!(world.until_it_waits(), Turn::Waiting);
-    assert_eq!(world.target.given, BOUND, "not before all of it is gone");
+    assert_eq!(world.run_until_waiting(), Turn::Waiting);
+    assert_eq!(world.target.given, BOUND, "no read before the whole chunk is written");
     world.radio.room = 1;
-    assert_eq!(world.until_it_waits(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), Turn::Waiting);
     assert_eq!(world.target.given, 2 * BOUND);
 }
 
 #[test]
-fn for_a_side_that_knows_its_room_no_more_is_read_than_it_takes() {
+fn relay_reads_no_more_than_reported_room() {
     let mut world = World::new(usize::MAX);
-    world.radio.tells = true;
+    world.radio.reports_room = true;
     world.target.send(&[1; 1000]);
-    assert_eq!((world.until_it_waits(), world.target.given), (Turn::Waiting, 0));
+    assert_eq!((world.run_until_waiting(), world.target.given), (Turn::Waiting, 0));
     world.radio.room = 5;
-    assert_eq!((world.until_it_waits(), world.target.given, world.radio.taken.len()), (Turn::Waiting, 5, 5));
+    assert_eq!(
+        (world.run_until_waiting(), world.target.given, world.radio.taken.len()),
+        (Turn::Waiting, 5, 5)
+    );
 }
 
 #[test]
-fn the_end_comes_after_what_was_held() {
+fn shutdown_is_forwarded_after_held_data() {
     let mut world = World::new(usize::MAX);
     world.target.send(b"last");
     world.target.arrived_end = true;
-    assert_eq!(world.until_it_waits(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), Turn::Waiting);
     assert_eq!(world.radio.shut, 0);
     world.radio.room = 4;
-    assert_eq!(world.until_it_waits(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), Turn::Waiting);
     assert_eq!((world.radio.taken.as_slice(), world.radio.shut), (&b"last"[..], 1));
 }
 
 #[test]
-fn a_reset_is_passed_on_even_while_nothing_is_read_from_the_side_that_sent_it() {
+fn reset_is_forwarded_while_reading_is_paused() {
     for (failing, other) in [(Leg::Radio, Leg::Target), (Leg::Target, Leg::Radio)] {
         let mut world = World::new(usize::MAX);
         world.leg(failing).send(&[1; BOUND + 1]);
-        assert_eq!(world.until_it_waits(), Turn::Waiting, "the other leg takes nothing");
+        assert_eq!(world.run_until_waiting(), Turn::Waiting, "the other leg has no room");
         world.leg(failing).failed = true;
         assert_eq!(world.turn(), Turn::Failed(failing));
         assert_eq!((world.leg(other).reset, world.leg(failing).reset), (1, 0));
 
         let mut world = World::new(usize::MAX);
         world.leg(failing).arrived_end = true;
-        assert_eq!(world.until_it_waits(), Turn::Waiting, "the other leg may answer");
+        assert_eq!(world.run_until_waiting(), Turn::Waiting, "the other leg may answer");
         world.leg(failing).failed = true;
         assert_eq!(world.turn(), Turn::Failed(failing));
         assert_eq!(world.leg(other).reset, 1);
@@ -190,7 +193,7 @@ fn a_reset_is_passed_on_even_while_nothing_is_read_from_the_side_that_sent_it() 
 }
 
 #[test]
-fn a_turn_carries_one_chunk_each_way_whatever_there_is() {
+fn turn_carries_one_chunk_per_direction() {
     let mut world = World::new(usize::MAX);
     (world.radio.room, world.target.room) = (1 << 20, 1 << 20);
     world.radio.send(&[1; 1000]);
@@ -200,7 +203,7 @@ fn a_turn_carries_one_chunk_each_way_whatever_there_is() {
 }
 
 #[test]
-fn an_end_right_behind_the_last_octet_is_passed_on_with_it() {
+fn shutdown_is_forwarded_with_last_bytes() {
     let mut world = World::new(usize::MAX);
     (world.radio.room, world.target.room) = (100, 100);
     world.target.send(b"short");
@@ -210,7 +213,7 @@ fn an_end_right_behind_the_last_octet_is_passed_on_with_it() {
 }
 
 #[derive(Clone, Debug)]
-enum Happening {
+enum Action {
     Arrival(Leg, usize),
     End(Leg),
     Failure(Leg),
@@ -222,16 +225,16 @@ fn leg() -> impl Strategy<Value = Leg> {
     prop_oneof![Just(Leg::Radio), Just(Leg::Target)]
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        6 => (leg(), 1..60usize).prop_map(|(leg, count)| Happening::Arrival(leg, count)),
-        6 => (leg(), 1..60usize).prop_map(|(leg, count)| Happening::Room(leg, count)),
-        1 => leg().prop_map(Happening::End),
-        12 => Just(Happening::Turn),
+        6 => (leg(), 1..60usize).prop_map(|(leg, count)| Action::Arrival(leg, count)),
+        6 => (leg(), 1..60usize).prop_map(|(leg, count)| Action::Room(leg, count)),
+        1 => leg().prop_map(Action::End),
+        12 => Just(Action::Turn),
     ]
 }
 
-/// What the test has each leg send: no two neighbours alike, and neither leg like the other.
+/// The bytes that the test has each leg send. Neighbouring bytes differ, and so do the two legs.
 #[derive(Default)]
 struct Sent {
     radio: Vec<u8>,
@@ -250,20 +253,21 @@ impl Sent {
     }
 }
 
-/// Plays everything, and after each happening looks at what must always hold. Returns what ended it, if it ended.
-fn play(world: &mut World, sent: &mut Sent, happenings: &[Happening]) -> Option<Turn> {
-    for happening in happenings {
-        match *happening {
-            Happening::Arrival(leg, count) => {
+/// Plays all actions and checks the invariants after each. Returns the result that ended the relay, if it
+/// ended.
+fn play(world: &mut World, sent: &mut Sent, actions: &[Action]) -> Option<Turn> {
+    for action in actions {
+        match *action {
+            Action::Arrival(leg, count) => {
                 if !world.leg(leg).arrived_end && !world.leg(leg).failed {
                     let bytes = sent.more(leg, count);
                     world.leg(leg).send(&bytes);
                 }
             }
-            Happening::End(leg) => world.leg(leg).arrived_end = true,
-            Happening::Failure(leg) => world.leg(leg).failed = true,
-            Happening::Room(leg, count) => world.leg(leg).room += count,
-            Happening::Turn => {
+            Action::End(leg) => world.leg(leg).arrived_end = true,
+            Action::Failure(leg) => world.leg(leg).failed = true,
+            Action::Room(leg, count) => world.leg(leg).room += count,
+            Action::Turn => {
                 let turn = world.turn();
                 if matches!(turn, Turn::Finished | Turn::Failed(_)) {
                     return Some(turn);
@@ -273,10 +277,10 @@ fn play(world: &mut World, sent: &mut Sent, happenings: &[Happening]) -> Option<
         for (source, sink, sent) in
             [(&world.radio, &world.target, &sent.radio), (&world.target, &world.radio, &sent.target)]
         {
-            assert!(sent.starts_with(&sink.taken), "what arrives is what was sent");
-            assert!(source.given - sink.taken.len() <= BOUND, "no more than the bound waits here");
+            assert!(sent.starts_with(&sink.taken), "the received bytes are a prefix of the sent bytes");
+            assert!(source.given - sink.taken.len() <= BOUND, "the relay holds at most one chunk");
             if sink.shut > 0 {
-                assert_eq!(sink.taken.len(), sent.len(), "the end comes last");
+                assert_eq!(sink.taken.len(), sent.len(), "the shutdown follows all data");
             }
         }
     }
@@ -287,42 +291,42 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_streams_arrive_whole_however_they_are_cut(
+    fn both_streams_arrive_whole_for_any_fragmentation(
         piece in 1..40usize,
-        happenings in vec(happening(), 0..200),
+        actions in vec(action(), 0..200),
     ) {
         let (mut world, mut sent) = (World::new(piece), Sent::default());
-        let ended = play(&mut world, &mut sent, &happenings);
+        let ended = play(&mut world, &mut sent, &actions);
         let ended = ended.unwrap_or_else(|| {
             for leg in [Leg::Radio, Leg::Target] {
                 world.leg(leg).arrived_end = true;
                 world.leg(leg).room = usize::MAX;
             }
-            world.until_it_waits()
+            world.run_until_waiting()
         });
         prop_assert_eq!(ended, Turn::Finished);
         prop_assert_eq!(&world.target.taken, &sent.radio);
         prop_assert_eq!(&world.radio.taken, &sent.target);
-        prop_assert_eq!((world.radio.shut, world.target.shut), (1, 1), "each end is passed on once");
+        prop_assert_eq!((world.radio.shut, world.target.shut), (1, 1), "each shutdown is forwarded once");
         prop_assert_eq!((world.radio.reset, world.target.reset), (0, 0));
     }
 
     #[test]
-    fn a_failure_at_any_moment_resets_the_other_side_and_nothing_else(
+    fn failure_resets_only_other_side(
         piece in 1..40usize,
-        before in vec(happening(), 0..80),
+        before in vec(action(), 0..80),
         failing in leg(),
-        after in vec(happening(), 0..40),
+        after in vec(action(), 0..40),
     ) {
         let (mut world, mut sent) = (World::new(piece), Sent::default());
         let ended = play(&mut world, &mut sent, &before).or_else(|| {
-            let mut rest = vec![Happening::Failure(failing)];
+            let mut rest = vec![Action::Failure(failing)];
             rest.extend(after);
             play(&mut world, &mut sent, &rest)
         });
-        let ended = ended.unwrap_or_else(|| world.until_it_waits());
+        let ended = ended.unwrap_or_else(|| world.run_until_waiting());
         match ended {
-            // Both streams had ended before.
+            // Both streams ended before the failure.
             Turn::Finished => prop_assert_eq!((world.radio.reset, world.target.reset), (0, 0)),
             Turn::Failed(leg) => {
                 prop_assert_eq!(leg, failing);

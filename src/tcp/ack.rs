@@ -1,6 +1,6 @@
-//! What an acknowledgment says: sequence space, SACK blocks, window, round-trip time.
+//! Acknowledgment processing: sequence space, SACK blocks, window and round-trip time.
 //!
-//! All of it goes into one [`Ack`] for the recovery, which decides what follows.
+//! The result is one [`Ack`] for the recovery, which decides how to react.
 
 use airwire::experiment::LossRate;
 use airwire::segment::{Flags, Segment};
@@ -16,17 +16,17 @@ use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
 
 impl Connection {
-    /// Returns false if the segment is to be dropped.
+    /// Processes the segment's acknowledgment. Returns false if the segment must be dropped.
     pub(super) fn take_ack(&mut self, now: Instant, segment: &Segment<'_>) -> bool {
         let (una, max) = (self.flight.una(), self.flight.max());
         let Some(acked_to) = segment.ack.offset(self.snd.iss, una).filter(|ack| *ack <= max) else {
-            // RFC 9293 §3.10.7.4: something not yet sent is acknowledged.
+            // RFC 9293 §3.10.7.4: the ACK acknowledges something not yet sent.
             self.statistics.acks_of_unsent += 1;
             self.refuse(segment, Refusal::AckOfUnsent);
             self.challenge_ack(now);
             return false;
         };
-        // RFC 5961 §5.2: too old to be a late ACK of this connection.
+        // RFC 5961 §5.2: too old to be a delayed ACK of this connection.
         if acked_to + self.snd.max_wnd < una || acked_to < self.snd.least_ack {
             self.refuse(segment, Refusal::AckTooOld);
             self.challenge_ack(now);
@@ -53,10 +53,11 @@ impl Connection {
         self.update_window(now, segment, acked_to, una);
         let duplicate = self.repeats(segment, acked_to, una)
             && if self.has_scoreboard() {
-                // RFC 6675 §2: it must bring new information; the window may change.
+                // RFC 6675 §2: it must carry new SACK information; the window may change.
                 news.amount.bytes > 0
             } else {
-                // RFC 5681 §2. A closed window takes nothing in: such an ACK answers a probe, or what was refused.
+                // RFC 5681 §2. While the window is closed, such an ACK answers a probe or refused data and is
+                // not a duplicate.
                 self.offered_window(segment) == last_window && last_window > 0 && dsack.is_none()
             };
         let mut originals = acked.originals;
@@ -77,7 +78,7 @@ impl Connection {
             rtt,
             ecr: segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr),
             acked_tsval: acked.last_tsval.filter(|_| self.ts_enabled),
-            // With nothing outstanding there is nothing to slow down.
+            // With nothing outstanding, the sender has no sending rate to reduce.
             ece: segment.flags.contains(Flags::ECE) && self.ecn_enabled && flight_before.bytes > 0,
             flags: segment.flags,
             newest: Delivery::later(acked.newest, news.newest),
@@ -88,7 +89,7 @@ impl Connection {
         };
         self.statistics.segments_delivered += ack.delivered.segments;
 
-        // An old ACK without news says nothing about the present.
+        // An old ACK without new information does not describe the present state of the path.
         if acked_to < una && ack.newly_sacked.bytes == 0 && ack.dsack.is_none() {
             return true;
         }
@@ -103,20 +104,20 @@ impl Connection {
         true
     }
 
-    /// When the first of what these blocks report left, as far as that measures the round trip.
+    /// Returns the sending time of the oldest newly SACKed segment, if SACKs yield RTT samples.
     fn sacked_sent(&self, news: &Sacked) -> Option<Instant> {
         let measures = self.profile.timer_news == TimerNews::Linux && !self.rtt.style().times_one_segment();
         news.oldest_original.filter(|_| measures)
     }
 
-    /// What was SACKed left before the first outstanding segment did for the last time: an answer to that one is still to
-    /// come, and the timer waits for it.
+    /// Returns true if the SACKed data was sent before the latest transmission of the first outstanding
+    /// segment. The ACK of that transmission is then still to come, and the timer must wait for it.
     fn is_older_than_copy(&self, now: Instant, sacked_sent: Option<Instant>) -> bool {
         let copy = self.flight.head().map(|head| head.last_sent);
         sacked_sent.is_some() && sacked_sent < copy && self.recovery.waits_until(now).is_none()
     }
 
-    /// The cumulative part: SND.UNA moves up to `to`. Returns what that took off the list.
+    /// Moves SND.UNA to `to` and returns the effect on the list.
     fn advance(&mut self, to: u64) -> Acked {
         let acked = self.flight.on_ack(to);
         self.timers.refused = 0;
@@ -132,11 +133,12 @@ impl Connection {
         acked
     }
 
-    /// Hands the round-trip time of what was acknowledged to the estimator. `None` if nothing was timed, or nobody knows
-    /// which copy was acknowledged.
+    /// Passes the round-trip time of the acknowledged data to the estimator and returns it. `None`: nothing
+    /// was timed, or it is unknown which transmission was acknowledged.
     ///
-    /// A segment timed by itself may have waited at the receiver for a hole. The estimator of that style takes that for
-    /// a round trip; the recovery is told what the echo says, where there is one.
+    /// A style that times one segment per window may time one that waited at the receiver for a hole to be
+    /// filled. Its estimator accepts that sample, but the recovery gets the RTT from the echoed timestamp, if
+    /// there is one.
     fn take_rtt(
         &mut self,
         now: Instant,
@@ -146,7 +148,7 @@ impl Connection {
         head_sent: Option<Instant>,
         sacked_sent: Option<Instant>,
     ) -> Option<Duration> {
-        // Karn (RFC 6298 §3): the oldest segment covered, so that a delayed ACK counts as delay.
+        // Karn (RFC 6298 §3): use the oldest segment covered, so that the delay of a delayed ACK is included.
         let unambiguous = acked.oldest_unambiguous.filter(|_| !acked.any_resent);
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
             let (_, sent_at) = *self.timed.take_if(|timed| timed.0 <= to)?;
@@ -160,8 +162,9 @@ impl Connection {
         } else if let Some(sent_at) = unambiguous.or(sacked_sent) {
             (now - sent_at, sent_at)
         } else if acked.any_resent && self.ts_enabled {
-            // RFC 7323 §4: the echo tells which copy it was, unless the ACK reports a duplicate (D-SACK). Then the
-            // ACK of the original was lost, and its timestamp may be echoed all the same.
+            // RFC 7323 §4: the echoed timestamp identifies the transmission, unless the ACK reports a
+            // duplicate (D-SACK). In that case the original's ACK was lost, but its timestamp may still be
+            // echoed.
             let rtt = self.rtt_from_echo(now, segment.options.timestamps?.ecr, head_sent)?;
             (rtt, now - rtt)
         } else {
@@ -171,7 +174,7 @@ impl Connection {
         Some(rtt)
     }
 
-    /// The age of the echoed timestamp, if a segment that this ACK covers can be that old.
+    /// Returns the age of the echoed timestamp, if a segment that this ACK covers can be that old.
     pub(super) fn rtt_from_echo(
         &self,
         now: Instant,
@@ -190,7 +193,8 @@ impl Connection {
         self.rtt.on_sample(&sample);
     }
 
-    /// The range of a D-SACK block. RFC 2883 §4: it comes first, and lies below the ACK or inside the second block.
+    /// Returns the range of a D-SACK block. It is the first block, and lies below the ACK or inside the
+    /// second block (RFC 2883 §4).
     fn reported_duplicate(&self, segment: &Segment<'_>, acked_to: u64) -> Option<(u64, u64)> {
         if !self.sack_enabled {
             return None;
@@ -206,7 +210,7 @@ impl Connection {
         (left < right && right <= self.flight.max() && below_or_inside).then_some((left, right))
     }
 
-    /// SACK blocks are recorded: both ends have agreed on SACK, and the repair uses it.
+    /// Returns true if SACK blocks are recorded: SACK was negotiated, and the repair algorithm uses it.
     pub(super) fn has_scoreboard(&self) -> bool {
         self.sack_enabled && self.recovery.uses_sack()
     }
@@ -217,7 +221,7 @@ impl Connection {
             return news;
         }
         let (una, max) = (self.flight.una(), self.flight.max());
-        // RFC 2018 §8: the ACK stops below octets that were SACKed. The receiver has taken them back.
+        // RFC 2018 §8: the ACK stops below SACKed data, so the receiver has reneged.
         if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
             self.statistics.reneged += 1;
             if self.flight.may_forget_sacks() {
@@ -239,24 +243,25 @@ impl Connection {
         news
     }
 
-    /// The receiver has taken back what it had SACKed.
+    /// Clears the scoreboard after the receiver reneged.
     pub(super) fn forget_sacks(&mut self, now: Instant) {
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.forget_sacks(&mut path);
     }
 
-    /// Some receivers count only octets of data in a SACK block: a FIN that left in the same segment has arrived too.
+    /// Returns 1 if a FIN follows `right` in the same segment, else 0. Some receivers report only data bytes
+    /// in SACK blocks, but such a FIN has arrived too.
     fn fin_behind(&self, right: u64) -> u64 {
         let in_one_segment = |fin| self.flight.segment_at(fin).is_some_and(|sent| sent.start < fin);
         u64::from(self.snd.fin.is_some_and(|fin| fin == right && in_one_segment(fin)))
     }
 
-    /// SEG.WND in octets.
+    /// Returns SEG.WND in bytes.
     fn offered_window(&self, segment: &Segment<'_>) -> u64 {
         u64::from(segment.window) << self.snd.scale
     }
 
-    /// SND.WND (RFC 9293 §3.10.7.4).
+    /// Updates SND.WND (RFC 9293 §3.10.7.4).
     pub(super) fn update_window(&mut self, now: Instant, segment: &Segment<'_>, acked_to: u64, una: u64) {
         let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return };
         let wnd = self.offered_window(segment);
@@ -264,8 +269,8 @@ impl Connection {
             WindowNews::Rfc9293 => self.snd.wl2 <= acked_to,
             WindowNews::Linux => wnd > self.snd.wnd || wnd == 0,
         };
-        // An ACK that advances is news whatever its number: one forged segment far into the window must not
-        // hide the window for as long as SND.WL1 stands there.
+        // An ACK that advances SND.UNA updates the window whatever its sequence number. Otherwise one forged
+        // segment far into the window could block window updates until SND.WL1 is passed.
         let newer = acked_to > una || self.snd.wl1 < seq || (self.snd.wl1 == seq && as_new);
         if acked_to < una || !newer {
             return;
@@ -293,15 +298,16 @@ impl Connection {
         }
     }
 
-    /// The window has room again for what lay beyond it, and what the peer refused meanwhile leaves at once: a probe's
-    /// octet, or data in front of which it took its window back (RFC 9293 §3.8.6, SHLD-16).
+    /// Retransmits data that the peer refused, as soon as the window has room for it: the byte of a window
+    /// probe, or data that the peer excluded by shrinking its window (RFC 9293 §3.8.6, SHLD-16).
     fn send_refused_again(&mut self, now: Instant) {
         let (Some(head), Some(newest)) = (self.flight.head(), self.flight.iter().next_back()) else { return };
         if self.timers.rto.is_none() {
             self.flight.rewind();
             return;
         }
-        // What left less than a round trip ago had not arrived when the peer spoke, and may still be taken.
+        // Data sent less than a round trip ago had not arrived when the peer sent this ACK, and may still be
+        // accepted.
         let round_trip = self.rtt.min().unwrap_or_default();
         let on_its_way = |sent: &Sent| now - sent.last_sent < round_trip;
         let (head_is_on_its_way, newest_is_on_its_way) = (on_its_way(head), on_its_way(newest));
@@ -314,14 +320,14 @@ impl Connection {
             return;
         }
         if self.timers.refused > 0 {
-            // The peer has answered what the timer sent: its backoff says nothing about the path.
+            // The peer answered the timer's retransmissions, so the backoff is not a sign of congestion.
             self.rtt.clear_backoff();
         }
         self.restart_rto(now);
     }
 
-    /// What both definitions of a duplicate ACK demand: it asks for the same octet as the last ACK, carries no text, and
-    /// something is outstanding.
+    /// Returns true if the ACK meets the conditions that both definitions of a duplicate ACK share: same
+    /// number as the last ACK, no data, and something outstanding.
     fn repeats(&self, segment: &Segment<'_>, acked_to: u64, una: u64) -> bool {
         acked_to == una
             && segment.payload.is_empty()
@@ -336,21 +342,22 @@ impl Connection {
         }
         let restart = match self.timers.rto {
             Some(_) => rule == TimerRule::Restart,
-            // A closed window is probed, not retransmitted into.
+            // With a closed window, the persist timer sends probes instead of retransmissions.
             None => advanced && self.snd.wnd > 0,
         };
         if restart {
             let oldest = self.flight.head().filter(|_| self.rtt.style().counts_from_transmission());
             let since = oldest.map_or(now, |oldest| oldest.last_sent);
             self.restart_rto(since);
-            // If the ACK was late, the next segment's time has passed already.
+            // If the ACK was late, the next segment's timeout has already passed.
             self.timers.rto = self.timers.rto.max(Some(now));
         }
     }
 }
 
-/// Its number is all it says about what was sent. With nothing outstanding recovery need not see it, and most segments
-/// that a receiver of data sees are such.
+/// Returns true if the ACK number is the segment's only information about sent data. With nothing
+/// outstanding, recovery need not process such ACKs. Most segments that a receiver of data processes are of
+/// this kind.
 fn is_bare(segment: &Segment<'_>) -> bool {
     let options = &segment.options;
     !segment.flags.contains(Flags::ECE)

@@ -1,9 +1,11 @@
-//! The receiver's reordering alarm (Lai, Leung, Li, *Design and analysis of TCP AIMD in wireless networks*, P3 §III B).
+//! The receiver's reordering alarm (Lai, Leung, Li, *Design and analysis of TCP AIMD in wireless networks*,
+//! P3 §III B).
 //!
-//! "Whenever a TCP receiver detects an arrived packet reordered by more than three packets, it infers that such
-//! packet reordering will lead to a window reduction at the sender side, and thus alarms its TCP sender via a TCP
-//! option." What is counted is a segment with new text below three others that were there before it. The running count
-//! goes with every ACK that has room for it, so that lost ACKs lose nothing:
+//! "Whenever a TCP receiver detects an arrived packet reordered by more than three packets, it infers that
+//! such packet reordering will lead to a window reduction at the sender side, and thus alarms its TCP sender
+//! via a TCP option." The alarm counts segments with new data that arrive after three segments with higher
+//! sequence numbers. Every ACK with enough option space carries the running count, so lost ACKs lose no
+//! information:
 //!
 //! ```text
 //!     0        1        2        3        4        5
@@ -12,17 +14,18 @@
 //! +--------+--------+--------+--------+--------+--------+
 //! ```
 //!
-//! A segment that was lost and sent again fills its hole in the same way. Its timestamp tells: a retransmission left
-//! after the segments above it, an overtaken segment before them. Equal timestamps are those of a burst, since a
-//! retransmission leaves a round trip later. Without timestamps nothing is counted.
+//! A retransmission of a lost segment fills its hole in the same way. Timestamps distinguish the two: a
+//! retransmission was sent after the segments above it, an overtaken segment before them. Equal timestamps
+//! indicate one burst, because a retransmission is sent one round trip later. Without timestamps nothing is
+//! counted.
 //!
-//! Choice: only the three segments furthest ahead are remembered, so that no peer can make the list long. A
-//! retransmission that is itself overtaken by three newer segments therefore counts: it was reordered, too.
+//! Only the three highest segments are stored, so that no peer can make the list long. A retransmission that
+//! is itself overtaken by three newer segments therefore counts, which is right because it was reordered too.
 
 #[derive(Debug, Default)]
 pub(super) struct ReorderingAlarm {
     count: u16,
-    /// The segments furthest ahead that came out of order, the furthest first.
+    /// The highest segments that arrived out of order, highest first.
     ahead: [Option<Ahead>; 3],
 }
 
@@ -33,12 +36,12 @@ struct Ahead {
 }
 
 impl ReorderingAlarm {
-    /// The running count, which wraps.
+    /// Returns the running count, which wraps.
     pub(super) const fn count(&self) -> u16 {
         self.count
     }
 
-    /// New text begins at `offset`, when `next` was expected.
+    /// Records new data at `offset`, where `next` was expected.
     pub(super) fn on_segment(&mut self, offset: u64, next: u64, tsval: u32) {
         let overtook = |ahead: &Ahead| ahead.offset > offset && ahead.tsval.wrapping_sub(tsval) as i32 >= 0;
         if self.ahead.iter().all(|ahead| ahead.as_ref().is_some_and(overtook)) {
@@ -58,7 +61,8 @@ impl ReorderingAlarm {
 mod tests {
     use super::*;
 
-    /// Segments of one octet each, as (number, timestamp); the first that is expected is 1.
+    /// Returns the count after `arrivals`: one-byte segments as (number, timestamp), the first expected
+    /// number being 1.
     fn count(arrivals: &[(u64, u32)]) -> u16 {
         let (mut alarm, mut held, mut next) = (ReorderingAlarm::default(), Vec::new(), 1);
         for (offset, tsval) in arrivals {
@@ -72,36 +76,36 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_three_have_overtaken_counts() {
+    fn segment_overtaken_by_three_counts_as_reordered() {
         assert_eq!(count(&[(1, 10), (3, 12), (4, 13), (5, 14), (2, 11), (6, 15)]), 1);
         assert_eq!(count(&[(1, 10), (3, 10), (4, 10), (5, 10), (2, 10)]), 1, "all in one burst");
-        assert_eq!(count(&[(3, 12), (4, 13), (5, 14), (2, 11), (1, 10)]), 2, "two of them");
+        assert_eq!(count(&[(3, 12), (4, 13), (5, 14), (2, 11), (1, 10)]), 2, "two segments were overtaken");
     }
 
     #[test]
-    fn one_that_two_have_overtaken_does_not() {
+    fn segment_overtaken_by_two_does_not_count() {
         assert_eq!(count(&[(1, 10), (3, 12), (4, 13), (2, 11), (5, 14), (6, 15)]), 0);
     }
 
     #[test]
-    fn a_retransmission_does_not() {
+    fn retransmission_does_not_count_as_reordered() {
         assert_eq!(count(&[(1, 10), (3, 12), (4, 13), (5, 14), (2, 111), (6, 15)]), 0);
-        // Two holes, and the one that was overtaken is the upper.
+        // Two holes; the upper one is the overtaken segment.
         assert_eq!(count(&[(1, 10), (3, 12), (5, 14), (6, 15), (7, 16), (2, 111), (4, 13)]), 1);
     }
 
     #[test]
-    fn what_came_in_order_has_overtaken_nothing() {
+    fn in_order_segments_do_not_count_as_overtaking() {
         assert_eq!(count(&[(1, 10), (2, 11), (3, 12), (4, 13), (6, 15), (5, 14), (7, 16)]), 0);
     }
 
     #[test]
-    fn the_order_in_which_the_others_came_does_not_matter() {
+    fn order_of_overtaking_segments_does_not_matter() {
         assert_eq!(count(&[(1, 10), (5, 14), (3, 12), (4, 13), (2, 11)]), 1);
     }
 
     #[test]
-    fn timestamps_wrap() {
+    fn timestamp_comparison_handles_wrap() {
         assert_eq!(count(&[(3, u32::MAX), (4, 0), (5, 1), (2, u32::MAX - 1)]), 1);
         assert_eq!(count(&[(3, u32::MAX), (4, 0), (5, 1), (2, 90)]), 0);
     }

@@ -1,19 +1,19 @@
-//! What arrives at a connection, addressed by stream offset and bounded.
+//! The receive buffer, addressed by stream offset and limited in size.
 
 use std::collections::VecDeque;
 
 use super::reassembly::{OutOfOrder, most_ranges};
 use crate::ranges::RangeSet;
 
-/// What arrived and the application has not read yet, with holes (RFC 9293 §3.4: any segment inside the
-/// window is worth keeping).
+/// Data that arrived and that the application has not read, including data after holes (RFC 9293 §3.4
+/// recommends keeping any segment in the window).
 #[derive(Clone, Debug)]
 pub(super) struct RecvBuffer {
-    /// In order and unread.
+    /// In-order unread data.
     data: VecDeque<u8>,
-    /// RCV.NXT, data octets only.
+    /// RCV.NXT, counting only data bytes.
     next: u64,
-    /// What has arrived beyond `next`. In a box, because it is rare.
+    /// Data received above `next`. Boxed because it is rare.
     held: Option<Box<OutOfOrder>>,
     limit: usize,
 }
@@ -35,39 +35,39 @@ impl RecvBuffer {
         self.limit = limit;
     }
 
-    /// Octets in order and unread.
+    /// Returns the number of in-order unread bytes.
     pub(super) fn readable(&self) -> usize {
         self.data.len()
     }
 
-    /// Room for octets from RCV.NXT on, holes included.
+    /// Returns the free space from RCV.NXT on, including holes.
     pub(super) fn window(&self) -> usize {
         self.limit.saturating_sub(self.readable())
     }
 
-    /// Ranges beyond RCV.NXT that have arrived.
+    /// Returns the ranges received above RCV.NXT.
     pub(super) fn out_of_order(&self) -> &RangeSet {
         static NONE: RangeSet = RangeSet::new();
         self.held.as_ref().map_or(&NONE, |held| held.ranges())
     }
 
-    /// Octets of memory, all in all.
+    /// Returns the total memory use in bytes.
     pub(super) fn cost(&self) -> usize {
         self.data.capacity() + self.cost_out_of_order()
     }
 
-    /// How many octets of memory `len` octets in order would take.
+    /// Returns the bytes of memory that `len` more in-order bytes would take.
     pub(super) fn growth(&self, len: usize) -> usize {
         growth(&self.data, len)
     }
 
-    /// The part of them that what is out of order takes.
+    /// Returns the part of [`Self::cost`] that out-of-order data takes.
     pub(super) fn cost_out_of_order(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.cost())
     }
 
-    /// Stores `bytes`, which begin at `offset`. What lies below RCV.NXT or beyond `edge`, the window that the
-    /// peer was told, is left out; returns how far RCV.NXT moved.
+    /// Stores `bytes`, which start at `offset`. Data below RCV.NXT or above `edge`, the advertised window's
+    /// edge, is ignored. Returns how far RCV.NXT moved.
     pub(super) fn insert(&mut self, offset: u64, bytes: &[u8], edge: u64) -> u64 {
         let end = (offset + bytes.len() as u64).min(edge);
         let from = offset.max(self.next);
@@ -90,8 +90,9 @@ impl RecvBuffer {
         self.next - before
     }
 
-    /// Another range at `offset` would be one too many; what will be read last makes room, unless that is this one. Returns
-    /// how many octets are given up, or `None` if there is no room.
+    /// Makes room for another range at `offset` if the maximum number of ranges is reached: gives up the last
+    /// range, unless the new one would be last. Returns the number of bytes given up, or `None` if there is
+    /// no room.
     pub(super) fn make_room_for_range(&mut self, offset: u64) -> Option<u64> {
         let most = most_ranges(self.limit);
         let Some(held) = self.held.as_mut().filter(|held| held.ranges().len() >= most) else {
@@ -100,8 +101,8 @@ impl RecvBuffer {
         held.ranges().last().is_some_and(|last| offset < last.start).then(|| held.prune_last_range())
     }
 
-    /// Gives up what is out of order, the last of it first, until that has freed `enough`. Returns how many octets of data that
-    /// were.
+    /// Gives up out-of-order data, highest offset first, until `enough` bytes of memory are free. Returns the
+    /// number of data bytes given up.
     pub(super) fn prune(&mut self, enough: usize) -> u64 {
         let octets = self.held.as_mut().map_or(0, |held| held.prune(enough));
         self.held.take_if(|held| held.ranges().is_empty());
@@ -123,29 +124,29 @@ impl RecvBuffer {
         count
     }
 
-    /// Drops the first `count` readable octets.
+    /// Removes the first `count` readable bytes.
     pub(super) fn discard(&mut self, count: usize) {
         self.data.drain(..count);
-        // An idle connection owns no buffer; a small one is kept for interactive use.
+        // An idle connection must not own a buffer, except for a small one for interactive use.
         if self.data.is_empty() && self.data.capacity() > 512 {
             self.data = VecDeque::new();
         }
         give_back(&mut self.data);
     }
 
-    /// The stream has ended or broken: what is beyond RCV.NXT will never be read.
+    /// Drops all out-of-order data: the stream has ended or failed, so data above RCV.NXT will never be read.
     pub(super) fn drop_out_of_order(&mut self) {
         self.held = None;
     }
 }
 
-/// A queue that grows is doubled.
+/// Returns the bytes by which the queue's capacity would grow. It at least doubles when it grows.
 fn growth(queue: &VecDeque<u8>, len: usize) -> usize {
     let capacity = queue.capacity();
     if queue.len() + len <= capacity { 0 } else { capacity.max(queue.len() + len - capacity) }
 }
 
-/// Of what a burst has needed, a queue that has become short keeps a part only.
+/// Releases most of the memory that a burst needed, once the queue is short again.
 fn give_back(queue: &mut VecDeque<u8>) {
     const WORTHWHILE: usize = 256 << 10;
     if queue.capacity() >= WORTHWHILE && queue.len() < queue.capacity() / 8 {
@@ -159,7 +160,7 @@ mod tests {
     use crate::tcp::reassembly::OVERHEAD;
 
     #[test]
-    fn the_stream_comes_out_whole_from_any_order_and_overlap() {
+    fn reader_gets_stream_despite_reordering_and_overlap() {
         let stream: Vec<u8> = (0..200_u8).collect();
         let mut x = 12345_u64;
         let mut random = |n: u64| {
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_copies_never_change_what_was_stored_first() {
+    fn overlap_keeps_first_received_bytes() {
         let mut buffer = RecvBuffer::new(1, 100);
         buffer.insert(5, b"EFGH", 101);
         buffer.insert(3, b"cdefghij", 101);
@@ -197,26 +198,26 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_given_back_when_a_burst_is_over() {
+    fn buffer_frees_memory_after_burst() {
         let mut buffer = RecvBuffer::new(1, 4 << 20);
         let burst = vec![1; 1 << 20];
         buffer.insert(1, &burst, 1 + (4 << 20));
         assert!(buffer.cost() >= 1 << 20);
         buffer.discard((1 << 20) - 1000);
-        assert!(buffer.cost() < 300 << 10, "{} octets for 1000", buffer.cost());
+        assert!(buffer.cost() < 300 << 10, "{} bytes allocated for 1000", buffer.cost());
         buffer.discard(1000);
         assert_eq!(buffer.cost(), 0);
     }
 
     #[test]
-    fn a_range_too_many_takes_the_place_of_a_later_one() {
+    fn new_range_replaces_higher_range_when_full() {
         let mut buffer = RecvBuffer::new(1, 100 * OVERHEAD);
         let edge = 1 + 100 * OVERHEAD as u64;
         for n in 0..100 {
             assert_eq!(buffer.make_room_for_range(1000 + 2 * n), Some(0));
             buffer.insert(1000 + 2 * n, b"x", edge);
         }
-        assert_eq!(buffer.make_room_for_range(2000), None, "it would be read last");
+        assert_eq!(buffer.make_room_for_range(2000), None, "a range above all others is refused");
         assert_eq!(buffer.make_room_for_range(500), Some(1));
         buffer.insert(500, b"x", edge);
         assert_eq!(buffer.out_of_order().len(), 100);

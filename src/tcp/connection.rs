@@ -1,4 +1,4 @@
-//! One connection: what it is made of, and what an application can do to it.
+//! The connection: its state, and the commands of the application.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::profile::{Profile, ShutRead};
 use crate::recovery::{Path, Recovery};
 use crate::rtt::RttEstimator;
 
-/// One connection. [`Host::connection`](crate::host::Host::connection) shows it, commands go through the host.
+/// One connection. [`Host::connection`](crate::host::Host::connection) gives read access to it; commands go
+/// through the host.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) local: SocketAddr,
@@ -36,7 +37,7 @@ pub struct Connection {
     pub(super) rcv: ReceiveVariables,
     pub(super) flight: Flight,
     pub(super) rtt: RttEstimator,
-    /// The one segment being timed, in styles that time only one: its end and when it left.
+    /// The timed segment, in styles that time one segment per window: its end offset and sending time.
     pub(super) timed: Option<Box<(u64, Instant)>>,
     pub(super) recovery: Recovery,
     pub(super) timers: Timers,
@@ -54,18 +55,18 @@ pub struct Connection {
     /// Header flags of the peer's SYN.
     pub(super) peer_flags: Flags,
     pub(super) orphaned: bool,
-    /// The application reads no more, by its own word: SHUT_RD.
+    /// True after the application shut down reading (SHUT_RD).
     pub(super) read_shut: bool,
-    /// In a box, because they are rare.
+    /// Boxed because few connections need it.
     pub(super) challenges: Option<Box<Challenges>>,
     pub(super) statistics: Statistics,
-    /// What it holds of the host's memory.
+    /// The connection's part of the host's memory budget.
     pub(super) charge: Charge,
-    /// `None`: nobody listens.
+    /// Log events. `None`: logging is off.
     pub(super) told: Option<Box<Told>>,
 }
 
-/// What a new connection starts from.
+/// The parameters of a new connection.
 pub(crate) struct Opening {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
@@ -76,12 +77,12 @@ pub(crate) struct Opening {
     pub(crate) ts_offset: u32,
     pub(crate) mtu: usize,
     pub(crate) budget: Arc<Budget>,
-    /// Somebody listens to what the connection [tells](crate::events).
+    /// True if the connection's [events](crate::events) are logged.
     pub(crate) listened_to: bool,
 }
 
 impl Connection {
-    /// Active open: the SYN leaves with the next poll.
+    /// Creates a connection by active open. The next poll sends the SYN.
     pub(crate) fn connect(now: Instant, opening: Opening) -> Self {
         let mut connection = Self::new(now, opening, State::SynSent);
         connection.pending.syn = true;
@@ -175,9 +176,7 @@ impl Connection {
         }
     }
 
-    // ----- commands -----
-
-    /// Takes as much of `data` as the send buffer has room for.
+    /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
     pub(crate) fn write(&mut self, now: Instant, data: &[u8], push: Push) -> usize {
         if self.flight.is_empty()
             && self.snd.buffer.end() == self.flight.max()
@@ -193,7 +192,8 @@ impl Connection {
             let (recovery, path) = self.recovery_and_path(now);
             recovery.on_write(&path);
         }
-        // A push ends with what it was for; what joins a segment that waits for the window goes with it.
+        // A push lasts until all unsent data has left. Data that joins a segment waiting for the window is
+        // pushed too.
         self.snd.pushed &= self.unsent() > 0;
         self.look_at_piece_again();
         self.snd.tail = match push {
@@ -204,7 +204,8 @@ impl Connection {
         self.snd.buffer.write(&data[..data.len().min(room)])
     }
 
-    /// What has been written waits for nothing but the windows (Linux 6.18, TCP_NAGLE_PUSH).
+    /// Exempts all data written so far from Nagle and cork, so that only the windows delay it (Linux 6.18,
+    /// TCP_NAGLE_PUSH).
     pub(crate) fn push(&mut self) {
         self.snd.pushed = true;
     }
@@ -221,14 +222,14 @@ impl Connection {
         self.rcv.buffer.peek(out)
     }
 
-    /// No more data will be written: FIN follows what is buffered (RFC 9293 §3.10.4).
+    /// Ends the outgoing stream: a FIN follows the buffered data (RFC 9293 §3.10.4).
     pub(crate) fn shutdown_write(&mut self) {
         if self.snd.fin.is_some() {
             return;
         }
         match self.state {
-            // §3.10.4 queues a CLOSE in SYN-RECEIVED until the handshake is over. So does a half-close in SYN-SENT: what
-            // was written is sent (§3.9.1.4), and what the peer has to say can still be read.
+            // §3.10.4 queues a CLOSE in SYN-RECEIVED until the handshake completes. A half-close in SYN-SENT
+            // is queued as well: written data is sent (§3.9.1.4), and the peer's data can still be read.
             State::SynSent | State::SynReceived | State::Established => {
                 self.snd.fin = Some(self.snd.buffer.end());
                 if self.state == State::Established {
@@ -243,36 +244,37 @@ impl Connection {
         }
     }
 
-    /// The application will read no more than what is there, if the profile leaves it that.
+    /// Shuts down reading. The profile decides whether buffered data can still be read.
     pub(crate) fn shutdown_read(&mut self) {
         self.read_shut = true;
         self.discard_unwanted();
     }
 
-    /// Data that nobody will read and that is no reason for a reset.
+    /// Discards received data after SHUT_RD, if the profile does so.
     pub(super) fn discard_unwanted(&mut self) {
         if self.read_shut && self.profile.shut_read == ShutRead::Discard {
             self.rcv.buffer.discard(self.rcv.buffer.readable());
         }
     }
 
-    /// RFC 9293 §3.6.1: the application has given up both directions, so new data is answered with a reset. Where
-    /// reading was shut down and the connection not closed, a profile that discards goes on discarding.
+    /// Returns true if new data is answered with a RST, because the application has given up both directions
+    /// (RFC 9293 §3.6.1). If reading was shut down but the socket is still open, a profile that discards data
+    /// continues to do so.
     pub(super) fn refuses_data(&self) -> bool {
         let both_shut = self.read_shut && self.snd.fin.is_some();
         self.orphaned || (both_shut && self.profile.shut_read == ShutRead::Keep)
     }
 
-    /// The application will read and write no more.
+    /// Closes the connection: the application will neither read nor write any more.
     pub(crate) fn close(&mut self, now: Instant) {
         self.orphaned = true;
         if self.state == State::TimeWait {
-            // Both sides have closed, and late segments are to do no harm, whatever is unread.
+            // Both sides have closed. The connection must still absorb late segments, even if data is unread.
             return;
         }
         let unread = self.rcv.buffer.readable() > 0;
         if self.options.linger == Linger::Abort || (unread && self.state.is_synchronized()) {
-            // RFC 2525 §2.17: data that nobody will read is answered with a reset.
+            // RFC 2525 §2.17: closing with unread data sends a RST.
             match unread {
                 true => self.reset(),
                 false => self.abort(),
@@ -280,8 +282,8 @@ impl Connection {
             return;
         }
         if self.state == State::SynSent && self.snd.buffer.len() == 0 {
-            // §3.10.4 deletes the connection, with an error for each SEND that is queued. Those of this interface have
-            // returned, so it is deleted only if they wrote nothing.
+            // §3.10.4 deletes the connection and returns an error for each queued SEND. The writes here have
+            // already returned, so the connection is deleted only if nothing was written.
             self.end(None);
             return;
         }
@@ -295,11 +297,12 @@ impl Connection {
         self.options.linger2.unwrap_or(self.profile.time_wait)
     }
 
-    /// ABORT (RFC 9293 §3.10.5). A peer that has closed too, and has been sent all there is, needs no reset.
+    /// ABORT (RFC 9293 §3.10.5). No RST is needed if both sides have closed and everything was sent to the
+    /// peer.
     pub(crate) fn abort(&mut self) {
         match self.state {
             State::Closed | State::TimeWait => self.end(None),
-            // The peer knows of nothing yet.
+            // The peer has no connection to reset yet.
             State::SynSent => self.end(Some(Ended::Aborted)),
             State::Closing | State::LastAck if self.snd.fin.is_some_and(|fin| self.flight.max() > fin) => {
                 self.end(None);
@@ -321,7 +324,7 @@ impl Connection {
         {
             linux.lock(options.recv_buffer);
         }
-        // Linux 6.18, __tcp_sock_set_nodelay(): it overrides even a cork, for what has been written so far.
+        // Linux 6.18, __tcp_sock_set_nodelay(): this overrides even a cork for the data written so far.
         if options.nodelay && !self.options.nodelay {
             self.push();
         }
@@ -333,14 +336,12 @@ impl Connection {
         }
     }
 
-    /// A TIME-WAIT connection makes room for a new one. What has arrived can still be read.
+    /// Ends a TIME-WAIT connection to make room for a new one. Received data can still be read.
     pub(crate) fn retire(&mut self) {
         self.end(None);
     }
 
-    // ----- shared by the steps -----
-
-    /// The connection is over.
+    /// Ends the connection.
     pub(super) fn end(&mut self, why: Option<Ended>) {
         self.enter(State::Closed);
         self.ended = self.ended.or(why);
@@ -354,7 +355,7 @@ impl Connection {
         self.flight = Flight::default();
     }
 
-    /// Recovery, and the parts of this connection that it decides about.
+    /// Returns the recovery and the parts of this connection that it controls.
     pub(super) fn recovery_and_path(&mut self, now: Instant) -> (&mut Recovery, Path<'_>) {
         let unsent = self.unsent() as u64;
         let path = Path {
@@ -372,18 +373,18 @@ impl Connection {
         if self.local.is_ipv4() { 40 } else { 60 }
     }
 
-    /// What our SYN offers: what fits the interface, or less if the application said so.
+    /// Returns the MSS for our SYN: what fits the interface MTU, or less if the application asked for it.
     pub(super) fn advertised_mss(&self) -> u16 {
         let fits = (self.mtu as usize).saturating_sub(self.header_len()).clamp(8, 65_535) as u16;
         let wanted = self.options.max_seg.or(self.profile.mss).unwrap_or(fits);
         wanted.min(fits)
     }
 
-    /// RFC 6691: options come out of the segment, not out of the MSS value.
+    /// Updates SMSS. Options reduce the data of a segment, not the MSS value (RFC 6691).
     pub(super) fn update_smss(&mut self) {
         let options = if self.ts_enabled { 12 } else { 0 };
         let smss = self.max_seg().saturating_sub(options);
-        // Linux, tcp_bound_to_half_wnd(): at least what a header of 68 octets leaves.
+        // Linux, tcp_bound_to_half_wnd(): at least what remains of 68 bytes after the headers.
         let half = match self.snd.max_wnd {
             0 => u64::MAX,
             window @ 1..=536 => window.max(48 - options),
@@ -392,7 +393,7 @@ impl Connection {
         self.snd.smss = if self.profile.half_window { smss.min(half) } else { smss }.max(8);
     }
 
-    /// Octets of options and data that a full-sized segment of ours carries.
+    /// Returns the bytes of options and data in a full-sized segment of ours.
     pub(super) fn max_seg(&self) -> u64 {
         let fits = (self.pmtu as usize).saturating_sub(self.header_len()).max(8) as u64;
         let peer = u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss));
@@ -404,86 +405,86 @@ impl Connection {
         (ticks as u32).wrapping_add(self.ts_offset)
     }
 
-    // ----- getters -----
-
-    /// Where it stands in RFC 9293's state diagram.
+    /// Returns the connection's state in the diagram of RFC 9293.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Ours first.
+    /// Returns our address and the peer's.
     pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
         (self.local, self.remote)
     }
 
-    /// Our address and port.
+    /// Returns our address and port.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The peer's address and port.
+    /// Returns the peer's address and port.
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
 
-    /// The options in force.
+    /// Returns the options in force.
     pub fn options(&self) -> &SocketOptions {
         &self.options
     }
 
-    /// The profile in force, with the recipe's options applied.
+    /// Returns the profile in force, with the recipe's options applied.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// Its loss recovery: window, counters, trace.
+    /// Returns the loss recovery: window, counters and trace.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// The same, to start or take its trace of decisions.
+    /// Returns the loss recovery, to start or take its trace of decisions.
     pub fn recovery_mut(&mut self) -> &mut Recovery {
         &mut self.recovery
     }
 
-    /// What was sent and is not acknowledged yet.
+    /// Returns the data sent and not yet acknowledged.
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
 
-    /// Its round-trip time and retransmission timeout.
+    /// Returns the round-trip time estimator, which also computes the retransmission timeout.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// What it has counted so far.
+    /// Returns the connection's counters.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Why it ended, if not by both sides closing.
+    /// Returns the reason why the connection ended, unless both sides closed it.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// No more data can be written: the application has shut writing down.
+    /// Returns true if the application has shut down writing.
     pub fn write_is_shut(&self) -> bool {
         self.snd.fin.is_some()
     }
 
-    /// Octets that can be read now.
+    /// Returns the number of bytes that can be read now.
     pub fn readable(&self) -> usize {
         self.rcv.buffer.readable()
     }
 
-    /// Octets that can be written now: 0 also if writing was shut down or the connection is over.
+    /// Returns the number of bytes that can be written now; 0 also if writing was shut down or the connection
+    /// has ended.
     pub fn writable(&self) -> usize {
         let open =
             matches!(self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait);
         if open && self.snd.fin.is_none() { self.room_to_write() } else { 0 }
     }
 
-    /// The peer has closed, or reading was shut down, and everything that arrived has been read.
+    /// Returns true if everything that arrived has been read, and the peer has closed or reading was shut
+    /// down.
     pub fn at_end_of_stream(&self) -> bool {
         self.readable() == 0
             && (self.read_shut
@@ -491,38 +492,41 @@ impl Connection {
                 || matches!(self.state, State::Closed | State::TimeWait))
     }
 
-    /// Reading was shut down by the application.
+    /// Returns true if the application has shut down reading.
     pub fn read_is_shut(&self) -> bool {
         self.read_shut
     }
 
-    /// The application has closed, and our data or FIN still waits for its acknowledgment.
+    /// Returns true if the application has closed, and our data or FIN is not yet acknowledged.
     pub fn is_closing(&self) -> bool {
         matches!(self.state, State::SynReceived | State::FinWait1 | State::Closing | State::LastAck)
             && self.snd.fin.is_some()
     }
 
-    /// Octets that may be outstanding at once: what the congestion window and the peer's window both allow.
+    /// Returns the number of bytes that may be outstanding: the minimum of congestion window and peer's
+    /// window.
     pub fn window(&self) -> u64 {
         let congestion = self.recovery.congestion();
         let allowed = (congestion.cwnd + congestion.inflation()) * self.snd.smss as f64;
         self.snd.wnd.min(allowed as u64)
     }
 
-    /// Octets written that have not left yet. An application that keeps this small keeps its data in the cache.
+    /// Returns the number of bytes written but not yet sent. An application that keeps this small keeps its
+    /// data in the CPU cache.
     pub fn unsent(&self) -> usize {
         self.snd.buffer.end().saturating_sub(self.flight.max().max(1)) as usize
     }
 
-    /// Octets of text that a full-sized segment carries.
+    /// Returns the bytes of data in a full-sized segment.
     pub fn smss(&self) -> u64 {
         self.snd.smss
     }
 
-    /// So many octets that are written and have not left are as good as any more until the peer's next segment: with one
-    /// segment behind what the windows can let out till then, nothing is cut short, and nothing looks like the end.
+    /// Returns an amount of unsent data beyond which more data makes no difference until the peer's next
+    /// segment: what the windows can release until then, plus one segment. With that much unsent, no segment
+    /// is cut short and none looks like the end of the stream.
     pub fn enough_unsent(&mut self, now: Instant) -> u64 {
-        /// A timer may let out a probe, and an empty path takes a segment whatever the window is.
+        /// A timer may release a probe, and an empty path takes one segment whatever the window is.
         const BEYOND_WINDOW: u64 = 1;
         let by_peer = (self.flight.una() + self.snd.wnd).saturating_sub(self.flight.max());
         let (whole, smss) = (self.window(), self.snd.smss);
@@ -531,7 +535,7 @@ impl Connection {
         by_peer.min(by_cwnd + BEYOND_WINDOW * smss) + smss
     }
 
-    /// Octets written and not acknowledged yet.
+    /// Returns the number of bytes written and not yet acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.snd.buffer.len()
     }

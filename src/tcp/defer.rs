@@ -1,22 +1,24 @@
-//! The option `tso-defer`: a sender with segmentation offload sends in pieces of several segments, and waits for an ACK
-//! rather than send a short piece (Linux 6.18, tcp_tso_should_defer()). It is part of what its segments look like on the
-//! wire, offload or not.
+//! The option `tso-defer`: a sender with segmentation offload sends bursts of several segments, and waits for
+//! an ACK rather than send a short burst (Linux 6.18, tcp_tso_should_defer()). This shapes its traffic on the
+//! wire with or without offload.
 //!
-//! A piece has what the pacing rate has for a millisecond, two segments at least, and more where the round trip is short
-//! (tcp_tso_autosize()), and never more than half the window (tcp_cwnd_test()). Its turn comes as one: a sender that is
-//! paced at 10 Mbit/s sends two segments every 2.4 ms, and the receiver acknowledges both at once.
+//! The length of a burst is what the pacing rate allows in a millisecond, at least two segments, and more if
+//! the round trip is short (tcp_tso_autosize()), but never more than half the window (tcp_cwnd_test()). A
+//! burst is paced as one unit: a sender paced at 10 Mbit/s sends two segments every 2.4 ms, and the receiver
+//! acknowledges both at once.
 //!
-//! Short of that, and of a third of the window, it waits if the last segment left just now and the next ACK is less than
-//! a millisecond away (half a round trip, in older kernels). In recovery nothing waits.
+//! A burst that is shorter than this and than a third of the window waits if the last segment was sent within
+//! the last millisecond and the next ACK is expected within a millisecond (half a round trip in older
+//! kernels). Nothing waits during recovery.
 
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
 use crate::profile::knobs::Pacing;
 
-/// The last departure is so recent that waiting makes no burst.
+/// Maximum age of the last transmission for which a burst waits.
 const RECENT: Duration = Duration::from_millis(1);
-/// What comes within it is worth waiting for.
+/// Maximum time until the next ACK for which a burst waits.
 const NEAR: Duration = Duration::from_millis(1);
 /// `net.ipv4.tcp_tso_win_divisor`
 const WIN_DIVISOR: u64 = 3;
@@ -24,19 +26,20 @@ const WIN_DIVISOR: u64 = 3;
 const TSO_RTT_LOG: u32 = 9;
 /// `sk_gso_max_size`
 const GSO_MAX_SIZE: u64 = 65_536;
-/// bbr_min_tso_rate, in octets per second: below it segments leave one by one, if the window gives the rate.
+/// bbr_min_tso_rate, in bytes per second: below it, if the window algorithm sets the rate, segments are sent
+/// one by one.
 const MIN_TSO_RATE: f64 = 150_000.0;
 
-/// What leaves at once.
+/// A burst of segments that are sent back to back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Piece {
-    /// What has begun to leave leaves up to here.
+    /// End offset of a burst whose transmission has begun.
     end: u64,
-    /// It was too short. It waits for the next ACK, or for what the application writes.
+    /// True if a burst was too short. It waits for the next ACK or write.
     waits: bool,
 }
 
-/// Octets for which there is room.
+/// Free space in bytes.
 #[derive(Clone, Copy)]
 struct Room {
     by_window: u64,
@@ -44,7 +47,7 @@ struct Room {
 }
 
 impl Connection {
-    /// An ACK has come, or the application has written: what waited may be long enough now.
+    /// Reconsiders a waiting burst after an ACK or a write, because it may be long enough now.
     #[inline]
     pub(super) fn look_at_piece_again(&mut self) {
         if let Some(piece) = self.waiting_piece() {
@@ -52,7 +55,7 @@ impl Connection {
         }
     }
 
-    /// The rest of a piece that has begun to leave does not wait for its turn.
+    /// Returns true if a burst has been sent partly. Its rest is not paced.
     #[inline]
     pub(super) fn is_within_piece(&self) -> bool {
         let piece = self.snd.spacing.as_ref().and_then(|spacing| spacing.piece);
@@ -64,8 +67,8 @@ impl Connection {
         self.snd.spacing.as_mut()?.piece.as_mut()
     }
 
-    /// Whether new text from `start` on waits for company, though a segment might leave. `edge` is the right edge of the
-    /// peer's window.
+    /// Returns true if new data from `start` on waits although a segment could be sent. `edge` is the right
+    /// edge of the peer's window.
     #[inline]
     pub(super) fn defers(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         if !self.profile.defers || unsent <= self.snd.smss {
@@ -86,8 +89,8 @@ impl Connection {
         piece.waits
     }
 
-    /// So much of the text that has not left may leave in one piece (tcp_mss_split_point()): a last small segment belongs to
-    /// it if nothing holds that back.
+    /// Returns how much of the unsent data may be sent in one burst (tcp_mss_split_point()). A small last
+    /// segment belongs to the burst unless Nagle or a cork holds it back.
     fn ready_of(&self, unsent: u64) -> u64 {
         if self.holds_small_segments() { unsent - unsent % self.snd.smss } else { unsent }
     }
@@ -95,7 +98,7 @@ impl Connection {
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         let srtt = self.rtt.srtt().unwrap_or_default();
         let just_now = now - self.snd.last_sent <= RECENT;
-        // The next ACK is about the head.
+        // The next ACK is the one of the first outstanding segment.
         let ack_is_near =
             self.flight.head().is_some_and(|head| head.last_sent + srtt <= now + NEAR.min(srtt / 2));
         if !just_now || !ack_is_near {
@@ -128,7 +131,7 @@ impl Connection {
         (by_window.min(by_cwnd).min(half).min(self.autosized(now)) / smss).max(1) * smss
     }
 
-    /// tcp_tso_autosize(), in octets.
+    /// tcp_tso_autosize(), in bytes.
     fn autosized(&mut self, now: Instant) -> u64 {
         let smss = self.snd.smss;
         let (recovery, path) = self.recovery_and_path(now);

@@ -1,4 +1,4 @@
-//! ICMP errors, as a connection takes them.
+//! Processing of ICMP errors by a connection.
 
 use airwire::seq::Seq;
 use airwire::time::Instant;
@@ -8,20 +8,20 @@ use super::socket::{Ended, State};
 use crate::events::What;
 use crate::profile::OpeningErrors;
 
-/// What an ICMP error means to a connection.
+/// The effect of an ICMP error on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpError {
     /// The packet was too big for a link.
     TooBig {
-        /// The link's MTU; 0: not said.
+        /// The link's MTU; 0 if the message does not say.
         mtu: u32,
     },
-    /// It was not delivered.
+    /// The packet was not delivered.
     Unreachable(Unreachable),
 }
 
-/// Why a packet was not delivered, as a router or the destination said by ICMP (RFC 792, RFC 1122 §3.2.2.1,
-/// RFC 1812 §5.2.7.1) or ICMPv6 (RFC 4443 §3).
+/// The reason why a packet was not delivered, as reported by a router or the destination through ICMP (RFC
+/// 792, RFC 1122 §3.2.2.1, RFC 1812 §5.2.7.1) or ICMPv6 (RFC 4443 §3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreachable {
     /// No route to the network.
@@ -30,19 +30,19 @@ pub enum Unreachable {
     /// The host does not answer on its network.
     #[error("no route to the host")]
     Host,
-    /// The destination does not speak TCP.
+    /// The destination does not support TCP.
     #[error("protocol unreachable")]
     Protocol,
-    /// Nothing listens on the port.
+    /// No listener on the port.
     #[error("port unreachable")]
     Port,
     /// A source route failed.
     #[error("source route failed")]
     SourceRoute,
-    /// There is no such network.
+    /// The network does not exist.
     #[error("network unknown")]
     NetworkUnknown,
-    /// There is no such host.
+    /// The host does not exist.
     #[error("host unknown")]
     HostUnknown,
     /// The source host is isolated.
@@ -63,26 +63,26 @@ pub enum Unreachable {
     /// A filter forbids it.
     #[error("administratively prohibited")]
     Prohibited,
-    /// The precedence is not allowed, or below what is required.
+    /// The precedence is not allowed, or below the minimum.
     #[error("precedence not allowed")]
     Precedence,
-    /// The destination lies beyond the scope of the source address (ICMPv6).
+    /// The destination is beyond the scope of the source address (ICMPv6).
     #[error("beyond the scope of the source address")]
     Scope,
     /// An administrator or a policy forbids it, or the route is a reject route (ICMPv6).
     #[error("rejected by a policy")]
     Policy,
-    /// The hop limit, or the time for reassembly, ran out.
+    /// The hop limit or the reassembly time was exceeded.
     #[error("time exceeded in transit")]
     TimeExceeded,
-    /// A router found something wrong in the header.
+    /// A router reported an invalid header.
     #[error("bad header reported by a router")]
     BadHeader,
 }
 
 impl Unreachable {
-    /// RFC 9293 §3.9.2.2: codes 2 and 3 of "destination unreachable", and what corresponds to them in ICMPv6. Code 4,
-    /// the third, is path MTU discovery's.
+    /// Returns true for hard errors (RFC 9293 §3.9.2.2): codes 2 and 3 of "destination unreachable", and
+    /// their ICMPv6 counterparts. The third one, code 4, belongs to path MTU discovery.
     const fn is_hard(self) -> bool {
         matches!(self, Self::Protocol | Self::Port)
     }
@@ -99,21 +99,21 @@ impl Unreachable {
     }
 }
 
-/// Who began the connection that an ICMP error is about.
+/// The side that opened the connection that an ICMP error refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opener {
     Us,
-    /// It came to a listener, and was not accepted yet.
+    /// The connection came to a listener and has not been accepted yet.
     Peer,
 }
 
-/// A path that says less is taken to have this MTU: the least but one in Table 7-1 of RFC 1191.
+/// Lower bound of the path MTU for IPv4: the second lowest value in Table 7-1 of RFC 1191.
 const MIN_MTU_V4: u32 = 296;
-/// RFC 8200 §5: no link may have less.
+/// Lower bound of the path MTU for IPv6, which every link supports (RFC 8200 §5).
 const MIN_MTU_V6: u32 = 1280;
 
 impl Connection {
-    /// Returns false if the error was not believed.
+    /// Processes an ICMP error. Returns false if it was ignored.
     pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         let believed = self.take_icmp(now, seq, error, opener);
         self.tell(|| What::Icmp { says: error, believed });
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
-        // RFC 5927 §4.1: it must quote something that is in flight.
+        // RFC 5927 §4.1: the error must quote something in flight.
         let in_flight = seq
             .offset(self.snd.iss, self.flight.una())
             .is_some_and(|offset| offset >= self.flight.una() && offset < self.flight.max());
@@ -136,7 +136,8 @@ impl Connection {
                 self.end(Some(if refused { Ended::Refused } else { Ended::Unreachable(why) }));
                 true
             }
-            // RFC 9293 §3.9.2.2, RFC 5927 §5.2: the connection survives; the reason is told if it times out.
+            // RFC 9293 §3.9.2.2, RFC 5927 §5.2: the connection survives. The error is reported if it times
+            // out.
             IcmpError::Unreachable(why) => {
                 self.soft_error = Some(why);
                 true
@@ -150,7 +151,7 @@ impl Connection {
             (State::SynReceived, Opener::Peer) => (false, true),
             _ => return false,
         };
-        // FreeBSD has had enough of errors and of timeouts both (`tcp_notify`, `syncache_unreach`).
+        // FreeBSD requires a previous error and several timeouts (`tcp_notify`, `syncache_unreach`).
         let again = |least| self.soft_error.is_some() && self.rtt.backoff() >= least;
         match self.options.opening_errors {
             OpeningErrors::Hard => why.is_hard(),
@@ -162,7 +163,8 @@ impl Connection {
         }
     }
 
-    /// What `tcp_v4_err` and `tcp_v6_err` have `tcp_req_err` drop a half-open connection for. They do not agree.
+    /// Returns true if `tcp_v4_err` or `tcp_v6_err` lets `tcp_req_err` drop a half-open connection. The two
+    /// functions react to different errors.
     fn linux_drops_request(&self, why: Unreachable) -> bool {
         use Unreachable::{BadHeader, Host, Network, Policy, Port, TimeExceeded};
         match self.local.is_ipv4() {
@@ -171,8 +173,8 @@ impl Connection {
         }
     }
 
-    /// What the last ICMP error said that has not ended the connection (RFC 9293 §3.9.2.2, SHLD-25). It is told once
-    /// here, and then no more when the connection times out.
+    /// Returns and clears the last ICMP error that did not end the connection (RFC 9293 §3.9.2.2, SHLD-25). A
+    /// later timeout then does not report it again.
     pub fn take_soft_error(&mut self) -> Option<Unreachable> {
         self.soft_error.take()
     }
@@ -182,7 +184,7 @@ impl Connection {
             return false;
         }
         let least = if self.local.is_ipv4() { MIN_MTU_V4 } else { MIN_MTU_V6 };
-        // RFC 1191 §5: an old router says 0; take the next common size below.
+        // RFC 1191 §5: an old router sends 0. Use the next common MTU below.
         let said = match mtu {
             0 => [1492, 1006, 576, 296].into_iter().find(|plateau| *plateau < self.pmtu).unwrap_or(least),
             _ => mtu,
@@ -193,7 +195,7 @@ impl Connection {
         }
         self.pmtu = mtu;
         self.update_smss();
-        // RFC 1191 §6.4: send again at once, in smaller pieces, and do not take it for congestion.
+        // RFC 1191 §6.4: retransmit at once in smaller segments, without treating this as congestion.
         if self.state.is_synchronized() && !self.flight.is_empty() {
             self.flight.rewind();
             self.restart_rto(now);

@@ -1,4 +1,4 @@
-//! What a connection can tell about itself at any moment: TCP_INFO's fields under its names.
+//! A snapshot of a connection with the fields and names of TCP_INFO.
 
 use airwire::time::Duration;
 
@@ -9,86 +9,87 @@ use crate::recovery::Phase;
 /// Linux's `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaState {
-    /// Nothing is amiss.
+    /// No sign of loss.
     Open = 0,
-    /// Duplicate ACKs or SACKs have come, too few to say that something is lost.
+    /// Duplicate ACKs or SACKs arrived, too few to indicate a loss.
     Disorder = 1,
-    /// The window was reduced for an ECN echo; nothing is missing.
+    /// The window was reduced after an ECN echo; nothing is missing.
     Cwr = 2,
     /// Fast recovery.
     Recovery = 3,
-    /// Going back after a timeout.
+    /// Recovery after a timeout.
     Loss = 4,
 }
 
 /// A snapshot in the units of TCP_INFO: windows in segments.
 #[derive(Clone, Debug)]
 pub struct Info {
-    /// Where it stands in RFC 9293's state diagram.
+    /// The connection's state in the diagram of RFC 9293.
     pub state: State,
-    /// Where its sender stands between two losses.
+    /// The sender's congestion state.
     pub ca_state: CaState,
     /// Consecutive timeouts without progress.
     pub retransmits: u32,
-    /// Window probes and keepalives since the peer was last heard.
+    /// Window probes and keep-alives since the last segment from the peer.
     pub probes: u32,
-    /// How often the timeout in force was doubled.
+    /// Number of times that the timeout in force has been doubled.
     pub backoff: u32,
-    /// Both ends have agreed on SACK.
+    /// SACK was negotiated.
     pub sack: bool,
-    /// Both ends have agreed on timestamps.
+    /// Timestamps were negotiated.
     pub timestamps: bool,
-    /// Both ends have agreed on ECN.
+    /// ECN was negotiated.
     pub ecn: bool,
-    /// The shift of the windows that the peer offers.
+    /// Shift count of the peer's windows.
     pub snd_wscale: u8,
-    /// The shift of the windows that we offer.
+    /// Shift count of the windows that we advertise.
     pub rcv_wscale: u8,
-    /// The retransmission timeout in force, backoff included.
+    /// The retransmission timeout in force, including backoff.
     pub rto: Duration,
-    /// Octets of data that a full-sized segment of ours carries.
+    /// Bytes of data in a full-sized segment of ours.
     pub snd_mss: u32,
-    /// The same of the peer's, estimated: the largest seen, at least 536 and at most what we advertise.
+    /// An estimate of the peer's full-sized segment: the largest seen, at least 536 and at most the MSS that
+    /// we advertise.
     pub rcv_mss: u32,
     /// The MSS that we advertise, less the timestamps option.
     pub advmss: u32,
-    /// Segments sent and not acknowledged, SACKed ones included.
+    /// Segments sent and not acknowledged, including SACKed ones.
     pub unacked: u32,
-    /// Segments SACKed; without SACK, the duplicate ACKs that stand for them.
+    /// Segments SACKed; without SACK, the number of duplicate ACKs instead.
     pub sacked: u32,
-    /// Segments judged lost, sent again or not.
+    /// Segments marked lost, whether retransmitted or not.
     pub lost: u32,
-    /// Segments sent again and not acknowledged since.
+    /// Segments retransmitted and not acknowledged since.
     pub retrans: u32,
     /// The smoothed round-trip time; zero before the first sample.
     pub rtt: Duration,
     /// Its smoothed deviation.
     pub rttvar: Duration,
-    /// The shortest sample; `None` before the first.
+    /// The smallest sample; `None` before the first.
     pub min_rtt: Option<Duration>,
-    /// The congestion window in whole segments, inflation by duplicate ACKs included.
+    /// The congestion window in whole segments, including inflation by duplicate ACKs.
     pub cwnd: u32,
     /// The slow-start threshold in whole segments; `None` while it is arbitrarily high.
     pub ssthresh: Option<u32>,
-    /// How many duplicate ACKs, or SACKed segments above it, make a segment lost.
+    /// Number of duplicate ACKs, or of SACKed segments above it, that make a segment lost.
     pub reordering: u32,
-    /// Segments sent again since the connection began, SYNs included.
+    /// Segments retransmitted since the connection began, including SYNs.
     pub total_retrans: u32,
-    /// Octets of data sent again since the connection began.
+    /// Bytes of data retransmitted since the connection began.
     pub bytes_retrans: u64,
     /// Segments known to have reached the peer.
     pub delivered: u32,
     /// D-SACK reports from the peer (RFC 2883).
     pub dsack_dups: u32,
-    /// The size of the receive buffer in octets.
+    /// The receive buffer size in bytes.
     pub rcv_space: u32,
-    /// The window that the peer offers, in octets.
+    /// The peer's window in bytes.
     pub snd_wnd: u32,
-    /// The longest packet that the path takes, in octets, as far as is known.
+    /// The path MTU in bytes, as far as it is known.
     pub pmtu: u32,
-    /// Octets of data that the peer has acknowledged.
+    /// Bytes of data that the peer has acknowledged.
     pub bytes_acked: u64,
-    /// Octets of data received in order.
+    /// Bytes of data received in order.
     pub bytes_received: u64,
     /// Segments sent, with or without data.
     pub segs_out: u64,
@@ -97,7 +98,7 @@ pub struct Info {
 }
 
 impl Connection {
-    /// What TCP_INFO would say now.
+    /// Returns a snapshot with the values of TCP_INFO.
     pub fn info(&self) -> Info {
         let cc = self.recovery.congestion();
         let flight = &self.flight;

@@ -1,4 +1,4 @@
-//! SEGMENT ARRIVES (RFC 9293 §3.10.7), one function per step, in the order of the text.
+//! SEGMENT ARRIVES (RFC 9293 §3.10.7): one function per step, in the order of the RFC.
 
 use airwire::options::Timestamps;
 use airwire::segment::{Ecn, Flags, Segment};
@@ -12,18 +12,19 @@ use crate::events::{Offer, Refusal, What};
 use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
 
-/// What a segment asks of the host, once the connection has handled it.
+/// The action that a segment requires of the host, after the connection has processed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reaction {
     /// Nothing.
     Done,
-    /// To answer with a reset (RFC 9293 §3.5.2, groups 1 and 2), which has these timestamps if the connection has any.
+    /// Answer with a RST (RFC 9293 §3.5.2, groups 1 and 2), with these timestamps if the connection uses
+    /// them.
     Reset(Option<Timestamps>),
     /// A passive open has completed.
     Established,
 }
 
-/// RFC 7323 §5.5: a TS.Recent older than this says nothing.
+/// RFC 7323 §5.5: an older TS.Recent is invalid.
 const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
 enum Verdict {
@@ -34,7 +35,7 @@ enum Verdict {
 use Verdict::{GoOn, Stop};
 
 impl Connection {
-    /// A SYN for a listening port: the connection starts in SYN-RECEIVED.
+    /// Creates a connection in SYN-RECEIVED for a SYN to a listening port.
     pub(crate) fn accept(now: Instant, opening: Opening, segment: &Segment<'_>) -> Self {
         let mut connection = Self::new(now, opening, State::SynReceived);
         connection.learn_from_syn(now, segment);
@@ -46,7 +47,7 @@ impl Connection {
     pub(crate) fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         self.statistics.segments_in += 1;
         match self.state {
-            // §3.10.7.1: it has ended, and the host has not noticed yet.
+            // §3.10.7.1: the connection has ended, but the host has not removed it yet.
             State::Closed if segment.flags.contains(Flags::RST) => return Reaction::Done,
             State::Closed => return Reaction::Reset(None),
             State::SynSent => return self.in_syn_sent(now, segment),
@@ -82,7 +83,7 @@ impl Connection {
         self.learn_from_syn(now, segment);
         self.heard_from_peer(now);
         if !segment.flags.contains(Flags::ACK) {
-            // Simultaneous open: answer with SYN,ACK and wait for the ACK of it.
+            // Simultaneous open: answer with SYN,ACK and wait for its ACK.
             self.enter(State::SynReceived);
             self.pending.syn = true;
             self.queue_text_of_syn(segment);
@@ -107,11 +108,11 @@ impl Connection {
                 return reaction;
             }
         }
-        // Only a segment that passed every check proves the peer alive and may refresh TS.Recent.
+        // Only a segment that passed every check proves that the peer is alive and may refresh TS.Recent.
         self.heard_from_peer(now);
         self.refresh_ts_recent(now, segment);
         let Some(offset) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return Reaction::Done };
-        // The mark of a copy, or of what follows a FIN, is no news.
+        // The ECN mark of a duplicate segment, or of one after the FIN, is ignored.
         let is_new = segment.seq_len() == 0 || offset + segment.seq_len() > self.rcv_nxt();
         if is_new && self.state.may_receive_data() {
             self.note_ecn(segment);
@@ -123,7 +124,7 @@ impl Connection {
         let reaction = self.check_data(now, segment, offset);
         if reaction == Reaction::Done {
             self.check_fin(now, had_holes);
-            // The fast path of Linux sees nothing in a pure ACK but what it acknowledges.
+            // Linux's fast path processes only the acknowledgment of a pure ACK.
             if segment.seq_len() > 0 || self.state != State::Established {
                 self.settle_ack(now, segment);
             }
@@ -131,19 +132,20 @@ impl Connection {
         reaction
     }
 
-    /// Fourth step: SYN. It is taken first because RFC 5961 §4.2 answers a SYN whatever its sequence number.
+    /// Fourth step: SYN. It comes first here because RFC 5961 §4.2 answers a SYN whatever its sequence
+    /// number.
     fn check_syn(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
             return GoOn;
         }
         if self.state == State::SynReceived {
             if segment.seq == self.rcv.irs && !segment.flags.contains(Flags::ACK) {
-                // The peer did not see our SYN,ACK.
+                // The SYN,ACK was lost: the peer retransmitted its SYN.
                 self.pending.syn = true;
                 return Stop(Reaction::Done);
             }
             if segment.seq == self.rcv.irs && self.acks_our_syn(segment) {
-                // Simultaneous open: their SYN,ACK. The SYN in it was seen before.
+                // Simultaneous open: the peer's SYN,ACK, whose SYN was processed before.
                 self.establish(now, segment);
                 self.take_queued(now);
                 self.rcv.ack = AckDue::Now;
@@ -171,7 +173,7 @@ impl Connection {
                     self.ack_unacceptable(now, segment);
                     return Stop(Reaction::Done);
                 }
-                // §3.2: once negotiated, a segment without the option is not the peer's.
+                // §3.2: after negotiation, a segment without the option is not from the peer.
                 None if !self.profile.tolerate_missing_timestamps => {
                     self.statistics.unacceptable += 1;
                     self.refuse(segment, Refusal::MissingTimestamp);
@@ -192,13 +194,13 @@ impl Connection {
         let copy = self.repeats_received(segment);
         self.refuse(segment, if copy { Refusal::Copy } else { Refusal::OutOfWindow });
         self.note_duplicate(segment);
-        // With the original's timestamp the sender would take the whole timeout for a round trip, and time out later each time
-        // (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent stays: a forged copy with a timestamp in the future would
-        // make all that follows look old.
+        // Echoing the original's timestamp would make the sender take the whole timeout for a round trip, and
+        // time out later each time (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent is not updated:
+        // a forged duplicate with a future timestamp would make all later segments look old.
         let echoed = copy && self.profile.echo_copies;
         self.rcv.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
         self.ack_unacceptable(now, segment);
-        // §3.10.7.4: even with a closed window, acceptable ACKs are taken.
+        // §3.10.7.4: valid ACKs are accepted even with a closed window.
         let at_edge = segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|o| o == self.rcv_nxt());
         if at_edge
             && segment.flags.contains(Flags::ACK)
@@ -210,7 +212,7 @@ impl Connection {
         Stop(Reaction::Done)
     }
 
-    /// It repeats something received, whose ACK was lost.
+    /// Returns true if the segment repeats received data, whose ACK was lost.
     fn repeats_received(&self, segment: &Segment<'_>) -> bool {
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
         let len = segment.seq_len();
@@ -230,7 +232,7 @@ impl Connection {
         let inside = |offset: u64| offset >= next && offset < next + window;
         let acceptable = match (segment.seq_len(), window) {
             (0, 0) => start == next,
-            // A segment just at the right edge carries a good ACK, and systems accept it.
+            // A segment exactly at the right edge carries a valid ACK, and real systems accept it.
             (0, _) => inside(start) || start == next + window,
             (_, 0) => false,
             (len, _) => inside(start) || inside(start + len - 1),
@@ -239,8 +241,9 @@ impl Connection {
         acceptable || (self.profile.accepts_unacknowledged && window > 0 && not_acknowledged())
     }
 
-    /// RFC 5961 §3.2 goes by the sequence number alone: RCV.NXT, also of a closed window (RFC 9293 §3.10.7.4 makes
-    /// allowance for it), or another one inside the window. Linux' window begins at the last ACK that was sent.
+    /// Returns true if a RST is in the window. RFC 5961 §3.2 checks only the sequence number: it is RCV.NXT,
+    /// even with a closed window (for which RFC 9293 §3.10.7.4 makes an allowance), or inside the window. In
+    /// Linux the window begins at the last ACK sent.
     fn is_reset_in_window(&self, segment: &Segment<'_>) -> bool {
         let next = self.rcv_nxt();
         let least = if self.profile.accepts_unacknowledged { self.rcv.last_ack_sent.min(next) } else { next };
@@ -261,7 +264,7 @@ impl Connection {
         }
         match self.state {
             State::SynReceived => self.end(Some(Ended::Refused)),
-            // Both sides have closed. If the peer has all data, a reset takes nothing away.
+            // Both sides have closed. If the peer has acknowledged all data, the RST loses nothing.
             State::Closing | State::LastAck | State::TimeWait if self.snd.buffer.len() == 0 => self.end(None),
             _ => self.end(Some(Ended::Reset)),
         }
@@ -292,7 +295,7 @@ impl Connection {
         if self.state == State::Closed { Stop(Reaction::Done) } else { GoOn }
     }
 
-    /// Has our FIN been acknowledged?
+    /// Advances the state if our FIN has been acknowledged.
     fn check_fin_acked(&mut self, now: Instant) {
         if self.snd.fin.is_none_or(|fin| self.flight.una() <= fin) {
             return;
@@ -311,19 +314,20 @@ impl Connection {
         }
     }
 
-    /// Seventh step: the text of the segment.
+    /// Seventh step: the segment text.
     fn check_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) -> Reaction {
         if segment.seq_len() == 0 {
             return Reaction::Done;
         }
         if self.state == State::TimeWait {
-            // A FIN again: acknowledge it again, and wait again.
+            // A retransmitted FIN: acknowledge it and restart TIME-WAIT.
             self.rcv.ack = AckDue::Now;
             self.enter_time_wait(now);
             return Reaction::Done;
         }
         if !self.state.may_receive_data() {
-            // The peer's FIN has arrived: "Ignore the segment text". What begins below it is a copy, whose ACK was lost.
+            // The peer's FIN has arrived: "Ignore the segment text". Text below the FIN is a duplicate whose
+            // ACK was lost.
             if offset < self.rcv_nxt() {
                 self.note_duplicate(segment);
                 self.rcv.ack = AckDue::Now;
@@ -332,7 +336,8 @@ impl Connection {
         }
         let end = offset + segment.payload.len() as u64;
         if self.refuses_data() && end > self.rcv_nxt() {
-            // RFC 9293 §3.6.1: nobody is left to read it, or what is missing before an early FIN.
+            // RFC 9293 §3.6.1: the application will not read this data, nor the data missing before an early
+            // FIN.
             self.refuse(segment, Refusal::NobodyReads);
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(self.timestamps_of_reset(now, segment));
@@ -342,7 +347,7 @@ impl Connection {
         Reaction::Done
     }
 
-    /// Eighth step: has the FIN's turn come?
+    /// Eighth step: FIN, once everything before it has arrived.
     fn check_fin(&mut self, now: Instant, had_holes: bool) {
         if self.rcv.fin.is_none_or(|fin| self.rcv.buffer.next() < fin) {
             return;
@@ -350,7 +355,7 @@ impl Connection {
         match self.state {
             State::SynReceived | State::Established => {
                 self.enter(State::CloseWait);
-                // RFC 5681 §4.2: what fills a hole is acknowledged at once, FIN or not.
+                // RFC 5681 §4.2: a segment that fills a hole is acknowledged at once, with or without FIN.
                 if !had_holes {
                     self.ack_fin();
                 }
@@ -375,7 +380,8 @@ impl Connection {
         self.timers.linger = Some(now + self.profile.time_wait);
     }
 
-    /// RFC 6191, RFC 9293 §3.6.1: a SYN that is certainly new may take the place of a TIME-WAIT connection.
+    /// Returns true if a SYN may replace this TIME-WAIT connection, because its timestamp or sequence number
+    /// shows that it is new (RFC 6191, RFC 9293 §3.6.1).
     pub(crate) fn yields_to(&self, segment: &Segment<'_>) -> bool {
         let syn_only =
             segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST));
@@ -389,15 +395,13 @@ impl Connection {
         self.state == State::TimeWait && syn_only && (newer_ts || newer_seq)
     }
 
-    // ----- parts of the steps -----
-
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
         let options = &segment.options;
         self.tell(|| What::PeerOffered(Offer::of(options, segment.flags)));
         self.rcv.irs = segment.seq;
         self.rcv.last_ack_sent = 1;
         let least = if self.local.is_ipv4() { 536 } else { 1220 };
-        // A peer that offers next to nothing must not make us send a header per octet.
+        // A tiny MSS from the peer must not make us send one header per byte.
         self.snd.peer_mss = options.mss.unwrap_or(least).max(64);
         match (options.window_scale, self.profile.window_scale) {
             (Some(shift), Some(_)) => {
@@ -414,7 +418,7 @@ impl Connection {
         }
         self.rcv.adv = 1 + self.first_window(self.state == State::SynReceived);
         self.rcv.promised = self.rcv.adv;
-        // RFC 3168 §6.1.1: ECE and CWR in a SYN ask for ECN.
+        // RFC 3168 §6.1.1: ECE and CWR in a SYN request ECN.
         let asks = segment.flags.contains(Flags::ECE) && segment.flags.contains(Flags::CWR);
         let may = self.profile.ecn || (self.profile.ecn_passive && self.state == State::SynReceived);
         self.ecn_enabled = asks && may && !segment.flags.contains(Flags::ACK);
@@ -427,7 +431,8 @@ impl Connection {
         self.update_smss();
     }
 
-    /// §3.10.7.2, §3.10.7.3: text and FIN that come with a SYN wait until the connection is established.
+    /// §3.10.7.2, §3.10.7.3: data and a FIN that arrive with a SYN are queued until the connection is
+    /// established.
     fn queue_text_of_syn(&mut self, segment: &Segment<'_>) {
         let has_any = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
         if has_any && self.profile.text_on_syn == TextOnSyn::Queued {
@@ -435,8 +440,8 @@ impl Connection {
         }
     }
 
-    /// What came with the peer's SYN has its turn. It has waited for a round trip, so its ACK waits no longer (§3.8.6.3,
-    /// MUST-40).
+    /// Processes the data that arrived with the peer's SYN. It has waited for a round trip, so its ACK is not
+    /// delayed further (§3.8.6.3, MUST-40).
     fn take_queued(&mut self, now: Instant) {
         if let Some(queued) = self.rcv.queued.take() {
             self.take_text_of_syn(now, &queued.segment());
@@ -444,10 +449,11 @@ impl Connection {
         }
     }
 
-    /// Text and FIN behind a SYN, from the sixth step on.
+    /// Processes the data and FIN after a SYN, from the sixth step on.
     fn take_text_of_syn(&mut self, now: Instant, segment: &Segment<'_>) {
         if self.orphaned && !segment.payload.is_empty() {
-            // Nobody will read it. It comes again, and is answered with a reset then.
+            // The application will not read this data. The peer will retransmit it, and a RST will answer it
+            // then.
             return;
         }
         self.take_data(now, segment, 1);
@@ -458,14 +464,15 @@ impl Connection {
         self.profile.sack.is_offered(self.recovery.wants_sack())
     }
 
-    /// The SYN must have left: a host may take in several packets before it sends.
+    /// Returns true if the segment acknowledges our SYN. The SYN must have been sent: a host may process
+    /// several packets before it sends.
     fn acks_our_syn(&self, segment: &Segment<'_>) -> bool {
         segment.ack.offset(self.snd.iss, 1) == Some(1) && self.flight.max() >= 1
     }
 
-    /// Our SYN is acknowledged.
+    /// Establishes the connection after the ACK of our SYN.
     fn establish(&mut self, now: Instant, segment: &Segment<'_>) {
-        // §3.10.4: a CLOSE in SYN-RECEIVED waits for this moment.
+        // §3.10.4: a CLOSE in SYN-RECEIVED is queued until now.
         self.enter(if self.snd.fin.is_some() { State::FinWait1 } else { State::Established });
         self.timers.rto = None;
         self.pending.syn = false;
@@ -490,7 +497,7 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN) {
             self.snd.least_ack = 1;
             if self.profile.half_window {
-                // Linux makes the socket now: the window of the SYN is forgotten.
+                // Linux creates the socket at this point and does not keep the window of the SYN.
                 self.snd.max_wnd = 0;
             }
             self.update_window(now, segment, 1, 1);
@@ -518,15 +525,16 @@ impl Connection {
         self.heard_from_peer(now);
     }
 
-    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may set TS.Recent.
+    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent.
     fn refresh_ts_recent(&mut self, now: Instant, segment: &Segment<'_>) {
         let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) else { return };
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
-        // A copy is acceptable to Linux, and it takes the copy's timestamp: a forged one makes all that follows look old.
+        // Linux accepts a duplicate and its timestamp. This is not imitated, because a forged duplicate would
+        // make all later segments look old.
         if start.is_some_and(|start| start < self.rcv_nxt() && start + segment.seq_len() <= self.rcv_nxt()) {
             return;
         }
-        // §5.5: what has not been refreshed for 24 days gives way to anything.
+        // §5.5: a TS.Recent that was not updated for 24 days is replaced by any timestamp.
         let newer =
             ts.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0 || now - self.rcv.ts_recent_at >= PAWS_VALID;
         if newer && start.is_some_and(|start| start <= self.rcv.last_ack_sent) {
@@ -535,7 +543,7 @@ impl Connection {
         }
     }
 
-    /// A CE mark is echoed until CWR answers (RFC 3168 §6.1.3).
+    /// Processes ECN marks. A CE mark is echoed until a CWR arrives (RFC 3168 §6.1.3).
     fn note_ecn(&mut self, segment: &Segment<'_>) {
         if !self.ecn_enabled {
             return;
@@ -549,9 +557,9 @@ impl Connection {
         }
     }
 
-    /// An unacceptable segment is answered. One without text may be the answer to such an answer: a limit keeps two
-    /// stacks from going on for ever (RFC 5961 §7). One that the peer can hardly have sent is answered as long as the host
-    /// does not answer too many of them.
+    /// Answers an unacceptable segment with an ACK. A segment without data may itself be such an answer, so a
+    /// rate limit keeps two stacks from answering each other forever (RFC 5961 §7). A segment that the peer
+    /// is unlikely to have sent is answered only within the host's limit.
     fn ack_unacceptable(&mut self, now: Instant, segment: &Segment<'_>) {
         let near = self.is_near(segment);
         if segment.seq_len() == 0 {
@@ -573,8 +581,8 @@ impl Connection {
         }
     }
 
-    /// What a peer sends again, or probes a closed window with, begins less than a window from RCV.NXT. Who does not know
-    /// that number guesses so well once in 256 times.
+    /// Returns true if the segment starts within one window of RCV.NXT, as retransmissions and window probes
+    /// do. A blind attacker hits this range with probability 1/256.
     fn is_near(&self, segment: &Segment<'_>) -> bool {
         const REACH: u64 = 8 << 20;
         let next = self.rcv_nxt();
@@ -582,14 +590,15 @@ impl Connection {
         segment.seq.offset(self.rcv.irs, next).is_some_and(|start| start.abs_diff(next) <= reach)
     }
 
-    /// Whether it leaves the host decides, which hears of it by [`Connection::asks_to_answer`].
+    /// Requests a challenge ACK. The host learns of it through [`Connection::asks_to_answer`] and decides
+    /// whether it is sent.
     pub(super) fn challenge_ack(&mut self, now: Instant) {
         if self.may_challenge(now) {
             self.pending.asked = Asked::Challenge;
         }
     }
 
-    /// As many a second as the profile allows (RFC 5961 §7).
+    /// Returns true if the profile's limit on challenge ACKs allows another one now (RFC 5961 §7).
     fn may_challenge(&mut self, now: Instant) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if self.challenges.as_ref().is_some_and(|it| now - it.last < self.profile.challenge_interval) {
@@ -606,12 +615,12 @@ impl Connection {
         allowed
     }
 
-    /// An ACK is to leave that a forger may have wanted.
+    /// Returns true if an ACK is due that a forged segment may have provoked.
     pub(crate) fn asks_to_answer(&self) -> bool {
         self.pending.asked != Asked::Nothing
     }
 
-    /// What the host says to that.
+    /// Applies the host's decision about that ACK.
     pub(crate) fn answer(&mut self, granted: bool) {
         let asked = std::mem::take(&mut self.pending.asked);
         if granted {

@@ -1,13 +1,16 @@
-//! What a connection does about memory: whether a segment is stored, how much is offered and taken, what is given up.
+//! A connection's use of the memory budget: which segments it stores, how much window and send buffer it
+//! offers, and what it prunes.
 //!
-//! The RFCs ask for none of this, and permit it: a receiver may drop what it has no room for, and data out of order even after
-//! it has reported it (RFC 2018 §8). The right edge of its window stays where it is (RFC 9293 §3.8.6).
+//! The RFCs do not require this, but they permit it: a receiver may drop data for which it has no room, and
+//! even out-of-order data that it has reported by SACK (RFC 2018 §8). The window's right edge never moves
+//! back (RFC 9293 §3.8.6).
 
 use super::connection::Connection;
 use crate::memory::RESERVE;
 
 impl Connection {
-    /// Whether `len` octets that begin at `offset` can be stored. What will be read last makes room.
+    /// Returns true if `len` bytes at `offset` can be stored. Out-of-order data with higher offsets is given
+    /// up if necessary.
     pub(super) fn admits(&mut self, offset: u64, len: usize) -> bool {
         let in_order = offset <= self.rcv.buffer.next();
         let admitted = match in_order {
@@ -20,7 +23,8 @@ impl Connection {
         admitted
     }
 
-    /// What can be read at once is worth more than what cannot.
+    /// Makes room for in-order data by pruning out-of-order data, because only the former can be read at
+    /// once.
     fn has_memory_in_order(&mut self, len: usize) -> bool {
         let growth = self.rcv.buffer.growth(len);
         if self.charge.budget().has(growth) {
@@ -36,7 +40,8 @@ impl Connection {
         true
     }
 
-    /// Gives up data that is out of order, the last of it first, until that has freed `enough` octets of memory or there is none.
+    /// Gives up out-of-order data, highest offset first, until `enough` bytes of memory are free or none is
+    /// left.
     pub(crate) fn prune(&mut self, enough: usize) {
         let pruned = self.rcv.buffer.prune(enough);
         self.note_pruned(pruned);
@@ -56,7 +61,8 @@ impl Connection {
         }
     }
 
-    /// Room for octets from RCV.NXT on, and the size of the buffer: less where memory is short.
+    /// Returns the free space from RCV.NXT on and the buffer size in bytes, both reduced when memory is
+    /// short.
     pub(super) fn room_to_offer(&self) -> (u64, u64) {
         let (room, limit) = (self.rcv.buffer.window(), self.rcv.buffer.limit());
         let (room, limit) = match self.charge.budget().share() {
@@ -66,13 +72,13 @@ impl Connection {
         (room as u64, limit as u64)
     }
 
-    /// The most that a window may be which the memory of segments decides.
+    /// Returns an upper bound for windows that are derived from segment memory.
     pub(super) fn tuned_room(&self) -> u64 {
         let share = self.charge.budget().share();
         share.map_or(u64::MAX, |share| share.saturating_sub(self.rcv.buffer.readable()) as u64)
     }
 
-    /// Room for octets to be sent: less where memory is short.
+    /// Returns the free space for data to send, reduced when memory is short.
     pub(super) fn room_to_write(&self) -> usize {
         let (free, budget) = (self.snd.buffer.free(), self.charge.budget());
         let Some(share) = budget.share() else { return free };
@@ -84,17 +90,18 @@ impl Connection {
         }
     }
 
-    /// Segments that may be in flight at once. What a peer can make us look through, and what is remembered of each segment, is
-    /// in proportion to the send buffer however small a segment the peer offers to take (CVE-2019-11478, CVE-2019-11479): segments
-    /// of 512 octets or more never come to this, nor those that are smaller because our side asks for it.
+    /// Returns the maximum number of segments in flight. It is proportional to the send buffer, which bounds
+    /// the work that a peer can cause and the state per segment even if the peer offers a tiny MSS
+    /// (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
+    /// smaller ones that our own side asked for.
     pub(super) fn most_in_flight(&self) -> usize {
-        // The option of timestamps takes a place in each segment.
+        // The timestamps option takes space in each segment.
         let text = |own: u16| own.saturating_sub(12).clamp(8, 512);
         let own = self.options.max_seg.or(self.profile.mss).map_or(512, text);
         (self.options.send_buffer / usize::from(own)).max(1024)
     }
 
-    /// Something may have changed: the host's budget learns of it.
+    /// Updates the host's budget after a change.
     #[inline]
     pub(crate) fn account(&mut self) {
         if !self.charge.budget().is_limited() {
@@ -105,7 +112,7 @@ impl Connection {
         self.charge.set(sending + receiving, self.rcv.buffer.cost_out_of_order());
     }
 
-    /// Octets of memory that its data out of order take.
+    /// Returns the bytes of memory that out-of-order data takes.
     pub(crate) fn memory_out_of_order(&self) -> usize {
         self.charge.held_out_of_order()
     }

@@ -1,23 +1,22 @@
 //! One TCP connection (RFC 9293), sans-I/O: bytes and time go in, bytes and the next deadline come out.
 //!
-//! | module | |
+//! | module | contents |
 //! |---|---|
-//! | `connection` | the connection, and the commands of an application |
-//! | `socket`, `variables`, `statistics`, `send_buffer`, `buffer`, `reassembly` | the plain data it is made of |
-//! | `input` | a segment arrives: RFC 9293 §3.10.7, step by step |
-//! | `stateless` | a handshake of which nothing is kept |
-//! | `ack` | the acknowledgment in it |
+//! | `connection` | the connection and the application's commands |
+//! | `socket`, `variables`, `statistics`, `send_buffer`, `buffer`, `reassembly` | its plain data |
+//! | `input` | processing of segments: RFC 9293 §3.10.7, step by step |
+//! | `stateless` | handshakes for which no state is kept |
+//! | `ack` | processing of acknowledgments |
 //! | `receive`, `alarm` | the receiving side |
-//! | `output` | decides, in one place, what leaves next |
-//! | `pacer`, `defer` | when text waits though the windows permit it: for its turn, or for company |
-//! | `timers` | what happens when nothing happens |
-//! | `memory` | what is stored, offered, taken and given up where memory is short |
-//! | `icmp` | what an ICMP error changes |
-//! | `info` | what the connection tells about itself |
-//! | `told` | what it tells about each step, if anybody listens |
+//! | `output` | the decision what to send next |
+//! | `pacer`, `defer` | delays of data that the windows allow: pacing and deferral |
+//! | `timers` | timers |
+//! | `memory` | storing, advertising and pruning when memory is short |
+//! | `icmp` | effects of ICMP errors |
+//! | `info` | state reported to the application |
+//! | `told` | log events |
 //!
-//! Which segment is lost, why, and what the window does about it is not decided here: that is
-//! [`crate::recovery`].
+//! [`crate::recovery`] decides which segments are lost, why, and how the window reacts.
 
 mod ack;
 mod alarm;

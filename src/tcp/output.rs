@@ -1,4 +1,4 @@
-//! What leaves next: `poll_packet` decides, `emit` builds. A reset, which promises nothing, is built by itself.
+//! Output: `poll_packet` decides which segment is sent next, `emit` builds it, and `emit_reset` builds RSTs.
 
 use airwire::options::{Layout, Options, Timestamps};
 use airwire::piece::{Piece, Text};
@@ -13,10 +13,10 @@ use crate::events::{Offer, What};
 use crate::profile::{Nagle, Resets, TimerNews, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 
-/// How long a corked partial segment is held (as documented for TCP_CORK).
+/// Time that a corked partial segment is held (as documented for TCP_CORK).
 const CORK: Duration = Duration::from_millis(200);
 
-/// A segment with text or FIN that may leave now.
+/// A segment with data or a FIN that may be sent now.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     start: u64,
@@ -24,16 +24,16 @@ struct Choice {
     kind: Transmission,
 }
 
-/// What a segment is written into.
+/// The buffer that a segment is written to.
 pub(crate) enum Out<'a> {
     /// Overwritten with a whole packet.
     Packet(&'a mut Vec<u8>),
-    /// Joined with what is in `piece`, if it continues that; otherwise `next` is overwritten.
+    /// The segment is appended to `piece` if it continues it; otherwise it overwrites `next`.
     Piece { piece: &'a mut Piece, next: &'a mut Piece },
 }
 
 impl Out<'_> {
-    /// `text` is of `len` octets.
+    /// Writes a segment whose `text` has `len` bytes.
     fn put<'a>(
         &mut self,
         header: &Header,
@@ -59,7 +59,7 @@ impl Out<'_> {
 }
 
 impl Connection {
-    /// Writes the next segment that has to leave; false when there is none.
+    /// Writes the next segment that must be sent. Returns false if there is none.
     pub(crate) fn poll_packet(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
         if self.pending.reset {
             self.emit_reset(now, out);
@@ -73,7 +73,7 @@ impl Connection {
                     self.emit_syn(now, out);
                     return true;
                 }
-                // It answers an unacceptable segment; the SYN,ACK is on its way.
+                // This ACK answers an unacceptable segment; the SYN,ACK has already been sent.
                 let due = self.state == State::SynReceived && self.rcv.ack == AckDue::Now;
                 if due {
                     self.emit_ack(now, out, self.flight.max());
@@ -82,8 +82,9 @@ impl Connection {
             }
             _ => {}
         }
-        // The handshake's third segment is by itself, as the kernels send it: some peers, passt's TCP among them, drop
-        // data that comes with it. And news about holes must not wait behind data that has no room for it.
+        // The handshake's third segment is sent alone, as the kernels do: some peers, such as passt's TCP,
+        // drop data that comes with it. SACK blocks do not wait either, because data segments have no room
+        // for them.
         let alone = std::mem::take(&mut self.pending.handshake_ack);
         if self.rcv.ack == AckDue::Now && (alone || self.has_blocks_to_report()) {
             self.emit_ack(now, out, self.flight.max());
@@ -138,14 +139,14 @@ impl Connection {
         }
         let (recovery, path) = self.recovery_and_path(now);
         let (start, kind) = recovery.next_resend(&path)?;
-        // The peer took its window back: only the first segment is worth trying (RFC 9293 §3.8.6).
+        // The peer shrank its window: retransmit only the first segment (RFC 9293 §3.8.6).
         if start >= self.flight.una() + self.snd.wnd && start > self.flight.una() {
             return None;
         }
         self.clip_old(start, kind)
     }
 
-    /// A segment sent before, cut to what the path takes now.
+    /// Returns the segment at `start` for retransmission, cut to the current SMSS.
     fn clip_old(&mut self, start: u64, kind: Transmission) -> Option<Choice> {
         let segment = self.flight.segment_at(start)?;
         let (start, mut end) = (segment.start, segment.end);
@@ -168,7 +169,7 @@ impl Connection {
         let usable = edge.saturating_sub(start).min(unsent);
         let len = usable.min(self.snd.smss);
         let last = self.snd.fin == Some(start + len);
-        // A FIN has a sequence number, and needs a place in the window like an octet.
+        // A FIN takes a sequence number, and therefore needs space in the window.
         let fin = last && start + len < edge;
         if len == 0 && !fin {
             if self.flight.is_empty() {
@@ -187,7 +188,7 @@ impl Connection {
             return None;
         }
         self.stop_persist();
-        // What was held back leaves with this, or starts to wait anew.
+        // Data that was held back is sent with this segment, or starts to wait again.
         self.timers.cork = None;
         self.snd.small_once = false;
         Some(Choice { start, end: start + len + u64::from(fin), kind: Transmission::New })
@@ -197,7 +198,7 @@ impl Connection {
     fn small_segment_may_leave(&mut self, now: Instant, len: u64, unsent: u64) -> bool {
         let idle = self.flight.is_empty();
         if len < unsent {
-            // It is small because of the window, not of the application.
+            // The segment is small because of the window, not because of the application.
             if len * 2 >= self.snd.max_wnd {
                 return true;
             }
@@ -215,7 +216,7 @@ impl Connection {
             }
             return overdue;
         }
-        // RFC 8985 §7.3: what waits here is new data, and a better probe than what was sent before.
+        // RFC 8985 §7.3: the waiting segment is new data, which makes a better probe than a retransmission.
         if self.snd.pushed || self.recovery.is_probing() {
             return true;
         }
@@ -228,7 +229,7 @@ impl Connection {
         self.nagle_allows(idle)
     }
 
-    /// A small segment behind data in flight has to wait.
+    /// Returns true if a small segment must wait while data is in flight.
     pub(super) fn holds_small_segments(&self) -> bool {
         let told_to = self.options.cork || self.snd.tail == Tail::Waits;
         !self.snd.pushed && (told_to || !self.nagle_allows(false))
@@ -243,13 +244,11 @@ impl Connection {
         }
     }
 
-    /// What left last is a full segment, and left just now.
+    /// Returns true if the last segment sent was full-sized and was sent at this instant.
     fn follows_full_segment(&self, now: Instant) -> bool {
         let last = self.flight.iter().next_back();
         last.is_some_and(|last| last.last_sent == now && last.len() >= self.snd.smss)
     }
-
-    // ----- building -----
 
     fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: Choice) {
         let Choice { start, end, kind } = choice;
@@ -263,7 +262,7 @@ impl Connection {
         }
         let mut ecn = Ecn::NotEct;
         if self.ecn_enabled && kind == Transmission::New && data_end > start {
-            // RFC 3168 §6.1.5: never on a retransmission; §6.1.4: nor without text.
+            // RFC 3168: never on a retransmission (§6.1.5) or without data (§6.1.4).
             ecn = Ecn::Ect0;
             if self.recovery.take_cwr() {
                 flags = flags.with(Flags::CWR);
@@ -285,7 +284,7 @@ impl Connection {
             self.flight.on_new(end, now, tsval);
         } else {
             self.statistics.bytes_resent += data_end - start;
-            // Karn: the segment that is being timed has become ambiguous, or a loss has spoilt the timing.
+            // Karn: retransmitting the timed segment makes its timing ambiguous, and a loss distorts it.
             let ambiguous =
                 !self.rtt.style().times_copies() && self.timed.as_ref().is_some_and(|timed| timed.0 == end);
             if ambiguous || matches!(kind, Transmission::FastRetransmit | Transmission::Timeout) {
@@ -308,7 +307,8 @@ impl Connection {
         }
     }
 
-    /// The first outstanding segment has left again, and the timer has to give it time.
+    /// Returns true if the first outstanding segment was retransmitted and the timer must allow time for its
+    /// ACK.
     fn is_awaited_copy(&self, now: Instant, start: u64, kind: Transmission) -> bool {
         self.profile.timer_news == TimerNews::Linux
             && kind != Transmission::New
@@ -316,7 +316,7 @@ impl Connection {
             && self.recovery.waits_until(now).is_none()
     }
 
-    /// So many octets of text have left: what follows has to wait for its turn.
+    /// Charges `octets` of sent data to the pacer, which delays the next segment.
     #[inline]
     fn pace(&mut self, now: Instant, octets: u64) {
         if self.pacer().is_none() {
@@ -343,7 +343,8 @@ impl Connection {
                 flags = flags.with(Flags::ECE);
             }
         } else if self.profile.ecn && self.syn_timeouts == 0 {
-            // RFC 3168 §6.1.1.1: a SYN that may have been dropped for its ECN bits is repeated without.
+            // RFC 3168 §6.1.1.1: a SYN may have been dropped because of its ECN bits, so retransmit it
+            // without them.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         let tsval = self.ts_now(now);
@@ -359,7 +360,7 @@ impl Connection {
         }
     }
 
-    /// Data or a FIN is not acknowledged yet: a probe has something to carry.
+    /// Returns true if data or a FIN is unacknowledged, so that a window probe has something to carry.
     pub(super) fn waits_for_window(&self) -> bool {
         let una = self.flight.una();
         una < self.snd.buffer.end() || self.snd.fin.is_some_and(|fin| una <= fin)
@@ -414,7 +415,8 @@ impl Connection {
         out.put(&header, &options, self.profile.layout, 0, std::iter::empty());
     }
 
-    /// Of the reset that answers `segment` (RFC 7323 §3.2). It has an ACK, and so a TSecr, only if the segment has none.
+    /// Returns the timestamps of the RST that answers `segment` (RFC 7323 §3.2). The RST has an ACK, and
+    /// therefore a TSecr, only if `segment` has none.
     pub(super) fn timestamps_of_reset(&self, now: Instant, segment: &Segment<'_>) -> Option<Timestamps> {
         if self.profile.resets == Resets::Linux {
             return None;
@@ -424,7 +426,7 @@ impl Connection {
         Some(Timestamps { ecr: if answers_ack { 0 } else { timestamps.ecr }, ..timestamps })
     }
 
-    /// Builds a segment at offset `at` with the octets of `text`, and notes what it acknowledges.
+    /// Builds a segment at offset `at` with the data in the range `text`, and records what it acknowledges.
     fn emit(&mut self, now: Instant, out: &mut Out<'_>, at: u64, flags: Flags, ecn: Ecn, text: (u64, u64)) {
         let syn = flags.contains(Flags::SYN);
         let mut flags = flags;
@@ -489,7 +491,7 @@ impl Connection {
 
     fn syn_options(&self, now: Instant) -> Options {
         let answering = self.state == State::SynReceived;
-        // A SYN,ACK repeats only what the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
+        // A SYN,ACK repeats only options that the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
         let timestamps = if answering { self.ts_enabled } else { self.profile.timestamps };
         let scaled = if answering { self.scaling_enabled } else { self.profile.window_scale.is_some() };
         Options {
@@ -508,7 +510,8 @@ impl Connection {
         }
         if pure_ack {
             options.sack = self.blocks_to_report();
-            // Without timestamps nothing is counted: no option, which is not the same as a count of 0.
+            // Without timestamps nothing is counted, so the option is omitted. A count of 0 would mean
+            // something else.
             options.reordered =
                 self.rcv.alarm.as_ref().filter(|_| self.ts_enabled).map(|alarm| alarm.count());
         }

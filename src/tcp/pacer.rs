@@ -1,26 +1,25 @@
-//! Segments that leave one after the other, at the rate that the sender's answer gives, rather than as fast as the
-//! window lets them.
+//! Pacing: sending segments at the rate that the recipe sets, instead of as fast as the window allows.
 //!
-//! There is a schedule: `next` is when the last segment is over, at the rate that held when it left. What the schedule
-//! has for the next millisecond leaves at once, so that a driver in real time wakes a thousand times a second at most;
-//! a segment that takes longer leaves alone, or with the rest of its piece (`defer`). A driver that wakes late does not
-//! slow the schedule down, as long as it is late by less than that.
+//! The pacer keeps a schedule. `next` is the time at which the last segment ends, at the rate in force when
+//! it was sent. Everything scheduled for the next millisecond is sent at once, so a real-time driver wakes at
+//! most a thousand times a second. A segment that takes longer is sent alone, or with the rest of its burst
+//! (`defer`). A driver that is late by less than a millisecond does not slow down the schedule.
 //!
-//! Choice: octets of text count, without headers, as the rates that ACKs deliver are counted.
+//! The rate counts bytes of data without headers, like the delivery rates that are derived from ACKs.
 
 use airwire::time::{Duration, Instant};
 
-/// What leaves at once.
+/// The part of the schedule that is sent at once.
 const BURST: Duration = Duration::from_millis(1);
 
-/// When text may leave. A connection whose sender gives no rate has none.
+/// The schedule of a paced connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
-    /// Where the schedule goes on.
+    /// The time at which the schedule continues.
     next: Instant,
-    /// The part of the schedule that may leave now ends here.
+    /// The end of the part of the schedule that may be sent now.
     burst_end: Instant,
-    /// Something was held back: it wants to leave at `next`.
+    /// True if a segment was held back, to be sent at `next`.
     holds: bool,
 }
 
@@ -29,7 +28,7 @@ impl Pacer {
         Self { next: now, burst_end: now, holds: false }
     }
 
-    /// May something leave?
+    /// Returns true if a segment may be sent now.
     pub(super) fn permits(&mut self, now: Instant) -> bool {
         if self.next >= self.burst_end || now >= self.burst_end {
             if now < self.next {
@@ -37,7 +36,7 @@ impl Pacer {
                 return false;
             }
             if now - self.next >= BURST {
-                // What was not sent in time is not made up for.
+                // Do not catch up on time in which nothing was sent.
                 self.next = now;
             }
             self.burst_end = self.next + BURST;
@@ -46,19 +45,19 @@ impl Pacer {
         true
     }
 
-    /// `octets` have left, at `rate` octets a second.
+    /// Records that `octets` bytes were sent, at `rate` bytes per second.
     pub(super) fn on_sent(&mut self, octets: u64, rate: f64) {
-        // A rate of next to nothing must not silence the sender for good.
+        // A rate close to zero must not stop the sender forever.
         let takes = (octets as f64 / rate).clamp(0.0, 60.0);
         self.next += Duration::from_secs_f64(takes);
     }
 
-    /// The time has come; who still wants to send asks again.
+    /// Clears an expired deadline. A sender that still has data calls [`Self::permits`] again.
     pub(super) fn on_deadline(&mut self, now: Instant) {
         self.holds &= now < self.next;
     }
 
-    /// When what was held back may leave.
+    /// Returns when the segment that was held back may be sent.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.holds.then_some(self.next)
     }
@@ -68,8 +67,8 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// How many segments of 1250 octets leave, and when, if the driver looks whenever it is told to and `late` after
-    /// that, until `until`.
+    /// Returns the times and sizes of the bursts until `until`, in segments of 1250 bytes, for a driver that
+    /// runs `late` after each deadline.
     fn departures(rate: f64, late: Duration, until: Instant) -> Vec<(Instant, u32)> {
         let mut pacer = Pacer::new(Instant::ZERO);
         let (mut now, mut bursts) = (Instant::ZERO, Vec::new());
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_sender_sends_segment_by_segment() {
+    fn slow_sender_sends_single_segments() {
         // 1 Mbit/s: 10 ms each.
         let bursts = departures(125_000.0, Duration::ZERO, Instant::from_millis(35));
         let at = |ms| (Instant::from_millis(ms), 1);
@@ -94,27 +93,27 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_one_sends_what_the_rate_has_for_a_millisecond() {
-        // 1 Gbit/s: 100 segments a millisecond.
+    fn fast_sender_sends_one_millisecond_bursts() {
+        // 1 Gbit/s: 100 segments per millisecond.
         let bursts = departures(125e6, Duration::ZERO, Instant::from_millis(5));
         assert_eq!(bursts.len(), 5);
         assert!(bursts.iter().all(|(_, segments)| (100..=101).contains(segments)), "{bursts:?}");
     }
 
     #[test]
-    fn a_late_driver_keeps_the_rate() {
+    fn late_driver_keeps_rate() {
         let until = Instant::from_secs(1);
         for late in [Duration::from_micros(60), Duration::from_micros(900)] {
             let bursts = departures(12.5e6, late, until);
             let all: u32 = bursts.iter().map(|(_, segments)| segments).sum();
-            // 100 Mbit/s: 10,000 segments a second.
+            // 100 Mbit/s: 10,000 segments per second.
             assert!((9_980..=10_020).contains(&all), "{all}");
-            assert!(bursts.iter().all(|(_, segments)| *segments <= 11), "no burst is longer for it");
+            assert!(bursts.iter().all(|(_, segments)| *segments <= 11), "no burst exceeds 11 segments");
         }
     }
 
     #[test]
-    fn time_in_which_there_was_nothing_to_send_is_lost() {
+    fn idle_time_accumulates_at_most_one_burst() {
         let mut pacer = Pacer::new(Instant::ZERO);
         assert!(pacer.permits(Instant::ZERO));
         pacer.on_sent(1250, 12.5e6);
@@ -124,16 +123,16 @@ mod tests {
             pacer.on_sent(1250, 12.5e6);
             segments += 1;
         }
-        assert_eq!(segments, 10, "a millisecond's worth");
+        assert_eq!(segments, 10, "one millisecond at the rate");
         assert_eq!(pacer.deadline(), Some(later + BURST));
     }
 
     #[test]
-    fn who_holds_nothing_back_wakes_nobody() {
+    fn pacer_sets_deadline_only_for_held_segments() {
         let mut pacer = Pacer::new(Instant::ZERO);
         assert!(pacer.permits(Instant::ZERO));
         pacer.on_sent(1250, 125_000.0);
-        assert_eq!(pacer.deadline(), None, "nobody wanted more");
+        assert_eq!(pacer.deadline(), None, "no segment is held back");
         assert!(!pacer.permits(Instant::from_millis(3)));
         assert_eq!(pacer.deadline(), Some(Instant::from_millis(10)));
     }

@@ -1,32 +1,35 @@
-//! What has arrived beyond RCV.NXT: it costs what arrived, wherever in the window that lies.
+//! Data received above RCV.NXT. Its memory use depends on the amount of data, not on its position in the
+//! window.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::ranges::RangeSet;
 
-/// Octets behind a hole, in pieces that never overlap. The first copy of an octet stays: a later one must not change what was
-/// acknowledged.
+/// Out-of-order data in pieces that never overlap. The first copy of a byte is kept: a later one must not
+/// change data that was acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutOfOrder {
     ranges: RangeSet,
-    /// The octets of the ranges, by the first of each piece.
+    /// The bytes of the ranges, keyed by the offset of each piece.
     pieces: BTreeMap<u64, Vec<u8>>,
     cost: usize,
 }
 
-/// A piece that the next segment joins grows no further than this, so that no long one is ever moved.
+/// Maximum size of a piece that consecutive segments extend, so that no long piece is ever moved.
 const PIECE: usize = 16 << 10;
-/// Two neighbours that are shorter together become one, in whatever order they came: so there are few more pieces than ranges.
+/// Two adjacent pieces that are smaller than this together are merged, whatever their order of arrival. The
+/// number of pieces therefore stays close to the number of ranges.
 const SMALL: usize = 1 << 10;
-/// What a piece costs beside its octets: its places in the tree and in the list of ranges, and what an allocator adds.
+/// Memory of a piece besides its data: its entries in the tree and in the list of ranges, and the allocator's
+/// overhead.
 pub(super) const OVERHEAD: usize = 128;
-/// However large the buffer is, a peer that sends every second octet makes no more ranges than these.
+/// Maximum number of ranges, however large the buffer is, if a peer sends every second byte.
 const MOST_RANGES: usize = 4096;
-/// However small it is, so many it may make.
+/// Number of ranges that are always allowed, however small the buffer is.
 const FEWEST_RANGES: usize = 64;
 
-/// How many ranges a buffer of `limit` octets may fall into: segments with 64 octets of text never make as many, and all
-/// together they add no more than the size of the buffer.
+/// Returns the maximum number of ranges for a buffer of `limit` bytes. Segments with at least 64 bytes of
+/// data never reach it, and the overhead of all ranges does not exceed the size of the buffer.
 pub(super) fn most_ranges(limit: usize) -> usize {
     (limit / OVERHEAD).clamp(FEWEST_RANGES, MOST_RANGES)
 }
@@ -36,12 +39,12 @@ impl OutOfOrder {
         &self.ranges
     }
 
-    /// Octets of memory.
+    /// Returns the bytes of memory in use.
     pub(super) fn cost(&self) -> usize {
         self.cost
     }
 
-    /// Keeps what is new of `bytes`, which begin at `offset`, behind a hole.
+    /// Stores the new part of `bytes`, which start at `offset` above a hole.
     pub(super) fn insert(&mut self, offset: u64, bytes: &[u8]) {
         let Self { ranges, pieces, cost } = self;
         ranges.insert_with(offset..offset + bytes.len() as u64, |fresh| {
@@ -50,8 +53,8 @@ impl OutOfOrder {
         });
     }
 
-    /// `bytes` begin at `next`, which is RCV.NXT: they go to the end of `data`, and so does what they reach. Returns RCV.NXT
-    /// as it is then.
+    /// Appends `bytes`, which start at `next` (RCV.NXT), and the stored data that they connect to, to `data`.
+    /// Returns the new RCV.NXT.
     pub(super) fn join(&mut self, next: u64, bytes: &[u8], data: &mut VecDeque<u8>) -> u64 {
         let Self { ranges, pieces, cost } = self;
         let mut end = next;
@@ -74,8 +77,8 @@ impl OutOfOrder {
         end
     }
 
-    /// Gives up what will be read last, until that has freed `enough` or nothing is left. Returns how many octets of data that
-    /// were.
+    /// Gives up data, highest offset first, until `enough` bytes of memory are free or nothing is left.
+    /// Returns the number of data bytes given up.
     pub(super) fn prune(&mut self, enough: usize) -> u64 {
         let (mut freed, mut octets) = (0, 0);
         while freed < enough
@@ -89,7 +92,7 @@ impl OutOfOrder {
         octets
     }
 
-    /// The same for the last of the ranges.
+    /// Gives up the last range. Returns the number of its bytes.
     pub(super) fn prune_last_range(&mut self) -> u64 {
         let Some(last) = self.ranges.last().cloned() else { return 0 };
         for piece in self.pieces.split_off(&last.start).into_values() {
@@ -104,9 +107,9 @@ fn cost_of(piece: &Vec<u8>) -> usize {
     piece.capacity() + OVERHEAD
 }
 
-/// Puts `text` among the pieces; returns by how much they cost more.
+/// Adds `text` to the pieces. Returns the change in memory use.
 fn keep(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize {
-    // Nearly always it follows all that is there.
+    // Data almost always follows everything stored so far.
     let is_last = pieces.last_key_value().is_none_or(|(start, _)| *start < at);
     let before = match is_last {
         true => pieces.last_entry().map(|last| (*last.key(), last.into_mut())),
@@ -126,7 +129,8 @@ fn keep(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize {
     if is_last { cost } else { cost + join_small(pieces, start, at + text.len() as u64) }
 }
 
-/// The piece at `start` ends at `end`. If another begins there, and both are small, they become one.
+/// Merges the piece from `start` to `end` with the one that starts at `end`, if both are small. Returns the
+/// change in memory use.
 fn join_small(pieces: &mut BTreeMap<u64, Vec<u8>>, start: u64, end: u64) -> isize {
     let len = (end - start) as usize;
     let Some(after) = pieces.get(&end).filter(|after| len + after.len() <= SMALL) else { return 0 };
@@ -135,7 +139,8 @@ fn join_small(pieces: &mut BTreeMap<u64, Vec<u8>>, start: u64, end: u64) -> isiz
     pieces.get_mut(&start).map_or(0, |piece| append(piece, &after)) - gone as isize
 }
 
-/// Room is doubled, so that no octet is moved often, and never more than a whole piece is set aside.
+/// Appends `text`. The capacity is doubled so that bytes are rarely moved, but never beyond the size of a
+/// whole piece. Returns the change in memory use.
 fn append(piece: &mut Vec<u8>, text: &[u8]) -> isize {
     let (before, needed) = (piece.capacity(), piece.len() + text.len());
     if needed > before {
@@ -158,15 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn one_octet_at_the_far_edge_costs_one_octet() {
+    fn single_byte_at_window_edge_costs_little_memory() {
         let mut held = OutOfOrder::default();
         held.insert(4 << 20, b"x");
         check_cost(&held);
-        assert!(held.cost() <= OVERHEAD + 8, "{} octets", held.cost());
+        assert!(held.cost() <= OVERHEAD + 8, "{} bytes", held.cost());
     }
 
     #[test]
-    fn single_octets_come_together_in_any_order() {
+    fn single_bytes_merge_in_any_order() {
         let order: [fn(u64) -> u64; 3] = [|n| n, |n| 9_999 - n, |n| n * 7_919 % 10_000];
         for place in order {
             let mut held = OutOfOrder::default();
@@ -177,7 +182,7 @@ mod tests {
             check_cost(&held);
             assert_eq!(held.ranges().len(), 1);
             assert!(pieces(&held) <= 2 * 10_000 / SMALL + 2, "{} pieces", pieces(&held));
-            assert!(held.cost() <= 2 * 10_000 + OVERHEAD * pieces(&held), "{} octets", held.cost());
+            assert!(held.cost() <= 2 * 10_000 + OVERHEAD * pieces(&held), "{} bytes", held.cost());
             let mut data = VecDeque::new();
             assert_eq!(held.join(9, &[255], &mut data), 10_010);
             assert_eq!((held.cost(), pieces(&held), held.ranges().len()), (0, 0, 0));
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_last_gives_way_first() {
+    fn prune_drops_highest_ranges_first() {
         let mut held = OutOfOrder::default();
         for n in 0..10 {
             held.insert(100 * n + 50, &[n as u8; 20]);

@@ -1,4 +1,4 @@
-//! The receiving side: data in, ACK policy, SACK blocks, the window we advertise.
+//! The receiving side: incoming data, ACK policy, SACK blocks and the advertised window.
 
 pub(super) mod linux;
 pub(super) mod linux_steps;
@@ -12,37 +12,38 @@ use super::socket::State;
 use super::variables::AckDue;
 use crate::profile::{AckRules, WindowUpdate};
 
-/// A window, as the header says it and as it is meant.
+/// An advertised window, as the header field and as offsets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Advertisement {
     pub(super) field: u16,
-    /// What the peer makes of the field.
+    /// The right edge as the peer computes it from the field.
     pub(super) edge: u64,
-    /// What is meant by it: less than `edge` by less than one unit of the window scale.
+    /// The intended right edge, which is less than one unit of the window scale below `edge`.
     pub(super) promised: u64,
 }
 
 impl Connection {
-    /// RCV.NXT as an offset, the peer's FIN included once its turn has come.
+    /// Returns RCV.NXT as an offset. It includes the peer's FIN once all data before it has arrived.
     pub(super) fn rcv_nxt(&self) -> u64 {
         let next = self.rcv.buffer.next();
         next + u64::from(self.rcv.fin.is_some_and(|fin| next >= fin))
     }
 
-    /// Stores the segment's text, which begins at `offset`, and decides when to acknowledge it.
+    /// Stores the segment's data, which starts at `offset`, and decides when to acknowledge it.
     pub(super) fn take_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         let end = offset + segment.payload.len() as u64;
         let held_any = self.has_holes();
         let predicted = offset == self.rcv.buffer.next() && !held_any;
         if self.rcv.linux.is_some() && !(predicted && self.state == State::Established) {
-            // tcp_data_queue(): a duplicate that no ACK has told is forgotten, but for the fast path.
+            // tcp_data_queue() clears a D-SACK that no ACK has reported yet, except on the fast path.
             self.rcv.dsack = None;
         }
         if segment.payload.is_empty() {
             self.note_duplicate(segment);
         }
         if segment.flags.contains(Flags::FIN) && self.rcv.fin.is_none() {
-            // A FIN beyond the window is not believed: it comes again. Nor is one below data that has arrived.
+            // Ignore a FIN beyond the window, which the peer will retransmit, and one below data that has
+            // arrived.
             let held = self.rcv.buffer.out_of_order().last().map_or(0, |range| range.end);
             let next = self.rcv_nxt();
             if (next..=self.rcv.adv.max(next)).contains(&end) && end >= held {
@@ -64,7 +65,7 @@ impl Connection {
             return;
         }
         if offset + payload.len() as u64 <= next {
-            // Only octets we have.
+            // All of it was received before.
             self.note_duplicate(segment);
             self.ack_news();
             self.rcv.ack = AckDue::Now;
@@ -91,7 +92,7 @@ impl Connection {
             self.remember_block(offset, segment.seq_len());
         }
         if moved == 0 && offset <= next && self.rcv.linux.is_some() {
-            // There was no room.
+            // The buffer had no room for the data.
             self.enter_quick_ack(u32::MAX);
             self.rcv.ack = AckDue::Now;
             return;
@@ -103,7 +104,7 @@ impl Connection {
             }
             return;
         }
-        // RFC 5681 §4.2: out of order, or filling a hole, is acknowledged at once.
+        // RFC 5681 §4.2: out-of-order segments, and those that fill a hole, are acknowledged at once.
         if offset > next || had_holes || offset < next || !stored {
             self.rcv.ack = AckDue::Now;
             return;
@@ -111,19 +112,19 @@ impl Connection {
         self.delay_ack(now);
     }
 
-    /// Octets are missing below others that are there.
+    /// Returns true if data is missing below data that has arrived.
     fn has_holes(&self) -> bool {
         !self.rcv.buffer.out_of_order().is_empty() || self.early_fin().is_some()
     }
 
-    /// The part of `payload` that lies below the FIN.
+    /// Returns the part of `payload` below the FIN.
     fn clip<'a>(&self, payload: &'a [u8], offset: u64) -> &'a [u8] {
         let Some(fin) = self.rcv.fin else { return payload };
         let room = fin.saturating_sub(offset) as usize;
         &payload[..payload.len().min(room)]
     }
 
-    /// When an ACK that nothing urgent asks for leaves (RFC 9293 §3.8.6.3).
+    /// Schedules an ACK that is not urgent (RFC 9293 §3.8.6.3).
     fn delay_ack(&mut self, now: Instant) {
         let policy = self.profile.ack;
         let unacknowledged = self.rcv_nxt() - self.rcv.last_ack_sent;
@@ -135,8 +136,8 @@ impl Connection {
         }
     }
 
-    /// A sender that has just been told of congestion, or sends again, has little in flight (Linux 6.18,
-    /// tcp_data_ecn_check()).
+    /// Acknowledges quickly after the first CE mark, and after a retransmission, which is not ECN-capable:
+    /// such a sender has little in flight (Linux 6.18, tcp_data_ecn_check()).
     pub(super) fn hasten_ecn_acks(&mut self, segment: &Segment<'_>) {
         if segment.payload.is_empty() {
             return;
@@ -154,7 +155,8 @@ impl Connection {
         self.timers.delayed_ack = Some(now + delay);
     }
 
-    /// The peer closes its side. If the application answers at once, no separate ACK is needed.
+    /// Schedules the ACK of the peer's FIN. Linux delays it, because data or a FIN from the application may
+    /// carry it.
     pub(super) fn ack_fin(&mut self) {
         match (&mut self.rcv.linux, self.profile.ack.rules) {
             (Some(linux), AckRules::Linux(_)) => linux.acks.on_fin(),
@@ -162,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Remembers octets that arrived although we have them, for a D-SACK block (RFC 2883 §4).
+    /// Records duplicate data for a D-SACK block (RFC 2883 §4).
     pub(super) fn note_duplicate(&mut self, segment: &Segment<'_>) {
         if segment.seq_len() == 0 || segment.flags.contains(Flags::SYN) {
             return;
@@ -172,14 +174,14 @@ impl Connection {
             return;
         };
         self.statistics.duplicate_segments_in += 1;
-        // An ACK was lost, or the sender has gone back.
+        // An ACK was lost, or the sender retransmits from an earlier offset.
         self.enter_quick_ack(u32::MAX);
         if self.profile.dsack {
             self.rcv.dsack = Some(Box::new((start, (start + segment.seq_len()).min(next))));
         }
     }
 
-    /// The part of `start..end` that is held already, in or out of order.
+    /// Returns the part of `start..end` that was received before, in or out of order.
     fn overlap_with_held(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let next = self.rcv.buffer.next();
         if start < next {
@@ -189,7 +191,7 @@ impl Connection {
         Some((held.start, held.end))
     }
 
-    /// The block of what is held out of order that `offset` lies in. The peer's FIN counts like an octet.
+    /// Returns the out-of-order block that contains `offset`. The peer's FIN counts as one byte.
     fn held_around(&self, offset: u64) -> Option<(u64, u64)> {
         let ranges = self.rcv.buffer.out_of_order();
         let fin = self.early_fin();
@@ -204,12 +206,12 @@ impl Connection {
         }
     }
 
-    /// Offset of the peer's FIN, while data before it is missing.
+    /// Returns the offset of the peer's FIN while data before it is missing.
     fn early_fin(&self) -> Option<u64> {
         self.rcv.fin.filter(|fin| *fin > self.rcv.buffer.next())
     }
 
-    /// RFC 2018 §4: the block that holds the segment just received comes first, then earlier ones.
+    /// Records the block that contains the segment just received, ahead of earlier blocks (RFC 2018 §4).
     fn remember_block(&mut self, offset: u64, len: u64) {
         if self.rcv.linux.is_some() {
             self.remember_segment(offset, offset + len);
@@ -225,19 +227,19 @@ impl Connection {
         self.rcv.recent = Some(Box::new(recent));
     }
 
-    /// Nothing is missing any more.
+    /// Clears the recorded blocks once nothing is missing.
     pub(super) fn forget_blocks(&mut self) {
         if self.rcv.recent.is_some() && !self.has_holes() {
             self.rcv.recent = None;
         }
     }
 
-    /// The next ACK will report a hole or a duplicate.
+    /// Returns true if the next ACK reports a hole or a duplicate.
     pub(super) fn has_blocks_to_report(&self) -> bool {
         self.sack_enabled && (self.rcv.dsack.is_some() || self.has_holes())
     }
 
-    /// The SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
+    /// Returns the SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
     pub(super) fn blocks_to_report(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if !self.has_blocks_to_report() {
@@ -271,7 +273,7 @@ impl Connection {
         blocks
     }
 
-    /// The window field of the next segment, and the right edge that it stands for.
+    /// Returns the window field of the next segment and the right edge that it advertises.
     pub(super) fn window_to_advertise(&mut self, scale: u8) -> Advertisement {
         if self.tunes_window() { self.offer_tuned(scale) } else { self.plain_window(scale) }
     }
@@ -280,7 +282,7 @@ impl Connection {
         let next = self.rcv_nxt();
         let promised = self.rcv.promised.saturating_sub(next);
         let (room, limit) = self.room_to_offer();
-        // The right edge never moves back, and not by next to nothing.
+        // The right edge never moves back, and advances only by a worthwhile amount.
         let worthwhile = match self.profile.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let least = u64::from(self.advertised_mss()).min(limit / 2).max(1);
@@ -290,11 +292,11 @@ impl Connection {
         };
         let wanted = if worthwhile { room } else { promised };
         let unit = 1_u64 << scale;
-        // Rounding must not take back what was promised; nor may it promise more each time, or the edge would
-        // creep with every ACK and the window never close (RFC 7323 §2.4).
+        // Rounding must not shrink the advertised window. It must not enlarge it each time either: the edge
+        // would creep forward with every ACK, and the window would never close (RFC 7323 §2.4).
         let rounded_up = |octets: u64| (octets + unit - 1) >> scale;
         let units = match (self.profile.window_update, wanted >> scale) {
-            // A buffer smaller than a unit is no reason to stay closed.
+            // A buffer smaller than one unit must not keep the window closed.
             (WindowUpdate::QuarterBuffer, _) | (_, 0) => rounded_up(wanted),
             (_, whole) => whole.max(rounded_up(promised)),
         };
@@ -306,7 +308,7 @@ impl Connection {
         }
     }
 
-    /// The application has read: is the wider window worth an ACK of its own?
+    /// Sends a window update if a read has widened the window enough to justify a separate ACK.
     pub(super) fn consider_window_update(&mut self) {
         if self.rcv.linux.is_some() {
             self.ack_read();
@@ -320,7 +322,7 @@ impl Connection {
                 let offered = self.plain_window(self.rcv.scale).promised - self.rcv_nxt();
                 offered > promised && offered >= 2 * promised
             }
-            // A delayed ACK will tell.
+            // A pending delayed ACK will announce the window.
             WindowUpdate::QuarterBuffer => self.rcv.ack != AckDue::Delayed && self.has_opened_a_quarter(),
         };
         if update {
@@ -336,7 +338,7 @@ impl Connection {
         let oldwin = self.rcv.adv.saturating_sub(self.rcv_nxt());
         let adv = recwin.saturating_sub(oldwin);
         let enough = adv >= limit / 4 || recwin <= limit / 8 || limit <= 8 * self.max_seg() || adv >= largest;
-        // Scaled, it must differ at all.
+        // The window must change by at least one unit of the scale.
         oldwin >> scale < recwin >> scale && (adv >= 2 * self.max_seg() && enough || 2 * adv >= limit)
     }
 }

@@ -1,7 +1,9 @@
-//! What the application wrote and the peer has not acknowledged yet, addressed by stream offset and bounded.
+//! The send buffer: data that the application wrote and the peer has not acknowledged, addressed by stream
+//! offset and limited in size.
 //!
-//! It lies in chunks, not in a ring: a ring that has held a large window once stays as large, and a host with many
-//! connections has the largest window of each in memory. A chunk is given back with its last octet.
+//! The data is stored in chunks instead of a ring. A ring that once held a large window keeps that size, so a
+//! host with many connections would hold the largest window of each in memory. A chunk is freed with its last
+//! byte.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,32 +13,33 @@ use airwire::piece::Text;
 
 #[derive(Debug)]
 pub(super) struct SendBuffer {
-    /// In the order of the stream, none of them empty. Octets below `start` may still lie in the first.
+    /// Chunks in stream order, none of them empty. The first may still contain bytes below `start`.
     chunks: VecDeque<Chunk>,
-    /// Offset of the first octet.
+    /// Offset of the first byte.
     start: u64,
-    /// Offset behind the last one.
+    /// Offset after the last byte.
     end: u64,
     limit: usize,
-    /// Of [`LARGEST`] octets each, and empty; no more than are in use. Where a buffer is that large, one is full every few
-    /// microseconds, and memory that goes back to the system and comes anew each time costs more than what is written into it.
+    /// Empty chunks of [`LARGEST`] bytes each for reuse, at most as many as are in use. With such a large
+    /// buffer a chunk fills up every few microseconds, and freeing and allocating it each time would cost
+    /// more than writing to it.
     kept: Vec<Vec<u8>>,
-    /// What all of these have allocated.
+    /// Memory allocated by all chunks.
     allocated: usize,
 }
 
 #[derive(Debug)]
 struct Chunk {
-    /// Offset of its first octet.
+    /// Offset of its first byte.
     start: u64,
     octets: Octets,
 }
 
 #[derive(Debug)]
 enum Octets {
-    /// Never more than it was made for.
+    /// A chunk that is still being filled, up to its initial capacity.
     Own(Vec<u8>),
-    /// A full chunk of [`LARGEST`] octets. What leaves refers to it, so that it has not to be copied.
+    /// A full chunk of [`LARGEST`] bytes. Outgoing packets refer to it, so its data need not be copied.
     Shared(Arc<Vec<u8>>),
 }
 
@@ -61,7 +64,7 @@ impl Octets {
 }
 
 impl Chunk {
-    /// Offset behind its last octet.
+    /// Returns the offset after its last byte.
     fn end(&self) -> u64 {
         self.start + self.octets.memory().len() as u64
     }
@@ -80,16 +83,17 @@ impl Chunk {
     }
 }
 
-/// No chunk is smaller, however little is written.
+/// Minimum size of a chunk.
 const SMALLEST: usize = 64;
-/// Of a buffer with more than this, no chunk is smaller: most allocators are quickest with blocks up to this size.
+/// Minimum size of a chunk in a buffer that holds more than this: most allocators are fastest with blocks of
+/// up to this size.
 const USUAL: usize = 1 << 10;
-/// No chunk is larger, however much is written.
+/// Maximum size of a chunk.
 const LARGEST: usize = 64 << 10;
-/// A chunk has this part of the buffer: so much of it is allocated in vain at either end.
+/// A chunk holds 1/`PART` of the buffer, which limits the memory wasted at either end.
 const PART: usize = 8;
 
-/// How large a chunk is to be that is made when the buffer comes to hold `len` octets.
+/// Returns the size of a new chunk for a buffer that will hold `len` bytes.
 fn chunk_for(len: usize) -> usize {
     let least = len.next_power_of_two().clamp(SMALLEST, USUAL);
     (len / PART).next_power_of_two().clamp(least, LARGEST)
@@ -116,7 +120,7 @@ impl SendBuffer {
         (self.end - self.start) as usize
     }
 
-    /// Takes as much of `bytes` as there is room for.
+    /// Writes as much of `bytes` as there is room for, and returns the number of bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.free());
         let mut rest = &bytes[..taken];
@@ -146,7 +150,7 @@ impl SendBuffer {
         self.chunks.push_back(Chunk { start: self.end, octets: Octets::Own(octets) });
     }
 
-    /// The octets of `range`, as far as they are here.
+    /// Returns the bytes in `range`, as far as the buffer holds them.
     pub(super) fn texts(&self, range: Range<u64>) -> impl Iterator<Item = Text<'_>> {
         let mut at = range.start.max(self.start);
         let end = range.end.min(self.end);
@@ -161,12 +165,12 @@ impl SendBuffer {
         })
     }
 
-    /// Everything below `offset` has been acknowledged.
+    /// Releases everything below `offset`, which has been acknowledged.
     pub(super) fn release_below(&mut self, offset: u64) {
         self.start = offset.clamp(self.start, self.end);
         while let Some(first) = self.chunks.front().filter(|first| first.end() <= self.start) {
             if first.spare() > 0 {
-                // There is room for what comes next.
+                // The chunk has room for more data.
                 break;
             }
             if let Some(first) = self.chunks.pop_front() {
@@ -182,7 +186,7 @@ impl SendBuffer {
 
     fn give_back(&mut self, octets: Octets) {
         self.allocated -= octets.capacity();
-        // What has not left yet, though it was acknowledged, keeps its memory.
+        // A chunk that an outgoing packet still refers to is not reused, although its data was acknowledged.
         if let Octets::Shared(octets) = octets
             && let Ok(mut octets) = Arc::try_unwrap(octets)
         {
@@ -192,12 +196,12 @@ impl SendBuffer {
         }
     }
 
-    /// Octets of memory.
+    /// Returns the bytes of memory in use.
     pub(super) fn cost(&self) -> usize {
         self.allocated
     }
 
-    /// How many octets of memory `len` octets more would take.
+    /// Returns the bytes of memory that `len` more bytes would take.
     pub(super) fn growth(&self, len: usize) -> usize {
         let Some(beyond) = len.checked_sub(self.spare()).filter(|beyond| *beyond > 0) else { return 0 };
         let size = chunk_for(self.len() + len);
@@ -205,12 +209,12 @@ impl SendBuffer {
         beyond.next_multiple_of(size).saturating_sub(kept)
     }
 
-    /// Octets that take no more memory.
+    /// Returns the number of bytes that fit without allocating memory.
     pub(super) fn spare(&self) -> usize {
         self.chunks.back().map_or(0, Chunk::spare)
     }
 
-    /// An idle connection owns no buffer.
+    /// Frees the buffer of an idle connection.
     pub(super) fn shrink_if_empty(&mut self) {
         if self.start == self.end && self.allocated > 0 {
             *self = Self::new(self.start, self.limit);
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_is_what_was_written_whatever_the_chunks() {
+    fn any_range_reads_back_written_bytes() {
         let mut x = 12345_u64;
         let mut random = |n: u64| {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -268,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_copied() {
+    fn out_of_range_bytes_are_not_copied() {
         let mut buffer = SendBuffer::new(1, 100);
         assert_eq!(copied(&buffer, 0..9), b"");
         buffer.write(b"abcdef");
@@ -279,11 +283,11 @@ mod tests {
         buffer.release_below(1);
         assert_eq!((buffer.len(), buffer.end()), (4, 7), "an old offset changes nothing");
         buffer.release_below(50);
-        assert_eq!((buffer.len(), buffer.end()), (0, 7), "nor is more released than was written");
+        assert_eq!((buffer.len(), buffer.end()), (0, 7), "no more is released than was written");
     }
 
     #[test]
-    fn a_window_costs_little_more_than_its_octets_however_large_it_has_been() {
+    fn buffer_memory_shrinks_with_window() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
         buffer.write(&octets(1..1 + (1 << 20)));
         assert_eq!(buffer.cost(), 1 << 20);
@@ -292,14 +296,14 @@ mod tests {
             buffer.release_below(end - 5_000);
             buffer.write(&octets(end..end + 1_000));
         }
-        assert!(buffer.cost() <= 6_000 + 2 * USUAL, "{} octets for 6000", buffer.cost());
+        assert!(buffer.cost() <= 6_000 + 2 * USUAL, "{} bytes allocated for 6000", buffer.cost());
         buffer.release_below(buffer.end());
         buffer.shrink_if_empty();
         assert_eq!((buffer.cost(), buffer.chunks.capacity(), buffer.len()), (0, 0, 0));
     }
 
     #[test]
-    fn a_large_window_that_moves_needs_no_memory_from_anybody() {
+    fn sliding_window_needs_no_new_memory() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
         buffer.write(&octets(1..1 + (1 << 20)));
         for round in 0..40 {
@@ -312,29 +316,32 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_refers_to_full_chunks_and_keeps_them_as_long_as_it_needs_them() {
+    fn shared_chunks_stay_intact_after_release() {
         let mut buffer = SendBuffer::new(0, 4 << 20);
         buffer.write(&octets(0..(1 << 20) + 100));
         let chunk = LARGEST as u64;
         let across = chunk - 10..chunk + 10;
         let texts: Vec<_> = buffer.texts(across.clone()).collect();
         let [Text::Shared(first, before), Text::Shared(second, behind)] = &texts[..] else {
-            panic!("{texts:?} is of two full chunks")
+            panic!("expected two shared chunks, got {texts:?}")
         };
         assert_eq!((before.clone(), behind.clone()), (LARGEST - 10..LARGEST, 0..10));
         let leaving = [Arc::clone(first), Arc::clone(second)];
-        assert!(matches!(buffer.texts((1 << 20)..(1 << 20) + 100).next(), Some(Text::Copied(_))), "it grows");
+        assert!(
+            matches!(buffer.texts((1 << 20)..(1 << 20) + 100).next(), Some(Text::Copied(_))),
+            "the last chunk may still grow"
+        );
 
         let cost = buffer.cost();
         buffer.release_below(3 * chunk);
-        assert_eq!(buffer.cost(), cost - 2 * LARGEST, "of three chunks one is kept for what comes next");
+        assert_eq!(buffer.cost(), cost - 2 * LARGEST, "one of three chunks is kept for reuse");
         buffer.write(&[0xff; 2 * LARGEST]);
         let left = [&leaving[0][LARGEST - 10..], &leaving[1][..10]].concat();
-        assert_eq!(left, octets(across), "nothing is written over it");
+        assert_eq!(left, octets(across), "shared chunks are not overwritten");
     }
 
     #[test]
-    fn little_takes_little() {
+    fn small_write_allocates_smallest_chunk() {
         let mut buffer = SendBuffer::new(1, 1 << 20);
         buffer.write(b"x");
         assert_eq!(buffer.cost(), SMALLEST);

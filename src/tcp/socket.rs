@@ -1,37 +1,37 @@
-//! What an application sets and sees of a connection: options, state, and how it ended.
+//! The application's view of a connection: options, state and the reason why it ended.
 
 use airwire::time::{Duration, Instant};
 
 use super::icmp::Unreachable;
 use crate::profile::{OpeningErrors, Profile};
 
-/// The states of RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
+/// The states of RFC 9293 §3.3.2. LISTEN belongs to the host, because no connection exists in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Over, or never begun.
+    /// No connection: it has ended, or never began.
     Closed,
     /// Our SYN waits for an answer.
     SynSent,
-    /// Both have sent a SYN; ours waits for its ACK.
+    /// Both sides have sent a SYN; ours is not acknowledged yet.
     SynReceived,
-    /// Data flows both ways.
+    /// Data flows in both directions.
     Established,
     /// We have closed; our FIN is not acknowledged yet.
     FinWait1,
-    /// We have closed, and the peer knows; it may still send.
+    /// We have closed and the peer has acknowledged our FIN; it may still send.
     FinWait2,
     /// The peer has closed; we may still send.
     CloseWait,
-    /// Both have closed at once; our FIN is not acknowledged yet.
+    /// Both sides have closed simultaneously; our FIN is not acknowledged yet.
     Closing,
     /// The peer closed first, then we did; our FIN is not acknowledged yet.
     LastAck,
-    /// Over, and kept for a while so that late segments do no harm.
+    /// Closed, but kept for a while to absorb late segments.
     TimeWait,
 }
 
 impl State {
-    /// As RFC 9293 writes it.
+    /// Returns the name as RFC 9293 writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "CLOSED",
@@ -47,101 +47,103 @@ impl State {
         }
     }
 
-    /// SYN exchanged and acknowledged.
+    /// Returns true if the SYNs were exchanged and acknowledged.
     pub const fn is_synchronized(self) -> bool {
         !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
     }
 
-    /// Data, or a retransmission of it, can still leave.
+    /// Returns true if data can still be sent or retransmitted.
     pub const fn may_send_data(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }
 
-    /// Data can still arrive.
+    /// Returns true if data can still arrive.
     pub const fn may_receive_data(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 }
 
-/// Why a connection ended other than by both sides closing.
+/// The reason why a connection ended other than by both sides closing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Ended {
-    /// A reset answered our SYN or SYN,ACK, or an ICMP error said that there is no such port.
+    /// A RST answered our SYN or SYN,ACK, or an ICMP error reported that the port has no listener.
     #[error("connection refused: no listener on that port")]
     Refused,
-    /// The peer sent a reset, or a SYN where the profile takes it for one.
+    /// The peer sent a RST, or a SYN that the profile treats like one.
     #[error("connection reset by the peer")]
     Reset,
-    /// Retransmissions, window probes or keepalives stayed without an answer.
+    /// Retransmissions, window probes or keep-alives were not answered.
     #[error("timed out: the peer no longer answers")]
     TimedOut,
-    /// An ICMP error ended the opening, or came before the timeout (RFC 5461 §4).
+    /// An ICMP error aborted the opening, or preceded the timeout (RFC 5461 §4).
     #[error("destination unreachable: {0}")]
     Unreachable(Unreachable),
-    /// The application aborted it, or closed it or shut reading down while the peer still sent.
+    /// The application aborted the connection. Or it closed it, or shut down reading, while the peer was
+    /// still sending.
     #[error("aborted locally")]
     Aborted,
 }
 
-/// What close() does with unsent data.
+/// The effect of close() on unsent data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Linger {
-    /// Send it, then FIN.
+    /// Send it, then a FIN.
     #[default]
     Default,
-    /// Throw it away and reset (SO_LINGER with a time of zero).
+    /// Discard it and send a RST (SO_LINGER with a time of zero).
     Abort,
-    /// Send it, then FIN; who calls close() waits for so long until the peer has acknowledged both (SO_LINGER with a
-    /// time). A host waits for nothing: the socket layer above it does, and `Connection::is_closing` tells it how long.
+    /// Send it, then a FIN; close() blocks until the peer has acknowledged both, but at most this long
+    /// (SO_LINGER with a time). A host never blocks: the socket layer above it does, and polls
+    /// `Connection::is_closing`.
     Wait(Duration),
 }
 
-/// What a write says about the data behind it.
+/// Whether more data follows a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Push {
-    /// Nothing.
+    /// Unknown: send the data now.
     #[default]
     Now,
-    /// More follows at once (MSG_MORE): a partial segment waits for it as if corked, until something else is written
-    /// or an acceptable segment arrives, 200 ms at most.
+    /// More data follows immediately (MSG_MORE). A partial segment waits for it as if corked, until the next
+    /// write or the next acceptable segment, but at most 200 ms.
     Later,
 }
 
-/// When to ask a silent peer whether it is still there (RFC 9293 §3.8.4).
+/// When to probe a silent peer (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
-    /// Silence after which the first probe leaves.
+    /// Silence after which the first probe is sent.
     pub idle: Duration,
-    /// Between two probes.
+    /// Time between two probes.
     pub interval: Duration,
-    /// Probes without an answer that end the connection.
+    /// Number of unanswered probes that end the connection.
     pub probes: u32,
 }
 
 impl Default for KeepAlive {
-    /// As Linux has it. RFC 9293 §3.8.4: idle no less than two hours.
+    /// Linux's defaults. RFC 9293 §3.8.4 requires an idle time of at least two hours.
     fn default() -> Self {
         Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
     }
 }
 
-/// R1 or R2 of RFC 9293 §3.8.3: how much may have been done in vain for a segment. It is looked at when the segment's
-/// timer expires, and is reached when both hold.
+/// R1 or R2 of RFC 9293 §3.8.3: a limit on unanswered retransmissions of a segment. It is checked when the
+/// segment's timer expires, and is reached when both conditions hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Threshold {
-    /// The segment was sent again at least so often.
+    /// Minimum number of retransmissions of the segment.
     pub retransmissions: u32,
-    /// So much time has passed since it was first sent.
+    /// Minimum time since it was first sent.
     pub time: Duration,
 }
 
 impl Threshold {
-    /// As a count alone.
+    /// Creates a threshold that is only a count.
     pub const fn retransmissions(count: u32) -> Self {
         Self { retransmissions: count, time: Duration::ZERO }
     }
 
-    /// In units of time alone.
+    /// Creates a threshold that is only a time.
     pub const fn time(time: Duration) -> Self {
         Self { retransmissions: 0, time }
     }
@@ -151,65 +153,67 @@ impl Threshold {
     }
 }
 
-/// How long the peer may leave unanswered what was sent (RFC 9293 §3.8.3, MUST-20, MUST-21). What is `None` the profile
-/// decides.
+/// How long the peer may leave data unanswered (RFC 9293 §3.8.3, MUST-20, MUST-21). `None` selects the
+/// profile's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Patience {
-    /// R1: from then on [`Connection::unanswered`](super::Connection::unanswered) says so.
+    /// R1: from here on [`Connection::unanswered`](super::Connection::unanswered) reports it.
     pub r1: Option<Threshold>,
-    /// R2: then the connection is given up.
+    /// R2: the connection is given up.
     pub r2: Option<Threshold>,
-    /// R2 of a SYN or SYN,ACK (TCP_SYNCNT).
+    /// R2 for a SYN or SYN,ACK (TCP_SYNCNT).
     pub syn_r2: Option<Threshold>,
-    /// TCP_USER_TIMEOUT (RFC 9293 §3.9.1.1, RFC 5482): the connection is given up at the very moment at which something
-    /// has been unacknowledged, or could not be sent because the peer's window is closed, for so long. With keep-alive
-    /// it takes the place of the number of probes. `None`: only R2 counts.
+    /// TCP_USER_TIMEOUT (RFC 9293 §3.9.1.1, RFC 5482): the connection is given up exactly when data has been
+    /// unacknowledged, or blocked by a closed window, for this time. With keep-alive it replaces the number
+    /// of probes. `None`: only R2 applies.
     pub user_timeout: Option<Duration>,
 }
 
-/// R1 is reached: nothing is lost yet, but the application may want to know (RFC 9293 §3.8.3 (e)).
+/// The report that R1 is reached: the connection still exists, but the application may want to know (RFC 9293
+/// §3.8.3 (e)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unanswered {
-    /// How often the oldest segment, or the probe, was sent again.
+    /// Number of retransmissions of the oldest segment or of the probe.
     pub retransmissions: u32,
-    /// When it first timed out.
+    /// Time of the first timeout.
     pub since: Instant,
-    /// What the last ICMP error about this connection said (SHLD-25).
+    /// The last ICMP error for this connection (SHLD-25).
     pub error: Option<Unreachable>,
 }
 
-/// What an application can set on a connection, or on a listener for the connections that it opens.
+/// Options that an application can set on a connection, or on a listener for its connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
-    /// TCP_NODELAY: a small segment waits for no ACK, whatever the profile says about Nagle. To switch it on is to
-    /// [push](crate::host::Host::push) once.
+    /// TCP_NODELAY: small segments do not wait for ACKs, whatever the profile's Nagle rule is. Switching it
+    /// on [pushes](crate::host::Host::push) once.
     pub nodelay: bool,
-    /// TCP_CORK: a partial segment waits for more data, 200 ms at most. It is stronger than `nodelay`.
+    /// TCP_CORK: a partial segment waits for more data, at most 200 ms. It overrides `nodelay`.
     pub cork: bool,
-    /// TCP_MAXSEG: neither side's segments are larger.
+    /// TCP_MAXSEG: an upper bound on the segments of both sides.
     pub max_seg: Option<u16>,
-    /// Octets that may be written and not acknowledged.
+    /// Send buffer size: bytes that may be written and not acknowledged.
     pub send_buffer: usize,
-    /// Octets that may be received and not read: the largest window that is offered.
+    /// Receive buffer size: bytes that may be received and not read, which is the largest window advertised.
     pub recv_buffer: usize,
     /// SO_LINGER.
     pub linger: Linger,
-    /// SO_KEEPALIVE and its times; `None` is off.
+    /// SO_KEEPALIVE and its times; `None`: off.
     pub keepalive: Option<KeepAlive>,
-    /// TCP_LINGER2: how long a closed connection may stay in FIN-WAIT-2; `None` is the profile's TIME-WAIT length.
+    /// TCP_LINGER2: how long a closed connection may stay in FIN-WAIT-2; `None`: the profile's TIME-WAIT
+    /// length.
     pub linger2: Option<Duration>,
-    /// The TOS or traffic class octet of each packet. Its two ECN bits are ignored.
+    /// The TOS or traffic class byte of each packet. Its two ECN bits are ignored.
     pub tos: u8,
-    /// Packets are sent with Don't Fragment, and ICMP errors may lower the MTU of the path (RFC 1191).
+    /// Packets have Don't Fragment set, and ICMP errors may lower the path MTU (RFC 1191).
     pub pmtu_discovery: bool,
-    /// Which ICMP errors end a connection that is being opened.
+    /// Which ICMP errors abort a connection that is being opened.
     pub opening_errors: OpeningErrors,
-    /// R1, R2 and the user timeout; `None` leaves all of them to the profile.
+    /// R1, R2 and the user timeout; `None`: the profile's values.
     pub patience: Option<Box<Patience>>,
 }
 
 impl SocketOptions {
-    /// Those that a system with this profile has when nothing was set.
+    /// Returns the defaults of a system with this profile.
     pub fn of(profile: &Profile) -> Self {
         Self {
             nodelay: !profile.nagle.holds_back(),

@@ -1,5 +1,5 @@
-//! A handshake of which nothing is kept between its second segment and its third (RFC 4987 §3.6): the host puts what it
-//! has to know into the SYN,ACK, and gets it back.
+//! Handshakes without state between the second and the third segment (RFC 4987 §3.6): the host encodes what
+//! it needs in the SYN,ACK, and gets it back in the ACK.
 
 use airwire::segment::Segment;
 use airwire::time::Instant;
@@ -7,12 +7,12 @@ use airwire::time::Instant;
 use super::connection::{Connection, Opening};
 use super::output::Out;
 
-/// The low bits of the timestamp in which the host hides something.
+/// Range of the low timestamp bits in which the host encodes information.
 const HIDDEN: u32 = 1 << 6;
 
 impl Connection {
-    /// The SYN,ACK to this SYN. `hidden` becomes the low bits of its timestamp, which is the last one before now that has
-    /// them: those that follow do not go back (RFC 7323 §5.3).
+    /// Returns the SYN,ACK that answers this SYN. `hidden` becomes the low bits of its timestamp: the latest
+    /// value up to now with these bits, so that later timestamps do not go backwards (RFC 7323 §5.3).
     pub(crate) fn answer_once(
         now: Instant,
         opening: Opening,
@@ -29,8 +29,8 @@ impl Connection {
         packet
     }
 
-    /// The connection that it was the answer to, as if it had been kept since, up to the ACK that is to be handled next.
-    /// When the answer left is not known, so it gives no sample of the round-trip time.
+    /// Recreates the connection that the SYN,ACK belonged to, ready to process the ACK. The sending time of
+    /// the SYN,ACK is unknown, so the handshake provides no RTT sample.
     pub(crate) fn accept_answered(now: Instant, opening: Opening, syn: &Segment<'_>) -> Self {
         let mut connection = Self::accept(now, opening, syn);
         connection.poll_packet(now, &mut Out::Packet(&mut Vec::new()));

@@ -1,4 +1,4 @@
-//! What happens when nothing happens: the timers of a connection.
+//! The timers of a connection.
 
 use airwire::time::{Duration, Instant};
 
@@ -37,14 +37,14 @@ impl Connection {
             }
         }
         if due(&mut self.timers.cork) && (self.options.cork || self.snd.tail == Tail::Waits) {
-            // One partial segment may leave, as if it were the end; the connection stays corked.
+            // One partial segment may be sent as if no data followed; the connection stays corked.
             self.snd.small_once = true;
             self.snd.tail = Tail::End;
         }
         if let Some(pacer) = self.pacer() {
             pacer.on_deadline(now);
         }
-        // Before the retransmission timer: what a detector finds may put that off.
+        // Before the retransmission timer, because the detector's result may postpone it.
         if self.recovery.deadline().is_some_and(|at| at <= now) {
             let (recovery, mut path) = self.recovery_and_path(now);
             if recovery.on_deadline(&mut path) == TimerRule::Restart {
@@ -53,7 +53,7 @@ impl Connection {
         }
         if due(&mut self.timers.rto) {
             match self.recovery.waits_until(now) {
-                // If the detector finds nothing then, it is this timer's turn at once.
+                // If the detector finds nothing at that time, this timer expires immediately afterwards.
                 Some(at) => self.timers.rto = Some(at),
                 None => self.on_rto(now),
             }
@@ -80,7 +80,8 @@ impl Connection {
             }
             _ if self.flight.is_empty() => return,
             _ => {
-                // RFC 9293 §3.8.6.1: a peer that answers with a closed window is alive, however long that lasts.
+                // RFC 9293 §3.8.6.1: a peer that answers with a closed window is alive, however long the
+                // window stays closed.
                 let closed = self.snd.wnd == 0;
                 let in_vain = match closed {
                     true => self.timers.probes_sent,
@@ -95,11 +96,11 @@ impl Connection {
                     self.timers.refused += 1;
                 }
                 self.timed = None;
-                // RFC 2018 §8: what the timer is for is missing, whatever was said about it.
+                // RFC 2018 §8: the first segment timed out, so it is missing whatever SACK reported.
                 if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
                     self.forget_sacks(now);
                 }
-                // Nobody has heard anything for long enough: what the timer sends waits for no turn.
+                // Nothing arrived for a whole timeout, so the retransmission need not be paced.
                 if let Some(pacer) = self.pacer() {
                     *pacer = Pacer::new(now);
                 }
@@ -118,7 +119,7 @@ impl Connection {
         self.options.patience.as_deref().copied().unwrap_or_default()
     }
 
-    /// R2 in this state (RFC 9293 §3.8.3).
+    /// Returns R2 for this state (RFC 9293 §3.8.3).
     fn r2(&self) -> Threshold {
         let Patience { r2, syn_r2, .. } = self.patience();
         let profile = &self.profile;
@@ -131,12 +132,12 @@ impl Connection {
         asked_for.unwrap_or(usual)
     }
 
-    /// A segment or a probe has timed out, after `retransmissions` that nothing has answered: is that R2? It may also
-    /// be R1, which is noted.
+    /// Returns true if R2 is reached: a segment or probe timed out after `retransmissions` that were not
+    /// answered. Also records whether R1 is reached.
     fn is_in_vain(&mut self, now: Instant, retransmissions: u32) -> bool {
         let closed = self.snd.wnd == 0 && self.state.is_synchronized();
         if closed && retransmissions == 0 && self.patience().user_timeout.is_none() {
-            // It has answered the last probe.
+            // The peer answered the last probe.
             self.timers.in_vain = None;
         }
         let in_vain_since = self.note_in_vain(now);
@@ -153,7 +154,7 @@ impl Connection {
         self.r2().is_reached(retransmissions, since, now)
     }
 
-    /// Since when nothing has answered; from now on, if this is the first time.
+    /// Returns the start of the period in which nothing was answered. It starts now if there is none yet.
     fn note_in_vain(&mut self, now: Instant) -> Instant {
         let una = self.flight.una();
         match &self.timers.in_vain {
@@ -169,7 +170,7 @@ impl Connection {
         self.timers.in_vain.as_deref().filter(|known| known.una == self.flight.una())
     }
 
-    /// `Some` from R1 on, until the peer acknowledges something (RFC 9293 §3.8.3 (e)).
+    /// Returns `Some` once R1 is reached, until the peer acknowledges something (RFC 9293 §3.8.3 (e)).
     pub fn unanswered(&self) -> Option<Unanswered> {
         let InVain { since, .. } = *self.in_vain().filter(|in_vain| in_vain.r1_reached)?;
         let retransmissions = match self.state {
@@ -179,13 +180,13 @@ impl Connection {
         Some(Unanswered { retransmissions, since, error: self.soft_error })
     }
 
-    /// When TCP_USER_TIMEOUT is over, unless something is acknowledged before.
+    /// Returns when TCP_USER_TIMEOUT expires, unless something is acknowledged before.
     pub(super) fn user_deadline(&self) -> Option<Instant> {
         let limit = self.options.patience.as_ref()?.user_timeout?;
         let in_vain = self.in_vain().map(|in_vain| in_vain.since);
         let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;
         let since = match self.flight.head() {
-            // What is in flight may be a probe, after a wait for the window.
+            // The data in flight may be a probe that was sent after waiting for the window.
             Some(head) if from_first || !self.state.is_synchronized() => {
                 in_vain.map_or(head.first_sent, |since| since.min(head.first_sent))
             }
@@ -201,7 +202,8 @@ impl Connection {
         self.timers.rto = Some(self.rtt.style().align(deadline));
     }
 
-    /// The window is closed and nothing is in flight: only a probe will learn that it has opened.
+    /// Starts the persist timer: the window holds data back and nothing is in flight, so only a probe can
+    /// discover that a closed window has opened.
     pub(super) fn start_persist(&mut self, now: Instant) {
         if self.timers.persist.is_none() {
             let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;
@@ -214,7 +216,7 @@ impl Connection {
         }
     }
 
-    /// An ACK has confirmed that the window is closed: the next probe has time.
+    /// Postpones the next probe after an ACK has confirmed that the window is closed.
     pub(super) fn restart_persist(&mut self, now: Instant) {
         if self.timers.persist.take().is_some() {
             self.start_persist(now);
@@ -228,16 +230,16 @@ impl Connection {
 
     fn on_persist(&mut self, now: Instant) {
         if !self.waits_for_window() {
-            // The last probe was accepted, and it was all there was.
+            // The last probe was accepted, and no other data is left.
             self.stop_persist();
             return;
         }
         if self.snd.wnd > 0 {
-            // §3.8.6.2.1 (4): the override timeout. What fits the window leaves now, however little it is.
+            // §3.8.6.2.1 (4): the override timeout. Send now as much as fits into the window.
             self.snd.small_once = true;
             return;
         }
-        // RFC 9293 §3.8.6.1: as long as the peer answers, probing goes on for ever.
+        // RFC 9293 §3.8.6.1: probing continues as long as the peer answers.
         if self.is_in_vain(now, self.timers.probes_sent) {
             self.end(Some(self.timed_out()));
             return;
@@ -247,11 +249,11 @@ impl Connection {
         self.start_persist(now);
     }
 
-    /// Any acceptable segment proves the peer alive.
+    /// Records an acceptable segment, which proves that the peer is alive.
     pub(super) fn heard_from_peer(&mut self, now: Instant) {
         self.timers.probes_sent = 0;
-        // Linux 6.18: MSG_MORE holds a segment back in its own call (tcp_push()) and no longer when an ACK comes
-        // (tcp_data_snd_check()).
+        // Linux 6.18: MSG_MORE holds a segment back in its own call (tcp_push()), but no longer once an ACK
+        // arrives (tcp_data_snd_check()).
         if self.snd.tail == Tail::Waits {
             self.snd.tail = Tail::Overdue;
         }
@@ -269,7 +271,7 @@ impl Connection {
 
     fn on_keepalive(&mut self, now: Instant) {
         let Some(keepalive) = self.options.keepalive else { return };
-        // While data is outstanding the retransmission timer watches the peer.
+        // While data is outstanding, the retransmission timer monitors the peer.
         if !self.flight.is_empty() {
             self.timers.keepalive = Some(now + keepalive.idle);
             return;

@@ -1,7 +1,7 @@
-//! What a connection tells whoever listens ([`crate::events`]).
+//! Log events of a connection ([`crate::events`]).
 //!
-//! States, refusals and offers are told where they happen. Timers and windows change in many places, and what they are
-//! at the end of a step is all that a reader wants: they are compared with the step before.
+//! State changes, refusals and offers are recorded where they happen. Timers and windows change in many
+//! places, and only their values at the end of a step matter, so these are compared with the previous step.
 
 use airwire::segment::Segment;
 use airwire::time::Instant;
@@ -12,7 +12,7 @@ use crate::events::{Agreement, Refusal, Refused, Timer, What};
 
 type Deadlines = [Option<Instant>; Timer::ALL.len()];
 
-/// What was told, and what stood when it was last looked.
+/// Events recorded and not yet taken, and the values that were last reported.
 #[derive(Debug)]
 pub(super) struct Told {
     news: Vec<What>,
@@ -50,7 +50,7 @@ impl Connection {
         }
     }
 
-    /// The only writer of the state.
+    /// Changes the state. No other function does.
     pub(super) fn enter(&mut self, state: State) {
         let from = std::mem::replace(&mut self.state, state);
         if from != state {
@@ -58,13 +58,13 @@ impl Connection {
         }
     }
 
-    /// `segment` is not taken.
+    /// Records that `segment` was refused.
     #[cold]
     pub(super) fn refuse(&mut self, segment: &Segment<'_>, why: Refusal) {
         if self.told.is_some() {
             let own = (self.snd.iss, self.flight.una());
             let peer = (self.rcv.irs, self.rcv_nxt());
-            // Before the peer's SYN there is no offset in its stream.
+            // Before the peer's SYN, its stream has no offsets.
             let seq_known = self.state != State::SynSent;
             let refused = Refused::of(segment, own, peer);
             let segment = Refused { seq: refused.seq.filter(|_| seq_known), ..refused };
@@ -83,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Before [`Connection::handle_deadline`]: the timers whose time has come.
+    /// Records the timers that are due. Must be called before [`Connection::handle_deadline`].
     pub(crate) fn tell_due_timers(&mut self, now: Instant) {
         if self.told.is_none() {
             return;
@@ -92,14 +92,15 @@ impl Connection {
             if until.is_some_and(|until| until <= now) {
                 self.tell(|| What::TimerFired { timer });
                 if let Some(told) = &mut self.told {
-                    // What is set anew is news, also for the same time.
+                    // A timer that is set again is reported, even with the same deadline.
                     told.deadlines[timer as usize] = None;
                 }
             }
         }
     }
 
-    /// After a step: all that it has told, its decisions behind what led to them. Its end is the last that it tells.
+    /// Passes all events of a step to `each`. Decisions follow the events that caused them. The end of the
+    /// connection comes last.
     pub(crate) fn take_told(&mut self, mut each: impl FnMut(What)) {
         let Some(told) = &mut self.told else { return };
         told.news.drain(..).for_each(&mut each);
@@ -156,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// In the order of [`Timer::ALL`].
+    /// Returns the deadlines in the order of [`Timer::ALL`].
     fn deadlines(&self) -> Deadlines {
         let timers = &self.timers;
         [

@@ -1,4 +1,4 @@
-//! The variables of a connection, as plain data: the steps read and write them.
+//! The variables of a connection, as plain data.
 
 use airwire::segment::Segment;
 use airwire::seq::Seq;
@@ -11,21 +11,21 @@ use super::pacer::Pacer;
 use super::receive::linux::LinuxReceiver;
 use super::send_buffer::SendBuffer;
 
-/// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
+/// The sending side: the Send Sequence Variables (RFC 9293 §3.3.1) and other state.
 #[derive(Debug)]
 pub(super) struct SendVariables {
     pub(super) iss: Seq,
     pub(super) buffer: SendBuffer,
-    /// SND.WND in octets.
+    /// SND.WND in bytes.
     pub(super) wnd: u64,
     /// SND.WL1 and SND.WL2 as offsets: the segment that last updated the window.
     pub(super) wl1: u64,
     pub(super) wl2: u64,
     pub(super) max_wnd: u64,
-    /// No ACK of this connection is below.
+    /// Lowest valid ACK of this connection.
     pub(super) least_ack: u64,
     pub(super) scale: u8,
-    /// Octets of data a full-sized segment carries, options already taken off.
+    /// Bytes of data in a full-sized segment, after deducting options.
     pub(super) smss: u64,
     pub(super) peer_mss: u16,
     /// Offset of our FIN, once the application has closed.
@@ -33,77 +33,79 @@ pub(super) struct SendVariables {
     /// End of the last segment sent that was not full-sized, for Minshall's variant of Nagle.
     pub(super) small_end: u64,
     pub(super) last_sent: Instant,
-    /// The cork was in, or the window too small, for long enough: one partial segment may leave.
+    /// The cork or override timeout has expired: one partial segment may be sent.
     pub(super) small_once: bool,
-    /// What is unsent waits for neither Nagle nor a cork.
+    /// Unsent data waits for neither Nagle nor a cork.
     pub(super) pushed: bool,
     pub(super) tail: Tail,
-    /// `None`: everything leaves as soon as the windows permit it. In a box, because few senders have it.
+    /// `None`: data is sent as soon as the windows allow. Boxed because few senders need it.
     pub(super) spacing: Option<Box<Spacing>>,
 }
 
-/// Text waits though the windows permit it: for its turn, or for company.
+/// Reasons for delaying data that the windows allow: pacing and deferral.
 #[derive(Debug, Default)]
 pub(super) struct Spacing {
-    /// `None`: the sender gives no rate.
+    /// `None`: the sender is not paced.
     pub(super) pacer: Option<Pacer>,
-    /// `None`: it does not [`defer`](crate::profile::Profile::defers), or has never had more than a segment to send.
+    /// `None`: the sender does not [`defer`](crate::profile::Profile::defers), or never had more than one
+    /// segment to send.
     pub(super) piece: Option<Piece>,
 }
 
-/// The end of what was written.
+/// Whether more data is expected after the end of the written data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tail {
-    /// It is the end of something: PSH says so.
+    /// No more data is expected; the last segment carries PSH.
     End,
-    /// More follows at once, and a partial segment waits for it.
+    /// More data follows immediately, and a partial segment waits for it.
     Waits,
-    /// It was to follow, but an ACK came first.
+    /// More data was to follow, but an ACK arrived first.
     Overdue,
 }
 
-/// The receiving half: the Receive Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
+/// The receiving side: the Receive Sequence Variables (RFC 9293 §3.3.1) and other state.
 #[derive(Debug)]
 pub(super) struct ReceiveVariables {
     pub(super) irs: Seq,
     pub(super) buffer: RecvBuffer,
-    /// Right edge of the window last advertised, as the peer reads it: all that lies below is accepted.
+    /// Right edge of the last advertised window as the peer computes it. Everything below it is accepted.
     pub(super) adv: u64,
-    /// The same edge before it was rounded up to the unit of the window scale (RFC 7323 §2.4).
+    /// The same edge before rounding up to the unit of the window scale (RFC 7323 §2.4).
     pub(super) promised: u64,
     pub(super) scale: u8,
-    /// Offset of the peer's FIN, once it has been seen, in order or not.
+    /// Offset of the peer's FIN, once it has arrived in or out of order.
     pub(super) fin: Option<u64>,
-    /// TS.Recent (RFC 7323 §4.3) and when it was taken.
+    /// TS.Recent (RFC 7323 §4.3) and the time of its last update.
     pub(super) ts_recent: u32,
     pub(super) ts_recent_at: Instant,
-    /// TSval of a copy that the next segment answers, and echoes.
+    /// TSval of a duplicate segment, which the next segment echoes.
     pub(super) copy_tsval: Option<u32>,
     /// Last.ACK.sent.
     pub(super) last_ack_sent: u64,
     pub(super) ack: AckDue,
-    /// What Linux' receiver remembers, in a box because only its profile has it.
+    /// State of Linux's receiver. Boxed because only its profile has it.
     pub(super) linux: Option<Box<LinuxReceiver>>,
     /// Largest segment seen, an estimate of the peer's SMSS.
     pub(super) mss_seen: u32,
-    /// First offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
+    /// Start offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
     pub(super) recent: Option<Box<[Option<u64>; 4]>>,
-    /// A duplicate to be reported in the next ACK (RFC 2883).
+    /// A duplicate to report in the next ACK (RFC 2883).
     pub(super) dsack: Option<Box<(u64, u64)>>,
-    /// `None` unless the profile asks for it.
+    /// `None` unless the profile enables it.
     pub(super) alarm: Option<Box<ReorderingAlarm>>,
     /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
     pub(super) echo_ce: bool,
-    /// Boxed, because it is rare and a connection shall be small.
+    /// Boxed because it is rare and connections should be small.
     pub(super) queued: Option<Box<Queued>>,
-    /// The peer's data has been ECN-capable.
+    /// True once an ECN-capable data segment has arrived.
     pub(super) ect_seen: bool,
 }
 
-/// A SYN that came with text or FIN, which wait until the connection is established: one segment at most.
+/// A SYN with data or a FIN, which is queued until the connection is established. At most one segment is
+/// queued.
 #[derive(Debug)]
 pub(super) struct Queued {
-    /// All but its text.
+    /// The segment without its data.
     bare: Segment<'static>,
     text: Vec<u8>,
 }
@@ -126,39 +128,41 @@ pub(super) enum AckDue {
     Now,
 }
 
-/// What must leave beside data and ACKs, one segment each.
+/// Segments to send besides data and ordinary ACKs, one for each flag.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
     pub(super) syn: bool,
     pub(super) reset: bool,
     pub(super) keepalive: bool,
     pub(super) window_probe: bool,
-    /// The ACK of the peer's SYN, which leaves before any data.
+    /// The ACK of the peer's SYN, which is sent before any data.
     pub(super) handshake_ack: bool,
     pub(super) asked: Asked,
 }
 
-/// An ACK that may answer a forger. It leaves if the host, which counts those of all connections, says so.
+/// An ACK that a forged segment may have provoked. It is sent only if the host's limit for all its
+/// connections permits it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Asked {
     #[default]
     Nothing,
-    /// To data that the peer can hardly have sent.
+    /// An ACK for data that the peer is unlikely to have sent.
     Stray,
     /// A challenge ACK (RFC 5961).
     Challenge,
 }
 
-/// The challenge ACKs that have left (RFC 5961 §7).
+/// The challenge ACKs sent (RFC 5961 §7).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Challenges {
     pub(super) last: Instant,
-    /// The second that `sent` counts in.
+    /// The second in which `sent` counts.
     pub(super) second: u64,
     pub(super) sent: u32,
 }
 
-/// All deadlines of a connection but those of recovery. The earliest one is the connection's own.
+/// The deadlines of a connection, except for the deadlines of recovery. The earliest one is the connection's
+/// deadline.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     /// Retransmission (RFC 6298 §5).
@@ -167,20 +171,20 @@ pub(super) struct Timers {
     pub(super) persist: Option<Instant>,
     pub(super) delayed_ack: Option<Instant>,
     pub(super) keepalive: Option<Instant>,
-    /// The end of TIME-WAIT, or of FIN-WAIT-2 once nobody reads the connection any more.
+    /// The end of TIME-WAIT, or of FIN-WAIT-2 after the application has closed.
     pub(super) linger: Option<Instant>,
-    /// When a corked partial segment leaves at the latest.
+    /// Latest time at which a corked partial segment is sent.
     pub(super) cork: Option<Instant>,
     pub(super) persist_backoff: u32,
-    /// Probes, of either kind, since the peer was last heard.
+    /// Window probes and keep-alives since the last segment from the peer.
     pub(super) probes_sent: u32,
     /// Timeouts while the peer's window was closed, since data was last acknowledged.
     pub(super) refused: u32,
-    /// In a box, because it is rare.
+    /// Boxed because it is rare.
     pub(super) in_vain: Option<Box<InVain>>,
 }
 
-/// Something stays without an answer. It says nothing any more once `una` has moved.
+/// A period in which nothing was answered. It ends when SND.UNA moves past `una`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InVain {
     /// SND.UNA at the first timeout.
@@ -189,7 +193,7 @@ pub(super) struct InVain {
     pub(super) r1_reached: bool,
 }
 
-/// The first of two, if one is set.
+/// Returns the earlier of two times, if any is set.
 pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -1,4 +1,4 @@
-//! What captures say: the analysis, its pictures and pages, and the plug-in for Wireshark, held against other tools.
+//! Captures: the analysis, its plots and pages, and the Wireshark plug-in, compared with other tools.
 
 mod analyze;
 mod page;

@@ -1,4 +1,4 @@
-//! The graphs of the report on another page, which chooses runs, follows what people look at, and adds graphs of its own.
+//! The graphs of the report in another page, which selects runs, receives their events, and adds graphs.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::page::{
 
 const PURPLE: [u8; 3] = [0xcc, 0x79, 0xa7];
 
-/// Three runs, of which the second has a graph of its own and the third has states. Keys show them.
+/// Three runs. The second has an additional graph, and the third has states. Keys select them.
 const MAIN: &str = "
 import { frame } from './axes.js';
 import { decodeRun } from './data.js';
@@ -63,30 +63,30 @@ fn written(name: &str) -> Written {
     Written(path)
 }
 
-/// Whatever the graphs tell, from now on.
-fn listen(browser: &mut Browser) {
+/// Records all events of the graphs from now on.
+fn record_events(browser: &mut Browser) {
     browser.eval(
         "window.told = []; for (const name of ['view', 'cursor', 'focus']) airtcp.graphs.on(name, (it) => \
          told.push([name, name === 'focus' && it ? { run: it.run.id, kind: it.kind, i: it.i } : structuredClone(it)])); 0",
     );
 }
 
-/// What the graphs told of this name, in order.
-fn told(browser: &mut Browser, name: &str) -> Vec<Value> {
+/// Returns the recorded events with this name, in order.
+fn recorded(browser: &mut Browser, name: &str) -> Vec<Value> {
     let told = browser.eval(&format!("told.filter(([name]) => name === '{name}').map(([, value]) => value)"));
     told.as_array().unwrap().clone()
 }
 
-/// Each check loads the page again, in the same browser: starting a browser takes longer than a check.
+/// The checks share one browser, because starting it takes longer than a check. Each check reloads the page.
 #[test]
-fn other_pages_choose_runs_follow_the_view_and_add_graphs() {
+fn embedding_page_controls_and_extends_graphs() {
     let page = written("graphs");
     let mut browser = Browser::open(&page.0, DESKTOP);
     for look in [
-        a_page_hears_of_everything_that_is_seen_once,
-        other_runs_show_all_of_their_time_unless_the_page_keeps_it,
-        a_run_may_have_a_graph_of_its_own_below_the_others,
-        there_is_room_for_states_while_a_run_on_display_has_some,
+        check_events_are_sent_once,
+        check_new_runs_reset_view_unless_kept,
+        check_extra_graph_is_below_others,
+        check_states_have_space_only_if_present,
     ] {
         visit(&mut browser, &page);
         look(&mut browser);
@@ -94,44 +94,44 @@ fn other_pages_choose_runs_follow_the_view_and_add_graphs() {
     assert_no_complaints(&browser);
 }
 
-fn a_page_hears_of_everything_that_is_seen_once(browser: &mut Browser) {
-    listen(browser);
+fn check_events_are_sent_once(browser: &mut Browser) {
+    record_events(browser);
     browser.key("+");
-    let views = told(browser, "view");
+    let views = recorded(browser, "view");
     let view = browser.eval("airtcp.graphs.view");
     assert_eq!(views, std::slice::from_ref(&view));
     assert_eq!((view["from"].as_f64().unwrap() / 1e6 * 1e3).round() / 1e3, range(browser).0);
     browser.eval("airtcp.graphs.setView(airtcp.graphs.view.from, airtcp.graphs.view.to)");
-    assert_eq!(told(browser, "view").len(), 1, "it is the same");
+    assert_eq!(recorded(browser, "view").len(), 1, "an unchanged view is not an event");
 
-    // To the first loss, and away from it.
+    // Move to the first loss, and leave it.
     browser.key("n");
-    let [cursor, focus] = ["cursor", "focus"].map(|name| told(browser, name));
+    let [cursor, focus] = ["cursor", "focus"].map(|name| recorded(browser, name));
     let lost =
         browser.eval("airtcp.graphs.panels[0].run.events.find((i) => airtcp.graphs.panels[0].focus.i === i)");
     assert_eq!(focus, [json!({ "run": 0, "kind": "segment", "i": lost })]);
     assert_eq!(cursor.len(), 1);
     assert_eq!(cursor[0], browser.eval("airtcp.graphs.cursor"));
     browser.key("Escape");
-    assert_eq!(told(browser, "focus")[1..], [Value::Null]);
-    assert_eq!(told(browser, "cursor")[1..], [Value::Null]);
+    assert_eq!(recorded(browser, "focus")[1..], [Value::Null]);
+    assert_eq!(recorded(browser, "cursor")[1..], [Value::Null]);
 }
 
-fn other_runs_show_all_of_their_time_unless_the_page_keeps_it(browser: &mut Browser) {
+fn check_new_runs_reset_view_unless_kept(browser: &mut Browser) {
     browser.eval("airtcp.graphs.setView(100e3, 300e3)");
     browser.settle();
     browser.key("b");
-    assert_eq!(range(browser), (0.1, 0.3), "keep");
+    assert_eq!(range(browser), (0.1, 0.3), "the page keeps the view");
     assert_eq!(browser.eval("airtcp.graphs.panels.length"), 2);
     browser.key("a");
     let (from, to) = range(browser);
-    assert!(from == 0.0 && to > 1.0, "these were decoded anew: {from} to {to}");
+    assert!(from == 0.0 && to > 1.0, "newly decoded runs show all of their time: {from} to {to}");
     browser.key("b");
     let (from, to) = range(browser);
-    assert!(from == 0.0 && to > 1.0, "all of it was shown: {from} to {to}");
+    assert!(from == 0.0 && to > 1.0, "the full view is not kept as a range: {from} to {to}");
 }
 
-fn a_run_may_have_a_graph_of_its_own_below_the_others(browser: &mut Browser) {
+fn check_extra_graph_is_below_others(browser: &mut Browser) {
     let alone = drawn(browser);
     assert_eq!(browser.eval("airtcp.graphs.panels[0].box.extra.length"), 0);
     browser.key("b");
@@ -140,10 +140,10 @@ fn a_run_may_have_a_graph_of_its_own_below_the_others(browser: &mut Browser) {
          [extra.y - goodput.y - goodput.h, bottom - extra.y - extra.h, extra.h / sequence.h])",
     );
     let boxes: Vec<[f64; 3]> = serde_json::from_value(boxes).unwrap();
-    assert_eq!(boxes[0], boxes[1], "the panels are alike");
+    assert_eq!(boxes[0], boxes[1], "all panels have the same layout");
     let [title, below, share] = boxes[0];
     assert!((title, below) == (16.0, 0.0) && (share - 0.3 / 0.52).abs() < 0.02, "{boxes:?}");
-    // Of the first panel, whose run has no such graph, the place stays empty.
+    // The run of the first panel has no such graph, so its place stays empty.
     let purple = |browser: &mut Browser| pixels(browser, PURPLE);
     let without = purple(browser);
     browser.eval("document.querySelector('.panel').remove()");
@@ -153,7 +153,7 @@ fn a_run_may_have_a_graph_of_its_own_below_the_others(browser: &mut Browser) {
     assert_eq!(drawn(browser), alone);
 }
 
-fn there_is_room_for_states_while_a_run_on_display_has_some(browser: &mut Browser) {
+fn check_states_have_space_only_if_present(browser: &mut Browser) {
     let states = "airtcp.graphs.panels.map(({ box }) => box.states !== null).join()";
     assert_eq!(browser.eval(states), "false");
     let button = browser.center("[data-key=c]");

@@ -1,4 +1,4 @@
-//! Where two records differ, and what is to be said about it.
+//! Finds the differences between two records, and describes them with words.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use crate::plan::{Opening, Plan};
 use crate::play::{Record, Step};
 use crate::rows::Row;
 
-/// Something that the kernel did and airtcp did not, or the other way round.
+/// A difference between the kernel and airtcp.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
-    /// In which step.
+    /// The step in which they differ.
     pub step: usize,
-    /// Which of the segments in it.
+    /// The index of the segment in the step.
     pub index: usize,
-    /// What `expected.toml` may match.
+    /// The words that `expected.toml` can match.
     pub words: BTreeSet<String>,
 }
 
 impl Difference {
-    /// Differences of one kind have the same.
+    /// Returns the words that differences of the same kind have in common.
     pub(crate) fn signature(&self) -> String {
         let told = ["field:", "kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
         let words = self.words.iter().filter(|word| told.iter().any(|start| word.starts_with(start)));
@@ -29,17 +29,17 @@ impl Difference {
     }
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
-    /// So many steps were compared, with these differences. After the last one there may be steps that can no longer be
-    /// compared: the two peers have heard different things.
+    /// The first `steps` steps were compared, with these differences. Any later steps cannot be compared,
+    /// because the two peers have received different segments.
     Compared { steps: usize, differences: Vec<Difference> },
-    /// A timer and an event came so close together that either may be the first.
+    /// A timer and an event are so close together that either may come first.
     Undecided,
 }
 
-/// Compares what came back.
+/// Compares the kernel's record with airtcp's.
 pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row]) -> Verdict {
     let mut differences = Vec::new();
     let mut before = BTreeSet::new();
@@ -105,7 +105,8 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
     Found::Same
 }
 
-/// When the timer may have started that fires next: with the event, with what was heard last, or when one fired last.
+/// Times at which the next timer to fire may have been started: with the event, with the last segment that
+/// was received, or when a timer fired last.
 #[derive(Default)]
 struct Timers {
     heard: Option<Duration>,
@@ -125,12 +126,13 @@ impl Timers {
     }
 }
 
-/// A timer of the kernel's counts ticks of up to 10 ms, and its wheel is coarser the longer the time.
+/// Tolerance for a timer: the kernel counts ticks of up to 10 ms, and its timer wheel is coarser for longer
+/// times.
 fn slack(wait: Duration) -> Duration {
     Duration::from_millis(12) + Duration::from_nanos(wait.as_nanos() / 7)
 }
 
-/// What leaves within this is no timer's doing.
+/// A segment that is sent within this time was not sent by a timer.
 const AT_ONCE: Duration = Duration::from_millis(12);
 
 fn same_time(kernel: &Heard, ours: &Heard, begin: Duration) -> bool {
@@ -176,7 +178,7 @@ fn words(
     words
 }
 
-/// The exchange as a script, up to a step, with both answers side by side in that step.
+/// The exchange as a script up to the step of the difference, with both answers in that step.
 pub(crate) fn script(plan: &Plan, kernel: &Record, ours: &Record, difference: &Difference) -> String {
     let mut text = format!("// {:?}; the peer offers {:?}\n", plan.opening, plan.offers);
     let mut last = Duration::ZERO;

@@ -1,4 +1,5 @@
-//! A segment that came back, without what two TCPs need not have in common: initial sequence numbers, clocks, windows.
+//! A segment from our side, without the values that may differ between two TCPs: initial sequence numbers,
+//! clocks, windows.
 
 use std::fmt;
 
@@ -7,19 +8,19 @@ use airwire::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// In the stream.
+    /// Offset in the stream.
     Offset(i64),
-    /// The number 0 itself: a reset that answers a segment without ACK.
+    /// The number 0 itself, in a reset that answers a segment without ACK.
     Zero,
-    /// No SYN was heard: a reset that answers an ACK.
+    /// The number itself, because no SYN was received, in a reset that answers an ACK.
     Raw(u32),
 }
 
-/// The end of a SACK block.
+/// One end of a SACK block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Spot {
     At(u64),
-    /// So far from the edge of the window, which is not the same for two TCPs.
+    /// Distance from the edge of the window, because two TCPs have different edges.
     FromEdge(i64),
 }
 
@@ -34,30 +35,30 @@ impl fmt::Display for Spot {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Heard {
-    /// Since the exchange began.
+    /// Time since the exchange began.
     pub at: Duration,
-    /// It could be read as soon as the event before it had been handed over.
+    /// It could be read as soon as the event before it was delivered.
     pub prompt: bool,
     pub flags: Flags,
     pub seq: Place,
     pub ack: Option<u64>,
     pub len: usize,
-    /// In octets.
+    /// In bytes.
     pub window: u64,
-    /// Of the options, in their order, padding included.
+    /// The kinds of the options in their order, including padding.
     pub kinds: Vec<u8>,
     pub mss: Option<u16>,
     pub scale: Option<u8>,
-    /// The peer's clock that is echoed, since the exchange began.
+    /// The echoed time of the peer's clock, since the exchange began.
     pub ecr: Option<i32>,
     pub sack: Vec<(Spot, Spot)>,
     pub ecn: Ecn,
-    /// Time to live and Don't Fragment.
+    /// Time to live, and the Don't Fragment flag.
     pub ip: (u8, bool),
 }
 
 impl Heard {
-    /// One word for what it is.
+    /// The word for the kind of segment.
     pub(crate) fn kind(&self) -> &'static str {
         let has = |flag| self.flags.contains(flag);
         match () {
@@ -69,7 +70,7 @@ impl Heard {
         }
     }
 
-    /// The first field in which the two differ. Times are not looked at.
+    /// The first field in which the two differ. Times are not compared.
     pub(crate) fn differs(&self, other: &Self) -> Option<&'static str> {
         let psh = Flags::PSH;
         let stamped = |heard: &Self| heard.kinds.clone();
@@ -144,7 +145,7 @@ pub(crate) fn kinds(packet: &[u8]) -> Vec<u8> {
     kinds
 }
 
-/// Time to live and Don't Fragment of an IPv4 packet.
+/// Time to live, and the Don't Fragment flag of an IPv4 packet.
 pub(crate) fn ip(packet: &[u8]) -> (u8, bool) {
     (packet[8], packet[6] & 0x40 != 0)
 }

@@ -1,7 +1,7 @@
-//! The kernel's side: many exchanges at the same time, over one TUN device in a namespace of their own.
+//! The kernel's side: many exchanges in parallel, over one TUN device in a separate namespace.
 //!
-//! A TUN device's `write` returns when the kernel has handled the segment, up to the socket, so that an answer at once
-//! can be read at once. What comes later comes from a timer.
+//! `write` on a TUN device returns when the kernel has processed the segment, including the socket. So
+//! immediate answers can be read at once, and all later packets come from timers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,23 +25,23 @@ use nix::sys::socket::{
 use crate::plan::{Call, Opening, Plan};
 use crate::play::{LOCAL, Outcome, Play, Record, Stack};
 
-/// Between two looks at the device, at most.
+/// Maximum time between two reads of the device.
 const ATTENTION: Duration = Duration::from_millis(2);
-/// A longer pause than this was not ours: what is read after it has no time.
+/// After a longer pause between two reads, the times of later packets are unknown.
 const PAUSE: Duration = Duration::from_millis(6);
-/// Between the beginnings of two exchanges.
+/// Time between the starts of two exchanges.
 const STAGGER: Duration = Duration::from_micros(700);
 
-/// What an exchange with the kernel gave.
+/// The result of an exchange with the kernel.
 pub(crate) struct Played {
     pub record: Record,
     pub local: SocketAddr,
     pub peer: SocketAddr,
-    /// The machine was late: the times are not to be trusted.
+    /// The machine was late, so the times are unreliable.
     pub late: bool,
 }
 
-/// A namespace with a TUN device, and everything that a distribution's kernel has by default.
+/// A namespace with a TUN device and the default settings of distributions' kernels.
 pub(crate) struct Kernel {
     namespace: Namespace,
     tun: Tun,
@@ -49,7 +49,7 @@ pub(crate) struct Kernel {
 }
 
 struct Live {
-    /// Its place among the plans.
+    /// Index of its plan.
     number: usize,
     play: Play,
     begun: Instant,
@@ -63,14 +63,14 @@ struct Socket {
 }
 
 enum Connection {
-    /// None has been accepted.
+    /// No connection has been accepted yet.
     Awaited,
     Open(TcpStream),
-    /// By the application.
+    /// Closed by the application.
     Closed,
 }
 
-/// What plays: the socket, and the device for the segments.
+/// The kernel's side of an exchange: the socket, and the device for the segments.
 struct Side<'a> {
     tun: &'a Tun,
     socket: &'a mut Socket,
@@ -78,15 +78,17 @@ struct Side<'a> {
 }
 
 impl Kernel {
-    /// `Err` says what is missing.
+    /// Creates the namespace and the device. `Err` says what is missing.
     pub(crate) fn new() -> Result<Self, String> {
         let namespace =
-            Namespace::create().map_err(|error| format!("this test makes a network namespace: {error}"))?;
-        // Distributions' defaults, whatever this machine has. Nothing is learnt from one exchange for another.
+            Namespace::create().map_err(|error| format!("this test needs a network namespace: {error}"))?;
+        // Distributions' defaults, whatever this machine uses. No metrics are kept from one exchange for
+        // another.
         let settings = [
             ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
             ("net.ipv4.tcp_no_metrics_save", "1"),
-            // Up to a millisecond's wait for more, at the fourth ACK of a hole: no clock here is as good as that.
+            // Disables SACK compression, which delays ACKs by up to 1 ms. The clocks here are not precise
+            // enough for that.
             ("net.ipv4.tcp_comp_sack_nr", "0"),
         ];
         for (key, value) in settings {
@@ -101,19 +103,19 @@ impl Kernel {
         Ok(Self { namespace, tun, peers: 0 })
     }
 
-    /// Plays all of them, `at_once` at the same time.
+    /// Plays all plans, at most `at_once` in parallel.
     pub(crate) fn play(&mut self, plans: &[Arc<Plan>], at_once: usize) -> Result<Vec<Played>, String> {
         let Self { namespace, tun, peers } = self;
         let played = namespace.enter(|| {
-            hurry();
+            request_realtime_priority();
             Stage::new(tun, peers)?.run(plans, at_once)
         });
         played.map_err(|error| error.to_string())?.map_err(|error| format!("over the TUN device: {error}"))
     }
 }
 
-/// Others' work on this machine is to wait for this thread. It costs nothing if that is not allowed.
-fn hurry() {
+/// Requests real-time priority for this thread. Without permission, nothing changes.
+fn request_realtime_priority() {
     let thread = nix::unistd::gettid().to_string();
     let _ = Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).output();
 }
@@ -123,7 +125,7 @@ struct Stage<'a> {
     peers: &'a mut u32,
     reactor: Reactor,
     clock: Clock,
-    /// When each of `live` has its next event, or its end.
+    /// The time of the next event or of the end of each exchange in `live`.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     live: Vec<Option<Live>>,
     by_peer: BTreeMap<Ipv4Addr, usize>,
@@ -178,7 +180,8 @@ impl<'a> Stage<'a> {
         Ok(played.into_iter().flatten().collect())
     }
 
-    /// Reads everything that the kernel has sent. `answers`: the exchange that has just had an event.
+    /// Reads all packets that the kernel has sent. `answers` is the exchange that has just had an event, so
+    /// packets of this exchange are immediate answers.
     fn look(&mut self, answers: Option<usize>) -> io::Result<()> {
         let pause = self.clock.now() - self.looked > PAUSE;
         while let Some(len) = self.tun.recv(&mut self.buffer)? {
@@ -212,7 +215,7 @@ impl<'a> Stage<'a> {
         self.look(Some(index))
     }
 
-    /// An exchange has its next event, or its end.
+    /// Plays the next event of an exchange, or ends it.
     fn advance(&mut self, index: usize) -> io::Result<Option<(usize, Played)>> {
         let Some(live) = &mut self.live[index] else { return Ok(None) };
         if live.play.is_over() {
@@ -229,8 +232,8 @@ impl<'a> Stage<'a> {
     }
 
     fn end(&mut self, index: usize) -> io::Result<(usize, Played)> {
-        // The caller has just found it.
-        let live = self.live[index].take().expect("an exchange that is going on");
+        // The caller has just looked it up.
+        let live = self.live[index].take().expect("the exchange is running");
         let Play { peer, local, mut record, .. } = live.play;
         record.end = self.clock.now() - live.begun;
         if let IpAddr::V4(addr) = peer.addr.ip() {
@@ -247,9 +250,9 @@ impl Socket {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
         setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-        // What a distribution has, whatever this machine's default is. Root may choose it.
+        // The default of distributions, whatever this machine uses. Root may set any algorithm.
         setsockopt(&socket, sockopt::TcpCongestion, &OsString::from("cubic"))?;
-        // What is written fits.
+        // Large enough for all data that the application writes.
         setsockopt(&socket, sockopt::SndBuf, &212_992)?;
         bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(LOCAL, 0)))?;
         match (opening, peer) {
@@ -280,7 +283,7 @@ impl Socket {
         }
     }
 
-    /// Nothing of it is to stay in the kernel.
+    /// Resets the connection, so that the kernel keeps no state of it.
     fn abort(self) {
         if let Connection::Open(stream) = &self.connection {
             linger_zero(stream);
@@ -289,7 +292,7 @@ impl Socket {
 }
 
 fn linger_zero(stream: &TcpStream) {
-    // On a socket that has ended it does not matter.
+    // An error means that the connection has ended, which does not matter.
     let _ = setsockopt(stream, sockopt::Linger, &nix::libc::linger { l_onoff: 1, l_linger: 0 });
 }
 

@@ -1,13 +1,16 @@
-//! The profile `linux` beside this machine's kernel: random exchanges, played against both.
+//! Compares the profile `linux` with this machine's kernel, in random exchanges that are played against both.
 //!
-//! An exchange is a plan (`plan.rs`): what a peer sends, what the application calls, and when. The kernel plays it over
-//! a TUN device, hundreds at the same time; then airtcp's host plays it in virtual time, with every event at the time
-//! at which the kernel had it. What comes back is compared, segment by segment. `expected.toml` has the differences
-//! that stay, each with its reason.
+//! An exchange follows a plan (`plan.rs`): the segments of a peer, the calls of the application, and their
+//! times. The kernel plays it over a TUN device, in parallel with hundreds of others. Then airtcp's host
+//! plays it in virtual time, with every event at the time at which the kernel had it. The segments that both
+//! send are compared one by one. `expected.toml` lists the remaining differences, each with its reason.
+//!
+//! This command needs root privileges:
 //!
 //!     cargo test -p airtcp-tests --no-default-features --features kernel --test differ
 //!
-//! needs root. `AIRTCP_DIFFER_SEED` takes other exchanges, `AIRTCP_DIFFER_COUNT` more, `AIRTCP_DIFFER_ONLY` a single one.
+//! `AIRTCP_DIFFER_SEED` selects other exchanges, `AIRTCP_DIFFER_COUNT` sets their number, and
+//! `AIRTCP_DIFFER_ONLY` selects a single one.
 
 mod compare;
 mod heard;
@@ -29,11 +32,11 @@ use crate::rounds::Task;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let some = Trial::test("some", || run(300));
-    // Every row of expected.toml must be needed by one of so many.
-    let many = Trial::test("many", || run(10_000)).with_ignored_flag(true);
+    let some = Trial::test("exchanges_match_kernel_in_short_run", || run(300));
+    // With this many exchanges, every row of expected.toml must be needed.
+    let many = Trial::test("exchanges_match_kernel_in_full_run", || run(10_000)).with_ignored_flag(true);
     let mut arguments = arguments;
-    // They measure times: one after the other.
+    // The tests measure times, so they must not run in parallel.
     arguments.test_threads = Some(1);
     libtest_mimic::run(&arguments, vec![some, many]).exit_code()
 }

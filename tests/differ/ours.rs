@@ -1,5 +1,5 @@
-//! airtcp's side: a host with the profile `linux`, in virtual time, with every event at the time at which the kernel
-//! had it.
+//! airtcp's side: a host with the profile `linux`, in virtual time, with every event at the time at which the
+//! kernel had it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use airwire::time::{Duration, Instant};
 use crate::plan::{Call, Opening, Plan};
 use crate::play::{LOCAL, Outcome, Play, Record, Stack};
 
-/// The answers that this kernel's own sender gives.
+/// The algorithms of this kernel's own sender.
 const RECIPE: &str = "sack+rack+cubic+prr+frto";
 
-/// When the exchange begins, on the host's clock.
+/// The start of the exchange on the host's clock.
 const BEGIN: Instant = Instant::from_secs(10);
 
 struct Ours {
@@ -28,7 +28,7 @@ struct Ours {
     options: SocketOptions,
 }
 
-/// Plays an exchange whose steps have these times.
+/// Plays a plan, with each step at its time in the kernel's record.
 pub(crate) fn play(plan: &Arc<Plan>, kernel: &Record, local: SocketAddr, peer: SocketAddr) -> Record {
     let mut play = Play::new(Arc::clone(plan), peer, local);
     let mut ours = Ours::open(plan, local, peer);
@@ -45,29 +45,29 @@ pub(crate) fn play(plan: &Arc<Plan>, kernel: &Record, local: SocketAddr, peer: S
 
 impl Ours {
     fn open(plan: &Plan, local: SocketAddr, peer: SocketAddr) -> Self {
-        // The catalogue has all of it.
-        let recipe: Recipe = RECIPE.parse().expect("a recipe");
+        // The catalogue has all of these names.
+        let recipe: Recipe = RECIPE.parse().expect("the recipe is valid");
         let addrs = vec![IpAddr::V4(LOCAL)];
         let mut profile = Profile::linux();
         if let AckRules::Linux(acks) = &mut profile.ack.rules {
-            // As `kernel.rs` has set it.
+            // `kernel.rs` disables SACK compression in the kernel.
             acks.compression = None;
         }
         let mut host = Host::new(HostConfig { addrs, mtu: 1500, profile, recipe, seed: 1 });
         let options = SocketOptions::of(host.profile());
         let (mut listener, mut connection) = (None, None);
-        // The host has just been made: nothing is in use.
+        // The host is new, so no port is in use.
         match plan.opening {
-            Opening::Passive => listener = Some(host.listen(local, 5, options.clone()).expect("a free port")),
+            Opening::Passive => listener = Some(host.listen(local, 5, options.clone()).expect("port in use")),
             Opening::Active => {
                 connection =
-                    Some(host.connect(BEGIN, Some(local), peer, options.clone()).expect("a free port"));
+                    Some(host.connect(BEGIN, Some(local), peer, options.clone()).expect("port in use"));
             }
         }
         Self { host, now: BEGIN, listener, connection, closed: false, options }
     }
 
-    /// Timers fire until then.
+    /// Fires the timers that are due before `until`.
     fn run_until(&mut self, play: &mut Play, until: Duration) {
         let until = BEGIN + until;
         while let Some(due) = self.host.next_deadline().filter(|due| *due < until) {
@@ -114,8 +114,8 @@ impl Stack for Ours {
                 read.truncate(*outcome.as_ref().unwrap_or(&0));
                 outcome
             }
-            // On a socket that connects, shutdown() is another call in Linux: inet_shutdown() disconnects it, and does not ask
-            // TCP to send a FIN. In the words of RFC 9293 §3.9.1 that is ABORT.
+            // In Linux, shutdown() on a connecting socket does not make TCP send a FIN: inet_shutdown()
+            // disconnects the socket. In RFC 9293 §3.9.1 this is ABORT.
             Call::ShutdownWrite
                 if host.connection(id).is_some_and(|connection| connection.state() == State::SynSent) =>
             {

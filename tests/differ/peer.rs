@@ -1,6 +1,8 @@
-//! The peer: a small state machine that makes segments of what the plan says and of what it has heard.
+//! The peer: a small state machine that makes segments from the plan and from the segments that it has
+//! received.
 //!
-//! The same code plays against the kernel and against airtcp. It answers nothing by itself: the plan has every segment.
+//! The same code plays against the kernel and against airtcp. The peer never answers by itself: the plan
+//! contains every segment.
 
 use std::net::SocketAddr;
 
@@ -12,27 +14,28 @@ use airwire::time::Duration;
 use crate::heard::{Heard, Place, Spot};
 use crate::plan::{At, Offers, Plan, Shot, Stamp, Upto};
 
-/// What the peer knows. Numbers are offsets in the two streams; the SYN has offset 0.
+/// The state of the peer. Numbers are offsets in the two streams. The SYN has offset 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub addr: SocketAddr,
     offers: Offers,
     iss: Seq,
     clock: u32,
-    /// One past the last octet sent, beyond the window excepted.
+    /// One past the last byte sent, without segments beyond the window.
     next: u64,
     sent_syn: bool,
     /// Our side's initial sequence number.
     irs: Option<Seq>,
-    /// The segments that our side has sent and the peer has not acknowledged, as they came, each once.
+    /// The segments that our side has sent and the peer has not acknowledged, in sequence order, without
+    /// duplicates.
     outstanding: Vec<(u64, u64)>,
     heard_max: u64,
-    /// One past what the peer has acknowledged.
+    /// The peer's acknowledgement number: one past the last byte that it has acknowledged.
     acked: u64,
-    /// What our side has acknowledged, and the right edge of its window.
+    /// The highest acknowledgement number of our side. `edge` is the right edge of our side's window.
     pub their_ack: u64,
     edge: u64,
-    /// The edge of which the plan has spoken.
+    /// The right edge that a segment of the plan referred to.
     named_edge: Option<u64>,
     their_scale: Option<u8>,
     their_sack: bool,
@@ -42,15 +45,15 @@ pub(crate) struct Peer {
     pub reset: bool,
 }
 
-/// What lies nearer to the edge of the window was put there because of it.
+/// The ends of SACK blocks that lie nearer to the named edge than this are counted from the edge.
 const NEAR_EDGE: u64 = 5000;
 
-/// A segment, made.
+/// A segment of the peer, ready to be sent.
 pub(crate) struct Made {
     pub packet: Vec<u8>,
-    /// As a script writes it.
+    /// The segment in a script.
     pub text: String,
-    /// What is to be said about it: see `expected.toml`.
+    /// The words that describe it: see `expected.toml`.
     pub words: Vec<String>,
 }
 
@@ -79,7 +82,7 @@ impl Peer {
         }
     }
 
-    /// What two plays must have in common for a comparison of what follows.
+    /// The values that must be the same in two plays, so that the following steps can be compared.
     pub(crate) fn view(&self) -> (u64, u64, u64, bool) {
         (self.heard_max, self.acked, self.their_ack, self.reset)
     }
@@ -92,7 +95,7 @@ impl Peer {
         self.offers.timestamps && self.their_stamps
     }
 
-    /// A segment of our side.
+    /// Takes in a segment of our side.
     pub(crate) fn hear(&mut self, at: Duration, prompt: bool, segment: &Segment<'_>, packet: &[u8]) -> Heard {
         let syn = segment.flags.contains(Flags::SYN);
         if syn {
@@ -163,7 +166,8 @@ impl Peer {
         }
     }
 
-    /// The segment that the plan asks for. `None`: the plan speaks of what has not been heard.
+    /// Makes the segment that the plan asks for. Returns `None` if the plan refers to something that has not
+    /// been received.
     pub(crate) fn make(&mut self, shot: &Shot, now: Duration, to: SocketAddr) -> Option<Made> {
         let mut words = Vec::new();
         let syn = shot.flags.contains(Flags::SYN);
@@ -327,7 +331,7 @@ impl Peer {
         options
     }
 
-    /// The reset that ends what our side still has of this exchange.
+    /// The reset that removes what our side still keeps of this exchange.
     pub(crate) fn farewell(&self, to: SocketAddr) -> Vec<u8> {
         let header = Header {
             src: self.addr,
@@ -348,12 +352,12 @@ impl Peer {
     }
 }
 
-/// As [`Seq::offset`], also below the beginning.
+/// Like [`Seq::offset`], also below the beginning of the stream.
 fn signed(number: Seq, initial: Seq, near: u64) -> i64 {
     near as i64 + i64::from(number.0.wrapping_sub(initial.at(near).0) as i32)
 }
 
-/// The octet at this offset of the peer's stream.
+/// The byte at this offset of the peer's stream.
 pub(crate) fn octet(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
 }

@@ -1,7 +1,9 @@
-//! What happens in an exchange, and when: the peer's segments and the application's calls, drawn from a seed.
+//! The contents of an exchange: the peer's segments, the application's calls, and their times, drawn from a
+//! seed.
 //!
-//! A plan names no sequence numbers. It says "the next octets", "what was acknowledged", "beyond the window", and the
-//! peer ([`crate::peer`]) makes numbers of it, from what it has heard.
+//! A plan does not contain sequence numbers. It refers to "the next bytes", "the acknowledged data", or
+//! "beyond the window", and the peer ([`crate::peer`]) computes numbers from the segments that it has
+//! received.
 
 use airwire::rng::Stream;
 use airwire::segment::{Ecn, Flags};
@@ -11,18 +13,18 @@ use airwire::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub opening: Opening,
-    /// What the peer's SYN offers.
+    /// The options and the window of the peer's SYN.
     pub offers: Offers,
-    /// Its initial sequence number: some wrap.
+    /// The peer's initial sequence number. With some values, sequence numbers wrap.
     pub iss: u32,
-    /// Its clock, in milliseconds, when the exchange begins.
+    /// The peer's clock in milliseconds at the start of the exchange.
     pub clock: u32,
     pub events: Vec<Event>,
-    /// How long is listened after the last event.
+    /// Time for which the peer listens after the last event.
     pub silence: Duration,
 }
 
-/// Who opens. A simultaneous open is an active one that is answered by a SYN.
+/// The side that opens the connection. A simultaneous open is an active open that is answered by a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opening {
     /// Our side listens.
@@ -31,7 +33,7 @@ pub(crate) enum Opening {
     Active,
 }
 
-/// What a SYN of the peer carries.
+/// The contents of the peer's SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Offers {
     pub mss: Option<u16>,
@@ -39,13 +41,13 @@ pub(crate) struct Offers {
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
-    /// The window of its SYN, and the one that it begins with, in octets.
+    /// The window of the SYN and the first one after it, in bytes.
     pub window: u32,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// After the one before.
+    /// Time since the previous event.
     pub gap: Duration,
     pub what: What,
 }
@@ -54,7 +56,7 @@ pub(crate) struct Event {
 pub(crate) enum What {
     /// The peer sends a segment.
     Peer(Shot),
-    /// Our application calls.
+    /// Our application makes a call.
     Call(Call),
 }
 
@@ -63,66 +65,66 @@ pub(crate) enum What {
 pub(crate) struct Shot {
     pub flags: Flags,
     pub at: At,
-    /// Octets of text.
+    /// Payload in bytes.
     pub len: u32,
     pub ack: Upto,
-    /// The peer's window from here on, in octets.
+    /// The peer's new window in bytes.
     pub window: Option<u32>,
     pub stamp: Stamp,
-    /// The last so many of the segments outstanding are reported by SACK, if it was negotiated.
+    /// Number of the last outstanding segments that SACK reports, if it was negotiated.
     pub sack: u8,
     pub ecn: Ecn,
 }
 
-/// Where a segment begins.
+/// The position where a segment begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum At {
     /// At the SYN.
     Start,
-    /// So far from the end of all that was sent.
+    /// At this distance from the end of all data sent.
     Next(i32),
-    /// So far from what our side has acknowledged.
+    /// At this distance from the data that our side has acknowledged.
     Acked(i32),
-    /// So far from the right edge of our side's window.
+    /// At this distance from the right edge of our side's window.
     Edge(i32),
 }
 
-/// What a segment acknowledges.
+/// The acknowledgement number of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Upto {
-    /// All that was heard.
+    /// Acknowledges everything received.
     All,
-    /// So many segments more than before; none is a duplicate.
+    /// Acknowledges this many more segments. With 0, it is a duplicate.
     More(u8),
-    /// Less than before, by so many octets.
+    /// This many bytes less than before.
     Less(u32),
-    /// More than was ever sent, by so many octets.
+    /// This many bytes beyond everything that was sent.
     Unsent(u32),
 }
 
-/// The timestamps option, where it was negotiated.
+/// The timestamps option, if it was negotiated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stamp {
     Now,
-    /// Of so many milliseconds ago.
+    /// From this many milliseconds ago.
     Old(u32),
     Missing,
 }
 
-/// What the application does.
+/// A call of the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     Write(u32),
     Read(u32),
     ShutdownWrite,
     Close,
-    /// Close with SO_LINGER of zero.
+    /// Close with an SO_LINGER time of 0.
     Abort,
     NoDelay,
 }
 
 impl Shot {
-    /// An ACK of all that was heard.
+    /// An ACK of everything received.
     pub(crate) const ACK: Self = Self {
         flags: Flags::ACK,
         at: At::Next(0),
@@ -133,7 +135,7 @@ impl Shot {
         sack: 0,
         ecn: Ecn::NotEct,
     };
-    /// The SYN of the peer's own open.
+    /// The SYN with which the peer opens a connection.
     pub(crate) const SYN: Self = Self { flags: Flags::SYN, at: At::Start, ..Self::ACK };
     const SYN_ACK: Self = Self { flags: Flags::SYN.with(Flags::ACK), at: At::Start, ..Self::ACK };
 
@@ -142,7 +144,7 @@ impl Shot {
     }
 }
 
-/// What an exchange is mostly about.
+/// The emphasis of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Theme {
     Opening,
@@ -158,7 +160,7 @@ const OPEN: u32 = 1_000_000;
 pub(crate) struct Generator(Stream);
 
 impl Generator {
-    /// The exchange of this number.
+    /// The generator for the exchange with this number.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         Self(Stream::new(seed.wrapping_mul(1_000_003).wrapping_add(number), "differ"))
     }
@@ -254,7 +256,7 @@ impl Generator {
         oddities(self, events);
     }
 
-    /// What should not happen in a handshake.
+    /// An event that should not occur during a handshake.
     fn oddity(&mut self) -> What {
         let unsent = Upto::Unsent(1 + self.below(5000) as u32);
         What::Peer(match self.below(14) {
@@ -297,7 +299,7 @@ impl Generator {
         What::Peer(Shot::ACK)
     }
 
-    /// Text: in order, out of order, again, beyond the window.
+    /// Data: in order, out of order, repeated, or beyond the window.
     fn arrival(&mut self) -> Shot {
         let len = self.text();
         let mut shot = Shot::data(len);
@@ -352,7 +354,7 @@ impl Generator {
         shot
     }
 
-    /// FIN, RST, SYN in a connection.
+    /// A FIN, RST or SYN during a connection.
     fn ending(&mut self) -> Shot {
         let fin = Flags::FIN.with(Flags::ACK);
         let mut shot = match self.below(16) {
@@ -419,7 +421,7 @@ impl Generator {
         let fin = |event: &Event| matches!(event.what, What::Peer(shot) if shot.flags.contains(Flags::FIN));
         let after_fin = events.last().is_some_and(fin);
         let gap = match self.below(20) {
-            // Linux acknowledges a FIN at its next tick, whenever that is.
+            // Linux acknowledges a FIN at its next tick, so the time of that ACK cannot be predicted.
             0..=10 if after_fin => 10,
             0..=6 => 0,
             7..=10 => 1,
@@ -444,7 +446,8 @@ impl Generator {
     }
 }
 
-/// Two TCPs offer different windows. A second place named after an edge would have another distance from the first.
+/// Two TCPs offer different windows. A second segment placed relative to the edge would have a different
+/// distance from the first one.
 fn only_one_at_the_edge(events: &mut [Event]) {
     let mut named = false;
     for event in events {

@@ -1,4 +1,4 @@
-//! One exchange, played step by step against whatever stack stands at the other end.
+//! One exchange, played step by step against a TCP stack.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use crate::heard::Heard;
 use crate::peer::{Peer, octet};
 use crate::plan::{Call, Opening, Plan, What};
 
-/// Our side's address, in both worlds.
+/// Our side's address, for the kernel and for airtcp.
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Count(usize),
     WouldBlock,
-    /// Which error is the application's business: POSIX and airtcp have different ones.
+    /// The error itself is not compared, because POSIX and airtcp have different errors.
     Failed,
-    /// What was read is not what the peer has sent.
+    /// The data read is not what the peer sent.
     Wrong,
 }
 
-/// A TCP with an application that does what it is told.
+/// A TCP stack with an application that makes the calls of the plan.
 pub(crate) trait Stack {
-    /// A segment arrives.
+    /// Delivers a segment.
     fn deliver(&mut self, packet: &[u8]);
-    /// What was read goes into `read`.
+    /// Makes a call. Data that was read is stored in `read`.
     fn call(&mut self, call: Call, read: &mut Vec<u8>) -> Outcome;
-    /// A word for the state of the connection, if it is known.
+    /// The word for the state of the connection, if it is known.
     fn state(&self) -> Option<&'static str>;
 }
 
-/// An event, and what came back before the next one.
+/// An event, and the segments that came back before the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// Since the exchange began.
+    /// Time since the exchange began.
     pub at: Duration,
     pub text: String,
     pub words: Vec<String>,
@@ -48,21 +48,21 @@ pub(crate) struct Step {
     pub view: (u64, u64, u64, bool),
 }
 
-/// What happened in an exchange.
+/// The record of an exchange.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub steps: Vec<Step>,
-    /// How long was listened.
+    /// Time at which the recording ended.
     pub end: Duration,
 }
 
-/// An exchange that is going on.
+/// A running exchange.
 pub(crate) struct Play {
     pub plan: Arc<Plan>,
     pub peer: Peer,
     pub local: SocketAddr,
     pub record: Record,
-    /// The next octet that the application reads.
+    /// Offset of the next byte that the application reads.
     read: u64,
 }
 
@@ -95,7 +95,7 @@ impl Play {
         self.record.steps.len() > self.plan.events.len()
     }
 
-    /// The next event happens.
+    /// Plays the next event.
     pub(crate) fn step(&mut self, now: Duration, stack: &mut impl Stack) {
         let event = self.plan.events[self.record.steps.len() - 1].clone();
         let mut step = Step {
@@ -137,12 +137,12 @@ impl Play {
         }
     }
 
-    /// Our side has sent something.
+    /// Records a segment that our side has sent.
     pub(crate) fn hear(&mut self, now: Duration, prompt: bool, packet: &[u8]) {
         let Ok(ip) = segment::parse_ip(packet) else { return };
         let Ok(segment) = segment::parse_tcp(&ip) else { return };
         let heard = self.peer.hear(now, prompt, &segment, packet);
-        // There always is a step: `new` begins with one.
+        // `new` adds the first step, so there always is one.
         if let Some(step) = self.record.steps.last_mut() {
             step.heard.push(heard);
             step.view = self.peer.view();

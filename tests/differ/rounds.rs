@@ -1,4 +1,5 @@
-//! All exchanges are played. Those that are undecided, because they were spoilt or differ, are played again several times at once.
+//! Plays all exchanges. An exchange that is undecided, because it was disturbed or because it differs, is
+//! repeated several times in parallel.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,20 +12,20 @@ use crate::plan::{Generator, Plan};
 use crate::play::Record;
 use crate::rows::Row;
 
-/// Exchanges at the same time, at first; a late machine gets fewer.
+/// Number of parallel exchanges at the beginning. It decreases if the machine is late.
 const AT_ONCE: usize = 400;
-/// A difference is one if it is there each time.
+/// Number of repetitions in which a difference must appear again.
 const CONFIRMATIONS: usize = 2;
-/// After so many plays an exchange that is spoilt each time is given up.
+/// Number of plays after which an undecided exchange is given up.
 const PATIENCE: usize = 6;
-/// So many exchanges in a hundred may be given up.
+/// Maximum share of exchanges that may be given up, in per cent.
 const GIVEN_UP: usize = 10;
 
 pub(crate) struct Task {
     pub seed: u64,
     pub numbers: Vec<u64>,
     pub rows: Vec<Row>,
-    /// A row that explains nothing is an error.
+    /// Whether a row that explains nothing is an error.
     pub all_rows: bool,
 }
 
@@ -32,9 +33,9 @@ struct Exchange {
     number: u64,
     plan: Arc<Plan>,
     plays: usize,
-    /// Times that it has differed.
+    /// Number of plays that differed.
     seen: usize,
-    /// The machine was late in the last play. More plays at once would make that worse.
+    /// The machine was late in the last play. Parallel plays would make that worse.
     was_late: bool,
     end: End,
 }
@@ -46,7 +47,7 @@ enum End {
     GivenUp,
 }
 
-/// A difference, with what is to be told about it.
+/// An exchange that differs, with the data for the report.
 struct Case {
     kernel: Record,
     ours: Record,
@@ -65,7 +66,7 @@ impl Task {
             if open.is_empty() {
                 break;
             }
-            // An exchange takes up to five seconds, so its further plays run at the same time.
+            // An exchange takes up to five seconds, so its repetitions run in parallel.
             let due: Vec<usize> = open
                 .into_iter()
                 .flat_map(|at| std::iter::repeat_n(at, exchanges[at].plays_at_once()))
@@ -114,8 +115,8 @@ impl Task {
         }
         let plays: usize = exchanges.iter().map(|exchange| exchange.plays).sum();
         eprintln!(
-            "{} exchanges, {plays} plays: {same} the same, {} with differences ({cut} of them cannot be compared to \
-             their end), {given_up} given up because timers and events raced or the machine was late",
+            "{} exchanges, {plays} plays: {same} the same, {} with differences ({cut} of them could be compared only in \
+             part), {given_up} given up because timers and events raced or the machine was late",
             exchanges.len(),
             exchanges.len() - same - given_up,
         );
@@ -132,15 +133,19 @@ impl Task {
             told += &script(&exchange.plan, &case.kernel, &case.ours, difference);
             let _ = writeln!(
                 told,
-                "once more: AIRTCP_DIFFER_SEED={} AIRTCP_DIFFER_ONLY={} cargo test -p airtcp-tests \
-                 --no-default-features --features kernel --test differ -- some",
+                "to repeat it: AIRTCP_DIFFER_SEED={} AIRTCP_DIFFER_ONLY={} cargo test -p airtcp-tests \
+                 --no-default-features --features kernel --test differ -- short_run",
                 self.seed, exchange.number
             );
         }
         if self.all_rows {
             for (row, _) in self.rows.iter().zip(&used).filter(|(row, used)| **used == 0 && !row.rare) {
-                let _ =
-                    writeln!(told, "expected.toml: nothing needs the row `{}`: {}", row.name(), row.reason);
+                let _ = writeln!(
+                    told,
+                    "expected.toml: no difference matches the row `{}`: {}",
+                    row.name(),
+                    row.reason
+                );
             }
         }
         if given_up * 100 > exchanges.len() * GIVEN_UP {
@@ -151,7 +156,7 @@ impl Task {
 }
 
 impl Exchange {
-    /// As many plays as may be needed to decide it.
+    /// Number of parallel plays that may be needed to decide it.
     fn plays_at_once(&self) -> usize {
         if self.plays == 0 || self.was_late { 1 } else { PATIENCE - self.plays }
     }
@@ -160,17 +165,17 @@ impl Exchange {
         self.plays += 1;
         let Played { record, local, peer, late } = played;
         self.was_late = late;
-        let spoilt = |exchange: &mut Self| {
+        let retry_or_give_up = |exchange: &mut Self| {
             if exchange.plays >= PATIENCE {
                 exchange.end = End::GivenUp;
             }
         };
         if late {
-            return spoilt(self);
+            return retry_or_give_up(self);
         }
         let ours = ours::play(&self.plan, &record, local, peer);
         let Verdict::Compared { steps, differences } = compare(&self.plan, &record, &ours, rows) else {
-            return spoilt(self);
+            return retry_or_give_up(self);
         };
         if differences.is_empty() {
             self.end = End::Same;

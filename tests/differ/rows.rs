@@ -1,4 +1,4 @@
-//! `expected.toml`: the differences that stay, each with its reason.
+//! `expected.toml`: the known differences, each with its reason.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ struct File {
     difference: Vec<Row>,
 }
 
-/// Explains every difference that has all of its words.
+/// A known difference. It explains every difference that has all of its words.
 #[derive(Clone, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
-    /// `a|b` is one of several, `!a` is the absence of one.
+    /// `a|b` matches one of several words, and `!a` matches if a word is absent.
     words: Vec<String>,
-    /// What is different stays so, though nobody can see it: the rest of the exchange is not compared.
+    /// The difference continues without being visible, so the rest of the exchange is not compared.
     #[serde(default)]
     pub(crate) lasts: bool,
-    /// Not every full run has one: its absence is no error.
+    /// Not every full run has this difference, so its absence is not an error.
     #[serde(default)]
     pub(crate) rare: bool,
-    /// The kernel that was seen to do so (`uname -r`).
+    /// The kernel with which the difference was observed (`uname -r`).
     pub kernel: String,
     pub reason: String,
 }
@@ -36,13 +36,13 @@ impl Row {
         })
     }
 
-    /// For people.
+    /// The words of the row, for messages.
     pub(crate) fn name(&self) -> String {
         self.words.join(" ")
     }
 }
 
-/// Reads the rows. Each has words, a reason and a kernel.
+/// Reads the rows. Each must have words, a kernel and a reason.
 pub(crate) fn read(text: &str) -> Result<Vec<Row>, String> {
     let File { difference: rows } = toml::from_str(text).map_err(|error| error.to_string())?;
     for row in &rows {

@@ -1,10 +1,10 @@
-//! Words for events: what scripts and `expected.toml` call them.
+//! Words for events, as used in scripts and in `expected.toml`.
 
 use airwire::segment::Flags;
 
 use crate::plan::{Call, Shot};
 
-/// What kind of segment it is.
+/// The kind of a segment.
 pub(crate) fn shot(shot: &Shot) -> &'static str {
     let has = |flag| shot.flags.contains(flag);
     match () {
@@ -18,7 +18,7 @@ pub(crate) fn shot(shot: &Shot) -> &'static str {
     }
 }
 
-/// A call as it stands in a script.
+/// A call as a script shows it.
 pub(crate) fn call(call: &Call) -> String {
     match call {
         Call::Write(len) => format!("write({len})"),
@@ -30,7 +30,7 @@ pub(crate) fn call(call: &Call) -> String {
     }
 }
 
-/// One word for a call.
+/// The word for a call.
 pub(crate) fn call_word(call: &Call) -> &'static str {
     match call {
         Call::Write(_) => "call:write",

@@ -1,14 +1,16 @@
-//! The commands of all documents, as they are typed. Each page is a test: `cargo test --test docs -- docs/guides/sweeps.md`.
+//! Runs the commands of all documents as written. Each page is a test:
+//! `cargo test --test docs -- docs/guides/sweeps.md`.
 //!
-//! A block between fences says what it is. The commands of `sh` and, behind a prompt, of `console` are run in their order, those
-//! of a page in one shell and one directory. What `console` shows below a command is what the command prints, `…` standing for
-//! anything. A comment above a block says where that is not so:
+//! The kind of a fenced block determines its meaning. Commands in `sh` blocks, and those after a prompt in
+//! `console` blocks, run in order, and all commands of a page share one shell and one directory. The lines
+//! below a command in a `console` block are its expected output, where `…` matches anything. A comment above
+//! a block marks exceptions:
 //!
-//! - `<!-- illustration: REASON -->`: this cannot be run here, or not in a test;
-//! - `<!-- differs: REASON -->`: it is run, and prints something else each time;
-//! - `<!-- file: NAME -->`: the block is a file that is there when the commands are run.
+//! - `<!-- illustration: REASON -->`: the commands cannot run here, or not in a test;
+//! - `<!-- differs: REASON -->`: the commands run, and print something different each time;
+//! - `<!-- file: NAME -->`: the block is a file that exists when the commands run.
 //!
-//! Options, targets and files that commands name have to exist, in illustrations too (`names`).
+//! Options, targets and files that commands name must exist, even in illustrations (`names`).
 
 mod markdown;
 mod names;
@@ -23,9 +25,9 @@ use airtcp_testkit::programs::repository;
 use libtest_mimic::{Arguments, Trial};
 use markdown::Page;
 
-/// Pages that are played in `make nightly` only, because they take long and other tests run the same commands: the README
-/// plays the demo, `sweeps` runs the example of a sweep, `ns2` its own generator, and `experiments` and `captures` what the
-/// page about captures shows. The names in these pages are checked in every run.
+/// Pages that run only in `make nightly`, because they take long and other tests run the same commands: the
+/// README runs the demo, `sweeps` runs the example of a sweep, `ns2` its own generator, and `experiments` and
+/// `captures` the commands of the page about captures. The names in these pages are checked in every run.
 const NIGHTLY: [&str; 4] = [
     "docs/reference/analyze.md",
     "docs/getting-started/demo.md",
@@ -57,12 +59,13 @@ fn main() -> ExitCode {
         }
     }
     let examples = Arc::clone(&known);
-    trials.push(Trial::test("help: names in its examples", move || names::check_examples(&examples)));
+    trials
+        .push(Trial::test("help: examples name existing options", move || names::check_examples(&examples)));
     eprintln!("{run} commands of the documents are run, {illustrations} are illustrations");
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// All pages of the repository, but not what is built or hidden.
+/// Collects all pages of the repository, except generated and hidden ones.
 fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     for entry in entries {
@@ -72,7 +75,7 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
         if built || name.to_string_lossy().starts_with('.') {
             continue;
         }
-        // A link may lead out of the repository.
+        // Links are not followed, because they may lead out of the repository.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             collect(&path, into);
         } else if path.extension().is_some_and(|extension| extension == "md") {

@@ -1,6 +1,6 @@
-//! What stands in a page: its commands, what it shows of their output, and the commands it mentions.
+//! The contents of a page: its commands, the output that it shows, and the commands that it mentions.
 
-/// A page, taken apart.
+/// A parsed page.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) commands: Vec<Command>,
@@ -8,7 +8,7 @@ pub(crate) struct Page {
     pub(crate) files: Vec<(String, String)>,
     /// Code between backticks, with its line.
     pub(crate) mentioned: Vec<(usize, String)>,
-    /// What a page must not have, with the line and what to do.
+    /// Errors in the page, with the line and what to do.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -17,25 +17,25 @@ pub(crate) struct Page {
 pub(crate) struct Command {
     pub(crate) line: usize,
     pub(crate) text: String,
-    /// What the page shows below it.
+    /// The output that the page shows below it.
     pub(crate) shown: Vec<String>,
     pub(crate) role: Role,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It succeeds, and prints what is shown, if anything is.
+    /// The command must succeed and print the output that is shown, if any.
     Run,
-    /// It succeeds. What it prints is another thing each time.
+    /// The command must succeed. Its output is different each time.
     Differs,
-    /// It is not run.
+    /// The command is not run.
     Illustration,
 }
 
-/// The words that a fence may have.
+/// The permitted kinds of a fenced block.
 const KINDS: [&str; 8] = ["sh", "console", "text", "toml", "json", "rust", "c", "pkt"];
 
-/// What a line begins with that is typed. In a drawing, too, something stands before.
+/// The beginnings of lines that are commands. In drawings, other characters precede the name of a program.
 const PROGRAMS: [&str; 11] =
     ["$ ", "airtcp ", "airlink ", "cargo ", "make ", "tshark ", "tcpdump ", "jq ", "interop/", "./", "sudo "];
 
@@ -76,7 +76,7 @@ impl Page {
         self.commands.iter().filter(|command| command.role == Role::Illustration)
     }
 
-    /// A block whose fence is in the line of this number, counted from one.
+    /// Reads a block. `fence` is the line of its fence, counted from 1.
     fn block(&mut self, kind: &str, before: &str, fence: usize, lines: &[&str]) {
         let role = self.role(before, fence);
         let files = self.files.len();
@@ -84,7 +84,7 @@ impl Page {
             self.files.push((name.to_owned(), lines.join("\n") + "\n"));
         }
         match kind {
-            // What stands in a file is not typed.
+            // The contents of a file are not commands.
             "sh" if self.files.len() > files => {}
             "sh" | "console" => {
                 let first = self.commands.len();
@@ -132,14 +132,14 @@ impl Page {
             "differs" => Role::Differs,
             _ => return Role::Run,
         };
-        // "no" is no reason.
+        // A single word is not a reason.
         if reason.split_whitespace().count() < 2 {
             self.wrong.push(format!("{}: the comment gives no reason", fence - 1));
         }
         role
     }
 
-    /// A line of a block that is no command.
+    /// Reads a line of a block that is not a command.
     fn show(&mut self, kind: &str, first: usize, number: usize, line: &str) {
         match self.commands[first..].last_mut() {
             Some(command) if kind == "console" => command.shown.push(line.trim_end().to_owned()),
@@ -151,7 +151,7 @@ impl Page {
     }
 }
 
-/// Tests of this file. A test program without libtest lists them itself.
+/// Tests of this file. The test program must list them itself, because it does not use libtest.
 pub(crate) mod tests {
     use libtest_mimic::{Failed, Trial};
 
@@ -159,13 +159,16 @@ pub(crate) mod tests {
 
     pub(crate) fn trials() -> Vec<Trial> {
         vec![
-            Trial::test("markdown: commands and what is shown", commands_have_what_is_shown_below_them),
-            Trial::test("markdown: an illustration has a reason", an_illustration_without_a_reason_is_wrong),
-            Trial::test("markdown: no command hides", a_command_cannot_hide_in_a_block_of_text),
+            Trial::test("markdown: commands keep their expected output", commands_keep_their_expected_output),
+            Trial::test(
+                "markdown: illustrations without reason are rejected",
+                illustration_without_reason_is_rejected,
+            ),
+            Trial::test("markdown: commands in text blocks are rejected", command_in_text_block_is_rejected),
         ]
     }
 
-    fn commands_have_what_is_shown_below_them() -> Result<(), Failed> {
+    fn commands_keep_their_expected_output() -> Result<(), Failed> {
         let page = Page::read(
             "Look `here`:\n\n```console\n$ one \\\n  two\nout\n# three\n```\n\n<!-- differs: by the clock -->\n```sh\n# why\nfour  # so\n```\n",
         );
@@ -187,7 +190,7 @@ pub(crate) mod tests {
         Ok(())
     }
 
-    fn an_illustration_without_a_reason_is_wrong() -> Result<(), Failed> {
+    fn illustration_without_reason_is_rejected() -> Result<(), Failed> {
         for comment in ["<!-- illustration -->", "<!-- illustration: -->", "<!-- illustration: no -->"] {
             let page = Page::read(&format!("{comment}\n```sh\nmake demo\n```\n"));
             assert_eq!(page.wrong.len(), 1, "{comment}: {:?}", page.wrong);
@@ -197,7 +200,7 @@ pub(crate) mod tests {
         Ok(())
     }
 
-    fn a_command_cannot_hide_in_a_block_of_text() -> Result<(), Failed> {
+    fn command_in_text_block_is_rejected() -> Result<(), Failed> {
         for block in [
             "```text\nairtcp sim\n```",
             "```\nanything\n```",

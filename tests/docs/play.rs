@@ -1,7 +1,8 @@
-//! Runs the commands of a page as a person would who has just cloned the repository: in one shell, one after the other, as root.
+//! Runs the commands of a page as a user would after cloning the repository: in one shell, in order, as root.
 //!
-//! A page has namespaces of its own (network, mounts, processes), so what it starts, configures and forgets ends with it. It sees
-//! the repository, which is read-only for it, and a copy of `docs`, because some commands write there.
+//! Each page has separate namespaces (network, mounts, processes), so everything that it starts, configures
+//! and leaves behind ends with it. A page sees the repository read-only, and a copy of `docs`, because some
+//! commands write there.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,11 +18,11 @@ use nix::unistd::geteuid;
 use super::markdown::{Page, Role};
 use super::shown;
 
-/// A page that hangs is worse than one that fails.
+/// Time limit in seconds, so that a page fails instead of hanging.
 const PATIENCE: &str = "120";
 
-/// A device, names and processes of this page alone, and a repository that nothing is written to. The arguments: the script, where
-/// it notes what happened, and the repository.
+/// Sets up a network device, names and processes for one page, and a read-only repository. Arguments: the
+/// script, the directory for its results, and the repository.
 const ALONE: &str = "set -e
     ip link set lo up
     case \"$2\" in
@@ -39,7 +40,7 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
         return Err(page.wrong.join("\n").into());
     }
     if !geteuid().is_root() {
-        return Err("the commands of documents make devices: run this as root, or with `make test`".into());
+        return Err("the commands of documents create devices: run this as root, or with `make test`".into());
     }
     let checkout = Checkout::new();
     let notes = checkout.0.with_extension("notes");
@@ -53,7 +54,7 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
     let path = format!(
         "{}:{}:{}",
         repository().join("tests/docs/stand-ins").display(),
-        programs.parent().map(Path::display).expect("it has a directory"),
+        programs.parent().map(Path::display).expect("the program is in a directory"),
         std::env::var("PATH").unwrap_or_default()
     );
     let ended = Command::new("timeout")
@@ -73,7 +74,7 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
     match ended.status.code() {
         Some(0) => result,
         code => Err(format!(
-            "the page was not played to its end (timeout has 124): {code:?}\n{}{}",
+            "the page did not run to its end (exit code 124 is a timeout): {code:?}\n{}{}",
             String::from_utf8_lossy(&ended.stderr),
             result.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default()
         )
@@ -81,7 +82,7 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
     }
 }
 
-/// Each command's output goes to files of its number.
+/// The output of each command goes into files with its number.
 fn script_of(page: &Page) -> String {
     let mut script = "notes=$1; mkdir $notes/home\n".to_owned();
     for (number, command) in page.run().enumerate() {
@@ -90,7 +91,8 @@ fn script_of(page: &Page) -> String {
             script,
             "{{ {text}\n}} >$notes/{number}.out 2>$notes/{number}.err; echo $? >$notes/{number}.code"
         );
-        // A person types the next command when this one runs. What has ended by then has ended well, or is told.
+        // A user types the next command while a background command runs. If the background command has ended
+        // by then, its exit code is recorded.
         if text.split(" #").next().is_some_and(|typed| typed.trim_end().ends_with('&')) {
             let _ = writeln!(
                 script,
@@ -101,7 +103,7 @@ fn script_of(page: &Page) -> String {
     script
 }
 
-/// All that went otherwise than the page says.
+/// Reports all deviations from the page.
 fn judge(page: &Page, notes: &Path) -> Result<(), Failed> {
     let mut wrong = String::new();
     for (number, command) in page.run().enumerate() {
@@ -110,12 +112,12 @@ fn judge(page: &Page, notes: &Path) -> Result<(), Failed> {
             String::from_utf8_lossy(&octets).into_owned()
         };
         let (code, out, err) = (note("code"), note("out"), note("err"));
-        // What is shown of a command that is refused is its error.
+        // For a command that is refused, the page shows the error message.
         let refused = command.shown.first().is_some_and(|line| line.starts_with("error: "));
         let shows = command.role == Role::Run && command.shown.iter().any(|line| !line.is_empty());
         let what = match code.trim() {
             "" => Some("was not run, or did not end".to_owned()),
-            "0" if refused => Some("was to be refused".to_owned()),
+            "0" if refused => Some("succeeded, but the page shows an error".to_owned()),
             "0" if shows => shown::differs(&command.shown, &out),
             "0" => None,
             _ if refused => shown::differs(&command.shown, &err),
@@ -158,7 +160,7 @@ impl Drop for Checkout {
     }
 }
 
-/// Without the results of somebody who has tried the commands.
+/// Copies a directory without results of commands that a user has tried there.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).expect("a new directory can be made");
     for entry in fs::read_dir(from).expect("docs is there").map(Result::unwrap) {
@@ -174,7 +176,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Tests of this file. A test program without libtest lists them itself.
+/// Tests of this file. The test program must list them itself, because it does not use libtest.
 pub(crate) mod tests {
     use std::process::{Command, Stdio};
 
@@ -184,10 +186,13 @@ pub(crate) mod tests {
     use super::{Page, script_of};
 
     pub(crate) fn trials() -> Vec<Trial> {
-        vec![Trial::test("play: a command in the background may fail", in_the_background)]
+        vec![Trial::test(
+            "play: background commands keep their exit codes",
+            background_commands_keep_their_exit_codes,
+        )]
     }
 
-    fn in_the_background() -> Result<(), Failed> {
+    fn background_commands_keep_their_exit_codes() -> Result<(), Failed> {
         let page = Page::read("```sh\n(exit 7) &\nsleep 60 &\ntrue &  # is soon done\n```\n");
         let notes = TempDir::new("docs-notes");
         let script = script_of(&page) + "kill %2\n";

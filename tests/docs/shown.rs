@@ -1,8 +1,9 @@
-//! Whether a page shows what a command prints.
+//! Compares the output that a page shows with the output of the command.
 
-/// Why not, if not. A line of `…` stands for any lines, and `…` in a line for any text.
+/// Returns a description of the difference, if there is one. A line `…` matches any number of lines, and `…`
+/// in a line matches any text.
 pub(crate) fn differs(shown: &[String], printed: &str) -> Option<String> {
-    // As a terminal shows it, or nearly so.
+    // Approximately as a terminal displays it.
     let printed = printed.replace('\t', "  ");
     let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
     (!fits(shown, &printed))
@@ -11,7 +12,7 @@ pub(crate) fn differs(shown: &[String], printed: &str) -> Option<String> {
 
 fn fits(shown: &[String], printed: &[&str]) -> bool {
     match shown.split_first() {
-        // The last empty line of a block is for the eye.
+        // Empty lines at the end do not count.
         None => printed.iter().all(|line| line.is_empty()),
         Some((line, rest)) if line.trim() == "…" => {
             (0..=printed.len()).any(|from| fits(rest, &printed[from..]))
@@ -37,10 +38,10 @@ pub(crate) mod tests {
     use super::differs;
 
     pub(crate) fn trials() -> Vec<Trial> {
-        vec![Trial::test("shown: what … stands for", dots_stand_for_anything_and_nothing_else_does)]
+        vec![Trial::test("shown: ellipsis matches any text", ellipsis_matches_any_text)]
     }
 
-    fn dots_stand_for_anything_and_nothing_else_does() -> Result<(), Failed> {
+    fn ellipsis_matches_any_text() -> Result<(), Failed> {
         let fits = |shown: &str, printed: &str| {
             let shown: Vec<_> = shown.lines().map(str::to_owned).collect();
             differs(&shown, printed).is_none()

@@ -1,4 +1,4 @@
-//! `airtcp demo`: what it prints is what its runs carry.
+//! `airtcp demo` prints only the sentences that its runs support.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,15 +14,15 @@ use serde_json::Value;
 use crate::scratch::{Scratch, refused};
 
 #[test]
-fn a_scene_is_played_for_real_and_in_virtual_time() {
+fn scene_runs_in_real_and_virtual_time() {
     let scratch = Scratch::new("demo");
     let output = scratch.path("demo");
-    // Whichever of these seeds the real transfers have, the path is some seconds old when they start.
+    // For each of these seeds, the path is some seconds old when the transfer starts.
     const SEEDS: u64 = 3;
     let begin = |seed| Stream::new(seed, "demo-begin").below(12_000_000_000) as f64 / 1e9;
     let is_some_seconds_old = |seed| (2.0..5.0).contains(&begin(seed));
     let first = (1..).find(|first| (*first..first + SEEDS).all(is_some_seconds_old)).unwrap();
-    // Few seeds: not every sentence holds.
+    // With three seeds, not every sentence holds.
     let (seeds, first) = (SEEDS.to_string(), first.to_string());
     let played =
         run(&["demo", "--scene", "tiny-window", "--seeds", &seeds, "--seed", &first, "--output", &output]);
@@ -35,13 +35,12 @@ fn a_scene_is_played_for_real_and_in_virtual_time() {
     };
     let (said, left_out) = (sentences("sentences"), sentences("left_out"));
     assert_eq!(said.len() + left_out.len(), 3);
-    // A terminal breaks lines, and a page escapes some characters.
-    // Names of files may be longer.
+    // The tables fit into 80 columns. File names, which follow them, may be longer.
     let (tables, _) = played.stdout.split_once("\nTables and graphs").unwrap();
     assert!(tables.lines().all(|line| line.chars().count() <= 80), "{tables}");
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (shown, page) = (plain(&played.stdout), read("report.html"));
-    assert!(shown.starts_with("4. Tiny windows: "), "the number that its directory has: {shown}");
+    assert!(shown.starts_with("4. Tiny windows: "), "the scene has the number of its directory: {shown}");
     for text in &said {
         assert!(shown.contains(text.as_str()) && page.contains(text.as_str()), "{text}\n{shown}");
     }
@@ -52,29 +51,34 @@ fn a_scene_is_played_for_real_and_in_virtual_time() {
         assert_eq!(row["in_virtual_time"]["kbit_per_s"]["samples"], SEEDS);
         assert_eq!(row["real"]["bytes"], 60_000, "{row}");
     }
-    // Those who have waited since the receiver listened would have waited for longer: the path is older than that.
+    // A sender that waited for the path to reach this age would start later after the receiver. So the path
+    // is created with its age.
     let wall = |sender: &str, file: &str| {
         let log = read(&format!("4-tiny-window/01-{sender}/{file}.jsonl"));
         serde_json::from_str::<Value>(log.lines().next().unwrap()).unwrap()["wall"].as_f64().unwrap()
     };
     let waited = ["newreno", "sack", "sack+sifest"].map(|it| wall(it, "sender") - wall(it, "receiver"));
     let seed = scene["rows"][0]["real"]["seed"].as_u64().unwrap();
-    assert!(waited.iter().any(|waited| *waited < begin(seed)), "{waited:?}, and not {}", begin(seed));
-    // The page is that of `airtcp report`, whenever it is made.
+    assert!(
+        waited.iter().any(|waited| *waited < begin(seed)),
+        "waits of {waited:?} s, path age {} s",
+        begin(seed)
+    );
+    // `airtcp report` makes the same page.
     let again = format!("{output}/again.html");
     assert_eq!(run(&["report", &output, "--output", &again]).code, 0);
     assert_eq!(read("again.html"), page);
 }
 
 #[test]
-fn an_unknown_scene_names_those_that_there_are() {
+fn unknown_scene_error_lists_scenes() {
     let asked = run(&["demo", "--scene", "nothing"]);
     assert_eq!(asked.code, 2);
     assert!(asked.stderr.contains("handover, lost-again, marks, tiny-window"), "{}", asked.stderr);
 }
 
 #[test]
-fn what_would_mix_two_demos_is_refused_before_anything_starts() {
+fn duplicate_scene_and_non_empty_output_are_rejected() {
     let scratch = Scratch::new("demo-refused");
     let output = scratch.path("demo");
     let twice = ["demo", "--scene", "tiny-window", "--scene", "tiny-window", "--output", &output];
@@ -87,7 +91,7 @@ fn what_would_mix_two_demos_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn who_reads_only_the_beginning_has_seen_enough() {
+fn closed_stdout_does_not_fail_demo() {
     let scratch = Scratch::new("demo-head");
     let output = scratch.path("demo");
     let mut demo = airtcp(&["demo", "--scene", "tiny-window", "--seeds", "2", "--output", &output]);
@@ -95,14 +99,11 @@ fn who_reads_only_the_beginning_has_seen_enough() {
     drop(demo.stdout.take());
     let ended = demo.wait_with_output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    assert!(
-        fs::metadata(format!("{output}/report.html")).unwrap().len() > 0,
-        "the page is made all the same"
-    );
+    assert!(fs::metadata(format!("{output}/report.html")).unwrap().len() > 0, "the page is still written");
 }
 
 #[test]
-fn who_has_seen_enough_is_told_what_is_complete() {
+fn interrupted_demo_reports_complete_scenes() {
     let scratch = Scratch::new("demo-stopped");
     let output = scratch.path("demo");
     let scenes =
@@ -125,9 +126,9 @@ fn who_has_seen_enough_is_told_what_is_complete() {
     assert!(fs::read_to_string(page).unwrap().contains("Tiny windows"));
 }
 
-/// `script` gives it a terminal.
+/// `script` provides a terminal.
 #[test]
-fn on_a_terminal_a_line_tells_how_far_it_is_and_goes_away() {
+fn terminal_shows_transient_progress_line() {
     let scratch = Scratch::new("demo-live");
     let output = scratch.path("demo");
     let program = program("airtcp");
@@ -139,5 +140,5 @@ fn on_a_terminal_a_line_tells_how_far_it_is_and_goes_away() {
         assert!(lines.contains(&line), "no line `{line}` in {shown:?}");
     }
     let result = lines.last().unwrap();
-    assert!(result.starts_with("{\"page\""), "what comes last stands alone: {result:?}");
+    assert!(result.starts_with("{\"page\""), "the last line contains only the result: {result:?}");
 }

@@ -1,4 +1,4 @@
-//! `airtcp lab` as a person uses it: the table, the files, and that whatever is killed, nothing stays behind.
+//! `airtcp lab` as users run it: the table, the files, and the cleanup after any of its processes is killed.
 
 #![expect(clippy::disallowed_methods, reason = "another program is waited for")]
 
@@ -20,11 +20,11 @@ use serde_json::Value;
 
 use crate::scratch::{Scratch, ended, json, refused};
 
-/// A test that hangs is worse than one that fails.
+/// Limit for every wait, so that a test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
+fn recipes_and_kernel_senders_share_one_table() {
     let scratch = Scratch::new("table");
     let senders = [
         "--recipe",
@@ -55,10 +55,10 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
         assert_eq!(transfer["bytes"], 300_000, "{transfer}");
         assert_eq!(transfer["sent"], transfer["received"]["sha256"], "{transfer}");
     }
-    // Nothing was said about profiles: ours are like the kernel's.
+    // Our senders use the profile `linux`, because the command line does not name one.
     let lines: Vec<_> = run.stdout.lines().collect();
     assert_eq!(lines[0], "recipes with profile linux", "{}", run.stdout);
-    let unlike = report["unlike_the_kernel"].as_str().unwrap();
+    let unlike = report["kernel_differences"].as_str().unwrap();
     assert!(unlike.starts_with("differences from the kernel senders: all recipes lack"), "{unlike}");
     assert!(unlike.contains("RACK-TLP") && !unlike.contains("profile"), "{unlike}");
     assert_eq!(lines.iter().filter(|line| **line == unlike).count(), 1, "{}", run.stdout);
@@ -68,7 +68,7 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
             assert_eq!(one["profile"].as_str(), ours.then_some("linux"), "{one}");
         }
     }
-    // Two in a hundred of more than two hundred segments are lost, so somebody has repaired something.
+    // 2 % of more than 200 segments are lost, so every sender has retransmissions.
     for row in report["summary"].as_array().unwrap() {
         assert!(row["resent_packets"].as_f64().unwrap() >= 1.0, "{row}");
         assert!(row["fast"].as_f64().unwrap() + row["timeout"].as_f64().unwrap() >= 1.0, "{row}");
@@ -96,16 +96,16 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
 }
 
 #[test]
-fn one_recipe_with_two_profiles_makes_two_senders() {
+fn recipe_with_two_profiles_yields_two_senders() {
     let scratch = Scratch::new("profiles");
     let more = ["--recipe", "newreno", "--recipe", "newreno@linux", "--profile", "ns2", "--virtual"];
     let run =
         ended(scratch.lab("out", &[&more[..], &["--runs", "1", "--bytes", "100k", "--jobs", "2"]].concat()));
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    // Agents of ns-2 know no timestamps, and Linux does.
+    // ns-2's agents do not support timestamps, and Linux does.
     for (name, profile, timestamps) in [("newreno@ns2", "ns2", false), ("newreno@linux", "linux", true)] {
         let rows = run.stdout.lines().filter(|line| line.starts_with(&format!("{name} "))).count();
-        assert_eq!(rows, 2, "in the lab's table and beside virtual time: {}", run.stdout);
+        assert_eq!(rows, 2, "one row in the lab's table and one in the comparison: {}", run.stdout);
         let directory = scratch.0.join("out").join(format!("01-{name}"));
         let log = fs::read_to_string(directory.join("sender.jsonl")).unwrap();
         let end: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
@@ -121,7 +121,7 @@ fn one_recipe_with_two_profiles_makes_two_senders() {
     let profiles: Vec<_> = report["summary"].as_array().unwrap().iter().map(|row| &row["profile"]).collect();
     assert_eq!(profiles, ["ns2", "linux"]);
     assert!(report["command"].as_str().unwrap().contains("--profile ns2"), "{report}");
-    // A table of an older lab has no profiles, and is read all the same.
+    // A file from an older version, which has no profiles, can still be read.
     let old = serde_json::to_string(&without_profiles(report)).unwrap();
     fs::write(scratch.0.join("out/lab.json"), old).unwrap();
     let page = scratch.path("page.html");
@@ -129,9 +129,9 @@ fn one_recipe_with_two_profiles_makes_two_senders() {
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
-/// As `lab.json` was before profiles stood in it.
+/// Changes a `lab.json` into one from before profiles were added.
 fn without_profiles(mut report: Value) -> Value {
-    for newer in ["unlike_the_kernel", "in_virtual_time"] {
+    for newer in ["kernel_differences", "in_virtual_time"] {
         report.as_object_mut().unwrap().remove(newer);
     }
     for part in ["summary", "transfers"] {
@@ -143,7 +143,7 @@ fn without_profiles(mut report: Value) -> Value {
 }
 
 #[test]
-fn what_the_captures_say_of_the_path_is_what_airlink_says() {
+fn path_analysis_of_captures_matches_airlink_events() {
     let scratch = Scratch::new("path");
     let more = ["--recipe", "newreno+judges", "--runs", "1", "--bytes", "400k", "--events"];
     let run = ended(scratch.lab("out", &more));
@@ -165,7 +165,7 @@ fn what_the_captures_say_of_the_path_is_what_airlink_says() {
     let truth = &path["truth"];
     let count = |name: &str| truth[name].as_u64().unwrap();
     assert!(count("losses_found") > 0 && count("arrivals_found") > 300, "{truth}");
-    assert_eq!((count("unknown"), count("losses_missed"), count("losses_invented")), (0, 0, 0), "{truth}");
+    assert_eq!((count("unknown"), count("losses_missed"), count("false_losses")), (0, 0, 0), "{truth}");
     let data = &path["connections"][0]["directions"][0]["data"];
     assert_eq!(data["lost_by_radio"], data["lost"], "{data}");
     let counts = path["sender"]["counts"].as_array().unwrap();
@@ -174,9 +174,10 @@ fn what_the_captures_say_of_the_path_is_what_airlink_says() {
     assert!(path["judges"]["vegas"]["radio"].is_object(), "{path}");
 }
 
-/// Its sender is not ours: what was sent again, and why, against its own counters.
+/// The retransmissions of a kernel sender that the captures show, and their causes, agree with the kernel's
+/// counters.
 #[test]
-fn what_the_captures_say_of_the_kernels_senders_is_what_the_kernel_has_counted() {
+fn kernel_sender_retransmissions_in_captures_match_kernel_counters() {
     let scratch = Scratch::new("counted");
     let senders = ["--sender", "linux:cubic", "--sender", "linux:reno"];
     let run = ended(
@@ -196,17 +197,18 @@ fn what_the_captures_say_of_the_kernels_senders_is_what_the_kernel_has_counted()
         let again = &direction["retransmissions"];
         let found = |field: &str| again[field].as_u64().unwrap();
         assert_eq!(found("packets") + found("syns"), kernel("RetransSegs"), "{name}: {again}");
-        // Where its timers have sent nothing. A tail probe can come as late as a timeout, and look like one.
+        // The causes are compared only if no timer has expired: a tail loss probe can come as late as a
+        // timeout, and looks like one.
         if kernel("TCPTimeouts") + kernel("TCPLossProbes") == 0 {
             assert_eq!(found("fast"), kernel("TCPFastRetrans"), "{name}: {again}");
             fast += found("fast");
         }
     }
-    assert!(fast > 0, "two in a hundred of some 1600 segments are lost");
+    assert!(fast > 0, "2 % of about 1600 segments are lost");
 }
 
 #[test]
-fn the_matrix_says_what_is_not_as_expected_and_skips_loudly() {
+fn matrix_reports_unexpected_results_and_skipped_receivers() {
     let scratch = Scratch::new("matrix");
     let expected = scratch.path("expected.toml");
     fs::write(&expected, "[[deviation]]\nreceiver = \"linux-8k\"\nreason = \"a test\"\n").unwrap();
@@ -237,9 +239,9 @@ fn the_matrix_says_what_is_not_as_expected_and_skips_loudly() {
     assert_eq!(run.stdout.lines().last(), Some("passed 1 of 1, 1 skipped"));
 }
 
-// ----- whatever is killed -----
+// ----- killed processes -----
 
-/// Processes that belong to this lab: `airlink run` has told them the name of its control socket.
+/// Processes that belong to this lab. `airlink run` has passed them the name of its control socket.
 fn processes_of(lab: u32) -> Vec<(i32, String)> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -256,27 +258,28 @@ fn processes_of(lab: u32) -> Vec<(i32, String)> {
     .collect()
 }
 
-/// What a run could leave on the machine: devices, routes, namespaces with a name, files in shared places.
-fn places() -> BTreeSet<String> {
+/// Everything that a run could leave on the machine: devices, routes, named namespaces, mounts, and files in
+/// shared directories.
+fn machine_state() -> BTreeSet<String> {
     let names = |directory: &str| -> Vec<String> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let named = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        // Other tests have their own, with names of theirs.
+        // Other tests use different names.
         named
             .filter(|name| name.contains("airlink") || name.contains("lab"))
             .filter(|name| !name.starts_with("airtcp-test-"))
             .collect()
     };
-    let mut places = BTreeSet::new();
+    let mut machine_state = BTreeSet::new();
     let temporary = std::env::temp_dir().display().to_string();
     for directory in ["/sys/class/net", "/run/netns", "/run", &temporary, "/dev/shm"] {
-        places.extend(names(directory).into_iter().map(|name| format!("{directory}/{name}")));
+        machine_state.extend(names(directory).into_iter().map(|name| format!("{directory}/{name}")));
     }
     let routes = fs::read_to_string("/proc/net/route").unwrap();
-    places.extend(routes.lines().filter(|line| line.contains("airlink")).map(str::to_owned));
+    machine_state.extend(routes.lines().filter(|line| line.contains("airlink")).map(str::to_owned));
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    places.extend(mounts.lines().filter(|line| line.contains("airlink")).map(str::to_owned));
-    places
+    machine_state.extend(mounts.lines().filter(|line| line.contains("airlink")).map(str::to_owned));
+    machine_state
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -308,12 +311,12 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited for {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out waiting for {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Reaps it, even if the test fails.
+/// Kills and reaps the process, even if the test fails.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -324,9 +327,9 @@ impl Drop for Killed {
 }
 
 #[test]
-fn whoever_is_killed_at_whatever_moment_nothing_is_left_and_the_next_run_works() {
+fn killed_lab_process_leaves_nothing_behind() {
     let scratch = Scratch::new("killed");
-    let before = places();
+    let before = machine_state();
     let mut draw = Stream::new(1, "moments");
     for round in 0..size(8, 20) {
         let victim = [Victim::Lab, Victim::Emulator, Victim::Sender, Victim::Receiver][round % 4];
@@ -348,10 +351,10 @@ fn whoever_is_killed_at_whatever_moment_nothing_is_left_and_the_next_run_works()
             assert_eq!(status.code(), Some(1), "{victim:?}: {output}");
             assert!(output.contains("killed") || output.contains("137"), "{victim:?}: {output}");
         }
-        wait_for(&format!("the end of everything after {victim:?}: {:?}", processes_of(id)), || {
+        wait_for(&format!("the end of all lab processes after {victim:?}: {:?}", processes_of(id)), || {
             processes_of(id).is_empty().then_some(())
         });
-        let left: Vec<_> = places().difference(&before).cloned().collect();
+        let left: Vec<_> = machine_state().difference(&before).cloned().collect();
         assert!(left.is_empty(), "{victim:?} leaves {left:?}");
     }
     let next = ended(scratch.lab("next", &["--recipe", "newreno", "--bytes", "50k", "--runs", "1"]));
@@ -359,7 +362,7 @@ fn whoever_is_killed_at_whatever_moment_nothing_is_left_and_the_next_run_works()
 }
 
 #[test]
-fn an_emulator_that_is_stopped_is_named_as_that() {
+fn stopped_emulator_is_reported_as_stopped() {
     let scratch = Scratch::new("stopped");
     let mut command = scratch.lab("out", &["--recipe", "newreno", "--bytes", "5M", "--runs", "1"]);
     let mut lab = Killed(command.spawn().unwrap());
@@ -371,11 +374,11 @@ fn an_emulator_that_is_stopped_is_named_as_that() {
     lab.0.stderr.take().unwrap().read_to_string(&mut output).unwrap();
     assert_eq!(status.code(), Some(1), "{output}");
     assert!(output.contains("airlink was stopped by a signal"), "{output}");
-    wait_for("the end of everything", || processes_of(id).is_empty().then_some(()));
+    wait_for("the end of all lab processes", || processes_of(id).is_empty().then_some(()));
 }
 
 #[test]
-fn two_labs_side_by_side_do_not_meet() {
+fn concurrent_labs_do_not_interfere() {
     let scratch = Scratch::new("two");
     let start = |name: &str| {
         let more = ["--recipe", "newreno", "--sender", "linux:cubic", "--bytes", "300k", "--runs", "2"];
@@ -388,9 +391,9 @@ fn two_labs_side_by_side_do_not_meet() {
     }
 }
 
-// ----- a lab that goes on -----
+// ----- resumed labs -----
 
-/// How many rounds `lab.json` has; it is complete JSON at any time.
+/// Returns the number of rounds in `lab.json`, which is complete JSON at any time.
 fn rounds(scratch: &Scratch) -> u64 {
     let report = json(&scratch.0.join("out/lab.json"));
     let (rounds, transfers) = (report["rounds"].as_u64().unwrap(), report["transfers"].as_array().unwrap());
@@ -399,7 +402,7 @@ fn rounds(scratch: &Scratch) -> u64 {
 }
 
 #[test]
-fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
+fn interrupted_lab_shows_results_and_resumes() {
     let scratch = Scratch::new("goes-on");
     let lab = |runs: &str, more: &[&str]| {
         let senders = ["--recipe", "newreno", "--recipe", "sack", "--bytes", "50k", "--runs", runs];
@@ -408,7 +411,7 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     let running = lab("500", &["--jobs", "2"]).spawn().unwrap();
     let until = Instant::now() + PATIENCE;
     while !scratch.0.join("out/lab.json").exists() || rounds(&scratch) < 2 {
-        assert!(Instant::now() < until, "two rounds are not complete");
+        assert!(Instant::now() < until, "timed out waiting for two complete rounds");
         thread::sleep(Duration::from_millis(20));
     }
     kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
@@ -423,10 +426,10 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     );
     let first = json(&scratch.0.join("out/lab.json"))["transfers"][0].clone();
 
-    // Interrupted again, before there is another round.
+    // Interrupt the lab again before another round is complete.
     let next = scratch.0.join(format!("out/{:02}-newreno", kept + 1));
-    // What the first lab has started may still write into it.
-    wait_for("nothing of the round that was interrupted", || {
+    // Processes of the first lab may still write into this directory.
+    wait_for("the removal of the interrupted round", || {
         let _ = fs::remove_dir_all(&next);
         (!next.exists()).then_some(())
     });
@@ -440,17 +443,17 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     let all = (kept + 2).to_string();
     let grown = ended(lab(&all, &[]));
     assert_eq!((grown.code, rounds(&scratch)), (0, kept + 2), "{}{}", grown.stdout, grown.stderr);
-    assert!(grown.stderr.contains("[4/4]"), "only what was missing: {}", grown.stderr);
+    assert!(grown.stderr.contains("[4/4]"), "only the missing transfers run: {}", grown.stderr);
     let report = json(&scratch.0.join("out/lab.json"));
     assert_eq!(report["transfers"][0], first);
     let seeds = report["transfers"].as_array().unwrap().iter().map(|it| it["seed"].as_u64().unwrap());
-    assert!(seeds.eq((1..=kept + 2).flat_map(|seed| [seed, seed])), "each seed once for each sender");
+    assert!(seeds.eq((1..=kept + 2).flat_map(|seed| [seed, seed])), "each seed has one transfer per sender");
 
     let text = || fs::read_to_string(scratch.0.join("out/lab.json")).unwrap();
     let before = text();
     let again = ended(lab(&all, &["--jobs", "3"]));
-    assert_eq!((again.code, again.stdout), (0, grown.stdout.clone()), "nothing was missing");
-    assert_eq!(text(), before, "the command and the versions are those of the last round");
+    assert_eq!((again.code, again.stdout), (0, grown.stdout.clone()), "no transfer was missing");
+    assert_eq!(text(), before, "a lab without new transfers leaves its file unchanged");
     let respelt = ["--recipe", "three-dupacks+newreno", "--recipe", "sack", "--bytes", "50k", "--runs", &all];
     let respelt = ended(scratch.lab("out", &respelt));
     assert_eq!((respelt.code, respelt.stdout), (0, grown.stdout), "{}", respelt.stderr);
@@ -462,13 +465,13 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     ] {
         let run = ended(lab(&all, changed));
         refused(&run, 2, what);
-        assert_eq!(run.stdout, "", "the table of another experiment");
+        assert_eq!(run.stdout, "", "no table of another experiment is printed");
     }
-    assert_eq!(rounds(&scratch), kept + 2, "what was refused has changed nothing");
+    assert_eq!(rounds(&scratch), kept + 2, "a rejected command changes nothing");
 }
 
 #[test]
-fn an_interrupted_matrix_shows_what_it_knows_and_makes_the_others() {
+fn interrupted_matrix_shows_results_and_resumes() {
     let scratch = Scratch::new("matrix-goes-on");
     let output = scratch.path("out");
     let matrix = |more: &[&str]| {
@@ -491,17 +494,17 @@ fn an_interrupted_matrix_shows_what_it_knows_and_makes_the_others() {
     assert!(stopped.stderr.contains(&where_it_stands), "{}", stopped.stderr);
 
     refused(&ended(matrix(&["--seed", "2"])), 2, "its transfers have another size or seed");
-    assert_eq!(cells(), known, "what was refused has changed nothing");
+    assert_eq!(cells(), known, "a rejected command changes nothing");
     let rest = ended(matrix(&[]));
     assert_eq!(rest.code, 0, "{}{}", rest.stdout, rest.stderr);
     assert_eq!(rest.stdout.lines().last(), Some("passed 8 of 8"));
     let made = rest.stderr.lines().filter(|line| line.contains(": passed")).count();
-    assert_eq!(made, 8 - known.len(), "only what was missing: {}", rest.stderr);
-    assert!(known.iter().all(|cell| cells().contains(cell)), "what was known is as it was");
+    assert_eq!(made, 8 - known.len(), "only the missing transfers run: {}", rest.stderr);
+    assert!(known.iter().all(|cell| cells().contains(cell)), "the known results are unchanged");
 }
 
 #[test]
-fn each_sender_is_judged_beside_the_one_that_is_named() {
+fn senders_are_compared_with_named_reference() {
     let scratch = Scratch::new("against");
     let senders = ["--recipe", "newreno", "--recipe", "sack", "--recipe", "tahoe", "--bytes", "50k"];
     let run = ended(
@@ -530,9 +533,9 @@ fn each_sender_is_judged_beside_the_one_that_is_named() {
 }
 
 #[test]
-fn a_lab_ends_when_it_is_decided() {
+fn lab_until_decided_ends_early() {
     let scratch = Scratch::new("decided");
-    // One segment a round trip, and a window of ten.
+    // With an initial window of one segment, the transfer needs several more round trips than with ten.
     let senders =
         ["--recipe", "newreno+iw10", "--recipe", "newreno+iw=1", "--bytes", "14k", "--until", "decided"];
     let scenario = scratch.path("clean.toml");
@@ -550,7 +553,8 @@ fn a_lab_ends_when_it_is_decided() {
     assert!((5..=15).contains(&rounds(&scratch)), "{}", run.stdout);
 }
 
-/// An `airtcp` next to an `airlink` that runs `after` in a shell when it has ended; `$code` is its exit code.
+/// Installs an `airtcp` next to an `airlink` that runs `after` in a shell before it exits. `$code` is the
+/// exit code of the real `airlink`.
 fn airtcp_with_airlink_and_then(scratch: &Scratch, after: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let (own, wrapper) = (scratch.0.join("airtcp"), scratch.0.join("airlink"));
@@ -562,7 +566,8 @@ fn airtcp_with_airlink_and_then(scratch: &Scratch, after: &str) -> PathBuf {
     own
 }
 
-/// An `airlink` that reports late packets in its first `spoils` runs, and none in the others, however busy the machine is.
+/// Installs an `airlink` that reports late packets in its first `spoils` runs and none in the others, however
+/// busy the machine is.
 fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
     let count = scratch.path("count");
     fs::write(&count, "").unwrap();
@@ -576,7 +581,7 @@ fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
 
 /// On a busy machine the kernel takes seconds to remove network namespaces.
 #[test]
-fn a_transfer_does_not_fail_because_airlink_takes_long_to_end() {
+fn slow_airlink_exit_does_not_fail_transfer() {
     let scratch = Scratch::new("slow-end");
     let own = airtcp_with_airlink_and_then(&scratch, "sleep 6");
     let asked = scratch.lab("out", &["--recipe", "newreno", "--runs", "1", "--bytes", "20k"]);
@@ -588,7 +593,7 @@ fn a_transfer_does_not_fail_because_airlink_takes_long_to_end() {
 }
 
 #[test]
-fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
+fn invalid_transfers_are_repeated_then_left_out() {
     const LATE: &str = "at least 1 % of the packets left the path more than 99 ms late";
     let lab = |scratch: &Scratch, own: PathBuf| {
         let asked =
@@ -608,11 +613,14 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
     let own = late_airlink(&scratch, 1);
     let (report, table) = lab(&scratch, own);
     assert!(table.contains("1 repeated, 0 left out"), "{table}");
-    assert_eq!(report["transfers"][0]["made_again"][0], LATE);
+    assert_eq!(report["transfers"][0]["repeated"][0], LATE);
     let page = scratch.path("page.html");
     assert_eq!(ended(airtcp(&["report", &scratch.path("out"), "-o", &page])).code, 0);
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("1 repeated") && page.contains("exact, repeated: at least 1 %"), "as the table");
+    assert!(
+        page.contains("1 repeated") && page.contains("exact, repeated: at least 1 %"),
+        "the page agrees with the table"
+    );
     assert_eq!(report["summary"][0]["kbit_per_s"]["samples"], 2, "{report}");
 
     let scratch = Scratch::new("spoiled-always");
@@ -620,24 +628,28 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
     let (report, table) = lab(&scratch, own);
     assert!(table.contains("2 repeated, 1 left out"), "{table}");
     assert_eq!(
-        (&report["transfers"][0]["spoiled"], &report["transfers"][1]["spoiled"]),
+        (&report["transfers"][0]["invalid"], &report["transfers"][1]["invalid"]),
         (&LATE.into(), &Value::Null)
     );
     assert_eq!(report["summary"][0]["kbit_per_s"]["samples"], 1, "{report}");
-    assert_eq!(report["summary"][0]["succeeded"], 2, "every octet arrived all the same");
+    assert_eq!(report["summary"][0]["succeeded"], 2, "every byte arrived");
     let compared = &report["in_virtual_time"][0];
     let why = compared["rounds"][0]["failure"].as_str().unwrap();
     assert!(why.contains("left out") && why.contains(LATE), "{why}");
-    assert_eq!((&compared["rounds"][1]["failure"], &compared["real"]["samples"]), (&Value::Null, &1.into()));
+    assert_eq!(
+        (&compared["rounds"][1]["failure"], &compared["real_kbit_per_s"]["samples"]),
+        (&Value::Null, &1.into())
+    );
 
-    // Who goes on without --virtual keeps what was compared.
+    // A lab that is resumed without --virtual keeps the results of the comparison.
     let more = ended(scratch.lab("out", &["--recipe", "newreno", "--runs", "3", "--bytes", "20k"]));
     assert_eq!(more.code, 0, "{}{}", more.stdout, more.stderr);
     let grown = json(&scratch.0.join("out/lab.json"));
     assert_eq!((&grown["rounds"], &grown["in_virtual_time"]), (&3.into(), &report["in_virtual_time"]));
 }
 
-/// Of a program that it is loaded into, the clock of the wall is 100 ms ahead as soon as this file exists.
+/// A library for LD_PRELOAD that sets the wall clock 100 ms ahead as soon as the file in CLOCK_IS_SET_BY
+/// exists.
 const CLOCK: &str = r#"
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -656,7 +668,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 "#;
 
 #[test]
-fn a_clock_that_is_set_spoils_the_transfer_that_it_is_set_in() {
+fn clock_step_invalidates_transfer_in_progress() {
     let scratch = Scratch::new("clock");
     let [source, library, set] = ["clock.c", "clock.so", "set"].map(|name| scratch.path(name));
     fs::write(&source, CLOCK).unwrap();
@@ -669,9 +681,9 @@ fn a_clock_that_is_set_spoils_the_transfer_that_it_is_set_in() {
     let run = Ended::of(lab.wait_with_output().unwrap());
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let report = json(&scratch.0.join("out/lab.json"));
-    // A busy machine may add reasons of its own.
+    // A busy machine may add other reasons.
     let again = |at: usize| {
-        let mut reasons = report["transfers"][at]["made_again"].as_array().cloned().unwrap_or_default();
+        let mut reasons = report["transfers"][at]["repeated"].as_array().cloned().unwrap_or_default();
         reasons.retain(|reason| reason.as_str().is_some_and(|reason| reason.starts_with("the clock ")));
         reasons
     };
@@ -680,10 +692,10 @@ fn a_clock_that_is_set_spoils_the_transfer_that_it_is_set_in() {
     assert!(run.stdout.contains(" repeated, "), "{}", run.stdout);
 }
 
-// ----- one clear line -----
+// ----- error messages -----
 
 #[test]
-fn what_cannot_be_is_said_in_one_line() {
+fn invalid_lab_options_are_reported_in_one_line() {
     let scratch = Scratch::new("errors");
     refused(&ended(scratch.lab("a", &[])), 2, "no sender");
     refused(&ended(scratch.lab("b", &["--sender", "bsd:reno"])), 2, "linux:cubic");
@@ -697,14 +709,14 @@ fn what_cannot_be_is_said_in_one_line() {
     refused(&ended(scratch.lab("full", &["--recipe", "newreno"])), 2, "is not empty");
     let run = ended(scratch.lab("g", &["--sender", "linux:nonesuch", "--runs", "1"]));
     refused(&run, 3, "no congestion control `nonesuch`");
-    assert!(!scratch.0.join("g").exists(), "before anything is started");
+    assert!(!scratch.0.join("g").exists(), "the command is rejected before it creates its directory");
     refused(&ended(scratch.lab("h", &["--sender", "cubic"])), 2, "use --recipe cubic, or linux:cubic");
     let last = ["--recipe", "newreno", "--seed", "18446744073709551615", "--runs", "2"];
     refused(&ended(scratch.lab("i", &last)), 2, "--seed and --runs together are too large");
 }
 
 #[test]
-fn without_airlink_it_says_how_to_build_it() {
+fn missing_airlink_error_explains_build() {
     let scratch = Scratch::new("alone");
     let alone = scratch.path("airtcp");
     fs::copy(program("airtcp"), &alone).unwrap();
@@ -715,9 +727,9 @@ fn without_airlink_it_says_how_to_build_it() {
     refused(&Ended::of(run.unwrap()), 3, "cargo build");
 }
 
-/// As nobody, in a mount namespace where the device has this mode, as Debian's udev (0666) or nobody else sets it.
-fn as_nobody(scratch: &Scratch, mode: &str) -> Ended {
-    // The checkout may be where nobody else may look.
+/// Runs a lab as an unprivileged user, in a mount namespace where /dev/net/tun has this mode.
+fn as_unprivileged_user(scratch: &Scratch, mode: &str) -> Ended {
+    // Other users may not be permitted to read the checkout.
     let built = program("airtcp");
     for program in ["airtcp", "airlink"] {
         fs::copy(built.with_file_name(program), scratch.0.join(program)).unwrap();
@@ -734,19 +746,19 @@ fn as_nobody(scratch: &Scratch, mode: &str) -> Ended {
 }
 
 #[test]
-fn an_ordinary_user_who_may_open_the_device_needs_no_privilege() {
-    let run = as_nobody(&Scratch::new("somebody"), "666");
+fn unprivileged_user_with_tun_access_runs_lab() {
+    let run = as_unprivileged_user(&Scratch::new("somebody"), "666");
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert_eq!(run.stdout.matches("1/1").count(), 2, "{}", run.stdout);
 }
 
 #[test]
-fn without_privilege_it_says_what_is_missing() {
-    refused(&as_nobody(&Scratch::new("nobody"), "600"), 3, "/dev/net/tun");
+fn missing_tun_permission_is_reported() {
+    refused(&as_unprivileged_user(&Scratch::new("nobody"), "600"), 3, "/dev/net/tun");
 }
 
 #[test]
-fn a_full_disk_is_the_end_of_a_run_and_says_so() {
+fn full_disk_ends_lab_with_error() {
     let scratch = Scratch::new("disk");
     let (small, scenario) = (scratch.path("small"), scratch.path("lossy.toml"));
     fs::create_dir(&small).unwrap();
@@ -764,7 +776,7 @@ fn a_full_disk_is_the_end_of_a_run_and_says_so() {
 }
 
 #[test]
-fn a_shell_opens_on_either_side_of_a_path() {
+fn lab_shell_opens_on_either_side() {
     let line = |run: &Ended| {
         run.stdout.lines().find(|line| line.starts_with("airlink")).unwrap_or_default().to_owned()
     };
@@ -786,7 +798,7 @@ fn a_shell_opens_on_either_side_of_a_path() {
     let (fixed, mobile) = (own("fixed"), own("mobile"));
     assert!(fixed.contains("100.64.") && mobile.contains("100.64.") && fixed != mobile, "{fixed} {mobile}");
 
-    // In a lab that runs.
+    // In a running lab.
     let scratch = Scratch::new("shell");
     let more = ["--recipe", "newreno", "--bytes", "20M", "--runs", "1"];
     let lab = Killed(scratch.lab("out", &more).spawn().unwrap());

@@ -1,4 +1,4 @@
-//! The lab: real hosts, an emulator in a process of its own, and nothing left behind.
+//! The lab: real hosts, an emulator in a separate process, and complete cleanup.
 
 mod demo;
 mod lab;

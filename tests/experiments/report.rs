@@ -1,4 +1,4 @@
-//! `airtcp report`: from what `airtcp lab run` leaves to a page, and what it says when there is nothing to read.
+//! `airtcp report` makes a page from the output of `airtcp lab run`, and reports missing input.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,14 @@ use airtcp_lab::workload::Asked;
 use airtcp_numbers::statistics::Mean;
 use airtcp_testkit::machine::{TempDir, run};
 
-/// Of a packet in an IPv4 capture: milliseconds, whether from the sender, flags, sequence, acknowledgement, payload.
+/// A packet in an IPv4 capture: milliseconds, whether it is from the sender, flags, sequence number,
+/// acknowledgement number, payload length.
 type Packet = (u32, bool, u8, u32, u32, u16);
 
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-/// Nanosecond pcap of raw IP (LINKTYPE_RAW), which begins at 1000 s.
+/// A nanosecond pcap file of raw IP (LINKTYPE_RAW) that begins at 1000 s.
 fn pcap(packets: &[Packet]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -46,7 +47,7 @@ fn pcap(packets: &[Packet]) -> Vec<u8> {
     file
 }
 
-/// One transfer of 2000 octets, whose first segment is sent again after a timeout.
+/// One transfer of 2000 bytes, whose first segment is retransmitted after a timeout.
 fn transfer(directory: &Path) {
     fs::create_dir_all(directory).unwrap();
     let packets = [
@@ -103,7 +104,7 @@ fn report() -> Report {
             idle_seconds: mean(1.0),
             ..Row::default()
         }],
-        unlike_the_kernel: None,
+        kernel_differences: None,
         in_virtual_time: Vec::new(),
         transfers: vec![Outcome {
             sender: "newreno".to_owned(),
@@ -120,7 +121,7 @@ fn report() -> Report {
 }
 
 #[test]
-fn an_experiment_becomes_a_page_with_its_table_its_command_and_its_runs() {
+fn report_page_shows_table_command_and_runs() {
     let directory = TempDir::new("report");
     transfer(&directory.directory().join("01-newreno"));
     fs::write(directory.directory().join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
@@ -140,7 +141,7 @@ fn an_experiment_becomes_a_page_with_its_table_its_command_and_its_runs() {
 }
 
 #[test]
-fn one_transfer_alone_has_its_figures_from_the_experiment_around_it() {
+fn single_transfer_report_uses_surrounding_experiment() {
     let directory = TempDir::new("report-one");
     let transfer_directory = directory.directory().join("01-newreno");
     transfer(&transfer_directory);
@@ -158,7 +159,7 @@ fn one_transfer_alone_has_its_figures_from_the_experiment_around_it() {
 }
 
 #[test]
-fn what_is_no_run_directory_is_said_with_what_would_be_one() {
+fn directory_without_results_is_rejected_with_hint() {
     let directory = TempDir::new("report-empty");
     let ended = run(&["report", directory.directory().to_str().unwrap()]);
     assert_eq!(ended.code, 2);

@@ -1,4 +1,4 @@
-//! What tests of `airtcp lab` share: a directory, and the command in it.
+//! Helpers for the tests of `airtcp lab`: a temporary directory, and the command that writes into it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use airtcp_testkit::machine::{self, Ended, airtcp};
 use serde_json::Value;
 
-/// A directory for a test, which is removed with it.
+/// A temporary directory that is removed when this value is dropped.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
@@ -50,7 +50,7 @@ pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The error is one line on stderr, with this in it.
+/// Checks the exit code, and that the error line on stderr contains `what`.
 pub(crate) fn refused(run: &Ended, code: i32, what: &str) {
     assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
     let line = run.stderr.lines().find(|line| line.starts_with("airtcp: ") || line.starts_with("error: "));

@@ -1,4 +1,4 @@
-//! The table of a lab again, in several forms; and what a lab refuses to be asked for.
+//! `airtcp lab show` in several formats, and combinations of options that a lab rejects.
 
 use std::fs;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::scratch::{Scratch, ended, json, refused};
 use crate::transfers::{changes_an_octet, done, number};
 
-// ----- the table again, and in other forms -----
+// ----- the table in other formats -----
 
-/// As `lab.json` was before other transfers than one connection down stood in it.
+/// Changes a `lab.json` into one from before several connections and directions were added.
 fn older(mut report: Value) -> Value {
     let forget = |value: &mut Value, names: &[&str]| {
         names.iter().for_each(|name| drop(value.as_object_mut().unwrap().remove(*name)));
@@ -22,7 +22,7 @@ fn older(mut report: Value) -> Value {
 }
 
 #[test]
-fn a_lab_shows_its_table_again_as_text_csv_and_json() {
+fn lab_show_prints_text_csv_and_json() {
     let scratch = Scratch::new("show");
     let what = ["--recipe", "newreno", "--sender", "linux:reno", "--bytes", "50k", "--runs", "2"];
     let (run, report) = done(&scratch, &[&what[..], &["--jobs", "2"]].concat());
@@ -50,16 +50,16 @@ fn a_lab_shows_its_table_again_as_text_csv_and_json() {
         assert!((goodput - number(row, "/kbit_per_s/mean")).abs() < 1e-4, "{csv}");
         assert_eq!((line[column("exact")], line[column("transfers")]), ("2", "2"));
     }
-    // Nobody competed and there was one connection: no columns for that.
+    // With one connection and without a competitor, the table has no columns for competitors and fairness.
     assert!(!csv.contains("competitor") && !csv.contains("Jain"), "{csv}");
     let again = ended(scratch.lab("out", &[&what[..], &["--csv"]].concat()));
-    assert_eq!((again.code, again.stdout), (0, csv.clone()), "the same lab, with nothing to add");
+    assert_eq!((again.code, again.stdout), (0, csv.clone()), "the same lab without new transfers");
 
     fs::write(scratch.0.join("out/lab.json"), older(report).to_string()).unwrap();
-    assert_eq!(shown(&["--csv"]), csv, "an older file is read as it is");
+    assert_eq!(shown(&["--csv"]), csv, "a file from an older version can be read");
     assert!(shown(&["--wide"]).starts_with(table));
     let more = ended(scratch.lab("out", &[&what[..], &["--jobs", "2"]].concat()));
-    assert_eq!((more.code, more.stdout), (0, run.stdout), "it may go on behind the older one's rounds");
+    assert_eq!((more.code, more.stdout), (0, run.stdout), "a lab can resume from an older file");
 
     refused(
         &airtcp_testkit::machine::run(&["lab", "show", &scratch.path("nothing")]),
@@ -72,10 +72,10 @@ fn a_lab_shows_its_table_again_as_text_csv_and_json() {
     refused(&both, 2, "cannot be used with");
 }
 
-// ----- what does not go together -----
+// ----- invalid combinations -----
 
 #[test]
-fn a_lab_does_not_go_on_with_other_transfers() {
+fn lab_does_not_resume_with_different_transfers() {
     let scratch = Scratch::new("other-transfers");
     let senders = ["--recipe", "newreno", "--runs", "1"];
     let (_, report) = done(&scratch, &[&senders[..], &["--for", "300ms", "--flows", "2"]].concat());
@@ -91,9 +91,9 @@ fn a_lab_does_not_go_on_with_other_transfers() {
         refused(&ended(scratch.lab("out", &[&senders[..], other].concat())), 2, was);
     }
     let again = ended(scratch.lab("out", &[&senders[..], &["--for", "0.3s", "--flows", "2"]].concat()));
-    assert_eq!(again.code, 0, "the same, written otherwise: {}", again.stderr);
+    assert_eq!(again.code, 0, "the same options in another spelling: {}", again.stderr);
     assert_eq!(json(&scratch.0.join("out/lab.json"))["transfers"], report["transfers"]);
-    // What was measured until the buffers were empty, and what was not, make no mean.
+    // Goodput until the buffers were empty and goodput within a time limit have no common mean.
     let mut older = report;
     older["transfers"][0]["connections"][0].as_object_mut().unwrap().remove("bytes_in_time");
     fs::write(scratch.0.join("out/lab.json"), older.to_string()).unwrap();
@@ -102,7 +102,7 @@ fn a_lab_does_not_go_on_with_other_transfers() {
 }
 
 #[test]
-fn what_a_transfer_cannot_be_is_said_before_anything_starts() {
+fn invalid_option_combinations_are_rejected_before_start() {
     let scratch = Scratch::new("cannot");
     let stacks = changes_an_octet(&scratch);
     for (what, said) in [

@@ -1,5 +1,5 @@
-//! Other transfers than one upload of so many bytes: directions, several connections, competing senders, by time, slow
-//! readers, octets that arrive changed, a full disk.
+//! Transfers other than one download of a fixed size: both directions, several connections, competitors, time
+//! limits, slow readers, corrupted bytes, and a full disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::scratch::{Scratch, ended, json};
 
-/// A lab that succeeds: what it printed, and what it kept.
+/// Runs a lab that must succeed. Returns its output and its report.
 pub(crate) fn done(scratch: &Scratch, more: &[&str]) -> (Ended, Value) {
     let run = ended(scratch.lab("out", more));
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
@@ -26,15 +26,15 @@ fn transfers(report: &Value) -> &Vec<Value> {
 
 pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
     let found = value.pointer(pointer).and_then(Value::as_f64);
-    found.unwrap_or_else(|| panic!("{pointer} is no number in {value}"))
+    found.unwrap_or_else(|| panic!("{pointer} is not a number in {value}"))
 }
 
 fn connections(transfer: &Value) -> &Vec<Value> {
     transfer["connections"].as_array().unwrap()
 }
 
-/// Every octet of every connection arrived.
-fn exact(transfer: &Value) {
+/// Checks that every byte of every connection arrived unchanged.
+fn assert_exact(transfer: &Value) {
     assert_eq!(transfer["failure"], Value::Null, "{transfer}");
     for connection in connections(transfer) {
         assert!(connection["sent"].is_string(), "{connection}");
@@ -50,10 +50,10 @@ fn row<'a>(run: &'a Ended, sender: &str) -> (&'a str, Vec<&'a str>) {
     (heading, row.split_whitespace().collect())
 }
 
-// ----- which way -----
+// ----- directions -----
 
 #[test]
-fn upwards_data_goes_through_the_uplink_whoever_sends() {
+fn upload_crosses_uplink_with_every_sender() {
     let scratch = Scratch::new("up");
     let senders = ["--recipe", "newreno", "--sender", "linux:cubic", "--direction", "up"];
     let path = ["--set", "link.up.rate=1Mbit", "--runs", "1", "--bytes", "100k", "--jobs", "2"];
@@ -61,7 +61,7 @@ fn upwards_data_goes_through_the_uplink_whoever_sends() {
     assert_eq!(report["asked"]["direction"], "up");
     assert!(run.stdout.contains("each transfer: 100 kB up over"), "{}", run.stdout);
     for (transfer, name) in transfers(&report).iter().zip(["newreno", "linux-cubic"]) {
-        exact(transfer);
+        assert_exact(transfer);
         assert_eq!(connections(transfer)[0]["direction"], "up");
         let goodput = number(transfer, "/kbit_per_s");
         assert!((100.0..1000.0).contains(&goodput), "the uplink has 1 Mbit/s, the downlink 4: {transfer}");
@@ -72,19 +72,19 @@ fn upwards_data_goes_through_the_uplink_whoever_sends() {
 }
 
 #[test]
-fn both_ways_at_once_each_has_its_goodput() {
+fn simultaneous_directions_have_separate_goodputs() {
     let scratch = Scratch::new("both");
     let what = ["--recipe", "sack", "--sender", "linux:reno", "--direction", "both", "--for", "1s"];
     let path = ["--set", "link.up.rate=1Mbit", "--runs", "1", "--jobs", "2"];
     let (run, report) = done(&scratch, &[&what[..], &path].concat());
     for (transfer, name) in transfers(&report).iter().zip(["sack", "linux-reno"]) {
-        exact(transfer);
+        assert_exact(transfer);
         let ways: Vec<_> = connections(transfer).iter().map(|connection| &connection["direction"]).collect();
         assert_eq!(ways, ["down", "up"]);
         let [down, up] = ["down", "up"].map(|way| number(transfer, &format!("/together/{way}_kbit_per_s")));
-        // The ACKs for what goes down wait in the uplink's queue.
+        // ACKs for the downward data wait in the uplink's queue.
         assert!((100.0..1000.0).contains(&up) && (50.0..4000.0).contains(&down), "down {down}, up {up}");
-        // Both at the same time, and not one after the other.
+        // Both connections run at the same time, not one after the other.
         let [first, second] = [0, 1].map(|at| number(&connections(transfer)[at], "/capture/seconds"));
         assert!(number(transfer, "/capture/seconds") < 0.8 * (first + second), "{transfer}");
         for file in ["sender.jsonl", "sender-up.jsonl", "receiver-up.jsonl"] {
@@ -97,24 +97,24 @@ fn both_ways_at_once_each_has_its_goodput() {
 
 // ----- several connections -----
 
-/// Of what they carried while all were sending.
+/// Jain's fairness index of the bytes that the connections carried while all of them were sending.
 fn jain(shares: &[f64]) -> f64 {
     let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|it| it * it).sum());
     sum * sum / (shares.len() as f64 * squares)
 }
 
 #[test]
-fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
+fn several_connections_have_one_goodput_and_fairness_index() {
     let scratch = Scratch::new("flows");
     let senders = ["--recipe", "newreno", "--sender", "linux:reno"];
     let what = ["--flows", "3", "--bytes", "200k", "--runs", "2", "--jobs", "2"];
     let (run, report) = done(&scratch, &[&senders[..], &what].concat());
     for transfer in transfers(&report) {
-        exact(transfer);
+        assert_exact(transfer);
         let own = connections(transfer);
         let ports: Vec<_> = own.iter().map(|connection| connection["port"].as_u64().unwrap()).collect();
         assert_eq!((ports, &transfer["bytes"]), (vec![9000, 9001, 9002], &600_000.into()));
-        // All octets in the time of all, and no mean of three.
+        // The goodput of all bytes in the whole time, not the mean of three goodputs.
         let goodput = 600_000.0 * 8.0 / number(transfer, "/capture/seconds") / 1e3;
         assert!((number(transfer, "/kbit_per_s") - goodput).abs() < 1e-6 * goodput, "{transfer}");
         let together: Vec<_> = own.iter().map(|one| number(one, "/bytes_together")).collect();
@@ -123,7 +123,7 @@ fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
         assert!((1.0 / 3.0..=1.0).contains(&fairness), "{fairness}");
     }
     for row in report["summary"].as_array().unwrap() {
-        // Three connections over one path are no three runs.
+        // Three connections over one path are one run, not three.
         assert_eq!((&row["kbit_per_s"]["samples"], &row["fairness"]["samples"]), (&2.into(), &2.into()));
     }
     assert!(row(&run, "newreno").0.contains("  Jain's index  "), "{}", run.stdout);
@@ -138,27 +138,31 @@ fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
 }
 
 #[test]
-fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
+fn competitor_shares_path_in_timed_transfer() {
     let scratch = Scratch::new("beside");
     let what = ["--recipe", "newreno", "--sender", "linux:reno", "--competitor", "linux:cubic"];
-    // Long enough for both to run at once for a while, however late one of them starts.
+    // Long enough for both to run at the same time for a while, even if one of them starts late.
     let (run, report) = done(&scratch, &[&what[..], &["--for", "3s", "--runs", "2", "--jobs", "2"]].concat());
     assert_eq!((&report["bytes"], &report["asked"]["seconds"]), (&Value::Null, &3.0.into()));
     assert_eq!(report["asked"]["competitors"][0], "linux:cubic");
     for transfer in transfers(&report) {
-        exact(transfer);
+        assert_exact(transfer);
         let [own, other] = connections(transfer).as_slice() else { panic!("{transfer}") };
         assert_eq!((&own["role"], &other["role"]), (&"tested".into(), &"competitor".into()));
         assert_eq!(other["sender"], "linux:cubic");
         for one in [own, other] {
-            assert_eq!(one["capture"]["seconds"], 3.0, "and not what came of the queue later: {one}");
+            assert_eq!(
+                one["capture"]["seconds"], 3.0,
+                "data from the queue after the time limit does not count: {one}"
+            );
         }
         let [mine, its] = [own, other].map(|one| number(one, "/bytes_together"));
         let share = number(transfer, "/together/share");
         assert!((share - mine / (mine + its)).abs() < 1e-9 && mine > 0.0 && its > 0.0, "{transfer}");
-        // The path is one: 4 Mbit/s in all while both send, which is 3 s at most. Who is there first has all of it until then.
+        // Both share one path with 4 Mbit/s, and send at the same time for at most 3 s. The first one has all
+        // of it until the other one starts.
         assert!((mine + its) * 8.0 / 3.0 / 1e3 < 4100.0, "{transfer}");
-        // Two of the kernel's senders share its counters, so nobody knows whose they are.
+        // Two kernel senders share the kernel's counters, so the counts cannot be attributed to one of them.
         assert_eq!(transfer["repair"].is_null(), transfer["sender"] == "linux:reno", "{transfer}");
     }
     let (heading, newreno) = row(&run, "newreno");
@@ -173,18 +177,19 @@ fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
     );
 }
 
-/// What is in buffers and queues when the time is up takes as long again, and longer with a larger buffer.
+/// When the time is up, buffers and queues still contain data. Sending it takes extra time, and more with a
+/// larger buffer.
 #[test]
-fn who_goes_by_time_has_the_goodput_of_that_time() {
+fn timed_transfer_measures_goodput_within_its_time() {
     let scratch = Scratch::new("by-time");
     let senders = ["--recipe", "newreno", "--sender", "linux:cubic", "--jobs", "2"];
     let path = ["--set", "link.down.rate=1Mbit", "--runs", "1", "--for", "1s"];
     let (run, report) = done(&scratch, &[&senders[..], &path].concat());
     for transfer in transfers(&report) {
-        exact(transfer);
+        assert_exact(transfer);
         let one = &connections(transfer)[0];
         let [all, in_time] = ["/bytes", "/bytes_in_time"].map(|octets| number(one, octets));
-        assert!(all > 1.1 * in_time, "a buffer that is full at the end: {transfer}");
+        assert!(all > 1.1 * in_time, "the buffer is full at the end: {transfer}");
         assert_eq!((&transfer["capture"]["seconds"], &transfer["bytes"]), (&1.0.into(), &one["bytes"]));
         let goodput = number(transfer, "/kbit_per_s");
         assert!((goodput - in_time * 8.0 / 1e3).abs() < 1e-9 && goodput < 1000.0, "{transfer}");
@@ -192,10 +197,10 @@ fn who_goes_by_time_has_the_goodput_of_that_time() {
     assert!(run.stderr.contains("in 1.0 s"), "{}", run.stderr);
 }
 
-// ----- who is slow, and who is wrong -----
+// ----- slow and faulty receivers -----
 
 #[test]
-fn a_receiver_that_reads_slowly_closes_its_window_and_spoils_nothing() {
+fn slow_receiver_closes_window_and_transfer_stays_valid() {
     let scratch = Scratch::new("slow");
     let what = ["--recipe", "sack", "--sender", "linux:cubic", "--read-rate", "100kB/s"];
     let how = ["--bytes", "250k", "--runs", "1", "--jobs", "2"];
@@ -203,16 +208,16 @@ fn a_receiver_that_reads_slowly_closes_its_window_and_spoils_nothing() {
     assert_eq!(report["asked"]["read_rate"], 100_000);
     assert!(run.stdout.contains("to linux, which reads at most 100 kB/s"), "{}", run.stdout);
     for transfer in transfers(&report) {
-        exact(transfer);
-        // The last window need not be read before it is acknowledged.
+        assert_exact(transfer);
+        // The last window may be acknowledged before it is read.
         let goodput = number(transfer, "/kbit_per_s");
         assert!((300.0..2000.0).contains(&goodput), "not the path's 4 Mbit/s: {transfer}");
         assert!(number(transfer, "/capture/closed_windows") >= 1.0, "{transfer}");
-        assert_eq!(transfer["spoiled"], Value::Null);
+        assert_eq!(transfer["invalid"], Value::Null);
     }
 }
 
-/// A receiver that gets everything and passes on one octet changed: behind the first 50,000.
+/// A receiver that changes the byte at offset 50,000 of the data that it passes on.
 pub(crate) fn changes_an_octet(scratch: &Scratch) -> String {
     let directory = scratch.0.join("stacks/changes");
     fs::create_dir_all(&directory).unwrap();
@@ -229,7 +234,7 @@ pub(crate) fn changes_an_octet(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn where_octets_differ_the_first_one_is_named_and_the_packets_that_carried_it() {
+fn data_difference_names_first_byte_and_packets() {
     let scratch = Scratch::new("changed");
     let stacks = changes_an_octet(&scratch);
     let what = ["--recipe", "sack", "--runs", "1", "--bytes", "100k"];
@@ -239,30 +244,33 @@ fn where_octets_differ_the_first_one_is_named_and_the_packets_that_carried_it() 
     let report = json(&scratch.0.join("out/lab.json"));
     let transfer = &transfers(&report)[0];
     let found = &connections(transfer)[0]["difference"];
-    let [expected, got] = ["expected", "got"].map(|name| found[name].as_u64().unwrap());
-    assert_eq!((&found["at"], got), (&50_000.into(), (expected + 1) % 256), "{found}");
+    let [expected, received] = ["expected", "received"].map(|name| found[name].as_u64().unwrap());
+    assert_eq!((&found["at"], received), (&50_000.into(), (expected + 1) % 256), "{found}");
     let why = transfer["failure"].as_str().unwrap();
     assert!(why.starts_with("the received data differs: 100000 of 100000 bytes arrived"), "{why}");
-    assert!(why.contains(&format!("byte at offset 50000 is {got:#04x}, expected {expected:#04x}")), "{why}");
-    // Both captures have it as it was sent, so it was neither the sender nor the path.
+    assert!(
+        why.contains(&format!("byte at offset 50000 is {received:#04x}, expected {expected:#04x}")),
+        "{why}"
+    );
+    // Both captures contain the byte as it was sent, so neither the sender nor the path changed it.
     assert!(why.ends_with("so the receiver changed or lost it"), "{why}");
     for (side, file) in [("left", "fixed.pcap"), ("arrived", "mobile.pcap")] {
         let packets = found[side].as_array().unwrap();
         assert!(!packets.is_empty(), "{found}");
         for packet in packets {
-            assert_eq!(packet["octet"], expected, "{found}");
+            assert_eq!(packet["byte"], expected, "{found}");
             let frame = packet["packet"].as_u64().unwrap();
             let octets = payload(&scratch, file, frame);
             let len = octets.len() as u64;
             let is_from = |from: &u64| (0..len).all(|place| octets[place as usize] == octet(from + place));
             let from = (50_001 - len..=50_000).find(is_from);
-            assert!(from.is_some(), "packet {frame} of {file} has not that place: {octets:?}");
+            assert!(from.is_some(), "packet {frame} of {file} does not contain offset 50000: {octets:?}");
             assert!(why.contains(&format!("packet {frame} with {expected:#04x}")), "{why}");
         }
     }
 }
 
-/// The octets of a packet with data to the receiver: of a capture with a number for each packet, from 1 on.
+/// The payload of a packet to the receiver in a capture. Packets are numbered from 1.
 fn payload(scratch: &Scratch, file: &str, number: u64) -> Vec<u8> {
     let file = fs::read(scratch.0.join("out/01-sack").join(file)).unwrap();
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
@@ -277,7 +285,7 @@ fn payload(scratch: &Scratch, file: &str, number: u64) -> Vec<u8> {
 }
 
 #[test]
-fn counters_of_both_kernels_are_kept_for_every_sender() {
+fn counters_of_both_kernels_are_kept_per_sender() {
     let scratch = Scratch::new("counters");
     let what = ["--recipe", "newreno", "--sender", "linux:reno", "--bytes", "400k", "--runs", "1"];
     let (_, report) = done(&scratch, &[&what[..], &["--jobs", "2"]].concat());
@@ -285,20 +293,24 @@ fn counters_of_both_kernels_are_kept_for_every_sender() {
         let counted = |side: &str, name: &str| {
             transfer["counters"][side].get(name).map_or(0, |value| value.as_u64().unwrap())
         };
-        // The receiver is a kernel either way, and has as many segments with data as came out of the path at least.
+        // The receiver is a kernel in both cases. It counts at least the data segments that left the path.
         assert!(counted("mobile", "TcpInSegs") >= 276, "{transfer}");
         assert_eq!(counted("mobile", "TcpPassiveOpens"), 1);
         let by_kernel = u64::from(transfer["sender"] == "linux:reno");
-        assert_eq!(counted("fixed", "TcpActiveOpens"), by_kernel, "ours is not the kernel's TCP");
+        assert_eq!(
+            counted("fixed", "TcpActiveOpens"),
+            by_kernel,
+            "the userspace sender does not use the kernel's TCP"
+        );
         let again = transfer["capture"]["resent_packets"].as_u64().unwrap();
-        assert!(again > 0, "two in a hundred of 277 segments are lost");
+        assert!(again > 0, "2 % of 277 segments are lost");
         assert_eq!(counted("fixed", "TcpRetransSegs"), by_kernel * again, "{transfer}");
     }
 }
 
 // ----- a full disk -----
 
-/// Runs in a mount namespace of its own, where `$0` is a file system of so many octets.
+/// Runs the script in a separate mount namespace. `$0` is a directory where it mounts a small file system.
 fn on_a_small_disk(scratch: &Scratch, script: &str) -> Ended {
     let small = scratch.path("small");
     fs::create_dir(&small).unwrap();
@@ -309,11 +321,12 @@ fn on_a_small_disk(scratch: &Scratch, script: &str) -> Ended {
 }
 
 #[test]
-fn a_full_disk_keeps_the_table_and_with_room_it_goes_on() {
+fn full_disk_keeps_table_and_lab_resumes_later() {
     let scratch = Scratch::new("full-disk");
     let kept = scratch.path("kept");
     fs::create_dir(&kept).unwrap();
-    // Captures of 100 kB on both sides, and logs: there is room for two or three transfers.
+    // Each capture takes 100 kB on each side, and there are logs, so there is room for two or three
+    // transfers.
     let script = format!(
         "mount -t tmpfs -o size=1m none \"$0\" || exit 9\n\
          \"$@\" --runs 20 >'{kept}/first' 2>'{kept}/said'; echo \"code $?\" >>'{kept}/said'\n\
@@ -333,9 +346,9 @@ fn a_full_disk_keeps_the_table_and_with_room_it_goes_on() {
     assert!(said.contains("the disk is full") && said.contains("--output"), "{said}");
     assert!(said.contains(&format!("Complete rounds: {rounds}")), "{said}");
     assert!(table.lines().any(|line| line.ends_with(&format!("{rounds}/{rounds}"))), "{table}");
-    // No transfer has failed for it.
+    // No transfer failed because of the full disk.
     assert!(transfers(&first).iter().all(|transfer| transfer["failure"].is_null()), "{first}");
     assert_eq!(second["rounds"], rounds + 1);
     assert_eq!(transfers(&second)[..rounds as usize], transfers(&first)[..]);
-    assert!(run.stderr.contains("[1/1]"), "only what was missing: {}", run.stderr);
+    assert!(run.stderr.contains("[1/1]"), "only the missing transfer runs: {}", run.stderr);
 }

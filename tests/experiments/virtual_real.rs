@@ -1,5 +1,5 @@
-//! Virtual time against real time: the same scenario, recipe and seeds over TUN devices to this kernel, and in one
-//! process without a clock. `airtcp lab run --virtual` does the same for any scenario.
+//! Virtual time compared with real time: the same scenario, recipe and seeds over TUN devices to this kernel,
+//! and in one process in virtual time. `airtcp lab run --virtual` does the same for any scenario.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn lab(scenario: &str, directory: &TempFile, more: &[&str]) -> Ended {
 }
 
 #[test]
-fn decisions_over_real_devices_and_in_virtual_time_are_the_same_or_their_parting_has_a_cause() {
+fn virtual_decisions_match_real_or_differ_with_cause() {
     let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"30ms\", queue = { packets = 30 } }\n\
                     [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\", affects = \"data\" }\n";
     let directory = TempFile::new("virtual");
@@ -42,27 +42,27 @@ fn decisions_over_real_devices_and_in_virtual_time_are_the_same_or_their_parting
 
     let compared = run.lines[0]["virtual"].as_array().unwrap();
     assert_eq!(compared.len(), recipes.len());
-    assert_eq!(&kept["in_virtual_time"], &run.lines[0]["virtual"], "lab.json has it as well");
+    assert_eq!(&kept["in_virtual_time"], &run.lines[0]["virtual"], "lab.json contains the comparison");
     for sender in compared {
         let rounds = sender["rounds"].as_array().unwrap();
         assert_eq!(rounds.len(), 4, "{sender}");
         for round in rounds {
-            // A machine that is too busy has nothing to compare.
+            // If the machine was too busy, there is nothing to compare.
             if round["failure"].as_str().is_some_and(|why| why.contains("left out")) {
                 continue;
             }
             assert_eq!(round["failure"], Value::Null, "{round}");
             let decisions = &round["decisions"];
-            // The handshake, and slow start until something is lost.
+            // At least the decisions from the handshake to the first loss are the same.
             assert!(decisions["same"].as_u64().unwrap() >= 5, "{}: {round}", sender["sender"]);
-            let Some(parted) = decisions["parted"].as_object() else { continue };
-            assert_ne!(parted["cause"], "sender", "{}: {round}", sender["sender"]);
-            assert!(!parted["evidence"].as_str().unwrap().is_empty(), "{round}");
+            let Some(divergence) = decisions["divergence"].as_object() else { continue };
+            assert_ne!(divergence["cause"], "sender", "{}: {round}", sender["sender"]);
+            assert!(!divergence["evidence"].as_str().unwrap().is_empty(), "{round}");
         }
     }
 }
 
-/// Every stage that draws random numbers, and one that runs on a grid of times.
+/// Every stage that draws random numbers, and one that runs on a time grid.
 const ALL_STAGES: &str = "schema = 1
 [[stage]]
 kind = \"link\"
@@ -80,11 +80,11 @@ down.channel = { delay = \"20ms\", errors = { model = \"independent\", bler = \"
 up.channel = { delay = \"20ms\", errors = { model = \"gilbert-elliott\", good = \"1%\", bad = \"40%\", good_to_bad = \"5%\", bad_to_good = \"20%\" } }
 ";
 
-/// What became of a packet of the path, and when: nanoseconds since the path's beginning.
+/// The outcome for each packet, and its time in nanoseconds since the path's start.
 type Ends = BTreeMap<u64, (i64, String)>;
 
 #[test]
-fn the_path_decides_the_same_about_the_same_packets_in_both_times() {
+fn path_decisions_match_in_real_and_virtual_time() {
     let directory = TempFile::new("premise");
     lab(
         ALL_STAGES,
@@ -93,20 +93,21 @@ fn the_path_decides_the_same_about_the_same_packets_in_both_times() {
     );
     let kept = Path::new(directory.path());
     let transfer = kept.join("01-sack+rack");
-    let (real, entered) = ends(&transfer.join("events.jsonl"));
+    let (real, entered) = outcomes(&transfer.join("events.jsonl"));
 
-    // The packets of both captures, at the times when they entered, into the same path without a clock.
+    // The packets of both captures enter the same path in virtual time, at the times when they entered it in
+    // real time.
     let mut path = Scenario::load(&kept.join("scenario.toml").to_string_lossy())
         .unwrap()
         .build(Some(7), Recording::Events, false)
         .unwrap();
-    let mut down = octets(&transfer.join("fixed.pcap"), RECEIVER).into_iter();
-    let mut up = octets(&transfer.join("mobile.pcap"), SENDER).into_iter();
+    let mut down = packets_to(&transfer.join("fixed.pcap"), RECEIVER).into_iter();
+    let mut up = packets_to(&transfer.join("mobile.pcap"), SENDER).into_iter();
     let mut other = Ends::new();
     for (at, direction) in entered {
         let (port, packets) =
             if direction == Direction::Down { (FIXED, &mut down) } else { (MOBILE, &mut up) };
-        let packet = packets.next().expect("what entered was captured");
+        let packet = packets.next().expect("every packet that entered the path was captured");
         let now = Instant::from_nanos(at as u64);
         catch_up(&mut path, now, |_, _, _| {});
         path.handle_packet(now, port, packet);
@@ -114,7 +115,7 @@ fn the_path_decides_the_same_about_the_same_packets_in_both_times() {
     }
     let end = real.values().map(|(at, _)| *at).max().unwrap();
     catch_up(&mut path, Instant::from_nanos(end as u64), |_, _, _| {});
-    assert_eq!((down.len(), up.len()), (0, 0), "what was captured entered");
+    assert_eq!((down.len(), up.len()), (0, 0), "every captured packet entered the path");
     for record in path.take_records() {
         let what = match record.event {
             Event::Left => "left".to_owned(),
@@ -125,37 +126,38 @@ fn the_path_decides_the_same_about_the_same_packets_in_both_times() {
     }
     let _ = std::fs::remove_dir_all(directory.path());
     let dropped = real.values().filter(|(_, what)| what != "left").count();
-    assert!(dropped > 5 && real.len() > 150, "too little happens: {dropped} of {} dropped", real.len());
+    assert!(dropped > 5 && real.len() > 150, "too few events: {dropped} of {} dropped", real.len());
     assert_eq!(real, other);
 }
 
-/// What became of each packet, and when each entered.
-fn ends(path: &Path) -> (Ends, Vec<(i64, Direction)>) {
+/// Returns the outcome for each packet, and the time at which each packet entered.
+fn outcomes(path: &Path) -> (Ends, Vec<(i64, Direction)>) {
     let mut events = EventReader::open(path).unwrap();
-    let (mut ends, mut entered) = (Ends::new(), Vec::new());
+    let (mut outcomes, mut entered) = (Ends::new(), Vec::new());
     while let Some(event) = events.read().unwrap() {
         match &*event.what {
             "entered" if event.direction == "down" => entered.push((event.t, Direction::Down)),
             "entered" => entered.push((event.t, Direction::Up)),
-            "left" => drop(ends.insert(event.packet, (event.t, "left".to_owned()))),
-            "dropped" => drop(ends.insert(event.packet, (event.t, event.why.unwrap().into_owned()))),
+            "left" => drop(outcomes.insert(event.packet, (event.t, "left".to_owned()))),
+            "dropped" => drop(outcomes.insert(event.packet, (event.t, event.why.unwrap().into_owned()))),
             _ => {}
         }
     }
-    (ends, entered)
+    (outcomes, entered)
 }
 
-/// The first octet of the address tells the sides of the lab's network apart.
+/// The first byte of an address identifies the side of the lab's network.
 const SENDER: u8 = 10;
 const RECEIVER: u8 = 100;
 
-/// The packets in a capture to one side: beside the sender's its kernel's, which says of a late ACK that the sender has gone.
-fn octets(path: &Path, to: u8) -> Vec<Vec<u8>> {
+/// The packets in a capture to one side. Some come from the sender's kernel, which answers late ACKs after
+/// the sender has exited.
+fn packets_to(path: &Path, to: u8) -> Vec<Vec<u8>> {
     let mut capture = Capture::open(path, None).unwrap();
     let mut packets = Vec::new();
     loop {
         match capture.read() {
-            // Raw IP: the destination address of IPv4 begins with the 17th octet.
+            // Raw IP: the destination address of IPv4 begins with the 17th byte.
             Next::Frame(frame) if frame.data[16] == to => packets.push(frame.data.to_vec()),
             Next::Frame(_) => {}
             Next::End => return packets,

@@ -1,4 +1,4 @@
-//! What must hold for every recipe that the catalogue allows, alone and in pairs, whatever the path does.
+//! Properties that hold for every valid recipe of the catalogue, alone and in pairs, on any path.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,16 +15,16 @@ use airwire::Cause;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
-/// How long the path is bad, and how long it may take from then on.
+/// Time during which the path is bad, and the time limit from then on.
 const BAD: Duration = Duration::from_secs(4);
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// Every name of the catalogue alone, with a number if it takes one, and this many of the pairs that go together, or all of
-/// them in `make nightly`.
+/// Every name of the catalogue alone, with a value if it takes one, and `pairs` of the pairs that can be
+/// combined. In `make nightly`, all pairs.
 fn recipes(draw: &str, pairs: usize) -> Vec<(String, Recipe)> {
     let words: Vec<String> = catalogue::rows()
         .map(|row| match row.range() {
-            // The geometric mean: neither end of the range is what people run.
+            // The geometric mean, because users rarely choose either end of the range.
             Some(Range { min, max, .. }) => format!("{}={:.3}", row.name, (min.max(1e-3) * max).sqrt()),
             None => row.name.to_owned(),
         })
@@ -41,7 +41,7 @@ fn recipes(draw: &str, pairs: usize) -> Vec<(String, Recipe)> {
     alone.into_iter().chain(sample(draw, together, pairs)).collect()
 }
 
-/// Calls `check` with every recipe of [`recipes`] and these seeds, on all processors.
+/// Calls `check` with every recipe of [`recipes`] and every seed, on all processors.
 pub(crate) fn every_recipe(draw: &str, pairs: usize, seeds: u64, check: impl Fn(&Recipe, u64) + Sync) {
     let recipes = recipes(draw, pairs);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -65,7 +65,7 @@ pub(crate) fn every_recipe(draw: &str, pairs: usize, seeds: u64, check: impl Fn(
     });
 }
 
-/// A path of up to 4 Mbit/s with everything on it that a path can do, and a receiver that may be small.
+/// A path of up to 4 Mbit/s with every impairment, and a receiver whose buffer may be small.
 pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     let mut draw = Stream::new(seed, &recipe.canonical());
     let path = Impairments {
@@ -81,7 +81,7 @@ pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     };
     let profile = Profile::default();
     let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &profile), path);
-    // ACKs are lost as well, in some of the worlds most of them.
+    // ACKs are lost as well. In some of these worlds, most of them are.
     pair.lossy = Some((Peer::Right, draw.unit() * draw.unit() * 0.6));
     pair.left.trace_decisions();
     let window = [4_000, 20_000, 200_000][draw.below(3) as usize];
@@ -98,7 +98,8 @@ pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     (Exchange::new(pair, plan).unwrap(), draw)
 }
 
-/// Runs it: bad for a while, with delay spikes, then good. Returns the sender's decisions.
+/// Runs the exchange on a path that first has impairments and delay spikes, and then is good. Returns the
+/// sender's decisions.
 fn run(mut exchange: Exchange, draw: &mut Stream) -> Vec<Decision> {
     let start = exchange.pair.now;
     let (bad, good_delay) = (exchange.pair.path.clone(), exchange.pair.path.delay);
@@ -117,13 +118,16 @@ fn run(mut exchange: Exchange, draw: &mut Stream) -> Vec<Decision> {
             exchange.pair.path.delay = good_delay + spike;
             spike_ends = now + Duration::from_millis(30);
         }
-        let alive = exchange.step().unwrap_or_else(|error| panic!("the stream is not exact: {error}"));
-        assert!(alive || exchange.is_complete(), "it stands still at {now}");
-        assert!(exchange.pair.now < start + BAD + PATIENCE, "no end in sight at {now}");
+        let alive = exchange.step().unwrap_or_else(|error| panic!("the streams differ: {error}"));
+        assert!(alive || exchange.is_complete(), "the exchange is stalled at {now}");
+        assert!(
+            exchange.pair.now < start + BAD + PATIENCE,
+            "the exchange is incomplete at the time limit, {now}"
+        );
         if let Some(sender) = exchange.connection(Peer::Left) {
             let flight = sender.flight();
             edge = edge.max(flight.una() + u64::from(sender.info().snd_wnd));
-            // A probe may carry one octet beyond the window.
+            // A window probe may carry one byte beyond the window.
             assert!(flight.max() <= edge + 1, "{} was sent, the window ends at {edge}", flight.max());
         }
         trace.extend(exchange.take_trace(Peer::Left));
@@ -133,16 +137,13 @@ fn run(mut exchange: Exchange, draw: &mut Stream) -> Vec<Decision> {
 }
 
 #[test]
-fn the_stream_arrives_exact_within_the_window_and_it_always_goes_on() {
+fn every_recipe_delivers_exact_stream_within_window() {
     every_recipe("exact streams", 80, size(1, 3), |recipe, seed| {
         let (exchange, mut draw) = bad_world(recipe, seed);
         let trace = run(exchange, &mut draw);
         let possible = recipe.moves(&recipe.tune(&Profile::default()));
         for made in moves(&trace) {
-            assert!(
-                possible.contains(&made),
-                "{made:?} is not among those of `airtcp explain`: {possible:?}"
-            );
+            assert!(possible.contains(&made), "{made:?} is missing from `airtcp explain`: {possible:?}");
         }
         if !recipe.parts().any(|(row, _)| row.reduces_again.is_some()) {
             one_reduction_per_event(&trace);
@@ -154,8 +155,8 @@ fn the_stream_arrives_exact_within_the_window_and_it_always_goes_on() {
     });
 }
 
-/// What has moved the sender from one state to another. Each move is noted, and every decision names the state in which
-/// the move before it has left the sender.
+/// Transitions of the sender between states. Also checks that every decision names the state that the
+/// previous transition led to.
 fn moves(trace: &[Decision]) -> Vec<Move> {
     let mut state = Phase::Open;
     let mut moves = Vec::new();
@@ -169,8 +170,13 @@ fn moves(trace: &[Decision]) -> Vec<Move> {
             _ => None,
         };
         if let Some(to) = to {
-            let cue = MOVES.iter().map(|it| it.cue).find(|cue| cue.text() == decision.why);
-            moves.push(Move { from: state, cue: cue.expect("it is noted why"), to });
+            let condition =
+                MOVES.iter().map(|it| it.condition).find(|condition| condition.text() == decision.why);
+            moves.push(Move {
+                from: state,
+                condition: condition.expect("the reason is a known condition"),
+                to,
+            });
             state = to;
         }
         assert_eq!(decision.episode, state, "{decision:?}");
@@ -178,16 +184,16 @@ fn moves(trace: &[Decision]) -> Vec<Move> {
     moves
 }
 
-/// A loss event lasts until what was outstanding when it began is acknowledged. Losses found in it without a timeout
-/// belong to it.
+/// Checks that a loss event reduces the window only once. A loss event lasts until the data outstanding at
+/// its start is acknowledged. Losses found during that time without a timeout belong to it.
 fn one_reduction_per_event(trace: &[Decision]) {
     let (mut event, mut kept_at) = (None, None);
     for (index, decision) in trace.iter().enumerate() {
         match decision.what {
-            // A timeout says that something else was lost: the event's own repair.
+            // A timeout means that a retransmission of this event was lost as well, which is a new loss.
             What::Timeout { .. } => event = None,
             What::Window { .. } if decision.question == Question::Undo => event = None,
-            // An event that was put down to the radio has reduced nothing.
+            // A loss that was attributed to the radio link did not reduce the window.
             What::Cause { cause: Cause::Radio, .. } => kept_at = Some(decision.at),
             What::Cause { offset, cause: Cause::Congestion } => {
                 let Some(recover) = event else { continue };
@@ -201,16 +207,17 @@ fn one_reduction_per_event(trace: &[Decision]) {
     }
 }
 
-/// Recipes that must do exactly what the recipe without the part does, as long as there is nothing for it to go by.
+/// A recipe with an add-on makes the same decisions as the recipe without it while the input of that add-on
+/// is absent.
 #[test]
-fn without_what_it_goes_by_a_part_changes_nothing() {
+fn add_on_without_input_changes_no_decision() {
     let seeds = size(4, 20);
     let traces = |text: &str, timestamps| -> Vec<Vec<(Instant, What)>> {
         let recipe: Recipe = text.parse().unwrap();
         (0..seeds).map(|seed| trace_of(&recipe, seed, timestamps)).collect()
     };
     for base in ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", "newreno+frto"] {
-        // Reports of stations and of reordering would be a tax, so it is set to 0 by hand.
+        // Reports from base stations and reordering would raise the tax, so it is fixed at 0.
         for (parts, timestamps) in [(["rebate+tax=0", "transit-marks"].as_slice(), true), (&["eifel"], false)]
         {
             let plain = traces(base, timestamps);
@@ -228,7 +235,7 @@ fn without_what_it_goes_by_a_part_changes_nothing() {
     }
 }
 
-/// What was decided when, without who decided and in which words: that alone differs.
+/// Returns the decisions with their times, but without the algorithm and its wording, which differ.
 fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(Instant, What)> {
     let (mut exchange, _) = bad_world(&Recipe::ordinary(), seed);
     let profile = Profile::default();
@@ -249,9 +256,9 @@ fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(Instant, What)
     exchange = Exchange::new(pair, plan).unwrap();
     let mut trace = Vec::new();
     while !exchange.is_complete() {
-        assert!(exchange.step().unwrap() || exchange.is_complete(), "it stands still");
+        assert!(exchange.step().unwrap() || exchange.is_complete(), "the exchange is stalled");
         trace.extend(exchange.take_trace(Peer::Left));
     }
-    let told = |decision: &Decision| !matches!(decision.what, What::Fallback { .. });
-    trace.into_iter().filter(told).map(|d| (d.at, d.what)).collect()
+    let is_compared = |decision: &Decision| !matches!(decision.what, What::Fallback { .. });
+    trace.into_iter().filter(is_compared).map(|d| (d.at, d.what)).collect()
 }

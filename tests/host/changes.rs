@@ -1,4 +1,4 @@
-//! A host says which of its connections something has happened to.
+//! A host reports which of its connections have changed.
 
 use airtcp::host::{ConnId, Host, HostConfig, ListenId};
 use airtcp::profile::Profile;
@@ -31,7 +31,7 @@ impl Pair {
         Self { client, server, listener }
     }
 
-    /// Carries packets to and fro until nobody has anything to say.
+    /// Carries packets in both directions until neither host has more to send.
     fn settle(&mut self) {
         let mut packet = Vec::new();
         let mut quiet = false;
@@ -61,10 +61,10 @@ impl Pair {
 }
 
 #[test]
-fn each_connection_with_news_is_named_once() {
+fn changed_connection_is_reported_once() {
     let mut pair = Pair::new();
     let (near, other) = (pair.connect(), pair.connect());
-    assert_eq!(pair.changed(), [], "nobody has accepted them");
+    assert_eq!(pair.changed(), [], "unaccepted connections are not reported");
     let far = pair.server.accept(pair.listener).unwrap();
     let far_other = pair.server.accept(pair.listener).unwrap();
 
@@ -78,17 +78,17 @@ fn each_connection_with_news_is_named_once() {
 
     pair.client.abort(NOW, other);
     pair.settle();
-    assert_eq!(pair.changed(), [far_other], "a reset is news");
+    assert_eq!(pair.changed(), [far_other], "a reset is a change");
 }
 
 #[test]
-fn acknowledged_data_is_news_and_what_was_let_go_of_is_none() {
+fn acknowledged_data_is_reported_unless_connection_is_closed() {
     let mut pair = Pair::new();
     pair.connect();
     let far = pair.server.accept(pair.listener).unwrap();
     pair.server.write(NOW, far, b"answer").unwrap();
     pair.settle();
-    assert_eq!(pair.changed(), [far], "there is room to write again");
+    assert_eq!(pair.changed(), [far], "the ACK frees space in the send buffer");
     pair.server.close(NOW, far);
     pair.settle();
     assert_eq!(pair.changed(), []);

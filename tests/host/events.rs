@@ -1,4 +1,4 @@
-//! What a host tells of its connections, for logs.
+//! Events that a host reports about its connections, for logs.
 
 use airtcp::events::{Agreement, Offer, Refusal, Timer, What};
 use airtcp::profile::Profile;
@@ -13,20 +13,20 @@ use airwire::time::Duration;
 use crate::hostile::hand::{Hand, mss, with_timestamps};
 use crate::hostile::world::{pair, plan};
 
-/// Everything told since the last call; each is of the one connection that there is.
-fn told(hand: &mut Hand) -> Vec<What> {
+/// Drains the events since the last call. All of them belong to the only connection.
+fn take_events(hand: &mut Hand) -> Vec<What> {
     let now = hand.now;
     std::iter::from_fn(|| hand.host.poll_event())
         .map(|event| {
             assert_eq!(event.at, now, "{:?}", event.what);
-            let (local, remote) = event.ends.expect("its addresses are known");
+            let (local, remote) = event.ends.expect("the event has addresses");
             assert_eq!((local.ip(), remote.ip()), (LEFT, RIGHT));
             event.what
         })
         .collect()
 }
 
-/// A host that somebody listens to, connected.
+/// A connected host with events enabled.
 fn connected(recipe: &str, options: Options) -> Hand {
     let mut hand = Hand::new(recipe, Profile::default());
     hand.host.note_events();
@@ -39,16 +39,16 @@ fn refusals(hand: &mut Hand) -> Vec<(Refusal, Option<u64>)> {
         What::Refused { why, segment } => Some((why, segment.seq)),
         _ => None,
     };
-    told(hand).into_iter().filter_map(refused).collect()
+    take_events(hand).into_iter().filter_map(refused).collect()
 }
 
 #[test]
-fn a_handshake_tells_what_was_offered_by_whom_and_what_holds() {
+fn active_open_reports_offers_and_agreement() {
     let syn_ack = Options { window_scale: Some(3), ..with_timestamps(mss(1000), 7) };
-    let told = told(&mut connected("sack", syn_ack));
+    let events = take_events(&mut connected("sack", syn_ack));
     let ours = Offer { mss: Some(1460), window_scale: Some(8), sack: true, timestamps: true, ecn: false };
     let theirs = Offer { mss: Some(1000), window_scale: Some(3), sack: false, timestamps: true, ecn: false };
-    let at = |wanted: &What| told.iter().position(|what| what == wanted);
+    let at = |wanted: &What| events.iter().position(|what| what == wanted);
     let agreed =
         Agreement { smss: 988, own_scale: 8, peer_scale: 3, sack: false, timestamps: true, ecn: false };
     let places = [
@@ -57,17 +57,17 @@ fn a_handshake_tells_what_was_offered_by_whom_and_what_holds() {
         at(&What::State { from: State::SynSent, to: State::Established }),
         at(&What::Agreed(agreed)),
     ];
-    assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {told:?}");
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {events:?}");
 }
 
 #[test]
-fn a_passive_open_tells_the_same_in_its_order() {
+fn passive_open_reports_offers_and_agreement() {
     let mut hand = Hand::new("newreno", Profile::default());
     hand.host.note_events();
     hand.open(SocketOptions::of(&Profile::default()), mss(1000));
     hand.segment(Flags::ACK, 1, 1, 60_000, 0);
-    let told = told(&mut hand);
-    let kinds: Vec<_> = told
+    let events = take_events(&mut hand);
+    let kinds: Vec<_> = events
         .iter()
         .filter_map(|what| match what {
             What::PeerOffered(_) => Some("peer"),
@@ -81,10 +81,10 @@ fn a_passive_open_tells_the_same_in_its_order() {
 }
 
 #[test]
-fn each_refused_segment_is_told_with_its_reason_and_place() {
+fn refused_segment_is_reported_with_reason_and_offset() {
     let mut hand = connected("newreno", with_timestamps(mss(1000), 100));
     hand.segment(Flags::ACK, 1, 1, 60_000, 10);
-    told(&mut hand);
+    take_events(&mut hand);
     let ack = Flags::ACK;
     hand.segment(ack, 1, 1, 60_000, 10);
     assert_eq!(refusals(&mut hand), [(Refusal::Copy, Some(1))]);
@@ -105,73 +105,76 @@ fn each_refused_segment_is_told_with_its_reason_and_place() {
     assert_eq!(refusals(&mut hand), [(Refusal::OldTimestamp, Some(11))]);
     hand.options = options;
     hand.segment(ack, 11, 1, 60_000, 3);
-    assert_eq!(refusals(&mut hand), [], "this one is taken");
-    // Beside the connection: no offsets, since there is no stream.
+    assert_eq!(refusals(&mut hand), [], "the segment is accepted");
+    // After the connection has ended, segments have no offset.
     hand.host.close(hand.now, hand.id.unwrap());
     hand.out();
     hand.segment(Flags::RST, 14, 0, 0, 0);
-    told(&mut hand);
+    take_events(&mut hand);
     hand.segment(ack, 14, 2, 60_000, 0);
     assert_eq!(refusals(&mut hand), [(Refusal::NobodyThere, None)]);
 }
 
 #[test]
-fn a_damaged_segment_is_told_with_the_ports_that_it_has() {
+fn damaged_segment_is_reported_with_its_ports() {
     let mut hand = connected("newreno", mss(1000));
-    told(&mut hand);
+    take_events(&mut hand);
     let mut packet = Vec::new();
     let id = hand.id.unwrap();
     hand.host.write(hand.now, id, b"text").unwrap();
     assert!(hand.host.poll_packet(hand.now, &mut packet));
-    told(&mut hand);
-    // The host's own, turned round and with one bit wrong.
+    take_events(&mut hand);
+    // The host's own packet, with swapped addresses and one flipped bit.
     let (from, to) = (packet[12..16].to_vec(), packet[16..20].to_vec());
     packet[12..16].copy_from_slice(&to);
     packet[16..20].copy_from_slice(&from);
     *packet.last_mut().unwrap() ^= 1;
     hand.host.handle_packet(hand.now, &packet);
-    let event = hand.host.poll_event().expect("it is told");
+    let event = hand.host.poll_event().expect("the bad packet is reported");
     assert_eq!(event.what, What::Bad(BadPacket::TcpChecksum));
     assert_eq!(event.ends, Some(((LEFT, 80).into(), (RIGHT, 40_000).into())));
 }
 
 #[test]
-fn timers_are_told_when_they_are_set_when_they_fire_and_when_they_stop() {
+fn timer_start_expiry_and_stop_are_reported() {
     let mut hand = connected("newreno", mss(1000));
-    told(&mut hand);
+    take_events(&mut hand);
     hand.write(3000);
     let rto = Timer::Retransmission;
-    let set = |told: &[What]| {
-        told.iter().find_map(|what| match what {
+    let set = |events: &[What]| {
+        events.iter().find_map(|what| match what {
             What::TimerSet { timer: Timer::Retransmission, until } => Some(*until),
             _ => None,
         })
     };
-    let first = set(&told(&mut hand)).expect("data is outstanding");
+    let first = set(&take_events(&mut hand)).expect("data is outstanding");
     assert_eq!(hand.host.next_deadline(), Some(first));
     hand.next();
-    let news = told(&mut hand);
+    let news = take_events(&mut hand);
     let fired = news.iter().position(|what| *what == What::TimerFired { timer: rto });
     let decided = news.iter().position(
         |what| matches!(what, What::Decided(decision) if decision.what == Decided::Timeout { offset: 1 }),
     );
     assert!(fired.is_some() && fired < decided, "{news:?}");
-    let again = set(&news).expect("it was sent again");
+    let again = set(&news).expect("the retransmission sets the timer");
     assert!(again - first > Duration::from_millis(500), "backed off: {first} {again}");
     hand.segment(Flags::ACK, 1, 3001, 60_000, 0);
-    assert!(told(&mut hand).contains(&What::TimerStopped { timer: rto }));
+    assert!(take_events(&mut hand).contains(&What::TimerStopped { timer: rto }));
 }
 
 #[test]
-fn windows_are_told_when_they_close_and_open() {
+fn window_close_and_open_are_reported() {
     let mut hand = connected("newreno", mss(1000));
-    told(&mut hand);
+    take_events(&mut hand);
     hand.segment(Flags::ACK, 1, 1, 0, 0);
-    assert!(told(&mut hand).contains(&What::PeerWindow { octets: 0 }));
+    assert!(take_events(&mut hand).contains(&What::PeerWindow { octets: 0 }));
     hand.segment(Flags::ACK, 1, 1, 500, 0);
-    assert!(told(&mut hand).contains(&What::PeerWindow { octets: 500 }));
+    assert!(take_events(&mut hand).contains(&What::PeerWindow { octets: 500 }));
     hand.segment(Flags::ACK, 1, 1, 600, 0);
-    assert!(!told(&mut hand).iter().any(|what| matches!(what, What::PeerWindow { .. })), "no news");
+    assert!(
+        !take_events(&mut hand).iter().any(|what| matches!(what, What::PeerWindow { .. })),
+        "only a closing or opening window is reported"
+    );
 
     let mut hand = Hand::new("newreno", Profile::default());
     hand.host.note_events();
@@ -179,27 +182,27 @@ fn windows_are_told_when_they_close_and_open() {
     hand.connect(options, mss(1000), 60_000);
     hand.segment(Flags::ACK, 1, 1, 60_000, 1000);
     hand.segment(Flags::ACK, 1001, 1, 60_000, 1000);
-    assert!(told(&mut hand).contains(&What::OwnWindow { octets: 0 }));
+    assert!(take_events(&mut hand).contains(&What::OwnWindow { octets: 0 }));
     let id = hand.id.unwrap();
     hand.host.read(hand.now, id, &mut [0; 2000]).unwrap();
     hand.out();
     let opened = |what: &What| matches!(what, What::OwnWindow { octets } if *octets >= 1000);
-    assert!(told(&mut hand).iter().any(opened));
+    assert!(take_events(&mut hand).iter().any(opened));
 }
 
 #[test]
-fn an_end_is_told_with_its_reason_and_once() {
+fn connection_end_is_reported_once_with_reason() {
     let mut hand = connected("newreno", mss(1000));
-    told(&mut hand);
+    take_events(&mut hand);
     hand.segment(Flags::RST, 1, 0, 0, 0);
-    let news = told(&mut hand);
+    let news = take_events(&mut hand);
     let ends: Vec<_> = news.iter().filter(|what| matches!(what, What::Ended(_))).collect();
     assert_eq!(ends, [&What::Ended(Some(Ended::Reset))]);
     assert!(news.contains(&What::State { from: State::Established, to: State::Closed }));
 }
 
 #[test]
-fn decisions_are_told_as_they_are_traced_and_nobody_takes_the_others() {
+fn events_and_trace_report_same_decisions() {
     let path = Impairments { loss: 0.05, queue: 50, ..Impairments::lossless(Duration::from_millis(20)) };
     let mut pair = pair(3, "sack+rack", "default", path);
     pair.left.note_events();
@@ -207,44 +210,45 @@ fn decisions_are_told_as_they_are_traced_and_nobody_takes_the_others() {
     let mut exchange = Exchange::new(pair, plan("default", [200_000, 0])).unwrap();
     while !exchange.is_complete() && exchange.step().unwrap() {}
     let traced = exchange.take_trace(airtcp_testkit::pair::Peer::Left);
-    let told: Vec<_> = std::iter::from_fn(|| exchange.pair.left.poll_event())
+    let events: Vec<_> = std::iter::from_fn(|| exchange.pair.left.poll_event())
         .filter_map(|event| match event.what {
             What::Decided(decision) => Some(decision),
             _ => None,
         })
         .collect();
     assert!(traced.iter().any(|decision| matches!(decision.what, Decided::Lost { .. })));
-    assert_eq!(told[..traced.len()], traced);
+    assert_eq!(events[..traced.len()], traced);
 }
 
-/// The errors and path MTUs among what was told.
-fn of_the_path(hand: &mut Hand) -> Vec<What> {
-    let told = told(hand).into_iter();
-    told.filter(|what| matches!(what, What::Icmp { .. } | What::Pmtu { .. })).collect()
+/// Drains the events and returns the ICMP errors and the changes of the path MTU.
+fn path_events(hand: &mut Hand) -> Vec<What> {
+    let events = take_events(hand).into_iter();
+    events.filter(|what| matches!(what, What::Icmp { .. } | What::Pmtu { .. })).collect()
 }
 
 #[test]
-fn an_icmp_error_is_told_with_whether_it_was_believed() {
+fn icmp_error_is_reported_as_believed_or_not() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(1000);
-    told(&mut hand);
+    take_events(&mut hand);
     let host = What::Icmp { says: IcmpError::Unreachable(Unreachable::Host), believed: true };
     hand.icmp(3, 1, 0, 1);
-    assert_eq!(of_the_path(&mut hand), [host]);
-    // RFC 5927 §4.1: octets 1 to 1000 are in flight, and 1001 is not yet.
+    assert_eq!(path_events(&mut hand), [host]);
+    // RFC 5927 §4.1: an ICMP error must quote data in flight. Bytes 1 to 1000 are in flight; 1001 is not sent
+    // yet.
     for offset in [0, 1001] {
         hand.icmp(3, 3, 0, offset);
         let port = What::Icmp { says: IcmpError::Unreachable(Unreachable::Port), believed: false };
-        assert_eq!(of_the_path(&mut hand), [port], "{offset}");
+        assert_eq!(path_events(&mut hand), [port], "{offset}");
     }
-    // Source quench is not even looked at (RFC 6633).
+    // Source quench is ignored (RFC 6633).
     hand.icmp(4, 0, 0, 1);
-    assert_eq!(of_the_path(&mut hand), []);
+    assert_eq!(path_events(&mut hand), []);
     assert_eq!(hand.state(), State::Established);
 }
 
 #[test]
-fn an_empty_ping_is_answered() {
+fn empty_ping_is_answered() {
     let mut hand = connected("newreno", mss(1460));
     hand.icmp_message(vec![8, 0, 0, 0, 0x12, 0x34, 0, 1]);
     let reply = hand.raw().expect("a reply");
@@ -253,7 +257,7 @@ fn an_empty_ping_is_answered() {
 }
 
 #[test]
-fn a_window_whose_right_edge_stays_is_not_a_window_that_shrinks() {
+fn fixed_right_edge_does_not_count_as_shrinking() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(2920);
     let shrunk = |hand: &Hand| hand.connection().statistics().window_shrunk;
@@ -266,24 +270,24 @@ fn a_window_whose_right_edge_stays_is_not_a_window_that_shrinks() {
 }
 
 #[test]
-fn a_path_that_takes_less_is_told_once_and_one_that_takes_more_is_not_believed() {
+fn pmtu_decrease_is_reported_and_increase_is_ignored() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(3000);
-    told(&mut hand);
+    take_events(&mut hand);
     let too_big = |mtu, believed| What::Icmp { says: IcmpError::TooBig { mtu }, believed };
     hand.icmp(3, 4, 1000, 1);
-    assert_eq!(of_the_path(&mut hand), [too_big(1000, true), What::Pmtu { from: 1500, to: 1000 }]);
+    assert_eq!(path_events(&mut hand), [too_big(1000, true), What::Pmtu { from: 1500, to: 1000 }]);
     for mtu in [1000, 1400] {
         hand.icmp(3, 4, mtu, 1);
-        assert_eq!(of_the_path(&mut hand), [too_big(mtu, false)]);
+        assert_eq!(path_events(&mut hand), [too_big(mtu, false)]);
     }
-    // An old router does not say how much (RFC 1191 §5).
+    // An old router does not report the next-hop MTU (RFC 1191 §5).
     hand.icmp(3, 4, 0, 1);
-    assert_eq!(of_the_path(&mut hand), [too_big(0, true), What::Pmtu { from: 1000, to: 576 }]);
+    assert_eq!(path_events(&mut hand), [too_big(0, true), What::Pmtu { from: 1000, to: 576 }]);
 }
 
 #[test]
-fn nobody_hears_anything_who_has_not_asked() {
+fn events_are_off_by_default() {
     let mut hand = Hand::new("newreno", Profile::default());
     hand.connect(SocketOptions::of(&Profile::default()), mss(1000), 60_000);
     hand.segment(Flags::ACK, 500_000, 1, 60_000, 10);

@@ -1,4 +1,4 @@
-//! Hosts in memory, without a link between them: every recipe, every timer, and hostile peers.
+//! Hosts in memory, with packets passed directly between them: every recipe, every timer, and hostile peers.
 
 mod catalogue;
 mod changes;

@@ -1,4 +1,4 @@
-//! How long a connection waits for an answer, what it tells meanwhile, and when it stops (RFC 9293 §3.8.3).
+//! User timeouts and the thresholds R1 and R2 for unacknowledged data (RFC 9293 §3.8.3).
 
 use airtcp::host::IoError;
 use airtcp::profile::Profile;
@@ -21,8 +21,8 @@ fn connected(patience: Patience) -> Hand {
     hand
 }
 
-/// Until the connection has ended; returns how long that took, and how many packets left.
-fn until_the_end(hand: &mut Hand) -> (Duration, usize) {
+/// Waits until the connection has ended. Returns the time that took and the number of packets sent.
+fn wait_until_closed(hand: &mut Hand) -> (Duration, usize) {
     let (began, mut packets) = (hand.now, 0);
     while hand.state() != State::Closed {
         packets += hand.next().len();
@@ -31,17 +31,17 @@ fn until_the_end(hand: &mut Hand) -> (Duration, usize) {
 }
 
 #[test]
-fn r1_is_told_and_forgotten_when_the_peer_answers() {
+fn r1_is_reported_until_peer_answers() {
     let mut hand = connected(Patience { r1: Some(Threshold::retransmissions(2)), ..Patience::default() });
     hand.host.note_changes();
     assert_eq!(hand.write(1000).len(), 1);
     while hand.host.poll_changed().is_some() {}
-    // The timeouts: 1 s, 2 s, 4 s. The third finds two retransmissions without an answer.
+    // The timer expires after 1 s, 2 s and 4 s. At the third expiry, two retransmissions are unanswered.
     let began = hand.now;
     assert_eq!(hand.wait(Duration::from_secs(6)).len(), 2);
     assert_eq!(hand.connection().unanswered(), None);
     assert_eq!(hand.wait(Duration::from_secs(1)).len(), 1);
-    assert_eq!(hand.host.poll_changed(), hand.id, "whoever polls for changes hears of it");
+    assert_eq!(hand.host.poll_changed(), hand.id, "reaching R1 is reported as a change");
     let unanswered = hand.connection().unanswered().unwrap();
     assert_eq!((unanswered.retransmissions, unanswered.error), (3, None));
     assert_eq!(unanswered.since - began, Duration::from_secs(1));
@@ -51,21 +51,21 @@ fn r1_is_told_and_forgotten_when_the_peer_answers() {
 }
 
 #[test]
-fn r2_may_be_a_count_or_a_time() {
+fn r2_ends_connection_after_count_or_time() {
     let mut hand = connected(Patience { r2: Some(Threshold::retransmissions(3)), ..Patience::default() });
     hand.write(1000);
-    assert_eq!(until_the_end(&mut hand), (Duration::from_secs(1 + 2 + 4 + 8), 3));
+    assert_eq!(wait_until_closed(&mut hand), (Duration::from_secs(1 + 2 + 4 + 8), 3));
     assert_eq!(hand.connection().ended(), Some(Ended::TimedOut));
 
     let time = Threshold::time(Duration::from_secs(20));
     let mut hand = connected(Patience { r2: Some(time), ..Patience::default() });
     hand.write(1000);
-    // It is looked at when the timer expires: at 15 s the time is not over, at 31 s it is.
-    assert_eq!(until_the_end(&mut hand), (Duration::from_secs(31), 4));
+    // R2 is checked when the timer expires: 20 s have not passed at 15 s, but have at 31 s.
+    assert_eq!(wait_until_closed(&mut hand), (Duration::from_secs(31), 4));
 }
 
 #[test]
-fn a_peer_that_answers_probes_is_never_given_up_by_r2() {
+fn r2_ignores_peer_that_answers_probes() {
     let r2 = Threshold { retransmissions: 1, time: Duration::from_secs(1) };
     let mut hand = connected(Patience { r2: Some(r2), ..Patience::default() });
     hand.segment(Flags::ACK, 1, 1, 0, 0);
@@ -75,25 +75,25 @@ fn a_peer_that_answers_probes_is_never_given_up_by_r2() {
         hand.segment(Flags::ACK, 1, 1, 0, 0);
         assert_eq!(hand.state(), State::Established);
     }
-    until_the_end(&mut hand);
+    wait_until_closed(&mut hand);
     assert_eq!(hand.connection().ended(), Some(Ended::TimedOut));
 }
 
 #[test]
-fn a_user_timeout_ends_at_its_moment_whatever_the_state() {
+fn user_timeout_ends_connection_with_pending_data() {
     let limit = Duration::from_millis(2300);
     let patience = Patience { user_timeout: Some(limit), ..Patience::default() };
 
-    // Data.
+    // Unacknowledged data.
     let mut hand = connected(patience);
     hand.write(1000);
-    assert_eq!(until_the_end(&mut hand), (limit, 1));
-    // A FIN.
+    assert_eq!(wait_until_closed(&mut hand), (limit, 1));
+    // An unacknowledged FIN.
     let mut hand = connected(patience);
     hand.host.shutdown_write(hand.now, hand.id.unwrap()).unwrap();
     assert_eq!(hand.out().len(), 1);
-    assert_eq!(until_the_end(&mut hand).0, limit);
-    // Data that cannot leave, though the peer answers.
+    assert_eq!(wait_until_closed(&mut hand).0, limit);
+    // Data that a closed window holds back, although the peer answers probes.
     let mut hand = connected(patience);
     hand.segment(Flags::ACK, 1, 1, 0, 0);
     let began = hand.now;
@@ -104,15 +104,15 @@ fn a_user_timeout_ends_at_its_moment_whatever_the_state() {
         }
     }
     assert_eq!(hand.now - began, limit);
-    // Nothing to send: nothing to give up.
+    // Without data to send, the timeout does not apply.
     let mut hand = connected(patience);
     assert!(hand.wait(Duration::from_secs(3600)).is_empty());
     assert_eq!(hand.state(), State::Established);
 }
 
-/// MUST-23, whatever the timeouts are.
+/// RFC 9293 MUST-23: R2 for a SYN is at least 3 minutes. This holds for any maximum RTO.
 #[test]
-fn by_default_a_syn_is_repeated_for_three_minutes_at_least() {
+fn syn_retries_last_at_least_three_minutes() {
     for max in [1, 5, 60, 120] {
         let mut profile = profile("default");
         profile.timer.limits.max = Duration::from_secs(max);
@@ -121,14 +121,14 @@ fn by_default_a_syn_is_repeated_for_three_minutes_at_least() {
         let to = (RIGHT, 80).into();
         hand.id = Some(hand.host.connect(hand.now, None, to, options).unwrap());
         hand.out();
-        let (time, _) = until_the_end(&mut hand);
-        assert!(time >= Duration::from_secs(180), "at most {max} s each: {time}");
+        let (time, _) = wait_until_closed(&mut hand);
+        assert!(time >= Duration::from_secs(180), "maximum RTO of {max} s: ended after {time}");
         assert_eq!(hand.connection().ended(), Some(Ended::TimedOut));
     }
 }
 
 #[test]
-fn reading_that_was_shut_down_is_at_its_end_and_resets_only_with_writing() {
+fn shutdown_read_resets_only_after_shutdown_write() {
     let mut buffer = [0; 100];
     for name in Profile::NAMES {
         let profile = profile(name);
@@ -154,9 +154,9 @@ fn reading_that_was_shut_down_is_at_its_end_and_resets_only_with_writing() {
     }
 }
 
-/// Each closes before the next one opens.
+/// Opens and closes listeners one after the other. No `ListenId` is used twice.
 #[test]
-fn a_closed_listeners_name_means_nothing_any_more() {
+fn listener_ids_are_never_reused() {
     let profile = profile("default");
     let mut hand = Hand::new("newreno", profile.clone());
     let mut old = Vec::new();

@@ -1,4 +1,5 @@
-//! A host that hands over pieces sends what it sends packet by packet, octet for octet, and for the same reasons.
+//! A host that emits multi-segment pieces sends the same bytes, for the same reasons, as one that emits
+//! single packets.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,24 +19,24 @@ use crate::catalogue::{bad_world, every_recipe};
 
 type Recording = Vec<(Instant, Peer, Vec<u8>)>;
 
-/// All that both hosts have sent, when, and why the left one has.
+/// Returns all packets that both hosts sent, with their times, and the decisions of the left host.
 fn run(mut exchange: Exchange, polled: Polled) -> (Recording, Vec<Decision>) {
     exchange.pair.polled = polled;
     exchange.recording = Some(Recording::new());
     let mut trace = Vec::new();
     while !exchange.is_complete() {
-        assert!(exchange.step().unwrap() || exchange.is_complete(), "it stands still");
+        assert!(exchange.step().unwrap() || exchange.is_complete(), "the exchange is stalled");
         trace.extend(exchange.take_trace(Peer::Left));
     }
     (exchange.recording.unwrap_or_default(), trace)
 }
 
 #[test]
-fn every_recipe_sends_the_same_in_pieces_on_a_bad_path() {
+fn every_recipe_sends_same_packets_in_pieces() {
     every_recipe("pieces", 20, 1, |recipe, seed| {
         let world = |polled| run(bad_world(recipe, seed).0, polled);
         let (packets, why) = world(Polled::Packets);
-        assert!(packets.len() > 100, "{} packets are no test", packets.len());
+        assert!(packets.len() > 100, "only {} packets", packets.len());
         for polled in [Polled::Pieces, Polled::ByTurns(false)] {
             let (pieces, why_in_pieces) = world(polled);
             let differs = packets.iter().zip(&pieces).position(|(a, b)| a != b);
@@ -46,20 +47,21 @@ fn every_recipe_sends_the_same_in_pieces_on_a_bad_path() {
     });
 }
 
-/// Three connections of IPv6 with different amounts to send, in pieces or packets by turns: each has its own stream of packets.
+/// Three IPv6 connections send different amounts of data, as pieces, as packets, or alternately. The packets
+/// of each connection are the same in all cases.
 #[test]
-fn connections_side_by_side_each_send_the_same() {
-    let packets = sent_by_three(|_| Polled::Packets);
+fn concurrent_connections_send_same_packets_in_pieces() {
+    let packets = packets_by_port(|_| Polled::Packets);
     let texts: Vec<usize> = packets.values().map(|sent| sent.iter().map(Vec::len).sum()).collect();
     assert!(texts.iter().all(|octets| *octets > 5_000), "{texts:?}");
-    assert!(sent_by_three(|_| Polled::Pieces) == packets);
-    // And asked now so, now so.
+    assert!(packets_by_port(|_| Polled::Pieces) == packets);
+    // Alternate between pieces and packets.
     let by_turns = |polls: usize| if polls.is_multiple_of(2) { Polled::Pieces } else { Polled::Packets };
-    assert!(sent_by_three(by_turns) == packets);
+    assert!(packets_by_port(by_turns) == packets);
 }
 
-/// What each port has sent, if the host is asked in these ways.
-fn sent_by_three(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8>>> {
+/// Returns the packets from each port. `polled` chooses how the host is polled each time.
+fn packets_by_port(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8>>> {
     let addrs = ["fd00::1", "fd00::2"].map(|addr| addr.parse::<IpAddr>().unwrap());
     let [mut client, mut server] = addrs.map(|addr| {
         let (profile, recipe) = (Profile::default(), Recipe::ordinary());
@@ -73,7 +75,7 @@ fn sent_by_three(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8>>
     let mut polls = 0;
     for round in 0..12 {
         for (id, octets) in ids.into_iter().zip([40_000, 9_000, 800]) {
-            // The handshake takes the first rounds.
+            // The handshake takes the first three rounds.
             if (3..10).contains(&round) {
                 client.write(now, id, &vec![round; octets]).unwrap();
             } else if round == 10 {
@@ -94,7 +96,7 @@ fn sent_by_three(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8>>
             }
         }
         while let Some(id) = server.accept(listener) {
-            // Whoever reads nothing has a window that closes.
+            // The receiver does not read, so its buffer must hold the whole stream.
             server.set_options(now, id, SocketOptions { recv_buffer: 1 << 20, ..options.clone() });
         }
         while server.poll_packet(now, &mut packet) {

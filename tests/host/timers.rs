@@ -1,4 +1,4 @@
-//! Senders that go by time, end to end in virtual time: TCP-PR, RACK-TLP, and proportional rate reduction.
+//! Time-based senders end to end in virtual time: TCP-PR, RACK-TLP, and proportional rate reduction.
 
 use airtcp::profile::Profile;
 use airtcp::recovery::{Decision, Phase, Recipe, What};
@@ -30,8 +30,8 @@ fn dropping(segments: &[&str]) -> String {
     link_and(&format!("[[stage]]\nkind = \"loss\"\ndown = {{ model = \"list\", drop = {segments:?} }}\n"))
 }
 
-/// The radio repeats what it damages, and hands on later packets meanwhile: one in fifty comes 10 ms late, when about
-/// eight others have overtaken it. Nothing is lost.
+/// A radio link that retransmits damaged packets and delivers later packets meanwhile. 2 % of the packets
+/// arrive 10 ms late, after about eight later ones. No packet is lost.
 fn reordering() -> String {
     link_and(
         r#"
@@ -96,8 +96,8 @@ impl Run {
 // ----- must not act -----
 
 #[test]
-fn on_a_clean_path_nothing_is_ever_taken_for_lost() {
-    // The wire adds up to 20 ms, and a queue without end lets the round trip grow.
+fn jitter_without_loss_causes_no_retransmission() {
+    // The link adds up to 20 ms of jitter, and its unlimited queue lets the round-trip time grow.
     let scenario = LINK.replace("delay = \"50ms\"", "delay = \"50ms\", jitter = \"20ms\"");
     for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr", "sack+rack", "sack+rack+prr"] {
         let mut run = run(&scenario, recipe, size(4_000_000, 10_000_000));
@@ -108,15 +108,15 @@ fn on_a_clean_path_nothing_is_ever_taken_for_lost() {
 }
 
 #[test]
-fn prr_leaves_a_sender_that_loses_nothing_alone() {
+fn prr_does_not_change_lossless_transfer() {
     let (mut with, mut without) = (run(LINK, "sack+prr", 3_000_000), run(LINK, "sack", 3_000_000));
     assert_eq!(with.result, without.result);
     assert_eq!(with.sequence(), without.sequence());
 }
 
 #[test]
-fn short_answers_with_delayed_acks_provoke_no_retransmission() {
-    // One to five segments: the last ACK may wait 40 ms, on a path of 4 ms.
+fn short_transfers_with_delayed_acks_cause_no_retransmission() {
+    // One to five segments. The last ACK may be delayed by 40 ms, on a path with a round trip of 4 ms.
     let scenario = LINK.replace("50ms", "2ms");
     for recipe in ["sack+pr", "newreno+pr", "sack+rack"] {
         for segments in 1..=5 {
@@ -129,9 +129,9 @@ fn short_answers_with_delayed_acks_provoke_no_retransmission() {
 // ----- reordering -----
 
 #[test]
-fn reordering_is_no_loss_to_senders_that_go_by_time() {
+fn time_based_detectors_tolerate_reordering() {
     let three_dupacks = run(&reordering(), "sack", 5_000_000);
-    // Every packet that comes late is taken for lost.
+    // This sender treats every late packet as lost.
     assert!(three_dupacks.result.counters.window_reductions > 10, "{:?}", three_dupacks.result.counters);
     assert_eq!(three_dupacks.world.losses(0).count(Cause::Radio), 0);
 
@@ -141,7 +141,7 @@ fn reordering_is_no_loss_to_senders_that_go_by_time() {
         assert_eq!(run.lost(), 0, "{recipe}");
         assert!(run.seconds() < three_dupacks.seconds() / 1.5, "{recipe}: {} s", run.seconds());
     }
-    // RACK counts until it has seen reordering, and learns from its first mistakes.
+    // RACK counts duplicate ACKs until it has seen reordering, so it makes a few mistakes first.
     let run = run(&reordering(), "sack+rack", 5_000_000);
     assert!(run.result.counters.window_reductions <= 3, "{:?}", run.result.counters);
     assert!(run.seconds() < three_dupacks.seconds() / 1.5, "{} s", run.seconds());
@@ -150,9 +150,9 @@ fn reordering_is_no_loss_to_senders_that_go_by_time() {
 // ----- losses -----
 
 #[test]
-fn pr_finds_a_loss_three_round_trips_after_it_left_and_halves_once() {
+fn pr_detects_loss_after_three_round_trips() {
     for (recipe, entered) in [("sack+pr", 1), ("newreno+pr", 1)] {
-        // So fast that slow start, which goes on over the holes, builds no queue.
+        // At 1 Gbit/s slow start, which continues past the holes, does not build a queue.
         let scenario = dropping(&["segment 200", "segment 203", "segment 206"]).replace("10Mbit", "1Gbit");
         let mut run = run(&scenario, recipe, 600 * MSS);
         let counters = run.result.counters.clone();
@@ -163,7 +163,7 @@ fn pr_finds_a_loss_three_round_trips_after_it_left_and_halves_once() {
         let left = sent_at(&run, 199 * MSS + 1, 1);
         let again = sent_at(&run, 199 * MSS + 1, 2);
         let waited = (again - left).as_secs_f64();
-        // Three times the largest round trip so far: 100 ms, and 40 ms more where the ACK was delayed.
+        // Three times the maximum RTT so far: 100 ms, or up to 140 ms where the ACK was delayed.
         assert!((0.3..0.42).contains(&waited), "{recipe}: {waited} s");
     }
 }
@@ -176,7 +176,7 @@ fn sent_at(run: &Run, at: u64, number: u32) -> Instant {
 }
 
 #[test]
-fn an_outage_is_an_extreme_loss_to_pr() {
+fn pr_treats_outage_as_extreme_loss() {
     let outage =
         "[[stage]]\nkind = \"outage\"\ndown = { at = [\"2s\"], lasts = \"150ms\", packets = \"dropped\" }\n";
     let mut run = run(&link_and(outage), "sack+pr+iw10", 3_000_000);
@@ -185,7 +185,7 @@ fn an_outage_is_an_extreme_loss_to_pr() {
     let collapsed = |d: &Decision| d.by == "pr" && matches!(d.what, What::Window { cwnd, .. } if cwnd == 1.0);
     assert_eq!(run.count(collapsed), 1, "{}", run.sequence());
     let at = run.world.decisions(0).iter().find(|decision| collapsed(decision)).unwrap().at;
-    // Nothing leaves for at least a second.
+    // TCP-PR pauses for at least one second after an extreme loss.
     let next = run.world.sightings(0).iter().find(|s| s.at > at && matches!(s.seen, Seen::Sent { .. }));
     let pause = next.unwrap().at - at;
     assert!(pause >= Duration::from_secs(1), "{pause:?}");
@@ -193,15 +193,15 @@ fn an_outage_is_an_extreme_loss_to_pr() {
 }
 
 #[test]
-fn a_lost_tail_is_repaired_by_a_probe_and_not_by_a_timeout() {
-    // 30 segments; the last two are lost.
+fn probe_repairs_lost_tail_without_timeout() {
+    // The last two of 30 segments are lost.
     let scenario = dropping(&["segments 29-30"]);
     let mut rack = run(&scenario, "sack+rack", 30 * MSS);
     let mut plain = run(&scenario, "sack", 30 * MSS);
     assert_eq!(plain.timeouts(), 1, "{}", plain.sequence());
     assert_eq!(rack.timeouts(), 0, "{}", rack.sequence());
     assert_eq!(rack.probes(), 1, "{}", rack.sequence());
-    // SRTT is about 105 ms: the probe leaves 2·SRTT after the last ACK, and 29 a round trip later.
+    // SRTT is about 105 ms. The probe leaves 2·SRTT after the last ACK, and segment 29 one round trip later.
     let left = sent_at(&rack, 29 * MSS + 1, 1);
     let probe = sent_at(&rack, 29 * MSS + 1, 2);
     let waited = (probe - left).as_secs_f64();
@@ -210,7 +210,7 @@ fn a_lost_tail_is_repaired_by_a_probe_and_not_by_a_timeout() {
 }
 
 #[test]
-fn a_probe_that_repairs_the_only_loss_reduces_the_window_when_more_is_sent() {
+fn probe_repairs_single_lost_tail_segment() {
     let mut rack = run(&dropping(&["segment 30"]), "sack+rack", 30 * MSS);
     let counters = rack.result.counters.clone();
     assert_eq!(
@@ -222,54 +222,60 @@ fn a_probe_that_repairs_the_only_loss_reduces_the_window_when_more_is_sent() {
 }
 
 #[test]
-fn a_lost_retransmission_is_repaired_without_a_timeout() {
+fn lost_retransmission_is_repaired_without_timeout() {
     let scenario = dropping(&["segment 100", "segment 100 retransmission 1", "segment 100 retransmission 2"]);
     let mut plain = run(&scenario, "sack", 3000 * MSS);
     assert!(plain.timeouts() > 0, "{}", plain.sequence());
     for recipe in ["sack+rack", "sack+rack+prr"] {
         let mut run = run(&scenario, recipe, 3000 * MSS);
         let counters = run.result.counters.clone();
-        assert_eq!((counters.timeouts, counters.resent_again), (0, 2), "{recipe}: {}", run.sequence());
+        assert_eq!(
+            (counters.timeouts, counters.lost_retransmissions),
+            (0, 2),
+            "{recipe}: {}",
+            run.sequence()
+        );
         assert_eq!(counters.window_reductions, 1, "{recipe}: {}", run.sequence());
         assert!(run.seconds() < plain.seconds(), "{recipe}: {} s", run.seconds());
     }
-    // For PR the loss of each copy is a new drop. Slow start goes on over the hole: there must be something left to send
-    // and no queue to fill.
+    // TCP-PR treats the loss of each copy as a new drop. Slow start continues past the hole, so there must be
+    // enough data to send and no queue to fill.
     let mut pr = run(&scenario.replace("10Mbit", "1Gbit"), "sack+pr", 3000 * MSS);
     let counters = pr.result.counters.clone();
-    assert_eq!((counters.timeouts, counters.resent_again), (0, 2), "{}", pr.sequence());
+    assert_eq!((counters.timeouts, counters.lost_retransmissions), (0, 2), "{}", pr.sequence());
     assert_eq!(counters.window_reductions, 3, "{}", pr.sequence());
 }
 
 #[test]
-fn the_retransmission_timer_stays_behind_a_wait_that_grows() {
-    // Slow start goes on over the hole and fills a queue without end: mxrtt grows after the timer was set.
+fn pr_timer_does_not_expire_while_mxrtt_grows() {
+    // Slow start continues past the hole and fills an unlimited queue, so mxrtt grows after the timer was
+    // set.
     let mut run = run(&dropping(&["segment 100"]), "sack+pr", 6000 * MSS);
     let counters = run.result.counters.clone();
     assert_eq!((counters.timeouts, run.resent()), (0, 1), "{}", run.sequence());
 }
 
-/// The most segments that left at one instant while losses were repaired.
+/// Returns the largest number of segments sent at one instant during recovery.
 fn largest_burst(run: &mut Run) -> usize {
     let begins = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Lost { .. })).map(|d| d.at);
     let ends = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Leave { .. })).map(|d| d.at);
-    let (begins, ends) = (begins.expect("a loss"), ends.expect("its repair"));
+    let (begins, ends) = (begins.expect("a loss was detected"), ends.expect("the sender left recovery"));
     let sent = run.world.sightings(0).iter().filter(|s| (begins..ends).contains(&s.at));
     let sent: Vec<_> = sent.filter(|s| matches!(s.seen, Seen::Sent { .. })).collect();
     sent.chunk_by(|a, b| a.at == b.at).map(<[_]>::len).max().unwrap_or(0)
 }
 
 #[test]
-fn after_heavy_loss_prr_sends_evenly() {
-    // 90 segments in a row of a window of 111.
+fn prr_sends_evenly_after_heavy_loss() {
+    // 90 consecutive segments of a window of 111.
     let scenario = dropping(&["segments 201-290"]);
     let (mut plain, mut prr) = (run(&scenario, "sack", 800 * MSS), run(&scenario, "sack+prr", 800 * MSS));
     assert!(largest_burst(&mut plain) > 10, "{}", plain.sequence());
-    // Delayed ACKs deliver two: SSRB lets three leave for them.
+    // A delayed ACK reports two segments, for which SSRB (RFC 6937 §3) allows three to be sent.
     assert!(largest_burst(&mut prr) <= 3, "{}", prr.sequence());
     assert_eq!(prr.timeouts(), 0, "{}", prr.sequence());
     assert_eq!(prr.result.counters.window_reductions, 1);
-    // It ends at ssthresh, where `aimd` goes on.
+    // Recovery ends with cwnd at ssthresh, where `aimd` takes over.
     let ends = prr.world.decisions(0).iter().position(|d| matches!(d.what, What::Leave { .. })).unwrap();
     let last = prr.world.decisions(0)[..ends].iter().rev().find_map(|d| match d.what {
         What::Window { cwnd, ssthresh, .. } => Some((cwnd, ssthresh)),
@@ -280,7 +286,7 @@ fn after_heavy_loss_prr_sends_evenly() {
 }
 
 #[test]
-fn a_single_loss_lets_prr_send_at_half_the_rate_instead_of_pausing() {
+fn prr_does_not_pause_after_single_loss() {
     let scenario = dropping(&["segment 300"]);
     let pause = |recipe| {
         let mut run = run(&scenario, recipe, 800 * MSS);
@@ -291,15 +297,15 @@ fn a_single_loss_lets_prr_send_at_half_the_rate_instead_of_pausing() {
         times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
     };
     let (plain, prr) = (pause("sack"), pause("sack+prr"));
-    // RFC 6675 waits until half of the window has left: half a round trip.
+    // RFC 6675 waits until half of the window has left the network: half a round trip.
     assert!(plain > Duration::from_millis(40), "{plain:?}");
     assert!(prr < Duration::from_millis(10), "{prr:?}");
 }
 
-// ----- everything at once -----
+// ----- all combinations -----
 
 #[test]
-fn over_bad_paths_every_combination_delivers_the_exact_stream() {
+fn every_combination_delivers_exact_stream_over_bad_paths() {
     let recipes = [
         "sack+pr",
         "newreno+pr",

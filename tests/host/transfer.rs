@@ -1,4 +1,4 @@
-//! A byte stream between two hosts arrives exact, whatever the path does to it.
+//! Byte streams between two hosts arrive unchanged, whatever the path does to the packets.
 
 use airtcp::host::{ConnId, IoError};
 use airtcp::profile::Profile;
@@ -22,7 +22,8 @@ impl Flow {
         Self { id, to_send, sent: 0, received: vec![], ended: false, closed: false }
     }
 
-    /// The application: writes what fits, reads what is there, closes when both directions are done.
+    /// The application: writes as much as fits, reads what is available, and closes when both directions are
+    /// complete.
     fn run(&mut self, pair: &mut Pair, side: Peer, read_at_most: usize) {
         if self.closed {
             return;
@@ -58,7 +59,7 @@ fn data(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| rng.bits() as u8).collect()
 }
 
-/// Runs a transfer both ways and checks every octet. Returns the time it took.
+/// Runs a transfer in both directions and checks every byte. Returns the time it took.
 fn transfer(
     seed: u64,
     recipe: &str,
@@ -88,7 +89,7 @@ fn transfer(
             right = pair.right.accept(listener).map(|id| Flow::new(id, back.clone()));
         }
         if let Some(right) = &mut right {
-            // A small buffer has a slow reader.
+            // With a small buffer, the reader is slow as well.
             let slow = 700 + (steps % 3000) as usize;
             right.run(&mut pair, Peer::Right, if buffers < 1 << 20 { slow } else { buffers });
         }
@@ -100,15 +101,19 @@ fn transfer(
         let stuck = !pair.step() && progress == before;
         before = progress;
         assert!(!stuck, "deadlock at {}: {:?}", pair.now, pair.left.connection(left.id).map(|c| c.info()));
-        assert!(pair.now < limit, "no end in sight: {:?}", pair.left.connection(left.id).map(|c| c.info()));
+        assert!(
+            pair.now < limit,
+            "incomplete at the time limit: {:?}",
+            pair.left.connection(left.id).map(|c| c.info())
+        );
         assert!(steps < 30_000_000, "livelock at {}", pair.now);
     }
     assert_eq!(left.received, back, "right to left");
     let mut right = right.unwrap();
     assert_eq!(right.received, there, "left to right");
     let took = pair.now - Instant::from_secs(1);
-    // Everything ends by itself: TIME-WAIT passes, nothing stays behind.
-    // Only the close that the loop had no time for is missing.
+    // The loop may have ended before both sides closed. After that all connections end, including those in
+    // TIME-WAIT.
     left.run(&mut pair, Peer::Left, 1);
     right.run(&mut pair, Peer::Right, 1);
     while pair.step() {}
@@ -120,7 +125,7 @@ const VARIANTS: [&str; 6] =
     ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", "newreno+limited-transmit+liw"];
 
 #[test]
-fn a_lossless_path_carries_every_variant() {
+fn every_variant_transfers_over_lossless_path() {
     for recipe in VARIANTS {
         for profile in ["default", "linux", "freebsd"] {
             let path = Impairments::lossless(Duration::from_millis(20));
@@ -131,7 +136,7 @@ fn a_lossless_path_carries_every_variant() {
 }
 
 #[test]
-fn every_impairment_at_once_leaves_the_stream_exact() {
+fn stream_arrives_exact_despite_all_impairments() {
     for seed in 0..40 {
         let mut rng = Stream::new(seed, "scenario");
         let path = Impairments {

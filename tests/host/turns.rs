@@ -1,4 +1,4 @@
-//! In which order the connections of a host send.
+//! The order in which the connections of a host send.
 
 use airtcp_testkit::pieces::cut;
 use airwire::piece::Piece;
@@ -7,7 +7,8 @@ use airwire::time::Instant;
 
 use crate::changes::Pair;
 
-/// Segments of two connections, `segments` each, in the order in which `poll` brings them.
+/// Returns the order in which two connections send `segments` segments each. `poll` takes the packets from
+/// the host.
 fn order(segments: usize, poll: impl Fn(&mut Pair) -> Vec<Vec<u8>>) -> String {
     let mut pair = Pair::new();
     let ids = [pair.connect(), pair.connect()];

@@ -1,5 +1,4 @@
-//! Transfers that take their time: senders that end by the clock, readers that are slow. And a receiver that knows what it
-//! should get.
+//! Transfers with a time limit or a slow reader, and a receiver that knows the expected data.
 
 #![expect(clippy::disallowed_methods, reason = "how long another program takes is measured")]
 
@@ -17,7 +16,7 @@ use airtcp_testkit::machine::{
 const V4: &str = "10.83.0.1:9000";
 
 #[test]
-fn a_sender_ends_when_its_time_is_up_and_what_it_sent_arrives() {
+fn time_limit_ends_transfer_and_sent_data_arrives() {
     let namespace = namespace();
     let sink = Running::start(&["sink", "9000", "--netns", namespace.name(), "--json", "--expect-pattern"]);
     let sent = run(&["send", "--for", "600ms", V4, "--netns", namespace.name(), "--json", "--timeout=10s"]);
@@ -28,11 +27,11 @@ fn a_sender_ends_when_its_time_is_up_and_what_it_sent_arrives() {
     assert!(received.get("first_difference").is_none(), "{received}");
     let seconds = sent["seconds"].as_f64().unwrap();
     assert!((0.59..3.0).contains(&seconds), "{sent}");
-    assert!(sent["bytes"].as_u64().unwrap() > 1_000_000, "it has not waited: {sent}");
+    assert!(sent["bytes"].as_u64().unwrap() > 1_000_000, "the sender was idle: {sent}");
 }
 
 #[test]
-fn what_was_acknowledged_in_that_time_is_told_apart_from_what_was_in_the_buffer() {
+fn time_limit_report_excludes_buffered_data() {
     let link = "both = { rate = \"2Mbit\", delay = \"10ms\", queue = { bytes = \"200kB\" } }";
     let path = EmulatedPath::new(&format!("schema = 1\n[[stage]]\nkind = \"link\"\n{link}\n"), 1);
     let sink = Running::start(&["sink", "9000", "--netns", path.mobile.name(), "--json"]);
@@ -43,11 +42,14 @@ fn what_was_acknowledged_in_that_time_is_told_apart_from_what_was_in_the_buffer(
     assert_eq!(in_time("seconds"), 1.0);
     assert_eq!(in_time("bit_per_s"), 8.0 * in_time("bytes"));
     assert!((1e6..2e6).contains(&in_time("bit_per_s")), "the path has 2 Mbit/s: {end}");
-    assert!(end["bytes"].as_f64().unwrap() > in_time("bytes") + 30_000.0, "the queue was full: {end}");
+    assert!(
+        end["bytes"].as_f64().unwrap() > in_time("bytes") + 30_000.0,
+        "buffered data was counted as acknowledged: {end}"
+    );
 }
 
 #[test]
-fn slow_readers_of_either_kind_take_as_long_as_they_are_told_to() {
+fn read_rate_limits_recv_and_sink() {
     let namespace = namespace();
     let sent = data(300_000);
     let ours =
@@ -65,9 +67,9 @@ fn slow_readers_of_either_kind_take_as_long_as_they_are_told_to() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let end = ended.event("end");
     assert_eq!(end["sha256"], digest(&sent));
-    // What is not read yet may have been acknowledged.
+    // Data may be acknowledged before the receiver reads it.
     let seconds = start.elapsed().as_secs_f64();
-    assert!((0.9..4.0).contains(&seconds), "a second for 300 kB, and not {seconds}");
+    assert!((0.9..4.0).contains(&seconds), "300 kB at 300 kB/s took {seconds} s");
 
     let file = TempFile::new("sent");
     std::fs::write(file.path(), &sent).unwrap();
@@ -79,11 +81,11 @@ fn slow_readers_of_either_kind_take_as_long_as_they_are_told_to() {
     let end = ended.event("end");
     assert_eq!(end["sha256"], digest(&sent));
     let seconds = end["seconds"].as_f64().unwrap();
-    assert!((0.9..3.0).contains(&seconds), "a second for 300 kB: {end}");
+    assert!((0.9..3.0).contains(&seconds), "300 kB at 300 kB/s: {end}");
 }
 
 #[test]
-fn a_sink_that_knows_the_pattern_says_where_a_stream_differs_from_it() {
+fn expect_pattern_reports_first_differing_byte() {
     let namespace = namespace();
     let mut octets: Vec<u8> = (0..60_000).map(octet).collect();
     octets[40_000] ^= 0x11;
@@ -103,14 +105,14 @@ fn a_sink_that_knows_the_pattern_says_where_a_stream_differs_from_it() {
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("1 of 2 connections did not carry the test pattern"), "{}", ended.stderr);
     let said = ended.stdout;
-    let [expected, got] = [octet(40_000), octets[40_000]];
-    let first = format!("byte at offset 40000 is {got:#04x}, expected {expected:#04x}");
+    let [expected, received] = [octet(40_000), octets[40_000]];
+    let first = format!("byte at offset 40000 is {received:#04x}, expected {expected:#04x}");
     assert!(said.contains(&first), "{said}");
     assert_eq!(said.matches("all bytes match the test pattern").count(), 1, "{said}");
 
     let json = Running::start(&[&sink[..5], &["--json"]].concat());
     send(&[file.path(), V4]);
     let ended = json.end();
-    let expected = serde_json::json!({ "at": 40_000, "expected": expected, "got": got });
+    let expected = serde_json::json!({ "at": 40_000, "expected": expected, "received": received });
     assert_eq!((ended.code, &ended.event("end")["first_difference"]), (1, &expected));
 }

@@ -1,4 +1,5 @@
-//! The log beside a capture: what `-vvv` prints of a segment is what tcpdump saw of it, and when.
+//! The log compared with a capture: for each segment, `-vvv` prints the same text as tcpdump, at nearly the
+//! same time.
 
 #![expect(clippy::disallowed_methods, reason = "another program is given time")]
 
@@ -20,10 +21,10 @@ use serde_json::Value;
 
 const TARGET: &str = "10.83.0.1:9000";
 
-/// What one side has sent, in its order: seconds since midnight, and the text from `IP` on.
+/// The segments of each sender, in order: seconds since midnight, and the text from `IP` on.
 type Sent = BTreeMap<String, Vec<(f64, String)>>;
 
-/// Since midnight, as a line begins with it.
+/// Returns the seconds since midnight of the time at the start of a line.
 fn seconds(line: &str) -> f64 {
     let (hours, rest) = line.split_once(':').unwrap();
     let (minutes, rest) = rest.split_once(':').unwrap();
@@ -31,7 +32,8 @@ fn seconds(line: &str) -> f64 {
     (hours.parse::<f64>().unwrap() * 60.0 + minutes.parse::<f64>().unwrap()) * 60.0 + seconds
 }
 
-/// Sorts lines by their sender. Two captures of one path do not agree on the order between the two sides.
+/// Groups lines by sender. Two captures of one path may disagree on the order of packets in opposite
+/// directions.
 fn by_sender<'a>(lines: impl Iterator<Item = &'a str>) -> Sent {
     let mut sent = Sent::new();
     for line in lines {
@@ -42,14 +44,14 @@ fn by_sender<'a>(lines: impl Iterator<Item = &'a str>) -> Sent {
     sent
 }
 
-/// tcpdump on an interface of a namespace, or on `any`, which it watches from `start` on.
+/// tcpdump on an interface of a namespace, or on `any`.
 struct Watching(Child, TempFile);
 
 impl Watching {
     fn start(namespace: &Namespace, interface: &str) -> Self {
         let file = TempFile::new("seen.pcap");
-        // Immediately: otherwise what is still in its ring when it is stopped is not written. Headers are enough, and a ring
-        // for whole packets has room for few.
+        // Without immediate mode, packets that are still in the ring buffer when tcpdump stops are lost. Only
+        // headers are captured, because a ring for whole packets has room for few of them.
         let mut tcpdump = Command::new("tcpdump");
         tcpdump.args(["-i", interface, "--immediate-mode", "-U", "-B", "16384", "-s", "256", "-Z", "root"]);
         tcpdump.args(["-w", file.path(), "tcp"]);
@@ -62,7 +64,7 @@ impl Watching {
     }
 
     fn stop(mut self) -> Sent {
-        // It may not have read the last packets yet.
+        // Give tcpdump time to read the last packets.
         std::thread::sleep(std::time::Duration::from_millis(300));
         nix::sys::signal::kill(
             nix::unistd::Pid::from_raw(self.0.id() as i32),
@@ -91,12 +93,13 @@ fn assert_same(log: &Sent, seen: &Sent) -> Vec<f64> {
     late
 }
 
-/// One transfer with `options`, whose log must have each segment of its capture. Returns how far half of the times are apart
-/// at most, and how far all of them are.
+/// Runs one transfer with `options` and checks that its log contains each captured segment. Returns the
+/// median and the maximum of the time differences.
 fn log_and_capture_of(namespace: &Namespace, target: &str, options: &[&str]) -> (f64, f64) {
     let receiver = kernel_receiver(namespace, 9000);
     let watching = Watching::start(namespace, "any");
-    // A small window: an ACK that waits until a large one has been sent is logged when it is read, and not before.
+    // A small send buffer, because an ACK that arrives during a long burst is logged only after the burst,
+    // when it is read.
     let common = ["send", "--bytes=300k", target, "--netns", namespace.name(), "-vvv", "--send-buffer=16k"];
     let ended = run(&[&common[..], options].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -109,28 +112,29 @@ fn log_and_capture_of(namespace: &Namespace, target: &str, options: &[&str]) -> 
 }
 
 #[test]
-fn each_segment_in_the_log_is_a_packet_in_the_capture() {
+fn log_segments_match_tcpdump_capture() {
     let namespace = namespace();
     for (target, options) in [
         (TARGET, &["--recipe", "sack+rack"][..]),
         ("[fd83::1]:9000", &["--profile", "linux"]),
         (TARGET, &["--profile", "ns2", "--mtu", "600"]),
     ] {
-        // A busy machine interrupts either program between the segment and its time, but not in every attempt.
+        // A busy machine interrupts either program between a segment and its timestamp, but not in every
+        // attempt.
         let mut attempts = Vec::new();
         while !attempts.last().is_some_and(|&(half, all)| half < 0.005 && all < 0.5) {
-            assert!(attempts.len() < 4, "seconds between log and capture (half, all): {attempts:?}");
+            assert!(attempts.len() < 4, "seconds between log and capture (median, maximum): {attempts:?}");
             attempts.push(log_and_capture_of(&namespace, target, options));
         }
     }
 }
 
-/// The first octet of a segment with data, as tcpdump writes it.
+/// Returns the first sequence number of a data segment in tcpdump's output.
 fn first_octet(text: &str) -> Option<u64> {
     text.split_once("seq ")?.1.split_once(':')?.0.parse().ok()
 }
 
-/// A decision in a log of `-vv`: when, about which octet, and the line.
+/// A decision in a `-vv` log: its time, the offset that it concerns, and the line.
 struct Decided<'a> {
     at: f64,
     offset: Option<u64>,
@@ -148,11 +152,11 @@ impl<'a> Decided<'a> {
         })
     }
 
-    /// Of one that is about several segments.
+    /// Returns whether the decision covers `octet`. It may concern several segments.
     fn has(&self, octet: u64) -> bool {
         let segments =
             self.line.split_once(" segments=").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
-        // Between them may be some that the receiver has.
+        // SACKed segments may lie between them, so the end is not known.
         self.offset.zip(segments).is_some_and(|(offset, segments): (u64, u64)| match segments {
             1 => offset == octet,
             _ => offset <= octet,
@@ -164,12 +168,13 @@ impl<'a> Decided<'a> {
     }
 }
 
-/// Seconds between a line of the log and the packet that belongs to it, at most. A busy machine interrupts a program for some
-/// milliseconds; the path's round trip takes 40 ms, so a decision about another copy of the same octet is further away.
+/// Maximum time in seconds between a log line and its packet. A busy machine interrupts a program for some
+/// milliseconds. The round trip takes 40 ms, so a decision about another copy of the same byte is further
+/// away.
 const NEAR: f64 = 0.02;
 
-/// Why this octet left again: the decision that names it at that time, or the timeout behind which everything goes again, or else
-/// the last that has told it lost.
+/// Returns the line that explains a retransmission: the decision that names it at that time, the timeout
+/// after which everything is retransmitted, or the last decision that declared it lost.
 fn reason<'a>(decided: &'a [Decided<'a>], at: f64, first: u64) -> Option<&'a str> {
     let before = || decided.iter().take_while(|it| it.at < at + NEAR);
     let named = before().filter(|it| at - it.at < NEAR && it.offset == Some(first));
@@ -180,10 +185,10 @@ fn reason<'a>(decided: &'a [Decided<'a>], at: f64, first: u64) -> Option<&'a str
     named.or(restarted).or(lost).map(|it| it.line)
 }
 
-/// Who reads tcpdump on a device and `-vv` beside it finds in the log who decided it and why, for every segment that tcpdump
-/// shows again, at the same time and by the same number.
+/// For every retransmission that tcpdump shows, the `-vv` log contains the decision and its reason, with the
+/// same time and sequence number.
 #[test]
-fn what_was_sent_again_stands_beside_tcpdump_with_its_reason() {
+fn log_explains_every_retransmission_in_capture() {
     let lossy = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"4Mbit\", delay = \"20ms\" }\n\
                  [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"4%\" }\n";
     let path = EmulatedPath::new(lossy, 3);
@@ -204,12 +209,12 @@ fn what_was_sent_again_stands_beside_tcpdump_with_its_reason() {
         }
         beyond = beyond.max(first + 1);
     }
-    assert!(again.len() >= 4, "4 in a hundred of 139 segments are lost: {again:?}");
+    assert!(again.len() >= 4, "too few retransmissions for 4 % loss: {again:?}");
     let decided: Vec<_> = ended.stderr.lines().filter_map(Decided::read).collect();
     for (at, first) in &again {
         assert!(reason(&decided, *at, *first).is_some(), "{first} at {at}: {}", ended.stderr);
     }
-    // And nothing was decided that did not leave.
+    // Conversely, every retransmission in the log was sent.
     for it in decided.iter().filter(|it| it.says("resend")) {
         let left = again.iter().any(|(at, first)| Some(*first) == it.offset && (at - it.at).abs() < NEAR);
         assert!(left, "{} {again:?}", it.line);
@@ -221,7 +226,7 @@ fn ip(args: &[&str]) {
     assert!(done.success(), "ip {args:?}");
 }
 
-/// A router between the host and the far end, which forwards.
+/// A router with IP forwarding between the host and the far end.
 fn router() -> Namespace {
     let router = namespace();
     let mut forward = Command::new("sysctl");
@@ -231,24 +236,24 @@ fn router() -> Namespace {
 }
 
 #[test]
-fn what_routers_say_is_logged_as_information() {
+fn icmp_errors_are_logged_at_info_level() {
     let router = router();
     ip(&["-n", router.name(), "route", "add", "unreachable", "198.51.100.1"]);
     let send = ["send", "--bytes=1k", "198.51.100.1:9", "--netns", router.name(), "--timeout=1s"];
     let ended = run(&[&send[..], &["-v", "--log-format=json"]].concat());
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let lines: Vec<Value> = ended.stderr.lines().flat_map(serde_json::from_str).collect();
-    let said = lines.iter().find(|line| line["target"] == "airtcp::path").expect("an ICMP error was logged");
+    let said = lines.iter().find(|line| line["target"] == "airtcp::path").expect("no ICMP error was logged");
     assert_eq!(said["message"], "ICMP: not delivered");
     assert_eq!((&said["why"], &said["believed"]), (&"no route to the host".into(), &true.into()));
     assert_eq!(said["connection"]["remote"], "198.51.100.1:9");
-    assert!(!run(&send).stderr.contains("ICMP"), "it is no warning");
+    assert!(!run(&send).stderr.contains("ICMP"), "ICMP errors must not be logged as warnings");
 }
 
 #[test]
-fn a_path_mtu_that_turns_out_to_be_smaller_is_logged_with_both() {
+fn path_mtu_reduction_logs_old_and_new_values() {
     let (router, far) = (router(), namespace());
-    // The far end offers an MSS as if all of the path took 1500 octets.
+    // The far end offers an MSS as if the whole path had an MTU of 1500 bytes.
     let [near, beyond] = [router.name(), far.name()];
     ip(&[
         "-n", near, "link", "add", "near", "mtu", "900", "type", "veth", "peer", "name", "far", "netns",
@@ -270,7 +275,7 @@ fn a_path_mtu_that_turns_out_to_be_smaller_is_logged_with_both() {
 }
 
 #[test]
-fn tcpdump_writes_whatever_it_is_as_the_log_does() {
+fn random_segments_print_as_in_tcpdump() {
     let file = TempFile::new("all.pcap");
     let mut capture = Capture::create(file.path(), std::time::SystemTime::UNIX_EPOCH).unwrap();
     let mut conversations = Conversations::default();
@@ -302,7 +307,7 @@ fn tcpdump_writes_whatever_it_is_as_the_log_does() {
             dst,
             seq: Seq(rng.bits() as u32),
             ack: Seq(rng.bits() as u32),
-            // Every combination of the eight, and the bits beside them.
+            // Every combination of the eight flags and of the four reserved bits.
             flags: Flags(rng.bits() as u16 & 0xfff),
             window: rng.bits() as u16,
             ecn: Ecn::NotEct,
@@ -314,7 +319,8 @@ fn tcpdump_writes_whatever_it_is_as_the_log_does() {
         let layout = if one_in(2, &mut rng) { Layout::Linux } else { Layout::FreeBsd };
         let (mut written, mut packet) = (Vec::new(), Vec::new());
         options.write(layout, &mut written);
-        // tcpdump looks for words in a reset's text, and into ports that it knows.
+        // tcpdump prints the payload of a reset as text, so resets have none. It also dissects the payload on
+        // ports that it knows.
         let len = if header.flags.contains(Flags::RST) { 0 } else { rng.bits() % 3 * 700 };
         emit(&mut packet, &header, &written, (&vec![0; len as usize], b""));
         capture.packet(Instant::from_nanos(number), &packet);
@@ -333,7 +339,7 @@ fn one_in(n: u64, rng: &mut airwire::rng::Stream) -> bool {
     rng.bits().is_multiple_of(n)
 }
 
-/// A short transfer with these options of the log, and a RUST_LOG.
+/// Runs a short transfer with these log options and this RUST_LOG.
 fn send(namespace: &Namespace, more: &[&str], rust_log: Option<&str>) -> Ended {
     let receiver = kernel_receiver(namespace, 9000);
     let common = ["send", "--bytes=20k", TARGET, "--netns", namespace.name(), "--seed=1", "--json"];
@@ -349,7 +355,7 @@ fn send(namespace: &Namespace, more: &[&str], rust_log: Option<&str>) -> Ended {
 }
 
 #[test]
-fn each_level_shows_what_the_help_says_and_the_output_stays_the_same() {
+fn verbosity_levels_and_rust_log_select_messages() {
     let namespace = namespace();
     let words = [
         ("established", 1),
@@ -365,21 +371,24 @@ fn each_level_shows_what_the_help_says_and_the_output_stays_the_same() {
             assert_eq!(said.contains(word), level >= from, "{option}: {word} in {said}");
         }
     }
-    assert_eq!(send(&namespace, &[], None).stderr, "", "without any there is nothing to say");
+    assert_eq!(send(&namespace, &[], None).stderr, "", "stderr must be empty by default");
     let only = send(&namespace, &["-q"], Some("airtcp::segment=trace")).stderr;
-    assert!(only.contains("Flags [S]") && !only.contains("timer="), "what RUST_LOG names: {only}");
+    assert!(only.contains("Flags [S]") && !only.contains("timer="), "RUST_LOG must select messages: {only}");
     let less = send(&namespace, &["-vvv"], Some("airtcp::segment=off,airtcp::timer=off")).stderr;
-    assert!(less.contains("established") && !less.contains("Flags"), "and the rest by -v: {less}");
+    assert!(
+        less.contains("established") && !less.contains("Flags"),
+        "RUST_LOG must remove only these messages: {less}"
+    );
     let wrong = send(&namespace, &[], Some("airtcp=loud")).stderr;
     assert!(wrong.contains("invalid RUST_LOG=airtcp=loud") && wrong.lines().count() == 1, "{wrong}");
 }
 
 #[test]
-fn a_json_log_in_a_file_has_an_object_for_each_event() {
+fn json_log_file_has_object_per_event() {
     let namespace = namespace();
     let file = TempFile::new("log.jsonl");
     let ended = send(&namespace, &["-vvv", "--log-format=json", "--log-file", file.path()], None);
-    assert_eq!(ended.stderr, "", "all of it is in the file");
+    assert_eq!(ended.stderr, "", "the log must go to the file only");
     let lines: Vec<Value> = String::from_utf8(file.read())
         .unwrap()
         .lines()
@@ -389,24 +398,25 @@ fn a_json_log_in_a_file_has_an_object_for_each_event() {
     let sent = lines.iter().filter(|line| line["target"] == "airtcp::segment" && line["way"] == "out");
     let octets: u64 = sent.map(|line| line["length"].as_u64().unwrap()).sum();
     assert_eq!(octets, 20_000);
-    let established = lines.iter().find(|line| line["message"] == "established").expect("it was");
+    let established =
+        lines.iter().find(|line| line["message"] == "established").expect("no event `established`");
     assert_eq!(established["smss"], end["handshake"]["mss"]);
     assert_eq!(established["connection"]["remote"], TARGET);
     assert!(lines.iter().all(|line| line["wall"].as_f64().is_some_and(|wall| wall > 1.6e9)));
     let of_the_connection = lines.iter().filter(|line| line["connection"]["remote"] == TARGET).count();
     let ours = lines.iter().filter(|line| line["target"].as_str().unwrap().starts_with("airtcp::")).count();
-    assert_eq!(of_the_connection, ours, "every event is in the span of its connection");
+    assert_eq!(of_the_connection, ours, "events outside the span of the connection");
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_told_before_anything_is_made() {
+fn unwritable_log_file_is_reported() {
     let ended = run(&["send", "--bytes=1", TARGET, "--log-file=/nonexistent/log"]);
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("cannot write the log /nonexistent/log: No such file"), "{}", ended.stderr);
 }
 
 #[test]
-fn every_command_of_both_programs_takes_the_same_options() {
+fn every_command_takes_same_log_options() {
     let options = ["-v, --verbose", "-q, --quiet", "--log-format", "--log-file"];
     for (program, commands) in [
         (

@@ -1,4 +1,5 @@
-//! A device with offload: behind the kernel that cuts what it takes, there are packets as ever.
+//! A device with segmentation offload. Behind the kernel, which splits the large segments, the packets are
+//! ordinary ones.
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::emulated::EmulatedPath;
@@ -15,7 +16,7 @@ kind = "loss"
 down = { model = "list", drop = ["segment 60", "segment 61", "segment 150", "segment 150 retransmission 1", "segment 300"] }
 "#;
 
-/// The packets of a pcap file.
+/// Returns the packets of a pcap file.
 fn captured(file: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &file[24..];
     let mut packets = Vec::new();
@@ -27,7 +28,8 @@ fn captured(file: &[u8]) -> Vec<Vec<u8>> {
     packets
 }
 
-/// How many packets the kernel has passed on, in either direction. What it cuts later counts as one.
+/// Number of packets that the kernel has forwarded in both directions. A large segment that it splits later
+/// counts as one.
 fn forwarded(namespace: &Namespace) -> usize {
     let counters =
         namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap()).unwrap();
@@ -37,7 +39,7 @@ fn forwarded(namespace: &Namespace) -> usize {
 }
 
 #[test]
-fn behind_the_kernel_every_packet_is_whole_and_no_longer_than_the_mtu() {
+fn kernel_splits_offloaded_segments_into_mtu_sized_packets() {
     let packets = TempFile::new("packets");
     let path = EmulatedPath::captured(LOSSY, 1, packets.path());
     let sink = Running::start(&["sink", "9000", "--netns", path.mobile.name(), "--expect-pattern", "--json"]);
@@ -48,12 +50,16 @@ fn behind_the_kernel_every_packet_is_whole_and_no_longer_than_the_mtu() {
     drop(path);
     let packets = captured(&packets.read());
     let data = packets.iter().filter(|packet| packet.len() == 1500).count();
-    assert!(data > 400, "600 kB are more than {data} full packets");
-    // The initial window alone is one piece of ten segments, and slow start sends by twos.
-    assert!(forwarded + 30 < packets.len(), "{forwarded} came to the kernel, {} to airlink", packets.len());
+    assert!(data > 400, "only {data} full packets for 600 kB");
+    // The initial window is one piece of ten segments, and in slow start each ACK releases a piece of two.
+    assert!(
+        forwarded + 30 < packets.len(),
+        "{forwarded} packets at the kernel, {} at airlink",
+        packets.len()
+    );
     for packet in &packets {
-        assert!(packet.len() <= 1500, "a packet of {} octets", packet.len());
+        assert!(packet.len() <= 1500, "a packet of {} bytes", packet.len());
         let ip = segment::parse_ip(packet).unwrap();
-        assert!(segment::parse_tcp(&ip).is_ok(), "with its checksum: {packet:?}");
+        assert!(segment::parse_tcp(&ip).is_ok(), "invalid segment: {packet:?}");
     }
 }

@@ -1,6 +1,6 @@
-//! `airtcp` against this kernel, over a TUN device into a fresh namespace.
+//! `airtcp` with this kernel as its peer, over a TUN device in a new namespace.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root privileges they fail and say so.
 
 #![expect(clippy::disallowed_methods, reason = "the kernel side takes its time")]
 
@@ -31,7 +31,7 @@ const V4: &str = "10.83.0.1:9000";
 const V6: &str = "[fd83::1]:9000";
 
 #[test]
-fn every_variant_delivers_20_mb_intact_over_both_families() {
+fn every_variant_delivers_intact_over_ipv4_and_ipv6() {
     let octets: u64 = size(4_000_000, 20_000_000);
     let bytes = format!("--bytes={octets}");
     let namespace = namespace();
@@ -56,7 +56,11 @@ fn every_variant_delivers_20_mb_intact_over_both_families() {
             assert_eq!((received.bytes, end["bytes"].as_u64()), (octets, Some(octets)));
             assert_eq!(end["outcome"], "done");
             assert_eq!(end["recipe"], recipe);
-            assert_eq!(end["handshake"]["sack"], recipe.starts_with("sack"), "SACK only where it is used");
+            assert_eq!(
+                end["handshake"]["sack"],
+                recipe.starts_with("sack"),
+                "SACK must be offered only if the recipe uses it"
+            );
             assert_eq!(end["handshake"]["mss"], if target == V4 { 1448 } else { 1428 });
             assert!(end["rtt"]["samples"].as_u64().unwrap() > 10, "{end}");
         }
@@ -64,7 +68,7 @@ fn every_variant_delivers_20_mb_intact_over_both_families() {
 }
 
 #[test]
-fn profiles_look_different_and_all_deliver() {
+fn every_profile_delivers_with_its_own_options() {
     let namespace = namespace();
     for profile in Profile::NAMES {
         let receiver = kernel_receiver(&namespace, 9000);
@@ -78,7 +82,7 @@ fn profiles_look_different_and_all_deliver() {
 }
 
 #[test]
-fn a_kernel_sender_is_received_intact_and_gets_the_digest_after_its_fin() {
+fn recv_echoes_digest_after_kernel_sender_fin() {
     let namespace = namespace();
     for addr in ["10.83.0.2:9000", "[fd83::2]:9000"] {
         let file = TempFile::new("received");
@@ -109,12 +113,12 @@ fn a_kernel_sender_is_received_intact_and_gets_the_digest_after_its_fin() {
         assert_eq!(answer, format!("{}\n", digest(&sent)));
         assert_eq!(ended.event("end")["sha256"], digest(&sent));
         assert_eq!(ended.event("end")["bytes"], sent.len());
-        assert!(file.read() == sent, "the file has what was sent");
+        assert!(file.read() == sent, "the file differs from the sent data");
     }
 }
 
 #[test]
-fn ordinary_programs_are_receivers_and_senders() {
+fn socat_interoperates_as_receiver_and_sender() {
     let namespace = namespace();
     let mut socat = namespace
         .spawn(Command::new("socat").args(["TCP-LISTEN:9000,reuseaddr", "SYSTEM:sha256sum"]))
@@ -139,7 +143,7 @@ fn ordinary_programs_are_receivers_and_senders() {
 }
 
 #[test]
-fn the_sink_verifies_files_and_standard_input() {
+fn sink_verifies_files_and_stdin() {
     let namespace = namespace();
     let file = TempFile::new("file");
     let sent = data(1_234_567);
@@ -168,7 +172,7 @@ fn the_sink_verifies_files_and_standard_input() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     assert!(String::from_utf8(output.stdout).unwrap().contains(&digest(&sent)));
-    // An empty stream has a digest too.
+    // The digest of an empty stream is checked as well.
     let ended = run(&["send", "--bytes=0", V4, "--netns", namespace.name(), "--verify", "--timeout=10s"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let sink = sink.end();
@@ -179,7 +183,7 @@ fn the_sink_verifies_files_and_standard_input() {
 }
 
 #[test]
-fn half_close_the_answer_may_come_late_and_a_wrong_one_is_found() {
+fn verify_waits_for_late_digest_and_detects_mismatch() {
     let namespace = namespace();
     for (wrong, code) in [(false, 0), (true, 1)] {
         let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
@@ -188,7 +192,7 @@ fn half_close_the_answer_may_come_late_and_a_wrong_one_is_found() {
             let mut stream = listener.accept().unwrap().0;
             let mut received = Vec::new();
             stream.read_to_end(&mut received).unwrap();
-            // Longer than a sender that awaits nothing would wait.
+            // Longer than a sender without --verify would wait.
             std::thread::sleep(Duration::from_millis(1500));
             if wrong {
                 received.push(b'x');
@@ -208,7 +212,7 @@ fn half_close_the_answer_may_come_late_and_a_wrong_one_is_found() {
 }
 
 #[test]
-fn a_receiver_that_gives_no_digest_fails_the_verification() {
+fn verify_fails_without_digest_from_receiver() {
     let namespace = namespace();
     let receiver = kernel_receiver(&namespace, 9000);
     let ended = run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--verify"]);
@@ -218,7 +222,7 @@ fn a_receiver_that_gives_no_digest_fails_the_verification() {
 }
 
 #[test]
-fn the_capture_has_every_packet_and_tcpdump_reads_it() {
+fn tcpdump_finds_every_packet_in_capture() {
     let namespace = namespace();
     let pcap = TempFile::new("pcap");
     let receiver = kernel_receiver(&namespace, 9000);
@@ -237,17 +241,17 @@ fn the_capture_has_every_packet_and_tcpdump_reads_it() {
     let device = &ended.event("end")["device"];
     let all = device["packets_in"].as_u64().unwrap() + device["packets_out"].as_u64().unwrap();
     assert!(all > 700);
-    assert!(count("") >= all, "what followed the summary is in the capture too");
+    assert!(count("") >= all, "packets are missing in the capture");
     assert_eq!(count("tcp[tcpflags] & tcp-syn != 0 and src host 10.83.0.2"), 1);
     assert_eq!(count("tcp[tcpflags] & tcp-syn != 0 and src host 10.83.0.1"), 1);
     assert_eq!(count("tcp[tcpflags] & tcp-fin != 0 and src host 10.83.0.2"), 1);
     assert_eq!(count("tcp[tcpflags] & tcp-fin != 0 and src host 10.83.0.1"), 1);
     assert_eq!(count("tcp[tcpflags] & tcp-rst != 0"), 0);
-    assert_eq!(count("src host 10.83.0.2 and greater 1500"), 690, "full segments");
+    assert_eq!(count("src host 10.83.0.2 and greater 1500"), 690, "number of full segments");
 }
 
 #[test]
-fn events_and_decisions_are_json_lines_with_both_times() {
+fn events_and_decisions_are_timestamped_json_lines() {
     let namespace = namespace();
     let decisions = TempFile::new("decisions");
     let receiver = kernel_receiver(&namespace, 9000);
@@ -287,7 +291,7 @@ fn events_and_decisions_are_json_lines_with_both_times() {
 }
 
 #[test]
-fn refused_unanswered_and_unreachable_are_told_apart() {
+fn connect_errors_distinguish_refused_silent_and_unreachable() {
     let namespace = namespace();
     let send = |target: &str, more: &[&str]| {
         let args = [&["send", "--bytes=1k", target, "--netns", namespace.name(), "--json"], more].concat();
@@ -316,8 +320,8 @@ fn refused_unanswered_and_unreachable_are_told_apart() {
     assert!(status.success());
     let unreachable = send("10.99.0.1:9000", &["--opening-errors=all"]);
     assert!(unreachable.contains("destination unreachable: no route to the host"), "{unreachable}");
-    // Otherwise it is a soft error (RFC 9293 §3.9.2.2): told at R1, and when the attempt has come to its own end. The
-    // kernel sends few such errors a second, so there are not many attempts here.
+    // By default this is a soft error (RFC 9293 §3.9.2.2): it is reported at R1 and when the attempt fails.
+    // The kernel limits the rate of such errors, so there are only a few attempts.
     let args = ["send", "--bytes=1k", "10.99.0.1:9000", "--netns", namespace.name(), "--json"];
     let ended = run(&[&args[..], &["--r1=1", "--syn-r2=2"]].concat());
     assert_eq!(ended.event("unanswered")["error"], "no route to the host", "{}", ended.stdout);
@@ -325,7 +329,7 @@ fn refused_unanswered_and_unreachable_are_told_apart() {
 }
 
 #[test]
-fn a_reset_in_the_middle_is_an_error_of_the_run() {
+fn reset_during_transfer_fails_run() {
     let namespace = namespace();
     let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
     limit_waits(&listener);
@@ -339,7 +343,7 @@ fn a_reset_in_the_middle_is_an_error_of_the_run() {
     receiver.join().unwrap();
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("connection reset by the peer after"), "{}", ended.stderr);
-    assert!(ended.stdout.contains("retransmitted"), "the summary is printed all the same: {}", ended.stdout);
+    assert!(ended.stdout.contains("retransmitted"), "no summary after the reset: {}", ended.stdout);
 
     let file = TempFile::new("broken");
     let recv = Running::start(&[
@@ -356,7 +360,7 @@ fn a_reset_in_the_middle_is_an_error_of_the_run() {
         .enter(|| {
             let mut stream = TcpStream::connect("10.83.0.2:9000").unwrap();
             stream.write_all(b"half a").unwrap();
-            // A connection that is reset before it was accepted is none.
+            // Wait for the data, because a connection that is reset before it was accepted does not count.
             while file.read() != b"half a" {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -371,7 +375,7 @@ fn a_reset_in_the_middle_is_an_error_of_the_run() {
 }
 
 #[test]
-fn a_receiver_that_stops_reading_is_noticed() {
+fn timeout_reports_receiver_that_stops_reading() {
     let namespace = namespace();
     let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
     limit_waits(&listener);
@@ -387,7 +391,7 @@ fn a_receiver_that_stops_reading_is_noticed() {
 }
 
 #[test]
-fn a_signal_stops_the_run_with_a_reset_a_summary_and_a_whole_capture() {
+fn signal_sends_reset_and_completes_summary_and_capture() {
     let namespace = namespace();
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let pcap = TempFile::new("stopped");
@@ -400,7 +404,7 @@ fn a_signal_stops_the_run_with_a_reset_a_summary_and_a_whole_capture() {
             .spawn()
             .unwrap();
         let mut stream = listener.accept().unwrap().0;
-        // A sender with nothing to send just now, that is asleep.
+        // Give the sender time to go to sleep, because it has no data.
         std::thread::sleep(Duration::from_millis(50));
         kill(Pid::from_raw(send.id() as i32), signal).unwrap();
         let error = stream.read(&mut [0; 10]).unwrap_err();
@@ -416,7 +420,7 @@ fn a_signal_stops_the_run_with_a_reset_a_summary_and_a_whole_capture() {
 }
 
 #[test]
-fn a_busy_sender_can_be_stopped_too() {
+fn signal_stops_busy_sender() {
     let namespace = namespace();
     let receiver = kernel_receiver(&namespace, 9000);
     let mut send = Running::start(&[
@@ -434,12 +438,12 @@ fn a_busy_sender_can_be_stopped_too() {
     let ended = send.end();
     assert_eq!(ended.code, 1);
     assert!(ended.event("end")["bytes"].as_u64().unwrap() > 1_000_000);
-    // It was reset; what it got until then does not matter.
+    // The connection was reset, so the received data does not matter.
     drop(receiver);
 }
 
 #[test]
-fn a_device_in_use_is_an_error_of_the_environment() {
+fn device_in_use_is_environment_error() {
     let namespace = namespace();
     let holder = Running::start(&["recv", "9000", "--netns", namespace.name(), "--tun=busy0", "--json"]);
     let ended = run(&["send", "--bytes=1", V4, "--netns", namespace.name(), "--tun=busy0", "--json"]);
@@ -448,11 +452,11 @@ fn a_device_in_use_is_an_error_of_the_environment() {
     holder.signal(Signal::SIGTERM);
     assert_eq!(holder.end().code, 1);
     let devices = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
-    assert!(!devices.contains("busy0"), "the device is gone with its program: {devices}");
+    assert!(!devices.contains("busy0"), "the device outlived its program: {devices}");
 }
 
 #[test]
-fn other_addresses_and_a_small_mtu_work() {
+fn custom_addresses_and_small_mtu_work() {
     let namespace = namespace();
     let receiver = kernel_receiver(&namespace, 9000);
     let ended = run(&[
@@ -472,7 +476,7 @@ fn other_addresses_and_a_small_mtu_work() {
 }
 
 #[test]
-fn a_hundred_connections_share_one_device() {
+fn hundred_connections_share_one_device() {
     const CONNECTIONS: usize = 100;
     let namespace = namespace();
     let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
@@ -522,7 +526,7 @@ fn a_hundred_connections_share_one_device() {
     let expected: BTreeSet<_> = many.flows.iter().map(|flow| digest(&flow.data)).collect();
     assert_eq!(driver.run(&mut many).unwrap(), Finished::ByApplication);
     assert!(many.flows.is_empty(), "{} connections did not end in time", many.flows.len());
-    assert_eq!(many.most_established, CONNECTIONS, "all at once");
+    assert_eq!(many.most_established, CONNECTIONS, "not all connections were open at the same time");
     assert_eq!(server.join().unwrap(), expected);
 }
 
@@ -543,7 +547,7 @@ impl Application for Many {
         let state = |host: &Host, flow: &Flow| host.connection(flow.id).unwrap().state();
         let established = self.flows.iter().filter(|flow| state(host, flow).is_synchronized()).count();
         self.most_established = self.most_established.max(established);
-        // Nobody writes before everybody is connected.
+        // No flow writes until all flows are connected.
         if self.most_established < self.flows.len().min(100) && self.flows.len() == 100 {
             return if now < self.deadline { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }

@@ -1,16 +1,16 @@
-//! No recipe ever freezes.
+//! Liveness: no recipe ever stalls.
 //!
-//! Every recipe of the catalogue, alone and in pairs, and a sample of triples, with every profile on every path of
-//! `paths/`, in virtual time. Of each transfer three things must hold:
+//! The matrix contains every recipe of the catalogue alone, all pairs, and a sample of triples, with every
+//! profile on every path of `paths/`, in virtual time. Each transfer must meet three conditions:
 //!
-//! 1. It ends.
-//! 2. The sender is never silent for longer than its timer allows: `silence.rs`.
-//! 3. It is not much slower than the ordinary recipe with the same profile, path and seeds, unless `reasons.toml` says
-//!    why.
+//! 1. It completes.
+//! 2. The sender is never silent for longer than its retransmission timer allows (`silence.rs`).
+//! 3. It is not much slower than the default recipe with the same profile, path and seeds, unless
+//!    `reasons.toml` gives a reason.
 //!
-//! For a change, each recipe alone runs with some of the profiles and paths, and so do a few pairs and triples. `make nightly`
-//! runs all of them. `AIRTCP_LIVENESS_SEED` draws other triples and other samples; `AIRTCP_LIVENESS_ONLY=sack+rack` runs one
-//! recipe with every profile on every path.
+//! For a change, every single recipe and a few pairs and triples run in a sample of the cases. `make nightly`
+//! runs all of them. `AIRTCP_LIVENESS_SEED` draws other triples and other samples.
+//! `AIRTCP_LIVENESS_ONLY=sack+rack` runs one recipe with every profile on every path.
 
 mod path;
 mod reasons;
@@ -35,16 +35,17 @@ use crate::transfer::{Case, Fault, SEEDS};
 const SEED: &str = "AIRTCP_LIVENESS_SEED";
 const ONLY: &str = "AIRTCP_LIVENESS_ONLY";
 
-/// For a change: of each family this many recipes, each in this many cases.
+/// Number of recipes of each family that run for a change, and the number of cases for each recipe.
 const SAMPLES: [(Family, usize, usize); 3] =
     [(Family::Alone, usize::MAX, 4), (Family::Pair, 16, 2), (Family::Triple, 4, 2)];
-/// Recipes of one trial. Each trial also runs the ordinary recipe, and is a process of its own.
+/// Recipes per trial. Each trial also runs the default recipe, in its own process.
 const BATCH: usize = 100;
 
-/// So much of the ordinary recipe's goodput is left to every other, or a reason says why not.
+/// Minimum goodput of every recipe, as a fraction of the default recipe's goodput, unless a reason allows
+/// less.
 ///
-/// This is where luck ends: 300 transfers of the ordinary recipe were made with each profile on each path. Of two times
-/// four of them, drawn at random, one has less than 0.3 of the other's goodput in three of ten thousand comparisons.
+/// Random variation alone rarely produces less. In 300 transfers of the default recipe with each profile on
+/// each path, two random groups of four differ by more than this factor in 3 of 10,000 comparisons.
 const FRACTION: f64 = 0.3;
 
 fn main() -> ExitCode {
@@ -91,7 +92,7 @@ fn trials() -> Result<Vec<Trial>, String> {
     Ok(trials)
 }
 
-/// Checks each of these recipes in this many of its cases.
+/// Checks each of the recipes in `count` of its cases.
 fn check_all(batch: &[Recipe], count: usize, reasons: &[Reason], seed: u64) -> Result<(), String> {
     let mut faults = String::new();
     for recipe in batch {
@@ -103,15 +104,15 @@ fn check_all(batch: &[Recipe], count: usize, reasons: &[Reason], seed: u64) -> R
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// A recipe, with every profile on every path.
+/// Returns the cases of a recipe: every profile on every path.
 fn cases(recipe: &Recipe) -> impl Iterator<Item = Case> + use<'_> {
     PATHS.iter().flat_map(move |path| {
         Profile::NAMES.into_iter().map(move |profile| Case { recipe: recipe.clone(), profile, path })
     })
 }
 
-/// The recipe's goodput over that of the ordinary one: the geometric mean over the seeds, so that one seed in which the
-/// timer backed off for long does not outweigh the others.
+/// Returns the recipe's goodput as a fraction of the default recipe's. The geometric mean over the seeds
+/// keeps one seed with a long timer backoff from outweighing the others.
 fn share(case: &Case) -> f64 {
     let ordinary = Case { recipe: Recipe::ordinary(), ..case.clone() }.outcome();
     let outcome = case.outcome();
@@ -131,23 +132,23 @@ fn check(cases: Vec<Case>, reasons: &[Reason]) -> Result<(), String> {
             first = first.or_else(|| Some((case.clone(), seed, fault.at()?)));
         }
         if let Some((share, floor)) = slow {
-            let least = format!("{share:.3} of the ordinary recipe's goodput, and {floor} is the least");
+            let least = format!("{share:.3} of the default recipe's goodput; the minimum is {floor}");
             let _ = writeln!(told, "{place}: {least}; the first of {SEEDS} seeds:\n    {}", case.command(1));
         }
     }
     if let Some((case, seed, at)) = first {
         let place = format!("profile {}, path {}, seed {seed}", case.profile, case.path.name);
-        let _ = writeln!(told, "what happened around it ({place}):\n{}", case.around(seed, at));
+        let _ = writeln!(told, "events around the first fault ({place}):\n{}", case.around(seed, at));
     }
     if told.is_empty() { Ok(()) } else { Err(told) }
 }
 
-/// What is wrong with a case, and what no reason allows.
+/// The findings about a case that no reason allows.
 #[derive(Default)]
 struct Failure {
-    /// With the seeds.
+    /// The faults, each with its seed.
     faults: Vec<(u64, Fault)>,
-    /// The share of the ordinary recipe's goodput, and what it should be at least.
+    /// The fraction of the default recipe's goodput, and the required minimum.
     slow: Option<(f64, f64)>,
 }
 
@@ -178,8 +179,8 @@ fn failure(case: &Case, reasons: &[Reason]) -> Failure {
     Failure { faults, slow: (share < floor).then_some((share, floor)) }
 }
 
-/// On each of its paths, and with each of its profiles, some recipe would fail without it: the one that it names, or that
-/// with one part more.
+/// Checks that a reason is still needed: without it, on each of its paths and with each of its profiles, some
+/// recipe would fail. The candidates are the recipe that the reason names, alone and with one more part.
 fn is_needed(index: usize, reasons: &[Reason]) -> Result<(), String> {
     let reason = &reasons[index];
     let mut others = reasons.to_vec();
@@ -193,12 +194,12 @@ fn is_needed(index: usize, reasons: &[Reason]) -> Result<(), String> {
     };
     for path in &reason.paths {
         if !needs(&|case| case.path.name == *path) {
-            return Err(format!("nothing needs it on the path {path}: {}", reason.why));
+            return Err(format!("no recipe needs this entry on the path {path}: {}", reason.why));
         }
     }
     for profile in &reason.profiles {
         if !needs(&|case| case.profile == *profile) {
-            return Err(format!("nothing needs it with the profile {profile}: {}", reason.why));
+            return Err(format!("no recipe needs this entry with the profile {profile}: {}", reason.why));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The paths of the matrix: each a scenario that `airtcp sim` takes as well.
+//! The paths of the matrix. Each is a scenario that `airtcp sim` accepts.
 
 use std::path::Path as Place;
 use std::sync::LazyLock;
@@ -8,30 +8,32 @@ use airlink::scenario::Scenario;
 use airtcp::recovery::Recipe;
 use airtcp_sim::sweep::setup::Setup;
 
-/// Where the scenarios' names begin, and where the command of a failing case is to be typed.
+/// Directory that scenario paths are relative to, and in which to run the command of a failing case.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A way from the sender to the receiver.
+/// A path from the sender to the receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) name: &'static str,
-    /// What `airtcp sim` is to be asked for, without the sender.
+    /// The options for `airtcp sim`, without the sender.
     pub(crate) setup: Setup,
     pub(crate) scenario: Scenario,
 }
 
-/// All of them.
+/// All paths.
 pub(crate) static PATHS: LazyLock<Vec<Path>> = LazyLock::new(|| {
-    // Some seconds for a sender whom nothing delays.
+    // The size gives a transfer of a few seconds for a sender that is never delayed.
     let some_seconds = |name: &str| Setup {
         bytes: Some(400_000),
         ..Setup::new(&format!("tests/liveness/paths/{name}.toml"))
     };
-    // A scaled window is counted in units of 256 octets: this is the least that has room for 1460.
+    // The scaled window field counts units of 256 bytes. 1536 is the smallest multiple with room for 1460
+    // bytes.
     let one_segment =
         Setup { bytes: Some(60_000), receive_buffer: Some(1536), ..some_seconds("one-segment") };
-    // With delayed ACKs a window of two segments has a single ACK. Of those, five in a row are lost soon enough, and how
-    // long the timer backs off for it (Karn) is luck, whatever the recipe.
+    // With delayed ACKs, a window of two segments yields a single ACK. Sooner or later five such ACKs in a
+    // row are lost, and the length of the resulting timer backoff (Karn's algorithm) is random for every
+    // recipe.
     let no_delack: Recipe = "no-delack".parse().expect("an option of the catalogue");
     let ack_loss = Setup { receiver_options: Some(no_delack), ..some_seconds("ack-loss") };
     [

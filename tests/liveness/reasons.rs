@@ -1,4 +1,4 @@
-//! What some recipes may do that no other may, and why: `reasons.toml`.
+//! The exceptions in `reasons.toml`: limits that certain recipes may exceed, with the reason for each.
 
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::path::PATHS;
 use crate::transfer::Case;
 
-/// The file.
+/// The contents of `reasons.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -53,10 +53,10 @@ struct Known {
     cause: String,
 }
 
-/// What is said about every recipe with these parts, on these paths and with these profiles.
+/// An exception for every recipe with these parts, on these paths and with these profiles.
 #[derive(Clone, Debug)]
 pub(crate) struct Reason {
-    /// As it is written: names joined by `+`.
+    /// Names joined by `+`, as written in the file.
     pub(crate) recipe: String,
     pub(crate) paths: Vec<&'static str>,
     pub(crate) profiles: Vec<&'static str>,
@@ -64,15 +64,15 @@ pub(crate) struct Reason {
     pub(crate) why: String,
 }
 
-/// What they may do.
+/// The limit that the recipes may exceed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Allows {
-    /// Be slow, as long as this fraction of the ordinary recipe's goodput is left.
+    /// Goodput: this fraction of the default recipe's goodput is enough.
     Slow { floor: f64 },
-    /// Be silent for longer than the retransmission timer allows: so many times the detector's own timer, and so much
-    /// more.
+    /// Silence: the sender may be silent for longer than the retransmission timer allows, namely for
+    /// `own_timers` times the detector's own timer plus `more`.
     Patient { own_timers: u32, more: Duration },
-    /// Fail: it is a known bug.
+    /// Any failure: a known bug.
     Anything,
 }
 
@@ -87,7 +87,7 @@ impl Allows {
 }
 
 impl Reason {
-    /// It is about this case.
+    /// Returns whether the exception applies to the case.
     pub(crate) fn is_about(&self, case: &Case) -> bool {
         self.paths.contains(&case.path.name)
             && self.profiles.contains(&case.profile)
@@ -95,26 +95,29 @@ impl Reason {
     }
 }
 
-/// The recipe names this part, or it is the ordinary answer to a question that the recipe leaves out.
+/// Returns whether the recipe contains the part, explicitly or as the default answer to a question that the
+/// recipe leaves out.
 fn has(recipe: &Recipe, name: &str) -> bool {
     let answers = |question| recipe.answer(question).is_some_and(|row| row.name == name);
     recipe.parts().any(|(row, _)| row.name == name)
         || catalogue::find(name).is_some_and(|row| answers(row.question()))
 }
 
-/// Reads the file.
+/// Parses `reasons.toml`.
 pub(crate) fn read(text: &str) -> Result<Vec<Reason>, String> {
     let File { slow, patient, known } = toml::from_str(text).map_err(|error| error.to_string())?;
     let slow = slow.into_iter().map(|Slow { recipe, paths, profiles, floor, reason }| {
         if !(0.0..1.0).contains(&floor) {
-            return Err(format!("`{recipe}`: the floor is a fraction of the ordinary recipe's goodput"));
+            return Err(format!("`{recipe}`: `floor` must be at least 0 and less than 1, not {floor}"));
         }
         check(recipe, &paths, profiles.as_deref(), Allows::Slow { floor }, reason)
     });
     let patient =
         patient.into_iter().map(|Patient { recipe, paths, profiles, seconds, own_timers, reason }| {
             if !(0.0..600.0).contains(&seconds) {
-                return Err(format!("`{recipe}`: nobody waits {seconds} s"));
+                return Err(format!(
+                    "`{recipe}`: `seconds` must be at least 0 and less than 600, not {seconds}"
+                ));
             }
             let more = Duration::from_secs_f64(seconds);
             check(recipe, &paths, profiles.as_deref(), Allows::Patient { own_timers, more }, reason)
@@ -135,13 +138,13 @@ fn check(
     let wrong = |what: &str| format!("`{recipe}`: {what}");
     recipe.parse::<Recipe>().map_err(|error| wrong(&error.to_string()))?;
     if why.is_empty() {
-        return Err(wrong("say why"));
+        return Err(wrong("the reason is empty"));
     }
     let names = |written: &[String], known: &[&'static str]| {
         let find =
             |name: &String| known.iter().copied().find(|known| known == name).ok_or_else(|| name.clone());
         let found: Result<Vec<_>, String> = written.iter().map(find).collect();
-        found.map_err(|name| wrong(&format!("there is no `{name}`: there are {}", known.join(", "))))
+        found.map_err(|name| wrong(&format!("unknown name `{name}`; use one of {}", known.join(", "))))
     };
     let paths = names(paths, &PATHS.iter().map(|path| path.name).collect::<Vec<_>>())?;
     let profiles = match profiles {

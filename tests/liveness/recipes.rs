@@ -1,4 +1,5 @@
-//! The recipes of the matrix, from the catalogue: what is new in it is in here at once.
+//! The recipes of the matrix, generated from the catalogue, so that new algorithms are included
+//! automatically.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +7,13 @@ use airtcp::recovery::catalogue::{Build, CATALOGUE, Row};
 use airtcp::recovery::{Recipe, RecipeError};
 use airwire::rng::Stream;
 
-/// Plain options that may stand in a triple: those that change what is sent, or what the sender learns.
+/// Options that a triple may contain: those that change what the sender transmits, or what it learns.
 const OPTIONS: [&str; 5] = ["limited-transmit", "liw", "ecn", "no-sack", "no-timestamps"];
 
-/// How many triples are sampled.
+/// Number of triples.
 const TRIPLES: usize = 200;
 
-/// How much of the catalogue a recipe names.
+/// Number of catalogue entries that a recipe names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     Alone,
@@ -37,14 +38,14 @@ pub(crate) struct Entry {
     pub(crate) family: Family,
 }
 
-/// All of them, those that name less first. `seed` says which triples.
+/// Returns the recipes of the matrix, those with fewer parts first. `seed` determines the triples.
 pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     let answers = answers();
-    // What only watches is tried alone.
+    // Judges only observe, so they are tried alone.
     let changes: Vec<_> = answers.iter().copied().filter(|name| *name != "judges").collect();
     let mut known = BTreeMap::new();
     let mut entries = Vec::new();
-    // A name twice, of two that mean the same, is left out.
+    // Skip duplicates: two texts may have the same canonical form.
     let mut add = |text: &str, family| {
         let Ok(recipe) = canonical(text) else { return false };
         let new = known.insert(recipe.to_string(), ()).is_none();
@@ -57,7 +58,7 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     for name in &answers {
         add(name, Family::Alone);
     }
-    // A word without a number makes another algorithm of the one that it belongs to.
+    // A parameter without a number turns its algorithm into a different one.
     for row in CATALOGUE {
         for word in row.parameters.iter().filter(|word| word.range().is_none()) {
             add(&format!("{}+{}", row.name, word.name), Family::Alone);
@@ -73,20 +74,20 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     let mut word = || words[draw.below(words.len() as u64) as usize];
     let mut triples = 0;
     while triples < TRIPLES {
-        // Most contradict themselves: the catalogue says which.
+        // Most combinations contradict themselves; the catalogue rejects them.
         let text = format!("{}+{}+{}", word(), word(), word());
         triples += usize::from(add(&text, Family::Triple));
     }
     entries
 }
 
-/// The recipe of this text, and all of the catalogue that are this one and another answer.
+/// Returns the recipe of this text, and every valid recipe that adds one answer of the catalogue to it.
 pub(crate) fn with_one_more(text: &str) -> Vec<Recipe> {
     let more = answers().into_iter().map(|name| format!("{text}+{name}"));
     std::iter::once(text.to_owned()).chain(more).filter_map(|text| canonical(&text).ok()).collect()
 }
 
-/// Reasons are written under the one name of what means the same.
+/// Parses a recipe into its canonical form, which `reasons.toml` uses.
 fn canonical(text: &str) -> Result<Recipe, RecipeError> {
     text.parse::<Recipe>()?.canonical().parse()
 }
@@ -95,7 +96,7 @@ fn answers() -> Vec<&'static str> {
     CATALOGUE.iter().filter(|row| is_answer(row)).map(|row| row.name).collect()
 }
 
-/// It answers a question in another than the ordinary way, or stands beside an answer.
+/// Returns whether the row is a non-default answer or an add-on.
 fn is_answer(row: &Row) -> bool {
     let plain = matches!(row.build, Build::Option(_) | Build::Number(..) | Build::Alias(_));
     !plain && !row.is_parameter() && !row.ordinary

@@ -1,39 +1,40 @@
-//! Is the sender ever silent for longer than its retransmission timer allows?
+//! Checks that the sender is never silent for longer than its retransmission timer allows.
 //!
-//! While anything is outstanding that timer runs, and something leaves when it fires (RFC 6298 §5). Departures start it,
-//! and ACKs of new data start it anew. So as long as the sender has something outstanding or to send, something leaves
-//! at the latest one timeout after the last packet that left or arrived: no silence lasts longer than a timeout, backed
-//! off as it is, and the round trip in which the ACKs of what had left before still come in.
+//! While data is outstanding, the timer runs, and the sender transmits when it expires (RFC 6298 §5).
+//! Transmissions start the timer, and ACKs of new data restart it. So while the sender has data outstanding
+//! or data to send, it transmits at the latest one timeout after the last departure or arrival. The longest
+//! legitimate silence is one (backed-off) timeout, plus the round trip in which ACKs of earlier data can
+//! still arrive.
 //!
-//! What arrives is seen, not computed: the round trip is the path's own, whatever the sender has measured of it.
+//! The round trip is observed from the arrivals, independently of the sender's own RTT estimate.
 
 use airtcp::recovery::Phase;
 use airtcp::tcp::Connection;
 use airtcp_sim::world::World;
 use airwire::time::{Duration, Instant};
 
-/// A silence that was too long.
+/// A silence that exceeded the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Silence {
-    /// The last packet that had left.
+    /// The time of the last departure before the silence.
     pub(crate) since: Instant,
-    /// How long nothing left.
+    /// The duration of the silence.
     pub(crate) lasted: Duration,
-    /// How long after `since` something still arrived.
+    /// The time from `since` to the last arrival during the silence.
     pub(crate) round_trip: Duration,
-    /// The timer that should have ended it.
+    /// The retransmission timeout that should have ended the silence.
     pub(crate) timer: Duration,
-    /// How far the detector had put that timer off behind its own.
+    /// The loss detector's own minimum for the retransmission timer.
     pub(crate) own: Duration,
 }
 
 impl Silence {
-    /// By how much.
+    /// Returns the excess over the retransmission timer.
     pub(crate) fn too_long(&self) -> Duration {
         self.beyond(self.timer)
     }
 
-    /// By how much, if the detector's own timer counts, so many times.
+    /// Returns the excess if `times` times the detector's own minimum is allowed.
     pub(crate) fn too_long_for_its_own(&self, times: u32) -> Duration {
         self.beyond(self.timer.max(self.own * u64::from(times)))
     }
@@ -43,35 +44,35 @@ impl Silence {
     }
 }
 
-/// Follows the sender of flow 0.
+/// Observes the sender of flow 0.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
-    /// As of the last event: what had left and what had arrived.
+    /// Segments sent and segments received up to the last event.
     seen: (u64, u64),
-    /// As of the last event: the octets acknowledged.
+    /// Bytes acknowledged up to the last event.
     acked: u64,
-    /// Of the connection that has something outstanding or to send. `None`: it has not.
-    owes: Option<Owes>,
-    /// Window probes when the window was open for the last time.
+    /// The timer that limits the silence. `None` if the connection has no data outstanding or to send.
+    limit: Option<SilenceLimit>,
+    /// Number of window probes when the window was last open.
     probes_before: u64,
     /// The worst silence so far.
     worst: Option<Silence>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Owes {
+struct SilenceLimit {
     last_sent: Instant,
     last_heard: Instant,
-    /// When the timer fires at the latest.
+    /// The latest time at which the timer expires.
     deadline: Instant,
-    /// The longest timeout since the timer was last known to be started.
+    /// The longest timeout since the timer was last known to start.
     timer: Duration,
-    /// The same of the detector's own timer.
+    /// The detector's highest minimum in the same period.
     own: Duration,
 }
 
 impl Watcher {
-    /// Called after every event.
+    /// Checks the sender. Must be called after every event.
     pub(crate) fn look(&mut self, world: &World) {
         let Some(connection) = world.sender(0) else { return };
         let now = world.now();
@@ -85,53 +86,55 @@ impl Watcher {
             self.probes_before = statistics.window_probes;
         }
         if connection.flight().is_empty() && connection.unsent() == 0 {
-            self.owes = None;
+            self.limit = None;
             return;
         }
         let timer = self.timer_in_force(connection);
         let own = connection.recovery().timer_floor().unwrap_or_default();
-        let Some(owes) = &mut self.owes else {
-            self.owes = Some(Owes { last_sent: now, last_heard: now, deadline: now + timer, timer, own });
+        let Some(limit) = &mut self.limit else {
+            self.limit =
+                Some(SilenceLimit { last_sent: now, last_heard: now, deadline: now + timer, timer, own });
             return;
         };
-        // In fast recovery not every ACK that advances starts the timer anew (RFC 6582 §4): it may have been started
-        // before, with a longer timeout.
+        // In fast recovery, not every ACK that advances restarts the timer (RFC 6582 §4). The running timer
+        // may have started earlier, with a longer timeout.
         if advanced && connection.recovery().congestion().phase() != Phase::Recovery {
-            (owes.deadline, owes.timer, owes.own) = (now + timer, timer, own);
+            (limit.deadline, limit.timer, limit.own) = (now + timer, timer, own);
         }
-        // It may decide to wait for longer when its timer fires.
-        owes.own = owes.own.max(own);
+        // The detector may decide to wait longer when its timer expires.
+        limit.own = limit.own.max(own);
         if left || arrived {
-            owes.deadline = owes.deadline.max(now + timer);
-            owes.timer = owes.timer.max(timer);
-            owes.last_heard = now;
+            limit.deadline = limit.deadline.max(now + timer);
+            limit.timer = limit.timer.max(timer);
+            limit.last_heard = now;
         }
         if left {
-            owes.last_sent = now;
+            limit.last_sent = now;
         }
     }
 
-    /// The run is over, at `now`.
+    /// Ends the observation at `now` and returns the worst silence.
     pub(crate) fn finish(mut self, now: Instant) -> Option<Silence> {
         self.judge(now);
         self.worst
     }
 
     fn judge(&mut self, now: Instant) {
-        let Some(owes) = self.owes.filter(|owes| now > owes.deadline) else { return };
+        let Some(limit) = self.limit.filter(|limit| now > limit.deadline) else { return };
         let silence = Silence {
-            since: owes.last_sent,
-            lasted: now - owes.last_sent,
-            round_trip: owes.last_heard - owes.last_sent,
-            timer: owes.timer,
-            own: owes.own,
+            since: limit.last_sent,
+            lasted: now - limit.last_sent,
+            round_trip: limit.last_heard - limit.last_sent,
+            timer: limit.timer,
+            own: limit.own,
         };
         if self.worst.is_none_or(|worst| worst.too_long() < silence.too_long()) {
             self.worst = Some(silence);
         }
     }
 
-    /// The retransmission timeout, backed off; towards a closed window the time between two probes (RFC 9293 §3.8.6.1).
+    /// Returns the backed-off retransmission timeout or, for a zero window, the interval between probes
+    /// (RFC 9293 §3.8.6.1).
     fn timer_in_force(&self, connection: &Connection) -> Duration {
         let rto = connection.rtt().rto().get();
         if !connection.flight().is_empty() || connection.info().snd_wnd > 0 {

@@ -1,4 +1,4 @@
-//! One transfer of the matrix: it ends, nobody is silent for too long, and it takes so long.
+//! One transfer of the matrix, and its faults: it does not end, or the sender is silent for too long.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use airwire::time::{Duration, Instant};
 use crate::path::Path;
 use crate::silence::{Silence, Watcher};
 
-/// Every case is run with so many seeds of the path.
+/// Number of path seeds for each case.
 pub(crate) const SEEDS: u64 = 4;
 
-/// A recipe, with a profile, on a path.
+/// A recipe and a profile on a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) recipe: Recipe,
@@ -24,39 +24,39 @@ pub(crate) struct Case {
     pub(crate) path: &'static Path,
 }
 
-/// What must never be.
+/// A violation of the liveness conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fault {
-    /// It is not over after all the time that there is.
+    /// The transfer did not complete within the time limit.
     NoEnd { delivered: u64, at: Instant },
     /// The sender was silent for too long.
     Silence(Silence),
-    /// The world stopped.
+    /// The simulation failed with an error.
     Broken(String),
 }
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// By the seed, in which something was wrong.
+    /// The faults, each with its seed.
     pub(crate) faults: Vec<(u64, Fault)>,
-    /// How long the transfer took, with each seed.
+    /// Duration of the transfer with each seed.
     pub(crate) took: Vec<Duration>,
 }
 
 impl Case {
-    /// As a person would ask for it.
+    /// Returns the equivalent options of `airtcp sim`.
     fn setup(&self) -> Setup {
         let profile = self.profile.parse().expect("it is one of Profile::NAMES");
         Setup { recipes: vec![self.recipe.clone().into()], profile, ..self.path.setup.clone() }
     }
 
-    /// What repeats it, in the root of the repository.
+    /// Returns the command that reproduces the case, to be run in the root of the repository.
     pub(crate) fn command(&self, seed: u64) -> String {
         self.setup().command(seed)
     }
 
-    /// Runs it with every seed; what has been run before is not run again.
+    /// Runs the case with every seed. Results are cached.
     pub(crate) fn outcome(&self) -> Arc<Outcome> {
         type Known = BTreeMap<(String, &'static str, &'static str), Arc<Outcome>>;
         static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
@@ -91,7 +91,7 @@ impl Case {
             }
         }
         let result = world.result(0);
-        // Where nothing will ever happen again, the silence lasts for the rest of the time.
+        // If no event is left, the silence lasts until the time limit.
         let end = if world.is_closed() { world.now() } else { limit };
         let silence = watcher.finish(end).map(Fault::Silence);
         let no_end = Fault::NoEnd { delivered: result.delivered, at: world.now() };
@@ -113,7 +113,7 @@ impl Case {
         (world.expect("the paths of the matrix can be built"), limit)
     }
 
-    /// What happened around `at`, a line for each event.
+    /// Returns the events around `at`, one per line.
     pub(crate) fn around(&self, seed: u64, at: Instant) -> String {
         const BEFORE: usize = 24;
         const AFTER: usize = 8;
@@ -129,7 +129,7 @@ impl Case {
 }
 
 impl Fault {
-    /// Where it begins.
+    /// Returns the time at which the fault begins.
     pub(crate) fn at(&self) -> Option<Instant> {
         match self {
             Self::NoEnd { at, .. } => Some(*at),
@@ -144,7 +144,7 @@ impl fmt::Display for Fault {
         let seconds = |duration: Duration| duration.as_secs_f64();
         match self {
             Self::NoEnd { delivered, at } => {
-                write!(f, "no end: {delivered} octets were delivered when the last thing happened, at {at} s")
+                write!(f, "incomplete: {delivered} bytes were delivered by the last event, at {at} s")
             }
             Self::Silence(Silence { since, lasted, round_trip, timer, own }) => write!(
                 f,

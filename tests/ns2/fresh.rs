@@ -1,7 +1,7 @@
-//! New vectors, which generate.py makes from a seed.
+//! New vectors that generate.py generates from a seed.
 //!
-//! A change tries a few, `make nightly` many with the seed of the day. `AIRTCP_NS2_SEED` sets another seed, and
-//! `AIRTCP_NS2_COUNT` how many vectors there are of each kind.
+//! The tests of a change try a few; `make nightly` tries many, with the date as seed. `AIRTCP_NS2_SEED` sets
+//! another seed, and `AIRTCP_NS2_COUNT` the number of vectors of each kind.
 
 use std::process::{Command, Stdio};
 
@@ -14,7 +14,7 @@ const COUNT: &str = "AIRTCP_NS2_COUNT";
 pub(crate) const RANGES: [&str; 2] = ["usual", "wide"];
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ns2");
 
-/// The vectors of one kind. Prints the seed before anything can fail.
+/// Returns the vectors of one kind. Prints the seed first, so that every failure can be reproduced.
 pub(crate) fn vectors(ranges: &str) -> Result<Vec<Vector>, String> {
     let seed = number(SEED)?.unwrap_or_else(seed);
     let count = number(COUNT)?.unwrap_or_else(|| size(20, 1000));

@@ -8,16 +8,16 @@ The same seed gives the same file. Every sender gets the same number of scenario
 people use; `wide` has any rate, delay, number of hops, segment and window size, timer and loss rate."""
 import argparse, importlib.util, json, math, random
 
-# Name of a path -> hops from the sender on (bit/s, seconds), segment on the wire with headers counted or not.
+# Name of a path -> hops in order from the sender (bit/s, seconds), and payload bytes per segment.
 PATHS = {
     "M": dict(forward=[[10000000, 0.01], [1000000, 0.04]], payload=960),
     "A": dict(forward=[[1000000, 0.005], [1000000, 0.005], [128000, 0.025]], payload=512),
 }
 SENDERS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1"}
 DURATION = 100
-# Where in a tick ns-2's clock starts (facts of its random number generator): phase = tick * PHASE.
+# Phase of ns-2's clock within a tick, fixed by its random number generator: phase = tick * PHASE.
 PHASE = 1193744747 / 2147483647.0
-# What a vector does not say.
+# Values of the keys that a vector omits.
 DEFAULTS = dict(
     stop=DURATION, flow=0, host="n0", start=0, initial_window_after_syn_loss=1, careful="on", syn=False, delay_growth=False,
     exit_recovery_fix=False, max_burst=0, fast_retransmit=True, frto=False, timestamps=False,
@@ -28,7 +28,7 @@ DEFAULTS = dict(
 
 
 def usual_set(name):
-    """The line that says what the vectors of one path have in common."""
+    """The line that gives the defaults shared by the vectors of one path."""
     path = PATHS[name]
     hops = [hop + ["unlimited"] for hop in path["forward"]]
     payload = path["payload"]
@@ -39,7 +39,7 @@ def usual_set(name):
 
 
 def complete(rng, scenario):
-    """What both kinds of scenario end with."""
+    """Adds the settings that both kinds of scenario share."""
     scenario["tick_phase"] = float("%.12g" % (scenario["tick"] * PHASE))
     if scenario["sender"] == "newreno":
         scenario["impatient"] = rng.random() < 0.5
@@ -79,12 +79,12 @@ def draw_usual(rng, sender):
 
 
 def spread(rng, least, most):
-    """Any order of magnitude is as likely as any other. Two digits, so that it is the same number in text."""
+    """A log-uniform number, rounded to two digits so that its text form is exact."""
     return float("%.2g" % math.exp(rng.uniform(math.log(least), math.log(most))))
 
 
 def draw_wide(rng, sender):
-    """The same from wide ranges. The receiver's window stays below 64 KiB: no window scaling in these scenarios."""
+    """Like draw_usual, from wide ranges. The window stays below 64 KiB, because there is no window scaling."""
     payload = rng.choice([rng.randint(64, 128), rng.randint(100, 1460), 536, 1460])
     most = 65535 // payload
     syn = rng.random() < 0.5
@@ -142,24 +142,24 @@ def transmissions(log):
 
 
 def draw_losses_wide(rng, ref, scenario):
-    """As draw_losses, or at a rate from one in a thousand to one in two."""
+    """Like draw_losses, or random losses at a rate from 0.1 % to 50 %."""
     if rng.random() < 0.5:
         return draw_losses(rng, ref, scenario)
     rates = [rng.choice([0, spread(rng, 0.001, 0.5)]) for _ in range(2)]
-    # More than any of them sends.
+    # More transmissions than any scenario makes.
     drops, ack_drops = ({k for k in range(4000) if rng.random() < rate} for rate in rates)
     sent = len(transmissions(simulate(ref, scenario, drops, ack_drops)))
     return drops, {k for k in ack_drops if k < sent}
 
 
 def draw_losses(rng, ref, scenario):
-    """Indices of lost segments and ACKs, found step by step: what is lost next depends on what was sent."""
+    """Indices of lost segments and ACKs, chosen step by step, because each loss changes what is sent next."""
     drops, ack_drops = set(), set()
     for _ in range(rng.randint(1, 7)):
         sent = transmissions(simulate(ref, scenario, drops, ack_drops))
         again = [k for k, (_, segment) in enumerate(sent) if segment in {s for _, s in sent[:k]} and k not in drops]
         kind = rng.choice(["one", "burst", "scattered", "again", "ack", "acks"])
-        # Losses at the start meet rules of their own.
+        # Special rules apply to losses at the start of a connection.
         at = rng.randrange(len(sent) if rng.random() < 0.8 else 6)
         if kind == "one":
             drops.add(at)
@@ -177,7 +177,7 @@ def draw_losses(rng, ref, scenario):
 
 
 def named(sent, drops):
-    """Loss indices as SEGMENT#NTH: the path keeps the order, so the k-th sent is the k-th to be lost or not."""
+    """Loss indices as SEGMENT#NTH. The path preserves the order, so index k is the k-th segment sent."""
     count, names = {}, []
     for k, (_, segment) in enumerate(sent):
         count[segment] = count.get(segment, 0) + 1
@@ -206,7 +206,7 @@ def compact(sent):
     return " ".join(words)
 
 
-# What a kind of scenario is drawn by: sets of defaults, settings, losses.
+# How to generate each kind of scenario: sets of defaults, settings, losses.
 RANGES = {
     "usual": ({name: usual_set(name) for name in PATHS}, draw_usual, draw_losses),
     "wide": ({"W": dict(set="W", **DEFAULTS)}, draw_wide, draw_losses_wide),
@@ -235,7 +235,7 @@ def main():
             scenario = draw(rng, sender)
             drops, ack_drops = draw_losses(rng, ref, scenario)
             log = simulate(ref, scenario, drops, ack_drops)
-            # A tie says nothing about TCP: rounding decides it.
+            # Skip ties: rounding decides their order, so they show nothing about TCP.
             if not any(event == "T" for _, event, _ in log):
                 break
         sent = transmissions(log)

@@ -1,7 +1,9 @@
-//! Our host as the sender: real TCP/IP packets on its side, segment numbers on the path's side.
+//! An airtcp host as the sender. It exchanges real TCP/IP packets, which this module translates to and from
+//! the segment numbers of the ns-2 path.
 //!
-//! Segment numbers are stream offsets divided by the segment size. With a SYN, number 0 is the SYN itself and data
-//! starts at 1; without one, the handshake takes no time and is not seen, and data starts at 0.
+//! A segment number is the stream offset divided by the segment size. With a SYN, number 0 is the SYN and
+//! data starts at 1. Without one, data starts at 0, and the handshake takes no time and is hidden from the
+//! path.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -24,20 +26,22 @@ const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PEER_PORT: u16 = 5001;
 const PEER_ISS: u32 = 1000;
-/// For "unlimited" data: so much more than was recorded that the end never comes into the window.
+/// Segments beyond the recording for unlimited transfers, so that the end of the data never affects the
+/// sender.
 const MORE: u32 = 200;
 
 pub(crate) struct HostSender<'a> {
     flow: &'a Flow,
     host: Host,
     connection: Option<ConnId>,
-    /// Our side's port and initial sequence number, seen on its SYN.
+    /// The host's port and initial sequence number, taken from its SYN.
     port: u16,
     iss: u32,
     tsval: Option<u32>,
-    /// Octets of the stream that the host has not taken yet. `None`: the connection is not established.
+    /// Bytes of the stream that are not yet in the host's send buffer. `None` before the connection is
+    /// established.
     unwritten: Option<usize>,
-    /// Deadlines in a row that moved nothing.
+    /// Number of consecutive deadlines at which the host sent nothing.
     idle_deadlines: u32,
     fault: Option<String>,
 }
@@ -65,7 +69,7 @@ impl<'a> HostSender<'a> {
         })
     }
 
-    /// Stream octets before this segment.
+    /// Returns the number of stream bytes before this segment.
     fn offset(&self, segment: i64) -> u32 {
         let first = i64::from(self.flow.syn);
         (segment - first).max(0) as u32 * self.flow.payload
@@ -76,7 +80,7 @@ impl<'a> HostSender<'a> {
         self.flow.segments.unwrap_or(recorded + MORE) as usize * self.flow.payload as usize
     }
 
-    /// Gives the host as much of the stream as it takes.
+    /// Writes as much of the stream to the host as its send buffer accepts.
     fn write(&mut self, now: Instant) {
         let (Some(id), Some(left)) = (self.connection, self.unwritten.as_mut()) else { return };
         let zeros = [0; 65536];
@@ -101,7 +105,7 @@ impl<'a> HostSender<'a> {
         self.unwritten = Some(self.total_bytes());
     }
 
-    /// One packet from the peer.
+    /// Gives the host one packet from the peer.
     fn feed(&mut self, now: Instant, control: TcpControl, ack: &Ack) {
         let sequence = |segment: i64| self.iss.wrapping_add(1).wrapping_add(self.offset(segment));
         let mut sack_ranges = [None; 3];
@@ -116,7 +120,7 @@ impl<'a> HostSender<'a> {
             control,
             seq_number: TcpSeqNumber(if syn { PEER_ISS } else { PEER_ISS + 1 } as i32),
             ack_number: Some(TcpSeqNumber(sequence(ack.ack + 1) as i32)),
-            // The window beyond the ACK; no vector's exceeds 16 bits.
+            // The window beyond the ACK. It fits into 16 bits in every vector.
             window_len: u16::try_from(self.flow.window * self.flow.payload).unwrap_or(u16::MAX),
             window_scale: None,
             max_seg_size: syn.then_some(self.flow.payload as u16 + tsopt),
@@ -144,7 +148,7 @@ impl<'a> HostSender<'a> {
         self.host.handle_packet(now, &bytes);
     }
 
-    /// What the host has to send: data as segments, the SYN as segment 0. Pure ACKs go nowhere.
+    /// Returns the segments that the host sends; the SYN is segment 0. Pure ACKs are discarded.
     fn drain(&mut self, now: Instant) -> Vec<Segment> {
         let mut sent = Vec::new();
         let mut bytes = Vec::new();
@@ -186,7 +190,7 @@ impl<'a> HostSender<'a> {
         let offset = seq.wrapping_sub(self.iss).wrapping_sub(1);
         let size = self.flow.payload;
         if !offset.is_multiple_of(size) || tcp.payload.len() as u32 != size {
-            return Err(format!("{} octets at {offset}: not a whole segment", tcp.payload.len()));
+            return Err(format!("{} bytes at {offset}: not a whole segment", tcp.payload.len()));
         }
         Ok(Some(offset / size + u32::from(self.flow.syn)))
     }
@@ -201,7 +205,7 @@ impl<'a> HostSender<'a> {
     fn finish(&mut self, now: Instant) -> Vec<Segment> {
         self.write(now);
         let sent = self.drain(now);
-        // What was sent may have made room in the send buffer only if it was acknowledged: no second round.
+        // Sending does not free space in the send buffer; only ACKs do. One pass is therefore enough.
         if sent.is_empty() {
             self.idle_deadlines += 1
         } else {

@@ -1,6 +1,7 @@
-//! ns-2 is the oracle: with the profile `ns2`, our host sends the same segments in the same order at the same times.
+//! Comparison with ns-2: with the profile `ns2`, an airtcp host must send the same segments in the same order
+//! at the same times.
 //!
-//! README.md says where the vectors come from and how to make more.
+//! README.md describes the vectors and how to generate more.
 
 mod fresh;
 mod host;
@@ -21,7 +22,8 @@ use serde::Deserialize;
 
 use crate::vector::{Vector, read_family};
 
-/// A file of vectors, and in how many batches they are tried: a batch is one trial, and a process of its own.
+/// A file of vectors, and the number of batches that it is split into. Each batch is one trial in its own
+/// process.
 struct Family {
     name: &'static str,
     text: &'static str,
@@ -35,10 +37,11 @@ const FAMILIES: [Family; 4] = [
     Family { name: "found", text: include_str!("found.jsonl"), batches: 1 },
 ];
 
-/// The name of the only vector to try.
+/// Environment variable with the name of the only vector to try.
 const ONLY: &str = "AIRTCP_NS2_ONLY";
 
-/// Vectors known to differ, each with its reason. It is an error if one of them does not differ, or another one does.
+/// Vectors with a known difference and the reason for it. Both an unlisted difference and a listed vector
+/// without a difference are failures.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
@@ -94,13 +97,13 @@ fn trials() -> Result<Vec<Trial>, String> {
     Ok(trials)
 }
 
-/// Each batch takes every so-many-th vector, so that all batches have some of each kind.
+/// Checks every `batches`-th vector, so that each batch is a mixture of all kinds.
 fn check_batch(family: &Family, batch: usize, deviations: &[Deviation]) -> Result<(), String> {
     let vectors = named(family)?;
     let prefix = format!("{}/", family.name);
     let mut of_family = deviations.iter().filter(|deviation| deviation.name.starts_with(&prefix));
     if let Some(unknown) = of_family.find(|known| vectors.iter().all(|(name, _)| *name != known.name)) {
-        return Err(format!("expected.toml: there is no vector \"{}\"", unknown.name));
+        return Err(format!("expected.toml: unknown vector \"{}\"", unknown.name));
     }
     let of_batch = vectors.into_iter().skip(batch).step_by(family.batches);
     report(of_batch.map(|(name, vector)| {
@@ -119,13 +122,13 @@ fn check_only(wanted: &str, deviations: &[Deviation]) -> Result<(), String> {
     Err(format!("{ONLY}={wanted}: unknown vector; tests/ns2/*.jsonl have the names"))
 }
 
-/// The vectors of a family with their full names.
+/// Returns the vectors of a family with their full names.
 fn named(family: &Family) -> Result<Vec<(String, Vector)>, String> {
     let vectors = read_family(family.text).map_err(|e| format!("{}.jsonl: {e}", family.name))?;
     Ok(vectors.into_iter().map(|vector| (format!("{}/{}", family.name, vector.name), vector)).collect())
 }
 
-/// Names every vector that differs.
+/// Lists every vector that differs.
 fn report(results: impl Iterator<Item = (String, Result<(), String>)>) -> Result<(), String> {
     let (mut differences, mut tried) = (String::new(), 0);
     for (name, result) in results {
@@ -138,7 +141,8 @@ fn report(results: impl Iterator<Item = (String, Result<(), String>)>) -> Result
     if differences.is_empty() { Ok(()) } else { Err(differences) }
 }
 
-/// Replays the recorded transmissions where ACKs are recorded, then puts our host in ns-2's place.
+/// Replays the recorded transmissions if ACKs were recorded, then runs the scenario with an airtcp host as
+/// sender.
 fn check(vector: &Vector, deviation: Option<&Deviation>) -> Result<(), String> {
     if vector.flows.iter().any(|flow| flow.acks.is_some()) {
         replay::check(vector).map_err(|difference| format!("path and receiver: {difference}"))?;
@@ -152,7 +156,7 @@ fn check(vector: &Vector, deviation: Option<&Deviation>) -> Result<(), String> {
     }
 }
 
-/// Our host in ns-2's place.
+/// Runs the scenario with an airtcp host in place of ns-2's sender.
 fn closed_loop(vector: &Vector) -> Result<(), String> {
     let mut senders: Vec<Box<dyn world::FlowSender + '_>> = Vec::new();
     for flow in &vector.flows {

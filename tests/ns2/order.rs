@@ -1,17 +1,18 @@
-//! Compares two orders of transmissions, and shows them around their first difference.
+//! Compares two sequences of transmissions, and prints both around their first difference.
 
 use std::fmt::Write;
 
 use crate::vector::Flow;
 use crate::world::Log;
 
-/// In seconds. A sender that models ns-2's ticks is this exact; otherwise an RTT sample is off by a whole tick.
+/// Tolerance in seconds. A sender that models ns-2's ticks is this precise; without the model, an RTT sample
+/// is off by a whole tick.
 const TOLERANCE: f64 = 20e-6;
 
 const BEFORE: usize = 8;
 const AFTER: usize = 12;
 
-/// The first difference is the one that is shown: what follows from it says little.
+/// Reports the first difference only, because the later ones are usually its consequences.
 pub(crate) fn compare(flow: &Flow, log: &Log) -> Result<(), String> {
     if let Some(fault) = &log.fault {
         return Err(format!("flow {}: {fault}\n{}", flow.flow, around(flow, log, log.tx.len())));
@@ -19,9 +20,9 @@ pub(crate) fn compare(flow: &Flow, log: &Log) -> Result<(), String> {
     let recorded = &flow.tx.0;
     for (index, (&(micros, number), (at, ours))) in recorded.iter().zip(&log.tx).enumerate() {
         let what = if number != ours.number {
-            "another segment"
+            "different segment"
         } else if (at - micros as f64 / 1e6).abs() > TOLERANCE {
-            "another time"
+            "different time"
         } else {
             continue;
         };

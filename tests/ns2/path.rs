@@ -1,16 +1,16 @@
-//! ns-2's links in virtual time: store and forward behind a drop-tail queue.
+//! ns-2's links in virtual time: a drop-tail queue with store-and-forward transmission.
 //!
-//! ns-2 counts time in double-precision seconds, and the last bit of a sum can decide which of two events "at the same
-//! time" comes first. So this model counts the same way instead of in `airwire::time`.
+//! ns-2 represents time as seconds in double precision, and the last bit of a sum can decide the order of two
+//! simultaneous events. This model therefore uses doubles instead of `airwire::time`.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::sink::Ack;
 use crate::vector::{Hop, QueueLimit};
 
-/// Events by time; those of equal time in the order in which they were scheduled.
+/// Events in order of time. Simultaneous events keep the order in which they were scheduled.
 pub(crate) struct Events<E> {
-    /// A non-negative double sorts like its bits.
+    /// Keyed by the bits of the time: non-negative doubles sort like their bits.
     queue: BTreeMap<(u64, u64), E>,
     scheduled: u64,
 }
@@ -37,9 +37,9 @@ impl<E> Events<E> {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Load {
-    /// `nth`: 1 for the first transmission of this segment.
+    /// `nth` is 1 for the first transmission of this segment.
     Segment { segment: u32, nth: u32, tsval: Option<u32> },
-    /// `index`: counts the ACKs that this receiver has sent.
+    /// `index` counts the ACKs that this receiver has sent.
     Ack { index: usize, ack: Ack },
 }
 
@@ -51,11 +51,11 @@ pub(crate) struct Packet {
     pub(crate) load: Load,
 }
 
-/// What a link wants to happen.
+/// An event that a link schedules.
 pub(crate) enum LinkEvent {
     /// The packet reaches the far end.
     Arrive(Packet),
-    /// The transmitter is free again.
+    /// The transmitter becomes idle.
     Free,
 }
 
@@ -71,7 +71,8 @@ impl Link {
         Self { hop, waiting: VecDeque::new(), transmitting: false, pause }
     }
 
-    /// ns-2's limit counts the place in the transmitter: `limit - 1` packets may wait.
+    /// Enqueues a packet. ns-2's queue limit includes the packet being transmitted, so `limit - 1` packets
+    /// can wait.
     #[must_use = "the link has something to schedule"]
     pub(crate) fn offer(&mut self, now: f64, packet: Packet) -> Vec<(f64, LinkEvent)> {
         if let QueueLimit::Packets(limit) = self.hop.2
@@ -96,7 +97,9 @@ impl Link {
         {
             return vec![(until, LinkEvent::Free)];
         }
-        let Some(packet) = self.waiting.pop_front() else { unreachable!("the callers look first") };
+        let Some(packet) = self.waiting.pop_front() else {
+            unreachable!("the callers check that a packet waits")
+        };
         let Hop(rate, delay, _) = self.hop;
         let transmission = f64::from(packet.bytes * 8) / rate;
         vec![(now + transmission + delay, LinkEvent::Arrive(packet)), (now + transmission, LinkEvent::Free)]

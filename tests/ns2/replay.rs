@@ -1,14 +1,14 @@
-//! Open loop: ns-2's recorded transmissions put on the path, to check path and receiver on their own.
+//! Open-loop test of path and receiver: replays ns-2's recorded transmissions.
 
 use crate::sink::Ack;
 use crate::vector::{Flow, Vector};
 use crate::world::{FlowSender, Segment, run};
 
-/// Recorded times are rounded to a microsecond, and so is what follows from them.
+/// Recorded times are rounded to microseconds, and so are the times that result from them.
 const TOLERANCE: f64 = 2.5e-6;
 
-/// More than that rounding. Within it, a transmission is tied to the ACK that caused it: which of two simultaneous events
-/// comes first can decide whether a queue has room.
+/// Slightly more than the rounding error. Within this margin, a transmission is triggered by the ACK that
+/// caused it, because the order of simultaneous events can decide whether a packet fits into a queue.
 const SLACK: f64 = 0.6e-6;
 
 struct Replay<'a> {
@@ -44,7 +44,7 @@ impl Replay<'_> {
     }
 }
 
-/// The receivers must answer what ns-2's answered, when they answered it.
+/// Checks that the receivers send the ACKs that ns-2's receivers sent, at the same times.
 pub(crate) fn check(vector: &Vector) -> Result<(), String> {
     let senders =
         vector.flows.iter().map(|flow| Box::new(Replay { flow, sent: 0 }) as Box<dyn FlowSender + '_>);

@@ -1,4 +1,4 @@
-//! A scenario's settings as a profile and a recipe of ours.
+//! Converts the settings of a scenario to a profile and a recipe.
 
 use airtcp::profile::Profile;
 use airtcp::profile::knobs::{
@@ -13,7 +13,7 @@ use crate::vector::{Careful, Flow, SenderKind};
 
 pub(crate) fn profile(flow: &Flow) -> Profile {
     let mut profile = Profile::ns2();
-    // Without a SYN in the scenario, the handshake takes no time and says nothing.
+    // Without a SYN in the scenario, the handshake takes no time, and its round trip is not an RTT sample.
     profile.time_handshake = flow.syn;
     profile.timestamps = flow.timestamps;
     profile.timer.style = TimerStyle::Ns2 {
@@ -28,7 +28,7 @@ pub(crate) fn profile(flow: &Flow) -> Profile {
     };
 
     let recovery = &mut profile.recovery;
-    // Without delay_growth_ the ACK of segment 0, our SYN, opens the window like any other.
+    // Without delay_growth_, the ACK of segment 0 (the SYN) increases the window like any other ACK.
     let grown = u32::from(flow.syn && !flow.delay_growth);
     recovery.initial_window = InitialWindow::Segments(flow.initial_window + grown);
     recovery.window_after_lost_syn = Some(f64::from(flow.initial_window_after_syn_loss));
@@ -55,7 +55,8 @@ pub(crate) fn profile(flow: &Flow) -> Profile {
 
 pub(crate) fn recipe(flow: &Flow) -> Result<Recipe, String> {
     let mut name = match flow.sender {
-        // RFC 793 has no fast retransmit; with slow start added it is a Tahoe without one.
+        // RFC 793 does not define fast retransmission. With slow start added, it is Tahoe without fast
+        // retransmission.
         SenderKind::Tahoe | SenderKind::Rfc793 => "tahoe",
         SenderKind::Reno => "reno",
         SenderKind::Newreno => "newreno",
@@ -71,7 +72,7 @@ pub(crate) fn recipe(flow: &Flow) -> Result<Recipe, String> {
     name.parse().map_err(|error| format!("recipe {name}: {error}"))
 }
 
-/// A sender's state in one line.
+/// Formats the state of a sender on one line.
 pub(crate) fn note(connection: &Connection) -> String {
     let cc = connection.recovery().congestion();
     let rtt = connection.rtt();

@@ -1,6 +1,8 @@
-//! ns-2's receivers, in segment numbers: `Acker` (every segment is acknowledged), `DelAck`, and both with SACK.
+//! ns-2's receivers, in segment numbers: `Acker` (which acknowledges every segment), `DelAck`, and both with
+//! SACK.
 //!
-//! The rules are those of `Sink` in ref_ns2.py; there is no window, no FIN, no duplicate SACK (RFC 2883).
+//! They follow the rules of `Sink` in ref_ns2.py, and have no window, no FIN, and no duplicate SACK (RFC
+//! 2883).
 
 use std::collections::BTreeSet;
 
@@ -8,18 +10,18 @@ use crate::vector::Flow;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Ack {
-    /// The highest segment received in order; -1 before the first.
+    /// The highest segment received in order; −1 before the first.
     pub(crate) ack: i64,
     /// Blocks `[left, right)`, in the order sent.
     pub(crate) sack: Vec<(i64, i64)>,
     pub(crate) tsecr: Option<u32>,
 }
 
-/// What a segment makes the receiver do.
+/// The receiver's reaction to a segment.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Ack(Ack),
-    /// Wait so long for a second segment, then call [`Sink::expire`].
+    /// Wait this many seconds for a second segment, then call [`Sink::expire`].
     Wait(f64),
 }
 
@@ -34,9 +36,9 @@ pub(crate) struct Sink {
     max: i64,
     /// The segment whose ACK is being delayed.
     waiting: Option<i64>,
-    /// SACK blocks reported before, newest first.
+    /// SACK blocks that earlier ACKs reported, newest first.
     stack: Vec<(i64, i64)>,
-    /// RFC 7323 section 4.3: TS.Recent and Last.ACK.sent.
+    /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     ts_recent: Option<u32>,
     last_ack_sent: i64,
 }
@@ -86,7 +88,7 @@ impl Sink {
         Answer::Ack(self.ack(segment))
     }
 
-    /// The wait is over; nothing if a second segment ended it before.
+    /// Handles the delayed ACK timer. Returns `None` if a second segment has already been acknowledged.
     pub(crate) fn expire(&mut self) -> Option<Ack> {
         let segment = self.waiting.take()?;
         Some(self.ack(segment))
@@ -103,7 +105,8 @@ impl Sink {
         Ack { ack, sack, tsecr: self.ts_recent }
     }
 
-    /// RFC 2018 section 4: the block of the segment that triggered this ACK, then those reported before.
+    /// Returns the SACK blocks: first the block of the segment that triggered this ACK, then those reported
+    /// before (RFC 2018 §4).
     fn sack_blocks(&mut self, ack: i64, segment: i64) -> Vec<(i64, i64)> {
         let mut blocks = Vec::new();
         if ack >= self.max {

@@ -1,9 +1,9 @@
-//! The recorded vectors: what is in the JSON-lines files, and their compact texts unpacked.
+//! The recorded vectors: reads the JSON lines and expands their compact notation.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// One scenario: some flows over shared links, and what ns-2 sent on them.
+/// One scenario: flows over shared links, and what ns-2 sent on them.
 #[derive(Debug)]
 pub(crate) struct Vector {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) enum SenderKind {
     Rfc793,
 }
 
-/// RFC 6582 section 3.2 "careful", and the variants and heuristics that ns-2 knows besides it.
+/// The condition "careful" of RFC 6582 §3.2, and ns-2's further variants and heuristics.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Careful {
@@ -32,7 +32,8 @@ pub(crate) enum Careful {
     TimestampHeuristic,
 }
 
-/// Where a lost packet disappears: before it queues for the link, or after it has occupied the link.
+/// The point at which a lost packet disappears: before it enters the link's queue, or after it has been
+/// transmitted over the link.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LossPoint {
@@ -53,17 +54,17 @@ pub(crate) enum Unlimited {
     Unlimited,
 }
 
-/// Rate in bit/s, delay in seconds, and how many packets the queue is said to hold.
+/// Rate in bit/s, delay in seconds, and the queue limit in packets.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Hop(pub(crate) f64, pub(crate) f64, pub(crate) QueueLimit);
 
-/// One sender, its receiver and its path. README.md says what each key is called in ns-2.
+/// One sender, its receiver and its path. README.md gives the name of each key in ns-2.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Flow {
     pub(crate) flow: u32,
     pub(crate) start: f64,
-    /// Data segments to send, not counting the SYN; absent: more than the run can send.
+    /// Number of data segments to send, not counting the SYN. `None`: more than the run can send.
     #[serde(default)]
     pub(crate) segments: Option<u32>,
 
@@ -96,7 +97,7 @@ pub(crate) struct Flow {
     pub(crate) rfc2581_immediate_ack: bool,
     pub(crate) syn_immediate_ack: bool,
 
-    /// Flows with the same sending host share its access link.
+    /// Name of the sending host. Flows with the same host share its access link.
     pub(crate) host: String,
     pub(crate) forward: Vec<Hop>,
     pub(crate) reverse: Vec<Hop>,
@@ -104,36 +105,39 @@ pub(crate) struct Flow {
     pub(crate) first_bytes: u32,
     pub(crate) data_bytes: u32,
     pub(crate) loss_point: LossPoint,
-    /// Which hop of `forward` loses the `drops`; `ack_drops` are lost on the first of `reverse`.
+    /// Index of the hop of `forward` that loses the `drops`. The first hop of `reverse` loses the
+    /// `ack_drops`.
     pub(crate) loss_hop: usize,
     #[serde(default)]
     pub(crate) drops: Drops,
     #[serde(default)]
     pub(crate) ack_drops: Vec<usize>,
-    /// (segment, transmission, seconds): held back for so long in front of the first link.
+    /// (segment, transmission, seconds): this transmission is delayed before the first link.
     #[serde(default)]
     pub(crate) delayed: Option<(u32, u32, f64)>,
     /// The first link starts no transmission between these two times.
     #[serde(default)]
     pub(crate) access_pause: Option<(f64, f64)>,
 
-    /// What ns-2 sent, and, where it is recorded, what its receiver answered.
+    /// Segments that ns-2 sent.
     pub(crate) tx: Transmissions,
     #[serde(default)]
     pub(crate) acks: Option<Acks>,
 }
 
-/// `"50#1 50#2"`: the first and second transmission of segment 50.
+/// Transmissions to lose: `"50#1 50#2"` is the first and second transmission of segment 50.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Drops(pub(crate) Vec<(u32, u32)>);
 
-/// `"100704:1-2 8000:5*3"`: 100704 us after the one before, segments 1 and 2; then 5, 6 and 7 every 8000 us.
+/// Transmissions: in `"100704:1-2 8000:5*3"`, segments 1 and 2 leave 100704 µs after the previous
+/// transmission, followed by 5, 6 and 7 at intervals of 8000 µs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Transmissions(pub(crate) Vec<(u64, u32)>);
 
-/// `"50352:0 8000:4*3 8000:6=2[9-9,7-7]"`: ACKs of segments 0, 4, 5, 6; then two of 6 with these SACK blocks.
+/// ACKs: `"50352:0 8000:4*3 8000:6=2[9-9,7-7]"` acknowledges segments 0, 4, 5 and 6, then twice 6 with these
+/// SACK blocks.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Acks(pub(crate) Vec<RecordedAck>);
@@ -141,14 +145,15 @@ pub(crate) struct Acks(pub(crate) Vec<RecordedAck>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedAck {
     pub(crate) micros: u64,
-    /// The highest segment received in order; -1 before the first.
+    /// The highest segment received in order; −1 before the first.
     pub(crate) ack: i64,
-    /// First and last segment of each block.
+    /// The first and last segment of each block.
     pub(crate) sack: Vec<(u32, u32)>,
 }
 
-/// Reads one family. A line with `set` names defaults; a line with `name` is a vector, whose own keys win over
-/// those of its `set`; the entries of `flows`, if there are several, win over both.
+/// Parses one family. A line with `set` and without `name` defines defaults. A line with `name` is a vector,
+/// and its keys override the defaults of its `set`. If there are several flows, the entries of `flows`
+/// override both.
 pub(crate) fn read_family(text: &str) -> Result<Vec<Vector>, String> {
     let mut sets: Vec<(String, Map<String, Value>)> = Vec::new();
     let mut vectors = Vec::new();
@@ -250,7 +255,7 @@ impl TryFrom<String> for Acks {
                 .filter(|text| !text.is_empty())
                 .map(block)
                 .collect::<Result<Vec<_>, _>>()?;
-            // `*n`: n successive ACKs; `=n`: the same one n times.
+            // `*n`: n consecutive ACK numbers; `=n`: the same ACK n times.
             let (ack, times, step) = if let Some((ack, times)) = what.split_once('*') {
                 (ack, number::<i64>(times)?, 1)
             } else if let Some((ack, times)) = what.split_once('=') {

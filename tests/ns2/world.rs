@@ -1,4 +1,4 @@
-//! A scenario run: senders, links and receivers on one event queue.
+//! Runs a scenario: senders, links and receivers share one event queue.
 
 use std::collections::BTreeMap;
 
@@ -11,39 +11,40 @@ use crate::vector::{Flow, LossPoint, Vector};
 pub(crate) struct Segment {
     pub(crate) number: u32,
     pub(crate) tsval: Option<u32>,
-    /// The sender's state right after, for reports.
+    /// The sender's state after the transmission, for failure reports.
     pub(crate) note: String,
 }
 
-/// What drives one flow: our host, or a recording of ns-2's.
+/// The sender of one flow: an airtcp host, or a recording of ns-2.
 pub(crate) trait FlowSender {
     fn start(&mut self, now: f64) -> Vec<Segment>;
     fn ack(&mut self, now: f64, ack: &Ack) -> Vec<Segment>;
     fn next_deadline(&self) -> Option<f64>;
     fn deadline(&mut self, now: f64) -> Vec<Segment>;
-    /// What went wrong, if the run proves nothing because of it.
+    /// Returns the error that invalidates the run, if there is one.
     fn fault(&self) -> Option<&str> {
         None
     }
 }
 
-/// What happened on one flow.
+/// The recorded events of one flow.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) tx: Vec<(f64, Segment)>,
-    /// ACKs as the receiver emits them.
+    /// Time and content of each ACK that the receiver sent.
     pub(crate) acks: Vec<(f64, Ack)>,
-    /// ACKs as they reach the sender: which one, and when.
+    /// Time at which each ACK reached the sender, and its ACK number.
     pub(crate) arrivals: Vec<(f64, i64)>,
     pub(crate) fault: Option<String>,
 }
 
 enum WorldEvent {
     Start(usize),
-    /// A packet stands in front of a link.
+    /// A packet arrives at the queue of a link.
     Offer(LinkName, Packet),
     Link(LinkName, LinkEvent),
-    /// A delayed ACK of this flow is due. The second number is that of the wait: the receiver may have begun a later one.
+    /// The delayed ACK timer of this flow expires. The second value identifies the wait, because the receiver
+    /// may have started a newer one.
     AckTimer(usize, u64),
 }
 
@@ -53,11 +54,12 @@ enum Direction {
     Reverse,
 }
 
-/// An access link belongs to a sending host, which its first flow stands for; all flows share the other links.
+/// Name of a link. Each sending host has its own access link, identified by the host's first flow. All flows
+/// share the other links.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LinkName {
     direction: Direction,
-    /// Distance from the senders.
+    /// Number of links between the senders and this one.
     hop: usize,
     host: usize,
 }
@@ -73,7 +75,7 @@ struct World<'a> {
     events: Events<WorldEvent>,
 }
 
-/// Runs a scenario until its end, or until some sender has sent far more than was recorded.
+/// Runs a scenario until it ends, or until a sender has sent far more than was recorded.
 pub(crate) fn run<'a>(vector: &'a Vector, senders: Vec<Box<dyn FlowSender + 'a>>) -> Vec<Log> {
     let flows = &vector.flows;
     let mut world = World {
@@ -93,7 +95,7 @@ pub(crate) fn run<'a>(vector: &'a Vector, senders: Vec<Box<dyn FlowSender + 'a>>
     while let Some(now) = world.step(vector.stop) {
         for (flow, log) in flows.iter().zip(&mut world.logs) {
             if log.tx.len() > 3 * flow.tx.0.len() + 50 {
-                log.fault = Some(format!("stopped at {now:.6}: it sends without end"));
+                log.fault = Some(format!("stopped at {now:.6}: it sends far more than was recorded"));
             }
         }
         if world.logs.iter().any(|log| log.fault.is_some()) {
@@ -127,14 +129,15 @@ impl World<'_> {
         LinkName { direction, hop, host: if hop == 0 { first } else { 0 } }
     }
 
-    /// One event; none if there is no more before `stop`.
+    /// Handles one event and returns its time, or `None` if no event is left before `stop`.
     fn step(&mut self, stop: f64) -> Option<f64> {
         let timer = (0..self.senders.len())
             .filter_map(|flow| Some((self.senders[flow].next_deadline()?, flow)))
             .min_by(|a, b| a.0.total_cmp(&b.0));
         let event = self.events.next_time();
         match (timer, event) {
-            // A timer goes before a packet of the same instant: it was set before that packet was sent.
+            // If a timer and a packet are due at the same time, the timer goes first, because it was set
+            // before the packet was sent.
             (Some((at, flow)), next) if next.is_none_or(|next| at <= next) && at <= stop => {
                 let sent = self.senders[flow].deadline(at);
                 self.send(at, flow, sent);
@@ -250,7 +253,7 @@ impl World<'_> {
     }
 
     fn answer(&mut self, now: f64, index: usize, ack: Ack) {
-        // ns-2's size of an ACK without and with SACK blocks.
+        // ns-2's ACKs have 40 bytes, and 8 more per SACK block.
         let bytes = 40 + 8 * ack.sack.len() as u32;
         let count = self.logs[index].acks.len();
         self.logs[index].acks.push((now, ack.clone()));

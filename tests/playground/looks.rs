@@ -1,5 +1,5 @@
-//! How the page looks and how it bears much work: on a telephone and on a wall, in the dark, on paper, by keyboard, and with
-//! hundreds of runs behind it.
+//! Layout and responsiveness of the page: on small and large screens, in dark mode, in print, with the
+//! keyboard, and with hundreds of runs.
 
 use airtcp_testkit::browser::Browser;
 use airtcp_testkit::sample::size;
@@ -7,19 +7,19 @@ use serde_json::json;
 
 use super::{change, open, reopen, strings};
 
-/// All checks share one browser: starting a browser takes longer than a check.
+/// All checks share one browser, because starting a browser takes longer than a check.
 #[test]
-fn the_page_is_usable_in_every_window_and_medium() {
+fn page_is_usable_in_every_window_and_medium() {
     let mut browser = open("scene=1");
-    the_file_is_small_and_the_first_picture_is_there_soon(&mut browser);
-    everything_that_can_be_used_has_a_name_and_can_be_reached_by_keyboard(&mut browser);
-    on_paper_there_are_the_graphs_and_what_came_of_it(&mut browser);
-    it_is_dark_where_people_want_that(&mut browser);
-    nothing_is_wider_than_the_window(&mut browser);
-    many_runs_can_be_stopped_and_what_is_done_counts(&mut browser);
+    page_is_small_and_first_picture_appears_soon(&mut browser);
+    controls_have_names_and_keyboard_access(&mut browser);
+    print_shows_only_graphs_and_results(&mut browser);
+    dark_colour_scheme_is_followed(&mut browser);
+    content_fits_window_width(&mut browser);
+    many_runs_can_be_stopped_with_partial_results(&mut browser);
 }
 
-fn nothing_is_wider_than_the_window(browser: &mut Browser) {
+fn content_fits_window_width(browser: &mut Browser) {
     reopen(browser, "scene=7");
     for (width, height) in [(360, 740), (768, 1024), (1400, 900), (3840, 2160)] {
         browser.resize(width, height);
@@ -39,7 +39,7 @@ fn nothing_is_wider_than_the_window(browser: &mut Browser) {
     browser.resize(1400, 900);
 }
 
-fn everything_that_can_be_used_has_a_name_and_can_be_reached_by_keyboard(browser: &mut Browser) {
+fn controls_have_names_and_keyboard_access(browser: &mut Browser) {
     reopen(browser, "scene=2");
     let nameless = strings(
         browser,
@@ -66,7 +66,7 @@ fn everything_that_can_be_used_has_a_name_and_can_be_reached_by_keyboard(browser
     }
 }
 
-fn it_is_dark_where_people_want_that(browser: &mut Browser) {
+fn dark_colour_scheme_is_followed(browser: &mut Browser) {
     reopen(browser, "scene=1");
     let ground = |browser: &mut Browser| browser.eval("getComputedStyle(document.body).backgroundColor");
     let features = |value: &str| json!({ "features": [{ "name": "prefers-color-scheme", "value": value }] });
@@ -80,7 +80,7 @@ fn it_is_dark_where_people_want_that(browser: &mut Browser) {
     browser.call("Emulation.setEmulatedMedia", features("light"));
 }
 
-fn on_paper_there_are_the_graphs_and_what_came_of_it(browser: &mut Browser) {
+fn print_shows_only_graphs_and_results(browser: &mut Browser) {
     reopen(browser, "scene=2");
     let shown = "['#setup', '#tour', '.stage', '#results', '#bar'].map((it) => document.querySelector(it).getClientRects().length > 0)";
     assert_eq!(browser.eval(shown), json!([true, true, true, true, true]));
@@ -91,18 +91,20 @@ fn on_paper_there_are_the_graphs_and_what_came_of_it(browser: &mut Browser) {
     assert!(printed["data"].as_str().unwrap().len() > 50_000);
 }
 
-fn the_file_is_small_and_the_first_picture_is_there_soon(browser: &mut Browser) {
+fn page_is_small_and_first_picture_appears_soon(browser: &mut Browser) {
     let octets = std::fs::metadata(&*super::PAGE).unwrap().len();
     assert!(octets <= 3_000_000, "{octets} octets");
     let first = browser.eval("performance.getEntriesByName('first picture')[0].startTime").as_f64().unwrap();
-    // docs/evidence/performance.md has the time on a quiet machine; tests run in parallel.
+    // The limit is generous because tests run in parallel. docs/evidence/performance.md has the time on an
+    // idle machine.
     assert!(first < 10_000.0, "{first} ms");
 }
 
 #[test]
-fn two_hundred_runs_do_not_hold_up_the_page() {
+fn page_stays_responsive_during_two_hundred_runs() {
     let mut browser = open("preset=sifest-random&sender=newreno&time=100s&seed=1");
-    // What belongs to the first picture is over, and nobody asks the page meanwhile: to answer is work as well.
+    // The script starts after the first picture is complete. Nothing queries the page during the measurement,
+    // because answering a query takes time as well.
     let runs = size(60, 200);
     let attempt = format!(
         "new Promise((done) => setTimeout(() => {{ let longest = 0; \
@@ -112,11 +114,12 @@ fn two_hundred_runs_do_not_hold_up_the_page() {
          const look = setInterval(() => {{ if (document.querySelector('#many-said').textContent !== '{runs} of {runs} runs' || document.querySelector('#many').disabled) return; \
          clearInterval(look); setTimeout(() => {{ tasks.disconnect(); done(longest); }}, 200); }}, 50); }}, 1000))"
     );
-    // A fixed amount of work, repeated: the longest minus the shortest time is what other programs took from the page.
+    // Repeats a fixed amount of work. The longest minus the shortest time is the time that other programs
+    // took.
     let taken = "(() => { const times = []; for (let i = 0; i < 100; i++) { const begin = performance.now(); \
          for (let sum = 0, n = 0; n < 3e6; n++) sum += Math.sqrt(n); times.push(performance.now() - begin); } \
          return Math.max(...times) - Math.min(...times); })()";
-    // By the clock: what else runs on the machine may make a task long, but not each time.
+    // Tasks are measured in wall-clock time. Other programs can prolong a task, but rarely in every attempt.
     let mut attempts = Vec::new();
     while attempts.len() < 3 && !attempts.iter().any(|longest| *longest < 50.0) {
         attempts.push(browser.eval(&attempt).as_f64().unwrap());
@@ -127,14 +130,14 @@ fn two_hundred_runs_do_not_hold_up_the_page() {
         println!("tasks of {attempts:?} ms; other programs take {taken} ms at a time");
         assert!(
             shortest < 50.0 + 4.0 * taken,
-            "tasks of {attempts:?} ms, of which others took {taken} at most"
+            "tasks of {attempts:?} ms; other programs took at most {taken} ms"
         );
     }
     let said = browser.text("#many-chart .said");
     assert!(said.contains(" ± "), "{said}");
 }
 
-fn many_runs_can_be_stopped_and_what_is_done_counts(browser: &mut Browser) {
+fn many_runs_can_be_stopped_with_partial_results(browser: &mut Browser) {
     reopen(browser, "preset=sifest-random&sender=newreno&sender=newreno%2Bsifest&time=100s");
     browser.eval(
         "document.querySelector('#seeds').value = '100000'; void document.querySelector('#many').click()",
@@ -145,6 +148,6 @@ fn many_runs_can_be_stopped_and_what_is_done_counts(browser: &mut Browser) {
     browser.until("document.querySelector('#many-said').textContent.startsWith('stopped after')");
     browser.until("!document.querySelector('#many').disabled");
     assert!(browser.text("#many-sentences").contains("pairs"));
-    // And the page still runs.
+    // The page must still work.
     change(browser, "document.querySelector('#run').click()");
 }

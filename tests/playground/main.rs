@@ -1,4 +1,5 @@
-//! `airtcp playground` in a browser: what runs there is what runs on the command line, and people can do everything with it.
+//! `airtcp playground` in a browser: it runs the same simulations as the command line, and every feature
+//! works.
 
 #![expect(clippy::disallowed_methods, reason = "the browser and the programs are other programs")]
 
@@ -15,7 +16,7 @@ use airtcp_testkit::browser::Browser;
 use airtcp_testkit::programs::program;
 use serde_json::json;
 
-/// One page for all tests of this program.
+/// The page that all tests of this program share.
 static PAGE: LazyLock<PathBuf> = LazyLock::new(|| {
     let path = std::env::temp_dir().join(format!("airtcp-playground-{}.html", std::process::id()));
     let written = airtcp(&["playground", "-o", path.to_str().unwrap()]);
@@ -27,7 +28,7 @@ fn airtcp(arguments: &[&str]) -> Output {
     Command::new(program("airtcp")).args(arguments).output().unwrap()
 }
 
-/// The page with this address behind its #, when its runs are done.
+/// Opens the page with this address after its `#`, and waits until its runs are done.
 fn open(address: &str) -> Browser {
     let mut browser = Browser::open_address(&at(address), (1400, 900));
     done(&mut browser);
@@ -38,18 +39,18 @@ fn at(address: &str) -> String {
     format!("file://{}#{address}", PAGE.display())
 }
 
-/// Waits until all that the address asks for has run.
+/// Waits until all runs of the address are done.
 fn done(browser: &mut Browser) {
     browser.until("document.querySelector('#said').textContent.startsWith('done')");
 }
 
-/// Another address, loaded from the beginning in the same browser; its runs are done.
+/// Loads the page from scratch with another address in the same browser, and waits until its runs are done.
 fn reopen(browser: &mut Browser, address: &str) {
     load(browser, address);
     done(browser);
 }
 
-/// Another address, loaded from the beginning in the same browser.
+/// Loads the page from scratch with another address in the same browser.
 fn load(browser: &mut Browser, address: &str) {
     for (protocol, url) in [("about:", "about:blank"), ("file:", &at(address))] {
         browser.call("Page.navigate", json!({ "url": url }));
@@ -57,7 +58,7 @@ fn load(browser: &mut Browser, address: &str) {
     }
 }
 
-/// Another address in the same page; its runs are done.
+/// Changes the address without reloading the page, and waits until its runs are done.
 fn go(browser: &mut Browser, address: &str) {
     rest(browser);
     browser.eval("document.querySelector('#said').textContent = ''");
@@ -65,14 +66,14 @@ fn go(browser: &mut Browser, address: &str) {
     done(browser);
 }
 
-/// Waits until the page has written its state into the address. It does so 200 ms after the last change, and would overwrite
-/// a new address that it has not read yet.
+/// Waits until the page has written its state into the address. It does so 200 ms after the last change, and
+/// would overwrite a newer address that it has not read yet.
 fn rest(browser: &mut Browser) {
     browser.settle();
     browser.eval("new Promise((done) => setTimeout(done, 400))");
 }
 
-/// Does something that changes what is run, and waits for it.
+/// Runs a script that changes the inputs, and waits until the new runs are done.
 fn change(browser: &mut Browser, script: &str) {
     browser.eval(&format!("document.querySelector('#said').textContent = ''; void ({script})"));
     done(browser);
@@ -83,7 +84,7 @@ fn strings(browser: &mut Browser, script: &str) -> Vec<String> {
     values.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
 }
 
-/// The SHA-256 of each run's log, as the table has it.
+/// Returns the SHA-256 of each run's log, as the table shows it.
 fn digests(browser: &mut Browser) -> Vec<String> {
     strings(
         browser,
@@ -113,7 +114,7 @@ impl Drop for Directory {
     }
 }
 
-/// Runs what "copy as command" has, one line after the other, with these words behind the last.
+/// Runs the lines of "copy as command" in a shell, with `more` appended to the last line.
 fn in_a_shell(command: &str, more: &str, directory: &Path) {
     let program = program("airtcp");
     let script = format!("airtcp() {{ {} \"$@\"; }}\n{command} {more} > /dev/null", program.display());

@@ -1,4 +1,5 @@
-//! The same seed gives the same run in the page and on the command line, to the octet; a link gives the same page.
+//! Reproducibility: a seed gives the same run, byte for byte, on the page and on the command line, and a link
+//! gives the same page.
 
 use std::fs;
 
@@ -14,7 +15,8 @@ fn digest_of(path: &std::path::Path) -> String {
     digest.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Addresses of different paths, senders, directions and ends, each with how long it runs for a change and in `make nightly`.
+/// Addresses with different paths, senders, directions and ends, each with its extent for a change and for
+/// `make nightly`.
 const ADDRESSES: [(&str, [&str; 2]); 9] = [
     ("preset=wcdma-384&sender=newreno&sender=sack+eifel@linux&seed=11", ["bytes=60k", "bytes=300k"]),
     (
@@ -37,14 +39,14 @@ const ADDRESSES: [(&str, [&str; 2]); 9] = [
 ];
 
 #[test]
-fn every_run_is_that_of_the_command_line_to_the_octet() {
+fn page_runs_match_command_line_byte_for_byte() {
     let directory = Directory::new("digests");
     let mut browser = open("scene=1");
     for (address, extents) in ADDRESSES {
         let address = &format!("{address}&{}", extents[usize::from(is_everything())]);
         go(&mut browser, address);
         let mut seen = digests(&mut browser);
-        // Senders that share a path share the log.
+        // Senders that share a path also share a log.
         seen.dedup();
         let command = browser.text("#command");
         let lines: Vec<_> = command.lines().collect();
@@ -57,19 +59,19 @@ fn every_run_is_that_of_the_command_line_to_the_octet() {
     }
 }
 
-/// All checks share one browser: starting a browser takes longer than a check.
+/// All checks share one browser, because starting a browser takes longer than a check.
 #[test]
-fn runs_are_drawn_explained_and_kept_in_the_address() {
+fn page_draws_explains_and_restores_runs() {
     let mut browser = open("scene=1");
-    what_is_drawn_is_what_was_sent(&mut browser);
-    each_scene_of_the_tour_runs_and_its_knobs_change_the_run(&mut browser);
-    back_goes_to_the_scene_before(&mut browser);
-    it_says_step_by_step_what_the_sender_decided(&mut browser);
-    a_link_shows_what_one_has_seen(&mut browser);
-    a_scenario_of_ones_own_is_in_the_command_and_in_the_address(&mut browser);
+    graphs_show_sent_and_lost_segments(&mut browser);
+    tour_scenes_run_and_knobs_change_runs(&mut browser);
+    history_back_restores_previous_scene(&mut browser);
+    stepping_shows_each_decision(&mut browser);
+    link_restores_view_and_moment(&mut browser);
+    edited_scenario_is_in_command_and_address(&mut browser);
 }
 
-fn a_scenario_of_ones_own_is_in_the_command_and_in_the_address(browser: &mut Browser) {
+fn edited_scenario_is_in_command_and_address(browser: &mut Browser) {
     let directory = Directory::new("own");
     reopen(browser, "preset=lossless&sender=sack&bytes=50k");
     let text = "schema = 1\ndescription = \"it's $HOME\"\n[[stage]]\nkind = \"link\"\nname = \"air\"\nboth = { rate = \"200kbit\", delay = \"70ms\" }\n\
@@ -89,7 +91,7 @@ fn a_scenario_of_ones_own_is_in_the_command_and_in_the_address(browser: &mut Bro
     assert_eq!(browser.eval("document.querySelector('#text').value"), text);
 }
 
-fn a_link_shows_what_one_has_seen(browser: &mut Browser) {
+fn link_restores_view_and_moment(browser: &mut Browser) {
     reopen(browser, "scene=4");
     browser.eval("document.querySelector('.stage').focus()");
     for _ in 0..3 {
@@ -99,7 +101,7 @@ fn a_link_shows_what_one_has_seen(browser: &mut Browser) {
     let seen = "JSON.stringify([airtcp.graphs.view, document.querySelector('#moment-state').textContent, \
                 document.querySelector('#moment-time').textContent, document.querySelector('#scene h2').textContent])";
     browser.until("location.hash.includes('view=') && location.hash.includes('at=')");
-    // The address is written when nobody moves any more.
+    // The page writes the address once the view stops changing.
     browser.eval("new Promise((done) => setTimeout(done, 400))");
     let (first, address) = (browser.eval(seen), browser.eval("location.hash.slice(1)"));
     let before = digests(browser);
@@ -111,7 +113,7 @@ fn a_link_shows_what_one_has_seen(browser: &mut Browser) {
 }
 
 #[test]
-fn the_capture_and_the_log_are_the_files_of_the_command_line() {
+fn saved_capture_and_log_match_command_line() {
     let directory = Directory::new("files");
     let mut browser = open("preset=wcdma-384-maxdat&sender=newreno&seed=2&bytes=80k");
     browser.call(
@@ -142,24 +144,20 @@ fn the_capture_and_the_log_are_the_files_of_the_command_line() {
     assert!(read.status.success() && frames > 60, "{frames}");
 }
 
-fn what_is_drawn_is_what_was_sent(browser: &mut Browser) {
+fn graphs_show_sent_and_lost_segments(browser: &mut Browser) {
     reopen(browser, "preset=lossless&sender=newreno&sender=sack&bytes=60k");
     let sent = browser.eval(
         "airtcp.graphs.panels.map(({ run }) => [run.name, run.segments.at.length, run.acks.ack.at(-1), run.extra.length])",
     );
-    // 60 kB in segments of 1448 octets, and a SYN; the FIN goes with the last.
+    // 60 kB in segments of 1448 bytes, and a SYN. The FIN is part of the last segment.
     assert_eq!(sent, json!([["newreno", 43, 60_002, 0], ["sack", 43, 60_002, 0]]));
     go(browser, "scene=5");
     let lost = "airtcp.graphs.panels.map(({ run }) => [run.counts['lost-radio'], run.segments.start[run.events[0]]])";
-    // The 20th segment, and its retransmission.
+    // The scene loses the 20th segment and its retransmission.
     let twentieth = 1 + 19 * 1448;
     assert_eq!(browser.eval(lost), json!([[2, twentieth], [2, twentieth], [2, twentieth]]));
     go(browser, "preset=wcdma-384&sender=newreno&bytes=60k");
-    assert_eq!(
-        browser.eval("airtcp.graphs.panels[0].run.extra.length"),
-        1,
-        "the PDUs have a graph of their own"
-    );
+    assert_eq!(browser.eval("airtcp.graphs.panels[0].run.extra.length"), 1, "the PDUs have a separate graph");
     let [_, _, width, height] = browser.place(".stage canvas");
     let coloured = browser.eval(
         "(() => { const { canvas, box } = airtcp.graphs.panels[0]; const ctx = canvas.getContext('2d'), { x, y, w, h } = box.extra[0]; \
@@ -169,7 +167,7 @@ fn what_is_drawn_is_what_was_sent(browser: &mut Browser) {
     assert!(coloured.as_u64().unwrap() > 200, "{coloured} of {width} × {height}");
 }
 
-fn each_scene_of_the_tour_runs_and_its_knobs_change_the_run(browser: &mut Browser) {
+fn tour_scenes_run_and_knobs_change_runs(browser: &mut Browser) {
     reopen(browser, "scene=1");
     for scene in sample("scenes", 1..=8, 4) {
         if scene > 1 {
@@ -190,7 +188,7 @@ fn each_scene_of_the_tour_runs_and_its_knobs_change_the_run(browser: &mut Browse
     }
 }
 
-fn back_goes_to_the_scene_before(browser: &mut Browser) {
+fn history_back_restores_previous_scene(browser: &mut Browser) {
     reopen(browser, "scene=2");
     change(browser, "document.querySelector('[data-scene=\"3\"]').click()");
     let third = digests(browser);
@@ -200,11 +198,12 @@ fn back_goes_to_the_scene_before(browser: &mut Browser) {
     assert_ne!(digests(browser), third);
 }
 
-fn it_says_step_by_step_what_the_sender_decided(browser: &mut Browser) {
+fn stepping_shows_each_decision(browser: &mut Browser) {
     reopen(browser, "scene=1");
     let time = "Number(document.querySelector('#slider').value)";
     let mut last = -1.0;
-    // The window opens, the loss is found; a third would be the end of recovery.
+    // The first step is a window increase, the second the detection of the loss. A third would be the end of
+    // recovery.
     for _ in 0..2 {
         let place = browser.center("#after");
         browser.click(place, 1);
@@ -221,7 +220,7 @@ fn it_says_step_by_step_what_the_sender_decided(browser: &mut Browser) {
 }
 
 #[test]
-fn from_a_server_it_is_the_same_page() {
+fn served_page_matches_file_page() {
     use std::io::{BufRead, BufReader};
     let mut server = std::process::Command::new(airtcp_testkit::programs::program("airtcp"))
         .args(["playground", "--serve", "127.0.0.1:0"])

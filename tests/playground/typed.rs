@@ -1,4 +1,4 @@
-//! What people type: completion, contradictions, wrong scenarios; and what a stranger's link cannot do.
+//! User input: completion, contradictions, invalid scenarios, and malicious links.
 
 use airtcp_testkit::browser::Browser;
 use airtcp_testkit::sample::sample;
@@ -14,7 +14,7 @@ fn troubles(browser: &mut Browser, field: &str) -> Vec<String> {
     )
 }
 
-/// Types into a field, in place of what is there.
+/// Replaces the content of a field.
 fn type_into(browser: &mut Browser, field: &str, text: &str) {
     browser.eval(&format!(
         "(() => {{ const it = document.getElementById({field:?}); it.focus(); it.select(); }})()"
@@ -22,22 +22,22 @@ fn type_into(browser: &mut Browser, field: &str, text: &str) {
     browser.insert(text);
 }
 
-/// All checks share one browser: starting a browser takes longer than a check.
+/// All checks share one browser, because starting a browser takes longer than a check.
 #[test]
-fn what_people_type_is_completed_checked_and_run() {
+fn input_is_completed_checked_and_run() {
     let mut browser = open("scene=1");
-    a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field(&mut browser);
-    a_wrong_scenario_says_where_and_a_click_goes_there(&mut browser);
-    fields_say_what_is_wrong_with_them(&mut browser);
-    names_are_completed_with_their_lines_by_keyboard(&mut browser);
-    a_recipe_is_put_together_by_clicking(&mut browser);
-    what_is_short_for_several_gives_way_to_them_when_one_is_changed(&mut browser);
-    a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on(&mut browser);
-    what_is_changed_while_it_runs_is_run_in_its_place(&mut browser);
-    the_policy_of_the_page_lets_nothing_be_fetched(&mut browser);
+    invalid_sender_error_matches_command_line(&mut browser);
+    scenario_error_links_to_its_line(&mut browser);
+    invalid_fields_show_errors(&mut browser);
+    sender_names_are_completed_by_keyboard(&mut browser);
+    recipe_can_be_built_by_clicking(&mut browser);
+    changing_one_answer_expands_alias(&mut browser);
+    endless_run_can_be_stopped(&mut browser);
+    changed_input_replaces_running_simulation(&mut browser);
+    content_security_policy_blocks_fetches_and_scripts(&mut browser);
 }
 
-fn a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field(browser: &mut Browser) {
+fn invalid_sender_error_matches_command_line(browser: &mut Browser) {
     reopen(browser, "preset=lossless&sender=newreno&sender=sack&bytes=20k");
     for typed in sample("wrong senders", ["newrno", "sack+reno", "newreno+min-rto=x", "sack@linnux", "+"], 2)
     {
@@ -58,7 +58,7 @@ fn a_wrong_sender_is_refused_as_on_the_command_line_beside_its_field(browser: &m
     }
 }
 
-fn a_wrong_scenario_says_where_and_a_click_goes_there(browser: &mut Browser) {
+fn scenario_error_links_to_its_line(browser: &mut Browser) {
     reopen(browser, "preset=lossless&sender=newreno&bytes=20k");
     browser.eval("document.querySelector('#edit').open = true");
     let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"5 parsecs\" }\n";
@@ -79,7 +79,7 @@ fn a_wrong_scenario_says_where_and_a_click_goes_there(browser: &mut Browser) {
     assert_eq!(selected, 4);
 }
 
-fn fields_say_what_is_wrong_with_them(browser: &mut Browser) {
+fn invalid_fields_show_errors(browser: &mut Browser) {
     reopen(browser, "preset=gprs&sender=newreno&bytes=20k");
     let wrong = [
         ("seed", "one"),
@@ -102,7 +102,7 @@ fn fields_say_what_is_wrong_with_them(browser: &mut Browser) {
     }
 }
 
-fn names_are_completed_with_their_lines_by_keyboard(browser: &mut Browser) {
+fn sender_names_are_completed_by_keyboard(browser: &mut Browser) {
     reopen(browser, "preset=lossless&sender=newreno&bytes=20k");
     type_into(browser, "sender-0", "sack+lim");
     browser.until("!document.querySelector('.completions').hidden");
@@ -116,7 +116,7 @@ fn names_are_completed_with_their_lines_by_keyboard(browser: &mut Browser) {
     assert!(browser.text("#command").contains("--recipe sack+limited-transmit"));
 }
 
-fn a_recipe_is_put_together_by_clicking(browser: &mut Browser) {
+fn recipe_can_be_built_by_clicking(browser: &mut Browser) {
     reopen(browser, "preset=lossless&sender=newreno&bytes=20k");
     browser.eval("document.querySelector('.questions').open = true");
     browser.until("document.querySelectorAll('.question').length === 7");
@@ -141,7 +141,7 @@ fn a_recipe_is_put_together_by_clicking(browser: &mut Browser) {
     assert!(browser.text("#command").contains("eifel"));
 }
 
-fn what_is_short_for_several_gives_way_to_them_when_one_is_changed(browser: &mut Browser) {
+fn changing_one_answer_expands_alias(browser: &mut Browser) {
     reopen(browser, "preset=lossless&sender=etcp&bytes=20k");
     browser.eval("document.querySelector('.questions').open = true");
     browser.until("document.querySelectorAll('.question').length === 7");
@@ -157,7 +157,7 @@ fn what_is_short_for_several_gives_way_to_them_when_one_is_changed(browser: &mut
     );
 }
 
-fn a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on(browser: &mut Browser) {
+fn endless_run_can_be_stopped(browser: &mut Browser) {
     load(browser, "preset=leo&sender=newreno&time=10000000s");
     browser.until("document.querySelector('#said').textContent.startsWith('running')");
     let place = browser.center("#stop");
@@ -171,7 +171,7 @@ fn a_run_that_would_take_forever_can_be_stopped_and_the_page_goes_on(browser: &m
     assert_eq!(digests(browser).len(), 1);
 }
 
-fn what_is_changed_while_it_runs_is_run_in_its_place(browser: &mut Browser) {
+fn changed_input_replaces_running_simulation(browser: &mut Browser) {
     load(browser, "preset=leo&sender=newreno&time=10000000s");
     browser.until("document.querySelector('#said').textContent.startsWith('running')");
     change(
@@ -183,7 +183,7 @@ fn what_is_changed_while_it_runs_is_run_in_its_place(browser: &mut Browser) {
 }
 
 #[test]
-fn whatever_a_stranger_writes_into_a_link_stays_text() {
+fn malicious_link_content_stays_text() {
     let mut browser = open("scene=1");
     let evil = "schema%20%3D%201%0Adescription%20%3D%20%22%3Cimg%20src%3Dhttp%3A%2F%2F192.0.2.1%2Fx%20onerror%3Dalert(1)%3E%22%0A%5B%5Bstage%5D%5D%0Akind%20%3D%20%22link%22%0Aname%20%3D%20%22a%22%0Aboth.rate%20%3D%20%221Mbit%22";
     for address in [
@@ -207,7 +207,7 @@ fn whatever_a_stranger_writes_into_a_link_stays_text() {
     }
 }
 
-fn the_policy_of_the_page_lets_nothing_be_fetched(browser: &mut Browser) {
+fn content_security_policy_blocks_fetches_and_scripts(browser: &mut Browser) {
     reopen(browser, "scene=1");
     let refused = browser.eval(
         "Promise.all([fetch('http://127.0.0.1:9/').catch(() => 'refused'), fetch('data:,x').catch(() => 'refused'), \

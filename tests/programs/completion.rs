@@ -1,4 +1,5 @@
-//! The scripts of `completions` in the shells that they are for: each shell itself is asked what a word becomes.
+//! Runs the scripts that `completions` prints in the shells they are for, and checks how each shell completes
+//! a word.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::process::Command;
 use airtcp_testkit::machine::Ended;
 use airtcp_testkit::programs::{program, repository};
 
-/// What is typed, and what it becomes: behind `+` and `@` of recipes, scenarios, receivers, figures.
+/// A command line, and the completion of its last word: recipes after `+` and `@`, scenarios, receivers,
+/// figures.
 const TYPED: &[(&str, &str)] = &[
     ("airtcp send --recipe newreno+eif", "newreno+eifel"),
     ("airtcp send --recipe=newreno+eif", "newreno+eifel"),
@@ -24,7 +26,7 @@ const TYPED: &[(&str, &str)] = &[
 struct Scripts(PathBuf);
 
 impl Scripts {
-    /// Both programs' scripts for a shell, in files of these names.
+    /// Writes the scripts of both programs for a shell into files with these names.
     fn of(shell: &str, name: fn(&str) -> String) -> Self {
         let place = std::env::temp_dir().join(format!("airtcp-{shell}-{}", std::process::id()));
         fs::create_dir(&place).unwrap();
@@ -42,7 +44,7 @@ impl Drop for Scripts {
     }
 }
 
-/// With both programs on its PATH, in a directory in which no file has a name like a value.
+/// Starts a shell with both programs on its PATH, in a directory without file names that resemble a value.
 fn shell(name: &str, scripts: &Scripts) -> Command {
     let programs = program("airtcp").parent().unwrap().display().to_string();
     let mut command = Command::new(name);
@@ -51,7 +53,7 @@ fn shell(name: &str, scripts: &Scripts) -> Command {
     command
 }
 
-fn needed(command: &mut Command) -> String {
+fn shell_output(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| {
         panic!("{}: {error}: sh interop/setup.sh test", Path::new(command.get_program()).display())
     });
@@ -59,7 +61,7 @@ fn needed(command: &mut Command) -> String {
 }
 
 #[test]
-fn bash_completes_what_the_program_knows() {
+fn bash_completes_program_values() {
     let scripts = Scripts::of("bash", str::to_owned);
     for (line, becomes) in TYPED {
         let of = line.split(' ').next().unwrap();
@@ -68,21 +70,21 @@ fn bash_completes_what_the_program_knows() {
              _{of}_words {of} '' '' 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             scripts.0.join(of).display()
         );
-        let said = needed(shell("bash", &scripts).args(["--norc", "-c", &ask]));
-        // What stands behind the last `=`, `:` or `@` of the word is replaced.
+        let said = shell_output(shell("bash", &scripts).args(["--norc", "-c", &ask]));
+        // bash replaces only the part of the word after the last `=`, `:` or `@`.
         let replaced = becomes.rsplit(['=', ':', '@']).next().unwrap();
         assert!(said.lines().any(|reply| reply == replaced), "{line}: {said}");
     }
 }
 
 #[test]
-fn fish_completes_what_the_program_knows() {
+fn fish_completes_program_values() {
     let scripts = Scripts::of("fish", |of| format!("{of}.fish"));
     for (line, becomes) in TYPED {
         let of = line.split(' ').next().unwrap();
         let ask =
             format!("source '{}'; complete -C '{line}'", scripts.0.join(format!("{of}.fish")).display());
-        let said = needed(shell("fish", &scripts).args(["--no-config", "-c", &ask]));
+        let said = shell_output(shell("fish", &scripts).args(["--no-config", "-c", &ask]));
         let replies: Vec<&str> = said.lines().map(|reply| reply.split('\t').next().unwrap()).collect();
         let option =
             line.rsplit(' ').next().unwrap().split_once('=').map(|(option, _)| format!("{option}={becomes}"));
@@ -93,11 +95,11 @@ fn fish_completes_what_the_program_knows() {
     }
 }
 
-/// zsh in a terminal of its own: the key Tab, then one that writes the line down.
+/// Runs zsh in its own pseudoterminal: the test sends Tab, then a key that writes the line to a file.
 #[test]
-fn zsh_completes_what_the_program_knows() {
+fn zsh_completes_program_values() {
     let scripts = Scripts::of("zsh", |of| format!("_{of}"));
-    // One shell for all lines: `compinit` takes most of the time. ^U empties the line.
+    // One shell completes all lines, because `compinit` takes most of the time. ^U empties the line.
     let ask = r#"
         place=$1; shift
         zmodload zsh/zpty
@@ -118,11 +120,11 @@ fn zsh_completes_what_the_program_knows() {
     "#;
     let place = scripts.0.to_str().unwrap();
     let lines = TYPED.iter().map(|(line, _)| *line);
-    let said = needed(shell("zsh", &scripts).args(["-f", "-c", ask, "zsh", place]).args(lines));
+    let said = shell_output(shell("zsh", &scripts).args(["-f", "-c", ask, "zsh", place]).args(lines));
     let said: Vec<&str> = said.lines().collect();
     assert_eq!(said.len(), TYPED.len(), "{said:?}");
     for ((line, becomes), said) in TYPED.iter().zip(said) {
-        // What more fits is beyond what all that fit have in common.
+        // If several completions match, zsh inserts only their common prefix.
         let before = line.rsplit_once([' ', '=']).unwrap().0;
         let typed = said.trim_end().get(before.len() + 1..).unwrap_or_default();
         assert!(!typed.is_empty() && becomes.starts_with(typed.trim_end()), "{line}: {said}");

@@ -1,5 +1,5 @@
-//! The rule that both programs print under `--help`: 0 done, 1 the run did not succeed, 2 usage, 3 environment. Whatever
-//! fails says so in one place, once.
+//! The exit codes that both programs print under `--help`: 0 done, 1 the run did not succeed, 2 usage, 3
+//! environment. Every failure is reported in one place, once.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::options::pages;
 
 const USAGE: i32 = 2;
 
-/// A directory with what a command may stumble over.
+/// A temporary directory with inputs that cause failures.
 struct Place(std::path::PathBuf);
 
 impl Place {
@@ -37,7 +37,7 @@ impl Place {
         Self(path)
     }
 
-    /// `airtcp …` or `airlink …`, started in this directory.
+    /// Returns a command for the line `airtcp …` or `airlink …`, to be started in this directory.
     fn command(&self, line: &str) -> Command {
         let mut words = line.split_whitespace();
         let mut command = Command::new(program(words.next().unwrap()));
@@ -56,10 +56,10 @@ impl Drop for Place {
     }
 }
 
-/// A kind of failure, its code, words that say what it is, and commands that meet it.
+/// A kind of failure, its exit code, words that its message must contain, and commands that cause it.
 const FAILURES: &[(&str, i32, &str, &[&str])] = &[
     (
-        "a file that is not there",
+        "a missing file",
         USAGE,
         "none",
         &[
@@ -100,7 +100,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
         ],
     ),
     (
-        "a recipe that cannot be",
+        "an invalid recipe",
         USAGE,
         "did you mean `newreno`?",
         &[
@@ -117,7 +117,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
         ],
     ),
     (
-        "a scenario that nobody knows",
+        "an unknown scenario",
         USAGE,
         "did you mean `lossless`?",
         &[
@@ -134,7 +134,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
         ],
     ),
     (
-        "an address that both sides have",
+        "the same address on both sides",
         USAGE,
         "both sides have the address 10.9.9.1: use different addresses",
         &[
@@ -169,7 +169,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
 ];
 
 #[test]
-fn each_kind_of_failure_has_its_code_in_every_command() {
+fn failures_have_same_exit_code_in_every_command() {
     let place = Place::new("codes");
     let mut wrong = String::new();
     for (kind, code, words, lines) in FAILURES {
@@ -184,9 +184,9 @@ fn each_kind_of_failure_has_its_code_in_every_command() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// There is a manual page for each.
+/// Takes the list of commands from the manual pages: each command has one.
 #[test]
-fn every_command_refuses_an_option_that_there_is_not() {
+fn every_command_refuses_unknown_option() {
     let place = Place::new("options");
     let directory = place.0.join("pages");
     let mut commands: Vec<_> =
@@ -203,7 +203,7 @@ fn every_command_refuses_an_option_that_there_is_not() {
     }
 }
 
-/// Commands with more output than one line.
+/// Commands that print more than one line.
 const TALKATIVE: &[&str] = &[
     "airtcp sim -s lossless --bytes 20k",
     "airtcp sim -s lossless --bytes 20k --json",
@@ -225,7 +225,7 @@ const TALKATIVE: &[&str] = &[
 ];
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn closed_stdout_pipe_succeeds_silently() {
     let place = Place::new("pipe");
     for line in TALKATIVE {
         let (read, write) = std::io::pipe().unwrap();
@@ -240,7 +240,7 @@ fn full() -> File {
 }
 
 #[test]
-fn output_that_does_not_fit_is_told_once_with_where_it_was_to_go() {
+fn full_disk_is_reported_once_with_file_name() {
     let place = Place::new("full");
     let files = [
         ("airtcp sim -s lossless --bytes 20k --decisions /dev/full", "/dev/full"),
@@ -265,9 +265,10 @@ fn output_that_does_not_fit_is_told_once_with_where_it_was_to_go() {
     }
 }
 
-/// A device, or a pipe, has no name beside it under which the file can be made first.
+/// A merge normally writes a temporary file next to the output and renames it. This does not work for a
+/// device or a pipe.
 #[test]
-fn a_merge_to_what_is_no_file_leaves_it_what_it_is() {
+fn merge_to_fifo_keeps_fifo() {
     let place = Place::new("fifo");
     assert_eq!(place.ended("airtcp sweep run sweep.toml --quiet").code, 0);
     let fifo = place.0.join("fifo");
@@ -282,9 +283,9 @@ fn a_merge_to_what_is_no_file_leaves_it_what_it_is() {
     assert!(!fs::metadata(&fifo).unwrap().is_file());
 }
 
-/// What goes to stderr is for whoever watches: if nobody can, everything else is as it was.
+/// stderr is only for observers. If it is full or closed, exit code and stdout must stay the same.
 #[test]
-fn stderr_that_takes_nothing_changes_nothing() {
+fn unwritable_stderr_does_not_change_result() {
     let place = Place::new("stderr");
     for line in [
         "airtcp script fails.pkt",

@@ -1,5 +1,5 @@
-//! What somebody else has written, and what it may do to whoever reads it: nothing to a terminal, nothing to the memory, and
-//! no files are read for it that are none.
+//! Untrusted input: files written by others must not control the terminal, exhaust memory or block the
+//! program, and packets are stored with private permissions.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +8,9 @@ use std::process::{Command, Output, Stdio};
 
 use airtcp_testkit::programs::{program, repository};
 
-/// Clears the screen, and puts words into the title of the window.
+/// Clears the screen and sets the title of the window.
 const CLEARS: &str = "a\u{1b}[2J\u{1b}]0;title\u{7}b";
-/// The same for a terminal that knows control characters of eight bits.
+/// Clears the screen of a terminal that interprets 8-bit control characters.
 const CLEARS_IN_LATIN: &str = "a\u{9b}2Jb";
 
 struct Place(PathBuf);
@@ -39,13 +39,13 @@ impl Drop for Place {
     }
 }
 
-/// Everything that was printed.
-fn said(output: &Output) -> String {
+/// Returns everything that was printed.
+fn printed(output: &Output) -> String {
     String::from_utf8([&output.stdout[..], &output.stderr].concat()).unwrap()
 }
 
 #[test]
-fn control_characters_from_files_and_arguments_do_not_reach_the_terminal() {
+fn control_characters_do_not_reach_terminal() {
     let place = Place::new("terminal");
     let escaped = "\\u001b";
     let toml = |text: &str| format!("\"{}\"", text.replace(CLEARS, "a\\u001b[2J\\u001b]0;title\\u0007b"));
@@ -100,17 +100,18 @@ fn control_characters_from_files_and_arguments_do_not_reach_the_terminal() {
         &["airtcp", "analyze", &nothing],
         &["airtcp", "report", CLEARS],
     ] {
-        let said = said(&place.run(words));
+        let said = printed(&place.run(words));
         let harmful = said.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
         assert_eq!(harmful, None, "{words:?}: {said:?}");
-        // As TOML and JSON are written: capitals or not.
+        // TOML and JSON differ in the case of the hexadecimal digits.
         assert!(said.to_lowercase().contains(escaped), "{words:?}: {said}");
     }
-    let said = said(&place.run(&["airlink", "show", CLEARS_IN_LATIN]));
+    let said = printed(&place.run(&["airlink", "show", CLEARS_IN_LATIN]));
     assert!(said.contains("a\\u009b2Jb"), "{said}");
 }
 
-/// A pcapng file of raw IP that calls its interface, its own software and itself this, and breaks off in a packet.
+/// A pcapng file of raw IP whose interface, software name and comments contain `text`, and which ends within
+/// a packet.
 fn pcapng(text: &str) -> Vec<u8> {
     let option = |code: u16| {
         let mut octets = [code.to_le_bytes(), (text.len() as u16).to_le_bytes()].concat();
@@ -129,9 +130,9 @@ fn pcapng(text: &str) -> Vec<u8> {
     [block(0x0a0d_0d0a, &section), block(1, &interface), vec![6, 0, 0, 0, 200, 0, 0, 0, 1]].concat()
 }
 
-/// Each would take all memory, or wait for ever.
+/// Without a check, each of these inputs would exhaust the memory or block forever.
 #[test]
-fn what_has_no_end_and_what_never_begins_is_refused() {
+fn endless_files_and_pipes_are_refused() {
     let place = Place::new("endless");
     assert!(Command::new("mkfifo").arg(place.0.join("pipe")).status().unwrap().success());
     place.write("sweep.toml", "schema = 1\nseeds = 1\n[fixed]\nscenario = \"pipe\"\n");
@@ -152,12 +153,16 @@ fn what_has_no_end_and_what_never_begins_is_refused() {
         (&["airtcp", "sim", "-s", "lossless", "--flows", "1000000000"], "the maximum is 1000000"),
     ] {
         let output = place.run(words);
-        assert!(!output.status.success() && said(&output).contains(why), "{words:?}: {}", said(&output));
+        assert!(
+            !output.status.success() && printed(&output).contains(why),
+            "{words:?}: {}",
+            printed(&output)
+        );
     }
 }
 
 #[test]
-fn packets_are_for_the_eyes_of_their_owner() {
+fn captures_are_readable_only_by_owner() {
     let place = Place::new("private");
     let mode = |name: &str| fs::metadata(place.0.join(name)).unwrap().permissions().mode() & 0o077;
     let words =
@@ -182,7 +187,7 @@ fn packets_are_for_the_eyes_of_their_owner() {
     for name in ["sim.pcap", "radio.pcap", "notes.pcapng", "comments.pcapng"] {
         assert_eq!(mode(name), 0, "{name}");
     }
-    // What was there before has the mode that somebody gave it.
+    // An existing file keeps the permissions that its owner gave it.
     fs::set_permissions(place.0.join("sim.pcap"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(place.run(&words).status.success());
     assert_eq!(mode("sim.pcap"), 0o044);

@@ -1,4 +1,4 @@
-//! The log of a run in virtual time: what `airtcp send` logs of its host, by the clock of the run.
+//! A run in virtual time logs the same events as `airtcp send`, with the times of the run.
 
 use std::fs;
 
@@ -14,13 +14,13 @@ fn logged(more: &[&str]) -> (Vec<Value>, String) {
 }
 
 #[test]
-fn each_level_shows_what_it_shows_of_a_host_in_real_time() {
+fn verbosity_levels_add_events_in_virtual_time() {
     let usual = run(&RUN);
     assert!(usual.stderr.is_empty(), "{}", usual.stderr);
     let of = |lines: &[Value], target: &str| lines.iter().filter(|line| line["target"] == target).count();
     let (lines, stdout) = logged(&["-v"]);
-    assert_eq!(stdout, usual.stdout, "to look changes nothing");
-    // Both ends are hosts of ours.
+    assert_eq!(stdout, usual.stdout, "logging must not change stdout");
+    // Both ends of the simulated connection are airtcp hosts.
     let established = lines.iter().filter(|line| line["message"] == "established");
     let ends: Vec<&Value> = established.map(|line| &line["connection"]["local"]).collect();
     assert!(ends.len() == 2 && ends[0] != ends[1], "{lines:?}");
@@ -30,11 +30,11 @@ fn each_level_shows_what_it_shows_of_a_host_in_real_time() {
     let (lines, _) = logged(&["-vvv"]);
     assert!(of(&lines, "airtcp::segment") > 100);
     let times: Vec<f64> = lines.iter().map(|line| line["wall"].as_f64().unwrap()).collect();
-    assert!(times.is_sorted() && times[0] == 0.0, "virtual time begins at 1970: {:?}", &times[..3]);
+    assert!(times.is_sorted() && times[0] == 0.0, "times must be sorted and start at 0: {:?}", &times[..3]);
 }
 
 #[test]
-fn its_decisions_are_those_of_the_file_and_its_segments_those_of_the_capture() {
+fn log_matches_decision_file_and_capture() {
     let (decisions, pcap) = (TempFile::new("sim.jsonl"), TempFile::new("sim.pcap"));
     let (lines, _) = logged(&["-vvv", "--decisions", decisions.path(), "--pcap", pcap.path()]);
     let of = |target: &str| lines.iter().filter(|line| line["target"] == target).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Both programs as people and scripts use them: what they promise of all their commands.
+//! Rules that all commands of both programs follow.
 
 mod completion;
 mod exits;

@@ -1,5 +1,5 @@
-//! An option means the same in every command of both programs: one letter, one name for its value, and one beginning of
-//! what its help says.
+//! An option means the same in every command of both programs: it has the same short form, the same name for
+//! its value, and the same beginning of its help text.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 use airtcp_testkit::machine::{TempDir, run};
 use airtcp_testkit::programs::program;
 
-/// Options that cannot mean the same everywhere, the commands in which they differ, and why.
+/// Options whose meaning differs, the commands in which it differs, and the reason.
 const DIFFERENT: &[(&str, &[&str], &str)] = &[
     (
         "output",
@@ -33,13 +33,13 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Meaning {
     short: Option<char>,
-    /// `<SIZE>`
+    /// The placeholder without brackets: `SIZE` for `<SIZE>`.
     value: String,
-    /// Up to the first comma, colon, bracket or the like.
+    /// The help text up to the first comma, colon, bracket or similar character.
     begins: String,
 }
 
-/// Each option of a page, by its long name.
+/// Returns the options of a manual page, with their long names.
 fn options(page: &str) -> Vec<(String, Meaning)> {
     let plain = |line: &str| {
         let fonts = ["\\fB", "\\fI", "\\fR", "\\&"];
@@ -65,7 +65,7 @@ fn options(page: &str) -> Vec<(String, Meaning)> {
     named.collect()
 }
 
-/// The manual pages of both programs, by the names of their commands.
+/// Returns the manual pages of both programs, with the names of their commands.
 pub(crate) fn pages(directory: &Path) -> Vec<(String, String)> {
     let made = run(&["man", directory.to_str().unwrap()]);
     assert_eq!(made.code, 0, "{}", made.stderr);
@@ -80,10 +80,10 @@ pub(crate) fn pages(directory: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn an_option_means_the_same_in_every_command() {
+fn option_has_same_meaning_in_every_command() {
     let directory = TempDir::new("options");
     let pages = pages(directory.directory());
-    assert!(pages.len() > 30, "two programs have more commands than {}", pages.len());
+    assert!(pages.len() > 30, "only {} manual pages were found", pages.len());
     let mut by_name: BTreeMap<String, Vec<(String, Meaning)>> = BTreeMap::new();
     for (command, page) in pages {
         for (long, meaning) in options(&page) {
@@ -97,7 +97,7 @@ fn an_option_means_the_same_in_every_command() {
     let mut wrong = String::new();
     let mut used = vec![false; DIFFERENT.len()];
     for (long, all) in &by_name {
-        // What all mean that have no reason to differ.
+        // The meaning shared by all commands that have no reason to differ.
         let Some((_, meant)) = all.iter().find(|(command, _)| reason(long, command).is_none()) else {
             wrong += &format!("--{long}: every command has a reason to differ\n");
             continue;
@@ -111,14 +111,14 @@ fn an_option_means_the_same_in_every_command() {
         }
     }
     for ((long, commands, _), _) in DIFFERENT.iter().zip(&used).filter(|(_, used)| !**used) {
-        wrong += &format!("--{long} is the same in {commands:?}: take the reason away\n");
+        wrong += &format!("--{long} is the same in {commands:?}: remove it from DIFFERENT\n");
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Commands that were written down before an option had its present name.
+/// Existing scripts may use the former name of an option.
 #[test]
-fn former_names_of_options_are_still_understood() {
+fn former_option_names_still_work() {
     let sim = |option: &str| run(&["sim", "-s", "lossless", "--bytes", "10k", option, "linux", "--json"]);
     let [now, before] = ["--receiver-profile", "--receiver"].map(sim);
     assert_eq!((now.code, before.code), (0, 0), "{}{}", now.stderr, before.stderr);

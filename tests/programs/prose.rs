@@ -1,4 +1,4 @@
-//! Documents, help texts and messages are written in ordinary English: at most six phrases in ten thousand words have to be
+//! Documents, help texts, messages and comments are written in ordinary English: at most six phrases in ten thousand words have to be
 //! decoded. A phrase that is right where it is used is listed in `RIGHT`, with the reason.
 
 use std::collections::BTreeSet;
@@ -58,9 +58,6 @@ const AFTER_NO: [&str; 8] = ["longer", "more", "less", "fewer", "later", "larger
 
 /// Where a phrase is right: a part of the file's name, a part of the sentence, and the reason.
 const RIGHT: [(&str, &str, &str); 0] = [];
-
-/// Documents that are generated from texts in `crates/reproduce`, which are not rewritten yet.
-const GENERATED: [&str; 1] = ["docs/reproduction.md"];
 
 #[derive(Default)]
 struct Count {
@@ -179,7 +176,7 @@ fn documents_are_plain_english() {
     files(&repository().canonicalize().unwrap(), "md", &mut paths);
     paths.sort();
     let mut count = Count::default();
-    for path in paths.iter().filter(|path| !GENERATED.contains(&name(path).as_str())) {
+    for path in &paths {
         let text = fs::read_to_string(path).unwrap();
         let mut is_code = false;
         let mut paragraph = String::new();
@@ -225,18 +222,22 @@ fn help_texts_are_plain_english() {
             };
             let place = format!("{program} {} --help", command.join(" "));
             let text = help.split("\nExamples").next().unwrap();
+            let lists = text.split("\nOptions:").next().unwrap().lines().count();
             let mut is_list = false;
             let mut paragraph = String::new();
-            for line in text.lines().chain([""]) {
-                let subcommand = line.strip_prefix("  ").filter(|rest| !rest.starts_with([' ', '-']));
-                is_list = line == "Commands:" || (is_list && line.starts_with("  "));
+            for (at, line) in text.lines().chain([""]).enumerate() {
+                let subcommand =
+                    line.strip_prefix("  ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+                is_list = at < lists && (line.ends_with(':') || (is_list && line.starts_with("  ")));
                 if let Some(subcommand) = subcommand.filter(|_| is_list) {
                     let name = subcommand.split_whitespace().next().unwrap();
-                    if name != "help" {
+                    if !["help", "airtcp", "airlink"].contains(&name) {
                         commands.push(command.iter().cloned().chain([name.to_owned()]).collect());
                     }
                 }
-                assert!(line.chars().count() <= 100, "{place}: {line}");
+                let is_program = command.is_empty();
+                let limit = if is_list && is_program { 80 } else { 100 };
+                assert!(line.chars().count() <= limit, "{place}: {line}");
                 if line.trim().is_empty() || line.trim_start().starts_with('-') {
                     for (sentence, is_question) in sentences(&without_code(&paragraph)) {
                         count.take(&place, &sentence, is_question);
@@ -254,7 +255,7 @@ fn help_texts_are_plain_english() {
     count.check();
 }
 
-/// Texts in the code of the programs. Those of a test are not read, nor those that `GENERATED` documents are made of.
+/// Texts in the code of the programs, without their tests.
 #[test]
 fn messages_are_plain_english() {
     let mut paths = Vec::new();
@@ -263,9 +264,7 @@ fn messages_are_plain_english() {
     }
     paths.sort();
     let is_test = |name: &str| {
-        ["/tests", "tests.rs", "crates/testkit", "crates/reproduce", "/examples/"]
-            .iter()
-            .any(|part| name.contains(part))
+        ["/tests", "tests.rs", "crates/testkit", "/examples/"].iter().any(|part| name.contains(part))
     };
     let mut count = Count::default();
     for path in paths.iter().filter(|path| !is_test(&name(path))) {
@@ -290,8 +289,44 @@ fn messages_are_plain_english() {
     count.check();
 }
 
+/// Comments and rustdoc of all Rust code, without the code in examples.
 #[test]
-fn what_has_to_be_decoded_is_found() {
+fn comments_are_plain_english() {
+    let mut paths = Vec::new();
+    for directory in ["src", "crates", "emulator", "tests", "benches", "fuzz", "interop"] {
+        files(&repository().canonicalize().unwrap().join(directory), "rs", &mut paths);
+    }
+    paths.sort();
+    let mut count = Count::default();
+    for path in &paths {
+        let text = fs::read_to_string(path).unwrap();
+        let mut is_code = false;
+        let mut paragraph = String::new();
+        for line in text.lines().chain([""]) {
+            let comment =
+                line.trim_start().strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']).trim());
+            if comment.is_some_and(|comment| comment.starts_with("```")) {
+                is_code = !is_code;
+                continue;
+            }
+            let comment = comment.filter(|_| !is_code).unwrap_or_default();
+            // A line without text and an item of a list end a paragraph.
+            if comment.is_empty() || comment.starts_with(['-', '|', '#']) {
+                for (sentence, is_question) in sentences(&without_code(&paragraph)) {
+                    count.take(&name(path), &sentence, is_question);
+                }
+                paragraph.clear();
+            }
+            paragraph += " ";
+            paragraph += comment.trim_start_matches(['-', '|', '#', ' ']);
+        }
+    }
+    assert!(count.words > 100_000, "only {} words were found", count.words);
+    count.check();
+}
+
+#[test]
+fn suspicious_phrases_are_found() {
     let count = |text: &str| {
         let mut count = Count::default();
         for (sentence, is_question) in sentences(&without_code(text)) {

@@ -1,4 +1,5 @@
-//! Every number that a table shows has a unit: in its cell, in the heading of its column or in that of its group.
+//! Every number in a table has a unit: in its cell, in the heading of its column, or in the heading of its
+//! group.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +8,7 @@ use airtcp_testkit::machine::{Ended, TempDir, airtcp, run};
 use airtcp_testkit::programs::{program, repository};
 use airtcp_testkit::sample::size;
 
-/// What is counted or measured.
+/// Units, and names of counted things.
 const UNITS: &[&str] = &[
     "s",
     "seconds",
@@ -43,7 +44,7 @@ const UNITS: &[&str] = &[
 ];
 
 fn has_unit(text: &str) -> bool {
-    // A ratio has none.
+    // A ratio has no unit.
     if text.contains(" / ") {
         return true;
     }
@@ -51,7 +52,7 @@ fn has_unit(text: &str) -> bool {
     words.into_iter().any(|word| UNITS.contains(&word))
 }
 
-/// `-1.6 %`, `± 3`, `10/10`, and no address.
+/// Returns whether the cell is a number such as `-1.6 %`, `± 3` or `10/10`. An address is not a number.
 fn is_number(cell: &str) -> bool {
     let digits = cell.trim_start_matches(['±', '+', '-', ' ']);
     let first = digits.split([' ', '/']).next().unwrap_or_default();
@@ -60,7 +61,7 @@ fn is_number(cell: &str) -> bool {
 
 type Place = std::ops::Range<usize>;
 
-/// Where the columns are: two spaces or more separate them in every line.
+/// Returns the ranges of the columns, which are separated by at least two spaces in every line.
 fn places(lines: &[&str]) -> Vec<Place> {
     let lines: Vec<Vec<char>> = lines.iter().map(|line| line.chars().collect()).collect();
     let width = lines.iter().map(Vec::len).max().unwrap_or(0);
@@ -86,10 +87,10 @@ fn cell(line: &str, place: &Place) -> String {
     line.chars().skip(place.start).take(place.len()).collect::<String>().trim().to_owned()
 }
 
-/// The headings of columns whose numbers have no unit. `above` is the line above the headings: a title of all columns, or
-/// the names of groups of columns.
+/// Returns the headings of columns whose numbers have no unit. `above` is the line above the headings: a
+/// title of the table, or the names of groups of columns.
 fn without_unit(above: &str, lines: &[&str]) -> Vec<String> {
-    // `lossless, kbit/s` above names is a title as well.
+    // A heading such as `lossless, kbit/s` in the first column also gives the unit of the whole table.
     let first = lines[0].split("  ").next().unwrap_or_default();
     let is_title = !above.starts_with("   ");
     let all = (is_title && has_unit(above)) || first.split_once(", ").is_some_and(|(_, unit)| has_unit(unit));
@@ -122,7 +123,7 @@ fn without_unit(above: &str, lines: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_number_without_a_unit_is_found() {
+fn number_without_unit_is_found() {
     let lines = [
         "sender  kbit/s: mean          median  gain    exact",
         "sack           10.2  ± 2.0    10.1  +3.0 %      3",
@@ -135,7 +136,8 @@ fn a_number_without_a_unit_is_found() {
     assert_eq!(without_unit("        timeouts ----", &lines), ["exact"]);
 }
 
-/// The table that begins with a line that has all these words, and ends before an empty line, or one that begins so.
+/// Checks the table whose heading contains all these words. It ends before an empty line, or before a line
+/// that begins with `end`.
 fn check(who: &str, text: &str, heading: &[&str], end: &str) {
     let lines: Vec<&str> = text.lines().collect();
     let at = lines.iter().position(|line| heading.iter().all(|word| line.contains(word)));
@@ -149,35 +151,38 @@ fn check(who: &str, text: &str, heading: &[&str], end: &str) {
     assert!(wrong.is_empty(), "{who}: no unit for {wrong:?} in\n{text}");
 }
 
-fn good(ended: Ended) -> String {
+fn successful_stdout(ended: Ended) -> String {
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     ended.stdout
 }
 
 #[test]
-fn runs_in_virtual_time_have_units() {
+fn sim_tables_have_units() {
     let two = ["--recipe", "newreno", "--recipe", "sack", "--bytes", "200k", "--set"];
-    let text =
-        good(run(
-            &[&["sim", "-s", "wcdma-384"], &two[..], &["radio.down.queue.packets=10", "--wide"]].concat()
-        ));
+    let text = successful_stdout(run(&[
+        &["sim", "-s", "wcdma-384"],
+        &two[..],
+        &["radio.down.queue.packets=10", "--wide"],
+    ]
+    .concat()));
     check("sim", &text, &["flow", "goodput"], "");
     check("sim, second block", &text, &["flow", "ACKs"], "total");
     check("sim, the path", &text, &["direction"], "wire");
     let link =
         Command::new(program("airlink")).args(["sim", "-s", "wcdma-384", "--for", "5s"]).output().unwrap();
-    check("airlink sim", &good(Ended::of(link)), &["direction"], "wire");
+    check("airlink sim", &successful_stdout(Ended::of(link)), &["direction"], "wire");
 }
 
 #[test]
-fn sweeps_have_units() {
+fn sweep_tables_have_units() {
     let scratch = TempDir::new("sweep");
     let file = scratch.path("s.toml");
     let text = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n\
                 [axes]\nrecipe = [\"reno\", \"newreno\"]\n";
     fs::write(&file, text).unwrap();
-    good(run(&["sweep", "run", &file, "--quiet"]));
-    let text = good(run(&["sweep", "summary", &file, "--metric", "goodput,timeouts,resent,took"]));
+    successful_stdout(run(&["sweep", "run", &file, "--quiet"]));
+    let text =
+        successful_stdout(run(&["sweep", "summary", &file, "--metric", "goodput,timeouts,resent,took"]));
     for block in text.split("\n\n").filter(|block| block.contains("verdict")) {
         let title = block.lines().next().unwrap();
         let named = title.split(':').next().unwrap();
@@ -187,8 +192,15 @@ fn sweeps_have_units() {
 }
 
 #[test]
-fn figures_of_papers_have_units() {
-    let text = good(run(&["reproduce", size("p1-fig8", "p2-fig7"), "--seeds", "2", "--most-seeds", "2"]));
+fn reproduce_tables_have_units() {
+    let text = successful_stdout(run(&[
+        "reproduce",
+        size("p1-fig8", "p2-fig7"),
+        "--seeds",
+        "2",
+        "--most-seeds",
+        "2",
+    ]));
     let lines: Vec<&str> = text.lines().collect();
     let tables = lines.windows(2).filter(|pair| pair[1].starts_with("|---") || pair[1].starts_with("|:--"));
     let heads: Vec<&str> = tables.map(|pair| pair[0]).collect();
@@ -208,39 +220,40 @@ fn figures_of_papers_have_units() {
             let heading = table[0][column];
             assert!(
                 has_unit(heading) || has_unit(title) || numbers.clone().all(fine),
-                "{heading} in\n{text}"
+                "no unit for {heading} in\n{text}"
             );
         }
     }
 }
 
 #[test]
-fn what_captures_say_has_units() {
+fn analyze_tables_have_units() {
     let capture = repository().join("pcaps/newreno.pcap");
-    let text = good(run(&["analyze", capture.to_str().unwrap(), "--resent", "--wide"]));
+    let text = successful_stdout(run(&["analyze", capture.to_str().unwrap(), "--resent", "--wide"]));
     check("analyze", &text, &["no", "goodput"], "");
     check("analyze --resent", &text, &["frame", "sequence"], "");
 }
 
-/// As root: it builds a path.
+/// Requires root, because it builds a path.
 #[test]
-fn labs_have_units_and_so_have_their_pages() {
+fn lab_tables_have_units_and_report_has_headings() {
     let scratch = TempDir::new("lab");
     let out = scratch.path("out");
     let senders =
         ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "100k", "--jobs", "4"];
     let more = ["--set", "radio.down.queue.packets=8", "--virtual", "--wide", "--output", &out, "--quiet"];
-    let text = good(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
+    let text =
+        successful_stdout(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
     check("lab run", &text, &["sender", "median"], "undecided");
     check("lab run --virtual", &text, &["sender", "ratio"], "newreno, round");
     let transfer = scratch.directory().join("out/01-newreno");
     let [fixed, mobile, events, sender] = ["fixed.pcap", "mobile.pcap", "events.jsonl", "sender.jsonl"]
         .map(|name| transfer.join(name).to_str().unwrap().to_owned());
     let path = ["analyze", "--path", &fixed, &mobile, "--truth", &events, "--sender-log", &sender, "--wide"];
-    let text = good(run(&path));
+    let text = successful_stdout(run(&path));
     check("analyze --truth", &text, &["packets", "right", "wrong"], "passed");
     assert!(text.contains("\n  passed "), "{text}");
-    // What is counted stands before each row.
+    // In this comparison, the unit is in the first column of each row.
     let (_, compared) = text.split_once("comparison with the sender's counters").unwrap();
     let rows: Vec<&str> = compared.lines().skip(2).collect();
     assert!(
@@ -248,17 +261,17 @@ fn labs_have_units_and_so_have_their_pages() {
         "{compared}"
     );
 
-    // It needs the sender's capture, and no path.
+    // The comparison needs only the sender's capture, not the whole path.
     let alone = ["analyze", &fixed, "--sender-log", &sender];
-    let text = good(run(&alone));
+    let text = successful_stdout(run(&alone));
     assert!(text.contains("\ncomparison with the sender's counters"), "{text}");
-    let json = good(run(&[&alone[..], &["--json"]].concat()));
+    let json = successful_stdout(run(&[&alone[..], &["--json"]].concat()));
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     let counts = document["sender"]["counts"].as_array().unwrap();
     assert!(counts.iter().any(|count| count["what"] == "timeouts"), "{document}");
 
     let page = scratch.path("page.html");
-    good(run(&["report", &out, "--output", &page]));
+    successful_stdout(run(&["report", &out, "--output", &page]));
     let html = fs::read_to_string(page).unwrap();
     for heading in
         ["median kbit/s", "retransmissions: timeout", "spurious timeouts", "retransmissions", "idle s"]
@@ -269,16 +282,16 @@ fn labs_have_units_and_so_have_their_pages() {
     let matrix =
         ["lab", "matrix", "--receiver", "linux", "--recipe", "sack", "--kind", "lossless", "--bytes", "50k"];
     let ended = Ended::of(airtcp(&matrix).args(["--output", &scratch.path("matrix")]).output().unwrap());
-    let text = good(ended);
+    let text = successful_stdout(ended);
     check("lab matrix", &text, &["lossless, kbit/s"], "");
     assert_eq!(text.lines().last(), Some("passed 1 of 1"));
 }
 
 #[test]
-fn a_scenario_says_the_units_of_its_settings() {
+fn scenario_settings_show_units() {
     let shown = Command::new(program("airlink")).args(["show", "wcdma-384"]).output().unwrap();
-    let text = good(Ended::of(shown));
-    // Numbers without one are counts, identifiers and shares.
+    let text = successful_stdout(Ended::of(shown));
+    // Numbers without a unit are counts, identifiers and fractions.
     for key in ["rate", "delay", "tti", "timer_poll"] {
         let of_key: Vec<&str> =
             text.lines().filter(|line| line.trim_start().starts_with(&format!("{key} ="))).collect();
@@ -286,10 +299,11 @@ fn a_scenario_says_the_units_of_its_settings() {
     }
 }
 
-/// A path without a rate or a delay carries it at once: no rate describes that.
+/// Over a path without a rate or a delay, a transfer takes no time, so its goodput is undefined.
 #[test]
-fn where_no_time_passes_there_is_no_goodput() {
-    let text = good(run(&["sim", "--scenario", "lossless", "--recipe", "newreno", "--bytes", "10k"]));
+fn zero_duration_transfer_has_no_goodput() {
+    let text =
+        successful_stdout(run(&["sim", "--scenario", "lossless", "--recipe", "newreno", "--bytes", "10k"]));
     let row = text.lines().find(|line| line.contains("10.0 kB")).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>()[2..6], ["10.0", "kB", "-", "0.000"], "{text}");
     let row = text.lines().find(|line| line.starts_with("down ")).unwrap();

@@ -1,4 +1,4 @@
-//! What a person types is found, and printed as it was typed.
+//! Names that the user types are found, and are printed as they were typed.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use airtcp_testkit::machine::{Ended, TempDir, airtcp, run};
 use airtcp_testkit::programs::repository;
 
 #[test]
-fn a_recipe_is_printed_as_it_was_typed() {
+fn recipe_is_printed_as_typed() {
     for typed in ["linux", "etcp", "sack+limited-transmit+liw", "liw+sack", "newreno+min-rto=200@linux"] {
         let recipe = typed.split('@').next().unwrap();
         let said = run(&["explain", typed]).stdout;
@@ -22,9 +22,9 @@ fn a_recipe_is_printed_as_it_was_typed() {
     }
 }
 
-/// `interop/receivers/setup.sh` and the program agree on where stacks are.
+/// `interop/receivers/setup.sh` and the program agree on the directory of the stacks.
 #[test]
-fn a_stack_that_was_built_is_found_where_it_was_built() {
+fn lab_receivers_finds_stacks_built_by_setup() {
     let place = TempDir::new("stacks");
     let place = place.directory();
     let receivers = place.join("interop/receivers");
@@ -41,7 +41,7 @@ fn a_stack_that_was_built_is_found_where_it_was_built() {
         let mut listed = airtcp(&["lab", "receivers"]);
         listed.env_remove("AIRTCP_RECEIVERS");
         match directory {
-            // Wherever in the sources one stands.
+            // The default directory is found from any directory of the source tree.
             None => drop(listed.current_dir(&receivers)),
             Some(directory) => {
                 setup.env("AIRTCP_RECEIVERS", directory);

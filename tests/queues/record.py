@@ -47,12 +47,12 @@ def flow(gap, start, stop, ect=False, shortest=200, longest=1500):
 CODEL = {"target": 5 * MS, "interval": 100 * MS, "mtu": 1500}
 PIE = {"target": 15 * MS, "t_update": 15 * MS, "alpha": 2, "beta": 20, "max_burst": 150 * MS, "mtu": 1500}
 S = 1000 * MS
-# CoDel's clock is 32 bits of nanoseconds here, and knows what is earlier up to half of that: 2.1 s.
+# CoDel's clock has 32 bits of nanoseconds here, and can order times that are at most 2.1 s apart.
 T = 700 * MS
 
 
 def scenarios():
-    """At 10 Mbit/s the packets of 850 octets on average take 0.68 ms."""
+    """At 10 Mbit/s, a packet of the average size, 850 bytes, takes 0.68 ms."""
     rate = 10_000_000
     load = lambda percent: round(0.68 * MS * 100 / percent)
     waves = lambda ect, percent, S=S: [
@@ -85,7 +85,7 @@ def scenarios():
                settings=dict(PIE, target=5 * MS, t_update=5 * MS, alpha=3, beta=24), flows=waves(False, 30))
     yield dict(base, name="pie-above-one", discipline="pie", ecn=False, limit=1000, seed=10,
                settings=dict(PIE, target=5 * MS, t_update=5 * MS, alpha=8, beta=40), flows=waves(False, 50))
-    # max_p is so many 2^-32 for each octet between the thresholds.
+    # max_p is in units of 2^-32 per byte between the thresholds.
     red = {"min": 20_000, "max": 60_000, "wlog": 6, "max_p": 40_000 * 6000, "mtu": 1500}
     yield dict(base, name="red", discipline="red", ecn=False, limit=1000, settings=red, seed=11,
                flows=[flow(load(103), 0, 3 * S)])
@@ -94,7 +94,7 @@ def scenarios():
 
 
 def build(source, directory):
-    """One program for each discipline. Of the kernel's files only what packets pass through is compiled."""
+    """Builds one program for each discipline. Compiles only the parts of the kernel's files that handle packets."""
     here = pathlib.Path(__file__).parent
     net, linux = directory / "net", directory / "linux"
     net.mkdir()
@@ -143,7 +143,7 @@ def play(program, scenario):
     assert len(left) + len(drops) == len(packets), scenario["name"]
     vector = dict(scenario, packets=len(packets), drops=drops, marks=sorted(marks))
     if left != sorted(left):
-        # As steps: n is n further than the one before.
+        # Delta-encoded: each number is relative to the previous one.
         vector["order"] = [number - before for before, number in zip([0] + left, left)]
     return vector
 

@@ -1,24 +1,24 @@
-//! The two lists of ACKs beside each other.
+//! Compares the kernel's ACKs with the model's.
 
 use airwire::time::Duration;
 
 use crate::ours::Ours;
 use crate::recording::Ack;
 
-/// How an ACK of the kernel's and one of the model's differ.
+/// The difference between an ACK of the kernel and one of the model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
-    /// The kernel sent one more.
+    /// Only the kernel sent this ACK.
     Missing,
-    /// The model sent one more.
+    /// Only the model sent this ACK.
     Extra,
-    /// Both sent it, with different windows.
+    /// The windows differ.
     Window,
-    /// With different SACK blocks.
+    /// The SACK blocks differ.
     Sack,
-    /// At another time.
+    /// The times differ.
     Late,
-    /// With something else.
+    /// Another field differs.
     Other,
 }
 
@@ -43,12 +43,14 @@ pub(crate) struct Line {
     pub kind: Option<Kind>,
 }
 
-/// The application of the recordings is woken and reads; another process of the machine may run first.
+/// Tolerance for ACKs that a segment or a read triggers. The recorded application has to be woken before it
+/// reads, and another process may run first.
 const AT_ONCE: Duration = Duration::from_millis(2);
-/// A timer of the kernel's counts ticks of 4 ms, and one that compresses ACKs may be late by its slack.
+/// Tolerance for ACKs that a timer triggers. The kernel's timers have ticks of 4 ms, and the timer for ACK
+/// compression may be late by its slack.
 const BY_TIMER: Duration = Duration::from_millis(6);
 
-/// Further apart, the two are not the same ACK.
+/// Two ACKs that are further apart in time are never paired.
 const APART: Duration = Duration::from_millis(30);
 
 fn close(kernel: &Ack, ours: &Ours) -> bool {
@@ -69,8 +71,8 @@ fn difference(kernel: &Ack, mine: &Ours) -> Option<Kind> {
     }
 }
 
-/// Pairs them in their order: an ACK has its partner where the number is the same and the time is near, and so many
-/// as possible have one.
+/// Pairs the ACKs in order. Two ACKs can be a pair if their numbers are equal and their times are close. The
+/// number of pairs is maximized.
 pub(crate) fn compare(kernel: &[Ack], ours: &[Ours]) -> Vec<Line> {
     let score = |theirs: &Ack, mine: &Ours| {
         let same = theirs.ack == mine.ack.ack && theirs.at.abs_diff(mine.ack.at) <= APART;
@@ -90,7 +92,7 @@ pub(crate) fn compare(kernel: &[Ack], ours: &[Ours]) -> Vec<Line> {
     let (kernel, last_kernel) = kernel.split_at(kernel.len() - last);
     let (ours, last_ours) = ours.split_at(ours.len() - last);
     let mut lines: Vec<Line> = same_kernel.iter().zip(same_ours).map(pair).collect();
-    // The longest common subsequence, where what is the same in every field counts for more.
+    // Longest common subsequence, in which pairs that agree in every field have a higher weight.
     let width = ours.len() + 1;
     let mut best = vec![0_u32; (kernel.len() + 1) * width];
     for (i, theirs) in kernel.iter().enumerate().rev() {

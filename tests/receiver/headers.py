@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""headers.py FROM TO: a capture of IPv4 packets, each cut to its headers."""
+"""headers.py FROM TO: copies a capture of IPv4 packets, and cuts each packet to its headers."""
 
 import struct
 import sys

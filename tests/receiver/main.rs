@@ -1,12 +1,13 @@
-//! The profile `linux` beside recordings of this machine's kernel, as receivers: fed the same arrivals at the same times,
-//! they are to send the same ACKs.
+//! Compares the profile `linux` as receiver with recordings of this machine's kernel. Given the same arrivals
+//! at the same times, it must send the same ACKs.
 //!
-//! `recorded/` has the recordings, `list.txt` says what they are of, and `record.sh` makes them again. `expected.toml`
-//! has the differences that stay, each with its reason.
+//! `recorded/` contains the recordings, `list.txt` describes them, and `record.sh` records them again.
+//! `expected.toml` lists the known differences, each with its reason.
 //!
 //!     cargo test -p airtcp-tests --no-default-features --test receiver -- --nocapture
 //!
-//! `AIRTCP_RECEIVER_SHOW=name` prints a recording ACK by ACK; `AIRTCP_RECEIVER_FROM=directory` takes others.
+//! `AIRTCP_RECEIVER_SHOW=name` prints a recording ACK by ACK. `AIRTCP_RECEIVER_FROM=directory` replays the
+//! recordings of another directory.
 
 mod compare;
 mod ours;
@@ -25,7 +26,11 @@ use crate::rows::Rows;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    libtest_mimic::run(&arguments, vec![Trial::test("every_ack", every_ack)]).exit_code()
+    libtest_mimic::run(
+        &arguments,
+        vec![Trial::test("linux_profile_sends_same_acks_as_kernel", linux_profile_sends_same_acks_as_kernel)],
+    )
+    .exit_code()
 }
 
 fn directory() -> PathBuf {
@@ -33,7 +38,7 @@ fn directory() -> PathBuf {
     std::env::var_os("AIRTCP_RECEIVER_FROM").map_or_else(|| own.into(), PathBuf::from)
 }
 
-fn every_ack() -> Result<(), Failed> {
+fn linux_profile_sends_same_acks_as_kernel() -> Result<(), Failed> {
     let rows = Rows::read(include_str!("expected.toml"))?;
     let show = std::env::var("AIRTCP_RECEIVER_SHOW").ok();
     let mut judged = rows.judge();
@@ -52,8 +57,10 @@ fn every_ack() -> Result<(), Failed> {
     Ok(())
 }
 
-/// No capture shows where the kernel's tick of 4 ms stands, nor to the microsecond where its millisecond does: the clock
-/// is read a few of them after the capture's. Of all places that fit, that with the most in common is taken.
+/// Replays a recording with all possible clock phases, and returns the comparison with the most equal ACKs.
+///
+/// A capture shows neither the phase of the kernel's 4 ms tick nor the exact phase of its millisecond clock,
+/// because the kernel reads that clock a few microseconds after the capture's timestamp.
 fn replay(entry: &Entry, recording: &Recording) -> Result<Vec<Line>, String> {
     let irs = recording.packets.first().map_or(0, |packet| packet.seq);
     let sent = recording.packets.iter();

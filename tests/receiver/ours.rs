@@ -1,4 +1,5 @@
-//! The model: a host with the profile `linux` gets what the kernel got, when the kernel got it, and reads at once.
+//! The model: a host with the profile `linux` receives the kernel's arrivals at the same times, and its
+//! application reads at once.
 
 use std::net::SocketAddr;
 
@@ -11,14 +12,14 @@ use airwire::time::{Duration, Instant};
 
 use crate::recording::{Ack, Recording, parse, translate};
 
-/// When a recording begins on the host's clock: a whole number of its ticks.
+/// Start of a recording on the host's clock: a multiple of its tick.
 const BEGIN: Instant = Instant::from_secs(100);
 
-/// An ACK of the model's.
+/// An ACK of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Ours {
     pub ack: Ack,
-    /// A timer sent it, not a segment or a read.
+    /// Whether a timer triggered the ACK, rather than a segment or a read.
     pub by_timer: bool,
 }
 
@@ -29,14 +30,14 @@ struct Player {
     receiver: SocketAddr,
     begin: Instant,
     irs: u32,
-    /// Initial sequence number and first timestamp of the model.
+    /// The model's initial sequence number and first timestamp.
     first: Option<(u32, u32)>,
     /// The read buffer of the application.
     buffer: Vec<u8>,
     sent: Vec<Ours>,
 }
 
-/// The profile and the socket options of a receiver of `list.txt`.
+/// Returns the profile and the socket options of a receiver in `list.txt`.
 fn receiver(name: &str) -> Result<(Profile, SocketOptions), String> {
     let mut profile = Profile::linux();
     let mut buffer = None;
@@ -54,14 +55,15 @@ fn receiver(name: &str) -> Result<(Profile, SocketOptions), String> {
         }
         "linux-8k" => buffer = Some(8192),
         "linux-1m" => buffer = Some(1 << 20),
-        other => return Err(format!("list.txt: there is no receiver {other}")),
+        other => return Err(format!("list.txt: unknown receiver `{other}`")),
     }
     let mut options = SocketOptions::of(&profile);
     options.recv_buffer = buffer.unwrap_or(options.recv_buffer);
     Ok((profile, options))
 }
 
-/// What the model sends. `clock`: how far the kernel's tick has gone when the recording begins.
+/// Replays a recording and returns the model's ACKs. `clock` is the phase of the kernel's tick at the start
+/// of the recording.
 pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result<Vec<Ours>, String> {
     let (profile, options) = receiver(name)?;
     let recipe: Recipe = "sack+rack+cubic+prr+frto".parse().map_err(|error| format!("{error}"))?;
@@ -75,12 +77,12 @@ pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result
         connection: None,
         receiver: recording.receiver,
         begin: BEGIN + clock,
-        irs: syn.ok_or("it does not begin with a SYN")?,
+        irs: syn.ok_or("the recording does not begin with a SYN")?,
         first: None,
         buffer: vec![0; 1 << 18],
         sent: Vec::new(),
     };
-    // What the kernel began with, which the model's peer answers to.
+    // The kernel's initial sequence number and first timestamp, to translate the sender's ACKs and echoes.
     let mut theirs = None;
     for packet in &recording.packets {
         if packet.src == player.receiver {
@@ -94,7 +96,8 @@ pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result
             (Some(mine), Some(theirs)) => (mine.0.wrapping_sub(theirs.0), mine.1.wrapping_sub(theirs.1)),
             _ => (0, 0),
         };
-        let packet_of_ours = translate(&packet.octets, ack, echo).ok_or("a packet makes no sense")?;
+        let packet_of_ours =
+            translate(&packet.octets, ack, echo).ok_or("a recorded packet cannot be translated")?;
         player.arrive(packet.at, &packet_of_ours);
     }
     let last = recording.packets.last().map_or(Duration::ZERO, |packet| packet.at);
@@ -120,7 +123,7 @@ impl Player {
         }
     }
 
-    /// The application.
+    /// Reads all available data as the application does.
     fn read(&mut self, now: Instant) {
         if self.connection.is_none() {
             self.connection = self.host.accept(self.listener);
@@ -128,9 +131,9 @@ impl Player {
         let Some(id) = self.connection else { return };
         loop {
             match self.host.read(now, id, &mut self.buffer) {
-                // The sender has closed, so it closes.
+                // The sender has closed the connection.
                 Ok(0) => break self.host.close(now, id),
-                // What it sends for that leaves before the next call.
+                // Send the window updates that this read caused before the next read.
                 Ok(_) => self.drain(now, false),
                 Err(_) => break,
             }

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Records how this machine's kernel acknowledges: all of list.txt, or what is named. As root:
+# Records the ACKs of this machine's kernel, for all lines of list.txt or for the named ones. Requires root:
 #   tests/receiver/record.sh [NAME…]
-# Real time, so every recording comes out differently. AIRTCP says where the program is.
+# It runs in real time, so no two recordings are equal. AIRTCP is the path of the program.
 #
 #   fixed                                      mobile
 #   airtcp send, or the kernel's TCP ---airlink--- the kernel's TCP, and a program that reads at once
 #
-# The emulator and the reader come before all else that the machine does (chrt): a reader that is late is another receiver.
+# The emulator and the reader have real-time priority (chrt), because a late reader would change the
+# receiver's behaviour.
 #
-# The captures are taken inside the mobile side's kernel: what arrives has its time before TCP sees it, what leaves when
-# TCP has decided, and the order of the two is that of the kernel.
+# The captures are taken in the kernel of the mobile side. Arrivals are timestamped before TCP processes them,
+# departures after TCP has sent them, and both appear in the kernel's order.
 set -eu
 cd "$(dirname "$0")/../.."
 airtcp=${AIRTCP:-target/debug/airtcp}
@@ -44,7 +45,7 @@ in_mobile() {
     ip netns exec "$mine-mobile" "$@"
 }
 
-# What every receiver has, and what this one has: as `airtcp lab receivers` describes them.
+# Sets the options that all receivers share, then the options of this receiver (see `airtcp lab receivers`).
 set_up() {
     in_mobile sysctl -q -w net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_sack=1 net.ipv4.tcp_dsack=1 \
         net.ipv4.tcp_timestamps=1 net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_moderate_rcvbuf=1 net.ipv4.tcp_ecn=2
@@ -64,7 +65,7 @@ set_up() {
     esac
 }
 
-# chat:SIZE,MILLISECONDS,COUNT is an application that writes a little, then waits.
+# chat:SIZE,MILLISECONDS,COUNT is an application that writes SIZE bytes, waits, and repeats this COUNT times.
 send() {
     case $sender in
     linux:*)
@@ -127,7 +128,7 @@ record() {
 
 wanted=" $* "
 grep -v '^#' $here/list.txt | while IFS='|' read -r name receiver scenario settings sender bytes seed; do
-    # Blanks around a field do not belong to it.
+    # Remove the blanks around each field.
     name=$(echo $name) receiver=$(echo $receiver) scenario=$(echo $scenario) settings=$(echo $settings)
     sender=$(echo $sender) bytes=$(echo $bytes) seed=$(echo $seed)
     case $wanted in

@@ -1,4 +1,4 @@
-//! A recording: what came to this kernel's receiver, and what it sent, by the kernel's own clock.
+//! A recording: the packets that the kernel's receiver received and sent, with the kernel's timestamps.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use airwire::time::Duration;
 pub(crate) struct Entry {
     pub name: String,
     pub receiver: String,
-    /// Nobody looked at it when the model was made.
+    /// Whether the recording was held out: not examined while the model was developed.
     pub held_out: bool,
 }
 
-/// One packet, whole again: its text is zeros.
+/// One packet at its original length; its payload is replaced by zeros.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    /// Since the first packet.
+    /// Time since the first packet.
     pub at: Duration,
     pub octets: Vec<u8>,
     pub src: SocketAddr,
@@ -38,13 +38,13 @@ impl Packet {
 }
 
 pub(crate) struct Recording {
-    /// In the order of the kernel.
+    /// The packets in the order in which the kernel processed them.
     pub packets: Vec<Packet>,
-    /// Where the receiver listens.
+    /// The address and port of the receiver.
     pub receiver: SocketAddr,
 }
 
-/// The lines of `list.txt`.
+/// Parses `list.txt`.
 pub(crate) fn list(text: &str) -> Vec<Entry> {
     let mut held_out = false;
     let mut entries = Vec::new();
@@ -64,14 +64,17 @@ impl Recording {
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let packets =
-            packets(&file).ok_or_else(|| format!("{}: no pcap file of this machine", path.display()))?;
+            packets(&file).ok_or_else(|| format!("{}: not a pcap file of raw IP", path.display()))?;
         let syn = packets.first().and_then(|packet| parse(&packet.octets, |segment| segment.dst));
-        let receiver = syn.ok_or_else(|| format!("{}: it does not begin with a SYN", path.display()))?;
+        let receiver =
+            syn.ok_or_else(|| format!("{}: the recording does not begin with a SYN", path.display()))?;
         Ok(Self { packets, receiver })
     }
 
-    /// How far the millisecond of the kernel's timestamps has gone when the recording begins: with that added, every
-    /// arrival is in the millisecond that its ACK's timestamp says. The kernel takes the time once for both.
+    /// Returns the phase of the kernel's millisecond timestamp clock at the start of the recording.
+    ///
+    /// With this offset added, each arrival falls into the millisecond that the timestamp of its immediate
+    /// ACK shows, because the kernel reads the clock once for both.
     pub(crate) fn phase(&self) -> Duration {
         const TOGETHER: Duration = Duration::from_micros(100);
         const MILLISECOND: i128 = 1_000_000;
@@ -97,7 +100,7 @@ pub(crate) fn parse<T>(packet: &[u8], then: impl FnOnce(&Segment<'_>) -> T) -> O
     Some(then(&segment))
 }
 
-/// A capture of IP packets with nanoseconds, cut to their headers.
+/// Parses a capture of IP packets with nanosecond timestamps, in which each packet is cut to its headers.
 fn packets(file: &[u8]) -> Option<Vec<Packet>> {
     const NANOSECONDS: u32 = 0xa1b2_3c4d;
     const RAW_IP: u32 = 101;
@@ -120,7 +123,7 @@ fn packets(file: &[u8]) -> Option<Vec<Packet>> {
     Some(packets)
 }
 
-/// Where the TCP header of an IPv4 packet begins, and where its text does.
+/// Returns the offsets of the TCP header and of the payload in an IPv4 packet.
 fn offsets(packet: &[u8]) -> Option<(usize, usize)> {
     let tcp = 4 * usize::from(packet.first()? & 15);
     Some((tcp, tcp + 4 * usize::from(packet.get(tcp + 12)? >> 4)))
@@ -132,7 +135,8 @@ fn blank_text(packet: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The text is not that which was sent, and a change below changes more. Zeros add nothing to the sum.
+/// Recomputes the TCP checksum, since the payload is replaced and header fields may be changed. The zeros of
+/// the payload add nothing to the sum.
 fn mend_checksum(packet: &mut [u8]) -> Option<()> {
     let (tcp, text) = offsets(packet)?;
     packet.get_mut(tcp + 16..tcp + 18)?.fill(0);
@@ -147,7 +151,8 @@ fn mend_checksum(packet: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The same packet for a receiver whose numbers are others: `ack` and the echoed timestamp are moved.
+/// Adapts a packet to a receiver with a different initial sequence number and timestamp clock: adds `ack` to
+/// the ACK number and `echo` to the echoed timestamp.
 pub(crate) fn translate(packet: &[u8], ack: u32, echo: u32) -> Option<Vec<u8>> {
     let mut packet = packet.to_vec();
     let (tcp, text) = offsets(&packet)?;
@@ -176,23 +181,23 @@ pub(crate) fn translate(packet: &[u8], ack: u32, echo: u32) -> Option<Vec<u8>> {
     Some(packet)
 }
 
-/// An ACK of the receiver's, in numbers that do not depend on who sent it.
+/// An ACK from the receiver, with numbers that do not depend on the connection.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Ack {
     pub at: Duration,
     pub flags: Flags,
-    /// From the sender's initial sequence number.
+    /// Relative to the sender's initial sequence number.
     pub ack: u32,
-    /// As the header says it.
+    /// The unscaled value of the header field.
     pub window: u16,
     pub blocks: Vec<(u32, u32)>,
-    /// The sender's clock.
+    /// The echoed timestamp of the sender.
     pub echo: Option<u32>,
     pub scale: Option<u8>,
 }
 
 impl Ack {
-    /// `None` if this is no segment of the receiver's.
+    /// Returns `None` if the packet is not from the receiver.
     pub(crate) fn of(at: Duration, packet: &[u8], receiver: SocketAddr, irs: u32) -> Option<Self> {
         parse(packet, |segment| {
             let Options { timestamps, sack, window_scale, .. } = segment.options;

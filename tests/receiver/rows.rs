@@ -1,4 +1,4 @@
-//! `expected.toml`: the differences that stay, each with its reason.
+//! The known differences in `expected.toml`, each with its reason.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ struct File {
     difference: Vec<Row>,
 }
 
-/// Explains differences of a kind in some recordings.
+/// Explains one kind of difference in some recordings.
 #[derive(Clone, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// Their names.
+    /// Names of the recordings.
     recordings: Vec<String>,
-    /// `missing`, `extra`, `window`, `sack`, `late`, `other`.
+    /// Kind of difference: `missing`, `extra`, `window`, `sack`, `late` or `other`.
     what: String,
-    /// At most so many of the kernel's ACKs in a hundred.
+    /// Upper bound on such differences, in percent of the kernel's ACKs.
     percent: f64,
     reason: String,
 }
@@ -31,12 +31,13 @@ pub(crate) struct Rows {
     rows: Vec<Row>,
 }
 
-/// What was found so far.
+/// Compares the differences found so far with the known ones.
 pub(crate) struct Judge<'a> {
     rows: &'a [Row],
     needed: Vec<usize>,
     unexplained: Vec<String>,
-    /// ACKs of the kernel's, and those that the model sent, too: of the recordings that were looked at, and of the others.
+    /// The number of the kernel's ACKs, and how many of them the model also sent. The key is whether the
+    /// recordings were held out.
     totals: BTreeMap<bool, (usize, usize)>,
 }
 
@@ -89,13 +90,13 @@ impl Judge<'_> {
 
     pub(crate) fn end(self) -> Result<(), String> {
         for (held_out, (kernel, same)) in &self.totals {
-            let which = if *held_out { "held out" } else { "looked at" };
+            let which = if *held_out { "held out" } else { "examined" };
             eprintln!("{which:22} {same:5} of {kernel:5} {:6.1} %", 100.0 * *same as f64 / *kernel as f64);
         }
         let mut wrong = self.unexplained;
         let unneeded = self.rows.iter().zip(&self.needed).filter(|(_, needed)| **needed == 0);
         wrong.extend(unneeded.map(|(row, _)| {
-            format!("expected.toml: nothing needs the row {} of {:?}", row.what, row.recordings)
+            format!("expected.toml: no recording needs the row {} of {:?}", row.what, row.recordings)
         }));
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
     }

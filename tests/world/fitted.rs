@@ -1,7 +1,7 @@
-//! How true a fitted path is: what is recorded at both ends of a path becomes a scenario, and over this scenario other
-//! senders fare as over the path itself.
+//! Accuracy of fitted paths. A recording from both ends of a path is converted to a scenario, over which
+//! other senders must perform as over the original path.
 //!
-//! The recording is of one sender, for two minutes, and with one seed; what is compared are others, with other seeds.
+//! The recording has one sender, two minutes and one seed. The comparison uses other senders and other seeds.
 
 use std::fs;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
 use airwire::time::{Duration, Instant};
 
-/// Presets.
+/// Presets to record.
 const PATHS: [&str; 10] = [
     "wcdma-64",
     "wcdma-384",
@@ -45,7 +45,7 @@ impl Tap for End {
     }
 }
 
-/// A transfer that does not end, between hosts like Linux.
+/// Creates a world with an endless transfer between hosts that resemble Linux.
 fn transfer(scenario: &str, recipe: &str, seed: u64) -> World {
     World::new(WorldConfig {
         scenario: Scenario::load(scenario).unwrap(),
@@ -57,7 +57,7 @@ fn transfer(scenario: &str, recipe: &str, seed: u64) -> World {
     .unwrap()
 }
 
-/// Records a transfer, and writes what fits it. The file of the scenario.
+/// Records a transfer, fits a scenario to it, and returns the scenario's file.
 fn fitted(preset: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mut world = transfer(preset, RECORDED, 1);
@@ -80,32 +80,33 @@ fn fitted(preset: &str) -> PathBuf {
     file
 }
 
-/// How a transfer went.
-struct Fared {
-    /// Octets that the application has read.
+/// The result of a transfer.
+struct Outcome {
+    /// Bytes read by the application.
     delivered: f64,
-    /// Segments sent again, for each megabyte of those.
+    /// Retransmitted segments per megabyte of delivered data.
     resent: f64,
 }
 
-fn fare(scenario: &str, recipe: &str, seed: u64) -> Fared {
+fn run(scenario: &str, recipe: &str, seed: u64) -> Outcome {
     let mut world = transfer(scenario, recipe, seed);
     world.run_until(Instant::ZERO + COMPARED_FOR).unwrap();
     let result = world.result(0);
     let delivered = result.delivered as f64;
-    Fared { delivered, resent: result.counters.resent() as f64 * 1e6 / delivered }
+    Outcome { delivered, resent: result.counters.resent() as f64 * 1e6 / delivered }
 }
 
-fn mean(runs: &[Fared], of: fn(&Fared) -> f64) -> Mean {
+fn mean(runs: &[Outcome], of: fn(&Outcome) -> f64) -> Mean {
     Mean::of(&runs.iter().map(of).collect::<Vec<_>>()).unwrap()
 }
 
-/// Half the interval's width, of the mean.
+/// Returns the half-width of the interval relative to the mean.
 fn share(mean: Mean) -> f64 {
     mean.half_width.unwrap_or_default() / mean.mean
 }
 
-/// One row for each path and sender: the ratio, what it may be off, and a line of the table in docs/guides/recorded-path.md.
+/// Returns one row for each path and sender: the ratio, the half-width of its interval, and a line of the
+/// table in docs/guides/recorded-path.md.
 fn compare(paths: &[&str], seeds: Range<u64>) -> Vec<(f64, f64, String)> {
     let mut rows = Vec::new();
     println!(
@@ -115,11 +116,11 @@ fn compare(paths: &[&str], seeds: Range<u64>) -> Vec<(f64, f64, String)> {
         let file = fitted(preset);
         for recipe in COMPARED {
             let runs =
-                |scenario: &str| seeds.clone().map(|seed| fare(scenario, recipe, seed)).collect::<Vec<_>>();
+                |scenario: &str| seeds.clone().map(|seed| run(scenario, recipe, seed)).collect::<Vec<_>>();
             let [path, fitted] = [runs(preset), runs(&file.display().to_string())];
             let [over_path, over_fitted] = [&path, &fitted].map(|runs| mean(runs, |it| it.delivered));
             let ratio = over_fitted.mean / over_path.mean;
-            // The relative intervals of both means, as the sides of a right angle.
+            // The relative errors of two independent means add in quadrature.
             let apart = ratio * share(over_path).hypot(share(over_fitted));
             let [resent, resent_fitted] = [&path, &fitted].map(|runs| mean(runs, |it| it.resent).mean);
             let row = format!(
@@ -133,20 +134,20 @@ fn compare(paths: &[&str], seeds: Range<u64>) -> Vec<(f64, f64, String)> {
     rows
 }
 
-/// Within a tenth, where chance decides little.
+/// The tolerance is 10 %, on paths with little random variation.
 #[test]
-fn other_senders_fare_over_a_fitted_path_as_over_the_recorded_one() {
+fn fitted_path_gives_same_goodput_as_original() {
     for (ratio, _, row) in compare(&["wcdma-64", "wcdma-384", "gprs"], 11..15) {
         assert!((0.9..1.1).contains(&ratio), "{row}");
     }
 }
 
-/// The table of docs/guides/recorded-path.md.
+/// Prints the table of docs/guides/recorded-path.md.
 #[test]
 #[ignore = "takes minutes"]
-fn ten_paths_and_how_true_their_fits_are() {
+fn ten_fitted_paths_are_within_factor_of_two() {
     let rows = compare(&PATHS, 11..31);
-    // Half of what a sender gets there, or twice as much, is another path.
+    // A factor of two or more means that the fit describes a different path.
     let far = rows.iter().filter(|(ratio, apart, _)| ratio + apart < 0.5 || ratio - apart > 2.0);
     assert_eq!(far.collect::<Vec<_>>(), Vec::<&(f64, f64, String)>::new());
 }

@@ -1,5 +1,5 @@
-//! E-TCP over handovers: the mobile moves to a base station that has seen nothing of the connection (P4 §V leaves that
-//! open), and what the marks then say is held against what happened.
+//! E-TCP over handovers: the mobile moves to a base station that does not know the connection, a case that P4
+//! §V leaves open. The tests compare the attribution by transit marks with the ground truth.
 
 use airlink::scenario::Scenario;
 use airtcp::recovery::confusion::{Confusion, Truth};
@@ -8,19 +8,20 @@ use airtcp_testkit::sample::sample;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
-/// The mobile moves once in so many seconds.
+/// Seconds between handovers.
 const EVERY: u64 = 40;
 const HANDOVERS: u64 = 4;
-/// After so many seconds a new station has learned the flow in any case: its data have gone on by more than a flight.
+/// Seconds after a handover until the new station has certainly learned the flow, because the data has
+/// advanced by more than a flight.
 const LEARNED: u64 = 12;
-/// No flow has more octets in flight; the stations are told so.
+/// Upper bound on the bytes in flight of a flow; the stations are configured with it.
 const WINDOW: usize = 94 * 1460;
 
 const RADIO: Truth = Truth::Lost(Cause::Radio);
 const CONGESTION: Truth = Truth::Lost(Cause::Congestion);
 
-/// A row of P4's Table 1 whose stations change: the preset, its stations, what lies at the mobiles, the lossy stages,
-/// and which way the data go.
+/// A row of P4's Table 1 with handovers: the preset, its stations, its radio links, the lossy stages, and the
+/// direction of the data.
 struct Way {
     preset: &'static str,
     stations: &'static [&'static str],
@@ -54,8 +55,8 @@ const WAYS: [Way; 3] = [
 ];
 
 impl Way {
-    /// P4's path of 1 Mbit/s, without the errors of the wire, which are neither congestion nor the radio. All stations
-    /// change at once, and for 100 ms nothing gets through.
+    /// Returns P4's path with 1 Mbit/s, without the errors of the wire, which are neither congestion nor the
+    /// radio link. All stations change at the same time, and for 100 ms no packet passes.
     fn scenario(&self) -> String {
         let when = format!("at = [\"{EVERY}s\"], every = \"{EVERY}s\"");
         let mut text = format!(
@@ -102,12 +103,13 @@ impl Way {
     }
 }
 
-/// What was judged before the first handover, soon after one, and later: against the truth.
+/// Returns the attributions before the first handover, soon after a handover, and later, compared with the
+/// ground truth.
 fn phases(world: &mut World) -> [Confusion; 3] {
     let mut phases = [Confusion::default(); 3];
     let decisions = world.decisions(0).to_vec();
     let all = score(&decisions, world.losses(0), "transit-marks");
-    // Scored with all that was found before, and counted in its own time.
+    // Score the trace from its beginning to the end of each period, and attribute the increase to the period.
     let mut before = Confusion::default();
     for period in 0..=HANDOVERS {
         let begins = Instant::from_secs(period * EVERY);
@@ -129,14 +131,14 @@ fn phases(world: &mut World) -> [Confusion; 3] {
     phases
 }
 
-/// This many of the ways with a recipe each, or all of them in `make nightly`.
+/// Returns this many combinations of direction and recipe, or all of them in `make nightly`.
 fn ways_and_recipes(draw: &str, recipes: &[&'static str], count: usize) -> Vec<(&'static Way, &'static str)> {
     let all = WAYS.iter().flat_map(|way| recipes.iter().map(move |recipe| (way, *recipe)));
     sample(draw, all, count)
 }
 
 #[test]
-fn after_a_handover_the_new_station_marks_rightly_again_and_meanwhile_says_nothing_false() {
+fn new_station_marks_correctly_after_handover() {
     for (way, recipe) in ways_and_recipes("handovers", &["etcp", "newreno+transit-marks"], 1) {
         let mut phases_of_all = [Confusion::default(); 3];
         for seed in 1..=3 {
@@ -144,7 +146,7 @@ fn after_a_handover_the_new_station_marks_rightly_again_and_meanwhile_says_nothi
             let stats = world.path().stats();
             for station in way.stations {
                 assert_eq!(stats[station]["handovers"], HANDOVERS);
-                assert_eq!(stats[station]["transit"]["learned"], HANDOVERS, "{stats}");
+                assert_eq!(stats[station]["transit"]["learned_without_handshake"], HANDOVERS, "{stats}");
             }
             for (all, phase) in phases_of_all.iter_mut().zip(phases(&mut world)) {
                 *all += phase;
@@ -162,9 +164,9 @@ fn after_a_handover_the_new_station_marks_rightly_again_and_meanwhile_says_nothi
     }
 }
 
-/// The preset as it stands, at P4's 56 kbit/s and 15.64 % of loss.
+/// The unmodified preset, with P4's 56 kbit/s and 15.64 % loss.
 #[test]
-fn in_the_preset_the_marks_after_each_handover_are_as_right_as_before() {
+fn preset_marks_stay_correct_after_each_handover() {
     let way = &WAYS[0];
     let mut world = way.run("schema = 1\nextends = \"etcp-handover\"", "etcp", 1, 299);
     assert_eq!(world.path().stats()["station"]["handovers"], 9);
@@ -173,7 +175,7 @@ fn in_the_preset_the_marks_after_each_handover_are_as_right_as_before() {
         let at = |second| decisions.partition_point(|decision| decision.at < Instant::from_secs(second));
         score(&decisions[at(from)..at(to)], world.losses(0), "transit-marks")
     };
-    // A round trip takes up to 4 s, if the queue is full.
+    // With a full queue, a round trip takes up to 4 s.
     let mut settled = Confusion::default();
     for period in 1..10 {
         settled += within(period * 30 + 5, period * 30 + 30);
@@ -184,9 +186,9 @@ fn in_the_preset_the_marks_after_each_handover_are_as_right_as_before() {
     assert!(settled.count(Cause::Radio, RADIO) > 20, "{settled}");
 }
 
-/// A short queue drops what is in flight at one handover or another. Nobody but a queue loses anything here.
+/// The short queue is full at one handover or another. Only the queue drops packets here.
 #[test]
-fn what_a_queue_drops_around_a_handover_is_never_put_down_to_the_radio() {
+fn queue_drops_near_handover_never_count_as_radio() {
     let recipes = ["etcp", "newreno+transit-marks", "sack+transit-marks"];
     for (way, recipe) in ways_and_recipes("short queue", &recipes, 2) {
         let mut text = format!("schema = 1\nextends = \"{}\"\n", way.preset);

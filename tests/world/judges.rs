@@ -1,4 +1,4 @@
-//! Why was it lost? What base stations and round-trip times say, held against what happened.
+//! Attribution of losses by base stations and by round-trip times, compared with the ground truth.
 
 use airlink::scenario::Scenario;
 use airtcp::recovery::catalogue::Question;
@@ -9,7 +9,7 @@ use airtcp_testkit::sample::{sample, size};
 use airwire::Cause;
 use airwire::time::Instant;
 
-/// A row of P4's Table 1: the preset, its lossy stages, and which way the data go.
+/// A row of P4's Table 1: the preset, its lossy stages, and the direction of the data.
 #[derive(Clone, Copy)]
 struct Way {
     preset: &'static str,
@@ -28,8 +28,9 @@ const REPAIRS: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 impl Way {
     const ALL: [Self; 3] = [FIXED_TO_MOBILE, MOBILE_TO_FIXED, MOBILE_TO_MOBILE];
 
-    /// P4's path with this packet error rate on each radio link. Of 1 Mbit/s, so that there is a window to lose, and
-    /// without the errors of the wire, which are neither congestion nor the radio.
+    /// Returns P4's path with this packet error rate on each radio link. The rate is 1 Mbit/s, so that there
+    /// is a window to reduce. The errors of the wire are removed, because they are neither congestion nor the
+    /// radio link.
     fn path(&self, per: &str) -> String {
         let mut text = extended(
             self.preset,
@@ -50,7 +51,7 @@ impl Way {
     }
 }
 
-/// This many of the ways with a repair each, or all of them in `make nightly`.
+/// Returns this many combinations of direction and recipe, or all of them in `make nightly`.
 fn ways_and_repairs(draw: &str, count: usize) -> Vec<(Way, &'static str)> {
     sample(draw, Way::ALL.into_iter().flat_map(|way| REPAIRS.map(|repair| (way, repair))), count)
 }
@@ -59,7 +60,7 @@ fn extended(preset: &str, changes: &str) -> String {
     format!("schema = 1\nextends = \"{preset}\"\n{changes}")
 }
 
-/// Both hosts have the recipe, and one of them all there is to send.
+/// Runs a flow between two hosts that both use the recipe.
 fn run(scenario: &str, recipe: &str, flow: Flow, seed: u64, seconds: u64) -> World {
     let host = || HostSpec::sender(recipe.parse().unwrap());
     let config = WorldConfig {
@@ -80,12 +81,13 @@ fn down() -> Flow {
     Flow::down(Length::Endless)
 }
 
-/// The same of several seeds.
+/// Returns the bytes delivered, summed over several seeds.
 fn delivered(seeds: u64, run: impl Fn(u64) -> World) -> u64 {
     (1..=seeds).map(|seed| run(seed).result(0).delivered).sum()
 }
 
-/// The decisions, and what came of them, as if `always-congestion` had said the same as `transit-marks`.
+/// Returns the result and the decisions, with all attributions renamed to `always-congestion` so that they
+/// can be compared.
 fn as_if_always_congestion(world: &mut World) -> (FlowResult, Vec<Decision>) {
     let mut decisions = world.decisions(0).to_vec();
     for decision in decisions.iter_mut().filter(|decision| decision.question == Question::Attribute) {
@@ -95,10 +97,10 @@ fn as_if_always_congestion(world: &mut World) -> (FlowResult, Vec<Decision>) {
     (world.result(0), decisions)
 }
 
-// ----- transit marks -----
+// Transit marks
 
 #[test]
-fn stations_tell_the_radio_from_a_queue_whichever_way_the_data_go() {
+fn stations_distinguish_radio_loss_from_queue_drop() {
     for (way, repair) in ways_and_repairs("stations", 6) {
         let recipe = format!("{repair}+transit-marks");
         let mut confusion = Confusion::default();
@@ -117,13 +119,13 @@ fn stations_tell_the_radio_from_a_queue_whichever_way_the_data_go() {
             "{} {recipe}",
             way.preset
         );
-        // Where SACK sends two holes again at once, the mark about the second is about its copy.
+        // If SACK retransmits two holes at once, the mark for the second one refers to its retransmission.
         let wrong = confusion.count(Cause::Congestion, Truth::Lost(Cause::Radio));
         assert!(wrong == 0 || (repair == "sack" && wrong <= 10), "{} {recipe}: {confusion}", way.preset);
     }
 }
 
-/// A loss on the radio keeps the window, and a drop of a queue reduces it once.
+/// Checks that a loss on the radio link keeps the window, and that each queue drop reduces it once.
 fn check_reductions(world: &mut World, place: &str) {
     let counters = world.result(0).counters;
     let sequence = world.time_sequence(0);
@@ -143,7 +145,10 @@ fn check_reductions(world: &mut World, place: &str) {
     };
     let reasons = cause(Cause::Congestion) + first_timeouts;
     assert_eq!(counters.window_reductions, reasons, "{place}\n{sequence}");
-    assert!(cause(Cause::Radio) >= counters.put_down_to_radio && counters.put_down_to_radio > 20, "{place}");
+    assert!(
+        cause(Cause::Radio) >= counters.attributed_to_radio && counters.attributed_to_radio > 20,
+        "{place}"
+    );
     for (i, decision) in decisions.iter().enumerate() {
         if of(decision) != Some(Cause::Radio) {
             continue;
@@ -156,9 +161,9 @@ fn check_reductions(world: &mut World, place: &str) {
     }
 }
 
-/// P4 §IV, Figs 6 to 8: the more the radio loses, the more the marks are worth.
+/// P4 §IV, Figs. 6 to 8: the gain from the marks increases with the losses on the radio link.
 #[test]
-fn marks_are_worth_the_more_the_more_the_radio_loses() {
+fn transit_mark_gain_grows_with_radio_loss() {
     for (way, repair) in ways_and_repairs("worth", 2) {
         let gain = |per| {
             let total = |recipe: &str| delivered(2, |seed| way.run(per, recipe, seed, 60)) as f64;
@@ -171,7 +176,7 @@ fn marks_are_worth_the_more_the_more_the_radio_loses() {
 }
 
 #[test]
-fn where_only_queues_drop_marks_change_nothing() {
+fn transit_marks_change_nothing_without_radio_loss() {
     for (way, repair) in ways_and_repairs("queues only", 4) {
         let mut plain = way.run("0%", repair, 1, 60);
         let mut marked = way.run("0%", &format!("{repair}+transit-marks"), 1, 60);
@@ -182,7 +187,7 @@ fn where_only_queues_drop_marks_change_nothing() {
 }
 
 #[test]
-fn without_a_station_a_sender_that_reads_marks_is_an_ordinary_one() {
+fn transit_marks_change_nothing_without_station() {
     let scenario = |per: &str| {
         let without = "[[stage]]\nname = \"station\"\nremove = true\n";
         format!("{}{without}", FIXED_TO_MOBILE.path(per))
@@ -200,7 +205,7 @@ fn without_a_station_a_sender_that_reads_marks_is_an_ordinary_one() {
 }
 
 #[test]
-fn a_station_that_only_measures_is_no_transit_agent() {
+fn measuring_station_sets_no_transit_marks() {
     let path = FIXED_TO_MOBILE.path("3%").replace(
         "[[stage]]\nname = \"wire\"",
         "[[stage]]\nname = \"station\"\ntransit_marks = false\nloss_report = true\n[[stage]]\nname = \"wire\"",
@@ -209,11 +214,11 @@ fn a_station_that_only_measures_is_no_transit_agent() {
     assert!(play("etcp") == play("reno"));
 }
 
-// ----- early marks -----
+// Early marks
 
-/// P4's own wire of 56 kbit/s holds less than two segments: three duplicates rarely come.
+/// P4's own wire of 56 kbit/s holds less than two segments, so three duplicate ACKs are rare.
 #[test]
-fn a_window_of_few_segments_needs_fewer_timeouts_with_early_marks() {
+fn early_marks_reduce_timeouts_with_small_windows() {
     for way in [FIXED_TO_MOBILE, MOBILE_TO_FIXED, MOBILE_TO_MOBILE] {
         let total = |recipe: &str| {
             let results: Vec<_> = (1..=3)
@@ -223,14 +228,14 @@ fn a_window_of_few_segments_needs_fewer_timeouts_with_early_marks() {
             (results.iter().map(|result| result.delivered).sum::<u64>(), timeouts)
         };
         let (late, early) = (total("etcp"), total("etcp+early-marks"));
-        println!("{:<18} etcp {late:?}, early {early:?} (octets, timeouts)", way.preset);
+        println!("{:<18} etcp {late:?}, early {early:?} (bytes, timeouts)", way.preset);
         assert!(early.0 > late.0 && early.1 < late.1, "{late:?} {early:?}");
     }
 }
 
-/// The danger that the file speaks of: a radio that repeats damaged packets itself and lets others overtake.
+/// The risk of early marks: a radio link that retransmits damaged packets itself lets others overtake them.
 #[test]
-fn over_a_radio_that_reorders_early_marks_send_again_what_only_comes_late() {
+fn early_marks_retransmit_spuriously_under_reordering() {
     let scenario = r#"
 schema = 1
 [[stage]]
@@ -249,29 +254,29 @@ up = { per = "0%", retries = 10, rate = "2Mbit", delay = "3ms" }
         for seed in 1..=3 {
             let world = run(scenario, recipe, down(), seed, 60);
             let radio_lost = world.losses(0).count(Cause::Radio);
-            assert_eq!(radio_lost, 0, "it only reorders");
+            assert_eq!(radio_lost, 0, "the link only reorders");
             let result = world.result(0);
-            total.0 += result.counters.put_down_to_radio;
+            total.0 += result.counters.attributed_to_radio;
             total.1 += result.delivered;
         }
     }
     let [late, early] = total;
-    println!("mistakes and octets: etcp {late:?}, early {early:?}");
+    println!("mistakes and bytes: etcp {late:?}, early {early:?}");
     assert!(early.0 > 10 * late.0.max(1), "{late:?} {early:?}");
-    // Each costs a segment, not a window.
+    // Each mistake costs one segment, but no window reduction.
     assert!(early.1 as f64 > 0.9 * late.1 as f64, "{late:?} {early:?}");
 }
 
-// ----- judges by round-trip time -----
+// Judges by round-trip time
 
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 
-/// What the four say about one path, over three seeds, while they only watch.
+/// Returns the attributions of the four judges over one path, summed over three seeds.
 fn matrices(name: &str, scenario: &str, flow: &Flow) -> [Confusion; 4] {
     matrices_of(name, scenario, flow, 200)
 }
 
-/// The same, of senders that run for this many seconds.
+/// Like [`matrices`], with runs of this many seconds.
 fn matrices_of(name: &str, scenario: &str, flow: &Flow, seconds: u64) -> [Confusion; 4] {
     let mut all = [Confusion::default(); 4];
     for seed in 1..=3 {
@@ -287,16 +292,16 @@ fn matrices_of(name: &str, scenario: &str, flow: &Flow, seconds: u64) -> [Confus
 }
 
 fn congestion_accuracy(confusion: &Confusion) -> f64 {
-    confusion.congestion_accuracy().expect("queues have dropped something")
+    confusion.congestion_accuracy().expect("at least one queue drop")
 }
 
-/// Right in either truth, on average. A coin has 0.5.
+/// Returns the mean of the accuracies for both causes. Random guessing gives 0.5.
 fn balanced(confusion: &Confusion) -> f64 {
-    let wireless = confusion.radio_accuracy().expect("the radio has lost something");
+    let wireless = confusion.radio_accuracy().expect("at least one loss on the radio link");
     (congestion_accuracy(confusion) + wireless) / 2.0
 }
 
-/// P1's last hop, with wires that hold the whole window: nothing waits anywhere.
+/// Returns P1's last hop with links that hold the whole window, so that no queue builds up.
 fn clear_last_hop() -> String {
     let fast = "[[stage]]\nname = \"wire\"\nboth.rate = \"10Mbit\"\n[[stage]]\nname = \"radio\"\nboth.rate = \"10Mbit\"\n";
     extended("rtt-last-hop", fast)
@@ -304,7 +309,7 @@ fn clear_last_hop() -> String {
 
 /// P1 Fig. 12: "the RTT will not increase considerably with only wireless loss existing".
 #[test]
-fn on_a_last_hop_without_congestion_vegas_puts_everything_down_to_the_radio() {
+fn vegas_attributes_uncongested_losses_to_radio() {
     let narrow = Flow { receive_buffer: Some(12_000), ..down() };
     let [vegas, ntg, ndg, ncpld] = matrices("last hop, no queue", &clear_last_hop(), &narrow);
     assert!(
@@ -312,15 +317,15 @@ fn on_a_last_hop_without_congestion_vegas_puts_everything_down_to_the_radio() {
         "{vegas}"
     );
     assert!(vegas.radio_accuracy() > Some(0.98), "{vegas}");
-    // The others have no room for noise: a packet more or less before the own one decides.
+    // The others are sensitive to noise: one packet more or less in the queue ahead changes their verdict.
     assert!(ntg.radio_accuracy() > Some(0.6), "{ntg}");
     assert!(ndg.radio_accuracy() > Some(0.3), "{ndg}");
     assert!(ncpld.radio_accuracy() > Some(0.3), "{ncpld}");
 }
 
-/// A sender that fills a long drop-tail queue alone.
+/// A single sender fills a long drop-tail queue.
 #[test]
-fn three_of_four_see_a_long_queue_overflow() {
+fn three_judges_detect_long_queue_overflow() {
     let scenario = r#"
 schema = 1
 [[stage]]
@@ -335,14 +340,14 @@ both = { rate = "2Mbit", delay = "10ms" }
     assert!(congestion_accuracy(&vegas) > 0.95, "{vegas}");
     assert!(congestion_accuracy(&ntg) > 0.95, "{ntg}");
     assert!(congestion_accuracy(&ncpld) > 0.75, "{ncpld}");
-    // A queue that is full delays no more than before, however the window grows.
+    // A full queue adds a constant delay, however the window grows.
     assert!(congestion_accuracy(&ndg) < 0.7, "{ndg}");
 }
 
-/// P1 §4.2.2, Figs 13, 17, 18, 19: "a small queue length will not result in considerable increase in RTT", and
-/// over a narrow backbone it rises, falls and stays the same during congestion.
+/// P1 §4.2.2, Figs. 13, 17, 18, 19: "a small queue length will not result in considerable increase in RTT".
+/// Over a narrow backbone, the RTT rises, falls or stays constant during congestion.
 #[test]
-fn a_long_queue_shows_a_short_one_does_not_and_a_narrow_backbone_confuses() {
+fn short_queues_and_narrow_backbones_confuse_judges() {
     let of = |preset| matrices(preset, &extended(preset, ""), &down());
     let last_hop = of("rtt-last-hop-congestion");
     let long = of("rtt-broad-backbone-long");
@@ -359,7 +364,7 @@ fn a_long_queue_shows_a_short_one_does_not_and_a_narrow_backbone_confuses() {
             long[i],
             short[i]
         );
-        // Nobody can be relied on.
+        // No judge is reliable.
         assert!(
             balanced(&short[i]) < 0.7 && balanced(&narrow[i]) < 0.75,
             "{judge} {} {}",
@@ -370,7 +375,7 @@ fn a_long_queue_shows_a_short_one_does_not_and_a_narrow_backbone_confuses() {
 }
 
 #[test]
-fn judges_that_watch_change_nothing() {
+fn passive_judges_do_not_change_sender() {
     for repair in REPAIRS {
         let play = |recipe: &str| {
             let mut world = run(&extended("rtt-last-hop-congestion", ""), recipe, down(), 1, 60);
@@ -383,7 +388,7 @@ fn judges_that_watch_change_nothing() {
 }
 
 #[test]
-fn every_loss_and_every_timeout_is_judged_by_all_four() {
+fn every_judge_judges_every_loss_and_timeout() {
     let mut world = run(&extended("rtt-last-hop-congestion", ""), "newreno+judges", down(), 1, 100);
     let decisions = world.decisions(0).to_vec();
     let asked = |d: &&Decision| matches!(d.what, What::Cause { .. } | What::Timeout { .. });
@@ -397,7 +402,7 @@ fn every_loss_and_every_timeout_is_judged_by_all_four() {
 }
 
 #[test]
-fn in_charge_vegas_wins_where_it_is_right_and_pushes_where_it_is_wrong() {
+fn vegas_attribution_gains_goodput_but_overflows_short_queues() {
     let total = |scenario: &str, recipe: &str| {
         let worlds = (1..=size(2, 3)).map(|seed| run(scenario, recipe, down(), seed, 100));
         worlds.fold((0, 0), |(octets, drops), world| {
@@ -405,9 +410,9 @@ fn in_charge_vegas_wins_where_it_is_right_and_pushes_where_it_is_wrong() {
         })
     };
     let (plain, vegas) = (total(&clear_last_hop(), "newreno"), total(&clear_last_hop(), "newreno+vegas"));
-    println!("last hop: newreno {plain:?}, newreno+vegas {vegas:?} (octets, congestion drops)");
+    println!("last hop: newreno {plain:?}, newreno+vegas {vegas:?} (bytes, congestion drops)");
     assert!(vegas.0 as f64 > 1.5 * plain.0 as f64);
-    // It takes the overflow of a short queue for the radio, and goes on at the same speed.
+    // It attributes the overflow of a short queue to the radio link, and keeps its rate.
     let short = extended("rtt-broad-backbone-short", "");
     let (plain, vegas) = (total(&short, "newreno"), total(&short, "newreno+vegas"));
     println!("short queues: newreno {plain:?}, newreno+vegas {vegas:?}");

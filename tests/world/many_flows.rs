@@ -1,4 +1,4 @@
-//! A world of thousands of flows: all of them arrive, and an event costs no more than in a small world.
+//! A world with thousands of flows: all of them complete, and an event costs no more than in a small world.
 
 use airlink::scenario::Scenario;
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
@@ -8,7 +8,7 @@ use airwire::time::{Duration, Instant};
 const SEGMENT: u64 = 1448;
 const SEGMENTS: u64 = 8;
 
-/// Each flow has 100 kbit/s and begins within the first ten seconds.
+/// Creates flows with 100 kbit/s each, which start within the first ten seconds.
 fn world(flows: usize) -> World {
     let scenario = format!(
         "schema = 1\n\
@@ -29,7 +29,7 @@ fn world(flows: usize) -> World {
     .unwrap()
 }
 
-/// Events of a run to the end, and the data segments in it.
+/// Returns the number of events in a complete run, and the number of its data segments.
 fn run(flows: usize) -> (u64, u64) {
     let mut world = world(flows);
     let mut events = 0;
@@ -42,10 +42,10 @@ fn run(flows: usize) -> (u64, u64) {
     (events, results.iter().map(|result| result.statistics.data_segments_out).sum())
 }
 
-/// What an event costs could only be told with a clock, but a world that looked at all flows for each packet would
-/// not be through this in minutes. That there are no more events per segment is counted.
+/// The number of events per segment is counted. The cost of an event could only be measured with a clock, but
+/// if each packet cost a scan of all flows, this test would take minutes.
 #[test]
-fn events_per_segment_do_not_grow_with_the_flows() {
+fn events_per_segment_are_independent_of_flow_count() {
     let per_segment = |flows| {
         let (events, segments) = run(flows);
         assert!(segments >= SEGMENTS * flows as u64);

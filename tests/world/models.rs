@@ -1,5 +1,5 @@
-//! Windows that a model of the path decides, end to end: the path is full and the queue short, what is lost at random
-//! costs little, and an application that pauses finds the rate that it knew.
+//! Model-based congestion control (BBR) end to end: it fills the path with a short queue, random losses cost
+//! little, and after a pause of the application it continues at the known rate.
 
 use airlink::scenario::Scenario;
 use airtcp::host::{ConnId, IoError, ListenId};
@@ -14,7 +14,7 @@ use airwire::time::{Duration, Instant};
 
 const MODELS: [&str; 2] = ["bbr", "bbr3"];
 
-/// 10 Mbit/s and a round trip of 40 ms, with a queue in which what fits in the path fits once more.
+/// 10 Mbit/s and a round trip of 40 ms, with a queue of one bandwidth-delay product.
 const LINK: &str = r#"
 schema = 1
 [[stage]]
@@ -43,7 +43,7 @@ fn world_with(scenario: &str, senders: &[String], mobile: HostSpec) -> World {
     .unwrap()
 }
 
-/// What is delivered in half a minute, of what the path can carry.
+/// Returns the data delivered in 30 s, as a fraction of the path's capacity.
 fn share(scenario: &str, sender: &str) -> f64 {
     let mut world = world(scenario, &[sender.to_owned()]);
     world.run_until(Instant::from_secs(30)).unwrap();
@@ -51,7 +51,7 @@ fn share(scenario: &str, sender: &str) -> f64 {
 }
 
 #[test]
-fn the_path_is_full_and_the_queue_short() {
+fn bbr_fills_path_with_short_queue() {
     for model in MODELS {
         let mut world = world(LINK, &[format!("rack+{model}")]);
         world.run_until(Instant::from_secs(2)).unwrap();
@@ -64,14 +64,14 @@ fn the_path_is_full_and_the_queue_short() {
         let rate = (world.result(0).delivered - before) as f64 * 8.0 / 28.0;
         assert!(rate > 0.95 * 10e6 * 1448.0 / 1500.0, "{model}: {rate} bit/s");
         let mean = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum::<f64>() / round_trips.len() as f64;
-        // The full queue is 41 ms more.
+        // A full queue would add 41 ms.
         assert!(mean < 0.060, "{model}: a mean round trip of {mean} s");
         assert_eq!(world.result(0).counters.timeouts, 0, "{model}");
     }
 }
 
 #[test]
-fn one_percent_of_random_loss_costs_them_little_and_cubic_most() {
+fn bbr_outperforms_cubic_under_random_loss() {
     let lossy = format!("{LINK}[[stage]]\nkind = \"loss\"\ndown = {{ model = \"uniform\", per = \"1%\" }}\n");
     let cubic = share(&lossy, "sack+rack+cubic");
     for (model, least) in [("bbr", 0.93), ("bbr3", 0.8)] {
@@ -82,19 +82,19 @@ fn one_percent_of_random_loss_costs_them_little_and_cubic_most() {
 }
 
 #[test]
-fn a_receiver_without_sack_is_served_too() {
+fn bbr_works_without_sack() {
     for model in MODELS {
         let mut mobile = HostSpec::receiver();
         mobile.profile.sack = SackOffer::Never;
         let mut world = world_with(LINK, &[model.to_owned()], mobile);
         world.run_until(Instant::from_secs(30)).unwrap();
         let share = world.result(0).delivered as f64 * 8.0 / (10e6 * 30.0 * 1448.0 / 1500.0);
-        assert!(share > 0.7, "{model}: {share} of what the path carries");
+        assert!(share > 0.7, "{model}: {share} of the capacity");
     }
 }
 
 #[test]
-fn a_window_has_one_author() {
+fn only_bbr_sets_congestion_window() {
     for model in MODELS {
         let mut world = world(LINK, &[format!("rack+{model}")]);
         world.run_until(Instant::from_secs(12)).unwrap();
@@ -107,7 +107,7 @@ fn a_window_has_one_author() {
 }
 
 #[test]
-fn two_flows_of_one_kind_share_the_path() {
+fn equal_bbr_flows_share_path() {
     for model in MODELS {
         let mut world = world(LINK, &[model.to_owned(), model.to_owned()]);
         world.run_until(Instant::from_secs(10)).unwrap();
@@ -117,11 +117,11 @@ fn two_flows_of_one_kind_share_the_path() {
             .map(|(now, then)| (now.delivered - then.delivered) as f64)
             .collect();
         let less = gained[0].min(gained[1]) / (gained[0] + gained[1]);
-        assert!(less > 0.25, "{model}: {less} of both");
+        assert!(less > 0.25, "{model}: the smaller share is {less}");
     }
 }
 
-/// A sender on a path of 10 Mbit/s and 40 ms, whose application writes when the test says so.
+/// A sender on a path of 10 Mbit/s and 40 ms, whose application writes when the test tells it to.
 struct Line {
     pair: Pair,
     listener: ListenId,
@@ -148,7 +148,7 @@ impl Line {
         line
     }
 
-    /// `rate`: octets per millisecond that the application writes, as far as there is room.
+    /// Runs for `time`. The application writes `rate` bytes per millisecond if the send buffer has room.
     fn run(&mut self, time: Duration, rate: u64) {
         let end = self.pair.now + time;
         let mut written_at = self.pair.now;
@@ -170,7 +170,7 @@ impl Line {
                 }
             }
             let before = self.pair.now;
-            // What happens next may be far away, and the application writes again before that.
+            // The next event may be far in the future, but the application writes before that.
             if !self.pair.step() {
                 self.pair.now = if rate > 0 { before + Duration::from_millis(1) } else { end };
             }
@@ -181,7 +181,7 @@ impl Line {
         self.pair.left.connection(self.sender).unwrap().flight().una()
     }
 
-    /// When text has left, in octets, from `since` on.
+    /// Returns the time and payload bytes of each segment sent from `since` on.
     fn departures(&self, since: Instant) -> Vec<(Instant, usize)> {
         let tap = self.pair.tap.as_ref().unwrap();
         let ours = tap.iter().filter(|(at, from, _)| *at >= since && *from == Peer::Left);
@@ -194,7 +194,7 @@ impl Line {
 }
 
 #[test]
-fn after_a_pause_nothing_leaves_in_a_burst_and_the_rate_is_known() {
+fn bbr_resumes_paced_at_known_rate_after_pause() {
     for model in MODELS {
         let mut line = Line::new(model);
         line.run(Duration::from_secs(3), 10_000);
@@ -207,26 +207,27 @@ fn after_a_pause_nothing_leaves_in_a_burst_and_the_rate_is_known() {
             .filter(|(at, _)| *at < resumed + Duration::from_millis(20))
             .map(|(_, octets)| octets)
             .sum();
-        // 20 ms at 9.65 Mbit/s are 24,100 octets.
-        assert!((15_000..30_000).contains(&first), "{model}: {first} octets in 20 ms");
+        // 20 ms at 9.65 Mbit/s correspond to 24,100 bytes.
+        assert!((15_000..30_000).contains(&first), "{model}: {first} bytes in 20 ms");
         let rate = (line.delivered() - delivered) as f64 / 1e6 * 8.0;
-        // From the first ACK after the pause on, all the path carries: 40 ms of a second are the round trip.
-        assert!(rate > 0.9 * 9.65, "{model}: {rate} Mbit in the second after it");
+        // From the first ACK after the pause, the sender uses the full rate. One round trip is 40 ms of the
+        // second.
+        assert!(rate > 0.9 * 9.65, "{model}: {rate} Mbit in the next second");
     }
 }
 
 #[test]
-fn what_an_application_does_not_write_is_no_slow_path() {
+fn application_limited_rate_does_not_lower_estimate() {
     for model in MODELS {
         let mut line = Line::new(model);
         line.run(Duration::from_secs(3), 10_000);
-        // What it has written leaves.
+        // The data in the send buffer leaves.
         line.run(Duration::from_secs(5), 0);
-        // A twelfth of what the path carries, for longer than any estimate is remembered.
+        // The application writes a twelfth of the path's capacity, for longer than any estimate is kept.
         line.run(Duration::from_secs(8), 100);
         let delivered = line.delivered();
         line.run(Duration::from_secs(1), 10_000);
         let rate = (line.delivered() - delivered) as f64 / 1e6 * 8.0;
-        assert!(rate > 0.9 * 9.65, "{model}: {rate} Mbit in the second after it");
+        assert!(rate > 0.9 * 9.65, "{model}: {rate} Mbit in the next second");
     }
 }

@@ -1,4 +1,5 @@
-//! The virtual-time world: streams arrive exact, runs repeat to the bit, and what it says about losses is true.
+//! The world of virtual time: streams arrive intact, runs are bit-identical, and the ground truth about
+//! losses is correct.
 
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
@@ -40,7 +41,7 @@ fn small_queue(packets: u32) -> String {
 }
 
 fn sender(recipe: &str) -> HostSpec {
-    HostSpec::sender(recipe.parse().expect("a recipe of the catalogue"))
+    HostSpec::sender(recipe.parse().expect("a valid recipe"))
 }
 
 fn world(scenario: &str, seed: u64, flows: Vec<Flow>) -> World {
@@ -49,7 +50,7 @@ fn world(scenario: &str, seed: u64, flows: Vec<Flow>) -> World {
     World::new(WorldConfig { scenario, seed, fixed, mobile, flows }).unwrap()
 }
 
-/// Runs until everything has arrived, or fails with the time-sequence of flow 0.
+/// Runs until all data has arrived, or panics with the time-sequence trace of flow 0.
 fn finish(world: &mut World) {
     match world.run_to_end(LIMIT) {
         Ok(true) => {}
@@ -65,7 +66,7 @@ fn finish(world: &mut World) {
 }
 
 #[test]
-fn the_stream_is_exact_both_ways_over_every_kind_of_path() {
+fn stream_arrives_intact_over_every_path_type() {
     let preset = |name| Scenario::source(name).unwrap();
     let paths = [preset("lossless"), preset("wcdma-384"), lossy("both"), small_queue(5)];
     for (path, scenario) in paths.iter().enumerate() {
@@ -83,7 +84,7 @@ fn the_stream_is_exact_both_ways_over_every_kind_of_path() {
 }
 
 #[test]
-fn flows_in_both_directions_share_a_path_and_do_not_mix() {
+fn bidirectional_flows_share_path_without_mixing() {
     let flows = vec![
         Flow::down(Length::Octets(300_000)),
         Flow { start: Instant::from_millis(700), ..Flow::up(Length::Octets(150_000)) },
@@ -96,12 +97,12 @@ fn flows_in_both_directions_share_a_path_and_do_not_mix() {
     let delivered: Vec<u64> = results.iter().map(|result| result.delivered).collect();
     assert_eq!(delivered, [300_000, 150_000, 100_000, 0]);
     assert!(results[1].completed > Some(Instant::from_millis(700)));
-    // A receive buffer of 8000 octets is at most that much in a round trip.
+    // With a receive buffer of 8000 bytes, at most 8000 bytes arrive per round trip.
     assert!(results[2].took() > Some(Duration::from_millis(100 * 100_000 / 8000)), "{:?}", results[2]);
 }
 
 #[test]
-fn each_flow_has_the_recipe_that_it_asks_for() {
+fn each_flow_uses_its_own_recipe() {
     let with = |recipe: &str| Flow {
         recipe: Some(recipe.parse::<Recipe>().unwrap()),
         watch: Watch::Decisions,
@@ -119,7 +120,7 @@ fn each_flow_has_the_recipe_that_it_asks_for() {
 }
 
 #[test]
-fn each_flow_has_the_profile_that_it_asks_for() {
+fn each_flow_uses_its_own_profile() {
     let with = |profile: Option<ProfileName>| Flow {
         profile: profile.map(ProfileName::profile),
         watch: Watch::Packets,
@@ -127,13 +128,13 @@ fn each_flow_has_the_profile_that_it_asks_for() {
     };
     let flows = [None, Some(ProfileName::Ns2), Some(ProfileName::Default)].map(with);
     let mut world = world(LINK, 1, flows.into());
-    // What has left before the first ACK of data can be back: the initial window.
+    // The segments sent before the first ACK of data can arrive are the initial window.
     world.run_until(Instant::from_millis(150)).unwrap();
     let first = |flow| {
         let left = world.sightings(flow).iter().map(|sighting| &sighting.seen);
         left.filter(|seen| matches!(seen, Seen::Sent { offset: 1.., .. })).count()
     };
-    // RFC 6928's ten segments, and the one of ns-2's agents.
+    // Ten segments (RFC 6928), and one for ns-2's agents.
     assert_eq!([first(0), first(1), first(2)], [10, 1, 10]);
     assert_eq!(
         (0..3).map(|flow| world.sender(flow).unwrap().profile().name).collect::<Vec<_>>(),
@@ -144,19 +145,19 @@ fn each_flow_has_the_profile_that_it_asks_for() {
 }
 
 #[test]
-fn an_endless_flow_runs_until_the_time_is_up() {
+fn endless_flow_runs_until_time_limit() {
     let mut world = world(LINK, 1, vec![Flow::down(Length::Endless)]);
     world.run_until(Instant::from_secs(20)).unwrap();
     assert_eq!(world.now(), Instant::from_secs(20));
     let result = world.result(0);
-    // 1448 of 1500 octets are data, and the start takes a few round trips.
+    // 1448 of 1500 bytes are payload, and the start takes a few round trips.
     let most = 20.0 * 2e6 / 8.0 * 1448.0 / 1500.0;
     assert!((0.9 * most..most).contains(&(result.delivered as f64)), "{} of {most}", result.delivered);
     assert_eq!(result.completed, None);
 }
 
 #[test]
-fn a_send_buffer_of_two_segments_is_enough_to_get_through() {
+fn two_segment_send_buffer_completes_transfer() {
     let mut fixed = sender("newreno");
     fixed.profile.send_buffer = 3000;
     let scenario = Scenario::parse(&lossy("both"), "test").unwrap();
@@ -168,7 +169,7 @@ fn a_send_buffer_of_two_segments_is_enough_to_get_through() {
 }
 
 #[test]
-fn a_connection_that_is_given_up_says_so() {
+fn abandoned_connection_reports_timeout() {
     let gone = link_and(
         "[[stage]]\nkind = \"outage\"\nboth = { at = [\"1s\"], lasts = \"1000min\", packets = \"dropped\" }\n",
     );
@@ -186,7 +187,7 @@ fn a_connection_that_is_given_up_says_so() {
 }
 
 #[test]
-fn a_path_on_which_no_time_passes_is_an_error_that_says_so() {
+fn endless_flow_without_link_rate_is_rejected() {
     let config = |length| WorldConfig {
         scenario: Scenario::load("lossless").unwrap(),
         seed: 1,
@@ -195,17 +196,17 @@ fn a_path_on_which_no_time_passes_is_an_error_that_says_so() {
         flows: vec![Flow::down(length)],
     };
     let mut world = World::new(config(Length::Octets(100_000))).unwrap();
-    assert!(world.run_to_end(LIMIT).unwrap(), "a flow with an end is no problem");
+    assert!(world.run_to_end(LIMIT).unwrap(), "a flow with a length completes");
     let mut world = World::new(config(Length::Endless)).unwrap();
     let error = world.run_until(Instant::from_secs(1)).unwrap_err();
     assert!(error.to_string().contains("give a link of the scenario a `rate`"), "{error}");
 }
 
-/// Where nothing queues, the first windows of all flows arrive together.
+/// Without queues, the initial windows of all flows arrive at the same time.
 #[test]
 #[ignore = "nightly: more than 200,000 packets"]
-fn many_windows_at_one_instant_are_no_standstill() {
-    // Small segments and a large initial window: few handshakes for many packets at once.
+fn simultaneous_windows_do_not_trigger_stall_error() {
+    // Small segments and a large initial window give many simultaneous packets with few handshakes.
     const FLOWS: usize = 5500;
     const SEGMENTS: u32 = 40;
     let mut fixed = sender("newreno");
@@ -229,7 +230,7 @@ fn many_windows_at_one_instant_are_no_standstill() {
 }
 
 #[test]
-fn flows_that_do_not_fit_are_refused() {
+fn too_many_flows_are_rejected() {
     let config = WorldConfig {
         scenario: Scenario::load("lossless").unwrap(),
         seed: 1,
@@ -240,14 +241,15 @@ fn flows_that_do_not_fit_are_refused() {
     assert!(matches!(World::new(config), Err(WorldError::TooManyFlows(1_000_001))));
 }
 
-/// Then it has a second address, and the first port again for flow 50,000. All flows run in `make nightly`.
+/// With more flows than ports, the host gets a second address, on which flow 50,000 uses the first port
+/// again. All flows run only in `make nightly`.
 #[test]
-fn more_flows_than_a_host_has_ports_have_each_their_own_octets() {
+fn flows_beyond_port_range_stay_separate() {
     let octets = |n: u64| 1 + n % 1000;
     let runs = |n: &u64| is_everything() || n % 50_000 < 100 || n.is_multiple_of(500);
     let flows = (0..50_100_u64).map(|n| {
         let length = Length::Octets(octets(n));
-        // Not all at once, and the others not at all.
+        // The starts are spread, and the other flows do not start at all.
         let start = if runs(&n) { Duration::from_micros(20 * n) } else { LIMIT };
         let flow = if n % 2 == 0 { Flow::down(length) } else { Flow::up(length) };
         Flow { start: Instant::ZERO + start, ..flow }
@@ -272,7 +274,7 @@ fn more_flows_than_a_host_has_ports_have_each_their_own_octets() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_run_and_another_is_not() {
+fn same_seed_repeats_run_exactly() {
     let run = |seed| {
         let flows = vec![
             Flow { watch: Watch::Packets, ..Flow::down(Length::Octets(400_000)) },
@@ -291,7 +293,7 @@ fn the_same_seed_is_the_same_run_and_another_is_not() {
 }
 
 #[test]
-fn watching_changes_nothing() {
+fn watch_level_does_not_change_run() {
     let run = |watch| {
         let mut world = world(&lossy("both"), 5, vec![Flow { watch, ..Flow::down(Length::Octets(400_000)) }]);
         finish(&mut world);
@@ -302,7 +304,7 @@ fn watching_changes_nothing() {
 }
 
 #[test]
-fn a_listed_loss_is_the_radios_and_exactly_there() {
+fn listed_drops_hit_exact_segments_and_copies() {
     let scenario = link_and(
         r#"
 [[stage]]
@@ -341,22 +343,22 @@ down = { model = "list", drop = ["segment 50", "segment 50 retransmission 1"] }
 }
 
 #[test]
-fn what_a_queue_and_a_channel_drop_adds_up_to_the_paths_own_totals() {
+fn recorded_losses_match_path_totals() {
     let radio =
         "[[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\", affects = \"data\" }\n";
     let scenario = format!("{}{radio}", small_queue(8));
     let flow = Flow { watch: Watch::Decisions, ..Flow::down(Length::Octets(4_000_000)) };
-    // One after the other, so that no handshake meets the burst in which another flow begins.
+    // The flows start one after the other, so that no handshake coincides with another flow's initial burst.
     let flows = [0, 700, 1400].map(|start| Flow { start: Instant::from_millis(start), ..flow.clone() });
     let mut world = world(&scenario, 1, flows.to_vec());
     finish(&mut world);
     let count = |truth| (0..3).map(|flow| world.losses(flow).count(truth) as u64).sum::<u64>();
     let totals = &world.totals()[Direction::Down];
-    // The three senders' own pure ACKs come when the queue has room, and the channel spares them.
+    // The pure ACKs of the three senders come when the queue has room, and the channel does not affect them.
     assert_eq!(count(Cause::Congestion), totals.dropped_for(Why::QueueFull));
     assert_eq!(count(Cause::Radio), totals.dropped_for(Why::Loss));
     assert!(count(Cause::Congestion) > 10 && count(Cause::Radio) > 10, "{totals:?}");
-    // Who takes everything for congestion is right about the queue, and about nothing else.
+    // A judge that attributes every loss to congestion is right about queue drops only.
     let mut confusion = Confusion::default();
     for flow in 0..3 {
         assert_eq!(judges(world.decisions(flow)), ["always-congestion"]);
@@ -372,7 +374,7 @@ fn what_a_queue_and_a_channel_drop_adds_up_to_the_paths_own_totals() {
 }
 
 #[test]
-fn rlc_that_gives_packets_up_is_the_radio() {
+fn rlc_discards_count_as_radio_loss() {
     let source = Scenario::source("wcdma-384-maxdat").unwrap();
     let mut world = World::one_flow(&source, "sack", 500_000, 1).unwrap();
     finish(&mut world);
@@ -385,13 +387,13 @@ fn rlc_that_gives_packets_up_is_the_radio() {
 }
 
 #[test]
-fn two_hundred_flows_share_a_path_and_all_finish() {
+fn two_hundred_flows_share_path_fairly() {
     let scenario = small_queue(300).replace("2Mbit", "20Mbit");
     let flow = |i: u64| Flow { start: Instant::from_millis(5 * i), ..Flow::down(Length::Octets(50_000)) };
     let mut world = world(&scenario, 1, (0..200).map(flow).collect());
     finish(&mut world);
     let took: Vec<f64> = world.results().iter().map(|result| result.took().unwrap().as_secs_f64()).collect();
-    // All of it takes the link 4.2 s, and nobody gets it for himself.
+    // The link needs 4.2 s for all data, but no flow has the link to itself.
     let longest = took.iter().copied().fold(0.0, f64::max);
     assert!(longest < 20.0, "{longest} s");
     let (sum, squares) = took.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
@@ -399,7 +401,7 @@ fn two_hundred_flows_share_a_path_and_all_finish() {
     assert!(jain > 0.5, "Jain's index of the times {jain}");
 }
 
-/// A trace by hand: decisions at whole milliseconds.
+/// Returns a hand-written trace with decisions at whole milliseconds.
 fn trace(entries: &[(u64, &'static str, What)]) -> Vec<Decision> {
     let decision = |(at, by, what): &(u64, &'static str, What)| Decision {
         at: Instant::from_millis(*at),
@@ -413,8 +415,8 @@ fn trace(entries: &[(u64, &'static str, What)]) -> Vec<Decision> {
 }
 
 #[test]
-fn a_judge_is_scored_against_what_happened() {
-    // Segments 20 and 40 are lost on the radio, and nothing else is lost.
+fn judge_is_scored_against_ground_truth() {
+    // Segments 20 and 40 are lost on the radio link, and no others.
     let scenario = link_and(
         "[[stage]]\nkind = \"loss\"\ndown = { model = \"list\", drop = [\"segment 20\", \"segment 40\"] }\n",
     );
@@ -432,17 +434,17 @@ fn a_judge_is_scored_against_what_happened() {
         (late, "detector", lost(a.offset)),
         (late, "watcher", watched(a.offset)),
         (late, "judge", cause(a.offset, Cause::Radio)),
-        // The same segment again, and no other copy was dropped.
+        // The same segment again, although no other copy was dropped.
         (late + 10, "detector", lost(a.offset)),
         (late + 10, "watcher", watched(a.offset)),
         (late + 10, "judge", cause(a.offset, Cause::Congestion)),
-        // A repair asks about a further hole.
+        // The repair queries the cause of another hole.
         (late + 20, "judge", cause(b.offset, Cause::Congestion)),
     ]);
     let judge = score(&decisions, losses, "judge");
     let expected = "congestion: 0 c 0 r, radio: 1 c 1 r, not lost: 1 c 1 r (50.0 % right)";
     assert_eq!(judge.to_string(), expected, "{}", world.time_sequence(0));
-    assert_eq!(judge.count(Cause::Radio, Truth::NotLost), 1, "asked before anything was lost");
+    assert_eq!(judge.count(Cause::Radio, Truth::NotLost), 1, "judged before any copy was dropped");
     assert_eq!((judge.total(), judge.accuracy(), judge.congestion_accuracy()), (4, Some(0.5), None));
     let watcher = score(&decisions, losses, "watcher");
     assert_eq!(watcher.to_string(), "congestion: 0 c 0 r, radio: 1 c 0 r, not lost: 1 c 0 r (0.0 % right)");

@@ -1,4 +1,5 @@
-//! Explicit congestion notification (RFC 3168) over queues that mark: who offers it sees CE, and loses nothing.
+//! Explicit congestion notification (RFC 3168): the queues mark the packets of an ECN sender instead of
+//! dropping them.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,9 +21,9 @@ fn scenario(queue: &str) -> String {
     )
 }
 
-/// What TCP segments at one end of the path said of congestion.
+/// The congestion information of a TCP segment, seen at one end of the path.
 #[derive(Clone, Copy)]
-struct Said {
+struct SeenSegment {
     at: Instant,
     data: bool,
     ecn: Ecn,
@@ -30,31 +31,31 @@ struct Said {
 }
 
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Said>>>);
+struct SegmentLog(Arc<Mutex<Vec<SeenSegment>>>);
 
-impl Tap for Heard {
+impl Tap for SegmentLog {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
-        let ip = parse_ip(packet).expect("its checksum is right, also of a marked one");
+        let ip = parse_ip(packet).expect("the checksum is valid even if the packet is marked");
         let segment = parse_tcp(&ip).unwrap();
         let data = !segment.payload.is_empty();
-        self.0.lock().unwrap().push(Said { at, data, ecn: ip.ecn, flags: segment.flags });
+        self.0.lock().unwrap().push(SeenSegment { at, data, ecn: ip.ecn, flags: segment.flags });
     }
 }
 
-impl Heard {
-    fn all(&self) -> Vec<Said> {
+impl SegmentLog {
+    fn all(&self) -> Vec<SeenSegment> {
         self.0.lock().unwrap().clone()
     }
 }
 
-/// Sends 3 MB down. What was heard at both ends, and the world.
-fn send(queue: &str, recipe: &str) -> (World, Vec<Said>, Vec<Said>) {
+/// Sends 3 MB down. Returns the world, and the segments seen at both ends.
+fn send(queue: &str, recipe: &str) -> (World, Vec<SeenSegment>, Vec<SeenSegment>) {
     let sender = || HostSpec::sender(recipe.parse().unwrap());
     let scenario = Scenario::parse(&scenario(queue), "test").unwrap();
     let flows = vec![Flow::down(Length::Octets(3_000_000))];
     let mut world =
         World::new(WorldConfig { scenario, seed: 1, fixed: sender(), mobile: sender(), flows }).unwrap();
-    let (fixed, mobile) = (Heard::default(), Heard::default());
+    let (fixed, mobile) = (SegmentLog::default(), SegmentLog::default());
     world.tap(FIXED, fixed.clone());
     world.tap(MOBILE, mobile.clone());
     assert!(world.run_to_end(Duration::from_secs(600)).unwrap(), "{queue} {recipe}");
@@ -65,13 +66,13 @@ fn send(queue: &str, recipe: &str) -> (World, Vec<Said>, Vec<Said>) {
 const QUEUES: [&str; 4] = [
     "discipline = \"codel\", ecn = true",
     "discipline = \"fq-codel\"",
-    // Slow start takes the probability to where PIE drops.
+    // In slow start, PIE's probability reaches the range in which PIE drops.
     "discipline = \"pie\", ecn = true, mark_ecnth = \"100%\"",
     "discipline = \"red\", ecn = true, max_p = \"10%\", weight = 0.02",
 ];
 
 #[test]
-fn a_sender_that_offers_ecn_slows_down_once_a_round_trip_and_loses_nothing() {
+fn ecn_sender_reduces_once_per_rtt_without_loss() {
     for queue in QUEUES {
         for recipe in ["newreno+ecn", "sack+ecn"] {
             let (mut world, fixed, mobile) = send(queue, recipe);
@@ -79,40 +80,40 @@ fn a_sender_that_offers_ecn_slows_down_once_a_round_trip_and_loses_nothing() {
             let totals = &world.totals()[Direction::Down];
             assert_eq!(totals.dropped.iter().sum::<u64>(), 0, "{queue} {recipe}");
             assert_eq!((counters.resent(), counters.timeouts), (0, 0), "{queue} {recipe}");
-            let marked = mobile.iter().filter(|said| said.data && said.ecn == Ecn::Ce).count() as u64;
+            let marked = mobile.iter().filter(|seen| seen.data && seen.ecn == Ecn::Ce).count() as u64;
             let stats = world.path().stats();
             assert_eq!(stats["wire"]["down"]["queue"]["marked"], marked, "{queue} {recipe}: {stats}");
             assert!(marked > 2, "{queue} {recipe}: {marked} marked");
-            assert!(fixed.iter().all(|said| said.ecn != Ecn::Ce), "only the queue marks");
-            // What it says with CWR, and what it does, is the same; and no more than once in a round trip.
+            assert!(fixed.iter().all(|seen| seen.ecn != Ecn::Ce), "only the queue marks");
+            // CWR signals exactly the reductions that the sender makes, at most one per round trip.
             let slowed: Vec<Instant> = fixed
                 .iter()
-                .filter(|said| said.data && said.flags.contains(Flags::CWR))
-                .map(|said| said.at)
+                .filter(|seen| seen.data && seen.flags.contains(Flags::CWR))
+                .map(|seen| seen.at)
                 .collect();
             assert_eq!(slowed.len() as u64, counters.window_reductions, "{queue} {recipe}");
             assert!(slowed.len() > 1, "{queue} {recipe}: {slowed:?}");
-            // Each of them is for a mark of its own, and none for the echo of one that it has heeded.
+            // Each reduction responds to a new mark, not to the repeated echo of an earlier one.
             assert!(slowed.len() as u64 <= marked, "{queue} {recipe}: {} for {marked} marks", slowed.len());
             assert!(
                 slowed.windows(2).all(|pair| pair[1] - pair[0] >= ROUND_TRIP),
                 "{queue} {recipe}: {slowed:?}"
             );
-            // The receiver repeats it until it hears that.
-            let echoes = fixed.iter().filter(|said| !said.data && said.flags.contains(Flags::ECE)).count();
+            // The receiver repeats ECE until it receives CWR.
+            let echoes = fixed.iter().filter(|seen| !seen.data && seen.flags.contains(Flags::ECE)).count();
             assert!(echoes > slowed.len(), "{queue} {recipe}: {echoes}");
         }
     }
 }
 
 #[test]
-fn a_sender_that_does_not_offer_it_has_its_packets_dropped() {
+fn non_ecn_sender_gets_drops_instead_of_marks() {
     for queue in QUEUES {
         let (world, _, mobile) = send(queue, "sack");
         let totals = &world.totals()[Direction::Down];
         assert!(totals.dropped_for(Why::Aqm) > 0, "{queue}");
         assert_eq!(totals.dropped_for(Why::QueueFull), 0, "{queue}");
-        assert!(mobile.iter().all(|said| said.ecn == Ecn::NotEct), "{queue}");
+        assert!(mobile.iter().all(|seen| seen.ecn == Ecn::NotEct), "{queue}");
         assert!(world.result(0).counters.resent() > 0, "{queue}");
     }
 }

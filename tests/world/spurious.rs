@@ -1,5 +1,5 @@
-//! What was taken for lost and was not, end to end: delay spikes and reordering in virtual time, to a receiver as any
-//! kernel has it.
+//! Spurious retransmissions end to end: delay spikes and reordering in virtual time, with a receiver that
+//! behaves like a common kernel.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::{Profile, SackOffer};
@@ -16,7 +16,7 @@ fn link(more: &str) -> String {
     )
 }
 
-/// Every ten seconds nothing gets through for two, and nothing is lost.
+/// Returns a path that stalls for two seconds in every ten, without loss.
 fn spikes() -> String {
     link(
         "[[stage]]\nkind = \"outage\"\ndown = { at = [\"3s\"], lasts = \"2s\", every = \"10s\", packets = \"requeued\" }\n",
@@ -35,18 +35,18 @@ struct Run {
 
 impl Run {
     fn took(&self) -> f64 {
-        self.result.took().expect("complete").as_secs_f64()
+        self.result.took().expect("the transfer is complete").as_secs_f64()
     }
 }
 
-/// A window of 64 kB at most, so that the link's queue does not make spikes of its own.
+/// Runs a transfer with a window of at most 64 kB, so that the queue of the link causes no spikes of its own.
 fn run(scenario: &str, recipe: &str, octets: u64, seed: u64, receiver: &HostSpec) -> Run {
     let receive_buffer = Some(65_536);
     run_flow(scenario, recipe, seed, receiver, Flow { receive_buffer, ..Flow::down(Length::Octets(octets)) })
 }
 
 fn run_flow(scenario: &str, recipe: &str, seed: u64, receiver: &HostSpec, flow: Flow) -> Run {
-    let Length::Octets(octets) = flow.length else { panic!("an end is needed") };
+    let Length::Octets(octets) = flow.length else { panic!("the flow needs a length") };
     let config = WorldConfig {
         scenario: Scenario::parse(scenario, "test").unwrap(),
         seed,
@@ -63,11 +63,11 @@ fn run_flow(scenario: &str, recipe: &str, seed: u64, receiver: &HostSpec, flow: 
     Run { result, decisions: world.decisions(0).to_vec(), sequence }
 }
 
-fn to_any(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Run {
+fn run_with_default_receiver(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Run {
     run(scenario, recipe, octets, seed, &HostSpec::receiver())
 }
 
-/// What a recipe's runs add up to.
+/// Sums over the runs of a recipe.
 #[derive(Default, Debug)]
 struct Sum {
     took: f64,
@@ -81,7 +81,7 @@ struct Sum {
 
 fn sum(scenario: &str, recipe: &str, octets: u64, seeds: std::ops::RangeInclusive<u64>) -> Sum {
     seeds.fold(Sum::default(), |mut sum, seed| {
-        let run = to_any(scenario, recipe, octets, seed);
+        let run = run_with_default_receiver(scenario, recipe, octets, seed);
         let counters = &run.result.counters;
         sum.took += run.took();
         sum.timeouts += counters.timeouts;
@@ -95,19 +95,20 @@ fn sum(scenario: &str, recipe: &str, octets: u64, seeds: std::ops::RangeInclusiv
 }
 
 #[test]
-fn a_delay_spike_is_found_out_and_taken_back() {
+fn delay_spike_timeout_is_detected_and_undone() {
     for repair in ["newreno", "sack"] {
         let of = |more: &str| sum(&spikes(), &format!("{repair}{more}"), 6_000_000, 1..=1);
         let plain = of("");
         assert_eq!((plain.timeouts, plain.mistakes, plain.undone), (3, 3, 0), "{repair}: {plain:?}");
-        assert!(plain.resent > 30 * plain.timeouts, "it goes back over the window: {plain:?}");
+        assert!(plain.resent > 30 * plain.timeouts, "go-back-N retransmits the whole window: {plain:?}");
         for answer in ["+eifel", "+frto", "+frto+eifel"] {
             let run = of(answer);
             assert_eq!((run.timeouts, run.undone, run.resent), (3, 3, 3), "{repair}{answer}: {run:?}");
-            // Nothing is sent twice and the window is full: all that the three spikes cost is their six seconds.
+            // Nothing is retransmitted unnecessarily and the window is full, so the three spikes cost only
+            // their six seconds.
             assert!(run.took < plain.took - 0.5, "{repair}{answer}: {run:?} against {plain:?}");
         }
-        // Every copy has to be reported first.
+        // D-SACK must report every retransmission first.
         let run = of("+dsack");
         assert_eq!((run.timeouts, run.undone), (3, 3), "{repair}: {run:?}");
         assert_eq!(run.dsacks, run.resent, "{repair}");
@@ -116,7 +117,7 @@ fn a_delay_spike_is_found_out_and_taken_back() {
 }
 
 #[test]
-fn a_hole_in_coverage_that_loses_everything_is_no_mistake() {
+fn coverage_hole_timeout_is_not_undone() {
     let hole = spikes().replace("requeued", "dropped");
     for repair in ["newreno", "sack"] {
         let plain = sum(&hole, repair, 4_000_000, 1..=1);
@@ -132,9 +133,9 @@ fn a_hole_in_coverage_that_loses_everything_is_no_mistake() {
     }
 }
 
-/// Slow start overruns a queue, and NewReno's repair, a hole each round trip, takes longer than its timer.
+/// Slow start overflows a queue, and NewReno's repair of one hole per round trip takes longer than its timer.
 #[test]
-fn a_timeout_in_the_middle_of_a_repair_is_not_taken_back() {
+fn timeout_during_recovery_is_not_undone() {
     let narrow = link("").replace("delay = \"50ms\"", "delay = \"50ms\", queue = { packets = 40 }");
     let of = |recipe: &str| {
         let flow = Flow::down(Length::Octets(2_000_000));
@@ -148,7 +149,7 @@ fn a_timeout_in_the_middle_of_a_repair_is_not_taken_back() {
 
 /// P2 Fig. 7: BLER 10 %, TSP 500 ms, MaxDAT 10.
 #[test]
-fn on_a_jittery_w_cdma_bearer_eifel_gains_what_spurious_timeouts_cost() {
+fn undoing_timeouts_gains_time_on_jittery_wcdma() {
     let source = Scenario::source("wcdma-384-tsp").unwrap();
     let jittery = source.replace("= \"100ms\"", "= \"500ms\"").replace("max_dat = 40", "max_dat = 10");
     assert_ne!(jittery, source);
@@ -161,9 +162,9 @@ fn on_a_jittery_w_cdma_bearer_eifel_gains_what_spurious_timeouts_cost() {
     }
 }
 
-/// P3 Fig. 2c: 5 % of the packets come out of order, and hardly any is lost.
+/// P3 Fig. 2c: 5 % of the packets are reordered, and almost none is lost.
 #[test]
-fn reordering_does_not_slow_down_who_learns_about_it_or_waits() {
+fn reordering_robust_senders_avoid_slowdown() {
     let llrtx = Scenario::source("tax-rebate-llrtx").unwrap();
     for repair in ["newreno", "sack"] {
         let seeds = size(1, 3);
@@ -176,9 +177,9 @@ fn reordering_does_not_slow_down_who_learns_about_it_or_waits() {
             assert!(run.took < 0.8 * plain.took, "{repair}{answer}: {run:?} against {plain:?}");
         }
         let run = of("+dcr");
-        assert_eq!(run.mistakes, 0, "{repair}: a round trip is longer than what the link layer takes");
+        assert_eq!(run.mistakes, 0, "{repair}: the link layer takes less than a round trip");
         assert!(run.took < 0.6 * plain.took, "{repair}: {run:?} against {plain:?}");
-        // Who makes the mistakes all the same can take them back.
+        // Senders that still retransmit spuriously can undo the reduction.
         for answer in ["+eifel", "+dsack", "+rr+dsack", "+blanton-allman+dsack"] {
             let run = of(answer);
             assert!(run.undone > 0 && run.took < plain.took, "{repair}{answer}: {run:?} against {plain:?}");
@@ -187,7 +188,7 @@ fn reordering_does_not_slow_down_who_learns_about_it_or_waits() {
 }
 
 #[test]
-fn plain_loss_is_repaired_as_fast_and_nothing_is_undone() {
+fn real_loss_repair_is_not_slowed_or_undone() {
     for repair in ["newreno", "sack"] {
         let seeds = size(2, 4);
         let plain = sum(&lossy(), repair, 1_000_000, 1..=seeds);
@@ -196,21 +197,21 @@ fn plain_loss_is_repaired_as_fast_and_nothing_is_undone() {
         for answer in answers {
             let run = sum(&lossy(), &format!("{repair}+{answer}"), 1_000_000, 1..=seeds);
             assert_eq!((run.mistakes, run.undone), (0, 0), "{repair}+{answer}: {run:?}");
-            // A round trip more for every loss is what `dcr` takes.
+            // `dcr` takes one more round trip for every loss.
             assert!(run.took < 1.15 * plain.took, "{repair}+{answer}: {run:?} against {plain:?}");
         }
     }
 }
 
-/// The last three segments are lost. There is nothing new by which F-RTO could find out.
+/// The last three segments are lost. F-RTO has no new data to send, so it cannot decide.
 #[test]
-fn at_the_end_of_a_stream_frto_is_as_fast_as_without() {
+fn frto_does_not_delay_tail_loss_repair() {
     let tail = link(
         "[[stage]]\nkind = \"loss\"\ndown = { model = \"list\", drop = [\"segment 18\", \"segment 19\", \"segment 20\"] }\n",
     );
     for repair in ["newreno", "sack"] {
         let of = |recipe: &str| {
-            let run = to_any(&tail, recipe, 20 * 1448, 1);
+            let run = run_with_default_receiver(&tail, recipe, 20 * 1448, 1);
             (run.took(), run.result.counters.timeouts, run.result.counters.resent())
         };
         assert_eq!(of(&format!("{repair}+frto")), of(repair));
@@ -219,7 +220,7 @@ fn at_the_end_of_a_stream_frto_is_as_fast_as_without() {
 }
 
 #[test]
-fn without_what_they_need_they_are_not_there() {
+fn algorithms_fall_back_without_required_options() {
     let ordinary = HostSpec::receiver();
     let no_timestamps =
         HostSpec { profile: Profile { timestamps: false, ..ordinary.profile.clone() }, ..ordinary.clone() };

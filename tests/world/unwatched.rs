@@ -1,4 +1,5 @@
-//! A world that nobody watches puts off what nobody sees. Whenever somebody does look, all is as it is in one that is watched.
+//! Lazy mode: a world without observers may defer internal events. Whenever it is inspected, it must be in
+//! the same state as an observed world.
 
 use airlink::scenario::Scenario;
 use airlink::stage::Why;
@@ -7,7 +8,8 @@ use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
 use airtcp_testkit::sample::{sample, size};
 use airwire::time::{Duration, Instant};
 
-/// Two links in a row, with a stream beside ours; the first hurries, the second has a short queue, jitter and steps.
+/// Two consecutive links with background traffic. The first one is fast; the second one has a short queue,
+/// jitter and rate steps.
 const OTHER: &str = r#"
 schema = 1
 [[stage]]
@@ -37,8 +39,8 @@ fn scenarios() -> Vec<Scenario> {
 }
 
 fn world(scenario: &Scenario, seed: u64, watch: Watch) -> World {
-    let recipe = |recipe: &str| Some(recipe.parse().expect("a recipe of the catalogue"));
-    let sender = |text: &str| HostSpec::sender(text.parse().expect("a recipe of the catalogue"));
+    let recipe = |recipe: &str| Some(recipe.parse().expect("a valid recipe"));
+    let sender = |text: &str| HostSpec::sender(text.parse().expect("a valid recipe"));
     let flows = vec![
         Flow { recipe: recipe("sack"), watch, ..Flow::down(Length::Endless) },
         Flow { watch, start: Instant::from_secs(1), ..Flow::down(Length::Octets(50_000)) },
@@ -49,12 +51,12 @@ fn world(scenario: &Scenario, seed: u64, watch: Watch) -> World {
 }
 
 #[test]
-fn whoever_looks_finds_what_a_watched_world_has() {
+fn lazy_world_matches_observed_world_when_inspected() {
     for (path, scenario) in scenarios().iter().enumerate() {
         for seed in 1..=size(1, 3) {
             let [mut watched, mut unwatched] =
                 [Watch::Decisions, Watch::Results].map(|watch| world(scenario, seed, watch));
-            // Odd times, so that looks fall between a transmission's end and the landing.
+            // Odd times, so that some inspections fall between the end of a transmission and the arrival.
             let mut at = Instant::ZERO;
             for look in 0..60_u64 {
                 at += Duration::from_micros(1 + look * look * 211 + seed);
@@ -71,14 +73,14 @@ fn whoever_looks_finds_what_a_watched_world_has() {
     }
 }
 
-/// Of the last moments there is no event at a host.
+/// The run ends between two events at the hosts.
 #[test]
-fn a_run_that_ends_at_a_time_reports_the_path_as_it_is_then() {
+fn lazy_run_reports_path_state_at_end_time() {
     let ends = sample("ends", (0..25).map(|n| Instant::from_micros(6_000_123 + 1_711 * n)), 5);
     for (path, scenario) in scenarios().iter().enumerate() {
         for end in ends.iter().copied() {
             let reports = [Watch::Decisions, Watch::Results].map(|watch| {
-                let recipe = "newreno".parse().expect("a recipe of the catalogue");
+                let recipe = "newreno".parse().expect("a valid recipe");
                 let run_of = Run {
                     scenario: scenario.clone(),
                     seed: 1,
@@ -96,15 +98,15 @@ fn a_run_that_ends_at_a_time_reports_the_path_as_it_is_then() {
     }
 }
 
-/// Also of the last packets, whose loss nobody has heard of.
+/// This includes the last packets, whose loss the sender has not detected yet.
 #[test]
-fn a_watched_world_knows_of_each_loss_at_once() {
+fn observed_world_records_losses_immediately() {
     let scenario = Scenario::parse(
         "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"50ms\" }\n\
          [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"10%\", affects = \"data\" }\n",
         "test",
     );
-    let sender = HostSpec::sender("sack".parse().expect("a recipe of the catalogue"));
+    let sender = HostSpec::sender("sack".parse().expect("a valid recipe"));
     let flows = vec![Flow { watch: Watch::Decisions, ..Flow::down(Length::Endless) }];
     let (scenario, mobile) = (scenario.unwrap(), HostSpec::receiver());
     let mut world = World::new(WorldConfig { scenario, seed: 1, fixed: sender, mobile, flows }).unwrap();
@@ -119,7 +121,7 @@ fn a_watched_world_knows_of_each_loss_at_once() {
 }
 
 #[test]
-fn a_step_ends_at_a_host() {
+fn step_runs_until_next_host_event() {
     let scenario = &scenarios()[0];
     let [mut watched, mut unwatched] =
         [Watch::Decisions, Watch::Results].map(|watch| world(scenario, 1, watch));
@@ -130,13 +132,13 @@ fn a_step_ends_at_a_host() {
         assert_eq!(watched.results(), unwatched.results());
         steps += 1;
     }
-    // Each packet of the voice stream alone has seven events in the path.
+    // Each packet of the voice traffic alone causes seven events on the path.
     let voice = watched.path().background().down.entered;
-    assert!(steps < 2 * voice, "{steps} steps beside {voice} packets of the voice stream");
+    assert!(steps < 2 * voice, "{steps} steps for {voice} packets of the voice stream");
 }
 
 #[test]
-fn whoever_looks_from_moment_to_moment_sees_each_event_of_the_path() {
+fn step_by_event_stops_at_each_path_event() {
     let scenario = &scenarios()[0];
     let mut world = world(scenario, 1, Watch::Results);
     world.step_by_event();
@@ -146,5 +148,5 @@ fn whoever_looks_from_moment_to_moment_sees_each_event_of_the_path() {
         steps += 1;
     }
     let voice = world.path().background().down.entered;
-    assert!(steps > 5 * voice, "{steps} steps beside {voice} packets of the voice stream");
+    assert!(steps > 5 * voice, "{steps} steps for {voice} packets of the voice stream");
 }

@@ -1,4 +1,5 @@
-//! The windows end to end, in virtual time: each does on a path what its paper says, and nothing where it has no reason.
+//! Congestion windows end to end, in virtual time: each algorithm behaves on a path as its paper says, and
+//! stays passive without a reason to act.
 
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
@@ -18,7 +19,7 @@ use airwire::time::{Duration, Instant};
 const WINDOWS: [&str; 8] =
     ["aimd", "rebate+tax=0.02", "westwood", "veno", "jtcp", "tcp-fit", "vegas-window", "cubic"];
 
-/// 2 Mbit/s and a round trip of 80 ms, with a queue in which a window fits twice.
+/// 2 Mbit/s and a round trip of 80 ms, with a queue of almost two bandwidth-delay products.
 const LINK: &str = r#"
 schema = 1
 [[stage]]
@@ -31,7 +32,7 @@ fn lossy(per: &str) -> String {
     format!("{LINK}[[stage]]\nkind = \"loss\"\ndown = {{ model = \"uniform\", per = \"{per}\" }}\n")
 }
 
-/// A preset with settings of its own behind it.
+/// Returns a preset with additional settings.
 fn preset(name: &str, more: &str) -> String {
     format!("schema = 1\nextends = \"{name}\"\n{more}")
 }
@@ -45,7 +46,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// One endless flow down the path, to a receiver that permits SACK to whoever asks.
+    /// Runs one endless flow down the path. The receiver permits SACK to every sender that offers it.
     fn world(&self) -> World {
         let mut mobile = HostSpec::receiver();
         mobile.recipe = self.receiver.parse().unwrap();
@@ -68,7 +69,7 @@ fn run(scenario: &str, sender: &str) -> World {
     Run { scenario, sender, receiver: "newreno", seconds: 60, seed: 1 }.world()
 }
 
-/// Octets delivered within a minute, with three seeds in all.
+/// Returns the bytes delivered in a minute, summed over three seeds.
 fn goodput_to(scenario: &str, sender: &str, receiver: &str) -> f64 {
     let delivered =
         |seed| Run { scenario, sender, receiver, seconds: 60, seed }.world().result(0).delivered as f64;
@@ -79,7 +80,7 @@ fn goodput(scenario: &str, sender: &str) -> f64 {
     goodput_to(scenario, sender, "newreno")
 }
 
-/// What the sender decided, whoever decided it.
+/// Returns the sender's decisions, without the algorithm that made them.
 fn decisions(mut world: World) -> Vec<(Instant, What, &'static str)> {
     world.decisions(0).iter().map(|Decision { at, what, why, .. }| (*at, what.clone(), *why)).collect()
 }
@@ -99,7 +100,7 @@ fn assert_same(scenario: &str, receiver: &str, seed: u64, a: &str, b: &str) {
     assert!(one.len() > 20, "seed {seed}: nothing happened on\n{scenario}");
 }
 
-/// A path of any rate, delay, queue and loss.
+/// Returns a path with random rate, delay, queue and loss.
 fn random_path(seed: u64) -> String {
     let mut random = Stream::new(seed, "path");
     let mut between = |low: f64, high: f64| low + (high - low) * random.unit();
@@ -118,7 +119,7 @@ both = {{ model = "uniform", per = "{per:.2}%" }}
     )
 }
 
-/// The same, and the radio's own retransmissions let others overtake.
+/// Returns a random path whose radio link also reorders packets by its own retransmissions.
 fn random_reordering(seed: u64) -> String {
     let mut random = Stream::new(seed, "arq");
     let per = 1.0 + 14.0 * random.unit();
@@ -127,7 +128,7 @@ fn random_reordering(seed: u64) -> String {
 }
 
 #[test]
-fn without_tax_the_rebate_is_aimd_to_the_last_decision() {
+fn untaxed_rebate_decides_exactly_like_aimd() {
     for seed in 1..=size(3, 8) {
         let path = random_path(seed);
         assert_same(&path, "newreno", seed, "newreno+rebate", "newreno");
@@ -139,49 +140,53 @@ fn without_tax_the_rebate_is_aimd_to_the_last_decision() {
 }
 
 #[test]
-fn alone_on_a_clean_path_the_rebate_takes_what_aimd_takes() {
+fn rebate_equals_aimd_on_clean_path() {
     assert_same(LINK, "newreno", 1, "newreno+rebate", "newreno");
     assert_same(LINK, "newreno", 1, "sack+rebate", "sack");
 }
 
 #[test]
-fn a_station_without_losses_is_no_tax() {
+fn lossless_station_imposes_no_tax() {
     let scenario = preset("tax-rebate", "[[stage]]\nname = \"radio-errors\"\ndown.per = \"0%\"\n");
     assert_same(&scenario, "newreno", 1, "newreno+rebate", "newreno");
     assert_same(&scenario, "newreno", 1, "sack+rebate", "sack");
 }
 
 #[test]
-fn with_the_tax_of_the_path_the_rebate_makes_up_for_random_loss() {
-    // P3 Fig. 2a: up to twice NewReno's goodput; half of the tax gives less, and still more than NewReno (§IV C).
+fn rebate_with_known_tax_compensates_random_loss() {
+    // P3 Fig. 2a: up to twice NewReno's goodput. Half of the tax gives less, but more than NewReno (§IV C).
     let path = lossy("2%");
     let full = gain(&path, "newreno+rebate+tax=0.02", "newreno");
     let half = gain(&path, "newreno+rebate+tax=0.02+tax-scale=0.5", "newreno");
     assert!(full > 1.8, "{full:.2}");
-    assert!(half > 1.2 && half < full, "{half:.2}, with all of it {full:.2}");
+    assert!(half > 1.2 && half < full, "half of the tax {half:.2}, all of it {full:.2}");
 }
 
 #[test]
-fn a_stations_report_is_as_good_as_perfect_knowledge() {
+fn station_report_is_as_good_as_known_tax() {
     for recipe in sample("reports", ["newreno", "sack", "rr", "dcr"], 1) {
         let scenario = preset("tax-rebate", "[[stage]]\nname = \"radio-errors\"\ndown.per = \"3%\"\n");
         let plain = goodput(&scenario, recipe);
         let reported = goodput(&scenario, &format!("{recipe}+rebate"));
         let known = goodput(&scenario, &format!("{recipe}+rebate+tax=0.03"));
         assert!(reported > 1.5 * plain, "{recipe}: {:.2}", reported / plain);
-        assert!((reported / known - 1.0).abs() < 0.1, "{recipe}: {:.2} of it", reported / known);
+        assert!(
+            (reported / known - 1.0).abs() < 0.1,
+            "{recipe}: {:.2} of the goodput with known tax",
+            reported / known
+        );
     }
 }
 
 #[test]
-fn reordering_is_taxed_where_it_looks_like_loss() {
-    // P3 Fig. 2c: losses are repaired locally, and what was sent again comes late.
+fn rebate_compensates_reordering_mistaken_for_loss() {
+    // P3 Fig. 2c: losses are repaired locally, and the local retransmissions arrive late.
     let scenario = preset("tax-rebate-llrtx", "[[stage]]\nname = \"radio\"\ndown.per = \"5%\"\n");
     let plain = goodput(&scenario, "newreno");
     let counted = goodput_to(&scenario, "newreno+rebate", "reordering-alarm") / plain;
     let inferred = goodput_to(&scenario, "newreno+rebate", "newreno") / plain;
     assert!(counted > 1.8, "{counted:.2} with a receiver that counts");
-    assert!(inferred > 1.3, "{inferred:.2} with one that does not");
+    assert!(inferred > 1.3, "{inferred:.2} with a receiver that does not count");
     let robust = ["rr", "dcr", "pr"];
     for detector in robust {
         let rebate = format!("{detector}+rebate");
@@ -189,7 +194,7 @@ fn reordering_is_taxed_where_it_looks_like_loss() {
     }
 }
 
-/// A sender and a receiver with a test between them that decides what arrives when.
+/// A sender and a receiver. The test decides which packet arrives when.
 struct ByHand {
     now: Instant,
     hosts: [Host; 2],
@@ -197,7 +202,7 @@ struct ByHand {
 }
 
 impl ByHand {
-    /// A connection whose sender has had its whole initial window acknowledged.
+    /// Creates a connection whose sender has received ACKs for its whole initial window.
     fn new(sender: &str, receiver: &str) -> Self {
         let host = |recipe: &str, addr: [u8; 4], sack| {
             let profile = Profile { sack, ack: AckPolicy::EVERY, ..Profile::default() };
@@ -228,7 +233,7 @@ impl ByHand {
         packets
     }
 
-    /// Everything that is to leave arrives, 50 ms later.
+    /// Delivers all pending packets of both hosts, each after 50 ms.
     fn exchange(&mut self) {
         for host in [0, 1] {
             let packets = self.leaving(host);
@@ -239,7 +244,7 @@ impl ByHand {
         }
     }
 
-    /// Each full segment leaves in a millisecond of its own.
+    /// Sends this many full segments, one per millisecond.
     fn segments(&mut self, count: usize) -> Vec<Vec<u8>> {
         let mut packets = Vec::new();
         for _ in 0..count {
@@ -251,7 +256,7 @@ impl ByHand {
         packets
     }
 
-    /// The options of the ACK that answers it.
+    /// Delivers a segment and returns the options of its ACK.
     fn deliver(&mut self, packet: &[u8]) -> Options {
         self.now += Duration::from_millis(1);
         self.hosts[1].handle_packet(self.now, packet);
@@ -266,19 +271,23 @@ impl ByHand {
 }
 
 #[test]
-fn the_receiver_counts_what_three_segments_have_overtaken() {
+fn receiver_counts_segments_overtaken_by_three() {
     let mut by_hand = ByHand::new("newreno", "reordering-alarm");
     let packets = by_hand.segments(9);
     let order = [0, 2, 3, 1, 5, 6, 7, 4, 8];
     let alarms = by_hand.alarms(&packets, &order);
-    assert_eq!(alarms, [0, 0, 0, 0, 0, 0, 0, 1, 1].map(Some), "1 was overtaken by two, 4 by three");
+    assert_eq!(
+        alarms,
+        [0, 0, 0, 0, 0, 0, 0, 1, 1].map(Some),
+        "segment 1 was overtaken by two, segment 4 by three"
+    );
 }
 
 #[test]
-fn a_segment_that_was_lost_and_sent_again_is_no_alarm() {
+fn retransmission_is_not_counted_as_reordering() {
     let mut by_hand = ByHand::new("newreno", "reordering-alarm");
     let packets = by_hand.segments(5);
-    // Four ACKs, three of them duplicates, go back.
+    // Four ACKs, three of which are duplicates, reach the sender.
     for place in [0, 2, 3, 4] {
         by_hand.hosts[1].handle_packet(by_hand.now, &packets[place]);
         for ack in by_hand.leaving(1) {
@@ -289,20 +298,20 @@ fn a_segment_that_was_lost_and_sent_again_is_no_alarm() {
     let resent = by_hand.leaving(0);
     assert_eq!(resent.len(), 1, "the fast retransmit");
     assert_eq!(by_hand.deliver(&resent[0]).reordered, Some(0));
-    assert!(by_hand.deliver(&packets[1]).reordered == Some(0), "nor is the first copy, too late");
+    assert!(by_hand.deliver(&packets[1]).reordered == Some(0), "the late original is not counted either");
 }
 
 #[test]
-fn the_alarm_is_sent_only_where_it_is_asked_for_and_fits() {
+fn reordering_alarm_needs_request_timestamps_and_space() {
     let mut by_hand = ByHand::new("newreno", "newreno");
     let packets = by_hand.segments(5);
-    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "the option was not asked for");
+    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "the receiver does not use the option");
 
     let mut by_hand = ByHand::new("newreno+no-timestamps", "reordering-alarm");
     by_hand.now += Duration::from_secs(1);
     by_hand.hosts[0].write(by_hand.now, by_hand.sender, &[7; 1460 * 5]).unwrap();
     let packets = by_hand.leaving(0);
-    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "without timestamps nothing is known");
+    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "no alarm without timestamps");
 
     let mut by_hand = ByHand::new("sack", "reordering-alarm");
     let packets = by_hand.segments(8);
@@ -314,7 +323,7 @@ fn the_alarm_is_sent_only_where_it_is_asked_for_and_fits() {
 }
 
 #[test]
-fn compensators_gain_under_random_loss() {
+fn loss_compensating_windows_gain_under_random_loss() {
     let path = lossy("2%");
     for repair in ["newreno", "sack"] {
         let plain = goodput(&path, repair);
@@ -327,8 +336,9 @@ fn compensators_gain_under_random_loss() {
 }
 
 #[test]
-fn compensators_back_off_for_a_full_queue() {
-    // Nothing is lost but what the queue drops. Whoever took that for random would lose more and more.
+fn loss_compensating_windows_back_off_for_full_queue() {
+    // Only the queue drops packets. An algorithm that attributes these drops to random loss would lose ever
+    // more.
     let drops = |window: &str| {
         let world =
             Run { scenario: LINK, sender: window, receiver: "newreno", seconds: 120, seed: 1 }.world();
@@ -338,24 +348,24 @@ fn compensators_back_off_for_a_full_queue() {
     for window in sample("full queue", ["westwood", "veno", "jtcp", "tcp-fit", "cubic"], 2) {
         let (dropped, delivered) = drops(&format!("sack+{window}"));
         assert!(dropped < 4 * aimd, "{window} lost {dropped}, AIMD {aimd}");
-        // 2 Mbit/s, of which 1448 of 1500 octets are data.
+        // 2 Mbit/s, of which 1448 of 1500 bytes are payload.
         assert!(delivered as f64 > 0.9 * 120.0 * 250_000.0 * 1448.0 / 1500.0, "{window}: {delivered}");
     }
 }
 
 #[test]
-fn vegas_fills_a_path_without_losing_anything() {
+fn vegas_window_fills_path_without_losses() {
     let world = run(LINK, "newreno+vegas-window");
     let result = world.result(0);
     assert_eq!((result.counters.fast_retransmits, result.counters.timeouts), (0, 0));
     assert!(result.delivered as f64 > 0.9 * 60.0 * 250_000.0 * 1448.0 / 1500.0, "{}", result.delivered);
-    // α to β segments in the queue: less than 25 ms of the 80 ms more.
+    // α to β segments in the queue add less than 25 ms to the 80 ms.
     let rtt = world.sender(0).and_then(|sender| sender.rtt().srtt()).unwrap();
     assert!(rtt < Duration::from_millis(110), "{rtt}");
 }
 
 #[test]
-fn cubic_gains_on_a_long_fat_path_and_not_on_a_short_one() {
+fn cubic_gains_only_on_long_fat_path() {
     let path = |rate: &str, delay: &str, queue: u32| {
         LINK.replace("2Mbit", rate).replace("40ms", delay).replace("= 25", &format!("= {queue}"))
             + "[[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"0.01%\" }\n"
@@ -364,7 +374,8 @@ fn cubic_gains_on_a_long_fat_path_and_not_on_a_short_one() {
         let delivered = |sender| run(path, sender).result(0).delivered as f64;
         delivered("sack+cubic") / delivered("sack")
     };
-    // p = 10⁻⁴, RTT = 0.2 s: 315 segments on average (RFC 9438 §5.1), against Reno's 120.
+    // With p = 10⁻⁴ and RTT = 0.2 s, the average windows are 315 segments for CUBIC (RFC 9438 §5.1) and 120
+    // for Reno.
     let long = gain(&path("50Mbit", "100ms", 1000));
     assert!(long > 1.5, "{long:.2}");
     let short = gain(&path("2Mbit", "10ms", 25));
@@ -372,7 +383,7 @@ fn cubic_gains_on_a_long_fat_path_and_not_on_a_short_one() {
 }
 
 #[test]
-fn every_window_stays_a_sane_number() {
+fn windows_stay_finite_and_above_minimum() {
     for seed in 100..100 + size(2, 6) {
         for window in WINDOWS {
             for (path, repair) in [(random_path(seed), "newreno"), (random_reordering(seed), "sack")] {

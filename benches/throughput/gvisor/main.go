@@ -1,5 +1,5 @@
-// A sender on gVisor's netstack, with GSO: a yardstick of airtcp-throughput. It owns the address of an interface for which
-// the kernel has none, and sends until it is killed.
+// A sender on gVisor's netstack with GSO: a yardstick of airtcp-throughput. It uses an address of the
+// interface that the kernel does not have, and sends until it is killed.
 //
 //	gvisor-sender INTERFACE ADDRESS REMOTE PORT
 package main
@@ -24,9 +24,9 @@ import (
 
 const (
 	nic = 1
-	// Of the largest piece, and of what the other senders of the bench write at once.
+	// Maximum size of a GSO packet, and size of a write, as in the benchmark's other senders.
 	largest = 1 << 16
-	// As the bench's other senders have.
+	// Size of the socket buffers, as in the benchmark's other senders.
 	buffer = 16 << 20
 )
 
@@ -43,8 +43,8 @@ func must(what string, err tcpip.Error) {
 	}
 }
 
-// openPackets makes a socket for all frames of the interface, with a header in front of each that says how the device is to
-// cut it.
+// openPackets opens a socket for all frames of the interface. The header in front of each frame tells the
+// device how to segment it.
 func openPackets(wire *net.Interface) int {
 	all := int(unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8)
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, all)

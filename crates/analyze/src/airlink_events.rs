@@ -1,4 +1,4 @@
-//! Reads airlink's event stream (docs/reference/link-views.md) line by line.
+//! Reads airlink's event log (docs/reference/link-views.md) line by line.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -8,68 +8,68 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 const SCHEMA: u32 = 1;
-/// Octets: even the line that names very many stages is shorter.
+/// Maximum line length in bytes. Even a line that names very many stages is shorter.
 const LONGEST: u64 = 1 << 16;
 
-/// Why an event stream cannot be read.
+/// The reason why an event log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EventsError {
     /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// The first line is not that of an event stream, or of another version of it.
+    /// The first line does not begin an event log, or the log has another version.
     #[error("{} is not an event log of airlink; give a file that `airlink --events` wrote", .0.display())]
     NoEvents(PathBuf),
-    /// A line in the middle is no event.
+    /// A line in the middle is not an event.
     #[error("{}:{line}: damaged line; write the file again with `airlink --events`", .path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: u64,
     },
 }
 
-/// An event, with the fields that are read here: docs/reference/link-views.md says what each means.
+/// An event, with the fields that are used here. docs/reference/link-views.md defines them.
 #[derive(Debug, Deserialize)]
 pub struct AirlinkEvent<'a> {
-    /// `entered`, `queued`, `sent`, `left`, `dropped` …
+    /// The kind of event: `entered`, `queued`, `sent`, `left`, `dropped` …
     #[serde(borrow, rename = "event")]
     pub what: Cow<'a, str>,
-    /// Nanoseconds since the run began.
+    /// Nanoseconds since the start of the run.
     #[serde(default)]
     pub t: i64,
-    /// The packet's number in the run; 0 if the event is not about one.
+    /// The packet's number in the run, or 0 if the event does not concern a packet.
     #[serde(default)]
     pub packet: u64,
-    /// `down` or `up`; empty if the event is not about a packet.
+    /// `down` or `up`. Empty if the event does not concern a packet.
     #[serde(borrow, default)]
     pub direction: Cow<'a, str>,
-    /// The name of the stage where it happened.
+    /// The name of the stage where the event occurred.
     #[serde(borrow)]
     pub stage: Option<Cow<'a, str>>,
-    /// The packet's length, or the octets that wait in front of it.
+    /// The packet's length, or the number of bytes queued before it.
     #[serde(default)]
     pub bytes: u64,
-    /// Why a packet was dropped, by the name of an [`airwire::Cause`].
+    /// The cause of a drop: the name of an [`airwire::Cause`].
     #[serde(borrow)]
     pub cause: Option<Cow<'a, str>>,
-    /// The same more exactly, by the name of an `airlink::stage::Why`.
+    /// The detailed reason of a drop: the name of an `airlink::stage::Why`.
     #[serde(borrow)]
     pub why: Option<Cow<'a, str>>,
-    /// Of `corrupted`: whether a checksum finds it.
+    /// For `corrupted`: whether a checksum detects it.
     #[serde(default)]
     pub found: bool,
     schema_version: Option<u32>,
     wall_zero: Option<i64>,
 }
 
-/// The events of one file.
+/// Reads the events of one file.
 #[derive(Debug)]
 pub struct EventReader {
     path: PathBuf,
@@ -98,12 +98,13 @@ impl EventReader {
         Ok(reader)
     }
 
-    /// When the run began, in nanoseconds since 1970.
+    /// Returns the start of the run, in nanoseconds since 1970.
     pub const fn wall_zero(&self) -> i64 {
         self.wall_zero
     }
 
-    /// The next event; `None` at the end. The last line may be incomplete: the run still goes on, or was stopped.
+    /// Returns the next event, or `None` at the end. An incomplete last line also counts as the end, because
+    /// the run may be in progress or was stopped.
     pub fn read(&mut self) -> Result<Option<AirlinkEvent<'_>>, EventsError> {
         self.line.clear();
         let read = self.file.by_ref().take(LONGEST).read_until(b'\n', &mut self.line);

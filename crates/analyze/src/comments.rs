@@ -1,11 +1,11 @@
-//! Why packets were sent, as comments in a pcapng file, which Wireshark shows beside them.
+//! Writes the reason for each packet as a comment into a pcapng file. Wireshark shows it with the packet.
 //!
 //! ```text
-//! resent fast dupacks=3 flight=9 | three-dupacks: 1 segment lost from 14481 on (three duplicate ACKs) | …
+//! resent fast dupacks=3 flight=9 | three-dupacks: 1 segment lost from 14481 (three duplicate ACKs) | …
 //! ```
 //!
-//! First comes what the capture tells about the packet, then what its sender's own log has for this moment. New data
-//! has no comment unless something was decided at that moment.
+//! A comment begins with the analysis of the packet, followed by the sender's decisions at that time. New
+//! data gets a comment only if there was a decision at that time.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -19,34 +19,36 @@ use super::trace::{Fate, Loss, Offset, Proof, Sending, SentSegment, Trace};
 use aircaptures::capture::{Capture, Next};
 use aircaptures::link_layer::LinkType;
 
-/// The comments on the frames of a capture. They are collected in a first pass over the capture and written in a second
-/// one.
+/// The comments on the frames of a capture. A first pass over the capture collects them, and a second pass
+/// writes them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comments {
     by_frame: BTreeMap<u64, String>,
     log: Option<Log>,
-    /// The direction with most data, and how much it is: the log is taken to be of its sender.
+    /// The direction with the most data, and its number of bytes. The log is assumed to belong to its sender.
     most: Option<(u64, Trace)>,
 }
 
-/// Between parts of a comment.
+/// Separator between the parts of a comment.
 const BETWEEN: &str = " | ";
-/// The most octets of a comment. The format has 16 bits for its length, and nobody reads as much.
+/// Maximum length of a comment in bytes. The format allows 65,535, but such comments would not be readable.
 const LONGEST: usize = 4000;
-/// Nanoseconds by which the times of logs and captures may differ because they were rounded.
+/// Nanoseconds by which the times of logs and captures may differ because of rounding.
 const ROUNDING: Offset = 2_000;
-/// Nanoseconds within which a packet passes the capture after its sender decided to send it, even on a busy machine.
+/// Nanoseconds within which a packet passes the capture point after the sender's decision, even on a busy
+/// machine.
 const PROMPT: Offset = 200_000_000;
-/// libpcap's largest. It is the same for all interfaces, since libpcap reads no file in which they differ.
+/// libpcap's maximum. All interfaces have the same snap length, since libpcap rejects files in which they
+/// differ.
 const SNAP_LENGTH: u32 = 262_144;
 
 impl Comments {
-    /// `log` is that of a sender whose packets are in the capture.
+    /// Creates an empty set. `log` is the decision log of a sender whose packets are in the capture.
     pub fn new(log: Option<Log>) -> Self {
         Self { log, ..Self::default() }
     }
 
-    /// Takes in a connection whose traces were kept.
+    /// Adds the comments for a connection whose traces were kept.
     pub fn take(&mut self, ended: &Ended) {
         let traces = ended.traces.iter().flatten();
         for (trace, findings) in traces.zip(&ended.findings.directions) {
@@ -62,8 +64,8 @@ impl Comments {
         }
     }
 
-    /// Adds the log's decisions, after the last connection was taken in. Returns how many of them are from before or after
-    /// the connection and have no packet.
+    /// Adds the log's decisions. It must be called after the last connection. Returns the number of decisions
+    /// from before or after the connection, which do not belong to any packet.
     pub fn add_decisions(&mut self) -> usize {
         let Some(Log { lines, start }) = self.log.take() else { return 0 };
         let (_, trace) = self.most.take().unwrap_or_default();
@@ -72,7 +74,7 @@ impl Comments {
         for moment in lines.chunk_by(|a, b| a.time == b.time) {
             let at = start - trace.origin + (moment[0].time * 1e9).round() as i64;
             let mut frames = vec![None; moment.len()];
-            // The decisions that lead to a transmission stand before it in the log.
+            // In the log, the decisions that lead to a transmission precede it.
             let (mut open, mut last) = (0, None);
             for (index, line) in moment.iter().enumerate() {
                 if let Some(sent) = seen.transmission(at, line) {
@@ -103,19 +105,19 @@ impl Comments {
         if !comment.is_empty() {
             comment.push_str(BETWEEN);
         }
-        // A comment is one line.
+        // Comments must not contain line breaks.
         comment.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
     }
 
-    /// Writes the capture to a file, with the comments.
+    /// Writes the capture with the comments to a file.
     pub fn save(&self, capture: &mut Capture, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(airfiles::create_private(path)?);
         self.write(capture, &mut file)?;
         file.flush()
     }
 
-    /// Writes the frames of the capture again, with the comments. There is one interface for each link type; their names
-    /// are not kept.
+    /// Writes the frames of the capture with the comments. The output has one interface per link type, and
+    /// the names of the interfaces are lost.
     fn write(&self, capture: &mut Capture, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = Writer::default();
         writer.section_header(concat!("airtcp ", env!("CARGO_PKG_VERSION")));
@@ -161,23 +163,23 @@ fn why_sent(segment: &SentSegment) -> Option<String> {
         Fate::Unknown | Fate::Arrived { .. } => None,
         Fate::Lost(Loss::Between { before }) => Some(format!("lost before=capture-{before}")),
         Fate::Lost(Loss::Airlink(cause)) => Some(format!("lost cause={}", cause.name())),
-        Fate::Unneeded { proof: Proof::Timestamp } => Some("spurious proof=timestamp".to_owned()),
-        Fate::Unneeded { proof: Proof::Dsack } => Some("spurious proof=dsack".to_owned()),
-        Fate::Unneeded { proof: Proof::Arrival } => Some("spurious proof=arrival".to_owned()),
-        Fate::Unneeded { proof: Proof::Acked } => Some("spurious proof=acked".to_owned()),
+        Fate::Spurious { proof: Proof::Timestamp } => Some("spurious proof=timestamp".to_owned()),
+        Fate::Spurious { proof: Proof::Dsack } => Some("spurious proof=dsack".to_owned()),
+        Fate::Spurious { proof: Proof::Arrival } => Some("spurious proof=arrival".to_owned()),
+        Fate::Spurious { proof: Proof::Acked } => Some("spurious proof=acked".to_owned()),
     };
     let parts: Vec<_> = [sending, fate].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// The packets of a direction and the ACKs for them, in the order of the capture.
+/// The packets of a direction and their ACKs, in the order of the capture.
 struct Seen(Vec<SeenPacket>);
 
 #[derive(Clone, Copy)]
 struct SeenPacket {
     at: Offset,
     number: u64,
-    /// The sequence space of a segment; an ACK has none.
+    /// The sequence space of a segment. `None` for an ACK.
     sent: Option<(u64, u64)>,
 }
 
@@ -194,12 +196,12 @@ impl Seen {
         Self(events)
     }
 
-    /// The index of the first packet at this time or later.
+    /// Returns the index of the first packet at or after this time.
     fn from(&self, at: Offset) -> usize {
         self.0.partition_point(|event| event.at < at - ROUNDING)
     }
 
-    /// The frame that the decision caused to be sent.
+    /// Returns the frame that the decision caused.
     fn transmission(&self, at: Offset, line: &Line) -> Option<u64> {
         if !matches!(line.what.as_str(), "resend" | "probe" | "timeout") {
             return None;
@@ -212,7 +214,8 @@ impl Seen {
         carries.next()
     }
 
-    /// The frame that was sent upon a decision; else the ACK that caused it. In virtual time all are at one instant.
+    /// Returns the frame that was sent after a decision, or else the ACK that caused it. In virtual time, all
+    /// of them have the same timestamp.
     fn nearest(&self, at: Offset) -> Option<u64> {
         let (first, last) = (self.0.first()?, self.0.last()?);
         if !(first.at - PROMPT..=last.at + PROMPT).contains(&at) {

@@ -1,4 +1,4 @@
-//! Sorts packets by connection, and finishes connections that are over so that memory does not grow with the capture.
+//! Assigns packets to connections, and finishes connections that have ended, so that memory remains bounded.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,25 @@ use aircaptures::icmp::IcmpError;
 use aircaptures::packet::{Packet, Timestamp};
 use aircaptures::problem::{Problem, Problems};
 
-/// A connection of which no more packets are expected.
+/// A connection for which no more packets are expected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// Counted from 0 in the order of the first packets: Wireshark's `tcp.stream`.
+    /// The number of the connection, counted from 0 in the order of the first packets. It is Wireshark's
+    /// `tcp.stream`.
     pub number: u64,
-    /// What is said about it.
+    /// The results.
     pub ended: Ended,
 }
 
-/// The connections whose every packet is kept, as a [`Trace`](crate::trace::Trace).
+/// Selects the connections whose packets are kept as a [`Trace`](crate::trace::Trace).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Traces {
-    /// None of them: memory does not grow with the capture.
+    /// No connection. Memory does not grow with the capture.
     #[default]
     None,
-    /// The one with this number.
+    /// The connection with this number.
     Of(u64),
-    /// Those with these numbers.
+    /// The connections with these numbers.
     Among(Vec<u64>),
     /// Every connection.
     All,
@@ -43,23 +44,23 @@ impl Traces {
     }
 }
 
-/// How many connections are followed at a time.
+/// Limits on the connections that are followed at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most connections. When one more begins, those that are over are finished, then those that were silent
-    /// longest; if all are busy, the new one is not followed.
+    /// Maximum number of connections. At the limit, a new connection displaces connections that have ended,
+    /// then the ones that have been idle longest. If all are busy, the new connection is not followed.
     pub open: usize,
-    /// The most octets of memory. If the connections that are followed outgrow it, those that were silent longest are
-    /// finished even if they are busy.
+    /// Maximum memory in bytes. Above it, the connections that have been idle longest are finished, even if
+    /// they are busy.
     pub octets: usize,
-    /// Nanoseconds for which a connection that is over waits for late packets. The default is 120 s: 2 MSL, which are
-    /// 60 s in Linux and BSD, and as long again for retransmissions of the FIN.
+    /// Nanoseconds for which an ended connection waits for late packets. The default is 120 s: 2 MSL (60 s in
+    /// Linux and BSD), and the same again for retransmissions of the FIN.
     pub linger: i64,
 }
 
-/// A connection takes some 1.5 KiB while there is little in flight.
+/// Default of [`Limits::open`]. A connection with little data in flight takes about 1.5 KiB.
 const OPEN: usize = 110_000;
-/// The whole program takes 200 MB at most.
+/// Default of [`Limits::octets`]. With it, the whole program takes at most 200 MB.
 const OCTETS: usize = 178_000_000;
 
 impl Default for Limits {
@@ -68,31 +69,31 @@ impl Default for Limits {
     }
 }
 
-/// The connections that are followed.
+/// The connections that are currently followed.
 pub(crate) struct Connections {
     traces: Traces,
     limits: Limits,
     slots: Vec<Option<Box<Open>>>,
     free: Vec<usize>,
     by_ends: BTreeMap<Endpoints, usize>,
-    /// The slot of the last packet's connection: the next packet is often of the same one.
+    /// The slot of the last packet's connection. The next packet often belongs to the same one.
     last: Option<usize>,
-    /// How many there have been, which is also the number of the next one.
+    /// Number of connections so far, which is also the number of the next one.
     count: u64,
-    /// The memory of all that are open.
+    /// Memory of all open connections in bytes.
     octets: usize,
-    /// Packets since all connections were last looked at.
+    /// Number of packets since the last pass over all connections.
     since_sweep: usize,
 }
 
 struct Open {
     number: u64,
-    /// Its memory when it was last weighed.
+    /// Its memory when it was last measured.
     octets: usize,
     connection: Connection,
 }
 
-/// Octets of a slot and of an entry in a tree whose nodes are half full.
+/// Bytes of a slot and of an entry in a tree whose nodes are half full.
 const INDEXED: usize = size_of::<usize>() + 2 * size_of::<(Endpoints, usize)>();
 
 impl Open {
@@ -117,7 +118,7 @@ impl Connections {
         }
     }
 
-    /// How many there have been.
+    /// Returns the number of connections so far.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -127,7 +128,7 @@ impl Connections {
         self.by_ends.len()
     }
 
-    /// The memory of all that are open, about.
+    /// Returns the approximate memory of all open connections in bytes.
     #[cfg(test)]
     fn octets(&self) -> usize {
         self.octets
@@ -169,14 +170,15 @@ impl Connections {
         }
     }
 
-    /// Whether the packet's octets are worth keeping: the last packet's connection may have no more use for them.
+    /// Returns whether the packet's payload may be needed. Returns false only if the last packet's connection
+    /// is known not to need it.
     pub(crate) fn may_want_octets(&self, packet: &Packet) -> bool {
         let last = self.last.and_then(|at| self.slots[at].as_ref());
         let its = last.filter(|open| open.connection.ends().is_between(packet.src, packet.dst));
         its.is_none_or(|open| open.connection.wants_octets(packet))
     }
 
-    /// Takes in what was kept of the payload of the packet that was taken in last, if it is of any interest.
+    /// Passes the captured payload of the last packet to its connection, if the connection needs it.
     pub(crate) fn take_octets(&mut self, packet: &Packet, octets: &[u8]) {
         let Some(at) = self.last else { return };
         let is_its = |open: &&mut Box<Open>| {
@@ -188,7 +190,8 @@ impl Connections {
         self.octets = self.octets - std::mem::replace(&mut open.octets, octets) + octets;
     }
 
-    /// Takes in an error in frame `number`. Returns whether it is about a connection that is followed.
+    /// Passes the ICMP error of frame `number` to its connection. Returns whether that connection is
+    /// followed.
     pub(crate) fn take_icmp(&mut self, error: &IcmpError, number: u64, at: Timestamp) -> bool {
         let [from, to] = error.about;
         let Some(slot) = self.by_ends.get(&Endpoints::sorted(from, to)) else { return false };
@@ -236,12 +239,12 @@ impl Connections {
         finished(Finished { number: open.number, ended: open.connection.finish() });
     }
 
-    /// The open connections, each with its slot.
+    /// Returns the open connections with their slots.
     fn followed(&self) -> impl Iterator<Item = (usize, &Open)> {
         self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.as_deref()?)))
     }
 
-    /// Finishes the connections that have been over for longer than they linger.
+    /// Finishes the connections that ended longer ago than `linger`.
     pub(crate) fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
         self.since_sweep = 0;
         let is_gone = |connection: &Connection| {
@@ -254,14 +257,15 @@ impl Connections {
         }
     }
 
-    /// An eighth of the open connections. So many are finished at a time to make room, and at least so many packets pass
-    /// until it happens again: thus looking at all of them costs no more than the packets do.
+    /// Returns an eighth of the number of open connections. At most this number is finished at once to make
+    /// room, and at least this number of packets passes until the next time. A pass over all connections thus
+    /// costs no more than the packets between two passes.
     fn share(&self) -> usize {
         (self.by_ends.len() / 8).max(1)
     }
 
     fn is_full(&self) -> bool {
-        // The connections that are open need room to grow.
+        // Leave a reserve, because the open connections still grow.
         let for_new = self.limits.octets - self.limits.octets / 32;
         self.by_ends.len() >= self.limits.open || self.octets >= for_new
     }
@@ -278,8 +282,8 @@ impl Connections {
         !self.is_full()
     }
 
-    /// Finishes a share of the connections: those that are over, then those that were silent longest and for at least
-    /// `silent` nanoseconds.
+    /// Finishes a share of the connections: ended connections first, then the ones that have been idle
+    /// longest, if idle for at least `silent` nanoseconds.
     fn make_room(
         &mut self,
         silent: i64,
@@ -307,7 +311,7 @@ impl Connections {
         }
     }
 
-    /// Finishes the rest, in the order of their numbers.
+    /// Finishes the remaining connections in the order of their numbers.
     pub(crate) fn finish(self, finished: &mut dyn FnMut(Finished)) {
         let mut open: Vec<_> = self.slots.into_iter().flatten().collect();
         open.sort_unstable_by_key(|open| open.number);
@@ -318,11 +322,12 @@ impl Connections {
     }
 }
 
-/// Packets of a connection after which its memory is weighed again, while less than half of the limit is taken.
+/// Number of packets of a connection between two measurements of its memory, while total memory is below half
+/// of the limit.
 const WEIGHED: u64 = 8;
 /// Nanoseconds of silence after which a connection may be finished to make room.
 const SILENT: i64 = 10_000_000_000;
-/// The least number of packets between two looks at all connections.
+/// Minimum number of packets between two passes over all connections.
 const SWEEP: usize = 1024;
 
 #[cfg(test)]

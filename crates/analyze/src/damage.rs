@@ -1,8 +1,8 @@
-//! Packets that were damaged on their way. A receiver drops them, so they are no packets of a connection.
+//! Detects packets that were damaged in transit. Receivers drop them, so they do not belong to a connection.
 //!
-//! A checksum that does not fit is no proof: on the sending host a capture is made before the device has filled it in, and
-//! some programs that cut packets short write down the short length. So it counts for damage only where almost
-//! everything else from the same address is whole.
+//! A wrong checksum alone is not a proof of damage. On the sending host, the capture is made before the
+//! device fills in the checksum. Programs that truncate packets may also adjust the length field. Therefore a
+//! packet counts as damaged only if almost all other packets from its address are intact.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,12 +10,13 @@ use std::net::IpAddr;
 use aircaptures::ip::Found;
 use aircaptures::problem::Problem;
 
-/// Addresses that are told apart. A host that captures what it sends is among the first.
+/// Maximum number of addresses with separate counts. If a host captures its own packets, it is among the
+/// first.
 const MOST: usize = 4096;
-/// Of what an address sends, one packet in so many may be damaged.
+/// Flawed packets count as damaged if fewer than one in this number of packets is flawed.
 const ONE_IN: u64 = 5;
 
-/// What was whole so far.
+/// The numbers of intact and flawed packets so far.
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
     by_source: BTreeMap<IpAddr, Seen>,
@@ -40,7 +41,7 @@ impl Seen {
 }
 
 impl Damage {
-    /// What counts of what was found in a frame.
+    /// Decides whether a flawed packet was damaged in transit, and converts it accordingly.
     pub(crate) fn judge(&mut self, found: Found) -> Found {
         let (packet, flaw) = match &found {
             Found::Tcp(packet) => (packet, None),
@@ -54,7 +55,7 @@ impl Damage {
         } else {
             self.by_source.get_mut(&source)
         };
-        // An address of which this is the first packet may be one that the damage has made.
+        // The first packet from an address may have a damaged address, so the totals decide.
         let mut seen = self.all;
         if let Some(of_source) = of_source {
             of_source.note(flaw.is_some());
@@ -78,7 +79,7 @@ mod tests {
     use aircaptures::ip::{Context, parse};
     use aircaptures::packet::Timestamp;
 
-    /// One from this host, with a flaw or without.
+    /// Returns a packet from this host, with or without a flaw.
     fn packet(host: u8, flaw: Option<Problem>) -> Found {
         let octets = Tcp::new(v4(host, 1000), v4(9, 80), ACK, 1, 1, 10).packet();
         let context = Context { number: 1, at: Timestamp(0), on_wire: octets.len() };
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_five_may_be_damaged() {
+    fn rare_flawed_packets_count_as_corrupted() {
         for flaw in [Problem::Checksum, Problem::BeyondFrame] {
             let mut damage = Damage::default();
             let whole = |damage: &mut Damage| assert!(matches!(damage.judge(packet(1, None)), Found::Tcp(_)));
@@ -105,23 +106,24 @@ mod tests {
                 whole(&mut damage);
             }
             let counts = (flaw == Problem::BeyondFrame).then_some(flaw);
-            assert_eq!(judged(&mut damage, 1, flaw), counts, "one of five");
+            assert_eq!(judged(&mut damage, 1, flaw), counts, "1 of 5 packets is flawed");
             for _ in 0..5 {
                 whole(&mut damage);
             }
-            assert_eq!(judged(&mut damage, 1, flaw), Some(Problem::Corrupted), "two of eleven");
-            assert_eq!(judged(&mut damage, 1, flaw), counts, "three of twelve");
+            assert_eq!(judged(&mut damage, 1, flaw), Some(Problem::Corrupted), "2 of 11 packets are flawed");
+            assert_eq!(judged(&mut damage, 1, flaw), counts, "3 of 12 packets are flawed");
         }
     }
 
-    /// Where a device fills in checksums, all that its host sends is wrong, and what it hears is right.
+    /// If a device fills in checksums, all packets that its host sends are wrong, and all that it receives
+    /// are correct.
     #[test]
-    fn what_a_device_will_fill_in_counts() {
+    fn offloaded_checksums_are_not_damage() {
         let mut damage = Damage::default();
         for _ in 0..1000 {
             assert!(matches!(damage.judge(packet(2, None)), Found::Tcp(_)));
         }
-        // Its very first packet looks like one whose address was damaged.
+        // The first packet looks like a packet whose address was damaged.
         assert_eq!(judged(&mut damage, 1, Problem::Checksum), Some(Problem::Corrupted));
         for _ in 0..100 {
             assert_eq!(judged(&mut damage, 1, Problem::Checksum), None);
@@ -132,7 +134,7 @@ mod tests {
     fn memory_is_bounded() {
         let mut damage = Damage::default();
         for word in 0..2 * MOST as u32 {
-            let Found::Tcp(mut read) = packet(1, None) else { panic!("it is whole") };
+            let Found::Tcp(mut read) = packet(1, None) else { panic!("the packet is intact") };
             read.src.set_ip(std::net::Ipv4Addr::from(word).into());
             damage.judge(Found::Tcp(read));
         }

@@ -1,5 +1,5 @@
-//! A sender's own log of its decisions, which `airtcp send --decisions` writes: [`Written`] is a line as it is written,
-//! [`Line`] one that was read.
+//! A sender's decision log, which `airtcp send --decisions` writes. [`Written`] is a line to be written, and
+//! [`Line`] is a line that was read.
 
 pub mod written;
 
@@ -8,25 +8,26 @@ use serde::Deserialize;
 use serde_json::Value;
 pub use written::{Written, WrittenOf};
 
-/// A decision: what every decision has, and the rest by name.
+/// A decision in the log. The fields that only some decisions have are available by name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Line {
-    /// Seconds from the sender's start.
+    /// Seconds since the sender's start.
     pub time: f64,
-    /// Seconds since 1970 by the machine's clock, which captures have as well. Early versions did not write it.
-    pub wall: Option<f64>,
-    /// The state of the sender's loss recovery: `open`, `reduced`, `recovery` or `restarted`. Early versions did not
+    /// Seconds since 1970 by the machine's clock, which also timestamps captures. Early versions did not
     /// write it.
+    pub wall: Option<f64>,
+    /// The state of the sender's loss recovery: `open`, `reduced`, `recovery` or `restarted`. Early versions
+    /// did not write it.
     pub episode: Option<String>,
-    /// The connection's number, if several share the log.
+    /// The connection's number, if several connections share the log.
     pub connection: Option<u64>,
-    /// The question that was answered: `detect`, `repair`, `window`, `timeout`, `undo` …
+    /// The question that the decision answers: `detect`, `repair`, `window`, `timeout`, `undo` …
     pub question: String,
-    /// The name of the answer that decided.
+    /// The name of the algorithm that decided.
     pub by: String,
-    /// What was decided: `lost`, `window`, `timeout` …
+    /// The kind of decision: `lost`, `window`, `timeout` …
     pub what: String,
-    /// The reason in words.
+    /// The reason as text.
     pub why: String,
     #[serde(flatten)]
     more: serde_json::Map<String, Value>,
@@ -35,22 +36,22 @@ pub struct Line {
 /// The log of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Log {
-    /// In the order of the file.
+    /// The decisions, in the order of the file.
     pub lines: Vec<Line>,
-    /// The sender's start, from which its times count, in nanoseconds since 1970.
+    /// The sender's start, in nanoseconds since 1970. All `time` fields are relative to it.
     pub start: i64,
 }
 
-/// Why a log cannot be used.
+/// The reason why a log cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// No line of it is a decision.
+    /// None of the lines is a decision.
     #[error("not a log of decisions; `airtcp send --decisions FILE` writes one")]
     NotALog,
-    /// It has no wall time, which ties it to a capture.
+    /// The log lacks the wall-clock time that relates it to a capture.
     #[error("no start time (`wall`) in the log, perhaps written by an early version; repeat the transfer")]
     NoWall,
-    /// It has the decisions of several connections.
+    /// The log contains decisions of several connections.
     #[error(
         "the log has several connections; select one with `jq -c 'select(.connection == 1)'`, and the same one in \
          the capture with --connection"
@@ -74,7 +75,7 @@ impl Log {
     }
 }
 
-/// Returns the lines, and how many cannot be read, such as the last one of a sender that was killed.
+/// Returns the lines, and the number of invalid lines, such as the incomplete last line of a killed sender.
 pub fn read(log: &str) -> (Vec<Line>, usize) {
     let lines: Vec<_> = log.lines().map(serde_json::from_str).collect();
     let all = lines.len();
@@ -83,20 +84,21 @@ pub fn read(log: &str) -> (Vec<Line>, usize) {
     (lines, unreadable)
 }
 
-/// So far apart, in segments, windows are still the same decision: a window that is a function of time, as CUBIC's is,
-/// differs with each microsecond.
+/// Windows that differ by at most this number of segments count as equal. A window that is a function of
+/// time, such as CUBIC's, changes with every microsecond.
 const SAME_WINDOW: f64 = 0.1;
-/// The same for large windows, as a share.
+/// The same tolerance for large windows, relative to the window.
 const SAME_SHARE: f64 = 0.001;
 
 impl Line {
-    /// The line that the log would have. `None`: the log has no form for it.
+    /// Returns the log line of a decision. Returns `None` if the decision cannot be represented in the log.
     pub fn of(decision: &Decision) -> Option<Self> {
-        // Through text, so that its numbers are what a reader of a file gets.
+        // The conversion through text gives the numbers the same precision as in a log file.
         serde_json::from_str(&serde_json::to_string(&Written::new(decision, 0.0)).ok()?).ok()
     }
 
-    /// Whether both decide the same, whenever they do. Windows may be a tenth of a segment, or a thousandth, apart.
+    /// Returns whether both lines contain the same decision, regardless of time. Windows may differ by a
+    /// tenth of a segment or by a thousandth, whichever is larger.
     pub fn decides_as(&self, other: &Self) -> bool {
         let Self { time: _, wall: _, episode, connection: _, question, by, what, why, more } = self;
         let words = |line: &Self| {
@@ -111,22 +113,22 @@ impl Line {
         words(other) && *episode == other.episode && more.len() == other.more.len() && more.iter().all(near)
     }
 
-    /// The field `key`, if it is there and a number.
+    /// Returns the field `key`, if it exists and is a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.more.get(key).and_then(Value::as_f64)
     }
 
-    /// The octet of the stream that it is about, the SYN being at 0.
+    /// Returns the byte of the stream that the decision concerns. The SYN is 0.
     pub fn offset(&self) -> Option<u64> {
         self.number("offset").map(|offset| offset as u64)
     }
 
-    /// How many segments it is about.
+    /// Returns the number of segments that the decision concerns.
     pub fn segments(&self) -> f64 {
         self.number("segments").unwrap_or(1.0)
     }
 
-    /// What was decided, in words.
+    /// Returns the decision as text.
     pub fn detail(&self) -> String {
         let number = |key: &str| self.number(key).unwrap_or_default();
         let text = |key: &str| self.more.get(key).and_then(Value::as_str).unwrap_or("?");
@@ -149,7 +151,8 @@ impl Line {
         }
     }
 
-    /// The change of the window, in segments. The log has no number for an arbitrarily high threshold.
+    /// Returns the change of the window as text, in segments. A missing number is an arbitrarily high
+    /// threshold.
     fn window(&self) -> String {
         let shown = |key| self.number(key).map_or_else(|| "∞".to_owned(), |it| format!("{it:.1}"));
         let change = |name: &str, was, is| match (shown(was), shown(is)) {
@@ -176,18 +179,18 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_the_same_at_any_time_and_its_window_nearly() {
+    fn decisions_match_despite_time_and_small_window_difference() {
         let one = window(100, 10.5, f64::INFINITY);
         assert!(one.decides_as(&window(900, 10.5, f64::INFINITY)));
         assert!(one.decides_as(&window(100, 10.58, f64::INFINITY)), "CUBIC's window follows the clock");
         assert!(!one.decides_as(&window(100, 10.65, f64::INFINITY)));
-        assert!(!one.decides_as(&window(100, 10.5, 8.0)), "a threshold is not none");
+        assert!(!one.decides_as(&window(100, 10.5, 8.0)), "a finite threshold differs from an infinite one");
         assert!(window(0, 500.0, 400.0).decides_as(&window(0, 500.4, 400.0)));
         assert!(!window(0, 500.0, 400.0).decides_as(&window(0, 500.6, 400.0)));
     }
 
     #[test]
-    fn offsets_authors_and_states_are_exact() {
+    fn decisions_with_different_offset_author_or_state_differ() {
         let of = |episode, by, offset| {
             let (at, question) = (Instant::ZERO, Question::Detect);
             let what = What::Lost { offset, segments: 1 };

@@ -1,4 +1,4 @@
-//! The two addresses of a connection in little memory: they are kept twice for every connection.
+//! The two addresses of a connection in a compact form, because each connection stores them twice.
 
 use std::net::{SocketAddr, SocketAddrV4};
 
@@ -16,12 +16,12 @@ impl Endpoints {
         }
     }
 
-    /// The pair in an order that is the same for packets of both directions.
+    /// Returns the pair in an order that does not depend on the direction of the packet.
     pub(super) fn sorted(one: SocketAddr, other: SocketAddr) -> Self {
         if one <= other { Self::new(one, other) } else { Self::new(other, one) }
     }
 
-    /// Whether a packet from `one` to `other`, or back, is between these ends.
+    /// Returns whether a packet from `one` to `other` belongs to this pair, in either direction.
     pub(super) fn is_between(&self, one: SocketAddr, other: SocketAddr) -> bool {
         match (self, one, other) {
             (Self::V4([first, second]), SocketAddr::V4(one), SocketAddr::V4(other)) => {
@@ -43,7 +43,7 @@ impl Endpoints {
         }
     }
 
-    /// Octets of heap.
+    /// Returns the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         match self {
             Self::V4(_) => 0,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_directions_are_one_connection_in_either_family() {
+    fn endpoints_match_both_directions_in_ipv4_and_ipv6() {
         for [a, b] in [["10.0.0.2:80", "10.0.0.1:4000"], ["[fd83::2]:80", "[fd83::1]:4000"]] {
             let [a, b] = [a, b].map(|end| end.parse::<SocketAddr>().unwrap());
             assert_eq!(Endpoints::new(a, b).both(), [a, b]);

@@ -1,7 +1,8 @@
-//! What a capture says about the TCP connections in it, whoever made it.
+//! Analyses the TCP connections in a capture of any origin.
 //!
-//! Begin with [`read`]: it reads an open [`Capture`](aircaptures::Capture) to its end and calls a function with each connection's
-//! [`ConnectionFindings`]. These can be serialized, and `Display` says them to a person.
+//! The entry point is [`read`]: it reads an open [`Capture`](aircaptures::Capture) to its end and calls a
+//! function with each connection's [`ConnectionFindings`]. Findings can be serialized, and `Display` formats
+//! them as text.
 //!
 //! ```
 //! use std::path::Path;
@@ -24,13 +25,13 @@
 //! # Ok::<(), aircaptures::CaptureError>(())
 //! ```
 //!
-//! - [`survey`] reads one capture, also from an interface while it goes on.
-//! - [`path`] reads several captures of one path and finds each packet again in all of them.
-//! - [`connection::findings`] is everything that is said about a connection; [`trace`] is every packet of it, for
-//!   pictures.
-//! - [`comments`] writes why each packet was sent into a copy of the capture; [`decisions`] reads what the sender itself
-//!   logged, and [`airlink_events`] what the emulator logged.
-//! - [`connections`] sorts packets by connection. Below that, `aircaptures` reads frames and the headers in them.
+//! - [`survey`] reads one capture, including a running capture on an interface.
+//! - [`path`] reads several captures of one path and matches each packet across all of them.
+//! - [`connection::findings`] contains all results for a connection. [`trace`] contains every packet, for
+//!   graphs.
+//! - [`comments`] writes a copy of the capture with comments that explain why each packet was sent.
+//! - [`decisions`] reads the sender's decision log, and [`airlink_events`] reads the emulator's event log.
+//! - [`connections`] assigns packets to connections. The crate `aircaptures` reads frames and their headers.
 
 #![warn(missing_docs)]
 #![cfg_attr(

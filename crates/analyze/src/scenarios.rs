@@ -1,6 +1,6 @@
 //! Scenarios for tests of this crate.
 
-/// Once everything is two seconds late; nothing is lost.
+/// Delays all packets by two seconds once. No packet is lost.
 pub(super) const LATE: &str = r#"
 schema = 1
 [[stage]]

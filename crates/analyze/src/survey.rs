@@ -11,34 +11,35 @@ use aircaptures::other::{Other, Others};
 use aircaptures::packet::{Packet, Timestamp};
 use aircaptures::problem::{Problem, Problems};
 
-/// What there is to say about a capture beside its connections.
+/// The results for a capture that do not belong to a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     /// Frames that passed the filter.
     pub frames: u64,
-    /// Frames with a TCP packet in them.
+    /// Frames that contain a TCP packet.
     pub tcp_packets: u64,
-    /// Frames with something else than TCP.
+    /// Frames that contain another protocol.
     pub other_frames: u64,
-    /// What that was.
+    /// The numbers of frames by protocol.
     pub others: Others,
-    /// Frames with a part of a packet that a later frame completed.
+    /// Frames with a fragment of a packet that a later frame completed.
     pub fragments: u64,
-    /// Of these: ICMP errors about TCP packets.
+    /// ICMP errors about TCP packets. They are included in `other_frames`.
     pub icmp_errors: u64,
-    /// Of these: about connections that are not in the capture, or were not followed any more.
+    /// ICMP errors about connections that are not in the capture or were no longer followed. They are
+    /// included in `icmp_errors`.
     pub icmp_errors_elsewhere: u64,
-    /// Connections that were followed.
+    /// Number of connections that were followed.
     pub connections: u64,
-    /// The time of the first frame in nanoseconds since 1970; `None` if there is no frame.
+    /// The time of the first frame in nanoseconds since 1970. `None` if the capture is empty.
     pub begin_unix_ns: Option<i64>,
-    /// From the earliest frame to the latest.
+    /// Time from the earliest to the latest frame.
     pub seconds: f64,
-    /// What is wrong with the capture.
+    /// The problems of the capture.
     pub problems: Problems,
 }
 
-/// Takes in the frames of a capture one by one. [`read`] does so for a whole file.
+/// Analyses the frames of a capture one by one. [`read`] does this for a whole file.
 pub struct Survey {
     connections: Connections,
     fragments: Fragments,
@@ -46,11 +47,11 @@ pub struct Survey {
     totals: Totals,
     earliest: Timestamp,
     latest: Timestamp,
-    /// The last frame waits until the next one shows whether its time can be.
+    /// The last frame, held back until the next one shows whether its timestamp is plausible.
     held: Option<Held>,
-    /// The payload of its packet, if its connection asks for it.
+    /// The payload of the held packet, if its connection needs it.
     payload: Vec<u8>,
-    /// The time of the frame before that.
+    /// The timestamp of the frame before `held`.
     last: Timestamp,
     largest_step_back: f64,
 }
@@ -61,11 +62,11 @@ struct Held {
     packet: Option<Packet>,
 }
 
-/// Nanoseconds: a time that is further than this from those of both neighbours is a mistake.
+/// A timestamp that differs from both neighbours by more than this many nanoseconds is an error.
 const JUMP: i64 = 1_000_000_000;
 
 impl Survey {
-    /// Keeps the traces of those connections, and follows no more than the limits allow.
+    /// Creates a survey that keeps the selected traces and respects the limits.
     pub fn new(traces: Traces, limits: Limits) -> Self {
         Self {
             connections: Connections::new(traces, limits),
@@ -113,7 +114,7 @@ impl Survey {
         };
         self.totals.tcp_packets += u64::from(packet.is_some());
         self.payload.clear();
-        // Most captures keep headers only.
+        // Skip the payload if the capture contains only headers, as most captures do.
         let has_kept = |packet: &&Packet| {
             packet.len > 0 && frame.data.len() + packet.len as usize > frame.length as usize
         };
@@ -132,7 +133,7 @@ impl Survey {
         self.totals.icmp_errors_elsewhere += u64::from(!is_here);
     }
 
-    /// `next` is the time of the frame behind the one that waits, if there is one.
+    /// Processes the held frame. `next` is the timestamp of the frame after it, if there is one.
     fn let_go(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
         let Some((number, at)) = self.held.as_ref().map(|held| (held.number, held.at)) else { return };
         let at = self.time_of(number, at, next);
@@ -147,7 +148,7 @@ impl Survey {
         self.held = None;
     }
 
-    /// The frame's own time, unless its neighbours show that it cannot be.
+    /// Returns the frame's own timestamp, or a neighbour's if the frame's timestamp is implausible.
     fn time_of(&mut self, number: u64, at: Timestamp, next: Option<Timestamp>) -> Timestamp {
         let Some(next) = next else { return at };
         let after = |later: Timestamp, earlier: Timestamp| later.0.saturating_sub(earlier.0);
@@ -183,12 +184,12 @@ impl Survey {
         self.last = at;
     }
 
-    /// Nothing comes behind the last frame for now.
+    /// Processes the held frame when no other frame follows for now.
     fn flush(&mut self, finished: &mut dyn FnMut(Finished)) {
         self.let_go(None, finished);
     }
 
-    /// Takes in what [`Capture::read`] returns, and calls `finished` with each connection that is over.
+    /// Processes a result of [`Capture::read`], and calls `finished` with each connection that has ended.
     pub fn feed(&mut self, next: Next<'_>, finished: &mut dyn FnMut(Finished)) -> Progress {
         let problems = &mut self.totals.problems;
         match next {
@@ -211,27 +212,27 @@ impl Survey {
         Progress::More
     }
 
-    /// When the first frame came.
+    /// Returns the time of the first frame.
     pub fn begin(&self) -> Option<Timestamp> {
         self.totals.begin_unix_ns.map(Timestamp)
     }
 
-    /// Finishes the connections that have been over for a while at `now`. [`feed`](Self::feed) does it by itself while
-    /// packets come; on a quiet interface this is to be called from time to time.
+    /// Finishes the connections that ended a while before `now`. [`feed`](Self::feed) does this itself while
+    /// packets arrive. On an idle interface, the caller must do it from time to time.
     pub fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
         self.connections.finish_old(now, finished);
     }
 
-    /// Notes how many frames [`Capture::lost`] says were lost.
+    /// Records the number of lost frames that [`Capture::lost`] reports.
     pub fn lost(&mut self, frames: u64) {
         self.totals.problems.add(Problem::NotCaptured, 1, frames);
     }
 
-    /// Calls `finished` with all connections that are left.
+    /// Calls `finished` with all remaining connections, and returns the totals.
     pub fn finish(mut self, finished: &mut dyn FnMut(Finished)) -> Totals {
         self.flush(finished);
         self.fragments.finish(&mut self.totals.problems);
-        // Those that were no part of a whole packet are among the problems.
+        // Fragments of incomplete packets are counted as problems instead.
         let lost = [Problem::Fragment, Problem::FragmentOverlap].map(|lost| self.totals.problems.count(lost));
         self.totals.fragments = self.totals.fragments.saturating_sub(lost.iter().sum());
         self.totals.connections = self.connections.count();
@@ -241,19 +242,19 @@ impl Survey {
     }
 }
 
-/// What to do after [`Survey::feed`].
+/// The caller's next step after [`Survey::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Read on.
+    /// Continue reading.
     More,
-    /// The interface has nothing for now: wait.
+    /// The interface currently has no frame: wait.
     Nothing,
     /// The capture has ended.
     End,
 }
 
-/// Reads a file to its end. Calls `finished` with each connection as soon as no more of it is expected: in the order in
-/// which they end, not in that of their numbers.
+/// Reads a file to its end. Calls `finished` with each connection when no more of its packets are expected,
+/// so connections are reported in the order of their ends and not of their numbers.
 pub fn read(capture: &mut Capture, traces: Traces, finished: &mut dyn FnMut(Finished)) -> Totals {
     let mut survey = Survey::new(traces, Limits::default());
     while survey.feed(capture.read(), finished) != Progress::End {}
@@ -268,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    /// Frames of two connections, each with one time of its own.
+    /// Surveys frames of one connection with these timestamps in seconds. Returns each connection's duration.
     fn surveyed(times: &[i64]) -> (Totals, Vec<f64>) {
         let mut world = Survey::new(Traces::None, Limits::default());
         let mut seconds = Vec::new();
@@ -302,15 +303,15 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_neither_neighbour_can_have_is_a_mistake_of_its_frame() {
+    fn isolated_wrong_timestamps_count_as_clock_jumps() {
         const FUTURE: i64 = 9_000_000_000;
         for (times, jumped, back, seconds) in [
-            // In the midst, at the beginning, from the past.
+            // A wrong timestamp in the middle, at the beginning, and in the past.
             (&[100, 101, FUTURE, 102, 103][..], 1, 0, 3.0),
             (&[FUTURE, 100, 101, 102], 1, 0, 2.0),
             (&[100, 101, 0, 102, 103], 1, 0, 3.0),
             (&[100, FUTURE, 101, FUTURE, 102], 2, 0, 2.0),
-            // A clock that is set is no mistake of a frame; nor is a pause, or the last frame of all.
+            // A step of the clock, a pause, and a late last frame are not wrong timestamps.
             (&[100, 101, 50, 51, 52], 0, 1, 3.0),
             (&[100, 101, 5000, 5001], 0, 0, 4901.0),
             (&[100, 101, 5000], 0, 0, 4900.0),

@@ -1,35 +1,37 @@
-//! One direction of a connection, event by event in time: what pictures are drawn from.
+//! Time-sequence data of one direction of a connection, from which graphs are drawn.
 //!
-//! A [`Trace`] is kept only for connections that [`Traces`](crate::connections::Traces) asks for. Findings do not
-//! need it.
+//! A [`Trace`] is kept only for the connections that [`Traces`](crate::connections::Traces) selects. The
+//! findings do not depend on it.
 
 use airwire::Cause;
 use serde::{Serialize, Serializer};
 
 use crate::connection::findings::RttOf;
 
-/// The data that one end sent, and what came back for it.
+/// The data that one end sent, and the ACKs for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Trace {
-    /// `10.83.0.2:52279 → 100.64.0.2:9000`.
+    /// Sender and receiver: `10.83.0.2:52279 → 100.64.0.2:9000`.
     pub name: String,
-    /// The connection's first packet in nanoseconds since 1970: `at` = 0 everywhere below.
+    /// The time of the connection's first packet, in nanoseconds since 1970. All offsets below are relative
+    /// to it.
     pub origin: i64,
-    /// In the order of the capture.
+    /// The segments, in the order of the capture.
     pub segments: Vec<SentSegment>,
-    /// In the order of the capture.
+    /// The ACKs, in the order of the capture.
     pub acks: Vec<AckSeen>,
-    /// In the order of the ACKs that brought them.
+    /// The RTT samples, in the order of the ACKs that completed them.
     pub rtt: Vec<RttSample>,
-    /// What these measure.
+    /// The part of the round trip that `rtt` measures.
     pub rtt_of: RttOf,
-    /// One point for each change.
+    /// The windows, with one point per change.
     pub windows: Vec<WindowPoint>,
-    /// Silence that ended with a timeout.
+    /// Idle periods that a timeout ended.
     pub idle: Vec<Idle>,
-    /// What the sender itself decided. Empty unless its own log was laid over the trace.
+    /// The sender's decisions. Empty unless its decision log was merged into the trace.
     pub decisions: Vec<DecisionSeen>,
-    /// When the sender was repairing a loss, or had reduced its window. Empty unless its own log was laid over the trace.
+    /// Times when the sender was in loss recovery or had a reduced window. Empty unless its decision log was
+    /// merged.
     pub episodes: Vec<EpisodeSeen>,
 }
 
@@ -39,75 +41,75 @@ pub type Offset = i64;
 /// A packet with payload, a SYN or a FIN.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SentSegment {
-    /// When it came past the capture.
+    /// The time when the segment passed the capture point.
     pub at: Offset,
-    /// Frame number.
+    /// The frame number.
     pub number: u64,
-    /// First octet of sequence space, the SYN being 0.
+    /// The first byte of its sequence space. The SYN is 0.
     pub start: u64,
-    /// One past the last octet of sequence space.
+    /// One past the last byte of its sequence space.
     pub end: u64,
-    /// Why it was sent.
+    /// The reason why the segment was sent.
     pub sending: Sending,
-    /// Duplicate ACKs that had come when it left.
+    /// Number of duplicate ACKs received when the segment was sent.
     pub dupacks: u32,
-    /// Segments in flight when it left, without this one.
+    /// Number of segments in flight when the segment was sent, without this one.
     pub in_flight: u32,
-    /// What became of it.
+    /// The fate of the segment.
     pub fate: Fate,
 }
 
-/// Why a segment was sent.
+/// The reason why a segment was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sending {
-    /// For the first time.
+    /// New data.
     New,
-    /// Again: after duplicate ACKs, for a hole that SACK or a partial ACK showed, or because what left later has
-    /// arrived.
+    /// A fast retransmission: after duplicate ACKs, for a hole that SACK or a partial ACK revealed, or
+    /// because data sent later has arrived.
     Fast,
-    /// Again: by the retransmission timer, or in the recovery that a timeout began.
+    /// A retransmission by the retransmission timer, or during the recovery after a timeout.
     Timeout,
-    /// Again: the last segment, before the timer would have sent it.
+    /// A tail loss probe: the last segment, retransmitted before the timer expires.
     Tail,
-    /// One octet into a closed window, or a keep-alive.
+    /// A zero-window probe of one byte, or a keep-alive.
     Probe,
-    /// Again, but nothing in the capture tells why.
+    /// A retransmission whose reason the capture does not show.
     Unexplained,
 }
 
-/// What became of a segment.
+/// The fate of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Fate {
-    /// One capture alone does not say.
+    /// Unknown, because one capture alone does not show it.
     #[default]
     Unknown,
-    /// It came to the receiver's end.
+    /// The segment arrived at the receiver's end.
     Arrived {
-        /// When it came past the receiver's capture.
+        /// The time when it passed the receiver's capture point.
         at: Offset,
     },
-    /// It was lost.
+    /// The segment was lost.
     Lost(Loss),
-    /// The receiver had all of it already: sending it again was a mistake.
-    Unneeded {
-        /// What shows that.
+    /// A spurious retransmission: the receiver already had all of its data.
+    Spurious {
+        /// The evidence.
         proof: Proof,
     },
 }
 
-/// What is known about the loss of a packet.
+/// The known facts about the loss of a packet.
 ///
-/// As JSON it is `{"place":"between","before":1}`, `{"place":"congestion"}` or `{"place":"radio"}`.
+/// The JSON form is `{"place":"between","before":1}`, `{"place":"congestion"}` or `{"place":"radio"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It was lost between two captures; why is not known.
+    /// The packet was lost between two captures, for an unknown reason.
     Between {
-        /// The first capture that does not have it, counted from 0 in the order of the path.
+        /// The first capture without the packet, counted from 0 in the order of the path.
         before: usize,
     },
-    /// airlink's events say why it was dropped.
+    /// airlink's events state why the packet was dropped.
     Airlink(Cause),
 }
 
@@ -129,7 +131,7 @@ impl Serialize for Loss {
     }
 }
 
-/// What shows that a retransmission was a mistake.
+/// The evidence that a retransmission was spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
@@ -137,89 +139,89 @@ pub enum Proof {
     Timestamp,
     /// The receiver reported a duplicate (D-SACK, RFC 2883).
     Dsack,
-    /// Both copies are in the capture of the receiver's end.
+    /// Both copies are in the capture at the receiver's end.
     Arrival,
-    /// The ACK for it had come past before.
+    /// The data had been acknowledged before.
     Acked,
 }
 
 /// A packet that acknowledges data of this direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AckSeen {
-    /// When it came past the capture.
+    /// The time when the ACK passed the capture point.
     pub at: Offset,
-    /// Frame number.
+    /// The frame number.
     pub number: u64,
-    /// The next octet that the receiver expects.
+    /// The next byte that the receiver expects.
     pub ack: u64,
     /// The right edge of the receiver's window: `ack` plus the scaled window.
     pub edge: u64,
     /// A duplicate ACK in the sense of RFC 5681 §2.
     pub duplicate: bool,
-    /// The blocks of the SACK option, from the first octet to one past the last.
+    /// The SACK blocks, each from the first byte to one past the last.
     pub sack: Vec<(u64, u64)>,
 }
 
-/// One measured round trip.
+/// One RTT sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RttSample {
-    /// When the ACK came that ended it.
+    /// The time of the ACK that completed the sample.
     pub at: Offset,
-    /// How long it was.
+    /// The measured RTT.
     pub seconds: f64,
-    /// Measured by timestamps; else from a segment that was sent once (Karn).
+    /// Whether timestamps were used. Otherwise, the segment was transmitted only once (Karn's algorithm).
     pub timestamps: bool,
 }
 
-/// The sender's window at a moment, in octets.
+/// The sender's window at a point in time, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WindowPoint {
-    /// Since when it holds.
+    /// The time from which the values apply.
     pub at: Offset,
-    /// Octets in flight.
+    /// The bytes in flight.
     pub in_flight: u64,
-    /// The sender's window as what is in flight shows it.
+    /// The sender's window, estimated from the data in flight.
     pub estimated: u64,
-    /// What the sender's own log says; `None` without a log.
+    /// The congestion window in the decision log. `None` without a log.
     pub cwnd: Option<f64>,
-    /// What the sender's own log says; `None` without a log, or while it is arbitrarily high.
+    /// The threshold in the decision log. `None` without a log, or while the threshold is arbitrarily high.
     pub ssthresh: Option<f64>,
 }
 
-/// Silence that ended with a timeout.
+/// An idle period that a timeout ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Idle {
-    /// The last packet before it.
+    /// The time of the last packet before it.
     pub from: Offset,
-    /// The retransmission that ended it.
+    /// The time of the retransmission that ended it.
     pub to: Offset,
 }
 
-/// A decision in the sender's own log.
+/// A decision in the sender's log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DecisionSeen {
-    /// When it was taken.
+    /// The time of the decision.
     pub at: Offset,
-    /// The name of the answer that decided.
+    /// The name of the algorithm that decided.
     pub by: String,
-    /// `lost`, `retransmit`, `window`, `undo` …
+    /// The kind of decision: `lost`, `resend`, `window`, `undo` …
     pub what: String,
-    /// All of it in a line, for a person.
+    /// The whole decision in one readable line.
     pub text: String,
-    /// The sequence space that it is about.
+    /// The range of sequence space that the decision concerns.
     pub about: Option<(u64, u64)>,
 }
 
-/// A time in which a sender's loss recovery was in one state, by its own log.
+/// A period during which the sender's loss recovery was in one state, according to its log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EpisodeSeen {
-    /// The begin.
+    /// The beginning.
     pub from: Offset,
     /// The end.
     pub to: Offset,
-    /// `reduced`, `recovery` or `restarted`: not `open`.
+    /// The state: `reduced`, `recovery` or `restarted`. `open` is not an episode.
     pub state: String,
-    /// What began it.
+    /// The event that started it.
     pub why: String,
 }
 
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loss_is_written_beside_the_fate() {
+    fn lost_fate_serializes_with_loss_place() {
         for (loss, json) in [
             (Loss::Between { before: 2 }, r#"{"is":"lost","place":"between","before":2}"#),
             (Loss::Airlink(Cause::Congestion), r#"{"is":"lost","place":"congestion"}"#),

@@ -1,5 +1,6 @@
-//! Puts together what IP has split, in memory that is bounded: so many packets at a time, of each the first octets, and none
-//! for longer than receivers wait.
+//! Reassembles IP fragments.
+//!
+//! Limits on the number of packets, the bytes kept of each, and the waiting time bound the memory.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,29 +13,29 @@ use super::ip::{self, Context, Found, Ip};
 use super::packet::Timestamp;
 use super::problem::{Problem, Problems};
 
-/// Packets of which fragments are kept.
+/// Maximum number of packets that are being reassembled.
 const MOST: usize = 1024;
-/// Octets that are kept of each: all headers, however deep in tunnels.
+/// Bytes kept of each packet: enough for all headers, even in nested tunnels.
 const HEAD: usize = 2048;
-/// Fragments of a packet. 64 KiB in frames of 576 octets are 120.
+/// Maximum number of fragments per packet. 64 KiB in frames of 576 bytes are about 120 fragments.
 const MOST_PIECES: usize = 256;
-/// The longest packet (RFC 791, RFC 8200).
+/// Longest packet in bytes (RFC 791, RFC 8200).
 const LONGEST: usize = 65_535;
-/// Nanoseconds between a packet's first fragment and its last (RFC 8200 §4.5).
+/// Longest time between a packet's first and last fragment, in nanoseconds (RFC 8200 §4.5).
 const WAIT: i64 = 60_000_000_000;
 
-/// The fragments whose others have not come yet.
+/// The packets that are being reassembled.
 #[derive(Debug, Default)]
 pub struct Fragments {
     waiting: BTreeMap<Key, Waiting>,
 }
 
-/// What fragments of one packet have in common (RFC 791, RFC 8200 §4.5).
+/// The fields that all fragments of one packet share (RFC 791, RFC 8200 §4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     src: IpAddr,
     dst: IpAddr,
-    /// Of IPv4 only.
+    /// IPv4 only.
     protocol: Option<u8>,
     ident: u32,
 }
@@ -50,7 +51,7 @@ struct Waiting {
 #[derive(Debug)]
 enum State {
     Growing(Growing),
-    /// Its fragments overlap: what is still to come counts with them.
+    /// The fragments overlap. Further fragments of the packet are counted with them.
     Broken,
 }
 
@@ -58,19 +59,19 @@ enum State {
 struct Growing {
     ip: Ip,
     protocol: u8,
-    /// Where they begin and end, in order of their beginnings; none overlap.
+    /// Begin and end of each fragment, sorted and without overlaps.
     pieces: Vec<(usize, usize)>,
-    /// Octets in all pieces.
+    /// Total length of the fragments in bytes.
     octets: usize,
-    /// The packet's length, once the last piece is there.
+    /// The length of the packet, known after the last fragment has arrived.
     total: Option<usize>,
-    /// The packet's first octets.
+    /// The first bytes of the packet.
     head: Vec<u8>,
-    /// How many of them are known, as far as the capture has cut none.
+    /// Number of leading bytes of `head` that the capture has not cut off.
     uncut: usize,
 }
 
-/// A packet in one piece again.
+/// A reassembled packet.
 struct Whole {
     ip: Ip,
     protocol: u8,
@@ -80,8 +81,8 @@ struct Whole {
 }
 
 impl Fragments {
-    /// Reads the headers inside a frame. A packet that was split has the number and the time of the frame that completes
-    /// it.
+    /// Reads the headers in a frame. A reassembled packet has the number and the time of the frame that
+    /// completes it.
     pub fn packet(&mut self, frame: &Frame<'_>, problems: &mut Problems) -> Found {
         let octets = Octets::new(frame.data, frame.length as usize);
         let mut walk = Walk::default();
@@ -91,7 +92,8 @@ impl Fragments {
         self.inside(frame.context(), &mut walk, Layer::Link(frame.link), octets, problems)
     }
 
-    /// The walk through the headers bounds how deep this goes.
+    /// Follows the headers, and reassembles fragments at each level. `walk` limits the depth of the
+    /// recursion.
     fn inside(
         &mut self,
         context: Context,
@@ -109,7 +111,7 @@ impl Fragments {
         let octets = Octets::new(&whole.head, whole.total);
         let layer = Layer::Transport(whole.protocol, whole.ip);
         match self.inside(context, walk, layer, octets, problems) {
-            // Only its head is here.
+            // Only the head was kept here, although the capture has the whole packet.
             Found::Flawed(packet, Problem::PayloadCut) if !whole.was_cut => Found::Tcp(packet),
             found => found,
         }
@@ -148,7 +150,7 @@ impl Fragments {
         }
     }
 
-    /// The old ones go first, then the one that has waited for longest.
+    /// Makes room for one more packet: removes expired packets, or else the one that has waited longest.
     fn make_room(&mut self, now: Timestamp, problems: &mut Problems) {
         if self.waiting.len() < MOST {
             return;
@@ -169,7 +171,7 @@ impl Fragments {
         }
     }
 
-    /// Notes those whose others never came.
+    /// Records the fragments of packets that are still incomplete.
     pub fn finish(&mut self, problems: &mut Problems) {
         for waiting in std::mem::take(&mut self.waiting).values() {
             waiting.tell(problems);
@@ -179,7 +181,7 @@ impl Fragments {
 
 impl Waiting {
     fn is_old(&self, now: Timestamp) -> bool {
-        // The clock may go backwards.
+        // The clock may jump backwards.
         now.0.saturating_sub(self.since.0).saturating_abs() > WAIT
     }
 
@@ -192,7 +194,7 @@ impl Waiting {
     }
 }
 
-/// The fragments do not fit together.
+/// The error for fragments that do not fit together.
 struct Overlap;
 
 impl Growing {
@@ -210,7 +212,7 @@ impl Growing {
 
     fn add(&mut self, piece: &Piece<'_>) -> Result<(), Overlap> {
         let (begin, end) = (piece.offset, piece.offset + piece.octets.len());
-        // What is there already was captured twice, or the path has made a copy.
+        // A fragment with the same range was captured twice, or the path has duplicated it.
         let Err(at) = self.pieces.binary_search(&(begin, end)) else { return Ok(()) };
         let before = at.checked_sub(1).map_or(0, |before| self.pieces[before].1);
         let behind = self.pieces.get(at).map_or(usize::MAX, |(begin, _)| *begin);
@@ -231,7 +233,7 @@ impl Growing {
             return Err(Overlap);
         }
         if begin == 0 {
-            // The first one's header is the packet's.
+            // The packet's header is the header of its first fragment.
             let ecn = self.ip.ecn;
             (self.ip, self.protocol) = (piece.ip, piece.protocol);
             self.mark(ecn);
@@ -244,7 +246,7 @@ impl Growing {
         Ok(())
     }
 
-    /// RFC 3168 §5.3: a mark on one fragment is the packet's.
+    /// Applies a CE mark of any fragment to the packet (RFC 3168 §5.3).
     fn mark(&mut self, ecn: Ecn) {
         if ecn == Ecn::Ce {
             self.ip.ecn = Ecn::Ce;

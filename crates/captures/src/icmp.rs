@@ -1,4 +1,4 @@
-//! ICMP errors about TCP packets: who says that a packet went no further, and why.
+//! ICMP errors about TCP packets: the sender of the error and its reason.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -8,36 +8,37 @@ use serde::Serialize;
 use super::encapsulation::{End, Layer, Octets, Walk};
 use super::ip;
 
-/// What an error says. `Display` says it to a person.
+/// The reason that an ICMP error states. `Display` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IcmpKind {
-    /// There is no way to the network.
+    /// The router does not have a route to the network.
     NetUnreachable,
-    /// There is no way to the host.
+    /// The router does not have a route to the host.
     HostUnreachable,
-    /// The host has no TCP.
+    /// The host does not support TCP.
     ProtocolUnreachable,
-    /// Nobody listens, says a firewall more often than a host.
+    /// No process listens on the port. Firewalls send this error more often than hosts.
     PortUnreachable,
-    /// Fragmentation needed (RFC 1191 §4), packet too big (RFC 4443 §3.2): longer than the next link's MTU.
+    /// The packet exceeds the MTU of the next link: fragmentation needed (RFC 1191 §4) or packet too big (RFC
+    /// 4443 §3.2).
     PacketTooBig,
     /// A source route cannot be followed.
     SourceRouteFailed,
-    /// An administrator forbids it.
+    /// A policy prohibits the communication.
     Prohibited,
-    /// It had passed as many routers as it may.
+    /// The packet's TTL or hop limit expired.
     TtlExceeded,
-    /// Not all of its fragments came.
+    /// Some fragments of the packet did not arrive in time.
     ReassemblyTimeExceeded,
-    /// A header that cannot be.
+    /// A header of the packet is invalid.
     ParameterProblem,
-    /// Too much at a time; nobody sends that any more (RFC 6633).
+    /// The packet rate is too high. RFC 6633 deprecates this error.
     SourceQuench,
 }
 
 impl IcmpKind {
-    /// RFC 792, RFC 1122 §3.2.2.1, RFC 1812 §5.2.7.1.
+    /// Maps an ICMP type and code (RFC 792, RFC 1122 §3.2.2.1, RFC 1812 §5.2.7.1).
     fn v4(icmp_type: u8, code: u8) -> Option<Self> {
         Some(match (icmp_type, code) {
             (3, 0 | 6 | 11) => Self::NetUnreachable,
@@ -55,7 +56,7 @@ impl IcmpKind {
         })
     }
 
-    /// RFC 4443 §3.
+    /// Maps an ICMPv6 type and code (RFC 4443 §3).
     fn v6(icmp_type: u8, code: u8) -> Option<Self> {
         Some(match (icmp_type, code) {
             (1, 0 | 2) => Self::NetUnreachable,
@@ -71,7 +72,7 @@ impl IcmpKind {
         })
     }
 
-    /// Whether a SYN that meets it goes nowhere.
+    /// Returns whether the error means that a SYN cannot reach its destination.
     pub fn is_unreachable(self) -> bool {
         !matches!(self, Self::PacketTooBig | Self::SourceQuench)
     }
@@ -95,34 +96,35 @@ impl fmt::Display for IcmpKind {
     }
 }
 
-/// An error about a TCP packet, of which it has the beginning.
+/// An ICMP error about a TCP packet. It quotes the beginning of that packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpError {
-    /// What it says.
+    /// The reason.
     pub kind: IcmpKind,
-    /// The type, as it stands in the message.
+    /// The ICMP type.
     pub icmp_type: u8,
-    /// The code, as it stands in the message.
+    /// The ICMP code.
     pub code: u8,
-    /// Who says so.
+    /// The address that sent the error.
     pub from: IpAddr,
-    /// The MTU of the next link, if the packet was too big for it. Routers before RFC 1191 left it out.
+    /// The MTU of the next link, if the packet was too big for it. Routers older than RFC 1191 do not report
+    /// it.
     pub mtu: Option<u32>,
-    /// From where the packet came, and where it was going.
+    /// Source and destination of the TCP packet.
     pub about: [SocketAddr; 2],
 }
 
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const ICMP_V6: u8 = 58;
 
-/// Reads a message of this protocol, from `from`. `None` unless it is an error about TCP.
+/// Parses a message of this protocol. Returns `None` unless it is an error about a TCP packet.
 pub(crate) fn read(protocol: u8, from: IpAddr, message: &[u8]) -> Option<IcmpError> {
     let [icmp_type, code, _, _, rest @ ..]: [u8; 8] = *message.first_chunk::<8>()?;
     let (kind, mtu) = match protocol {
         ICMP => (IcmpKind::v4(icmp_type, code)?, u32::from(u16::from_be_bytes([rest[2], rest[3]]))),
         _ => (IcmpKind::v6(icmp_type, code)?, u32::from_be_bytes(rest)),
     };
-    // Of the packet that it is about a message has only the beginning (RFC 792, RFC 4443 §2.4).
+    // The message quotes only the beginning of the packet (RFC 792, RFC 4443 §2.4).
     let about = Octets::new(&message[8..], usize::from(u16::MAX));
     let (ip, tcp) = match Walk::default().follow(Layer::Ip, about).ok()? {
         End::Tcp(ip, octets) => (ip, octets),
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_beginning_of_an_error_makes_it_fail() {
+    fn truncated_icmp_error_is_ignored() {
         let inner = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 15, 160, 0, 80];
         let icmp = [3, 4, 0, 0, 0, 0, 5, 120];
         let whole = [&icmp[..], &inner].concat();

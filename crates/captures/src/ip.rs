@@ -1,7 +1,8 @@
 //! Reads the IP and TCP headers of a captured packet.
 //!
-//! A receiver's parser wants whole packets with right checksums. A capture may keep only the beginning of a packet, and
-//! on the sending host it sees packets before the device has split them and filled in their checksums.
+//! A receiver's parser requires complete packets with correct checksums, so it cannot be used here. A capture
+//! may contain only the beginning of a packet. On the sending host, it contains packets before the device has
+//! split them and filled in their checksums.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -15,55 +16,57 @@ use super::other::Other;
 use super::packet::{Packet, Timestamp};
 use super::problem::Problem;
 
-/// What a frame has inside.
+/// The contents of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// A TCP packet without a flaw.
+    /// A TCP packet without problems.
     Tcp(Packet),
-    /// A TCP packet that counts although something is wrong with it.
+    /// A TCP packet that can be used although it has a problem.
     Flawed(Packet, Problem),
-    /// Nothing that can be used, and why.
+    /// A frame that cannot be used because of this problem.
     Nothing(Problem),
-    /// A part of a packet that is kept until the others come.
+    /// A fragment of a packet. It is kept until the other fragments arrive.
     Fragment,
-    /// UDP, ICMP …
+    /// A packet that is not TCP, such as UDP or ICMP.
     Other(Other),
 }
 
-/// What the frame says about the packet inside it.
+/// Properties of the frame around a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// Frame number.
+    /// The frame number.
     pub number: u64,
-    /// When the frame was captured.
+    /// The capture time.
     pub at: Timestamp,
-    /// Octets from the IP header on, on the wire, padding included.
+    /// Bytes on the wire from the IP header to the end of the frame, including padding.
     pub on_wire: usize,
 }
 
-/// Longer packets may be several that a device has put together, with the checksum of the first.
+/// Longest packet whose checksum is verified. A longer packet may be several that a device has merged, with
+/// the checksum of the first.
 const ONE_PACKET: usize = 1500;
 
-/// The number of TCP in an IP header.
+/// The IP protocol number of TCP.
 pub(crate) const TCP: u8 = 6;
 
-/// What the IP header around a packet says.
+/// The fields of the IP header around a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ip {
     pub(crate) src: IpAddr,
     pub(crate) dst: IpAddr,
     pub(crate) ecn: Ecn,
-    /// Of IPv4.
+    /// The identification field. IPv4 only.
     pub(crate) ident: Option<u16>,
 }
 
-/// Reads the headers of the IP packet, of which the capture may have kept only the beginning. A fragment is a problem:
-/// [`Fragments`](crate::fragments::Fragments) puts them together.
+/// Reads the headers of an IP packet, of which the capture may have kept only the beginning.
+///
+/// A fragment is reported as a problem. [`Fragments`](crate::fragments::Fragments) reassembles fragments.
 pub fn parse(context: Context, packet: &[u8]) -> Found {
     alone(context, Layer::Ip, Octets::new(packet, context.on_wire))
 }
 
-/// Reads a frame without a memory for fragments.
+/// Reads a frame without reassembling fragments.
 pub(crate) fn alone(context: Context, layer: Layer, octets: Octets<'_>) -> Found {
     let mut walk = Walk::default();
     let end = walk.follow(layer, octets);
@@ -73,7 +76,7 @@ pub(crate) fn alone(context: Context, layer: Layer, octets: Octets<'_>) -> Found
     }
 }
 
-/// What is at the end of all headers, or the fragment that is there.
+/// Converts the end of a walk to its contents. Returns the fragment as `Err` if the walk ends at one.
 pub(crate) fn found<'a>(
     context: Context,
     walk: &Walk,
@@ -109,14 +112,15 @@ pub(crate) fn tcp(context: Context, walk: &Walk, ip: &Ip, octets: Octets<'_>) ->
     }
 }
 
-/// Whether the capture has all of a segment, and its checksum does not fit.
+/// Returns whether the segment was captured completely and has a wrong checksum.
 #[inline]
 fn is_damaged(ip: &Ip, octets: Octets<'_>) -> bool {
     let (segment, len) = (octets.kept(), octets.len());
     if segment.len() < len || !(20..=ONE_PACKET).contains(&len) {
         return false;
     }
-    // A device will add up the rest. Linux has put the pseudo-header's sum there, others nothing.
+    // The device has yet to compute the checksum. Until then, the field contains the sum of the pseudo-header
+    // (on Linux) or zero (on other systems).
     let written = word(segment, 16);
     written != 0
         && written != checksum::partial(ip.src, ip.dst, TCP, len)
@@ -131,7 +135,7 @@ fn long(octets: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
 }
 
-/// Takes an IP header off.
+/// Removes an IP header.
 #[inline]
 pub(crate) fn header<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [first] = *octets.first()?;
@@ -147,14 +151,15 @@ fn header_v4<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skippe
     let fixed = octets.first::<20>()?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
     let total = match usize::from(word(fixed, 2)) {
-        // The device will split the packet, which is longer than the field can say.
+        // The device will split this packet, which is longer than the field can express.
         0 => octets.len(),
         total => total,
     };
     if header < 20 || total < header {
         return Err(Problem::Malformed.into());
     }
-    // Where a device fills it in, nothing stands there, or that of a packet that it will split.
+    // If the device computes the checksum, the field is zero. In a packet that the device will split, the
+    // checksum is not valid either.
     let is_written = word(fixed, 10) != 0 && word(fixed, 2) != 0;
     walk.is_damaged |= is_written && octets.kept().get(..header).is_some_and(|all| checksum::plain(all) != 0);
     let addr = |at: usize| IpAddr::V4(Ipv4Addr::from(long(fixed, at)));
@@ -185,8 +190,8 @@ fn header_v6<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skippe
     Ok(Next::Layer(Layer::Transport(fixed[6], ip), octets))
 }
 
-/// Takes an extension header off (RFC 8200 §4): hop-by-hop, routing, destination options, mobility, HIP, shim6; an
-/// authentication header also from IPv4.
+/// Removes an extension header (RFC 8200 §4): hop-by-hop, routing, fragment, destination options, mobility,
+/// HIP or shim6. An authentication header may also follow IPv4.
 pub(crate) fn extension(protocol: u8, ip: Ip, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let header = octets.first::<8>()?;
     let next = header[0];
@@ -200,14 +205,14 @@ pub(crate) fn extension(protocol: u8, ip: Ip, octets: Octets<'_>) -> Result<Next
             }
             8
         }
-        // Its length is in other units, and two less (RFC 4302 §2.2).
+        // The length of the authentication header is in 4-byte units, minus 2 (RFC 4302 §2.2).
         51 => 4 * (usize::from(header[1]) + 2),
         _ => 8 * (usize::from(header[1]) + 1),
     };
     Ok(Next::Layer(Layer::Transport(next, ip), octets.from(len)?))
 }
 
-/// By their number most protocols are told at once.
+/// Returns the fragment if its protocol may contain TCP. Other protocols are classified immediately.
 fn piece(piece: Piece<'_>) -> Result<Next<'_>, Skipped> {
     if may_have_tcp(piece.protocol) {
         return Ok(Next::End(End::Fragment(piece)));
@@ -217,7 +222,7 @@ fn piece(piece: Piece<'_>) -> Result<Next<'_>, Skipped> {
 
 #[inline]
 fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, Option<Problem>), Skipped> {
-    // Up to the window: checksum, urgent pointer and options may be cut.
+    // The fields up to the window are required. Checksum, urgent pointer and options may be cut off.
     let (kept, len) = (octets.kept(), octets.len());
     let Some(fixed) = kept.first_chunk::<16>() else { return Err(octets.missing(20)) };
     let header = usize::from(fixed[12] >> 4) * 4;
@@ -252,12 +257,12 @@ fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, O
     Ok((packet, flaw))
 }
 
-/// The options in front of the cut.
+/// Parses the options that are complete.
 fn kept_options(octets: &[u8]) -> Options {
     let mut whole = 0;
     while let [kind, rest @ ..] = &octets[whole..] {
         let len = match (kind, rest) {
-            // End of the list, and padding.
+            // End of list, and NOP.
             (0 | 1, _) => 1,
             (_, [len, ..]) => usize::from(*len).max(2),
             (_, []) => break,

@@ -1,8 +1,12 @@
-//! Reads captures, whoever made them.
+//! Reads packet captures of any origin.
 //!
-//! [`Capture`] reads frames from files and interfaces, [`link_layer`] knows where their first header begins, [`ip`] reads
-//! the last two of a TCP packet, whatever tunnels are around it, and [`fragments`] puts together what IP has split. What
-//! is no TCP is an [`other`], what cannot be read a [`problem`]. What it all means is for `airtcp-analyze`.
+//! * [`Capture`] reads frames from files and interfaces.
+//! * [`link_layer`] finds the first header in a frame.
+//! * [`ip`] reads the IP and TCP headers of a packet, also inside tunnels.
+//! * [`fragments`] reassembles IP fragments.
+//! * [`other`] names packets that are not TCP, and [`problem`] names packets that cannot be read.
+//!
+//! The crate `airtcp-analyze` interprets the packets.
 //!
 //! ```
 //! use std::path::Path;

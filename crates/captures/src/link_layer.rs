@@ -1,33 +1,33 @@
-//! The link types of captures, and where the first header in a frame begins.
+//! The link types of captures, and the position of the first header in a frame.
 
 use super::encapsulation::{Layer, Next, Octets, Skipped, ppi, radiotap};
 use super::other::Other;
 use super::problem::Problem;
 
-/// A data link type as libpcap numbers it on this machine (DLT). The numbers in files are those of
-/// <https://www.tcpdump.org/linktypes.html>, of which few differ.
+/// A data link type, with libpcap's number on this machine (DLT). Most of these numbers are the same in
+/// files: <https://www.tcpdump.org/linktypes.html>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub i32);
 
-/// What a link type's frames look like.
+/// The frame format of a link type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Ethernet,
-    /// Linux "cooked" captures, as of the device `any`.
+    /// Linux "cooked" captures, such as captures on the device `any`.
     Cooked,
     Cooked2,
     Ip,
-    /// BSD loopback: an address family in the capturing machine's byte order or in network order.
+    /// BSD loopback: an address family, in the byte order of the capturing machine or in network order.
     Family,
-    /// OpenBSD's decrypted packets of IPsec: a family, and eight octets more.
+    /// Packets that OpenBSD's IPsec has decrypted: an address family, then eight more bytes.
     Enc,
-    /// OpenBSD's packet filter: the header says its length, and the family.
+    /// OpenBSD's packet filter log: the header contains its length and the address family.
     Pflog,
     Ppp,
-    /// One octet for the direction comes first.
+    /// PPP after one byte for the direction.
     PppWithDirection,
     PppOverEthernet,
-    /// Cisco's HDLC: an address, a zero, an EtherType.
+    /// Cisco HDLC: an address, a zero byte and an EtherType.
     Hdlc,
     Llc,
     Wlan,
@@ -49,9 +49,9 @@ impl LinkType {
             1 => Some(Framing::Ethernet),
             9 | 50 => Some(Framing::Ppp),
             51 => Some(Framing::PppOverEthernet),
-            // RFC 1483, and of Linux.
+            // RFC 1483, and its equivalent on Linux.
             11 | 100 => Some(Framing::Llc),
-            // DLT_RAW is 12, on OpenBSD 14.
+            // DLT_RAW is 12, or 14 on OpenBSD.
             12 | 14 | 101 | 228 | 229 => Some(Framing::Ip),
             104 => Some(Framing::Hdlc),
             105 => Some(Framing::Wlan),
@@ -68,7 +68,7 @@ impl LinkType {
         }
     }
 
-    /// The number that files have for it.
+    /// Returns the number of this link type in capture files.
     pub fn in_files(self) -> u16 {
         match self.0 {
             11 => 100,
@@ -77,7 +77,7 @@ impl LinkType {
         }
     }
 
-    /// Whether frames of this type can be read.
+    /// Returns whether frames of this type can be read.
     pub fn is_known(self) -> bool {
         self.framing().is_some()
     }
@@ -86,7 +86,7 @@ impl LinkType {
         matches!(self.framing(), Some(Framing::Ethernet))
     }
 
-    /// Takes the link type's own header off.
+    /// Removes the link type's own header.
     pub(crate) fn begin(self, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
         let (layer, octets) = match self.framing().ok_or(Problem::UnknownLink)? {
             Framing::Ethernet => (Layer::Ethernet, octets),
@@ -114,12 +114,12 @@ impl LinkType {
     }
 }
 
-/// Linux: the kind of device says what the protocol's number means.
+/// On Linux, the device type determines the meaning of the protocol number.
 fn cooked(device: u16, protocol: u16) -> Result<Layer, Skipped> {
     const NETLINK: u16 = 824;
     match (device, protocol) {
         (NETLINK, _) => Err(Other::Family.into()),
-        // As in <linux/if_ether.h>: any frame, 802.2.
+        // See <linux/if_ether.h>: 3 means any frame, 4 means 802.2.
         (_, 3) => Ok(Layer::Ethernet),
         (_, 4) => Ok(Layer::Llc),
         (_, 0..=1500) => Err(Other::Family.into()),
@@ -129,16 +129,16 @@ fn cooked(device: u16, protocol: u16) -> Result<Layer, Skipped> {
 
 fn family(octets: [u8; 4]) -> Result<Layer, Skipped> {
     let family = u32::from_be_bytes(octets);
-    // Families are small numbers, which gives the other byte order away.
+    // Address families are small numbers, so a large value is in the other byte order.
     let family = if family > 0xffff { family.swap_bytes() } else { family };
     match family {
-        // AF_INET everywhere; AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS.
+        // AF_INET on all systems, then AF_INET6 of Linux, of NetBSD and OpenBSD, of FreeBSD, and of macOS.
         2 | 10 | 24 | 28 | 30 => Ok(Layer::Ip),
         _ => Err(Other::Family.into()),
     }
 }
 
-/// PPP, or Cisco's HDLC, whose addresses are 0x0f and 0x8f.
+/// Parses PPP, or Cisco HDLC, whose addresses are 0x0f and 0x8f.
 fn serial(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     match *octets.first()? {
         [0x0f | 0x8f, 0] => Ok(Next::Layer(Layer::EtherType(octets.word(2)?), octets.from(4)?)),
@@ -146,7 +146,8 @@ fn serial(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     }
 }
 
-/// Linux's netfilter: a family, then attributes, in the byte order of the machine that wrote them.
+/// Parses Linux netfilter logs: an address family, then attributes in the byte order of the machine that
+/// wrote them.
 fn nflog(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     const PAYLOAD: u16 = 9;
     let [family_of, _, _, _] = *octets.first()?;
@@ -154,17 +155,18 @@ fn nflog(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     while !rest.kept().is_empty() {
         let [a, b, c, d] = *rest.first()?;
         let little = [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
-        // Types are small numbers.
+        // Attribute types are small numbers, which reveals the byte order.
         let [len, kind] = if little[1] < 0x100 { little } else { little.map(u16::swap_bytes) };
         let len = usize::from(len);
         if len < 4 {
             return Err(Problem::Malformed.into());
         }
         if kind == PAYLOAD {
-            // A bridge's packets (7) begin with the IP header as well.
+            // Packets of a bridge (family 7) also begin with the IP header.
             let layer = if family_of == 7 { Layer::Ip } else { family([0, 0, 0, family_of])? };
             let kept = rest.from(4)?.to(len - 4).kept();
-            // The kernel may have cut it, and no field says so: the length that counts is the IP header's.
+            // The kernel may have truncated the packet without recording it, so only the IP header's length
+            // counts.
             return Ok(Next::Layer(layer, Octets::new(kept, kept.len().max(0xffff))));
         }
         rest = rest.from(len.next_multiple_of(4))?;
@@ -172,8 +174,8 @@ fn nflog(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     Err(Other::Family.into())
 }
 
-/// RFC 4391 §6: an EtherType and two octets of zero. Before it may be the receiver's address, as on Linux, or the global
-/// route header.
+/// Parses IP over InfiniBand (RFC 4391 §6): an EtherType and two zero bytes. The receiver's address (on
+/// Linux) or the global route header may come first.
 fn infiniband(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     const ADDRESS: usize = 20;
     const ROUTE: usize = 40;

@@ -1,16 +1,16 @@
-//! What else than TCP is in a capture, by name.
+//! The names of packets that are not TCP.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// What a frame has instead of TCP. `Display` names it.
+/// The protocol of a frame that does not contain TCP. `Display` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Other {
-    /// Also RARP.
+    /// ARP or RARP.
     Arp,
-    /// UDP that is no tunnel which is known here, or a tunnel on its port that makes no sense.
+    /// UDP that is not a supported tunnel, or invalid data on the port of a tunnel.
     Udp,
     /// ICMP.
     Icmp,
@@ -18,61 +18,61 @@ pub enum Other {
     Icmpv6,
     /// IGMP.
     Igmp,
-    /// Encrypted IP.
+    /// Encrypted IP (ESP).
     Esp,
     /// SCTP.
     Sctp,
     /// OSPF.
     Ospf,
-    /// An IP protocol, by its number.
+    /// Another IP protocol, with its number.
     Protocol(u8),
-    /// An EtherType, by its number.
+    /// Another EtherType, with its number.
     EtherType(u16),
     /// LLDP.
     Lldp,
     /// EAP over LAN.
     Eapol,
-    /// Spanning trees.
+    /// Spanning tree protocols.
     Stp,
     /// IPX.
     Ipx,
-    /// 802.2 with something else.
+    /// 802.2 with an unsupported protocol.
     Llc,
-    /// PADI, PADO …
+    /// PPPoE discovery: PADI, PADO …
     PppoeDiscovery,
-    /// LCP, IPCP …
+    /// PPP control protocols: LCP, IPCP …
     PppControl,
-    /// RFC 1144: the header is a difference to the one before.
+    /// PPP with compressed headers, which contain only the differences from the previous header (RFC 1144).
     PppCompressed,
-    /// PPP with something else.
+    /// PPP with an unsupported protocol.
     Ppp,
-    /// A label stack with neither IP nor Ethernet behind it.
+    /// An MPLS label stack that is followed by neither IP nor Ethernet.
     Mpls,
-    /// 802.1AE.
+    /// Encrypted 802.1AE.
     Macsec,
-    /// A BSD loopback, cooked or NFLOG frame with something else.
+    /// A BSD loopback, cooked or NFLOG frame that does not contain IP.
     Family,
-    /// Beacons …
+    /// 802.11 management frames, such as beacons.
     WlanManagement,
-    /// Acknowledgments …
+    /// 802.11 control frames, such as acknowledgments.
     WlanControl,
     /// 802.11 data frames without data.
     WlanNull,
-    /// The Protected bit is set.
+    /// Encrypted 802.11 (the Protected bit is set).
     WlanEncrypted,
-    /// The radiotap header says that the checksum is wrong.
+    /// An 802.11 frame that radiotap marks as having a wrong checksum.
     WlanDamaged,
-    /// A part of an 802.11 frame.
+    /// A fragment of an 802.11 frame.
     WlanFragment,
-    /// Several packets in one 802.11 frame.
+    /// Several packets in one 802.11 frame (A-MSDU).
     WlanAggregate,
-    /// GRE with something else.
+    /// GRE with an unsupported protocol.
     Gre,
-    /// L2TP's control messages, or version 3.
+    /// L2TP control messages, or L2TP version 3.
     L2tp,
-    /// GTP-U messages that carry no packet.
+    /// GTP-U messages that do not carry a packet.
     GtpSignalling,
-    /// More headers around each other than anybody needs.
+    /// Headers that are nested too deeply.
     TooDeep,
 }
 
@@ -116,22 +116,22 @@ impl fmt::Display for Other {
     }
 }
 
-/// How many frames have which of them. Their numbers of EtherTypes and protocols bound it.
+/// The number of frames of each protocol. The number ranges of EtherTypes and IP protocols bound its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Others(BTreeMap<Other, u64>);
 
 impl Others {
-    /// Notes one.
+    /// Counts one frame.
     pub fn note(&mut self, other: Other) {
         *self.0.entry(other).or_default() += 1;
     }
 
-    /// How many frames have this one.
+    /// Returns the number of frames of this protocol.
     pub fn count(&self, other: Other) -> u64 {
         self.0.get(&other).copied().unwrap_or_default()
     }
 
-    /// The most frequent first.
+    /// Returns all counts, the largest first.
     pub fn iter(&self) -> impl Iterator<Item = (Other, u64)> {
         let mut rows: Vec<_> = self.0.iter().map(|(other, count)| (*other, *count)).collect();
         rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -1,4 +1,4 @@
-//! One TCP packet as a capture shows it.
+//! The headers of one TCP packet in a capture.
 
 use std::net::SocketAddr;
 
@@ -6,12 +6,12 @@ use airwire::options::Options;
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
 
-/// Nanoseconds since 1970 by the clock of the capturing machine, which may go backwards.
+/// Nanoseconds since 1970 by the clock of the capturing machine. This clock may jump backwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Seconds from `earlier` to `self`; negative if `earlier` is later.
+    /// Returns the seconds from `earlier` to `self`. The result is negative if `earlier` is later.
     pub fn since(self, earlier: Self) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1e9
     }
@@ -20,9 +20,9 @@ impl Timestamp {
 /// The headers of a TCP packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
-    /// The frame number: counted from 1 as in Wireshark.
+    /// The frame number, counted from 1 as in Wireshark.
     pub number: u64,
-    /// When it was captured.
+    /// The capture time.
     pub at: Timestamp,
     /// Source address and port.
     pub src: SocketAddr,
@@ -32,24 +32,25 @@ pub struct Packet {
     pub seq: Seq,
     /// The acknowledgment number, if the ACK flag is set.
     pub ack: Option<Seq>,
-    /// The flags, reserved bits included.
+    /// The flags, including the reserved bits.
     pub flags: Flags,
-    /// As it stands in the header, unscaled.
+    /// The window field of the header, not scaled.
     pub window: u16,
     /// The ECN bits of the IP header.
     pub ecn: Ecn,
-    /// Octets of payload by the IP header's length, however many of them the capture has kept.
+    /// Bytes of payload according to the IP header. The capture may have kept fewer.
     pub len: u32,
-    /// The identification of an IPv4 header, which tells a retransmission from a copy that the network made.
+    /// The identification field of an IPv4 header. It distinguishes a retransmission from a copy that the
+    /// network made.
     pub ip_id: Option<u16>,
-    /// Those that can be read.
+    /// The options that can be parsed.
     pub options: Options,
-    /// The capture has kept only the first of the options.
+    /// Whether the capture has kept only the first of the options.
     pub options_cut: bool,
 }
 
 impl Packet {
-    /// Octets of sequence space: payload, SYN and FIN.
+    /// Returns the sequence space of the packet in bytes: payload, SYN and FIN.
     pub fn seq_len(&self) -> u64 {
         u64::from(self.len)
             + u64::from(self.flags.contains(Flags::SYN))

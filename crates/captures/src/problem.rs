@@ -1,51 +1,55 @@
-//! What is wrong with a capture. It is counted by kind and told at the end; everything else is analysed all the same.
+//! Problems of a capture, counted by kind and reported at the end. The rest of the capture is analysed
+//! normally.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A kind of problem. `Display` says what it means and what helps.
+/// A kind of problem. `Display` describes it and suggests a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {
-    /// Reading ended there.
+    /// The capture is damaged, and reading ended there.
     Damaged,
-    /// A pcapng block, or octets between two blocks, that make no sense; reading went on behind them.
+    /// An invalid pcapng block, or invalid data between blocks. Reading continued after it.
     Garbage,
-    /// A frame has an earlier time than the one before it.
+    /// A frame has an earlier timestamp than the frame before it.
     ClockBackwards,
-    /// A frame has a time that neither the one before it nor the one behind it can have; it is taken to have come between.
+    /// A frame has a timestamp far from both its neighbours. It is assumed to lie between them.
     ClockJumped,
-    /// A frame has more octets than the capture says it keeps of one.
+    /// A frame is longer than the snap length that the capture declares.
     AboveSnapLength,
-    /// A frame of a link type that [`LinkType`](crate::link_layer::LinkType) does not know.
+    /// A frame has a link type that [`LinkType`](crate::link_layer::LinkType) does not support.
     UnknownLink,
-    /// IP or TCP headers that cannot be.
+    /// IP or TCP headers are invalid.
     Malformed,
-    /// TCP options that cannot be; the rest of the packet counts.
+    /// TCP options are invalid. The rest of the packet counts.
     MalformedOptions,
-    /// A header that says that more is behind it than there was on the wire. What was there counts, where that is so of
-    /// many packets.
+    /// A header promises more data than the frame carried. If many packets have this problem, the data in the
+    /// frame counts.
     BeyondFrame,
-    /// A checksum that does not fit, of IP or TCP, and is not one that a device will fill in.
+    /// An IP or TCP checksum is wrong, and a device will not fill it in.
     Checksum,
-    /// Damaged on the way: one of the two above, where almost all packets from the same address are whole.
+    /// A packet was damaged in transit: it has one of the two problems above, but almost all packets from the
+    /// same address are intact.
     Corrupted,
-    /// An IP fragment whose others are missing.
+    /// An IP fragment belongs to an incomplete packet.
     Fragment,
-    /// IP fragments that overlap, or whose lengths cannot be. Receivers drop all of the packet (RFC 5722).
+    /// IP fragments overlap or have invalid lengths. Receivers discard the whole packet (RFC 5722).
     FragmentOverlap,
-    /// The capture kept too little of a frame to read the headers.
+    /// The capture did not keep enough of a frame to read its headers.
     HeadersCut,
-    /// The capture kept only some of the options: the others count as absent.
+    /// The capture kept only some of the TCP options. The others count as absent.
     OptionsCut,
-    /// The capture did not keep all of the payload, which does not matter here.
+    /// The capture did not keep all of the payload, which the analysis does not need.
     PayloadCut,
-    /// Connections that were taken to have ended because too many were open. If they go on, they count as new ones.
+    /// Connections were closed early because too many were open. If they continue, they count as new
+    /// connections.
     Crowded,
-    /// Packets of connections that are not followed: when they began, as many as can be followed were busy.
+    /// Packets belong to connections that are not analysed, because too many others were active when they
+    /// began.
     NotFollowed,
-    /// Frames that the kernel or the interface lost.
+    /// The kernel or the interface dropped frames.
     NotCaptured,
 }
 
@@ -89,35 +93,35 @@ impl fmt::Display for Problem {
     }
 }
 
-/// How often a problem occurred.
+/// The number of occurrences of a problem.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Occurrences {
-    /// At least 1.
+    /// The number of occurrences, at least 1.
     pub count: u64,
-    /// The number of the first frame that has it.
+    /// The number of the first affected frame.
     pub first_frame: u64,
-    /// What is worth knowing beyond the kind, such as the largest step of the clock.
+    /// Additional information, such as the largest step of the clock.
     pub detail: Option<String>,
 }
 
-/// All problems of a capture, in the order of [`Problem`]. They are few, and one may be noted for every packet.
+/// All problems of a capture, in the order of [`Problem`]. A vector suffices because there are few kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Problems(Vec<(Problem, Occurrences)>);
 
 impl Problems {
-    /// Notes a problem.
+    /// Counts one occurrence of a problem.
     pub fn note(&mut self, problem: Problem, frame: u64) {
         self.entry(problem, frame).count += 1;
     }
 
-    /// Notes a problem with a detail, which replaces the one before.
+    /// Counts one occurrence of a problem, and replaces its detail.
     pub fn note_detail(&mut self, problem: Problem, frame: u64, detail: String) {
         let entry = self.entry(problem, frame);
         entry.count += 1;
         entry.detail = Some(detail);
     }
 
-    /// Notes a problem `count` times.
+    /// Counts `count` occurrences of a problem.
     pub fn add(&mut self, problem: Problem, frame: u64, count: u64) {
         if count > 0 {
             let entry = self.entry(problem, frame);
@@ -126,7 +130,7 @@ impl Problems {
         }
     }
 
-    /// Leaves a problem out.
+    /// Removes a problem.
     pub fn forget(&mut self, problem: Problem) {
         self.0.retain(|(other, _)| *other != problem);
     }
@@ -139,17 +143,17 @@ impl Problems {
         &mut self.0[at].1
     }
 
-    /// How often the problem occurred.
+    /// Returns the number of occurrences of a problem.
     pub fn count(&self, problem: Problem) -> u64 {
         self.iter().find(|(other, _)| *other == problem).map_or(0, |(_, found)| found.count)
     }
 
-    /// In the order of [`Problem`].
+    /// Returns the problems in the order of [`Problem`].
     pub fn iter(&self) -> impl Iterator<Item = (Problem, &Occurrences)> {
         self.0.iter().map(|(problem, found)| (*problem, found))
     }
 
-    /// Whether nothing is wrong.
+    /// Returns whether the capture is free of problems.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

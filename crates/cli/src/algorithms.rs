@@ -1,4 +1,4 @@
-//! `airtcp algorithms`: the catalogue as a table.
+//! `airtcp algorithms`: prints the catalogue of algorithms and options as a table.
 
 use std::io::Write;
 
@@ -37,7 +37,7 @@ struct Entry {
     question: &'static str,
     summary: &'static str,
     citation: &'static str,
-    ordinary: bool,
+    default: bool,
     needs: Vec<&'static str>,
     number: Option<Range>,
 }
@@ -103,7 +103,7 @@ fn entry(row: &'static Row) -> Entry {
         question: row.question().name(),
         summary: row.summary,
         citation: row.citation,
-        ordinary: row.ordinary,
+        default: row.ordinary,
         needs: row.needs.iter().map(|need| need.name()).collect(),
         number,
     }

@@ -1,4 +1,4 @@
-//! `airtcp completions`: a script for a shell.
+//! `airtcp completions`: prints a shell completion script.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `airtcp demo`: scenes in which one mechanism decides, for real and in virtual time.
+//! `airtcp demo`: plays scenes that each show one recovery mechanism, in real and in virtual time.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,9 @@ use crate::lab::{failed, next_free};
 use crate::shared::say::{self, LiveLine};
 use crate::shared::{failure, stop};
 
-/// Demonstrate recovery mechanisms in scenes on a radio link, with tables and an HTML page with graphs
+/// Show recovery mechanisms in scenes on a radio link
+///
+/// Prints tables and writes an HTML page with graphs.
 ///
 /// Each scene runs once over TUN devices to this machine's kernel, with the kernel's CUBIC among the senders, and with many
 /// seeds in virtual time. A sentence is printed only if its 95 % confidence interval supports it.
@@ -84,7 +86,8 @@ impl Demo {
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
         let line = LiveLine::new(!self.quiet);
-        // Locked while a scene is printed: it is complete when it has been.
+        // Number of complete scenes. The lock is held while a scene is printed, so a signal handler sees only
+        // scenes that were printed completely.
         let complete = Arc::new(Mutex::new(0));
         let (line_then, complete_then, kept_in) = (line, complete.clone(), directory.clone());
         stop::at_a_signal(move || {
@@ -112,7 +115,7 @@ impl Demo {
         let page = page::page(std::slice::from_ref(&directory))?;
         airfiles::write(&report, page.html())
             .with_context(|| format!("cannot write {}", report.display()))?;
-        // Who has stopped reading is told of failures all the same.
+        // Failed transfers are reported even if stdout could not be written.
         let written = written.and_then(|()| match self.json {
             true => writeln!(say::out(), "{}", json!({ "scenes": played, "page": report })),
             false => write!(say::out(), "{}", more(&played, &directory, &report, say::width(self.wide))),
@@ -124,7 +127,7 @@ impl Demo {
     }
 }
 
-/// Where a demo stands that a signal ends: what is complete has been shown.
+/// Returns the message for a demo that a signal stops. The complete scenes are already printed.
 fn where_it_stands(complete: usize, all: usize, directory: &Path) -> String {
     let directory = quoted(&directory.display().to_string());
     let page = match complete {
@@ -141,7 +144,7 @@ fn words(progress: Progress) -> String {
     }
 }
 
-/// What the columns mean, and where to look next.
+/// Explains the columns, and suggests the next commands.
 fn more(played: &[Played], directory: &Path, report: &Path, width: Option<usize>) -> String {
     let mut text = String::new();
     if let Some(first) = played.first() {

@@ -1,4 +1,5 @@
-//! `airtcp explain`: what a recipe answers to each question, and what moves its sender from one state to another.
+//! `airtcp explain`: shows a recipe's answer to each question, and the transitions between its recovery
+//! states.
 
 use std::io::Write;
 
@@ -12,9 +13,9 @@ use clap::Args;
 use crate::shared::say;
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
-/// Explain a recipe: its answer to each question, with sources, and its recovery states
+/// Explain a recipe and its recovery states
 ///
-/// For each state, lists the events that move the sender to another state.
+/// Prints the answer to each question, with sources. For each state, lists the events that move the sender to another state.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
@@ -39,7 +40,7 @@ Examples:
   airtcp explain tahoe+ecn --json |
     jq -c 'select(.state) | [.state, .moves[].to]'";
 
-/// The widths of a state's name, and of one with an arrow.
+/// Column widths of a state's name, and of a name after an arrow.
 const STATE: usize = 9;
 const ARROW: usize = 11;
 
@@ -68,7 +69,7 @@ impl Explain {
                 if let Some(title) = title.take() {
                     writeln!(out, "\n{title}")?;
                 }
-                let mark = if part.ordinary { '*' } else { ' ' };
+                let mark = if part.default { '*' } else { ' ' };
                 let line = format!("{mark} {:<width$}  {} ({})", label(part), part.summary, part.citation);
                 write!(out, "{}", wrapped_lines(&line, columns))?;
             }
@@ -76,7 +77,7 @@ impl Explain {
         writeln!(out, "\nRecovery states, and the events that change them")?;
         for State { state, meaning, moves, .. } in &states {
             write!(out, "{}", wrapped_lines(&format!("  {state:<STATE$}  {meaning}"), columns))?;
-            // What leads to the same state stands under each other.
+            // Consecutive transitions to the same state share one arrow.
             let mut last = "";
             for Leaving { to, text, .. } in moves {
                 let arrow = if *to == last { String::new() } else { format!("→ {to}") };

@@ -1,4 +1,4 @@
-//! `airtcp playground`: virtual time in a browser, as one file or from a small server.
+//! `airtcp playground`: an HTML page that simulates in the browser, written to a file or served over HTTP.
 
 mod server;
 
@@ -40,9 +40,9 @@ Examples:
 If this program was built without the page's core, `make playground` builds
 both.";
 
-/// Octets of a core: larger than any page may be.
+/// Maximum size of a core in bytes, larger than any real core.
 const LARGEST: u64 = 64 << 20;
-/// Empty if the core was not built before the program.
+/// The core that is built into this program. Empty if it was not built first.
 const CORE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.wasm"));
 
 impl Playground {

@@ -1,4 +1,4 @@
-//! `airtcp recv`: bytes from a program on the kernel's TCP through ours.
+//! `airtcp recv`: receives one connection from a program on the kernel's TCP.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -98,7 +98,7 @@ impl Recv {
             "profile": self.station.profile().as_str(),
             "device": driver.device(),
             "listening": addrs,
-            "interval": self.reporting.every().as_secs_f64(),
+            "interval_seconds": self.reporting.every().as_secs_f64(),
         });
         let text = format!("listening on {} through {}: {recipe}", addrs.join(" and "), driver.device());
         monitor.reporter.listening(&start, &text)?;
@@ -123,9 +123,9 @@ impl Recv {
 #[derive(Clone, PartialEq, Eq)]
 enum Stream {
     Open,
-    /// The sender's FIN has come; what it sent is being written.
+    /// The sender's FIN has arrived, and received data is still being written.
     Ended,
-    /// This is still to be answered, then FIN.
+    /// These bytes of the answer remain to be sent, followed by a FIN.
     Answering(Vec<u8>),
     Closed,
 }
@@ -139,7 +139,7 @@ struct Receiving {
     stream: Stream,
     digest: Option<String>,
     pace: Pace,
-    /// When the pace lets it read again. `None`: it waits for what comes.
+    /// The time at which the read rate allows the next read. `None` if it does not delay reading.
     next_read: Option<Instant>,
     monitor: Monitor,
     error: Option<anyhow::Error>,
@@ -186,7 +186,7 @@ impl Receiving {
         self.check(now, host, id)
     }
 
-    /// The first connection; after it nobody else is let in.
+    /// Accepts the first connection, and closes the listeners so that no other one is accepted.
     fn accept(&mut self, host: &mut Host) -> Option<ConnId> {
         if self.id.is_none() {
             self.id = self.listeners.iter().find_map(|listener| host.accept(*listener));
@@ -213,7 +213,7 @@ impl Receiving {
                     buffer.truncate(len);
                     self.store.put(buffer);
                 }
-                // A connection that has ended is looked at in `check`.
+                // `check` handles a connection that has ended.
                 Err(_) => break,
             }
         }
@@ -238,7 +238,7 @@ impl Receiving {
             }
         }
         if line.is_empty() {
-            // A connection that has ended is looked at in `check`.
+            // `check` handles a connection that has ended.
             let _ = host.shutdown_write(now, id);
             self.stream = Stream::Closed;
         }

@@ -1,4 +1,4 @@
-//! `airtcp report`: what `airtcp lab run` has kept, or any captures, as one HTML file.
+//! `airtcp report`: writes the results of labs and demos, or captures, as one HTML page.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,7 +14,9 @@ use jiff::tz::TimeZone;
 use crate::analyze;
 use crate::shared::{failure, say};
 
-/// Write an HTML page with tables and zoomable graphs of labs, demos or captures
+/// Write an HTML page with zoomable graphs
+///
+/// The page shows labs, demos or captures.
 ///
 /// Each transfer has graphs of its segments and ACKs, retransmissions by cause, losses, decisions, recovery periods,
 /// window, RTT and goodput. Point at a packet to see its details and the decisions about it; `?` lists the keys. The page

@@ -1,4 +1,4 @@
-//! `airtcp script`: packet scripts in virtual time.
+//! `airtcp script`: runs packetdrill scripts in virtual time.
 
 use std::fs::File;
 use std::io::Write;
@@ -45,16 +45,18 @@ Examples:
   airtcp script tests/scripts/handshake/*.pkt
   airtcp script --tolerance 0 -D CC='\"reno\"' mine.pkt";
 
-/// packetdrill's own options, spelt as there; they override the first lines of the scripts.
+/// packetdrill's own options, with their original names. They override the options in the first lines of
+/// scripts.
 #[derive(Debug, Default)]
 struct PacketdrillFlags(Vec<(String, Option<String>)>);
 
-/// Without `--verbose`, which every command has, and which changes nothing of a script.
+/// Returns packetdrill's options except `--verbose`, which every command has and which does not affect
+/// scripts.
 fn own_flags() -> impl Iterator<Item = (FlagInfo, bool)> {
     flags().filter(|(flag, _)| flag.name != "verbose")
 }
 
-/// 0 is exact.
+/// Parses a tolerance. `0` requires exact times.
 fn tolerance(text: &str) -> Result<Duration, String> {
     match text {
         "0" => Ok(Duration::ZERO),

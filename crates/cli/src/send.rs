@@ -1,4 +1,4 @@
-//! `airtcp send`: bytes through our TCP to a program on the kernel's.
+//! `airtcp send`: sends data to a program on the kernel's TCP.
 
 mod outgoing;
 mod time_limit;
@@ -25,7 +25,7 @@ use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::station::{Families, Station};
 use crate::shared::summary::{Direction, Ending, Summary};
 
-/// Send a file, standard input or a test pattern to a receiver on the kernel's TCP
+/// Send data to a receiver on the kernel's TCP
 ///
 /// Creates a TUN device, gives the kernel an address on it, and uses another address of the same network itself.
 /// The receiver can be any program. It must be listening already.
@@ -83,9 +83,10 @@ Examples (as root):
   Send standard input over IPv6:
     tar c . | airtcp send - [fd83::1]:9000 --netns mobile --json";
 
-/// How long the peer may take to close after everything was acknowledged, when no answer is awaited.
+/// Time that the peer has to close the connection after everything was acknowledged, if no answer is
+/// expected.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
-/// An answer longer than this is no digest line.
+/// Maximum number of bytes of the answer to keep. A digest line is shorter.
 const ANSWER_LIMIT: usize = 1024;
 
 impl Send {
@@ -94,7 +95,8 @@ impl Send {
         self.station.check_profile()?;
         let families = if remote.is_ipv4() { Families::V4 } else { Families::V6 };
         self.station.check_target(families, remote)?;
-        // Before the device is made, so that mistakes in the command line are reported without privileges.
+        // Open the input before the device is created, so that mistakes in the command line are reported
+        // without privileges.
         let input = input.open()?;
         let mut driver = self.station.open(families)?;
         driver.write_apart()?;
@@ -113,7 +115,7 @@ impl Send {
             }
             ([file, target], None) if file == "-" => (Input::Stdin, target),
             ([file, target], None) => (Input::File(file.into()), target),
-            // clap lets one or two through.
+            // clap ensures that there are one or two arguments.
             _ => return Err(failure::usage("missing file or destination: use `airtcp send FILE ADDR:PORT`")),
         };
         let remote = target.parse().map_err(|_| {
@@ -145,7 +147,7 @@ impl Send {
             "profile": self.station.profile().as_str(),
             "device": driver.device(),
             "remote": remote.to_string(),
-            "interval": self.reporting.every().as_secs_f64(),
+            "interval_seconds": self.reporting.every().as_secs_f64(),
         });
         let text = format!("sending to {remote} through {}: {recipe}", driver.device());
         monitor.reporter.start(&start, &text)?;
@@ -163,7 +165,7 @@ impl Send {
     }
 }
 
-/// What the peer sends back.
+/// The data that the peer sends back.
 enum Answer {
     Discarded,
     Awaited { text: Vec<u8>, ended: bool },
@@ -180,7 +182,7 @@ struct Sending {
     remote: SocketAddr,
     outgoing: Outgoing,
     answer: Answer,
-    /// Our FIN, and so everything, is acknowledged.
+    /// Time at which our FIN, and therefore all data, was acknowledged.
     acknowledged_at: Option<Instant>,
     monitor: Monitor,
     error: Option<anyhow::Error>,
@@ -283,7 +285,7 @@ impl Sending {
         })
     }
 
-    /// After the run: tells how it went.
+    /// Reports the result after the run.
     fn conclude(mut self, driver: &mut Driver, finished: Finished) -> anyhow::Result<()> {
         self.monitor.finish(driver.host.connection_mut(self.id))?;
         let verdict = self.verdict(finished);

@@ -1,4 +1,4 @@
-//! `airtcp sim`: one run in virtual time.
+//! `airtcp sim`: executes one run in virtual time.
 
 mod host_log;
 mod tables;
@@ -37,7 +37,7 @@ use crate::shared::decisions::DecisionLog;
 use crate::shared::senders::{ProfileParser, RecipeParser, SenderParser};
 use crate::shared::{failure, say};
 
-/// Run flows over a scenario in virtual time, reproducibly and without privileges
+/// Run flows over a scenario in virtual time
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
@@ -138,7 +138,7 @@ impl Sim {
         let seed = self.seed.unwrap_or(scenario.seed);
         let name = scenario.name.clone();
         let mut run = setup.run(scenario, seed);
-        // Virtual time begins at 1970, as in captures: logs of equal runs are equal to the octet.
+        // Virtual time begins at 1970, as in captures, so the logs of equal runs are identical.
         let log = |path| DecisionLog::create(path, SystemTime::UNIX_EPOCH);
         let mut decisions = self.decisions.as_deref().map(log).transpose()?;
         if decisions.is_some() {
@@ -192,7 +192,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Where a run is that was stopped, and where what it has written.
+    /// Returns the message for a run that a signal stopped: the virtual time, and the files written so far.
     fn stopped(&self, report: &Report) -> String {
         let files = [(&self.decisions, "decisions"), (&self.trace, "trace"), (&self.pcap, "packets")];
         let files: Vec<String> = files
@@ -242,7 +242,7 @@ fn write_decisions(log: &mut DecisionLog, world: &mut World) -> io::Result<()> {
     log.flush()
 }
 
-/// The world writes into it; afterwards it is flushed here, which reports what could not be written.
+/// A capture that the world writes to. It is flushed after the run, to report write errors.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Capture>>);
 
@@ -252,14 +252,15 @@ impl Tap for Shared {
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP end the run between two events, so that what is written is whole.
+/// Ends the run on SIGINT, SIGTERM or SIGHUP. The run ends between two events, so that no output is
+/// truncated.
 struct Stop {
     reactor: Reactor,
     events: u32,
     has_come: bool,
 }
 
-/// Events between two looks: a look costs as much as several of them.
+/// Events between two checks for signals. A check costs as much as several events.
 const LOOK: u32 = 1000;
 
 impl Stop {
@@ -275,23 +276,23 @@ impl Stop {
             return ControlFlow::Continue(());
         }
         self.events = 0;
-        // A deadline that has passed: it does not wait.
+        // The deadline has passed, so this does not wait.
         self.has_come =
             self.reactor.wait(Some(Instant::ZERO)).is_ok_and(|events| events.contains(&Wakeup::Stop));
         if self.has_come { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// A line whenever an ACK or a timeout has changed something.
+/// `--trace`: writes a line whenever a flow has received a segment or had a timeout.
 struct Trace {
     path: PathBuf,
     file: BufWriter<File>,
-    /// Of each flow: segments that had arrived, and timeouts, when it was last looked at.
+    /// Numbers of received segments and of timeouts at the last call, for each flow.
     seen: Vec<(u64, u64)>,
     error: Option<io::Error>,
 }
 
-/// Windows are in segments, times in seconds, the rest in octets.
+/// A line of the trace. Windows are in segments, times in seconds, and amounts of data in bytes.
 #[derive(Serialize)]
 struct Point {
     time: f64,
@@ -300,8 +301,8 @@ struct Point {
     cwnd: f64,
     // JSON has no infinity: an arbitrarily high threshold becomes null.
     ssthresh: f64,
-    srtt: Option<f64>,
-    rto: f64,
+    srtt_seconds: Option<f64>,
+    rto_seconds: f64,
     flight: usize,
 }
 
@@ -329,8 +330,8 @@ impl Trace {
             acked: connection.statistics().bytes_acked,
             cwnd: congestion.cwnd + congestion.inflation(),
             ssthresh: congestion.ssthresh,
-            srtt: connection.rtt().srtt().map(|srtt| srtt.as_secs_f64()),
-            rto: connection.rtt().rto().get().as_secs_f64(),
+            srtt_seconds: connection.rtt().srtt().map(|srtt| srtt.as_secs_f64()),
+            rto_seconds: connection.rtt().rto().get().as_secs_f64(),
             flight: connection.unacknowledged().saturating_sub(connection.unsent()),
         };
         serde_json::to_writer(&mut self.file, &point)?;
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setup_written_as_a_command_line_is_read_as_the_same() {
+    fn setup_survives_command_line_round_trip() {
         let mut setup = Setup::new("wcdma-384");
         assert_eq!(read(&setup.arguments(3)), setup);
         setup = Setup {

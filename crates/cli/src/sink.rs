@@ -1,4 +1,4 @@
-//! `airtcp sink`: a receiver on the kernel's own TCP.
+//! `airtcp sink`: a receiver on the kernel's TCP.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -93,12 +93,12 @@ Exit codes:
 const LISTENER: Token = Token(0);
 const STREAM: Token = Token(1);
 const BUFFER: usize = 256 << 10;
-/// How much a receiver takes before its window shrinks.
+/// Bytes to receive before `--shrink-to` takes effect.
 const BEFORE_SHRINKING: u64 = 64 << 10;
-/// While data flows, the reader rests between its reads. A reader that sleeps in `read` is woken by every segment,
-/// and the kernel does this inside the sender's `write`: it would slow the sender down.
+/// Pause between reads while data flows. The kernel wakes a reader that sleeps in `read` for every segment,
+/// inside the sender's `write`, which would slow the sender down.
 const REST: Duration = Duration::from_micros(200);
-/// After so many rests without data it sleeps until there is some.
+/// Number of pauses without data after which the reader sleeps until data arrives.
 const RESTS: u32 = 10;
 
 #[derive(Serialize)]
@@ -108,7 +108,7 @@ struct Received {
     seconds: f64,
     bit_per_s: f64,
     sha256: Option<String>,
-    /// `None`: there is none, or nobody has asked for it.
+    /// `None` without a difference, or without `--expect-pattern`.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_difference: Option<FirstDifference>,
 }
@@ -145,7 +145,7 @@ impl Sink {
                     Err(error) => return Err(error).context("cannot accept a connection"),
                 }
             };
-            // The next one waits in the kernel's queue.
+            // The next connection waits in the kernel's accept queue.
             reactor.deregister(&listener, LISTENER)?;
             let received = self
                 .receive(stream, peer, &mut reactor, &mut writer)
@@ -177,8 +177,8 @@ impl Sink {
         match first {
             _ if !self.expect_pattern => String::new(),
             None => "pattern       all bytes match the test pattern\n".to_owned(),
-            Some(FirstDifference { at, expected, got }) => {
-                format!("pattern       byte at offset {at} is {got:#04x}, expected {expected:#04x}\n")
+            Some(FirstDifference { at, expected, received }) => {
+                format!("pattern       byte at offset {at} is {received:#04x}, expected {expected:#04x}\n")
             }
         }
     }
@@ -202,7 +202,8 @@ impl Sink {
             _ => anyhow::Error::from(error).context(format!("cannot listen on {addr}")),
         })?;
         if let Some(size) = self.receive_buffer {
-            // Before a SYN comes: accepted sockets inherit it, and the window scale is chosen by it.
+            // Before a SYN arrives, because accepted sockets inherit the size, and the window scale depends
+            // on it.
             setsockopt(&listener, sockopt::RcvBuf, &size).context("cannot set the receive buffer")?;
         }
         listener.set_nonblocking(true)?;
@@ -269,7 +270,7 @@ impl Sink {
     }
 }
 
-/// Until the time has passed, or without one until there is data.
+/// Waits until the given time, or until data arrives if there is none.
 fn rest(reactor: &mut Reactor, stream: impl AsFd, until: Option<Instant>) -> anyhow::Result<()> {
     if until.is_some() {
         return wait(reactor, until);

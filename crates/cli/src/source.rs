@@ -1,4 +1,4 @@
-//! `airtcp source`: a sender on the kernel's own TCP, to compare with; the counterpart of `sink`.
+//! `airtcp source`: a sender on the kernel's TCP, for comparison. The counterpart of `sink`.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,7 +23,7 @@ use crate::shared::failure::{self, Failure};
 use crate::shared::input::Input;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 
-/// Send a test pattern on the kernel's TCP, with any of its congestion controls
+/// Send a test pattern on the kernel's TCP
 ///
 /// Runs in the current network namespace and reports its retransmission counters, so no other program should use
 /// TCP in that namespace. `airtcp lab` ensures this.
@@ -53,9 +53,11 @@ Example: this kernel's CUBIC over a W-CDMA link to a sink on the other side
     --congestion-control cubic $AIRLINK_MOBILE:9000' -- airtcp sink 9000";
 
 const CHUNK: usize = 64 << 10;
-/// A write into a full buffer takes as long as the path takes for it, and ends late by so much.
+/// Size of a write with `--for`. A write into a full buffer blocks until the path has made room for it, so
+/// the size determines how late the stream can end.
 const TIMED_CHUNK: usize = 4 << 10;
-/// How long the peer may be silent when all is written: it closes when it has read everything.
+/// Time that the peer has to close the connection after the last write. The peer closes when it has read
+/// everything.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[derive(Serialize)]
@@ -63,11 +65,11 @@ struct Summary {
     congestion_control: String,
     remote: String,
     bytes: u64,
-    /// From the end of the handshake to the peer's FIN.
+    /// Seconds from the end of the handshake to the peer's FIN.
     seconds: f64,
     bit_per_s: f64,
     sha256: Option<String>,
-    /// What the namespace's counters (`nstat`) went up by.
+    /// Increases of the namespace's counters (`nstat`).
     kernel: Map<String, Value>,
     /// TCP_INFO after the last byte was written, as `ss -ti` shows it.
     tcp_info: Option<String>,
@@ -157,7 +159,8 @@ impl Source {
         }
         let family = if remote.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-        // Before the handshake: a connection that is established with another one keeps some of it (BBR's pacing).
+        // Set before the handshake, because a connection keeps some state of its first congestion control
+        // (BBR's pacing).
         if let Some(name) = &self.congestion_control {
             setsockopt(&socket, sockopt::TcpCongestion, &name.into())
                 .with_context(|| format!("cannot use the congestion control `{name}`"))?;
@@ -175,7 +178,7 @@ impl Source {
     }
 }
 
-/// The namespace's TCP counters, as `nstat -a` lists them.
+/// Returns the namespace's TCP counters, as `nstat -a` lists them.
 fn counters() -> anyhow::Result<Vec<(String, i64)>> {
     let all = counters::read().context("cannot read the namespace's counters in /proc")?;
     let of_tcp = all.into_iter().filter(|counter| counter.protocol.starts_with("Tcp"));

@@ -1,4 +1,4 @@
-//! `airtcp values`: what completion scripts ask for. It is for them, not for people.
+//! `airtcp values`: a hidden command that completion scripts call.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ enum Kind {
     Figure,
 }
 
-/// The kinds of values, by the names that help texts have for them.
+/// The kinds of values, by the value names in the help texts.
 pub(crate) const KINDS: &Kinds = &[
     ("RECIPE[@PROFILE]", "recipe"),
     ("OPTIONS", "recipe"),
@@ -70,7 +70,7 @@ impl Values {
     }
 }
 
-/// The kernel's own.
+/// Returns the kernel senders.
 fn senders() -> Vec<Candidate> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let names = available.unwrap_or_default();
@@ -78,7 +78,7 @@ fn senders() -> Vec<Candidate> {
     names.split_whitespace().map(control).collect()
 }
 
-/// Whole papers, and their figures.
+/// Returns the papers, and their figures.
 fn figure_names() -> Vec<Candidate> {
     let known = figures();
     let mut papers: Vec<&str> =

@@ -1,9 +1,12 @@
-//! Files that somebody else names, and text that somebody else wrote.
+//! Safe handling of files whose names, and of text whose content, come from another user.
 //!
-//! * [`read`], [`read_text`], [`open`]: nothing that is read whole is longer than its [limit](limits), and what a *file*
-//!   names (a trace in a scenario, an include in a script) is an ordinary file, not a pipe that blocks or a device.
-//! * [`create`], [`create_private`], [`write()`]: a directory that all may write to, such as `/tmp`, is no trap.
-//! * [`Shown`], [`Showing`]: foreign text does nothing to a terminal.
+//! * [`read`], [`read_text`], [`open`]: reading a whole file fails above a [limit](limits). A path
+//!   that comes from another *file* (a trace in a scenario, an include in a script) must name a
+//!   regular file, because opening a pipe blocks and opening some devices has side effects.
+//! * [`create`], [`create_private`], [`write()`]: safe in world-writable directories such as
+//!   `/tmp`.
+//! * [`Shown`], [`Showing`]: control characters in foreign text are escaped and cannot affect a
+//!   terminal.
 
 #![warn(missing_docs)]
 

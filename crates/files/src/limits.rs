@@ -1,13 +1,13 @@
-//! How long a file may be that is read whole, in octets.
+//! Maximum sizes, in bytes, of files that are read whole.
 
-/// What people write: scenarios, sweeps, packet scripts, lists of what is expected.
+/// Limit for files written by hand: scenarios, sweeps, packet scripts, lists of expected results.
 pub const WRITTEN_BY_HAND: u64 = 4 << 20;
-/// A trace of mahimahi's: ten million opportunities and more.
+/// Limit for Mahimahi traces: room for more than ten million delivery opportunities.
 pub const TRACE: u64 = 64 << 20;
-/// What programs keep: decisions, logs, results.
+/// Limit for files that programs write: decisions, logs, results.
 pub const KEPT: u64 = 1 << 30;
 
-/// As people say it: `4 MiB`.
+/// Formats a limit: `4 MiB`.
 pub(crate) fn in_words(limit: u64) -> String {
     match limit {
         whole if whole >= 1 << 30 && whole.is_multiple_of(1 << 30) => format!("{} GiB", whole >> 30),

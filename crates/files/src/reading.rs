@@ -1,4 +1,4 @@
-//! Reading files.
+//! Reading of files with a size limit.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};
@@ -6,17 +6,19 @@ use std::path::Path;
 
 use crate::limits;
 
-/// Who names a file.
+/// The origin of a file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// A person, on the command line: it may be a pipe, such as `/dev/stdin` or the shell's `<(…)`.
+    /// A person, on the command line. The file may be a pipe, such as `/dev/stdin` or the shell's
+    /// `<(…)`.
     Person,
-    /// Another file, which somebody else may have written: only an ordinary file is read.
+    /// Another file, whose author may not be trusted. Only regular files are read.
     File,
 }
 
-/// Opens a file for reading. Of what a file names, anything but an ordinary file is refused before it is opened, since
-/// opening alone waits at a pipe and does things to some devices.
+/// Opens a file for reading. If its name comes from another file, it must be a regular file. The
+/// type is checked before opening, because opening a pipe blocks and opening some devices has side
+/// effects.
 pub fn open(path: impl AsRef<Path>, named: By) -> io::Result<File> {
     let path = path.as_ref();
     if named == By::Person {
@@ -28,7 +30,7 @@ pub fn open(path: impl AsRef<Path>, named: By) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // Another one may stand there by now, and some files of /proc wait for news.
+        // The file may have been replaced since the check, and opening some files of /proc blocks.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     }
     let file = options.open(path)?;
@@ -36,11 +38,12 @@ pub fn open(path: impl AsRef<Path>, named: By) -> io::Result<File> {
     Ok(file)
 }
 
-/// Everything that is in a file, of which that must not be more than `limit` octets.
+/// Reads a whole file, which must not be longer than `limit` bytes.
 pub fn read(path: impl AsRef<Path>, named: By, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path, named)?;
     let about = file.metadata()?;
-    // What says how long it is need not be read for it. Files of /proc say 0, and a file may grow.
+    // A regular file that is too long is refused without reading it. The length is checked again
+    // after reading, because files in /proc report a length of 0, and files can grow.
     if about.is_file() && about.len() > limit {
         return Err(too_long(limit));
     }
@@ -49,14 +52,14 @@ pub fn read(path: impl AsRef<Path>, named: By, limit: u64) -> io::Result<Vec<u8>
     if octets.len() as u64 > limit { Err(too_long(limit)) } else { Ok(octets) }
 }
 
-/// The same of a text in UTF-8.
+/// Reads a whole file as UTF-8 text, like [`read`].
 pub fn read_text(path: impl AsRef<Path>, named: By, limit: u64) -> io::Result<String> {
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text in UTF-8");
     String::from_utf8(read(path, named, limit)?).map_err(not_text)
 }
 
-/// A text that a program of this project has left in a directory, and that is read again: the directory may have come from
-/// somebody else.
+/// Reads a text that a program of this project wrote to a directory earlier. The directory may come
+/// from another user, so only regular files are read.
 pub fn read_kept(path: impl AsRef<Path>) -> io::Result<String> {
     read_text(path, By::File, limits::KEPT)
 }
@@ -102,17 +105,17 @@ mod tests {
     }
 
     #[test]
-    fn a_device_without_an_end_is_refused_at_the_limit() {
+    fn endless_device_is_refused_at_size_limit() {
         assert_eq!(refused("/dev/zero", By::Person), "it is longer than 1 MiB, which is the limit here");
     }
 
     #[test]
-    fn what_a_file_names_is_an_ordinary_file() {
+    fn paths_named_in_files_must_be_regular_files() {
         let directory = Directory::new("ordinary");
         let (pipe, link) = (directory.path("pipe"), directory.path("link"));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         symlink(&pipe, &link).unwrap();
-        // Whoever opens it for reading waits for somebody who writes.
+        // Opening a pipe for reading blocks until it has a writer.
         for pipe in [&pipe, &link] {
             assert_eq!(refused(pipe, By::File), "it is a pipe, and an ordinary file is wanted");
         }
@@ -121,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_exactly_the_limit_is_read_and_one_octet_more_is_not() {
+    fn file_is_read_up_to_exact_size_limit() {
         let directory = Directory::new("limit");
         let path = directory.path("text");
         fs::write(&path, "12345").unwrap();
         assert_eq!(read_text(&path, By::File, 5).unwrap(), "12345");
         let error = read_text(&path, By::File, 4).unwrap_err();
         assert_eq!(error.to_string(), "it is longer than 4 octets, which is the limit here");
-        // It says that it has no octets.
+        // Files in /proc report a length of 0.
         assert!(read("/proc/self/status", By::File, 10).is_err());
         fs::write(&path, b"\xff").unwrap();
         assert!(read_text(&path, By::File, 5).unwrap_err().to_string().contains("UTF-8"));

@@ -1,20 +1,23 @@
-//! Foreign text on a terminal: names of files, words of scenarios, what captures say of themselves.
+//! Output of foreign text (file names, scenario contents, capture comments) to a terminal.
 //!
-//! A terminal obeys control characters: they move the cursor, change what was written before, set titles and clipboards.
-//! In place of each stands its escape, `\u001b`, as JSON and TOML write it within quotes.
+//! Terminals obey control characters, which move the cursor, overwrite earlier output, and set
+//! window titles and clipboards. Each control character is replaced by its escape, `\u001b`, as in
+//! JSON and TOML strings.
 
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 
-/// The first octet of U+0080 to U+00BF in UTF-8; up to U+009F these are control characters.
+/// First byte of the UTF-8 encoding of U+0080 to U+00BF. The characters up to U+009F are control
+/// characters.
 const LATIN: u8 = 0xc2;
 
 fn is_harmless(octet: u8) -> bool {
     matches!(octet, b'\n' | b'\t') || !(octet.is_ascii_control() || octet == LATIN)
 }
 
-/// How many octets come before the first that is not. In pieces, all of whose octets are looked at together: JSON of many
-/// connections is long.
+/// Returns the number of bytes before the first byte that is not harmless. Each piece is tested
+/// completely rather than up to the first match, which is faster: the JSON of many connections is
+/// long.
 fn harmless(octets: &[u8]) -> usize {
     const PIECE: usize = 64;
     let are_harmless = |piece: &&[u8]| piece.iter().fold(true, |all, octet| all & is_harmless(*octet));
@@ -22,7 +25,7 @@ fn harmless(octets: &[u8]) -> usize {
     whole + octets[whole..].iter().take_while(|octet| is_harmless(**octet)).count()
 }
 
-/// Displays the same text, without control characters other than line feeds and tabs.
+/// Displays the inner value with control characters escaped, except line feeds and tabs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<T>(pub T);
 
@@ -45,27 +48,28 @@ impl<T: Display> Display for Shown<T> {
     }
 }
 
-/// The same for what is written to `W` as octets of UTF-8, cut anywhere.
+/// A writer that escapes control characters like [`Shown`]. It passes UTF-8 on to `W` and accepts
+/// it split at any byte.
 #[derive(Debug)]
 pub struct Showing<W> {
     to: W,
-    /// [`LATIN`] was the last octet; what it begins is not written yet.
+    /// Whether the last byte was [`LATIN`], which is held back until the next byte arrives.
     begun: bool,
 }
 
 impl<W: Write> Showing<W> {
-    /// Writes to `to`.
+    /// Creates a writer that passes the escaped text to `to`.
     pub fn new(to: W) -> Self {
         Self { to, begun: false }
     }
 }
 
 impl<W: Write> Write for Showing<W> {
-    /// Of a text that needs an escape only a part may be taken, as of any writer.
+    /// Writes part of the text. As with any writer, a call may accept fewer bytes than it is given.
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         let Some(&first) = octets.first() else { return Ok(0) };
         if self.begun {
-            // What was begun counted as taken already.
+            // The held-back byte was already counted as written.
             match first {
                 0x80..=0x9f => write!(self.to, "\\u{first:04x}")?,
                 _ => self.to.write_all(&[LATIN, first])?,
@@ -97,13 +101,13 @@ mod tests {
     const HARMLESS: &str = "a\\u001b]0;title\\u0007\\u000d\\u009b31mé\\u007f\u{a0}Ü\tb\n";
 
     #[test]
-    fn control_characters_are_escaped_and_nothing_else_is() {
+    fn only_control_characters_are_escaped() {
         assert_eq!(Shown(HOSTILE).to_string(), HARMLESS);
         assert_eq!(Shown(format_args!("{HOSTILE}{:>5}", 1)).to_string(), format!("{HARMLESS}    1"));
     }
 
     #[test]
-    fn the_same_wherever_a_text_is_cut() {
+    fn escaping_is_independent_of_write_boundaries() {
         for at in 0..=HOSTILE.len() {
             let mut out = Showing::new(Vec::new());
             let (before, after) = HOSTILE.as_bytes().split_at(at);

@@ -1,4 +1,4 @@
-//! A directory that goes away with its test.
+//! A temporary directory that is removed at the end of a test.
 
 use std::fs;
 use std::path::PathBuf;

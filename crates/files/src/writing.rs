@@ -1,24 +1,28 @@
-//! Writing files: what is there is replaced, as everywhere, unless somebody else has put it there as a trap.
+//! Creating and overwriting files without following links or filling files that another user
+//! planted.
 //!
-//! In a directory to which all may write and in which nobody may remove what is another's (`/tmp`), a link or a file that
-//! somebody else has put where we are about to write is not ours to follow or to fill. Linux has settings for this
-//! (`fs.protected_symlinks`, `fs.protected_regular`, `fs.protected_fifos`), which need not be on.
+//! In a shared directory with the sticky bit (`/tmp`), another user can create a link or a file at
+//! the path that we are about to write. Such links are not followed and such files are not written.
+//! The kernel has settings for the same purpose (`fs.protected_symlinks`, `fs.protected_regular`,
+//! `fs.protected_fifos`), but they may be off.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Makes a file, or empties it. Everybody may read a new one, as far as the umask lets them.
+/// Creates a file or truncates an existing one. A new file is readable by all users, as far as the
+/// umask allows.
 pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
     imp::create(path.as_ref(), 0o666)
 }
 
-/// The same for a file that has packets in it: only its owner may read a new one. One that is there keeps its mode.
+/// Creates a file that will contain packets, or truncates an existing one. A new file is readable
+/// by its owner only; an existing file keeps its mode.
 pub fn create_private(path: impl AsRef<Path>) -> io::Result<File> {
     imp::create(path.as_ref(), 0o600)
 }
 
-/// Makes a file of these octets, or replaces it.
+/// Creates or overwrites a file with this content.
 pub fn write(path: impl AsRef<Path>, octets: impl AsRef<[u8]>) -> io::Result<()> {
     create(path)?.write_all(octets.as_ref())
 }
@@ -40,7 +44,7 @@ mod imp {
 
     use super::*;
 
-    /// Longer chains of links than the kernel follows.
+    /// The kernel follows at most this many links.
     const LINKS: usize = 40;
 
     pub(super) fn create(path: &Path, mode: u32) -> io::Result<File> {
@@ -54,7 +58,7 @@ mod imp {
                 }
                 Ok(about) if !about.is_file() => {
                     may_use(&path, &about)?;
-                    // A pipe, say: whoever named it waits for its reader.
+                    // For example a pipe. Opening it waits for a reader, as the user asked.
                     return open(&path, mode, 0);
                 }
                 _ => {
@@ -62,14 +66,14 @@ mod imp {
                     let about = file.metadata()?;
                     may_use(&path, &about)?;
                     if about.is_file() {
-                        // Not when it was opened: then it was not known yet whose it is.
+                        // Truncate only now: the owner was not known before the file was open.
                         file.set_len(0)?;
                     }
                     return Ok(file);
                 }
             }
         }
-        // A descriptor of this process (/dev/stdout), or a circle, which the kernel reports.
+        // A descriptor of this process (/dev/stdout), or a loop of links, which the kernel reports.
         open(&path, mode, 0)
     }
 
@@ -77,7 +81,8 @@ mod imp {
         OpenOptions::new().write(true).create(true).truncate(false).mode(mode).custom_flags(flags).open(path)
     }
 
-    /// Where a link leads. `None`: into /proc, whose links need not be paths.
+    /// Returns the target of a link. `None` if the link is in /proc, where targets need not be
+    /// paths.
     fn next(link: &Path) -> io::Result<Option<PathBuf>> {
         let directory = directory(link);
         if directory.canonicalize()?.starts_with("/proc") {
@@ -93,10 +98,10 @@ mod imp {
         }
     }
 
-    /// Whether what stands there, of which `about` tells, is ours, or its directory's owner's, or in a directory that is
-    /// not shared.
+    /// Checks that the file at `path`, whose metadata is `about`, belongs to us or to the owner of
+    /// its directory, or that the directory is not shared.
     fn may_use(path: &Path, about: &Metadata) -> io::Result<()> {
-        // SAFETY: no pointers, and it cannot fail.
+        // SAFETY: `geteuid` takes no pointers and cannot fail.
         #[expect(unsafe_code, reason = "who we are is nowhere in std")]
         let own = unsafe { libc::geteuid() };
         let directory = fs::metadata(directory(path))?;
@@ -136,7 +141,7 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
-    /// As root, who alone can give files away.
+    /// Creates a directory with the mode of /tmp. Tests that change owners in it must run as root.
     fn shared(name: &str) -> Directory {
         let directory = Directory::new(name);
         fs::set_permissions(directory.path(""), Permissions::from_mode(0o1777)).unwrap();
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_replaced_and_keeps_its_mode() {
+    fn overwriting_file_replaces_content_and_keeps_mode() {
         let directory = Directory::new("replaced");
         let path = directory.path("file");
         create_private(&path).unwrap().write_all(b"long text").unwrap();
@@ -157,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_ones_own_lead_somewhere() {
+    fn own_symlinks_are_followed_until_they_loop() {
         let directory = shared("own");
         let (link, further, target) =
             (directory.path("link"), directory.path("further"), directory.path("target"));
@@ -170,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_have_names() {
+    fn device_files_are_written_directly() {
         write("/dev/stdout", "").unwrap();
         write("/dev/null", "nothing").unwrap();
         assert_eq!(write("/dev/full", "x").unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]
-    fn what_a_stranger_has_put_into_a_shared_directory_is_left_alone() {
+    fn other_users_files_in_shared_directory_are_refused() {
         if !is_root() {
             return;
         }
@@ -191,14 +196,14 @@ mod tests {
         chown(&file, Some(STRANGER), None).unwrap();
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         chown(&pipe, Some(STRANGER), None).unwrap();
-        // One's own link leads to the stranger's.
+        // A link of our own that leads to another user's link.
         symlink("link", &own).unwrap();
         for (path, what) in [(&link, "a link"), (&file, "a file"), (&pipe, "a pipe"), (&own, "a link")] {
             let error = write(path, "ours").unwrap_err().to_string();
             assert!(error.starts_with(what) && error.contains("12345"), "{error}");
         }
         assert_eq!(fs::read_to_string(&secret).unwrap(), "as it was");
-        // In a directory of one's own everything has been put there by oneself, or by root.
+        // In a directory that is not shared, only its owner and root can create files.
         fs::set_permissions(directory.path(""), Permissions::from_mode(0o755)).unwrap();
         write(&link, "ours").unwrap();
         assert_eq!(fs::read_to_string(&secret).unwrap(), "ours");

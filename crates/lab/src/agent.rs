@@ -1,6 +1,7 @@
-//! The lab's agent in a namespace (`airtcp lab agent`): it starts programs for the lab and says what became of them.
+//! The lab's agent in a namespace (`airtcp lab agent`). It starts programs for the lab and reports their
+//! results.
 //!
-//! Orders come in on stdin as JSON lines, notices go out on stdout likewise. The agent ends when stdin does.
+//! Orders arrive on stdin and notices leave on stdout, both as JSON lines. The agent exits when stdin ends.
 
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -15,19 +16,19 @@ use sha2::{Digest, Sha256};
 use super::counters::{self, Counters, by_name};
 use super::pattern::{Comparison, FirstDifference};
 
-/// What the lab asks of an agent.
+/// An order from the lab to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Order {
-    /// Answered by `Started` and, when it has ended, by `Ended`.
+    /// Starts a program. The answer is `Started`, and `Ended` follows when the program exits.
     Start(Program),
-    /// Answered by `Written`.
+    /// Writes a file. The answer is `Written`.
     Write { path: PathBuf, text: String },
-    /// Answered by `Counted`.
+    /// Reads the kernel's counters. The answer is `Counted`.
     Count,
 }
 
-/// A program to start. The lab numbers those of an agent.
+/// A program to start. The lab assigns the `id`, which is unique per agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) id: u32,
@@ -37,20 +38,20 @@ pub(crate) struct Program {
     pub(crate) stderr: PathBuf,
 }
 
-/// Where a program's stdout goes.
+/// The destination of a program's stdout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Output {
     File(PathBuf),
-    /// What a receiver received: counted and digested.
+    /// The agent reads the output of a receiver, counts the bytes and computes a digest.
     Digested,
 }
 
-/// What an agent tells the lab.
+/// A message from an agent to the lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Notice {
-    /// The agent takes orders. The addresses are those that `airlink run` has told it.
+    /// The agent accepts orders. `airlink run` provided the addresses.
     Ready {
         pid: u32,
         fixed: Option<String>,
@@ -61,30 +62,35 @@ pub(crate) enum Notice {
     },
     Ended {
         id: u32,
-        /// As a shell reports it: 128 and the signal's number, if it was killed.
+        /// The exit code as a shell reports it: 128 plus the signal's number if the program was killed.
         code: i32,
         received: Option<Received>,
     },
     Written,
     /// The counters of the namespace.
     Counted(Counters),
-    /// The order could not be carried out.
+    /// The order failed.
     Failed(String),
 }
 
-/// What a program that received has written to its stdout.
+/// The output of a receiving program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// How many octets.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Of all of them, as 64 hexadecimal digits.
+    /// SHA-256 of all bytes, as 64 hexadecimal digits.
     pub sha256: String,
-    /// Where they are not the test pattern. `None`: they are, as far as they go, or the file is older than this field.
+    /// The first difference from the test pattern. `None` if all bytes match, or if the file is older than
+    /// this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<FirstDifference>,
 }
 
-/// Serves orders until the lab has closed its end of stdin. Fails on a line that is no order.
+/// Executes orders until the lab closes stdin.
+///
+/// # Errors
+///
+/// Returns an error for a line that is not an order, and if stdin or stdout fails.
 pub fn serve() -> io::Result<()> {
     let agent = Agent { notices: Arc::new(Mutex::new(io::stdout())) };
     let address = |name| std::env::var(name).ok();
@@ -154,7 +160,7 @@ impl Agent {
         let watch = move || {
             let received = child.stdout.take().map(digest);
             let code = child.wait().map_or(1, code);
-            // Without a lab there is nobody to tell.
+            // The lab may have ended.
             let _ = agent.say(&Notice::Ended { id, code, received });
         };
         thread::Builder::new()
@@ -172,7 +178,7 @@ fn code(status: ExitStatus) -> i32 {
 fn digest(mut stream: impl Read) -> Received {
     let (mut sha256, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 256 << 10]);
     let mut comparison = Comparison::default();
-    // A stream that breaks is shorter than what was sent, and so found wrong.
+    // If reading fails, the stream is shorter than the sent data, which the comparison detects.
     while let Ok(len @ 1..) = stream.read(&mut buffer) {
         sha256.update(&buffer[..len]);
         comparison.take(&buffer[..len]);

@@ -1,4 +1,4 @@
-//! What the sender's side of a path shows of a transfer, whoever sends: read from the capture of its device.
+//! Reads what the capture on the sender's side shows of a transfer, for any sender.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use serde::{Deserialize, Serialize};
 
 use super::LabError;
 
-/// What a capture on the sender's side shows of one connection.
+/// The findings about one connection in a capture on the sender's side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// The time that goodput is of: from the first SYN to the first ACK for all of the data, or where a connection goes by
-    /// time, so long from the end of its handshake on.
+    /// The time that goodput refers to. It lasts from the first SYN to the first ACK for all data. If the
+    /// connection is limited by time, it is that time from the end of the handshake.
     pub seconds: f64,
-    /// Sequence space that was acknowledged, without SYN and FIN: all of it.
+    /// Acknowledged sequence space without SYN and FIN, over the whole connection.
     pub acked_bytes: u64,
-    /// Packets with payload that left, copies included.
+    /// Packets with payload, including retransmissions.
     pub data_packets: u64,
-    /// Packets with data, all of which was sent before.
+    /// Packets whose data was all sent before.
     pub resent_packets: u64,
-    /// Payload of these.
+    /// Payload of the retransmitted packets.
     pub resent_bytes: u64,
-    /// Silence on the link, in both directions, that a retransmission ended: what waiting for timers has cost, as far as it
-    /// is in the time that goodput is of.
+    /// Silence in both directions that ended with a retransmission, within the time that goodput refers to:
+    /// the cost of waiting for timers.
     pub idle_seconds: f64,
     /// The longest of these silences.
     pub longest_idle_seconds: f64,
-    /// ACKs that said that the receiver's window is closed.
+    /// ACKs that closed the receiver's window.
     #[serde(default)]
     pub closed_windows: u64,
 }
 
 impl Findings {
-    /// Of several connections of one sender. Their common time is not known here.
+    /// Sums up several connections of one sender. Their common time is not known here.
     pub(crate) fn of_several<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         all.fold(Self::default(), |sum, one| Self {
             seconds: 0.0,
@@ -52,33 +52,35 @@ impl Findings {
     }
 }
 
-/// A connection as a capture on its sender's side has it.
+/// A connection in the capture on its sender's side.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) findings: Findings,
-    /// From when on goodput is measured: the first SYN left, or where it goes by time, its answer came.
+    /// The start of the goodput measurement: the first SYN, or the SYN's ACK if the connection is limited by
+    /// time.
     pub(crate) from: Timestamp,
-    /// Until when: the first ACK for all of the data came, or its time was up.
+    /// The end of the goodput measurement: the first ACK for all data, or the end of the time limit.
     pub(crate) to: Timestamp,
-    /// Octets that were acknowledged, and when.
+    /// Times and the number of bytes acknowledged until then.
     pub(crate) progress: Vec<(Timestamp, u64)>,
 }
 
 impl Seen {
-    /// Octets that were acknowledged until then.
+    /// Bytes acknowledged until this time.
     pub(crate) fn acked_until(&self, at: Timestamp) -> u64 {
         let later = self.progress.partition_point(|(when, _)| *when <= at);
         later.checked_sub(1).map_or(0, |last| self.progress[last].1)
     }
 
-    /// Octets that goodput is of. What was in the sender's buffer when its time was up comes later, and is none of them.
+    /// Bytes that count for goodput. Data that was still in the sender's buffer when the time was over does
+    /// not count.
     pub(crate) fn measured(&self) -> u64 {
         self.acked_until(self.to)
     }
 }
 
-/// Reads the capture's connections to these ports, in their order. `time`: how long each was to send, if not until it has sent
-/// its octets.
+/// Reads the capture's connections to these ports, in the order of the ports. `time` is the time limit of
+/// each connection; `None` if connections are limited by bytes.
 pub(crate) fn read(path: &Path, ports: &[u16], time: Option<Duration>) -> Result<Vec<Seen>, LabError> {
     let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
     let mut readers: Vec<_> = ports.iter().map(|port| (*port, Reader::of(time))).collect();
@@ -98,15 +100,15 @@ pub(crate) fn read(path: &Path, ports: &[u16], time: Option<Duration>) -> Result
     }
 }
 
-/// Offsets count from the SYN, which has 0.
+/// Reads one connection. Offsets count from the SYN, which has offset 0.
 #[derive(Debug, Default)]
 struct Reader {
-    /// How long it is to send. `None`: until it has sent its octets.
+    /// The time limit. `None` if the connection is limited by bytes.
     time: Option<Duration>,
     isn: Option<Seq>,
     started: Timestamp,
     last: Timestamp,
-    /// Behind the highest octet that was sent, and acknowledged.
+    /// The offsets after the last byte that was sent, and after the last byte that was acknowledged.
     max: u64,
     acked: u64,
     fin: Option<u64>,
@@ -120,9 +122,10 @@ impl Reader {
         Self { time, ..Self::default() }
     }
 
-    /// From the end of its handshake until its time is up. `None`: it goes by octets, or has not been answered.
+    /// The measured time of a connection with a time limit: from the end of its handshake. `None` without a
+    /// limit, or if the SYN was not answered.
     fn its_time(&self) -> Option<(Timestamp, Timestamp)> {
-        // What is acknowledged first is the SYN.
+        // The first ACK acknowledges the SYN.
         let (time, (from, _)) = (self.time?, self.progress.first()?);
         Some((*from, Timestamp(from.0.saturating_add(time.as_nanos() as i64))))
     }
@@ -182,7 +185,7 @@ impl Reader {
         if ack <= self.acked || ack > self.max {
             return;
         }
-        // What acknowledges the FIN alone acknowledges no data.
+        // An ACK for the FIN alone does not acknowledge data.
         if self.fin.is_none_or(|fin| self.acked < fin) {
             self.finished = at;
             self.progress.push((at, ack - 1));
@@ -196,7 +199,7 @@ impl Reader {
         self.findings.acked_bytes = self.acked.saturating_sub(1 + fin);
         self.findings.seconds = to.since(from).max(0.0);
         let Self { findings, mut progress, .. } = self;
-        // The ACK for the last octet may be one for the FIN, too.
+        // The ACK for the last byte may also acknowledge the FIN.
         if let Some((_, octets)) = progress.last_mut() {
             *octets = findings.acked_bytes;
         }
@@ -212,7 +215,7 @@ mod tests {
     use super::*;
 
     const PORT: u16 = 9000;
-    /// The sequence number wraps soon.
+    /// Close to the maximum, so that sequence numbers wrap.
     const ISN: Seq = Seq(u32::MAX - 500);
 
     fn packet(at: f64, ports: [u16; 2], seq: Seq, ack: Option<Seq>, len: u32) -> Packet {
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_is_known_at_any_time() {
+    fn acked_bytes_are_known_at_any_time() {
         let mut reader = Reader::default();
         let packets = [
             syn(10.0),
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_by_time_is_measured_for_that_time_and_not_until_the_buffer_is_empty() {
+    fn timed_transfer_is_measured_within_its_time() {
         let packets = [
             syn(10.0),
             ack(10.5, 1),
@@ -284,7 +287,7 @@ mod tests {
             ack(11.0, 1001),
             data(11.0, 1001, 2000),
             ack(12.5, 2001),
-            // Two seconds from the handshake on it has nothing more to send, and this is on its way.
+            // Two seconds after the handshake the application stops. This segment was still outstanding.
             data(13.5, 2001, 1000),
             ack(14.0, 3001),
             fin(14.0, 3001, 0),
@@ -297,8 +300,8 @@ mod tests {
         };
         let by_time = seen(Some(Duration::from_secs(2)));
         assert_eq!((by_time.findings.seconds, by_time.measured()), (2.0, 2000));
-        assert_eq!(by_time.findings.acked_bytes, 3000, "all of it has to arrive");
-        // Silent from 12.5 to 13.5, and of that nothing is in its time.
+        assert_eq!(by_time.findings.acked_bytes, 3000, "data after the time limit is acknowledged too");
+        // The silence from 12.5 to 13.5 s is outside the measured time.
         assert_eq!((by_time.findings.resent_packets, by_time.findings.idle_seconds), (1, 0.0));
         let by_octets = seen(None);
         assert_eq!((by_octets.findings.seconds, by_octets.measured()), (4.0, 3000));
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_without_loss_waits_for_nothing() {
+    fn lossless_transfer_has_no_idle_time() {
         let found =
             findings(&[syn(10.0), ack(10.1, 1), data(10.1, 1, 1000), fin(10.2, 1001, 500), ack(10.5, 1502)]);
         assert_eq!((found.acked_bytes, found.data_packets, found.resent_packets), (1500, 2, 0));
@@ -316,13 +319,13 @@ mod tests {
     }
 
     #[test]
-    fn the_silence_before_a_retransmission_is_idle_time_and_no_other_is() {
+    fn only_silence_before_retransmission_is_idle_time() {
         let found = findings(&[
             syn(10.0),
             ack(10.1, 1),
             data(10.1, 1, 1000),
             data(10.2, 1001, 1000),
-            // The application had nothing to say.
+            // The application had no data.
             data(12.2, 2001, 1000),
             data(13.2, 1, 1000),
             ack(13.3, 3001),
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_syn_and_an_ack_for_the_fin_alone_are_no_data() {
+    fn syn_and_fin_do_not_count_as_data() {
         let found = findings(&[
             syn(10.0),
             syn(11.0),
@@ -349,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn other_connections_are_none_of_its_business() {
+    fn packets_of_other_connections_are_ignored() {
         let other = packet(10.05, [1001, 9001], Seq(7), None, 500);
         let found = findings(&[syn(10.0), ack(10.1, 1), data(10.1, 1, 100), other, ack(10.2, 101)]);
         assert_eq!((found.acked_bytes, found.data_packets), (100, 1));

@@ -1,9 +1,10 @@
-//! The same transfers twice: over real devices to this kernel, and in virtual time. With one seed the path decides the
-//! same about the n-th packet in both, so they are compared decision by decision, and round by round.
+//! Compares transfers over TUN devices with the same transfers in virtual time. With the same seed, the path
+//! treats the n-th packet in the same way in both, so they are compared decision by decision and round by
+//! round.
 //!
-//! * `trace` is one transfer in a form that can be compared; `real` reads it from what the lab has kept,
-//!   `in_virtual_time` runs it.
-//! * `parting` says until which decision two are the same, and why they part there.
+//! * `trace` is a transfer in a comparable form; `real` reads it from the lab's files, and `in_virtual_time`
+//!   runs it.
+//! * `parting` finds the first decision that differs, and the reason.
 
 pub(crate) mod in_virtual_time;
 mod parting;
@@ -30,65 +31,66 @@ use super::sender::Kind;
 use super::summary::profile;
 use super::workload::{Amount, Ways, Workload};
 
-/// One recipe, both ways. The kernel's own senders have no model in virtual time.
+/// The comparison of one recipe. Kernel senders have no model in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// The recipe, with its profile where those of the experiment differ.
+    /// The recipe, with its profile if the profiles in the experiment differ.
     pub sender: String,
-    /// The profile, in both.
+    /// The profile in both kinds of time.
     pub profile: String,
-    /// Who received in virtual time: the model of the experiment's receiver, or `linux` where it has none.
+    /// The receiver in virtual time: the model of the experiment's receiver, or `linux` if it has none.
     pub receiver: String,
-    /// Goodput over real devices in kbit/s, of the rounds that succeeded both ways and that the machine did not spoil; `None` if there are none.
-    pub real: Option<Mean>,
-    /// The same of the same rounds in virtual time.
-    pub in_virtual_time: Option<Mean>,
-    /// Virtual over real, of these rounds pair by pair.
+    /// Goodput in real time in kbit/s, over the rounds that succeeded in both kinds of time and are valid.
+    /// `None` if there are none.
+    pub real_kbit_per_s: Option<Mean>,
+    /// Goodput of the same rounds in virtual time in kbit/s.
+    pub virtual_kbit_per_s: Option<Mean>,
+    /// The paired ratio of virtual to real goodput over these rounds.
     pub ratio: Option<Mean>,
-    /// What can be said of the ratio.
+    /// The verdict on the ratio.
     pub verdict: Verdict,
     /// The median of [`Alike::same`].
     pub median_same: Option<f64>,
-    /// How many rounds part for which reason. Those that do not part are not among them.
+    /// The number of rounds that differ, by cause. Rounds without a difference are not counted.
     pub causes: BTreeMap<PartedBy, usize>,
-    /// One after the other.
+    /// The rounds, in order.
     pub rounds: Vec<Round>,
 }
 
-/// What the 95 % interval of the paired ratio says.
+/// The verdict from the 95 % interval of the paired ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It lies within 5 % of 1.
+    /// The interval lies within 5 % of 1.
     Equal,
-    /// It does not contain 1, and does not lie within 5 % of it.
+    /// The interval does not contain 1, and is not within 5 % of it.
     Differs,
-    /// Neither: it is too wide.
+    /// The interval is too wide for either.
     TooFewRounds,
 }
 
-/// One transfer, both ways.
+/// The comparison of one transfer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Counted from 1.
+    /// The number of the round, from 1.
     pub round: u32,
-    /// Of the path.
+    /// The seed of the path.
     pub seed: u64,
-    /// Why there is nothing to compare. `None`: there is.
+    /// The reason why the round cannot be compared. `None` if it can.
     pub failure: Option<String>,
-    /// Goodput over real devices, in kbit/s.
-    pub real: Option<f64>,
+    /// Goodput in real time, in kbit/s.
+    pub real_kbit_per_s: Option<f64>,
     /// Goodput in virtual time, in kbit/s.
-    pub in_virtual_time: Option<f64>,
-    /// The decisions of both.
+    pub virtual_kbit_per_s: Option<f64>,
+    /// The comparison of the decisions.
     pub decisions: Option<Alike>,
 }
 
-/// Equal is what is so near.
+/// The largest deviation of the ratio from 1 that counts as equal.
 const NEAR: f64 = 0.05;
 
 impl Verdict {
-    /// Of a ratio; `None` is too few as well.
+    /// The verdict on a ratio. Without a ratio there are too few rounds.
     pub fn of(ratio: Option<Mean>) -> Self {
         let Some(Mean { mean, half_width: Some(width), .. }) = ratio else { return Self::TooFewRounds };
         let off = (mean - 1.0).abs();
@@ -110,10 +112,11 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Whether virtual time has a model of such transfers.
+/// Checks that virtual time has a model of such transfers.
 ///
 /// # Errors
-/// What it has none of.
+///
+/// Returns an error that names the unsupported option.
 pub fn has_a_model(workload: &Workload) -> Result<(), String> {
     let without = match workload {
         Workload { ways: Ways::Up | Ways::Both, .. } => "a sender on the mobile side (--direction)",
@@ -128,8 +131,12 @@ pub fn has_a_model(workload: &Workload) -> Result<(), String> {
     ))
 }
 
-/// Runs every recipe of the experiment in virtual time, with the seeds of its rounds, lays both side by side, and adds
-/// the result to the report and to `lab.json`. The experiment must have kept the path's events.
+/// Runs every recipe of the experiment in virtual time with the seeds of its rounds, compares the results,
+/// and adds the comparison to the report and to `lab.json`. The experiment must have kept the path's events.
+///
+/// # Errors
+///
+/// Returns an error if `lab.json` cannot be written.
 pub fn compare(experiment: &Experiment, report: &mut Report) -> Result<(), LabError> {
     report.in_virtual_time = experiment
         .senders
@@ -162,7 +169,7 @@ fn of_sender(
             if let Some(why) = &outcome.failure {
                 return Err(LabError::Transfer(format!("in real time: {why}")));
             }
-            if let Some(why) = &outcome.spoiled {
+            if let Some(why) = &outcome.invalid {
                 return Err(LabError::Transfer(format!("invalid in real time, left out: {why}")));
             }
             let real = real::read(&experiment.directory.join(directory_name(number, name)))?;
@@ -176,13 +183,20 @@ fn of_sender(
                 round,
                 seed,
                 failure: None,
-                real: Some(outcome.kbit_per_s),
-                in_virtual_time: Some(kbit_per_s),
+                real_kbit_per_s: Some(outcome.kbit_per_s),
+                virtual_kbit_per_s: Some(kbit_per_s),
                 decisions: Some(alike),
             },
             Err(error) => {
                 let failure = Some(error.to_string());
-                Round { round, seed, failure, real: None, in_virtual_time: None, decisions: None }
+                Round {
+                    round,
+                    seed,
+                    failure,
+                    real_kbit_per_s: None,
+                    virtual_kbit_per_s: None,
+                    decisions: None,
+                }
             }
         }
     };
@@ -191,22 +205,22 @@ fn of_sender(
 }
 
 impl Compared {
-    /// What the rounds of a sender add up to.
+    /// Summarizes the rounds of a sender.
     fn new(sender: &str, profile: &str, receiver: &str, rounds: Vec<Round>) -> Self {
         let (real, other): (Vec<_>, Vec<_>) =
-            rounds.iter().filter_map(|round| round.real.zip(round.in_virtual_time)).unzip();
+            rounds.iter().filter_map(|round| round.real_kbit_per_s.zip(round.virtual_kbit_per_s)).unzip();
         let ratio = Mean::of(&ratios(&other, &real));
         let alike = || rounds.iter().filter_map(|round| round.decisions.as_ref());
         let mut causes = BTreeMap::new();
-        for parted in alike().filter_map(|alike| alike.parted.as_ref()) {
-            *causes.entry(parted.cause).or_default() += 1;
+        for divergence in alike().filter_map(|alike| alike.divergence.as_ref()) {
+            *causes.entry(divergence.cause).or_default() += 1;
         }
         Self {
             sender: sender.to_owned(),
             profile: profile.to_owned(),
             receiver: receiver.to_owned(),
-            real: Mean::of(&real),
-            in_virtual_time: Mean::of(&other),
+            real_kbit_per_s: Mean::of(&real),
+            virtual_kbit_per_s: Mean::of(&other),
             verdict: Verdict::of(ratio),
             ratio,
             median_same: median(&alike().map(|alike| alike.same as f64).collect::<Vec<_>>()),
@@ -216,7 +230,8 @@ impl Compared {
     }
 }
 
-/// For a terminal of this width, or with all columns: a row for each sender, and a line for each round.
+/// Formats the comparison for a terminal of this width: a row per sender and a line per round. `None` shows
+/// all columns.
 pub fn table(compared: &[Compared], width: Option<usize>) -> String {
     const REAL: &str = "real, kbit/s";
     const VIRTUAL: &str = "virtual, kbit/s";
@@ -235,8 +250,8 @@ pub fn table(compared: &[Compared], width: Option<usize>) -> String {
         Column::new("cause of difference").of(SAME).left().optional(0),
     ]);
     for one in compared {
-        let [mean, half] = shown(one.real, 1);
-        let [virtual_mean, virtual_half] = shown(one.in_virtual_time, 1);
+        let [mean, half] = shown(one.real_kbit_per_s, 1);
+        let [virtual_mean, virtual_half] = shown(one.virtual_kbit_per_s, 1);
         let [ratio, ratio_half] = shown(one.ratio, 3);
         let same = one.median_same.map_or_else(|| "-".to_owned(), |same| format!("{same}"));
         let causes: Vec<_> = one.causes.iter().map(|(cause, rounds)| format!("{cause} {rounds}")).collect();

@@ -1,5 +1,5 @@
-//! The connections of a transfer, one by one, and what they do to one another: read from the captures on their senders'
-//! sides.
+//! Results of the single connections of a transfer and of their interaction, from the captures on the
+//! senders' sides.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,56 +13,60 @@ use super::capture::{self, Findings, Seen};
 use super::difference::Difference;
 use super::workload::{Role, Stream, Way};
 
-/// What came of a connection.
+/// The results of a connection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Connection {
-    /// Who sent.
+    /// The sender.
     pub sender: String,
-    /// Whether it is the tested sender's, or one that competes with it.
+    /// The tested sender or a competitor.
     pub role: Role,
-    /// Which way its octets went.
+    /// The direction of the data.
     pub direction: Way,
-    /// The receiver's.
+    /// The receiver's port.
     pub port: u16,
-    /// Octets that were acknowledged: all of them.
+    /// All acknowledged bytes.
     pub bytes: u64,
-    /// Of these, how many in the time that it had. `None`: it does not go by time, or the file is older than this field.
+    /// Bytes acknowledged within the time limit. `None` without a limit, or if the file is older than this
+    /// field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_in_time: Option<u64>,
-    /// Goodput from the first SYN to the ACK for the last octet, or in the time that it had; 0 if nothing was acknowledged.
+    /// Goodput from the first SYN to the ACK for the last byte, or within the time limit; 0 if no data was
+    /// acknowledged.
     pub kbit_per_s: f64,
-    /// Octets that were acknowledged while all connections of the transfer were sending. `None`: there is no other one.
+    /// Bytes acknowledged while all connections of the transfer were sending. `None` for a single connection,
+    /// or if the connections never all sent at the same time.
     pub bytes_together: Option<u64>,
-    /// What the capture on the sender's side shows.
+    /// Findings from the capture on the sender's side.
     pub capture: Findings,
-    /// SHA-256 of what was sent, if the sender got as far as to say it.
+    /// SHA-256 of the sent data, if the sender reported it.
     pub sent: Option<String>,
-    /// What the receiver got, if it got as far as to say it.
+    /// The received data, if the receiver reported it.
     pub received: Option<Received>,
-    /// Where what was received is not what was sent. `None`: it is the same.
+    /// The first difference between sent and received data. `None` if they are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
 }
 
-/// What several connections do to one another.
+/// The interaction of several connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Together {
-    /// Goodput of those that compete with the tested sender. `None`: nobody does.
+    /// Goodput of the competitors. `None` without competitors.
     pub competitor_kbit_per_s: Option<f64>,
-    /// What part the tested sender had of all octets, from 0 to 1, while all connections were sending. `None`: nobody
-    /// competes with it, or they never all sent at once.
+    /// The tested sender's share of all bytes, from 0 to 1, while all connections were sending. `None`
+    /// without competitors, or if the connections never all sent at the same time.
     pub share: Option<f64>,
-    /// Jain's fairness index of the tested sender's connections while all were sending: 1 if each has as much, 1/N if one
-    /// has everything. Of two directions, the lesser one. `None`: there is one, or they never all sent at once.
+    /// Jain's fairness index of the tested sender's connections while all connections were sending: 1 if they
+    /// carry equal amounts, 1/N if one carries everything. With two directions it is the lower index. `None`
+    /// for a single connection, or if the connections never all sent at the same time.
     pub fairness: Option<f64>,
-    /// Goodput of the tested sender towards the mobile side, where it sends both ways.
+    /// Goodput of the tested sender towards the mobile side, if it sends in both directions.
     pub down_kbit_per_s: Option<f64>,
-    /// And towards the fixed side.
+    /// Goodput of the tested sender towards the fixed side, if it sends in both directions.
     pub up_kbit_per_s: Option<f64>,
 }
 
-/// The connections of a transfer, as the captures in its directory have them. `time`: how long each was to send, if not until
-/// it has sent its octets.
+/// Reads the connections of a transfer from the captures in its directory. `time` is the time limit of each
+/// connection; `None` if connections are limited by bytes.
 pub(crate) fn read(
     directory: &Path,
     streams: &[Stream<'_>],
@@ -83,14 +87,15 @@ pub(crate) fn read(
     Ok(seen)
 }
 
-/// From when to when all of them were sending. `None`: there is one, or they never all did.
+/// The time in which all connections were sending. `None` for a single connection, or if their times do not
+/// overlap.
 pub(crate) fn time_together(seen: &[Seen]) -> Option<(Timestamp, Timestamp)> {
     let from = seen.iter().map(|one| one.from).max()?;
     let to = seen.iter().map(|one| one.to).min()?;
     (seen.len() > 1 && from < to).then_some((from, to))
 }
 
-/// From when on the first of these connections is measured until the last one is not any more, in seconds.
+/// Seconds from the earliest start to the latest end of the connections' measurements.
 pub(crate) fn seconds<'a>(seen: impl IntoIterator<Item = &'a Seen> + Clone) -> f64 {
     let moved = || seen.clone().into_iter().filter(|one| one.findings.seconds > 0.0);
     let from = moved().map(|one| one.from).min();
@@ -98,12 +103,13 @@ pub(crate) fn seconds<'a>(seen: impl IntoIterator<Item = &'a Seen> + Clone) -> f
     from.zip(to).map_or(0.0, |(from, to)| to.since(from))
 }
 
-/// Goodput of these connections in this time; 0 if it is none.
+/// The goodput for this number of bytes in this time; 0 if the time is 0.
 pub(crate) fn kbit_per_s(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e3 } else { 0.0 }
 }
 
-/// `octets`: what each connection carried while all were sending, if they did.
+/// Computes the interaction. `octets` has the bytes of each connection while all connections were sending;
+/// `None` if they never were.
 pub(crate) fn together(streams: &[Stream<'_>], seen: &[Seen], octets: Option<&[u64]>) -> Together {
     let of = |fits: &dyn Fn(&Stream<'_>) -> bool| -> Vec<usize> {
         (0..streams.len()).filter(|&at| fits(&streams[at])).collect()
@@ -137,8 +143,8 @@ pub(crate) fn together(streams: &[Stream<'_>], seen: &[Seen], octets: Option<&[u
     }
 }
 
-/// Jain, Chiu and Hawe's fairness index (DEC-TR-301): the square of the sum over N times the sum of the squares. `None`:
-/// there is nothing to divide among several.
+/// Jain, Chiu and Hawe's fairness index (DEC-TR-301): the square of the sum, divided by N times the sum of
+/// the squares. `None` for fewer than two connections, or without data.
 fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|share| share * share).sum());
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
@@ -151,7 +157,7 @@ mod tests {
     use crate::workload::{Ways, Workload};
 
     #[test]
-    fn the_index_is_one_where_all_have_as_much_and_an_nth_where_one_has_everything() {
+    fn jain_index_matches_known_shares() {
         assert_eq!(jain(&[7.0, 7.0, 7.0]), Some(1.0));
         assert_eq!(jain(&[9.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!(jain(&[1.0, 3.0]), Some(0.8));
@@ -165,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_time_in_which_all_send() {
+    fn shares_cover_time_when_all_flows_send() {
         let typed: Vec<Typed> = ["newreno", "sack"].iter().map(|text| text.parse().unwrap()).collect();
         let senders = resolve(&typed, None).unwrap();
         let workload = Workload {
@@ -188,14 +194,14 @@ mod tests {
         assert_eq!(time_together(&all[..1]), None);
         let together = together(&streams, &all, Some(&[1000, 3000, 4000, 500, 500, 1000]));
         assert_eq!((together.share, together.fairness), (Some(0.5), Some(0.8)));
-        // 30 kB from second 10 to second 22, and 2 kB from 10 to 42.
+        // 30 kB from second 10 to second 22, and 2 kB from second 10 to second 42.
         assert_eq!(together.down_kbit_per_s, Some(20.0));
         assert_eq!(together.up_kbit_per_s, Some(0.5));
         assert_eq!(together.competitor_kbit_per_s, Some(10.5));
     }
 
     #[test]
-    fn one_connection_alone_shares_nothing() {
+    fn single_connection_has_no_share() {
         let senders = resolve(&["newreno".parse().unwrap()], None).unwrap();
         let workload = Workload::plain(0);
         let streams = workload.streams(&senders[0]);

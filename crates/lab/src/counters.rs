@@ -1,27 +1,28 @@
-//! The counters of a namespace's kernel, as `nstat -a` lists them: what its hosts did and could not do meanwhile.
+//! The kernel counters of a namespace, as listed by `nstat -a`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// Counters by nstat's names: the protocol and the counter in one word, `TcpRetransSegs`, `TcpExtTCPTimeouts`.
+/// Counters by nstat's names, which join protocol and counter: `TcpRetransSegs`, `TcpExtTCPTimeouts`.
 pub type Counters = BTreeMap<String, i64>;
 
-/// One of them.
+/// A kernel counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// `Ip`, `Tcp`, `TcpExt` and so on.
     pub protocol: String,
-    /// Without the protocol.
+    /// The name without the protocol.
     pub name: String,
-    /// Since the namespace was made.
+    /// The value since the namespace was created.
     pub value: i64,
 }
 
-/// Those of this process's namespace.
+/// Reads the counters of this process's namespace.
 ///
 /// # Errors
-/// If there is no /proc.
+///
+/// Returns an error if /proc cannot be read.
 pub fn read() -> io::Result<Vec<Counter>> {
     let mut counters = Vec::new();
     for path in ["/proc/self/net/snmp", "/proc/self/net/netstat"] {
@@ -30,18 +31,18 @@ pub fn read() -> io::Result<Vec<Counter>> {
     Ok(counters)
 }
 
-/// The same by nstat's names.
+/// The counters by nstat's names.
 pub(crate) fn by_name(counters: Vec<Counter>) -> Counters {
     counters.into_iter().map(|counter| (counter.protocol + &counter.name, counter.value)).collect()
 }
 
-/// By how much each has grown. Those that have not are left out.
+/// The increase of each counter. Unchanged counters are left out.
 pub(crate) fn growth(before: &Counters, after: &Counters) -> Counters {
     let grown = after.iter().map(|(name, value)| (name, value - before.get(name).unwrap_or(&0)));
     grown.filter(|(_, growth)| *growth != 0).map(|(name, growth)| (name.clone(), growth)).collect()
 }
 
-/// Pairs of lines, names above values.
+/// Parses pairs of lines: names, then values.
 fn parse(text: &str) -> Vec<Counter> {
     let lines: Vec<_> = text.lines().collect();
     let counters = lines.chunks_exact(2).flat_map(|pair| {
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_stand_below_their_names() {
+    fn counters_are_paired_with_header_names() {
         let text =
             "Ip: Forwarding\nIp: 1\nTcp: RtoMin RetransSegs\nTcp: 200 17\nTcpExt: TCPTimeouts\nTcpExt: 3\n";
         let expected =
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_grown_is_kept() {
+    fn growth_keeps_only_increased_counters() {
         let counters = |values: [i64; 2]| {
             Counters::from([("TcpInSegs".to_owned(), values[0]), ("TcpRtoMin".to_owned(), values[1])])
         };
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_has_the_counters_that_the_lab_reads() {
+    fn kernel_provides_every_counter_lab_reads() {
         let counters = by_name(read().unwrap());
         let of_senders = [
             "TcpRetransSegs",

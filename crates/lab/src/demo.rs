@@ -1,12 +1,12 @@
-//! `airtcp demo`: scenes in which one mechanism decides.
+//! `airtcp demo`: scenes in which one mechanism makes the difference.
 //!
-//! Every scene runs with many seeds in virtual time and once over TUN devices to this machine's kernel. The sentences below a
-//! scene (`claim`) are those that the intervals of the simulated runs support.
+//! Every scene runs with many seeds in virtual time, and once over TUN devices to this machine's kernel. The
+//! sentences below a scene (`claim`) are supported by the intervals of the simulated runs.
 //!
-//! * `scenes` has the paths, the senders and the claims about them.
-//! * `seeds` makes the runs in virtual time and chooses the seed of the real transfers.
-//! * `claim` turns a claim into a sentence, if it holds.
-//! * `show` makes a scene's tables, for a terminal and a page.
+//! * `scenes` defines the paths, the senders and the claims about them.
+//! * `seeds` performs the runs in virtual time and chooses the seed of the real transfers.
+//! * `claim` turns a claim into a sentence if it holds.
+//! * `show` formats a scene's tables for a terminal and for a page.
 
 mod claim;
 mod scenes;
@@ -37,93 +37,95 @@ use super::workload::Workload;
 pub use claim::Sentence;
 pub use scenes::{SCENES, Scene};
 
-/// The file in a scene's directory, beside what the lab keeps there of the real transfers.
+/// The file with a scene's results, next to the lab's files of the real transfers.
 const FILE: &str = "scene.json";
 
-/// The seed of the real transfers is one of the first seeds, so that choosing it takes little time.
+/// Number of seeds from which the seed of the real transfers is chosen. It is small so that the choice takes
+/// little time.
 const CANDIDATES: u64 = 20;
 
 /// Upper bound on the duration of a transfer over TUN devices.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// All recipes have the profile of the kernel that sends beside them.
+/// The profile of all recipes, the same as the kernel sender's.
 const PROFILE: ProfileName = ProfileName::Linux;
 
-/// How the scenes are played.
+/// The settings of a demo.
 #[derive(Clone, Debug)]
 pub struct Demo {
-    /// Each scene gets a directory in it. It is made, and must be empty.
+    /// The output directory, with one directory per scene. It is created, and must be empty.
     pub directory: PathBuf,
-    /// The seeds of the runs in virtual time. The real transfers have one of them.
+    /// The seeds of the runs in virtual time. The real transfers use one of them.
     pub seeds: RangeInclusive<u64>,
-    /// The command line that repeats it.
+    /// The command line that repeats the demo.
     pub command: String,
 }
 
-/// How far the demo is.
+/// The progress of the demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// So many of so many transfers over real devices are done.
+    /// Number of finished transfers over TUN devices, and their total.
     Real(usize, usize),
-    /// So many of so many runs of a scene in virtual time are done.
+    /// Number of finished runs of a scene in virtual time, and their total.
     Virtual(usize, usize),
 }
 
-/// What came of a scene.
+/// The results of a scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Played {
-    /// As it is typed.
+    /// The name on the command line.
     pub name: String,
-    /// What happens on the path.
+    /// The event on the path.
     pub title: String,
     /// Bytes per transfer.
     pub bytes: u64,
     /// The profile of the recipes.
     pub profile: String,
-    /// Runs of each sender in virtual time.
+    /// Number of runs per sender in virtual time.
     pub seeds: usize,
-    /// The sender that the others are compared with.
+    /// The reference.
     pub against: String,
-    /// In the order of the senders.
+    /// One row per sender.
     pub rows: Vec<Row>,
     /// The claims that the runs support.
     pub sentences: Vec<Sentence>,
-    /// The claims that they do not support.
+    /// The claims that the runs do not support.
     pub left_out: Vec<Sentence>,
 }
 
-/// A sender in a scene.
+/// The results of one sender in a scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     pub sender: String,
-    /// The recipe that stands for it in virtual time, where it is the kernel's.
+    /// The recipe that models a kernel sender in virtual time.
     pub modelled_by: Option<String>,
-    /// All seeds in virtual time.
+    /// The runs with all seeds in virtual time.
     pub in_virtual_time: Many,
-    /// Its goodput there compared with the first sender's. `None`: it is the first.
+    /// The comparison of the goodput in virtual time with the first sender. `None` for the first sender.
     pub against: Option<Comparison>,
-    /// The share of the seeds in virtual time in which it was slower than over real devices. `None`: the real transfer
-    /// failed, or this machine has spoiled it.
+    /// The share of virtual-time runs that were slower than the real transfer. `None` if the real transfer
+    /// failed or is invalid.
     pub faster_than: Option<f64>,
-    /// The one transfer over real devices.
+    /// The transfer over TUN devices.
     pub real: Outcome,
 }
 
-/// Means over all seeds. The sender itself counts retransmissions and timeouts.
+/// Means over all seeds. Retransmissions and timeouts are the sender's own counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Many {
     /// Goodput from the first SYN to the last ACK.
     pub kbit_per_s: Mean,
     /// Retransmitted segments.
     pub resent: Mean,
-    /// Of the retransmission timer.
+    /// Expiries of the retransmission timer.
     pub timeouts: Mean,
 }
 
-/// The scene of this name.
+/// Returns the scene of this name.
 ///
 /// # Errors
-/// If there is none: which there are.
+///
+/// Returns an error that lists the scenes if the name is unknown.
 pub fn find(name: &str) -> Result<&'static Scene, String> {
     let names = || SCENES.iter().map(|scene| scene.name).collect::<Vec<_>>().join(", ");
     SCENES
@@ -132,8 +134,15 @@ pub fn find(name: &str) -> Result<&'static Scene, String> {
         .ok_or_else(|| format!("unknown scene `{name}`; the scenes are {}", names()))
 }
 
-/// Plays these scenes, each of them once, tells `observe` how far it is, and `shown` what came of each. The real transfers of all of them run at the
-/// same time, each on a path of its own: they wait more than they compute.
+/// Plays each of these scenes once. Calls `observe` with the progress, and `shown` with the results of each
+/// scene.
+///
+/// The real transfers of all scenes run in parallel, each on its own path, because they spend most of the
+/// time waiting.
+///
+/// # Errors
+///
+/// Returns an error if the directory is not usable, or if the lab cannot run a transfer.
 pub fn play(
     tools: &Tools,
     demo: &Demo,
@@ -173,7 +182,7 @@ pub fn play(
     scenes.iter().zip(transfers).map(play_virtually).collect()
 }
 
-/// One transfer of each sender over TUN devices, with a seed whose runs are typical in virtual time.
+/// Runs one transfer of each sender over TUN devices, with a seed that is typical in virtual time.
 fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Result<Vec<Outcome>, LabError> {
     let (scenario, senders) = scene.resolve();
     let first = *demo.seeds.start();
@@ -199,23 +208,24 @@ fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Re
     Ok(experiment::run(tools, &experiment, |_| transferred())?.transfers)
 }
 
-/// What was played in this directory. `None`: it is no scene's.
+/// Reads the results of a scene from its directory. `None` if the directory does not belong to a scene.
 pub(crate) fn read(directory: &Path) -> Option<Played> {
     serde_json::from_str(&airfiles::read_kept(directory.join(FILE)).ok()?).ok()
 }
 
 impl Scene {
-    /// Where it is kept, in the demo's directory: in the order in which the scenes are listed.
+    /// The name of the scene's directory. It starts with the number, so that directories sort in the order of
+    /// the scenes.
     pub fn directory(&self) -> String {
         format!("{}-{}", self.number(), self.name)
     }
 
-    /// Its place among all of them, from 1 on.
+    /// The number of the scene, from 1.
     pub fn number(&self) -> usize {
         SCENES.iter().position(|other| other.name == self.name).map_or(0, |at| at + 1)
     }
 
-    /// What is written as text, made ready: a test reads every scene.
+    /// Parses the scenario and the senders. A test does so for every scene.
     fn resolve(&self) -> (Scenario, Vec<Sender>) {
         let scenario = Scenario::parse(self.scenario, self.name).expect("a scene's scenario is right");
         let typed: Vec<_> =
@@ -226,7 +236,7 @@ impl Scene {
 }
 
 impl Row {
-    /// Who has sent in virtual time, where a recipe stands for one of the kernel's.
+    /// The sender in virtual time. If a recipe models a kernel sender, the text names both.
     fn in_virtual_time_it_is(&self) -> String {
         match &self.modelled_by {
             Some(recipe) => format!("{recipe} (for {})", self.sender),
@@ -234,7 +244,7 @@ impl Row {
         }
     }
 
-    /// What the sender counted in the real transfer. `None`: it does not count.
+    /// The sender's counts in the real transfer. `None` if they are missing or the transfer does not count.
     fn counted(&self) -> Option<&Repair> {
         self.real.repair.as_ref().filter(|_| self.real.counts())
     }
@@ -270,13 +280,13 @@ impl Played {
         }
     }
 
-    /// Transfers over real devices that say nothing, because this machine has spoiled them, and why.
-    pub fn spoiled(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// Invalid transfers over TUN devices, and the reasons.
+    pub fn invalid(&self) -> impl Iterator<Item = (&str, &str)> {
         let exact = self.rows.iter().filter(|row| row.real.failure.is_none());
-        exact.filter_map(|row| Some((row.sender.as_str(), row.real.spoiled.as_deref()?)))
+        exact.filter_map(|row| Some((row.sender.as_str(), row.real.invalid.as_deref()?)))
     }
 
-    /// Transfers over real devices that failed, and why.
+    /// Failed transfers over TUN devices, and the reasons.
     pub fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
         self.rows.iter().filter_map(|row| Some((row.sender.as_str(), row.real.failure.as_deref()?)))
     }

@@ -1,4 +1,4 @@
-//! Where what a receiver got is not what was sent: the first octet, and the packets that carried it past either device.
+//! Locates the first received byte that differs from the sent data, and the packets that carried it.
 
 use std::fmt;
 use std::path::Path;
@@ -15,56 +15,57 @@ use super::agent::Received;
 use super::pattern::octet;
 use super::workload::Stream;
 
-/// The first octet that is not as it was sent.
+/// The first byte that differs from the sent data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// How many octets come before it.
+    /// The offset of the byte.
     pub at: u64,
-    /// As it was sent. `None`: the stream should have ended before it.
+    /// The byte as sent. `None` if the stream should have ended before it.
     pub expected: Option<u8>,
-    /// As it was received. `None`: the stream ended before it.
-    pub got: Option<u8>,
-    /// The packets that have it in the capture on the sender's side, in order.
+    /// The byte as received. `None` if the stream ended before it.
+    pub received: Option<u8>,
+    /// The packets with this byte in the capture on the sender's side, in order.
     pub left: Vec<Carried>,
-    /// The same on the receiver's side.
+    /// The packets with this byte in the capture on the receiver's side, in order.
     pub arrived: Vec<Carried>,
-    /// The sender's file.
+    /// The name of the capture on the sender's side.
     pub left_in: String,
-    /// The receiver's.
+    /// The name of the capture on the receiver's side.
     pub arrived_in: String,
 }
 
-/// A packet that carried the octet.
+/// A packet that carried the byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
-    /// Its number in the capture, as in Wireshark.
+    /// The packet's number in the capture, as in Wireshark.
     pub packet: u64,
-    /// The octet in it. `None`: the capture did not keep it.
-    pub octet: Option<u8>,
+    /// The byte in this packet. `None` if the capture did not keep it.
+    pub byte: Option<u8>,
 }
 
-/// Compares what was received with the test pattern. `None`: it is its first `sent` octets, and nothing else.
+/// Compares the received data with the test pattern. Returns the offset, the expected byte and the received
+/// byte of the first difference. `None` if exactly the first `sent` bytes of the pattern arrived.
 pub(crate) fn first(received: &Received, sent: u64) -> Option<(u64, Option<u8>, Option<u8>)> {
     match received.first_difference {
-        Some(first) if first.at < sent => Some((first.at, Some(first.expected), Some(first.got))),
+        Some(first) if first.at < sent => Some((first.at, Some(first.expected), Some(first.received))),
         _ if received.bytes < sent => Some((received.bytes, Some(octet(received.bytes)), None)),
         _ if received.bytes > sent => Some((sent, None, None)),
         _ => None,
     }
 }
 
-/// Looks for the packets in both captures of the transfer.
+/// Searches both captures of the transfer for the packets.
 pub(crate) fn locate(
     directory: &Path,
     stream: &Stream<'_>,
-    (at, expected, got): (u64, Option<u8>, Option<u8>),
+    (at, expected, received): (u64, Option<u8>, Option<u8>),
 ) -> Result<Difference, LabError> {
     let [left_in, arrived_in] =
         [stream.way.sender_side(), stream.way.receiver_side()].map(|side| side.capture());
     Ok(Difference {
         at,
         expected,
-        got,
+        received,
         left: carried(&directory.join(left_in), stream.port(), at)?,
         arrived: carried(&directory.join(arrived_in), stream.port(), at)?,
         left_in: left_in.to_owned(),
@@ -72,7 +73,7 @@ pub(crate) fn locate(
     })
 }
 
-/// The packets to this port with the octet that has so many before it.
+/// The packets to this port that carry the byte at offset `at`.
 fn carried(path: &Path, port: u16, at: u64) -> Result<Vec<Carried>, LabError> {
     let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
     let (mut isn, mut found) = (None, Vec::new());
@@ -98,29 +99,28 @@ fn carried(path: &Path, port: u16, at: u64) -> Result<Vec<Carried>, LabError> {
 }
 
 fn in_packet(frame: &Frame<'_>, packet: &Packet, isn: Seq, at: u64) -> Option<Carried> {
-    // The SYN has the number 0.
+    // The SYN has offset 0, so the first data byte has offset 1.
     let start = packet.seq.offset(isn, at + 1)?;
     let place = (at + 1).checked_sub(start).filter(|place| *place < u64::from(packet.len))?;
-    // Nothing stands behind the payload: a TUN device does not pad.
+    // The payload ends the frame, because a TUN device does not pad.
     let is_whole = frame.data.len() == frame.length as usize;
     let payload = frame.data.len().checked_sub(packet.len as usize).filter(|_| is_whole);
-    let octet = payload.and_then(|payload| frame.data.get(payload + place as usize).copied());
-    Some(Carried { packet: frame.number, octet })
+    let byte = payload.and_then(|payload| frame.data.get(payload + place as usize).copied());
+    Some(Carried { packet: frame.number, byte })
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { at, expected, got, left, arrived, left_in, arrived_in } = self;
-        match (expected, got) {
-            (Some(expected), Some(got)) => {
-                write!(f, "byte at offset {at} is {got:#04x}, expected {expected:#04x}")?;
+        let Self { at, expected, received, left, arrived, left_in, arrived_in } = self;
+        match (expected, received) {
+            (Some(expected), Some(received)) => {
+                write!(f, "byte at offset {at} is {received:#04x}, expected {expected:#04x}")?;
             }
             (Some(_), None) => write!(f, "only {at} bytes arrived")?,
             (None, _) => return write!(f, "more than the {at} bytes sent arrived"),
         }
-        let wrong =
-            |packets: &[Carried]| packets.iter().any(|it| it.octet.is_some() && it.octet != *expected);
-        let right = |packets: &[Carried]| packets.iter().any(|it| it.octet == *expected);
+        let wrong = |packets: &[Carried]| packets.iter().any(|it| it.byte.is_some() && it.byte != *expected);
+        let right = |packets: &[Carried]| packets.iter().any(|it| it.byte == *expected);
         write!(f, "; {}; {}", Passed(left_in, left), Passed(arrived_in, arrived))?;
         f.write_str(match () {
             () if left.is_empty() => ": the sender did not send it",
@@ -133,7 +133,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The packets of a capture in words.
+/// Describes the packets of a capture in words.
 struct Passed<'a>(&'a str, &'a [Carried]);
 
 impl fmt::Display for Passed<'_> {
@@ -142,8 +142,8 @@ impl fmt::Display for Passed<'_> {
         if packets.is_empty() {
             return write!(f, "no packet of {file} has that byte");
         }
-        let said = packets.iter().map(|Carried { packet, octet }| match octet {
-            Some(octet) => format!("packet {packet} with {octet:#04x}"),
+        let said = packets.iter().map(|Carried { packet, byte }| match byte {
+            Some(byte) => format!("packet {packet} with {byte:#04x}"),
             None => format!("packet {packet}"),
         });
         write!(f, "in {file} it is in {}", said.collect::<Vec<_>>().join(", "))
@@ -160,12 +160,12 @@ mod tests {
     use crate::workload::Workload;
 
     fn received(bytes: u64, first: Option<u64>) -> Received {
-        let first_difference = first.map(|at| FirstDifference { at, expected: 1, got: 2 });
+        let first_difference = first.map(|at| FirstDifference { at, expected: 1, received: 2 });
         Received { bytes, sha256: String::new(), first_difference }
     }
 
     #[test]
-    fn streams_differ_by_an_octet_or_by_their_ends() {
+    fn first_difference_is_byte_or_stream_end() {
         assert_eq!(first(&received(100, None), 100), None);
         assert_eq!(first(&received(100, Some(7)), 100), Some((7, Some(1), Some(2))));
         assert_eq!(first(&received(50, None), 100), Some((50, Some(octet(50)), None)));
@@ -174,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn whoever_changed_it_is_named() {
-        let with = |octet| vec![Carried { packet: 9, octet: Some(octet) }];
+    fn difference_names_path_sender_or_receiver() {
+        let with = |byte| vec![Carried { packet: 9, byte: Some(byte) }];
         let said = |left: Vec<Carried>, arrived: Vec<Carried>| {
             let (left_in, arrived_in) = ("fixed.pcap".to_owned(), "mobile.pcap".to_owned());
-            let (at, expected, got) = (5000, Some(0x41), Some(0x58));
-            Difference { at, expected, got, left, arrived, left_in, arrived_in }.to_string()
+            let (at, expected, received) = (5000, Some(0x41), Some(0x58));
+            Difference { at, expected, received, left, arrived, left_in, arrived_in }.to_string()
         };
         let whole = "byte at offset 5000 is 0x58, expected 0x41; in fixed.pcap it is in packet 9 with 0x41; \
                      in mobile.pcap it is in packet 9 with 0x58: the path changed it";
@@ -190,7 +190,7 @@ mod tests {
         assert!(said(vec![], vec![]).ends_with(": the sender did not send it"));
     }
 
-    /// A capture of raw IPv4 packets to port 9000: each with its sequence number, flags and payload.
+    /// A capture of raw IPv4 packets to port 9000, with the given sequence numbers, flags and payloads.
     fn pcap(packets: &[(u32, u8, &[u8])]) -> Vec<u8> {
         let mut file = Vec::new();
         for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -213,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn the_packets_are_found_in_both_captures_whichever_copy_they_are() {
+    fn differing_byte_is_located_in_both_captures() {
         const SYN: u8 = 2;
         const ACK: u8 = 16;
-        // The numbers wrap within the first packet.
+        // The sequence numbers wrap within the first packet.
         let isn = u32::MAX - 49;
         let right: Vec<u8> = (0..300).map(octet).collect();
         let mut wrong = right.clone();
@@ -241,7 +241,7 @@ mod tests {
         let beyond = locate(&directory, &streams[0], (250, Some(right[250]), None));
         fs::remove_dir_all(&directory).unwrap();
         let found = found.unwrap();
-        let with = |packet, octet: u8| Carried { packet, octet: Some(octet) };
+        let with = |packet, byte: u8| Carried { packet, byte: Some(byte) };
         assert_eq!(found.left, [with(3, right[150]), with(4, right[150])]);
         assert_eq!(found.arrived, [with(2, wrong[150])]);
         assert!(found.to_string().ends_with(": the path changed it"), "{found}");

@@ -1,5 +1,6 @@
-//! The same transfer with every sender, in several rounds. A round has one transfer of each, so that whatever else the
-//! machine does hits all of them alike; its transfers have the same seed, so that they meet the same path.
+//! Runs the same transfer with every sender, in several rounds. Each round has one transfer per sender, so
+//! that other load on the machine affects all senders alike. The transfers of a round share a seed, so they
+//! meet the same path.
 
 mod report;
 
@@ -29,54 +30,60 @@ use super::workload::Workload;
 
 const SCHEMA_VERSION: u32 = 1;
 
-/// What is to be run.
+/// The plan of an experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The path.
     pub scenario: Scenario,
-    /// Each sends once in a round, in this order.
+    /// The senders. Each one sends once per round, in this order.
     pub senders: Vec<Sender>,
-    /// Which of them the others are compared with.
+    /// Index of the reference.
     pub against: usize,
-    /// Who receives from all of them.
+    /// The receiver of all transfers.
     pub receiver: Receiver,
-    /// Transfers of each sender.
+    /// Number of transfers per sender.
     pub rounds: u32,
-    /// It ends sooner if it is decided about every sender.
+    /// Stops earlier if the comparison is decided for every sender.
     pub until_decided: bool,
-    /// What every transfer is.
+    /// The properties of every transfer.
     pub workload: Workload,
-    /// Of the first round; the next ones count up from it.
+    /// The seed of the first round. It increases by one per round.
     pub seed: u64,
-    /// So long after the path has begun the senders start, or as soon as they can: its outages come at set times.
+    /// Time from the start of the path to the start of the senders. If they are not ready by then, they start
+    /// as soon as possible. The time matters because outages of the path have fixed times.
     pub wait: Duration,
-    /// A transfer that takes longer has failed.
+    /// Time limit. A transfer that takes longer has failed.
     pub limit: Duration,
-    /// Transfers at a time, each on a path of its own.
+    /// Number of transfers in parallel, each on its own path.
     pub jobs: usize,
-    /// What is kept beside captures and logs.
+    /// The files to keep in addition to captures and logs.
     pub keep: Keep,
-    /// For everything that is kept. It is made, and must be empty or hold rounds of this experiment: then it goes on
-    /// behind these.
+    /// The output directory. It is created, and must be empty or contain rounds of this experiment; in that
+    /// case the experiment continues after them.
     pub directory: PathBuf,
-    /// The command line that repeats it.
+    /// The command line that repeats the experiment.
     pub command: String,
 }
 
-/// One more transfer is done.
+/// The progress after a transfer.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// Transfers that are done, with this one.
+    /// Number of finished transfers, including this one.
     pub done: usize,
-    /// Transfers in all.
+    /// Total number of transfers.
     pub all: usize,
-    /// What came of this one.
+    /// The result of this transfer.
     pub outcome: &'a Outcome,
-    /// How long the others will take, at the mean speed so far.
+    /// Estimated remaining time, from the mean speed so far.
     pub left: Duration,
 }
 
-/// Runs all transfers, tells `observe` of each as it ends, and keeps `lab.json` up to date, round by round.
+/// Runs all transfers, calls `observe` after each one, and updates `lab.json` after each round.
+///
+/// # Errors
+///
+/// Returns an error if the directory is not usable, or if further transfers would fail as well. A failed
+/// transfer is part of the report.
 pub fn run(
     tools: &Tools,
     experiment: &Experiment,
@@ -127,8 +134,8 @@ pub fn run(
     Ok(rounds.report)
 }
 
-/// The senders under the names that they have in a directory to which rounds are added: recipes may be spelt otherwise
-/// now, and files and directories are found by these names.
+/// Gives the senders the names that they have in a directory to which rounds are added. Recipes may be
+/// spelled differently now, but files and directories are found by these names.
 pub fn named_as_kept(mut senders: Vec<Sender>, directory: &Path) -> Vec<Sender> {
     let kept = Report::read(directory).ok();
     for (sender, row) in senders.iter_mut().zip(kept.iter().flat_map(|kept| &kept.summary)) {
@@ -139,20 +146,21 @@ pub fn named_as_kept(mut senders: Vec<Sender>, directory: &Path) -> Vec<Sender> 
     senders
 }
 
-/// What is known of an experiment while it runs: complete rounds, from the first one on, and single transfers behind them.
+/// The state of a running experiment: all complete rounds, and single transfers of later rounds.
 struct Rounds<'a> {
     experiment: &'a Experiment,
     report: Report,
-    /// The command that adds rounds, and what it is run with: the report has them as soon as there is one.
+    /// The command that adds rounds, and the current versions. The report contains them once a round is
+    /// added.
     now: (String, Versions),
-    /// By their place behind the rounds that there were at the beginning.
+    /// Transfers of incomplete rounds, by their index after the rounds that existed at the start.
     behind: BTreeMap<usize, Outcome>,
-    /// The place of the next one.
+    /// The index of the first transfer of the next round.
     next: usize,
 }
 
 impl<'a> Rounds<'a> {
-    /// In an empty directory, or behind the rounds that are in it.
+    /// Starts in an empty directory, or after the rounds that it contains.
     fn begin(tools: &Tools, experiment: &'a Experiment, scenario: &str) -> Result<Self, LabError> {
         let directory = &experiment.directory;
         let kept = match airfiles::read_kept(directory.join("lab.json")) {
@@ -182,20 +190,20 @@ impl<'a> Rounds<'a> {
                 .get(experiment.against)
                 .map_or_else(String::new, |it| it.name.clone()),
             summary: summary::rows(&experiment.senders, experiment.against, &transfers),
-            unlike_the_kernel: likeness::line(&experiment.senders, likeness::paces_by_queue()),
+            kernel_differences: likeness::line(&experiment.senders, likeness::paces_by_queue()),
             transfers,
             in_virtual_time,
         };
         let is_kept = as_kept == Some((report.against.clone(), report.rounds));
         let rounds = Self { experiment, report, now, behind: BTreeMap::new(), next: 0 };
-        // What is there already stays as it is until there is more: the disk may be full.
+        // Existing results are not rewritten until there are new ones, because the disk may be full.
         if !is_kept {
             rounds.save()?;
         }
         Ok(rounds)
     }
 
-    /// One more transfer. The report, if a round is complete with it.
+    /// Adds a transfer. Returns the report if the transfer completes a round.
     fn take(&mut self, index: usize, outcome: Outcome) -> Result<Option<&Report>, LabError> {
         let senders = self.experiment.senders.len();
         self.behind.insert(index, outcome);
@@ -222,7 +230,8 @@ impl<'a> Rounds<'a> {
 }
 
 impl Experiment {
-    /// What `lab.json` has, if it is of this experiment. `scenario`: the text of the scenario.
+    /// Parses `lab_json` and checks that it belongs to this experiment. `scenario` is the text of the
+    /// scenario.
     fn earlier(&self, lab_json: &str, scenario: &str) -> Result<Report, LabError> {
         let another = |what: &str| LabError::Taken {
             directory: self.directory.clone(),
@@ -258,7 +267,8 @@ impl Experiment {
 
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Until this is dropped no `lab.json` of this program changes: for who says what is in it, and then ends.
+/// Prevents changes of any `lab.json` until the guard is dropped. A caller can thus report the state of the
+/// file and exit.
 pub fn hold() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -283,19 +293,19 @@ pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
     }
 }
 
-/// The directory of a sender's transfer in a round, which counts from 0.
+/// The directory of a sender's transfer in a round. Rounds count from 0.
 pub(crate) fn directory_name(round: u32, sender: &str) -> String {
     file_name(&format!("{:02}-{sender}", round + 1))
 }
 
-/// A part of a path that needs no quotes.
+/// Replaces the characters that a shell would need quotes for.
 pub(super) fn file_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-_.=@".contains(c);
     text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
 }
 
-/// Does `work` for every index below `all`, `jobs` at a time, and calls `done` with each result as it comes. After the
-/// first error, which is returned, or when `done` says so, nothing new is begun.
+/// Calls `work` for every index below `all`, with `jobs` calls in parallel, and `done` with each result as it
+/// arrives. No new work starts after the first error, which is returned, or when `done` breaks.
 pub(super) fn in_parallel<T: Send>(
     jobs: usize,
     all: usize,
@@ -318,7 +328,7 @@ pub(super) fn in_parallel<T: Send>(
                         return;
                     }
                     match work(index) {
-                        // The receiver lives until the last of these threads has ended.
+                        // The receiver outlives these threads, so the send succeeds.
                         Ok(result) => drop(sender.send((index, result))),
                         Err(failure) => fail(failure),
                     }

@@ -1,19 +1,20 @@
 //! Experiments between real hosts over an emulated path: the library behind `airtcp lab`.
 //!
-//! Begin with [`experiment::run`], which makes the same transfer with several senders and sums it up; [`matrix::run`]
-//! tries every receiver with every recipe over every kind of path. Below them:
+//! Start with [`experiment::run`], which runs the same transfer with several senders and summarizes the
+//! results, or with [`matrix::run`], which tests every receiver with every recipe over every kind of path.
+//! They are built from these modules:
 //!
-//! * [`testbed`] builds the path: `airlink run` in a process of its own, with an [`agent`] in the namespace on either
-//!   side of it.
-//! * [`sender`] and [`receiver`] are what the agents start there.
-//! * [`transfer`] makes one transfer and reads what it left, with [`capture`].
-//! * [`summary`] is the row that a sender's transfers make in a table; [`likeness`] says under it what our senders
-//!   still lack beside the kernel's.
-//! * [`compare`] does the runs of an experiment again in virtual time; [`page`] shows what was kept as HTML.
-//! * [`demo`] plays scenes in which one mechanism decides.
+//! * [`testbed`] creates the path: it runs `airlink run` as a process, with an [`agent`] in the namespace on
+//!   each side.
+//! * [`sender`] and [`receiver`] are the programs that the agents start there.
+//! * [`transfer`] runs one transfer and reads its files, with [`capture`].
+//! * [`summary`] computes a sender's row in a table; [`likeness`] lists the differences between recipes and
+//!   the kernel's senders.
+//! * [`compare`] repeats the runs of an experiment in virtual time; [`page`] shows the saved results as HTML.
+//! * [`demo`] plays scenes in which one mechanism makes the difference.
 //!
-//! The lab holds the pipes on which the agents take their orders. When it ends, however it ends, the pipes close, the
-//! agents end, and `airlink` ends everything else.
+//! The lab holds the pipes through which the agents receive orders. When the lab ends for any reason, the
+//! pipes close, the agents exit, and `airlink` ends all other processes.
 
 #![expect(clippy::disallowed_methods, reason = "other programs are waited for, in real time")]
 
@@ -41,22 +42,22 @@ pub mod workload;
 use std::io;
 use std::path::PathBuf;
 
-/// Why something was not run.
+/// The reason why something was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// This machine lacks something, or does not permit it: other transfers would fail as well.
+    /// This machine lacks a requirement or a permission, so other transfers would fail as well.
     #[error("{0}")]
     Environment(String),
-    /// One transfer failed; the next may succeed.
+    /// One transfer failed; the next one may succeed.
     #[error("{0}")]
     Transfer(String),
-    /// The directory has something else in it.
+    /// The directory contains something else.
     #[error("{}: {why}", .directory.display())]
     Taken { directory: PathBuf, why: String },
-    /// Nothing more can be kept.
+    /// The disk is full.
     #[error("{}: the disk is full", .directory.display())]
     Full { directory: PathBuf },
-    /// A file or directory of the lab's cannot be used.
+    /// A file or directory of the lab cannot be used.
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
 }

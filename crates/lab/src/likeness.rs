@@ -1,6 +1,7 @@
-//! What this kernel's senders have and ours have not: a line under a table that has both.
+//! The differences between recipes and this kernel's senders: the line under a table that contains both.
 //!
-//! A new namespace has the kernel's own defaults for all of it (`tcp_sk_init`), whatever the machine is set to.
+//! New namespaces use the kernel's defaults for all of these features (`tcp_sk_init`), whatever the machine's
+//! settings.
 
 use std::fs;
 
@@ -10,30 +11,30 @@ use airtcp::recovery::catalogue::Question;
 
 use super::sender::{Kind, Sender};
 
-/// A sender of the kernel.
+/// A kernel sender.
 struct Kernel<'a> {
-    /// Its congestion control.
+    /// The congestion control.
     control: &'a str,
-    /// `fq` holds packets back until their time has come.
+    /// True if the queue (`fq`) delays packets until their departure time.
     queue_paces: bool,
 }
 
-/// One of our senders.
+/// A recipe's sender.
 struct Ours<'a> {
     recipe: &'a Recipe,
-    /// With the recipe's options.
+    /// The profile, including the recipe's options.
     profile: Profile,
 }
 
-/// Something that a kernel sender has.
+/// A feature of a kernel sender.
 struct Thing {
-    /// Its name, where these are the congestion controls of the kernel's senders.
+    /// The name of the feature, given the congestion controls of the kernel senders.
     what: fn(&[&str]) -> String,
     theirs: fn(&Kernel<'_>) -> bool,
     ours: fn(&Ours<'_>, &Kernel<'_>) -> bool,
 }
 
-/// Everything that the line can name, in its order. What one of our senders learns is a change of its row.
+/// All features that the line can name, in order. When a sender learns a feature, its entry changes.
 const THINGS: &[Thing] = &[
     Thing {
         what: |_| "profile linux (timer, window growth, dialect of CUBIC)".to_owned(),
@@ -57,7 +58,7 @@ const THINGS: &[Thing] = &[
         theirs: |_| true,
         ours: |ours, _| ours.answers(Question::Detect, "rack"),
     },
-    // BBR sets its window in recovery, too (`tcp_cong_control`).
+    // BBR also sets the window in recovery (`tcp_cong_control`), so the kernel does not use PRR with it.
     Thing {
         what: |_| "PRR".to_owned(),
         theirs: |kernel| kernel.control != "bbr",
@@ -68,7 +69,8 @@ const THINGS: &[Thing] = &[
         theirs: |_| true,
         ours: |ours, _| ours.answers(Question::Timeout, "frto"),
     },
-    // By timestamps and by D-SACK (`tcp_try_undo_recovery`).
+    // The kernel undoes a reduction after timestamps or D-SACK show that it was spurious
+    // (`tcp_try_undo_recovery`).
     Thing {
         what: |_| "undo of spurious reductions".to_owned(),
         theirs: |_| true,
@@ -79,13 +81,14 @@ const THINGS: &[Thing] = &[
         theirs: |kernel| kernel.control == "cubic",
         ours: |ours, _| ours.names("hystart"),
     },
-    // BBR asks for it (`bbr_init`); others are paced where the queue does it (`fq_enqueue`).
+    // BBR requests pacing (`bbr_init`). The queue paces other senders if it can (`fq_enqueue`).
     Thing {
         what: |_| "pacing".to_owned(),
         theirs: |kernel| kernel.queue_paces || kernel.control == "bbr",
         ours: |ours, _| ours.names("pacing") || ours.answers(Question::Window, "bbr"),
     },
-    // A sender with segmentation offload waits rather than send a short piece (`tcp_tso_should_defer`).
+    // With segmentation offload, the kernel waits instead of sending a short segment
+    // (`tcp_tso_should_defer`).
     Thing {
         what: |_| "bursts of several segments".to_owned(),
         theirs: |_| true,
@@ -102,7 +105,7 @@ impl Ours<'_> {
         self.recipe.parts().any(|(row, _)| row.name == name)
     }
 
-    /// Its window grows and shrinks like that of the kernel's congestion control.
+    /// Returns true if the window grows and shrinks as with the kernel's congestion control.
     fn controls_like(&self, control: &str) -> bool {
         match control {
             "reno" => self.answers(Question::Window, "aimd") && self.profile.recovery.beta == 0.5,
@@ -112,8 +115,8 @@ impl Ours<'_> {
     }
 }
 
-/// The things, by their place in [`THINGS`], that one of our senders has not and the kernel's sender that is most like it
-/// has.
+/// The features that a recipe lacks, as indices into [`THINGS`], compared with the most similar kernel
+/// sender.
 fn lacks(ours: &Ours<'_>, controls: &[&str], queue_paces: bool) -> Vec<usize> {
     let beside = |control: &&str| {
         let kernel = Kernel { control, queue_paces };
@@ -123,15 +126,15 @@ fn lacks(ours: &Ours<'_>, controls: &[&str], queue_paces: bool) -> Vec<usize> {
     controls.iter().map(beside).min_by_key(Vec::len).unwrap_or_default()
 }
 
-/// Whether a new device of this machine has a queue that paces.
+/// Returns true if new devices on this machine have a queue that paces.
 pub(super) fn paces_by_queue() -> bool {
     fs::read_to_string("/proc/sys/net/core/default_qdisc").is_ok_and(|queue| queue.trim() == "fq")
 }
 
-/// More senders than this are counted and not named.
+/// If more senders than this lack a feature, the line gives their number instead of their names.
 const MOST_NAMES: usize = 3;
 
-/// The line. `None`: the kernel sends nothing here, or nobody else does.
+/// The line. `None` unless there are both kernel senders and recipes.
 pub(super) fn line(senders: &[Sender], queue_paces: bool) -> Option<String> {
     let controls = senders.iter().filter_map(|sender| match &sender.kind {
         Kind::Kernel(control) => Some(control.as_str()),
@@ -149,7 +152,7 @@ pub(super) fn line(senders: &[Sender], queue_paces: bool) -> Option<String> {
     if controls.is_empty() || ours.is_empty() {
         return None;
     }
-    // What the same senders lack is said at once, and first what all of them lack.
+    // Group the features by the senders that lack them. Features that all senders lack come first.
     let mut lacks: Vec<(Vec<&str>, Vec<String>)> =
         vec![(ours.iter().map(|(name, _)| *name).collect(), Vec::new())];
     for (place, thing) in THINGS.iter().enumerate() {
@@ -185,37 +188,37 @@ mod tests {
     use super::*;
     use crate::sender::resolve;
 
-    fn told(senders: &[&str], queue_paces: bool) -> Option<String> {
+    fn difference_line(senders: &[&str], queue_paces: bool) -> Option<String> {
         let typed: Vec<_> = senders.iter().map(|text| text.parse().unwrap()).collect();
         line(&resolve(&typed, None).unwrap(), queue_paces)
     }
 
     #[test]
-    fn where_nobody_can_be_compared_nothing_is_said() {
-        assert_eq!(told(&["newreno", "sack"], false), None);
-        assert_eq!(told(&["linux:cubic", "linux:bbr"], false), None);
+    fn difference_line_requires_recipe_and_kernel_sender() {
+        assert_eq!(difference_line(&["newreno", "sack"], false), None);
+        assert_eq!(difference_line(&["linux:cubic", "linux:bbr"], false), None);
     }
 
     #[test]
-    fn a_plain_recipe_lacks_what_the_kernel_has_beside_its_profile() {
+    fn plain_recipe_lists_missing_kernel_algorithms() {
         let expected = "differences from the kernel senders: newreno lacks congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, \
                         undo of spurious reductions, HyStart, bursts of several segments";
-        assert_eq!(told(&["newreno", "linux:cubic"], false).as_deref(), Some(expected));
+        assert_eq!(difference_line(&["newreno", "linux:cubic"], false).as_deref(), Some(expected));
     }
 
     #[test]
-    fn what_a_recipe_answers_as_the_kernel_does_is_not_missing() {
+    fn matching_recipe_parts_are_not_listed_as_missing() {
         let like = "sack+rack+cubic+prr+frto+dsack";
         let expected = "differences from the kernel senders: all recipes lack HyStart, bursts of several segments; newreno lacks \
                         congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, undo of spurious reductions";
-        assert_eq!(told(&[like, "newreno", "linux:cubic"], false).as_deref(), Some(expected));
+        assert_eq!(difference_line(&[like, "newreno", "linux:cubic"], false).as_deref(), Some(expected));
         let expected = "similar to the kernel senders in all known parts (docs/reference/receivers.md)";
-        assert_eq!(told(&["linux", "linux:cubic"], false).as_deref(), Some(expected));
+        assert_eq!(difference_line(&["linux", "linux:cubic"], false).as_deref(), Some(expected));
     }
 
     #[test]
-    fn another_profile_is_said_and_by_whom() {
-        let said = told(&["newreno@default", "newreno", "linux:cubic"], false).unwrap();
+    fn recipe_with_other_profile_is_named() {
+        let said = difference_line(&["newreno@default", "newreno", "linux:cubic"], false).unwrap();
         assert!(
             said.ends_with("; newreno@default lacks profile linux (timer, window growth, dialect of CUBIC)"),
             "{said}"
@@ -223,23 +226,24 @@ mod tests {
     }
 
     #[test]
-    fn only_what_this_kernel_does_is_missing() {
-        let lacks = |senders: &[&str], queue_paces| told(senders, queue_paces).unwrap();
+    fn missing_parts_depend_on_compared_kernel_sender() {
+        let lacks = |senders: &[&str], queue_paces| difference_line(senders, queue_paces).unwrap();
         assert!(!lacks(&["sack", "linux:cubic"], false).contains("pacing"));
         assert!(lacks(&["sack", "linux:cubic"], true).contains("pacing"));
         let bbr = lacks(&["sack", "linux:bbr"], false);
         assert!(bbr.contains("pacing") && !bbr.contains("HyStart") && !bbr.contains("PRR"), "{bbr}");
-        // Its window is multiplied by 0.7 with profile `linux`.
+        // With profile `linux`, a loss multiplies the window by 0.7.
         assert!(lacks(&["newreno", "linux:reno"], false).contains("congestion control reno"));
         assert!(!lacks(&["newreno+beta=0.5", "linux:reno"], false).contains("congestion control"));
-        // Each is compared with the one that is most like it.
+        // Each recipe is compared with the most similar kernel sender.
         let all = ["reno-linux", "linux", "bbr-linux", "linux:cubic", "linux:reno", "linux:bbr"];
         assert!(lacks(&all, false).starts_with("similar to the kernel senders"));
     }
 
     #[test]
-    fn a_few_senders_are_named_and_many_are_counted() {
-        let said = told(&["reno", "newreno", "tahoe", "sack", "sack+prr", "linux:cubic"], false).unwrap();
+    fn few_senders_are_named_and_many_counted() {
+        let said =
+            difference_line(&["reno", "newreno", "tahoe", "sack", "sack+prr", "linux:cubic"], false).unwrap();
         assert!(said.contains("; reno, newreno, tahoe lack SACK; 4 of 5 recipes lack PRR"), "{said}");
     }
 }

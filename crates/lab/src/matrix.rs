@@ -1,7 +1,7 @@
-//! Every receiver, every recipe, every kind of path: does each octet arrive?
+//! Tests every combination of receiver, recipe and kind of path: all bytes must arrive.
 //!
-//! What is known to fail stands in a data file, with the reason. A failure that does not stand there is wrong, and so
-//! is one that stands there and passes.
+//! A data file lists the known failures with their reasons. A failure that is not listed counts as wrong, and
+//! so does a listed one that passes.
 
 mod report;
 
@@ -26,15 +26,15 @@ use super::workload::Workload;
 
 const SCHEMA_VERSION: u32 = 1;
 
-/// A kind of path: a scenario that is built in.
+/// A kind of path: a built-in scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PathKind {
-    /// As it is typed.
+    /// The name on the command line.
     pub name: &'static str,
     text: &'static str,
 }
 
-/// All of them.
+/// All kinds of path.
 pub const KINDS: &[PathKind] = &[
     PathKind { name: "lossless", text: include_str!("scenarios/lossless.toml") },
     PathKind { name: "loss", text: include_str!("scenarios/loss.toml") },
@@ -43,7 +43,7 @@ pub const KINDS: &[PathKind] = &[
     PathKind { name: "wcdma", text: include_str!("scenarios/wcdma.toml") },
 ];
 
-/// The base recipes, and one or more of each family of the papers.
+/// The base recipes, and at least one of each family from the papers.
 pub const RECIPES: &[&str] = &[
     "tahoe",
     "reno",
@@ -81,11 +81,11 @@ pub const STACKS: &[&str] = &[
     "passt",
 ];
 
-/// What is run in a few minutes on every change. A receiver that is missing there is an error.
+/// The combinations that run in a few minutes for every change. A missing receiver is an error there.
 pub mod quick {
-    /// Who receives.
+    /// The receivers.
     pub const RECEIVERS: &[&str] = &["linux", "uml", "gvisor", "lwip", "lwip-sack", "smoltcp"];
-    /// One of each family.
+    /// One recipe of each family.
     pub const RECIPES: &[&str] = &[
         "newreno",
         "sack+sifest+liw",
@@ -95,7 +95,7 @@ pub mod quick {
     ];
 }
 
-/// What is known to fail: the content of `interop/expected.toml`.
+/// The known failures: the content of `interop/expected.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
@@ -103,21 +103,25 @@ pub struct Expected {
     deviation: Vec<Deviation>,
 }
 
-/// Where no receiver, recipe or scenario is named, it is about all of them.
+/// A known failure. Without a receiver, recipe or scenario, it applies to all of them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Deviation {
     receiver: Option<String>,
     recipe: Option<String>,
     scenario: Option<String>,
-    /// It depends on which packets are lost: that it passes is no news.
+    /// The failure depends on which packets are lost, so a pass is acceptable too.
     #[serde(default)]
     sometimes: bool,
     reason: String,
 }
 
 impl Expected {
-    /// `file` is named in errors.
+    /// Parses the list of known failures. Errors name `file`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is not valid.
     pub fn parse(text: &str, file: &str) -> Result<Self, LabError> {
         toml::from_str(text).map_err(|error| LabError::Environment(format!("{file}: {error}")))
     }
@@ -133,54 +137,54 @@ impl Expected {
     }
 }
 
-/// What is to be run: every combination.
+/// The plan of a matrix: every combination is run.
 #[derive(Clone, Debug)]
 pub struct Matrix {
-    /// Those that could not be found are reported as skipped.
+    /// The receivers. Those that were not found are reported as skipped.
     pub receivers: Vec<Wanted>,
-    /// Recipes, or the kernel's own senders.
+    /// The senders: recipes or kernel senders.
     pub senders: Vec<Sender>,
-    /// Kinds of path.
+    /// The kinds of path.
     pub kinds: Vec<&'static PathKind>,
-    /// Octets of a transfer.
+    /// Bytes per transfer.
     pub bytes: u64,
-    /// Of every path.
+    /// The seed of every path.
     pub seed: u64,
-    /// A transfer that takes longer has failed.
+    /// Time limit. A transfer that takes longer has failed.
     pub limit: Duration,
-    /// Transfers at a time, each on a path of its own.
+    /// Number of transfers in parallel, each on its own path.
     pub jobs: usize,
-    /// For `matrix.json`, and what is kept of transfers that went wrong. It is made, and must be empty or hold a part of
-    /// this matrix: then the rest is made.
+    /// The directory for `matrix.json` and the files of wrong transfers. It is created, and must be empty or
+    /// contain a part of this matrix; in that case the rest is run.
     pub directory: PathBuf,
-    /// What is known to fail.
+    /// The known failures.
     pub expected: Expected,
-    /// The command line that repeats it.
+    /// The command line that repeats the matrix.
     pub command: String,
 }
 
-/// A receiver that was asked for.
+/// A requested receiver.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// As it was typed.
+    /// The name as typed.
     pub name: String,
-    /// The receiver, or why there is none.
+    /// The receiver, or the reason why it is missing.
     pub found: Result<Receiver, String>,
 }
 
-/// What a transfer says about its combination.
+/// The verdict on one combination.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict", content = "why")]
 pub enum Verdict {
-    /// Every octet arrived and nothing else.
+    /// Exactly the sent bytes arrived.
     Passed,
-    /// Why.
+    /// The transfer failed for this reason.
     Failed(String),
-    /// It is known to fail, for this reason.
+    /// The transfer failed, and the failure is known for this reason.
     FailedAsExpected(String),
-    /// It passed, although it is known to fail, for this reason.
+    /// The transfer passed although it is known to fail for this reason.
     PassedUnexpectedly(String),
-    /// There is no such receiver here, for this reason.
+    /// The receiver is missing for this reason.
     Skipped(String),
 }
 
@@ -194,27 +198,31 @@ impl Verdict {
         }
     }
 
-    /// Not as expected: it makes the whole matrix fail.
+    /// Returns true if the result is unexpected, which makes the whole matrix fail.
     pub fn is_wrong(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::PassedUnexpectedly(_))
     }
 }
 
-/// One more cell is known.
+/// The progress after a combination.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// Cells that are known, with this one and those of an earlier run.
+    /// Number of known cells, including this one and the cells of earlier runs.
     pub done: usize,
-    /// Cells in all.
+    /// Total number of cells.
     pub all: usize,
-    /// This one.
+    /// The new cell.
     pub cell: &'a Cell,
-    /// How long the others will take, at the mean speed so far.
+    /// Estimated remaining time, from the mean speed so far.
     pub left: Duration,
 }
 
-/// Runs every combination, tells `observe` of each, and keeps `matrix.json` up to date. Only what went wrong keeps its
-/// directory.
+/// Runs every combination, calls `observe` after each one, and keeps `matrix.json` up to date. Only
+/// combinations with an unexpected result keep their directory.
+///
+/// # Errors
+///
+/// Returns an error if the directory is not usable, or if further transfers would fail as well.
 pub fn run(
     tools: &Tools,
     matrix: &Matrix,
@@ -245,7 +253,7 @@ pub fn run(
                 }
             };
             let directory = matrix.directory.join(file_name(&format!("{scenario}-{receiver}-{recipe}")));
-            // Half of a transfer is there if the matrix was stopped in it.
+            // If an earlier run was stopped, an incomplete transfer may remain.
             let _ = fs::remove_dir_all(&directory);
             fs::create_dir(&directory).map_err(LabError::file(&directory))?;
             let plan = Transfer {
@@ -262,7 +270,7 @@ pub fn run(
             let outcome = transfer::run(tools, &plan)?;
             let verdict = Verdict::of(&outcome, matrix.expected.of(&receiver, sender, &scenario));
             if !verdict.is_wrong() {
-                // A matrix is large; what went wrong is kept.
+                // Only unexpected results are kept, because a matrix is large.
                 fs::remove_dir_all(&directory).map_err(LabError::file(&directory))?;
             }
             Ok(Cell { receiver, recipe, profile, scenario, verdict, outcome: Some(outcome) })
@@ -283,13 +291,13 @@ pub fn run(
 /// A combination.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    /// Of the matrix's kinds of path.
+    /// Index into the matrix's kinds of path.
     kind: usize,
     wanted: &'a Wanted,
     sender: &'a Sender,
 }
 
-/// Cells by the number of their place.
+/// Known cells by the index of their combination.
 type Known = BTreeMap<usize, Cell>;
 
 impl Matrix {
@@ -303,7 +311,8 @@ impl Matrix {
         places
     }
 
-    /// What an earlier run that was stopped has in the directory; otherwise it is made, and must be empty.
+    /// Reads the results of an earlier run that was stopped. Otherwise creates the directory, which must be
+    /// empty.
     fn kept(&self, places: &[Place<'_>]) -> Result<Known, LabError> {
         let Some(report) = Report::read(&self.directory)? else {
             make_empty(&self.directory)?;
@@ -325,7 +334,7 @@ impl Matrix {
                 let Cell { scenario, receiver, recipe, .. } = cell;
                 return Err(another(format!("it includes {scenario}, {receiver}, {recipe}")));
             };
-            // A receiver that was missing may be there now, and more or less may be expected.
+            // A missing receiver may be available now, and the known failures may have changed.
             let Some(outcome) = &cell.outcome else { continue };
             cell.verdict =
                 Verdict::of(outcome, self.expected.of(&cell.receiver, places[index].sender, &cell.scenario));
@@ -334,7 +343,7 @@ impl Matrix {
         Ok(known)
     }
 
-    /// Where each kind of path stands.
+    /// Writes the scenario of each kind of path. Returns the files.
     fn write_scenarios(&self) -> Result<Vec<String>, LabError> {
         let files = self.kinds.iter().map(|kind| {
             let path = self.directory.join(format!("{}.toml", kind.name));
@@ -360,7 +369,7 @@ impl Matrix {
             asked,
             receivers: self.receivers.iter().map(version).collect(),
             cells: known.values().cloned().collect(),
-            unlike_the_kernel: likeness::line(&self.senders, likeness::paces_by_queue()),
+            kernel_differences: likeness::line(&self.senders, likeness::paces_by_queue()),
         }
     }
 
@@ -377,7 +386,7 @@ mod tests {
     use crate::sender::resolve;
 
     #[test]
-    fn the_built_in_scenarios_and_recipes_are_good() {
+    fn built_in_scenarios_and_recipes_parse() {
         for kind in KINDS {
             Scenario::parse(kind.text, kind.name).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
         }
@@ -387,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deviation_is_about_what_it_names() {
+    fn deviation_applies_only_to_named_receiver_and_scenario() {
         let text = "[[deviation]]\nreceiver = \"passt\"\nscenario = \"burst\"\nreason = \"because\"";
         let expected = Expected::parse(text, "test").unwrap();
         let sack = &resolve(&["sack".parse().unwrap()], None).unwrap()[0];
@@ -399,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_works_although_it_should_not_is_as_wrong_as_the_opposite() {
+    fn unexpected_success_is_wrong_like_unexpected_failure() {
         let outcome =
             |failure: Option<&str>| Outcome { failure: failure.map(str::to_owned), ..Outcome::default() };
         let deviation = |sometimes| {

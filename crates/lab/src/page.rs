@@ -1,5 +1,5 @@
-//! The page of `airtcp report`, made from what `airtcp lab run` has kept: directories of experiments, or of single
-//! transfers.
+//! The page of `airtcp report`, made from the results of `airtcp lab run`: directories of experiments or of
+//! single transfers.
 
 mod transfer;
 
@@ -18,13 +18,13 @@ use transfer::run;
 use crate::LabError;
 use crate::demo;
 use crate::experiment::{Report, directory_name};
-use crate::summary::{columns, never_together, profile, spoiled};
+use crate::summary::{columns, invalid, never_together, profile};
 use crate::transfer::Outcome;
 
-/// Why there is no page.
+/// The reason why the page cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
-    /// Neither an experiment nor a transfer was kept here.
+    /// The directory contains neither an experiment nor a transfer.
     #[error(
         "{} is not a lab directory: it has neither lab.json nor fixed.pcap. Give a directory that `airtcp lab run \
          --output` made, one of the transfers in it, or a capture", .0.display()
@@ -40,8 +40,12 @@ pub enum RunDirError {
     OnPath(#[from] PathError),
 }
 
-/// Puts all of them on one page. An experiment has a table of its own; single transfers share one. A directory may also hold
-/// experiments.
+/// Puts all directories on one page. Each experiment gets its own table; single transfers share one. A
+/// directory may also contain experiments.
+///
+/// # Errors
+///
+/// Returns an error if a directory contains no results, or if its files cannot be read.
 pub fn page(directories: &[PathBuf]) -> Result<Page, RunDirError> {
     let mut page = Page::default();
     let mut single = Vec::new();
@@ -68,7 +72,7 @@ pub fn page(directories: &[PathBuf]) -> Result<Page, RunDirError> {
     Ok(page)
 }
 
-/// Those of `airtcp demo`, say, by their names.
+/// The experiments in a directory, such as the output of `airtcp demo`, sorted by name.
 fn experiments_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut inside: Vec<_> =
@@ -86,7 +90,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         let round = at / senders;
         let transfer = directory.join(directory_name(round as u32, &outcome.sender));
         let mut shows = Shows::default();
-        // The lab makes the directory before it starts anything: what failed early has no capture.
+        // The lab creates the directory first, so a transfer that failed early has no capture.
         if transfer.join("fixed.pcap").is_file() {
             let run = run(&transfer, &format!("{}, round {}", outcome.sender, round + 1), Some(outcome))?;
             shows.runs.push(page.runs.len());
@@ -105,8 +109,8 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     ];
     let never = never_together(&report.summary, &report.asked);
     facts.extend(never.lines().map(|line| ("left out".to_owned(), line.to_owned())));
-    facts.extend(spoiled(&report.transfers).map(|line| ("invalid".to_owned(), line)));
-    facts.extend(report.unlike_the_kernel.iter().map(|line| ("kernel senders".to_owned(), line.clone())));
+    facts.extend(invalid(&report.transfers).map(|line| ("invalid".to_owned(), line)));
+    facts.extend(report.kernel_differences.iter().map(|line| ("kernel senders".to_owned(), line.clone())));
     for (name, version) in [
         ("airtcp", &versions.airtcp),
         ("airlink", &versions.airlink),
@@ -162,7 +166,7 @@ fn chart(report: &Report, runs_of: &[Vec<usize>]) -> Chart {
     Chart { against: report.against.clone(), senders: senders.collect() }
 }
 
-/// As `lab run` prints it.
+/// The table that `lab run` prints.
 fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     let Report { rounds, summary, against, .. } = report;
     let columns = columns(summary);
@@ -185,7 +189,7 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     }
 }
 
-/// The same word may mean something else to a sender and to who looks at its packets.
+/// The sources of the columns. A sender and an observer of its packets may count differently.
 const SOURCES: &str = "Packets, retransmissions and idle times are from the capture on the sender's side; timeouts and spurious \
                        timeouts are the sender's own counts.";
 
@@ -230,10 +234,10 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
         Cell::number(outcome.capture.idle_seconds, 2),
         outcome.profile.as_deref().map_or_else(Cell::nothing, Cell::text),
         Cell::count(outcome.seed),
-        match (&outcome.failure, &outcome.spoiled) {
+        match (&outcome.failure, &outcome.invalid) {
             (Some(why), _) => Cell::text(why),
             (None, Some(why)) => Cell::text(format!("exact, but left out: {why}")),
-            (None, None) => match outcome.made_again.as_slice() {
+            (None, None) => match outcome.repeated.as_slice() {
                 [] => Cell::text("exact"),
                 why => Cell::text(format!("exact, repeated: {}", why.join("; "))),
             },
@@ -241,11 +245,12 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
     ]
 }
 
-/// Directories of single transfers. Their rows come from the `lab.json` of the experiment around them, if it is there.
+/// Adds directories of single transfers. Their rows come from the `lab.json` of the enclosing experiment, if
+/// it exists.
 fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> {
     let mut table = run_table("Click a transfer to display it, or tick several to compare them.");
     for directory in directories {
-        // `.` has a name, too.
+        // Resolves `.`, which has no file name.
         let directory = directory
             .canonicalize()
             .map_err(|source| RunDirError::File { path: directory.to_path_buf(), source })?;

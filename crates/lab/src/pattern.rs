@@ -1,11 +1,11 @@
-//! The octets that senders send when nobody gives them a file: whoever receives them can say where they differ.
+//! The test pattern that senders transmit if they have no file. A receiver can locate any difference from it.
 
 use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes that are a function of their place, so that a misplaced one shows in any digest or dump: SplitMix64 of
-/// the place divided by 8, little-endian.
+/// A byte stream in which each byte depends on its offset, so that a misplaced byte shows in any digest or
+/// dump: SplitMix64 of the offset divided by 8, little-endian.
 #[derive(Clone, Debug, Default)]
 pub struct Pattern {
     at: u64,
@@ -19,7 +19,7 @@ impl Read for Pattern {
 }
 
 impl Pattern {
-    /// The next octets, as many as fit.
+    /// Fills `out` with the next bytes.
     fn write(&mut self, out: &mut [u8]) {
         let head = out.len().min((8 - self.at % 8) as usize % 8);
         let (head, rest) = out.split_at_mut(head);
@@ -32,7 +32,7 @@ impl Pattern {
         self.fill(tail);
     }
 
-    /// Fewer bytes than a word.
+    /// Fills less than a word.
     fn fill(&mut self, out: &mut [u8]) {
         for byte in out {
             *byte = octet(self.at);
@@ -41,28 +41,28 @@ impl Pattern {
     }
 }
 
-/// The first octet of a stream that is not the pattern's.
+/// The first byte of a stream that differs from the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstDifference {
-    /// How many octets come before it.
+    /// The offset of the byte.
     pub at: u64,
-    /// The pattern's.
+    /// The byte of the pattern.
     pub expected: u8,
-    /// The stream's.
-    pub got: u8,
+    /// The byte of the stream.
+    pub received: u8,
 }
 
-/// Lays a stream beside the pattern, as it arrives.
+/// Compares a stream to the pattern as it arrives.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     pattern: Pattern,
     expected: Vec<u8>,
-    /// `None`: all octets so far are the pattern's.
+    /// The first difference. `None` if all bytes so far match.
     pub first: Option<FirstDifference>,
 }
 
 impl Comparison {
-    /// The next octets of the stream.
+    /// Compares the next bytes of the stream.
     pub fn take(&mut self, octets: &[u8]) {
         if self.first.is_some() {
             return;
@@ -70,16 +70,16 @@ impl Comparison {
         let start = self.pattern.at;
         self.expected.resize(octets.len(), 0);
         self.pattern.write(&mut self.expected);
-        let differs = self.expected.iter().zip(octets).position(|(expected, got)| expected != got);
+        let differs = self.expected.iter().zip(octets).position(|(expected, received)| expected != received);
         self.first = differs.map(|place| FirstDifference {
             at: start + place as u64,
             expected: self.expected[place],
-            got: octets[place],
+            received: octets[place],
         });
     }
 }
 
-/// The pattern's octet behind so many others.
+/// The byte of the pattern at this offset.
 pub fn octet(at: u64) -> u8 {
     splitmix64(at / 8).to_le_bytes()[(at % 8) as usize]
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pattern_depends_on_the_place_alone() {
+    fn pattern_depends_only_on_offset() {
         let mut whole = vec![0; 1000];
         Pattern::default().read_exact(&mut whole).unwrap();
         let mut pieces = Vec::new();
@@ -107,12 +107,12 @@ mod tests {
             pieces.extend(piece);
         }
         assert_eq!(pieces, whole);
-        // SplitMix64's first output for the seed 0.
+        // The first output of SplitMix64 for the seed 0.
         assert_eq!(whole[..8], 0xe220_a839_7b1d_cdaf_u64.to_le_bytes());
     }
 
     #[test]
-    fn the_first_difference_is_found_wherever_the_stream_is_cut() {
+    fn first_difference_is_independent_of_chunk_size() {
         let mut stream = vec![0; 5000];
         Pattern::default().read_exact(&mut stream).unwrap();
         let right = stream[3000];
@@ -121,7 +121,7 @@ mod tests {
         for piece in [1, 7, 1448, 5000] {
             let mut comparison = Comparison::default();
             stream.chunks(piece).for_each(|piece| comparison.take(piece));
-            let expected = FirstDifference { at: 3000, expected: right, got: right ^ 0x20 };
+            let expected = FirstDifference { at: 3000, expected: right, received: right ^ 0x20 };
             assert_eq!(comparison.first, Some(expected), "pieces of {piece}");
         }
         let mut comparison = Comparison::default();

@@ -1,6 +1,6 @@
-//! Who receives: this kernel, set up in one of several ways, or another stack behind it.
+//! Receivers: this kernel with various settings, or a third-party stack behind it.
 //!
-//! A stack is a directory with an executable `start` that keeps the contract of `interop/receivers/README.md`.
+//! A stack is a directory with an executable `start` that follows `interop/receivers/README.md`.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -12,12 +12,12 @@ use super::agent::Output;
 use super::testbed::{PathSide, Running, Start, Testbed, Tools};
 use super::workload::{Stream, Ways, Workload};
 
-/// Settings that make another receiver of this kernel. They are those of the lab's namespaces; none is changed outside.
+/// Settings that turn this kernel into a different receiver. They apply only to the lab's namespaces.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KernelProfile {
-    /// As it is typed.
+    /// The name on the command line.
     pub name: &'static str,
-    /// How it differs from the kernel as it comes.
+    /// The difference from the default settings.
     pub summary: &'static str,
     sysctls: &'static [(&'static str, &'static str)],
     sink: &'static [&'static str],
@@ -38,7 +38,7 @@ const ORDINARY: KernelProfile = KernelProfile {
     acks: Acks::AsTheKernelLikes,
 };
 
-/// All of them; the ordinary one first.
+/// All kernel profiles; the one with the default settings comes first.
 pub const KERNEL_PROFILES: &[KernelProfile] = &[
     ORDINARY,
     KernelProfile {
@@ -98,7 +98,7 @@ pub const KERNEL_PROFILES: &[KernelProfile] = &[
     },
 ];
 
-/// What every profile sets, because a new namespace inherits some settings of the machine.
+/// Settings of every profile, because a new namespace inherits some settings of the machine.
 const SYSCTLS: &[(&str, &str)] = &[
     ("tcp_rmem", "4096 131072 6291456"),
     ("tcp_sack", "1"),
@@ -109,31 +109,31 @@ const SYSCTLS: &[(&str, &str)] = &[
     ("tcp_ecn", "2"),
 ];
 
-/// Who receives.
+/// A receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receiver {
     /// `airtcp sink` on this kernel.
     Kernel(&'static KernelProfile),
-    /// Another stack, behind the mobile side's kernel.
+    /// A third-party stack behind the mobile side's kernel.
     Stack {
-        /// That of its directory.
+        /// The name of the directory.
         name: String,
-        /// Where `start` and `version` are; absolute.
+        /// The absolute path of the directory with `start` and `version`.
         directory: PathBuf,
     },
 }
 
-/// Where a stack listens, and its gateway: the mobile side's kernel, which forwards to it.
+/// The address of a stack. Its gateway is the mobile side's kernel, which forwards packets to it.
 const STACK: &str = "198.51.100.2";
 const GATEWAY: &str = "198.51.100.1";
 const NETWORK: &str = "198.51.100.0/24";
-/// All routes over the path lead back to senders.
+/// Every route over the path leads to a sender, so all of them are changed.
 const ACKNOWLEDGE_EVERY_SEGMENT: &str = "set -e; ip -4 route show | grep ' dev airlink' | while read -r route; do \
                                          ip route change $route quickack 1; done; ip -4 route show | grep -q quickack";
-/// A guest kernel boots meanwhile.
+/// Time limit for the start, in which a guest kernel may have to boot.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The stacks that are built under this directory, by name; none if it does not exist.
+/// The stacks that are built in this directory, sorted by name. Empty if it does not exist.
 pub fn built(stacks: &Path) -> Vec<Receiver> {
     let Ok(entries) = fs::read_dir(stacks) else { return Vec::new() };
     let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -142,7 +142,11 @@ pub fn built(stacks: &Path) -> Vec<Receiver> {
 }
 
 impl Receiver {
-    /// A kernel profile of this name, or else a stack that is built under `stacks`.
+    /// Returns the kernel profile of this name, or the stack of this name in `stacks`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if neither exists.
     pub fn find(name: &str, stacks: &Path) -> Result<Self, LabError> {
         if let Some(profile) = KERNEL_PROFILES.iter().find(|profile| profile.name == name) {
             return Ok(Self::Kernel(profile));
@@ -160,7 +164,7 @@ impl Receiver {
         )))
     }
 
-    /// As it is typed.
+    /// The name on the command line.
     pub fn name(&self) -> &str {
         match self {
             Self::Kernel(profile) => profile.name,
@@ -168,7 +172,7 @@ impl Receiver {
         }
     }
 
-    /// The kernel's version and profile, or what the stack's file `version` says.
+    /// The kernel's version and profile, or the content of the stack's file `version`.
     pub fn version(&self) -> String {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         match self {
@@ -179,7 +183,8 @@ impl Receiver {
         }
     }
 
-    /// Its program reads whatever comes, and its buffer may grow: its window has no reason to close.
+    /// Returns true if the window has no reason to close: the program reads without limit, and the buffer can
+    /// grow.
     pub(crate) fn reads_at_once(&self) -> bool {
         match self {
             Self::Kernel(profile) => {
@@ -189,11 +194,12 @@ impl Receiver {
         }
     }
 
-    /// Whether it can be asked for this: a stack stands behind the mobile side's kernel, takes one connection, and reads
-    /// as it likes.
+    /// Checks that the receiver supports the workload. A stack is on the mobile side, accepts one connection,
+    /// and reads at its own pace.
     ///
     /// # Errors
-    /// What it cannot.
+    ///
+    /// Returns an error that names the unsupported option.
     pub fn can(&self, workload: &Workload) -> Result<(), String> {
         let Self::Stack { name, .. } = self else { return Ok(()) };
         let cannot = match workload {
@@ -207,7 +213,7 @@ impl Receiver {
         Err(format!("the receiver {name} {cannot}, or use a kernel receiver (--receiver linux)"))
     }
 
-    /// Sets up the side on which it is to receive.
+    /// Sets up the side on which the receiver runs.
     pub(crate) fn prepare(
         &self,
         testbed: &mut Testbed,
@@ -234,7 +240,7 @@ impl Receiver {
         }
     }
 
-    /// Starts it for one stream, and returns when it listens.
+    /// Starts the receiver of one connection, and returns when it listens.
     pub(crate) fn start(
         &self,
         tools: &Tools,
@@ -257,7 +263,7 @@ impl Receiver {
                 }
                 let stdout = Output::File(said.clone());
                 let start = Start { argv, environment: Vec::new(), stdout, stderr };
-                // A sink that prints JSON says it on stdout.
+                // A sink with `--json` reports on stdout that it listens.
                 (start, testbed.side(side).own.clone(), (said, "{"))
             }
             Self::Stack { directory: stack, .. } => {

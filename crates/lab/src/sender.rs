@@ -1,4 +1,4 @@
-//! Who sends: a recipe of ours over a TUN device, or this kernel's own TCP.
+//! Senders: a recipe over a TUN device, or this kernel's TCP.
 
 mod program;
 mod repair;
@@ -14,12 +14,13 @@ pub use repair::Repair;
 
 use super::LabError;
 
-/// A sender as it is typed: a recipe, which may name its profile (`newreno@linux`), or `linux:` and a congestion control.
+/// A sender as typed by the user: a recipe, optionally with a profile (`newreno@linux`), or `linux:` and a
+/// congestion control.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Typed {
-    /// One of this project's.
+    /// A recipe of this project.
     Recipe(SenderSpec),
-    /// This kernel with one of the congestion controls that `sysctl net.ipv4.tcp_available_congestion_control` lists.
+    /// This kernel, with a congestion control that `sysctl net.ipv4.tcp_available_congestion_control` lists.
     Kernel(String),
 }
 
@@ -37,10 +38,11 @@ impl FromStr for Typed {
     }
 }
 
-/// One of the kernel's own senders.
+/// Parses the name of a kernel sender.
 ///
 /// # Errors
-/// If the text says something else: a recipe has an option of its own.
+///
+/// Returns an error for anything else. Recipes have an option of their own.
 pub fn kernels_own(text: &str) -> Result<Typed, String> {
     match text.parse() {
         Ok(Typed::Recipe(_)) => {
@@ -52,10 +54,11 @@ pub fn kernels_own(text: &str) -> Result<Typed, String> {
     }
 }
 
-/// Whether this kernel has a congestion control of this name.
+/// Checks that this kernel has a congestion control of this name.
 ///
 /// # Errors
-/// If it has not: what it has.
+///
+/// Returns an error that lists the available ones if it does not.
 pub fn congestion_control(name: &str) -> Result<(), LabError> {
     let available =
         fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -68,7 +71,7 @@ pub fn congestion_control(name: &str) -> Result<(), LabError> {
     }
 }
 
-/// As it may be typed again.
+/// Formats the sender so that it can be parsed again.
 impl fmt::Display for Typed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -78,35 +81,38 @@ impl fmt::Display for Typed {
     }
 }
 
-/// Who sends in an experiment.
+/// A sender of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sender {
-    /// What tables, files and directories call it: no other sender of the experiment has this name.
+    /// The unique name in tables, files and directories.
     pub name: String,
-    /// What it is.
+    /// The kind of sender.
     pub kind: Kind,
 }
 
-/// What a sender is.
+/// The kind of a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// `airtcp send` with this recipe and profile.
     Recipe {
-        /// How it recovers from losses.
+        /// The loss recovery.
         recipe: Recipe,
-        /// Whose TCP it looks like in everything else.
+        /// The TCP stack that the sender imitates in everything else.
         profile: ProfileName,
     },
     /// `airtcp source`: this kernel with this congestion control.
     Kernel(String),
 }
 
-/// The senders of an experiment, each with its profile: the one that it names, or else `profile`. If that is not said
-/// either, it is `linux` beside one of the kernel's own senders, so that like is compared with like, and otherwise
-/// `default`. Recipes that all have the same profile are called by their recipes alone.
+/// Determines the name and the profile of each sender of an experiment.
+///
+/// A sender keeps the profile that it names. The others get `profile`. If that is `None`, they get `linux` if
+/// the experiment has a kernel sender, so that both are comparable, and `default` otherwise. If all recipes
+/// have the same profile, their names omit it.
 ///
 /// # Errors
-/// If one sender is named twice, in whatever way.
+///
+/// Returns an error if a sender is given twice, even in different spellings.
 pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Sender>, String> {
     let profile = profile.unwrap_or_else(|| usual_profile(typed));
     let kinds: Vec<_> = typed.iter().map(|typed| typed.kind(profile)).collect();
@@ -123,13 +129,13 @@ pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Send
     Ok(kinds.into_iter().map(|kind| Sender { name: name(&kind), kind }).collect())
 }
 
-/// The profile of recipes that name none, where nobody says it.
+/// The profile of recipes that do not name one, if the user does not set it.
 pub fn usual_profile<'a>(typed: impl IntoIterator<Item = &'a Typed>) -> ProfileName {
     let beside_a_kernel = typed.into_iter().any(|typed| matches!(typed, Typed::Kernel(_)));
     if beside_a_kernel { ProfileName::Linux } else { ProfileName::Default }
 }
 
-/// Who sends beside the senders of an experiment: one may be named again, or be one of them. Each name has its profile.
+/// The competitors of an experiment. The same sender may occur several times. Each name includes its profile.
 pub fn competitors(typed: &[Typed], profile: ProfileName) -> Vec<Sender> {
     let kinds = typed.iter().map(|typed| typed.kind(profile));
     kinds.map(|kind| Sender { name: kind.to_string(), kind }).collect()
@@ -146,10 +152,11 @@ impl Typed {
     }
 }
 
-/// The place of the one that was typed, among the senders of an experiment.
+/// Returns the index of the typed sender among the senders of an experiment.
 ///
 /// # Errors
-/// If none of them was meant.
+///
+/// Returns an error if none of them matches.
 pub fn find(senders: &[Sender], typed: &Typed) -> Result<usize, String> {
     let names = || senders.iter().map(|sender| sender.name.as_str()).collect::<Vec<_>>().join(", ");
     let found = senders.iter().position(|sender| sender.kind.is(typed));
@@ -157,7 +164,7 @@ pub fn find(senders: &[Sender], typed: &Typed) -> Result<usize, String> {
 }
 
 impl Kind {
-    /// `None`: it is one of the kernel's own.
+    /// The profile, or `None` for a kernel sender.
     pub fn profile(&self) -> Option<ProfileName> {
         match self {
             Self::Recipe { profile, .. } => Some(*profile),
@@ -165,7 +172,8 @@ impl Kind {
         }
     }
 
-    /// It is what was typed, in whatever order and whether or not that says the profile.
+    /// Returns true if `typed` describes this sender. The order of the recipe's parts does not matter, and
+    /// the profile may be missing.
     fn is(&self, typed: &Typed) -> bool {
         match (typed, self) {
             (Typed::Recipe(spec), Self::Recipe { recipe, profile }) => {
@@ -177,7 +185,7 @@ impl Kind {
     }
 }
 
-/// As it is typed where nothing is left to a default.
+/// Formats the sender without relying on any default.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -192,12 +200,13 @@ fn is_word(text: &str) -> bool {
 }
 
 impl Sender {
-    /// For files: the name of its profile, if it is one of this project's.
+    /// The name of the profile for files, or `None` for a kernel sender.
     pub(crate) fn profile(&self) -> Option<String> {
         self.kind.profile().map(|profile| profile.to_string())
     }
 
-    /// It is what `text` means, whether or not `text` says the profile. Files have names in the spelling of their time.
+    /// Returns true if `text` describes this sender, with or without its profile. Older files may use other
+    /// spellings.
     pub(crate) fn is(&self, text: &str) -> bool {
         text.parse().is_ok_and(|typed| self.kind.is(&typed))
     }
@@ -207,7 +216,7 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// The senders' names, and what each of them is.
+    /// The name and the kind of each sender.
     fn resolved(senders: &[&str], profile: Option<ProfileName>) -> Vec<(String, String)> {
         let typed: Vec<Typed> = senders.iter().map(|text| text.parse().unwrap()).collect();
         let senders = resolve(&typed, profile).unwrap();
@@ -219,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_kernel_sender_ours_are_like_the_kernel() {
+    fn recipes_next_to_kernel_senders_use_linux_profile() {
         let expected = [("newreno", "newreno@linux"), ("linux:cubic", "linux:cubic")];
         assert_eq!(resolved(&["newreno", "linux:cubic"], None), pairs(&expected));
         assert_eq!(resolved(&["newreno"], None), pairs(&[("newreno", "newreno@default")]));
     }
 
     #[test]
-    fn what_is_said_comes_before_what_is_usual_and_a_senders_own_before_both() {
+    fn sender_profile_overrides_option_and_option_overrides_default() {
         let said = Some(ProfileName::FreeBsd);
         let expected = [("newreno", "newreno@freebsd"), ("linux:bbr", "linux:bbr")];
         assert_eq!(resolved(&["newreno", "linux:bbr"], said), pairs(&expected));
@@ -235,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_of_an_experiment_is_found_by_what_is_typed() {
+    fn sender_is_found_by_name_with_profile() {
         let typed: Vec<Typed> =
             ["newreno@linux", "newreno", "linux:cubic"].iter().map(|text| text.parse().unwrap()).collect();
         let senders = resolve(&typed, Some(ProfileName::Default)).unwrap();
@@ -251,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_a_profile_where_it_tells_senders_apart() {
+    fn names_include_profile_only_when_ambiguous() {
         let expected = [("newreno@linux", "newreno@linux"), ("newreno@default", "newreno@default")];
         assert_eq!(resolved(&["newreno@linux", "newreno"], None), pairs(&expected));
         let expected = [("newreno", "newreno@linux"), ("sack", "sack@linux")];
@@ -259,14 +268,14 @@ mod tests {
     }
 
     #[test]
-    fn one_sender_under_two_names_is_refused() {
+    fn sender_under_two_names_is_rejected() {
         let typed = ["newreno", "newreno@linux", "linux:reno"].map(|text| text.parse().unwrap());
         assert!(resolve(&typed, None).unwrap_err().contains("newreno@linux is given twice"));
         assert!(resolve(&typed, Some(ProfileName::Default)).is_ok());
     }
 
     #[test]
-    fn what_is_known_of_a_sender_may_name_its_profile_or_not() {
+    fn sender_matches_name_with_or_without_profile() {
         let typed = ["sack".parse().unwrap(), "linux:cubic".parse().unwrap()];
         let [sack, cubic] = resolve(&typed, None).unwrap().try_into().unwrap();
         assert!(sack.is("sack") && sack.is("sack@linux") && !sack.is("sack@default") && !sack.is("newreno"));

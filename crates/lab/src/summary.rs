@@ -1,4 +1,4 @@
-//! What each sender's transfers add up to: the row of a table.
+//! The summary of each sender's transfers: one row of the table.
 
 mod columns;
 
@@ -12,75 +12,78 @@ use super::sender::{Repair, Sender};
 use super::transfer::Outcome;
 use super::workload::Asked;
 
-/// What a sender's transfers add up to. Means are of those that succeeded and that the machine did not spoil, and `None` if
-/// there are none.
+/// The summary of a sender's transfers. Means cover the exact and valid transfers, and are `None` if there
+/// are none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
-    /// A recipe, with its profile where those of the experiment differ, or `linux:` and a congestion control.
+    /// The recipe, with its profile if the profiles in the experiment differ, or `linux:` and a congestion
+    /// control.
     pub sender: String,
-    /// The sender's. `None`: it is the kernel's own, or the file is older than this field.
+    /// The profile. `None` for a kernel sender, or if the file is older than this field.
     #[serde(default)]
     pub profile: Option<String>,
-    /// Transfers in which every octet arrived and nothing else.
+    /// Number of transfers that delivered exactly the sent bytes.
     pub succeeded: usize,
     pub failed: usize,
-    /// Goodput from the first SYN to the last ACK, or in the time that its connections had.
+    /// Goodput from the first SYN to the last ACK, or within the time limit of the connections.
     pub kbit_per_s: Option<Mean>,
-    /// The median of the same. `None`: none succeeded, or the file is older than this field.
+    /// The median of the goodput. `None` if no transfer counts, or if the file is older than this field.
     #[serde(default)]
     pub median_kbit_per_s: Option<f64>,
-    /// Goodput beside that of the sender that all are compared with, of the rounds in which both succeeded. `None`: it is
-    /// that sender, or the file is older than this field.
+    /// The comparison of the goodput with the reference, over the rounds in which both transfers count.
+    /// `None` for the reference, or if the file is older than this field.
     #[serde(default)]
     pub against: Option<Comparison>,
-    /// Goodput of those that compete with it. `None`: nobody does.
+    /// Goodput of the competitors. `None` without competitors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub competitor_kbit_per_s: Option<Mean>,
-    /// What part of all octets it had, from 0 to 1, while all were sending. `None`: nobody competes with it.
+    /// Share of all bytes, from 0 to 1, while all connections were sending. `None` without competitors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Mean>,
-    /// Jain's index of its own connections. `None`: it has one in each direction.
+    /// Jain's index of the sender's own connections. `None` if it has one in each direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Mean>,
-    /// Goodput towards the mobile side, where it sends both ways.
+    /// Goodput towards the mobile side, if the sender sends in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down_kbit_per_s: Option<Mean>,
-    /// And towards the fixed side.
+    /// Goodput towards the fixed side, if the sender sends in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_kbit_per_s: Option<Mean>,
-    /// Segments sent again, as the sender counts them: a mean. `None`: none succeeded, or another one of the kernel's senders
-    /// shared its counters.
+    /// Retransmitted segments as the sender counts them: means. `None` if no transfer counts, or if another
+    /// kernel sender shared the counters.
     pub fast: Option<f64>,
     pub timeout: Option<f64>,
     pub probe: Option<f64>,
-    /// Of the retransmission timer.
+    /// Expiries of the retransmission timer.
     pub timeouts: Option<f64>,
-    /// Timeouts that the sender has noticed to be a mistake.
+    /// Timeouts that the sender detected as spurious.
     pub spurious: Option<f64>,
-    /// As the capture on the sender's side shows it: a mean. `None`: none succeeded.
+    /// Mean number of retransmitted packets in the capture on the sender's side. `None` if no transfer
+    /// counts.
     pub resent_packets: Option<f64>,
     /// Silence on the sender's side that ended with a retransmission.
     pub idle_seconds: Option<Mean>,
 }
 
-/// What a table says over its rows, if all recipes in it have the same profile. Otherwise the rows say it.
+/// The heading of a table whose recipes all have the same profile. `None` if the rows have to name it.
 pub(crate) fn profile<'a>(profiles: impl IntoIterator<Item = Option<&'a str>>) -> Option<String> {
     let profile = shared(profiles.into_iter().flatten())?;
     Some(format!("recipes with profile {profile}"))
 }
 
-/// A sentence for each sender that is compared with `against`.
+/// One sentence for each sender that is compared with `against`.
 pub(super) fn verdicts(rows: &[Row], against: &str) -> String {
     let said = rows.iter().filter_map(|row| Some(row.against?.sentence(&row.sender, against) + "\n"));
     said.collect()
 }
 
-/// What was made again, and what counts for nothing, because the machine has spoiled it. `None`: nothing.
-pub(super) fn spoiled(transfers: &[Outcome]) -> Option<String> {
-    let again: Vec<_> = transfers.iter().flat_map(|outcome| &outcome.made_again).collect();
-    // In older files one that failed may be spoiled as well.
+/// Describes the invalid transfers: how many were repeated, and how many are left out. `None` if there are
+/// none.
+pub(super) fn invalid(transfers: &[Outcome]) -> Option<String> {
+    let again: Vec<_> = transfers.iter().flat_map(|outcome| &outcome.repeated).collect();
+    // In older files, a failed transfer may also be marked as invalid.
     let exact = transfers.iter().filter(|outcome| outcome.failure.is_none());
-    let left: Vec<_> = exact.filter_map(|outcome| outcome.spoiled.as_ref()).collect();
+    let left: Vec<_> = exact.filter_map(|outcome| outcome.invalid.as_ref()).collect();
     let example = left.first().or_else(|| again.first())?;
     Some(format!(
         "invalid transfers, disturbed by this machine: {} repeated, {} left out; for example, {example}",
@@ -89,7 +92,8 @@ pub(super) fn spoiled(transfers: &[Outcome]) -> Option<String> {
     ))
 }
 
-/// Rounds in which there was nothing to share, because its connections never all sent at once. A line for each sender that has any.
+/// For each sender, reports the rounds without a share or an index because the connections never all sent at
+/// the same time.
 pub(super) fn never_together(rows: &[Row], asked: &Asked) -> String {
     let line = |name: &str, row: &Row, known: Option<Mean>| {
         let (known, all) =
@@ -108,8 +112,8 @@ pub(super) fn never_together(rows: &[Row], asked: &Asked) -> String {
     of_share + &of_fairness
 }
 
-/// A row for each sender, in this order; all others are compared with the one at `against`. Transfers of one sender are in
-/// the order of the rounds.
+/// One row per sender, in this order. `against` is the index of the reference. The transfers of a sender are
+/// in the order of the rounds.
 pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) -> Vec<Row> {
     let of = |sender: &Sender| {
         let name = sender.name.clone();
@@ -135,7 +139,7 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
             let count = |value: &dyn Fn(&Repair) -> u64| -> Option<f64> {
                 known(&|outcome| Some(value(outcome.repair.as_ref()?) as f64)).map(|mean| mean.mean)
             };
-            // Rounds in which both succeeded.
+            // Pairs of rounds in which both transfers count.
             let pairs = all.iter().zip(&theirs).filter_map(|(outcome, other)| goodput(outcome).zip(*other));
             let (own, others): (Vec<_>, Vec<_>) = pairs.unzip();
             Row {
@@ -168,12 +172,12 @@ mod tests {
     use super::super::workload::Workload;
     use super::*;
 
-    fn outcome(kbit_per_s: f64, failure: Option<&str>, spoiled: Option<&str>) -> Outcome {
+    fn outcome(kbit_per_s: f64, failure: Option<&str>, invalid: Option<&str>) -> Outcome {
         Outcome {
             sender: "sack".to_owned(),
             kbit_per_s,
             failure: failure.map(str::to_owned),
-            spoiled: spoiled.map(str::to_owned),
+            invalid: invalid.map(str::to_owned),
             ..Outcome::default()
         }
     }
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn where_none_succeeded_nothing_is_known() {
+    fn summary_is_empty_without_valid_transfer() {
         let row = row_of(&[outcome(0.0, Some("not done"), None), outcome(9.0, None, Some("late"))]);
         assert_eq!((row.resent_packets, row.fast, row.kbit_per_s), (None, None, None));
         assert_eq!((row.succeeded, row.failed), (1, 1));
@@ -192,15 +196,15 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_not_put_down_to_the_machine() {
+    fn failed_transfer_is_not_counted_as_invalid() {
         let failed = outcome(9.0, Some("not the same octets"), Some("late"));
-        assert_eq!(spoiled(std::slice::from_ref(&failed)), None);
-        let line = spoiled(&[failed, outcome(9.0, None, Some("dropped"))]).unwrap();
+        assert_eq!(invalid(std::slice::from_ref(&failed)), None);
+        let line = invalid(&[failed, outcome(9.0, None, Some("dropped"))]).unwrap();
         assert!(line.contains("1 left out; for example, dropped"), "{line}");
     }
 
     #[test]
-    fn rounds_without_a_share_are_told() {
+    fn rounds_without_share_are_reported() {
         let shares = |share| {
             let mut one = outcome(9.0, None, None);
             one.together.share = share;
@@ -220,7 +224,7 @@ mod tests {
             never_together(&rows, &asked(&["linux:cubic"], 1)),
             "sack: share from 2 of 3 rounds; in the others, not all senders were active at the same time\n"
         );
-        assert_eq!(never_together(&rows, &asked(&[], 1)), "", "nobody competes");
+        assert_eq!(never_together(&rows, &asked(&[], 1)), "", "the lab has no competitor");
         assert_eq!(never_together(&rows, &asked(&[], 2)), "", "its connections were together in each round");
         let none = row_of(&[outcome(9.0, None, None)]);
         assert!(never_together(&[none], &asked(&[], 2)).starts_with("sack: Jain's index from 0 of 1 rounds"));

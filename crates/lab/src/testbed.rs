@@ -1,4 +1,4 @@
-//! A path between two hosts: `airlink run` in a process of its own, and an agent on either side of it.
+//! A path between two hosts: `airlink run` as a process, and an agent on each side of it.
 
 mod side;
 
@@ -19,14 +19,18 @@ use super::LabError;
 /// The programs that a lab starts.
 #[derive(Clone, Debug)]
 pub struct Tools {
-    /// This program: sender, receiver and agent.
+    /// This program, which provides the sender, the receiver and the agent.
     pub airtcp: PathBuf,
-    /// The emulator, which makes the path.
+    /// The emulator, which creates the path.
     pub airlink: PathBuf,
 }
 
 impl Tools {
-    /// This program's own file, and the `airlink` beside it or else on the PATH.
+    /// Finds this program's executable, and `airlink` next to it or on the PATH.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `airlink` is missing.
     pub fn find() -> Result<Self, LabError> {
         let airtcp = std::env::current_exe().map_err(|error| {
             LabError::Environment(format!("cannot find the executable of this program: {error}"))
@@ -48,38 +52,38 @@ impl Tools {
     }
 }
 
-/// What `airlink run` is asked for.
+/// Options for `airlink run`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link<'a> {
-    /// A preset's name, or a file.
+    /// The name of a preset, or a file.
     pub(crate) scenario: &'a str,
     pub(crate) seed: u64,
-    /// Where captures, summaries and logs go.
+    /// The directory for captures, summaries and logs.
     pub(crate) directory: &'a Path,
     pub(crate) keep: Keep,
 }
 
-/// What is kept beside the captures of the devices.
+/// The files to keep in addition to the captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// `events.jsonl`: a line for everything that happened to a packet.
+    /// `events.jsonl`: a line for every event of a packet.
     pub events: bool,
     /// `radio.pcap`: every radio PDU, for Wireshark.
     pub radio: bool,
 }
 
-/// How long `airlink` may take to end. The kernel removes network namespaces one at a time, across all programs, which takes
-/// many seconds on a busy machine.
+/// Time that `airlink` may take to exit. The kernel removes network namespaces one at a time for all
+/// programs, which takes many seconds on a busy machine.
 const GRACE: Duration = Duration::from_secs(60);
 const PATIENCE_WITH_AN_END: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(10);
 
-/// A path that is up. Dropping it ends the path and everything that was started on it.
+/// A running path. Dropping it ends the path and all programs on it.
 #[derive(Debug)]
 pub(crate) struct Testbed {
     pub(crate) fixed: AgentHandle,
     pub(crate) mobile: AgentHandle,
-    /// When the path began: the first thing that `airlink` does is to start its clock.
+    /// The start of the path. `airlink` starts its clock first.
     pub(crate) began: Instant,
     airlink: Airlink,
 }
@@ -113,7 +117,8 @@ impl Testbed {
         let out = airfiles::create(&log).map_err(LabError::file(&log))?;
         let also = out.try_clone().map_err(LabError::file(&log))?;
         command.env("RUST_LOG", "warn").stdin(Stdio::null()).stdout(out).stderr(also);
-        // Ctrl-C at a terminal is for the lab, which says then where it stands: what it started ends with it.
+        // With its own process group, `airlink` does not receive Ctrl-C. The lab does: it reports its state,
+        // and the programs end when it exits.
         command.process_group(0);
         let began = Instant::now();
         let process = spawn_with(&mut command, &[&fixed, &mobile]).map_err(|error| {
@@ -127,14 +132,14 @@ impl Testbed {
         Ok(Self { fixed, mobile, began, airlink })
     }
 
-    /// Waits until one of the programs has ended, or the time is up.
+    /// Waits until one of the programs has ended or the time is over.
     pub(crate) fn wait_for_any(
         &mut self,
         programs: &[Running],
         until: Instant,
     ) -> Result<Option<Running>, LabError> {
         loop {
-            // There may be many programs, and there are two sides.
+            // Poll each side once, however many programs there are.
             for side in [PathSide::Fixed, PathSide::Mobile] {
                 if programs.iter().any(|program| program.side == side) {
                     self.side(side).look(POLL)?;
@@ -151,7 +156,7 @@ impl Testbed {
         }
     }
 
-    /// Waits for a line that begins with this on the program's stderr.
+    /// Waits until a line of the program's output file `log` starts with `start`.
     pub(crate) fn wait_for_line(
         &mut self,
         program: Running,
@@ -176,9 +181,10 @@ impl Testbed {
         }
     }
 
-    /// Why something failed on this path. Both sides end with `airlink`, whatever they are doing, and its end says more.
+    /// The reason for a failure on this path. If `airlink` ends, both sides end as well, and its message
+    /// explains more.
     pub(crate) fn reason(&mut self, error: LabError) -> LabError {
-        // Its devices and namespaces go before it does, and that takes a while on a busy machine.
+        // `airlink` removes its devices and namespaces before it exits, which takes long on a busy machine.
         let gone = self.mobile.is_gone() || self.fixed.is_gone();
         self.airlink.instead_of(error, if gone { GRACE } else { PATIENCE_WITH_AN_END })
     }
@@ -197,7 +203,7 @@ impl Testbed {
         }
     }
 
-    /// Ends everything, in the order that lets each write out what it has.
+    /// Ends all programs, in an order that lets each one write its remaining output.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.mobile.orders = None;
         self.fixed.orders = None;
@@ -219,7 +225,7 @@ impl Testbed {
 
 impl Drop for Testbed {
     fn drop(&mut self) {
-        // Both agents end when no more orders can come, and airlink with them.
+        // The agents exit when their pipes close, and `airlink` exits with them.
         self.mobile.orders = None;
         self.fixed.orders = None;
     }
@@ -236,7 +242,7 @@ impl Airlink {
         }
     }
 
-    /// How `airlink` has ended, if it has: it may be about to.
+    /// Returns the way `airlink` ended, if it ends within `patience`, and `error` otherwise.
     fn instead_of(&mut self, error: LabError, patience: Duration) -> LabError {
         let until = Instant::now() + patience;
         while Instant::now() < until {
@@ -272,16 +278,16 @@ impl Drop for Airlink {
                 _ => return,
             }
         }
-        // Its children die with it.
+        // The children of `airlink` die with it.
         let _ = kill(Pid::from_raw(self.process.id() as i32), Signal::SIGKILL);
         let _ = self.process.wait();
     }
 }
 
-/// It has not ended, and does nothing until somebody sends SIGCONT.
+/// Returns true if the process is stopped: it runs again only after SIGCONT.
 fn is_stopped(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name before it may have any characters.
+    // The process name may contain any characters, so search for its closing parenthesis from the end.
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
@@ -293,14 +299,14 @@ fn last_line(text: &str) -> String {
         .unwrap_or_default()
 }
 
-/// So that two testbeds of one lab have different names.
+/// A number that makes the names of this lab's testbeds unique.
 fn number() -> u32 {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The word, in quotes if a shell needs them.
+/// Quotes the word if a shell needs it.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! One transfer: a path, a receiver, a sender, and what each of them says of it afterwards.
+//! Runs one transfer: a path, a receiver and a sender, and the evaluation of their files.
 
 mod programs;
 mod reading;
@@ -26,114 +26,115 @@ use super::testbed::{Keep, Link, Testbed, Tools};
 use super::validity::{self, Clocks};
 use super::workload::{Stream, Workload};
 
-/// One transfer, as it is asked for.
+/// The plan of one transfer.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer<'a> {
-    /// A file, or a preset's name.
+    /// A file, or the name of a preset.
     pub(crate) scenario: &'a str,
     pub(crate) seed: u64,
     pub(crate) sender: &'a Sender,
     pub(crate) receiver: &'a Receiver,
     pub(crate) workload: &'a Workload,
-    /// From the path's beginning until the senders start; sooner than they can be started they do not.
+    /// Time from the start of the path to the start of the senders. They start later if they are not ready by
+    /// then.
     pub(crate) wait: Duration,
-    /// A transfer that takes longer is ended, and has failed.
+    /// Time limit. A transfer that takes longer is stopped and has failed.
     pub(crate) limit: Duration,
-    /// For everything that is kept; it exists.
+    /// The directory for all files; it exists.
     pub(crate) directory: &'a Path,
     pub(crate) keep: Keep,
 }
 
-/// What came of a transfer.
+/// The result of a transfer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// As the experiment calls it.
+    /// The name of the sender in the experiment.
     pub sender: String,
-    /// The sender's. `None`: it is the kernel's own, or the file is older than this field.
+    /// The profile. `None` for a kernel sender, or if the file is older than this field.
     #[serde(default)]
     pub profile: Option<String>,
-    /// As it is typed.
+    /// The name of the receiver on the command line.
     pub receiver: String,
-    /// Of the path.
+    /// The seed of the path.
     pub seed: u64,
-    /// Why it failed. `None`: every octet arrived and nothing else.
+    /// The reason for a failure. `None` if exactly the sent bytes arrived.
     pub failure: Option<String>,
-    /// Why it is the machine's doing and not the path's: it counts for nothing. `None`: it is valid.
+    /// The reason why the transfer is invalid: the machine disturbed it. `None` if it is valid.
     #[serde(default)]
-    pub spoiled: Option<String>,
-    /// Why it was made again, as often as it was: the machine had spoiled it.
+    pub invalid: Option<String>,
+    /// The reason for each repetition: the machine disturbed the earlier attempts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub made_again: Vec<String>,
-    /// Octets that were acknowledged, of all of the sender's connections.
+    pub repeated: Vec<String>,
+    /// Acknowledged bytes of all connections of the sender.
     pub bytes: u64,
-    /// Goodput from the first SYN to the ACK for the last octet, or in the time that its connections had (`capture` has the
-    /// seconds, `connections` the octets); 0 if nothing was acknowledged.
+    /// Goodput from the first SYN to the ACK for the last byte, or within the time limit (`capture` has the
+    /// seconds, `connections` the bytes); 0 if no data was acknowledged.
     pub kbit_per_s: f64,
-    /// What the sender counted, for all of its connections. `None`: another one of the kernel's senders shared its
-    /// counters, or they could not be read.
+    /// The sender's own counts for all its connections. `None` if another kernel sender shared the counters,
+    /// or if they could not be read.
     pub repair: Option<Repair>,
-    /// What the capture on the sender's side shows, of all of its connections.
+    /// Findings from the capture on the sender's side, for all its connections.
     pub capture: Findings,
-    /// SHA-256 of what was sent, if the sender got as far as to say it: of the first connection.
+    /// SHA-256 of the data sent on the first connection, if the sender reported it.
     pub sent: Option<String>,
-    /// What the receiver got, if it got as far as to say it: of the first connection.
+    /// The data received on the first connection, if the receiver reported it.
     pub received: Option<Received>,
-    /// Of several connections.
+    /// The interaction of several connections.
     #[serde(default)]
     pub together: Together,
-    /// Each connection; those of the tested sender and those that compete with it. Empty: it failed before they were
-    /// read, or the file is older than this field.
+    /// All connections of the tested sender and of the competitors. Empty if the transfer failed before they
+    /// were read, or if the file is older than this field.
     #[serde(default)]
     pub connections: Vec<Connection>,
-    /// By how much the counters of both namespaces have grown, by side (`fixed`, `mobile`) and nstat's names.
+    /// The increase of the counters in both namespaces, by side (`fixed`, `mobile`) and nstat's name.
     #[serde(default)]
     pub counters: BTreeMap<String, Counters>,
 }
 
 impl Outcome {
-    /// It says something about its sender: every octet arrived and nothing else, and the machine has not spoiled it.
+    /// Returns true if the result counts: exactly the sent bytes arrived, and the transfer is valid.
     pub fn counts(&self) -> bool {
-        self.failure.is_none() && self.spoiled.is_none()
+        self.failure.is_none() && self.invalid.is_none()
     }
 
-    /// Its goodput, if it has any, is that of the time that it had.
+    /// Returns true if the goodput of every connection refers to its time limit.
     pub(crate) fn is_in_time(&self) -> bool {
         self.connections.iter().all(|connection| connection.bytes_in_time.is_some())
     }
 
-    /// What fails is never put down to the machine.
+    /// Marks the transfer as failed. A failure is never attributed to the machine.
     fn has_failed(&mut self, why: String) {
-        (self.failure, self.spoiled) = (Some(why), None);
+        (self.failure, self.invalid) = (Some(why), None);
     }
 }
 
-/// So often a transfer is made that the machine spoils; then it is left as it is, and counts for nothing.
+/// Maximum number of attempts for a transfer that the machine disturbs. After that it stays invalid.
 const ATTEMPTS: usize = 3;
 
-/// Makes the transfer in a directory of its own, again and again if the machine spoils it.
+/// Runs the transfer in its own directory, and repeats it if it is invalid.
 pub(crate) fn run_until_valid(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
-    let mut made_again = Vec::new();
+    let mut repeated = Vec::new();
     loop {
         make_anew(plan.directory)?;
         let outcome = match run(tools, plan) {
             Err(error @ LabError::Full { .. }) => {
-                // What it left is of no use, and others need the room.
+                // The remaining files are useless, and other transfers need the space.
                 let _ = fs::remove_dir_all(plan.directory);
                 return Err(error);
             }
             outcome => outcome?,
         };
-        match &outcome.spoiled {
-            // What fails is never put down to the machine.
-            Some(why) if outcome.failure.is_none() && made_again.len() + 1 < ATTEMPTS => {
-                made_again.push(why.clone())
+        match &outcome.invalid {
+            // A failure is never attributed to the machine.
+            Some(why) if outcome.failure.is_none() && repeated.len() + 1 < ATTEMPTS => {
+                repeated.push(why.clone())
             }
-            _ => return Ok(Outcome { made_again, ..outcome }),
+            _ => return Ok(Outcome { repeated, ..outcome }),
         }
     }
 }
 
-/// What was there before, of a lab that was interrupted say, is removed.
+/// Creates an empty directory, and removes an older one, such as the remains of an interrupted lab.
 fn make_anew(directory: &Path) -> Result<(), LabError> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -144,7 +145,8 @@ fn make_anew(directory: &Path) -> Result<(), LabError> {
     fs::create_dir(directory).map_err(LabError::file(directory))
 }
 
-/// A transfer that fails has an outcome that says so; an error is what would make the next one fail too.
+/// Runs a transfer. If it fails, the outcome contains the reason. An error means that the next transfer would
+/// fail as well.
 pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
     let mut outcome = Outcome {
         sender: plan.sender.name.clone(),
@@ -155,7 +157,7 @@ pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabErro
     };
     match watch(tools, plan, &mut outcome) {
         Ok(()) => {}
-        // It would fail every further transfer, and says nothing about this one.
+        // A full disk would fail every further transfer, and does not depend on this one.
         Err(LabError::Transfer(why)) if disk::is_full(plan.directory, &why) => {
             return Err(LabError::Full { directory: plan.directory.to_owned() });
         }
@@ -172,14 +174,14 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
     let mut testbed = Testbed::start(tools, &Link { scenario, seed, directory, keep })?;
     let ended = send(tools, plan, &streams, &mut testbed, &mut outcome.counters)
         .map_err(|error| testbed.reason(error));
-    // Whatever came of it: the capture is complete only when the link has ended.
+    // Finish in any case: the capture is complete only when the path has ended.
     let finished = testbed.finish();
     let annotated = if finished.is_ok() { annotate(directory, &streams) } else { Ok(()) };
     let received = ended?;
     finished?;
     annotated?;
     outcome.read(directory, &streams, plan.workload.time(), received)?;
-    outcome.spoiled = validity::spoiled(plan, &streams, outcome, began);
+    outcome.invalid = validity::disturbance(plan, &streams, outcome, began);
     for (stream, connection) in streams.iter().zip(&mut outcome.connections) {
         check(plan, stream, connection)?;
     }
@@ -187,7 +189,7 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
 }
 
 impl Transfer<'_> {
-    /// For errors, where there are several connections.
+    /// The prefix that identifies the connection in errors. Empty if there is only one.
     fn which(&self, stream: &Stream<'_>) -> String {
         match self.workload.streams(self.sender).len() {
             1 => String::new(),
@@ -201,12 +203,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_is_never_put_down_to_the_machine() {
-        let mut outcome = Outcome { spoiled: Some("late".to_owned()), ..Outcome::default() };
+    fn failure_clears_invalid_reason() {
+        let mut outcome = Outcome { invalid: Some("late".to_owned()), ..Outcome::default() };
         assert!(!outcome.counts());
         outcome.has_failed("not the same octets".to_owned());
         assert_eq!(
-            (outcome.failure.as_deref(), outcome.spoiled.as_deref()),
+            (outcome.failure.as_deref(), outcome.invalid.as_deref()),
             (Some("not the same octets"), None)
         );
         assert!(!outcome.counts() && Outcome::default().counts());

@@ -1,15 +1,19 @@
-//! Whether a transfer is the path's doing, or this machine's: one that the machine has spoiled is made again, and says
-//! nothing about its sender.
+//! Checks whether the machine disturbed a transfer. The lab repeats such an invalid transfer, and its result
+//! does not count.
 //!
-//! The rules, by what every transfer keeps anyway (docs/reference/lab.md has them as well):
+//! The rules use only files that every transfer keeps (see also docs/reference/lab.md):
 //!
-//! - Of the packets one in a hundred left the path more than [`LATE`] later than they were to (`airlink.json`).
-//! - A device or its queue refused a packet: not the path dropped it (`airlink.json`, `sender.jsonl`). It may refuse those that a
-//!   stage `corrupt` has damaged: what is of no version of IP any more.
-//! - The clock of the wall, by which captures and logs are laid side by side, moved [`JUMP`] against the other one meanwhile.
-//! - A receiver that reads at once, and whose buffer may grow, closed its window: its program did not get its turn.
-//! - A kernel on either side discarded segments for want of memory or of a program's turn ([`SHORTAGES`]). On a side where a
-//!   receiver reads slowly, or another stack stands, that may be its own doing, and does not count.
+//! - At least 1 % of the packets left the path more than [`LATE`] late (`airlink.json`).
+//! - A device or its queue refused or dropped a packet that the path did not drop (`airlink.json`,
+//!   `sender.jsonl`). A device may refuse packets that a stage `corrupt` damaged, because they are no longer
+//!   valid IP.
+//! - The wall clock, which aligns captures and logs, moved by more than [`JUMP`] relative to the monotonic
+//!   clock.
+//! - A receiver that reads at once, and whose buffer can grow, closed its window: its program was not
+//!   scheduled.
+//! - The kernel on either side discarded segments because of missing memory or a program that was not
+//!   scheduled ([`SHORTAGES`]). On the side of a receiver that reads slowly, has a fixed buffer or is a
+//!   third-party stack this does not count, because the receiver can cause it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,20 +25,22 @@ use super::counters::Counters;
 use super::transfer::{Outcome, Transfer, end_of};
 use super::workload::{Stream, Workload};
 
-/// Half of the least round trip of any preset with a radio, less than any timer of a sender.
+/// Limit in nanoseconds: half the shortest round-trip time of the presets with a radio link, and less than
+/// any timer of a sender.
 const LATE: f64 = 10e6;
 const JUMP: Duration = Duration::from_millis(20);
 
-/// The clock of the wall beside the one that nobody sets. The programs of a transfer read the first one once, when they begin.
+/// The wall clock relative to the monotonic clock. The programs of a transfer read the wall clock once, when
+/// they start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
-    /// By how many nanoseconds the first is ahead of the second.
+    /// The wall clock minus the monotonic clock, in nanoseconds.
     ahead: i128,
 }
 
 impl Clocks {
     pub(crate) fn now() -> Self {
-        // Both clocks exist on every Linux.
+        // Every Linux system has both clocks.
         let nanos = |clock| {
             let now = clock_gettime(clock).expect("CLOCK_REALTIME and CLOCK_MONOTONIC can be read");
             i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec())
@@ -42,14 +48,14 @@ impl Clocks {
         Self { ahead: nanos(ClockId::CLOCK_REALTIME) - nanos(ClockId::CLOCK_MONOTONIC) }
     }
 
-    /// By how many nanoseconds the clock of the wall was set since `earlier`.
+    /// The change of the wall clock since `earlier`, in nanoseconds.
     fn set_since(self, earlier: Self) -> i128 {
         self.ahead - earlier.ahead
     }
 }
 
-/// Counters of either namespace that no path moves, and no sender: packets that were discarded for want of memory, segments
-/// that waited for a program until there were too many of them, connections that found no place.
+/// Counters of a namespace that neither a path nor a sender increases: packets discarded because of missing
+/// memory, segments that waited too long for a program, and connections that did not fit into a queue.
 pub(crate) const SHORTAGES: [&str; 5] = [
     "IpInDiscards",
     "IpOutDiscards",
@@ -58,8 +64,9 @@ pub(crate) const SHORTAGES: [&str; 5] = [
     "TcpExtTCPMemoryPressures",
 ];
 
-/// Why it is not valid. `None`: it is, as far as its files tell. `began`: the clocks before anything was started.
-pub(crate) fn spoiled(
+/// The reason why a transfer is invalid. `None` if its files show no disturbance. `began` has the clocks
+/// before the first program started.
+pub(crate) fn disturbance(
     plan: &Transfer<'_>,
     streams: &[Stream<'_>],
     outcome: &Outcome,
@@ -80,7 +87,7 @@ pub(crate) fn spoiled(
     })
 }
 
-/// Those of the sides where no receiver has a reason to leave anything unread.
+/// The counters of the sides on which no receiver has a reason to leave data unread.
 fn counters_that_tell(
     workload: &Workload,
     reads_at_once: bool,
@@ -91,23 +98,24 @@ fn counters_that_tell(
     counters.iter().filter(tells).map(|(side, counters)| (side.clone(), counters.clone())).collect()
 }
 
-/// What a transfer keeps, as far as a rule is about it.
+/// The evidence that the rules use.
 struct Evidence<'a> {
     /// `airlink.json`.
     path: Value,
-    /// What each sender says at its end.
+    /// The final report of each sender.
     ends: Vec<Value>,
-    /// In nanoseconds, from before anything was started until everything has ended.
+    /// The change of the wall clock in nanoseconds, from before the start until all programs have ended.
     clock_set_by: i128,
-    /// Of a receiver that has no reason to close its window.
+    /// Closed windows of receivers that have no reason to close them.
     closed_windows: u64,
-    /// Of either side, where it has no reason to discard anything.
+    /// The counters of the sides that have no reason to discard packets.
     counters: &'a BTreeMap<String, Counters>,
 }
 
 fn judge(evidence: &Evidence<'_>) -> Option<String> {
     let Evidence { path, ends, clock_set_by, closed_windows, counters } = evidence;
-    // Reported before lateness: a busy machine is often late as well, and only the user can leave the clock alone.
+    // Report this before lateness: a busy machine is often late as well, and only the user can leave the
+    // clock alone.
     if clock_set_by.unsigned_abs() > JUMP.as_nanos() {
         return Some(format!("the clock of this machine was set by {:+.0} ms", *clock_set_by as f64 / 1e6));
     }
@@ -133,7 +141,8 @@ fn judge(evidence: &Evidence<'_>) -> Option<String> {
     })
 }
 
-/// Packets that devices and their queues dropped or refused: `airlink.json`, and what each sender says at its end.
+/// Packets that devices and their queues dropped or refused, from `airlink.json` and from the senders' final
+/// reports.
 pub(crate) fn dropped<'a>(path: &Value, senders: impl IntoIterator<Item = &'a Value>) -> u64 {
     let number =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
@@ -165,20 +174,21 @@ mod tests {
         json!({ "device": { "dropped_by_kernel": 0 } })
     }
 
-    /// A transfer that nothing has spoiled: a path, and what a sender said.
+    /// The evidence of a transfer without disturbances.
     fn valid(counters: &BTreeMap<String, Counters>) -> Evidence<'_> {
-        // A clock that is disciplined moves by less than a microsecond in a millisecond, as the other one does.
+        // A disciplined clock moves by less than a microsecond per millisecond, and so does the monotonic
+        // clock.
         Evidence { path: path(), ends: vec![end()], clock_set_by: -1_000, closed_windows: 0, counters }
     }
 
     #[test]
-    fn one_late_packet_among_many_spoils_nothing() {
+    fn single_late_packet_keeps_transfer_valid() {
         assert_eq!(judge(&valid(&BTreeMap::new())), None);
     }
 
-    /// A device takes no packet whose version of IP was damaged.
+    /// A device refuses packets with a damaged IP version.
     #[test]
-    fn what_the_path_has_damaged_a_device_may_refuse() {
+    fn device_may_refuse_packets_corrupted_by_path() {
         let counters = BTreeMap::new();
         for (corrupted, refused, is_spoiled) in [(3, 2, false), (2, 2, false), (1, 2, true), (0, 1, true)] {
             for (side, way, other) in [("fixed", "up", "down"), ("mobile", "down", "up")] {
@@ -192,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_has_its_reason() {
+    fn each_disturbance_reports_its_reason() {
         let counted = |name: &str| {
             BTreeMap::from([
                 ("fixed".to_owned(), Counters::from([("TcpRetransSegs".to_owned(), 9)])),
@@ -228,21 +238,21 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_receiver_excuses_its_own_side_alone() {
+    fn slow_receiver_excludes_only_its_own_counters() {
         let of = |side: &str| (side.to_owned(), Counters::from([("IpOutDiscards".to_owned(), 4)]));
         let both = BTreeMap::from(["fixed", "mobile"].map(of));
         let down = Workload::plain(1);
         let up = Workload { ways: Ways::Up, ..down.clone() };
-        let tell = |workload, at_once| {
+        let counted_sides = |workload, at_once| {
             counters_that_tell(workload, at_once, &both).into_keys().collect::<Vec<_>>().join(" ")
         };
-        assert_eq!([tell(&down, true), tell(&up, true)], ["fixed mobile"; 2]);
-        assert_eq!([tell(&down, false), tell(&up, false)], ["fixed", "mobile"]);
-        assert_eq!(tell(&Workload { ways: Ways::Both, ..down.clone() }, false), "");
+        assert_eq!([counted_sides(&down, true), counted_sides(&up, true)], ["fixed mobile"; 2]);
+        assert_eq!([counted_sides(&down, false), counted_sides(&up, false)], ["fixed", "mobile"]);
+        assert_eq!(counted_sides(&Workload { ways: Ways::Both, ..down.clone() }, false), "");
     }
 
     #[test]
-    fn a_kernel_sender_has_no_device_of_its_own() {
+    fn kernel_sender_without_device_is_valid() {
         let none = BTreeMap::new();
         let mut evidence = valid(&none);
         evidence.ends[0] = json!({ "kernel": {} });

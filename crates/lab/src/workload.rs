@@ -1,5 +1,5 @@
-//! What every transfer of an experiment is: which way the octets go, how many of them, in how many connections, and who
-//! else sends over the path meanwhile.
+//! The properties of every transfer in an experiment: direction, amount of data, number of connections and
+//! competitors.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 use super::sender::Sender;
 use super::testbed::PathSide;
 
-/// Which way the octets go, in the path's own words.
+/// The direction of the data, named as in the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// From the fixed side to the mobile.
+    /// From the fixed side to the mobile side.
     #[default]
     Down,
-    /// From the mobile side to the fixed.
+    /// From the mobile side to the fixed side.
     Up,
 }
 
 impl Way {
-    /// As it is typed.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Down => "down",
@@ -46,7 +46,7 @@ impl Way {
     }
 }
 
-/// The ways of a transfer.
+/// The directions of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ways {
@@ -55,12 +55,12 @@ pub enum Ways {
     Down,
     /// Towards the fixed side.
     Up,
-    /// Both at the same time.
+    /// Both directions at the same time.
     Both,
 }
 
 impl Ways {
-    /// One after the other.
+    /// Each direction once.
     pub const fn each(self) -> &'static [Way] {
         match self {
             Self::Down => &[Way::Down],
@@ -70,12 +70,12 @@ impl Ways {
     }
 }
 
-/// What a connection carries.
+/// The amount of data on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many octets.
+    /// This number of bytes.
     Octets(u64),
-    /// As many as pass in this time.
+    /// As much as fits into this time.
     Time(Duration),
 }
 
@@ -88,29 +88,29 @@ impl Amount {
     }
 }
 
-/// What every transfer is.
+/// The properties of every transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Which way the octets go.
+    /// The directions of the data.
     pub ways: Ways,
-    /// Connections of the tested sender, in each way.
+    /// Number of connections of the tested sender in each direction.
     pub flows: u16,
-    /// Who else sends meanwhile: each has one connection, in each way.
+    /// Competitors. Each has one connection in each direction.
     pub competitors: Vec<Sender>,
-    /// What each connection carries.
+    /// The amount of data on each connection.
     pub amount: Amount,
-    /// The most that a receiver reads in a second, in octets. `None`: whatever comes.
+    /// Maximum number of bytes that a receiver reads per second. `None` means no limit.
     pub read_rate: Option<u64>,
 }
 
 impl Workload {
-    /// One connection down, to a receiver that reads whatever comes.
+    /// One connection down, with a receiver that reads without limit.
     pub const fn plain(octets: u64) -> Self {
         let amount = Amount::Octets(octets);
         Self { ways: Ways::Down, flows: 1, competitors: Vec::new(), amount, read_rate: None }
     }
 
-    /// As files have it.
+    /// The form used in files.
     pub fn asked(&self) -> Asked {
         let Self { ways, flows, competitors, amount, read_rate } = self;
         Asked {
@@ -122,7 +122,7 @@ impl Workload {
         }
     }
 
-    /// `None`: each connection ends when its time is up.
+    /// The number of bytes on each connection. `None` if connections are limited by time.
     pub fn octets(&self) -> Option<u64> {
         match self.amount {
             Amount::Octets(octets) => Some(octets),
@@ -130,12 +130,12 @@ impl Workload {
         }
     }
 
-    /// How long each connection is to send. `None`: until it has sent its octets.
+    /// The time that each connection sends. `None` if connections are limited by bytes.
     pub(crate) fn time(&self) -> Option<Duration> {
         self.amount.time()
     }
 
-    /// Everything that a transfer of this sender consists of. The first is one of its own.
+    /// All connections of a transfer with this sender. The first one is the sender's own.
     pub(crate) fn streams<'a>(&'a self, tested: &'a Sender) -> Vec<Stream<'a>> {
         let mut streams = Vec::new();
         for &way in self.ways.each() {
@@ -151,23 +151,23 @@ impl Workload {
     }
 }
 
-/// A workload in `lab.json`. How many octets a connection carries stands beside it, as `bytes`.
+/// A workload in `lab.json`. The number of bytes per connection is stored separately, as `bytes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
-    /// Which way the octets go.
+    /// The directions of the data.
     pub direction: Ways,
-    /// Connections of the tested sender, in each way.
+    /// Number of connections of the tested sender in each direction.
     pub flows: u16,
-    /// Who else sends meanwhile.
+    /// The names of the competitors.
     pub competitors: Vec<String>,
-    /// How long a connection sends. `None`: until it has sent its octets.
+    /// The time that a connection sends. `None` if connections are limited by bytes.
     pub seconds: Option<f64>,
-    /// Octets that a receiver reads in a second at most. `None`: it reads whatever comes.
+    /// Maximum number of bytes that a receiver reads per second. `None` means no limit.
     pub read_rate: Option<u64>,
 }
 
-/// What an older file has, which does not say it.
+/// The values that an older file without these fields implies.
 impl Default for Asked {
     fn default() -> Self {
         Workload::plain(0).asked()
@@ -175,7 +175,7 @@ impl Default for Asked {
 }
 
 impl Asked {
-    /// It is this workload, in whatever spelling.
+    /// Returns true if this describes the workload. Senders may be spelled differently.
     pub(super) fn is(&self, workload: &Workload) -> bool {
         let asked = workload.asked();
         let same = |(sender, kept): (&Sender, &String)| sender.is(kept);
@@ -184,8 +184,8 @@ impl Asked {
         beside && Self { competitors: self.competitors.clone(), ..asked } == *self
     }
 
-    /// One transfer in words. `bytes`: what a connection carries, where the time does not say it. `path`: over what and to
-    /// whom, if that is to be said.
+    /// Describes one transfer in words. `bytes` is the data on a connection if no time is set. `path` names
+    /// the path and the receiver, and may be empty.
     pub fn in_words(&self, bytes: Option<u64>, path: &str) -> String {
         let amount = match (self.seconds, bytes) {
             (Some(seconds), _) => format!("{seconds} s"),
@@ -217,30 +217,30 @@ impl Asked {
     }
 }
 
-/// Whose connection it is.
+/// The owner of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// The tested sender's.
+    /// The tested sender.
     #[default]
     Tested,
-    /// One that competes with it.
+    /// A competitor.
     Competitor,
 }
 
 /// One connection of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream<'a> {
-    /// Among all of the transfer.
+    /// Index among all connections of the transfer.
     pub(crate) index: u16,
     pub(crate) sender: &'a Sender,
     pub(crate) role: Role,
     pub(crate) way: Way,
-    /// Among those of the same role and way.
+    /// Index among the connections with the same role and direction.
     pub(crate) number: usize,
 }
 
-/// Where receivers listen: the first stream's, and one more for each further stream.
+/// The receiver's port of the first connection. Each further connection uses the next port.
 pub(crate) const PORT: u16 = 9000;
 
 impl Stream<'_> {
@@ -248,8 +248,8 @@ impl Stream<'_> {
         PORT + self.index
     }
 
-    /// The file of this name that belongs to it, in the transfer's directory: `sender.jsonl`, `sender-competitor.jsonl`,
-    /// `sender-up-2.jsonl`. The first stream's have no addition.
+    /// The path of a file that belongs to the connection, in the transfer's directory: `sender.jsonl`,
+    /// `sender-competitor.jsonl`, `sender-up-2.jsonl`. The first connection's files have no suffix.
     pub(crate) fn file(&self, directory: &Path, stem: &str, extension: &str) -> PathBuf {
         let mut name = stem.to_owned();
         if self.role == Role::Competitor {
@@ -265,7 +265,7 @@ impl Stream<'_> {
     }
 }
 
-/// For errors: which one of several it is.
+/// Identifies one of several connections in errors.
 impl fmt::Display for Stream<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let beside = if self.role == Role::Competitor { " (competitor)" } else { "" };
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn each_connection_has_a_port_and_files_of_its_own() {
+    fn each_connection_has_unique_port_and_files() {
         let tested = sender("newreno");
         let beside = vec![sender("linux:cubic"), sender("linux:reno")];
         let workload = Workload { ways: Ways::Both, flows: 2, competitors: beside, ..Workload::plain(1000) };
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_is_said_in_words() {
+    fn workload_is_described_in_words() {
         let plain = Workload::plain(1_000_000);
         assert_eq!(plain.asked().in_words(plain.octets(), ""), "1.00 MB down");
         assert_eq!(plain.asked(), Asked::default());
@@ -328,22 +328,24 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_asked_for_in_another_spelling() {
-        let beside = |names: &[&str]| {
+    fn workloads_match_regardless_of_sender_spelling() {
+        let with_competitors = |names: &[&str]| {
             let typed: Vec<_> = names.iter().map(|name| name.parse().unwrap()).collect();
             let competitors = crate::sender::competitors(&typed, airtcp::ProfileName::Linux);
             Workload { competitors, ..Workload::plain(1) }
         };
-        let kept = beside(&["sack+limited-transmit", "linux:cubic"]).asked();
-        assert!(kept.is(&beside(&["limited-transmit+sack@linux", "linux:cubic"])));
+        let kept = with_competitors(&["sack+limited-transmit", "linux:cubic"]).asked();
+        assert!(kept.is(&with_competitors(&["limited-transmit+sack@linux", "linux:cubic"])));
         for other in [&["sack+limited-transmit@default", "linux:cubic"][..], &["linux:cubic"], &[]] {
-            assert!(!kept.is(&beside(other)), "{other:?}");
+            assert!(!kept.is(&with_competitors(other)), "{other:?}");
         }
-        assert!(!kept.is(&Workload { flows: 2, ..beside(&["sack+limited-transmit", "linux:cubic"]) }));
+        assert!(
+            !kept.is(&Workload { flows: 2, ..with_competitors(&["sack+limited-transmit", "linux:cubic"]) })
+        );
     }
 
     #[test]
-    fn an_older_file_asked_for_one_connection_down() {
+    fn missing_workload_fields_mean_one_connection_down() {
         assert_eq!(serde_json::from_str::<Asked>("{}").unwrap(), Asked::default());
     }
 }

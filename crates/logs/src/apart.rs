@@ -1,5 +1,5 @@
-//! Lines that a thread of its own writes: who hands them over never waits, whatever becomes of the file, the pipe or the
-//! terminal. A server that strangers use must not stand still because its log does.
+//! Output lines written by a separate thread, so that the caller never waits for a slow file, pipe
+//! or terminal. A public server must not stall because its log does.
 
 #![expect(clippy::disallowed_methods, reason = "a pipe or a disk is waited for, and not for ever")]
 
@@ -10,39 +10,40 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So many octets may wait to be written. What comes then is left out, line by line, and counted.
+/// Maximum number of bytes that wait to be written. Lines beyond it are dropped and counted.
 const ROOM: usize = 1 << 20;
-/// After a write so long is waited for more: a line that comes alone is written at once, and many lines are one write.
+/// Pause after each write. A single line is written at once, and lines that arrive during the pause
+/// share one write.
 const BREATH: Duration = Duration::from_millis(10);
-/// A disk that was full is tried again so often.
+/// Interval between retries after an error such as a full disk.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Whole lines on their way to one place.
+/// A queue of whole lines for one destination.
 #[derive(Clone)]
 pub struct Apart(Arc<Shared>);
 
-/// What becomes of lines that could not be written.
+/// Reactions to lines that could not be written.
 pub struct Words {
-    /// A line in their place, if the format has one for it.
+    /// Returns a line that replaces the given number of dropped lines, if the format allows one.
     pub gap: Option<fn(u64) -> String>,
-    /// Told once, when something begins to fail.
+    /// Called when writing begins to fail.
     pub failed: Box<dyn Fn(&io::Error) + Send>,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// The thread waits for it.
+    /// Signals the thread that lines are waiting or that the end has come.
     more: Condvar,
-    /// Who finishes waits for it.
+    /// Signals [`Apart::finish`] that lines have been written.
     less: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Waiting>,
-    /// In `waiting`, and in the hands of the thread.
+    /// Number of bytes in `waiting` and in the batch that the thread is writing.
     octets: usize,
-    /// Lines, in all.
+    /// Total number of dropped lines.
     left_out: u64,
     thread: Thread,
     end: End,
@@ -50,35 +51,35 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Thread {
-    /// It waits to be woken.
+    /// The thread sleeps until it is notified.
     Idle,
-    /// It looks for itself, soon.
+    /// The thread checks the queue again soon without a notification.
     #[default]
     Awake,
 }
 
 enum Waiting {
     Lines(Vec<u8>),
-    /// In this place.
+    /// Number of lines dropped at this position.
     LeftOut(u64),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum End {
-    /// More may come.
+    /// More lines may come.
     #[default]
     Open,
-    /// Somebody waits for the last of it.
+    /// A caller waits in [`Apart::finish`] until all lines are written.
     Finishing,
-    /// Whoever read it has gone.
+    /// The reader of the pipe has closed it.
     Unread,
 }
 
 impl Apart {
-    /// `name` is the thread's.
+    /// Starts a thread called `name` that writes to `to`.
     ///
     /// # Errors
-    /// If there can be no thread.
+    /// If the thread cannot be started.
     pub fn start(name: &str, to: impl Write + Send + 'static, words: Words) -> io::Result<Self> {
         let shared = Arc::new(Shared { state: Mutex::default(), more: Condvar::new(), less: Condvar::new() });
         let writers = shared.clone();
@@ -86,7 +87,8 @@ impl Apart {
         Ok(Self(shared))
     }
 
-    /// Takes lines, each with its end, or leaves them out where too much waits already.
+    /// Queues complete lines, each with its line feed. Drops and counts them if too much is waiting
+    /// already.
     pub fn write(&self, lines: &[u8]) {
         let mut state = self.0.lock();
         if state.end == End::Unread {
@@ -108,12 +110,14 @@ impl Apart {
         }
     }
 
-    /// Lines that were left out. What nobody reads any more is not counted.
+    /// Returns the number of dropped lines. Lines after the reader has closed the pipe do not
+    /// count.
     pub fn left_out(&self) -> u64 {
         self.0.lock().left_out
     }
 
-    /// Waits until everything is written, but no longer than this. Whether it is.
+    /// Waits at most `limit` until everything is written. Returns whether everything was written or
+    /// the reader has closed the pipe.
     pub fn finish(&self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         let mut state = self.0.lock();
@@ -147,7 +151,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything that waits, as soon as something does.
+    /// Waits until something is queued and returns the whole queue.
     fn next(&self) -> VecDeque<Waiting> {
         let mut state = self.lock();
         while state.waiting.is_empty() {
@@ -197,7 +201,8 @@ impl Shared {
     }
 }
 
-/// Fails if nobody reads any more. Everything else may pass: a disk gets room again.
+/// Writes all bytes. Fails only if the reader has closed the pipe; other errors, such as a full
+/// disk, may pass and are retried.
 fn write_all(to: &mut impl Write, mut octets: &[u8], words: &Words) -> Result<(), ()> {
     let mut told = false;
     while !octets.is_empty() {
@@ -205,7 +210,7 @@ fn write_all(to: &mut impl Write, mut octets: &[u8], words: &Words) -> Result<()
             Ok(count) => octets = &octets[count..],
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Err(()),
-            // Somebody else has made the pipe so.
+            // Another process that shares the pipe has made it non-blocking.
             Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(10)),
             Err(error) => {
                 if !std::mem::replace(&mut told, true) {
@@ -224,7 +229,8 @@ mod tests {
 
     use super::*;
 
-    /// Each write waits until the test lets it go, with the error that it shall meet.
+    /// A writer whose writes wait until the test lets each one proceed, with the error that it
+    /// shall return.
     struct Slow {
         go: Receiver<Option<ErrorKind>>,
         written: Arc<Mutex<Vec<u8>>>,
@@ -246,7 +252,7 @@ mod tests {
         }
     }
 
-    struct Stage {
+    struct Fixture {
         apart: Apart,
         go: Sender<Option<ErrorKind>>,
         written: Arc<Mutex<Vec<u8>>>,
@@ -254,7 +260,7 @@ mod tests {
         failures: Arc<Mutex<u32>>,
     }
 
-    fn stage() -> Stage {
+    fn fixture() -> Fixture {
         let (go, receiver) = mpsc::channel();
         let written = Arc::new(Mutex::new(Vec::new()));
         let (writes, failures) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
@@ -264,10 +270,10 @@ mod tests {
             failed: Box::new(move |_| *told.lock().unwrap() += 1),
         };
         let slow = Slow { go: receiver, written: written.clone(), writes: writes.clone() };
-        Stage { apart: Apart::start("test", slow, words).unwrap(), go, written, writes, failures }
+        Fixture { apart: Apart::start("test", slow, words).unwrap(), go, written, writes, failures }
     }
 
-    impl Stage {
+    impl Fixture {
         fn text(&self) -> String {
             String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
         }
@@ -276,24 +282,25 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     #[test]
-    fn what_there_is_no_room_for_is_left_out_counted_and_told_in_its_place() {
-        let stage = stage();
+    fn full_queue_drops_lines_and_reports_gap() {
+        let fixture = fixture();
         let line = [&[b'x'; 999][..], b"\n"].concat();
         for _ in 0..2 * ROOM / line.len() {
-            stage.apart.write(&line);
+            fixture.apart.write(&line);
         }
-        let left_out = stage.apart.left_out();
+        let left_out = fixture.apart.left_out();
         assert!((1000..1200).contains(&left_out), "{left_out}");
-        assert!(!stage.apart.finish(Duration::from_millis(1)), "nothing was written yet");
-        // What the thread had in its hands, what waited behind it, and the next line.
+        assert!(!fixture.apart.finish(Duration::from_millis(1)), "nothing was written yet");
+        // The batch in the thread's hands, the rest of the queue, and the next line.
         for _ in 0..3 {
-            stage.go.send(None).unwrap();
+            fixture.go.send(None).unwrap();
         }
-        assert!(stage.apart.finish(PATIENCE));
-        stage.apart.write(b"and on\n");
-        assert!(stage.apart.finish(PATIENCE));
-        let text = stage.text();
-        // In one place, or in two, if the thread took what waited in the midst of them.
+        assert!(fixture.apart.finish(PATIENCE));
+        fixture.apart.write(b"and on\n");
+        assert!(fixture.apart.finish(PATIENCE));
+        let text = fixture.text();
+        // The gap is reported once, or twice if the thread fetched the queue while lines were being
+        // dropped.
         let told = text.lines().filter_map(|line| line.strip_suffix(" lines were left out"));
         assert_eq!(told.map(|count| count.parse::<u64>().unwrap()).sum::<u64>(), left_out);
         assert_eq!(text.lines().last(), Some("and on"));
@@ -301,45 +308,45 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_come_close_together_are_few_writes_and_all_of_them_come() {
-        let stage = stage();
+    fn close_lines_are_batched_without_loss() {
+        let fixture = fixture();
         for _ in 0..1000 {
-            stage.go.send(None).unwrap();
+            fixture.go.send(None).unwrap();
         }
         let begin = Instant::now();
         for _ in 0..500 {
-            stage.apart.write(b"a line\n");
+            fixture.apart.write(b"a line\n");
             thread::sleep(Duration::from_micros(100));
         }
         let took = begin.elapsed();
-        assert!(stage.apart.finish(PATIENCE));
-        assert_eq!(stage.text().lines().count(), 500);
-        let (writes, breaths) = (*stage.writes.lock().unwrap(), took.as_millis() / BREATH.as_millis());
+        assert!(fixture.apart.finish(PATIENCE));
+        assert_eq!(fixture.text().lines().count(), 500);
+        let (writes, breaths) = (*fixture.writes.lock().unwrap(), took.as_millis() / BREATH.as_millis());
         assert!(u128::from(writes) <= breaths + 3, "{writes} writes in {took:?}");
     }
 
     #[test]
-    fn a_full_disk_is_told_once_and_written_on_when_there_is_room() {
-        let stage = stage();
-        stage.apart.write(b"one\n");
-        stage.go.send(Some(ErrorKind::StorageFull)).unwrap();
-        stage.go.send(Some(ErrorKind::StorageFull)).unwrap();
-        stage.go.send(None).unwrap();
-        assert!(stage.apart.finish(PATIENCE));
-        assert_eq!((stage.text().as_str(), *stage.failures.lock().unwrap()), ("one\n", 1));
+    fn full_disk_is_reported_once_and_writing_resumes() {
+        let fixture = fixture();
+        fixture.apart.write(b"one\n");
+        fixture.go.send(Some(ErrorKind::StorageFull)).unwrap();
+        fixture.go.send(Some(ErrorKind::StorageFull)).unwrap();
+        fixture.go.send(None).unwrap();
+        assert!(fixture.apart.finish(PATIENCE));
+        assert_eq!((fixture.text().as_str(), *fixture.failures.lock().unwrap()), ("one\n", 1));
     }
 
     #[test]
-    fn where_nobody_reads_any_more_nobody_waits() {
-        let stage = stage();
-        stage.apart.write(b"one\n");
-        stage.go.send(Some(ErrorKind::BrokenPipe)).unwrap();
+    fn closed_pipe_discards_lines_without_waiting() {
+        let fixture = fixture();
+        fixture.apart.write(b"one\n");
+        fixture.go.send(Some(ErrorKind::BrokenPipe)).unwrap();
         let start = Instant::now();
-        assert!(stage.apart.finish(PATIENCE), "nothing is left to be written");
+        assert!(fixture.apart.finish(PATIENCE), "nothing is left to be written");
         for _ in 0..10_000 {
-            stage.apart.write(&[b'x'; 1000]);
+            fixture.apart.write(&[b'x'; 1000]);
         }
-        assert!(start.elapsed() < PATIENCE && stage.text().is_empty());
-        assert_eq!(stage.apart.left_out(), 0);
+        assert!(start.elapsed() < PATIENCE && fixture.text().is_empty());
+        assert_eq!(fixture.apart.left_out(), 0);
     }
 }

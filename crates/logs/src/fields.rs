@@ -1,16 +1,16 @@
-//! The fields of an event or a span, in the order in which they were given.
+//! The fields of an event or a span, in their original order.
 
 use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 
-/// What `tracing` hands over, put where it belongs.
+/// The fields that `tracing` hands over, split by their special meanings.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     /// Nanoseconds since 1970.
     pub(super) at: Option<u64>,
-    /// What the text format writes, and nothing else.
+    /// The complete line of the text format, which replaces message and fields.
     pub(super) line: Option<String>,
     pub(super) message: String,
     pub(super) others: Vec<(&'static str, Value)>,
@@ -26,12 +26,12 @@ impl Fields {
         }
     }
 
-    /// ` key=value`, each with a blank before it but the first.
+    /// Writes the fields as `key=value`, separated by blanks.
     pub(super) fn write_text(&self, out: &mut String) {
         for (index, (name, value)) in self.others.iter().enumerate() {
             let blank = if index > 0 { " " } else { "" };
             let _ = match value {
-                // Whoever splits at blanks gets whole values.
+                // Quoted so that a reader who splits the line at blanks gets whole values.
                 Value::String(text) if text.contains([' ', '"', '=', '\n']) || text.is_empty() => {
                     write!(out, "{blank}{name}={text:?}")
                 }
@@ -70,7 +70,7 @@ impl Visit for Fields {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // JSON has no number for infinity, which ssthresh begins with.
+        // JSON cannot represent infinity, the initial value of ssthresh.
         self.put(field, if value.is_finite() { value.into() } else { Value::Null });
     }
 }

@@ -1,12 +1,14 @@
-//! The logs of `airtcp` and `airlink`: their options, which levels they show, and how a line is written.
+//! The logs of `airtcp` and `airlink`: options, levels and line formats.
 //!
-//! Machines know nothing of logs. Drivers hear what machines have to say and make events of the crate `tracing` of it;
-//! here such events become lines. Three fields of an event mean something to this crate:
+//! The protocol state machines do not depend on a logging library. Drivers turn their events into
+//! events of the crate `tracing`, and this crate writes those as lines. Three fields of an event
+//! have a special meaning:
 //!
-//! * `at`: nanoseconds since 1970, the driver's own time of what happened. Without it the line has the time at which
-//!   it is written.
-//! * `line`: the whole of what the text format says, in place of spans, message and fields. JSON leaves it out.
-//! * `message`, as everywhere with `tracing`.
+//! * `at`: the time of the event according to the driver, in nanoseconds since 1970. Without it, a
+//!   line has the time at which it is written.
+//! * `line`: the complete line of the text format. It replaces spans, message and fields there, and
+//!   JSON omits it.
+//! * `message`: the message, as everywhere with `tracing`.
 
 pub mod apart;
 mod fields;
@@ -27,7 +29,7 @@ use tracing_subscriber::filter::{FilterExt, Targets, filter_fn};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 
-/// What to log, and how: the same options in every command.
+/// Log options, which are the same in every command.
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
     /// Log more (repeatable); the main --help of the program lists the levels
@@ -44,7 +46,7 @@ pub struct LogArgs {
     log_file: Option<PathBuf>,
 }
 
-/// How a log is written.
+/// Log format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 enum Format {
     #[default]
@@ -52,7 +54,7 @@ enum Format {
     Json,
 }
 
-/// Why there is no log.
+/// Error: the log file cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the log {}: {source}", path.display())]
 pub struct LogError {
@@ -60,19 +62,19 @@ pub struct LogError {
     source: io::Error,
 }
 
-/// The log's file, if it has one.
+/// The log file, if there is one.
 static FILE: OnceLock<Arc<LogFile>> = OnceLock::new();
 
-/// From now on neither stderr nor the log's file is waited for: threads of their own write them.
+/// Lets separate threads write stderr and the log file, so that the caller never waits for either.
 ///
 /// # Errors
-/// If there can be no threads.
+/// If the threads cannot be started.
 pub fn write_apart() -> io::Result<()> {
     stderr::write_apart()?;
     FILE.get().map_or(Ok(()), |file| file.write_apart())
 }
 
-/// Waits until these threads have written everything, but no longer than this.
+/// Waits at most `limit` until these threads have written everything.
 pub fn finish(limit: Duration) {
     let file = FILE.get().and_then(|file| file.apart());
     for apart in file.iter().chain(&stderr::apart()) {
@@ -80,23 +82,24 @@ pub fn finish(limit: Duration) {
     }
 }
 
-/// Lines that these threads have left out so far: of the log, and of stderr.
+/// Returns the number of lines that these threads have dropped so far, in the log and on stderr.
 pub fn left_out() -> u64 {
     let file = FILE.get().and_then(|file| file.apart());
     file.iter().chain(&stderr::apart()).map(Apart::left_out).sum()
 }
 
-/// A log that has begun.
+/// A log that has been started.
 pub struct Log(Option<Arc<LogFile>>);
 
 impl Log {
-    /// Whether its file has everything so far. What is missing was told on stderr when it could not be written.
+    /// Returns whether the log file is complete so far. Write errors were already reported on
+    /// stderr.
     pub fn is_whole(&self) -> bool {
         self.0.as_ref().is_none_or(|file| file.is_whole())
     }
 }
 
-/// The levels, from nothing to everything.
+/// The levels, from the least to the most verbose.
 const LEVELS: [LevelFilter; 6] = [
     LevelFilter::OFF,
     LevelFilter::ERROR,
@@ -107,10 +110,11 @@ const LEVELS: [LevelFilter; 6] = [
 ];
 
 impl LogArgs {
-    /// From now on this process, which is called `program`, logs. `usual` is the level without `-v` and `-q`.
+    /// Starts logging for this process, whose name is `program`. `usual` is the level without `-v`
+    /// and `-q`.
     ///
     /// # Panics
-    /// If it is called twice.
+    /// If called twice.
     pub fn start(&self, program: &'static str, usual: LevelFilter) -> Result<Log, LogError> {
         let asked = std::env::var("RUST_LOG").unwrap_or_default();
         let (targets, misread) = targets(self.level(usual), &asked);
@@ -130,7 +134,7 @@ impl LogArgs {
         };
         tracing_subscriber::registry().with(shown(lines, targets)).init();
         if let Some(why) = misread {
-            // With -q as well: what is shown now is not what was asked for.
+            // Reported even with -q, because the log does not show what the user asked for.
             tracing::error!(
                 "invalid RUST_LOG={asked} ({why}): use for example debug, or airtcp::recovery=debug"
             );
@@ -148,10 +152,12 @@ impl LogArgs {
     }
 }
 
-/// The library that draws: it warns of letters without an outline, which no person has asked for.
+/// Target of the drawing library, which warns about glyphs without an outline. No user needs these
+/// warnings unless they ask for them.
 const DRAWING: &str = "tiny_skia";
 
-/// The one rule: what RUST_LOG names goes by RUST_LOG, everything else by `-v` and `-q`. A level alone names everything.
+/// Combines the options with RUST_LOG: RUST_LOG sets the level of the targets that it names, and
+/// `-v` and `-q` set the rest. A bare level in RUST_LOG applies to all targets.
 fn targets(level: LevelFilter, asked: &str) -> (Targets, Option<String>) {
     let usual = Targets::new().with_default(level).with_target(DRAWING, LevelFilter::OFF);
     if asked.trim().is_empty() {
@@ -167,7 +173,8 @@ fn targets(level: LevelFilter, asked: &str) -> (Targets, Option<String>) {
     }
 }
 
-/// The events that `targets` let through. A span has no line of its own, it says whose an event is: every span is known.
+/// Filters events by `targets`. All spans pass: a span has no line of its own, but it identifies
+/// the connection of an event.
 fn shown<S>(lines: Lines, targets: Targets) -> impl tracing_subscriber::Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn each_v_shows_a_level_more_and_q_a_level_less() {
+    fn verbose_and_quiet_options_change_level() {
         for (args, of_warn, of_info) in [
             ("-q", LevelFilter::ERROR, LevelFilter::WARN),
             ("", LevelFilter::WARN, LevelFilter::INFO),
@@ -208,11 +215,11 @@ mod tests {
             assert_eq!(level(args, LevelFilter::WARN), of_warn, "{args}");
             assert_eq!(level(args, LevelFilter::INFO), of_info, "{args}");
         }
-        assert!(Program::try_parse_from(["x", "-v", "-q"]).is_err(), "more and less at once");
+        assert!(Program::try_parse_from(["x", "-v", "-q"]).is_err(), "-v and -q exclude each other");
     }
 
     #[test]
-    fn what_rust_log_names_goes_by_it_and_the_rest_by_the_options() {
+    fn rust_log_overrides_level_of_named_targets() {
         let (info, warn) = (LevelFilter::INFO, LevelFilter::WARN);
         for (asked, level, target, shown) in [
             ("", info, "airtcp::recovery", Level::INFO),
@@ -233,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drawing_library_is_heard_only_if_it_is_named() {
+    fn drawing_library_logs_only_if_rust_log_allows() {
         for (asked, shown) in [
             ("", false),
             ("airtcp=debug", false),
@@ -247,7 +254,7 @@ mod tests {
         }
     }
 
-    /// A log in a file, of what `events` does, as far as this RUST_LOG lets it through.
+    /// Returns the text of a log file after `events` ran with RUST_LOG set to `asked`.
     fn logged(name: &str, asked: &str, events: impl FnOnce()) -> String {
         let path = std::env::temp_dir().join(format!("airlogs-{}-{name}", std::process::id()));
         let file = Arc::new(LogFile::new("x", path.clone(), File::create(&path).unwrap()));
@@ -260,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_says_whose_it_is_whatever_else_is_off() {
+    fn event_shows_span_whose_target_is_off() {
         let log = logged("spans", "off,airtcp::connection=debug", || {
             let span = tracing::error_span!(target: "airtcp", "connection", local = 1);
             let _inside = span.enter();
@@ -272,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_full_is_no_whole_log() {
+    fn log_is_incomplete_after_write_error() {
         let full = || File::options().write(true).open("/dev/full").unwrap();
         let file = Arc::new(LogFile::new("x", "/dev/full".into(), full()));
         let log = Log(Some(file.clone()));
@@ -285,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rust_log_that_says_nothing_sensible_is_told_and_changes_nothing() {
+    fn invalid_rust_log_is_reported_and_ignored() {
         let (targets, misread) = targets(LevelFilter::INFO, "airtcp=loud");
         assert!(misread.is_some());
         assert!(

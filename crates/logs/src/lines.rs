@@ -1,4 +1,4 @@
-//! One line for each event.
+//! Output of events, one line each.
 
 #![expect(clippy::disallowed_methods, reason = "an event without a time of its own has that of its line")]
 
@@ -29,7 +29,7 @@ enum Sink {
     File(Arc<LogFile>),
 }
 
-/// A file until it cannot be written: a log with a hole in it would tell less than one that ends.
+/// A log file. It ends at the first write error, because a log with an unmarked gap is misleading.
 pub(super) struct LogFile {
     program: &'static str,
     path: PathBuf,
@@ -38,11 +38,11 @@ pub(super) struct LogFile {
 
 enum State {
     Open(File),
-    /// A thread of its own writes it.
+    /// Written by a separate thread.
     Apart(Apart),
-    /// It is a pipe, and nobody reads on.
+    /// The file is a pipe whose reader has closed it.
     Unread,
-    /// It could not be written.
+    /// The file could not be written.
     EndedEarly,
 }
 
@@ -76,7 +76,7 @@ impl LogFile {
         }
     }
 
-    /// From now on a thread of its own writes it.
+    /// Moves writing to a separate thread.
     pub(super) fn write_apart(&self) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Open(file) = &*state else { return Ok(()) };
@@ -90,7 +90,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// What a thread of its own writes.
+    /// Returns the queue of the separate thread, if there is one.
     pub(super) fn apart(&self) -> Option<Apart> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Apart(apart) => Some(apart.clone()),
@@ -101,14 +101,14 @@ impl LogFile {
 
 enum Style {
     Text {
-        /// tcpdump prints local times.
+        /// The local time zone, as tcpdump prints local times.
         zone: TimeZone,
         colours: bool,
     },
     Json,
 }
 
-/// Writes events.
+/// A `tracing` layer that writes events as lines.
 pub(super) struct Lines {
     sink: Sink,
     style: Style,
@@ -209,7 +209,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
                 });
                 fields.put_into(&mut object);
                 let rest = Value::Object(object).to_string();
-                // All nine digits, which a 64-bit float has no room for.
+                // Insert all nine decimals as text: a 64-bit float cannot represent them.
                 let (seconds, nanos) = (at / 1_000_000_000, at % 1_000_000_000);
                 format!("{{\"wall\":{seconds}.{nanos:09},{}", &rest[1..])
             }
@@ -218,12 +218,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
     }
 }
 
-/// What devices, files and scenarios are called does nothing to a terminal. Most lines are taken as they are.
+/// Escapes control characters from the names of devices, files and scenarios. Most lines contain
+/// none and are not copied.
 fn harmless(text: &str) -> Cow<'_, str> {
     if text.chars().any(char::is_control) { Shown(text).to_string().into() } else { text.into() }
 }
 
-/// The local time as `tcpdump` prints it, without the date.
+/// Writes the local time in the format of `tcpdump`, without the date.
 fn stamp(line: &mut String, at: u64, zone: &TimeZone) {
     // 64 bits of nanoseconds last until 2554.
     let time = Timestamp::from_nanosecond(i128::from(at)).unwrap_or_default().to_zoned(zone.clone());

@@ -1,4 +1,4 @@
-//! Stderr, for whoever watches.
+//! Output to stderr.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use super::apart::{Apart, Words};
 
 static APART: OnceLock<Apart> = OnceLock::new();
 
-/// Writes whole lines. If they cannot be written, there is nobody to tell.
+/// Writes complete lines. Errors are ignored, because they cannot be reported anywhere else.
 pub fn write(lines: &str) {
     match APART.get() {
         Some(apart) => apart.write(lines.as_bytes()),
@@ -15,7 +15,7 @@ pub fn write(lines: &str) {
     }
 }
 
-/// From now on a thread of its own writes them: nobody waits for who reads them.
+/// Moves writing to a separate thread, so that the caller never waits for the reader.
 pub(super) fn write_apart() -> io::Result<()> {
     let gap = |count| format!("{count} lines were dropped here: the reader was too slow\n");
     if APART.get().is_none() {

@@ -1,4 +1,5 @@
-//! Tables of text for terminals. A table that is wider than the terminal leaves out its least important columns and says which.
+//! Text tables for terminals. A table that is wider than the terminal leaves out its least
+//! important columns and lists them below.
 
 use std::fmt::Write;
 
@@ -15,9 +16,9 @@ pub struct Column {
     group: &'static str,
     heading: String,
     is_left: bool,
-    /// It belongs to the column before: `12.3 ± 0.4`.
+    /// Whether the column belongs to the one before it, as in `12.3 ± 0.4`.
     is_joined: bool,
-    /// The columns with the smallest rank are left out first. `None` is never left out.
+    /// Columns with the smallest rank are left out first. A column with `None` is never left out.
     rank: Option<u8>,
 }
 
@@ -37,12 +38,14 @@ impl Column {
         Self { group, ..self }
     }
 
-    /// Puts the column next to the one before, which it is shown with.
+    /// Joins the column to the one before it: a narrower gap separates the two, and they are left
+    /// out together.
     pub fn joined(self) -> Self {
         Self { is_joined: true, ..self }
     }
 
-    /// Lets a narrow table leave the column out, the smallest `rank` first.
+    /// Makes the column optional: a narrow table leaves out the columns with the smallest `rank`
+    /// first.
     pub fn optional(self, rank: u8) -> Self {
         Self { rank: Some(rank), ..self }
     }
@@ -61,14 +64,15 @@ impl Table {
     /// Adds a row.
     ///
     /// # Panics
-    /// If it does not have one cell per column.
+    /// If the row does not have one cell per column.
     pub fn push(&mut self, row: impl IntoIterator<Item = String>) {
         let row: Vec<_> = row.into_iter().collect();
         assert_eq!(row.len(), self.columns.len(), "one cell per column");
         self.rows.push(row);
     }
 
-    /// The table as lines of text, as wide as it needs to be if `width` is `None`. Columns without any text are left out.
+    /// Renders the table as lines of text that fit into `width`, or without a limit if it is
+    /// `None`. Columns without any text are left out.
     pub fn render(&self, width: Option<usize>) -> String {
         let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|column| self.width(*column) > 0).collect();
@@ -81,7 +85,8 @@ impl Table {
                 *other != column && !(self.columns[*other].is_joined && *other == column + 1)
             });
         }
-        // A wide column may have made room for several narrow ones.
+        // Leaving out a wide column may have made room for narrow ones that were left out before
+        // it.
         for column in left_out.clone().into_iter().rev() {
             let more = self.with(&shown, column);
             if width.is_some_and(|width| self.total(&more) <= width) {
@@ -103,7 +108,7 @@ impl Table {
         text
     }
 
-    /// These columns and another one, with the columns that are joined to it.
+    /// Returns the columns `shown` plus `column` and the columns that are joined to it.
     fn with(&self, shown: &[usize], column: usize) -> Vec<usize> {
         let joined = (column + 1..self.columns.len()).take_while(|other| self.columns[*other].is_joined);
         let joined = joined.filter(|other| self.width(*other) > 0);
@@ -112,7 +117,7 @@ impl Table {
         all
     }
 
-    /// The names of neighbours of one group: `timeouts (all, spurious)`.
+    /// Formats the headings of adjacent columns of one group: `timeouts (all, spurious)`.
     fn names(&self, columns: &[usize]) -> String {
         let headings: Vec<_> = columns.iter().map(|column| self.columns[*column].heading.as_str()).collect();
         match self.columns[columns[0]].group {
@@ -121,13 +126,14 @@ impl Table {
         }
     }
 
-    /// The column to leave out next.
+    /// Returns the column to leave out next.
     fn least(&self, shown: &[usize]) -> Option<usize> {
         let ranked = shown.iter().filter_map(|column| Some((self.columns[*column].rank?, *column)));
         ranked.min_by_key(|(rank, column)| (*rank, std::cmp::Reverse(*column))).map(|(_, column)| column)
     }
 
-    /// The width of a column's text. Its heading counts if a cell has text, or if the column always has a place.
+    /// Returns the width of a column's text. The heading counts if any cell has text, or if the
+    /// table has no rows and the column is not optional.
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|row| chars(&row[column])).max().unwrap_or(0);
         let has_text = cells > 0 || (self.rows.is_empty() && self.columns[column].rank.is_none());
@@ -139,7 +145,8 @@ impl Table {
         gaps + self.widths(shown).iter().sum::<usize>()
     }
 
-    /// The widths of the columns: the first one of a group also makes room for the name of the group.
+    /// Returns the widths of the columns. The first column of a group is widened if the group's
+    /// name needs more room than its columns.
     fn widths(&self, shown: &[usize]) -> Vec<usize> {
         let mut widths: Vec<usize> = shown.iter().map(|column| self.width(*column)).collect();
         for group in self.groups(shown) {
@@ -151,7 +158,7 @@ impl Table {
         widths
     }
 
-    /// Neighbours of one group, as ranges of `shown`.
+    /// Returns the runs of adjacent columns of one group, as ranges of `shown`.
     fn groups(&self, shown: &[usize]) -> Vec<std::ops::Range<usize>> {
         let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
         for (at, column) in shown.iter().enumerate() {
@@ -175,7 +182,7 @@ impl Table {
             let name = self.columns[columns[0]].group;
             let _ = match name.is_empty() || chars(name) == room {
                 true => write!(line, "{:gap$}{name:room$}", ""),
-                // A rule shows how far the group reaches.
+                // Dashes show how far the group extends.
                 false => write!(line, "{:gap$}{name} {:-<rest$}", "", "", rest = room - chars(name) - 1),
             };
         }
@@ -201,8 +208,8 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Breaks a text between words into lines of at most `width` characters. `first` begins the first line, and the other lines
-/// are indented by as much.
+/// Breaks a text between words into lines of at most `width` characters. The first line begins with
+/// `first`, and the other lines are indented by the width of `first`.
 pub fn wrapped(first: &str, text: &str, width: usize) -> String {
     let indent = chars(first);
     let mut lines = vec![first.to_owned()];
@@ -219,8 +226,8 @@ pub fn wrapped(first: &str, text: &str, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Breaks the lines of a text that are longer than `width`. Continuation lines are indented by two spaces, or as far as the
-/// text after a label: `  label     text`.
+/// Breaks the lines of a text that are longer than `width`. Continuation lines are indented by two
+/// spaces or, after a label (`  label     text`), to the column where the text begins.
 pub fn wrapped_lines(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.lines().map(|line| format!("{line}\n")).collect() };
     let wrap = |line: &str| match text_after_label(line) {
@@ -239,7 +246,7 @@ fn leading(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Where the text begins after a label of few characters and at least two spaces.
+/// Returns where the text begins in a line that starts with a short label and at least two spaces.
 fn text_after_label(line: &str) -> Option<usize> {
     const FARTHEST: usize = 24;
     let label = leading(line);
@@ -267,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_under_their_groups() {
+    fn columns_are_aligned_under_group_headings() {
         let expected = [
             "             kbit/s -------------  timeouts ----\n",
             "sender        mean         median  all  spurious\n",
@@ -280,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_table_leaves_out_the_least_important_columns_and_names_them() {
+    fn narrow_table_omits_and_names_optional_columns() {
         let expected = [
             "             kbit/s -------------\n",
             "sender        mean         median\n",
@@ -303,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn a_group_has_room_for_its_name() {
+    fn column_widens_to_fit_group_name() {
         let mut table = Table::new([Column::new("a").of("a long name"), Column::new("b")]);
         table.push(["1", "2"].map(str::to_owned));
         assert_eq!(table.render(None), "a long name\n          a  b\n          1  2\n");
     }
 
     #[test]
-    fn columns_without_text_are_left_out() {
+    fn empty_columns_are_omitted() {
         let mut table = Table::new([Column::new("a"), Column::new("b"), Column::new("c")]);
         table.push(["1", "", "3"].map(str::to_owned));
         assert_eq!(table.render(None), "a  c\n1  3\n");

@@ -1,14 +1,16 @@
-//! Numbers with units, as a person types and reads them.
+//! Parsing and formatting of numbers with units.
 
 use airwire::time::Duration;
 use airwire::units::{Rate, Size, typed_time};
 
-/// Reads a size as scenarios have it: `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`, each with or without a B behind it.
+/// Parses a size in the notation of scenarios: `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`, each
+/// optionally followed by `B`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     text.parse::<Size>().map(Size::as_bytes).map_err(|error| error.to_string())
 }
 
-/// Reads how many octets a second: `50kB/s`, `50k`, or in bits `400kbit/s`; the `/s` may be left out.
+/// Parses a rate in bytes per second: `50kB/s` or `50k`, or in bits `400kbit/s`. The `/s` is
+/// optional.
 pub fn bytes_per_second(text: &str) -> Result<u64, String> {
     let quantity = text.strip_suffix("/s").unwrap_or(text).trim_end();
     let octets = match quantity.ends_with("bit") {
@@ -21,7 +23,7 @@ pub fn bytes_per_second(text: &str) -> Result<u64, String> {
     octets.filter(|octets| *octets > 0).ok_or_else(wrong)
 }
 
-/// Reads the size of a socket's buffer, from 1 octet to 1Gi.
+/// Parses the size of a socket buffer, from 1 byte to 1 GiB.
 pub fn buffer_size(text: &str) -> Result<usize, String> {
     match bytes(text)? {
         size @ 1..=0x4000_0000 => Ok(size as usize),
@@ -29,7 +31,7 @@ pub fn buffer_size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a time above zero: `150ms`, `2.5s`, `1m`; a bare number is seconds.
+/// Parses a time above zero: `150ms`, `2.5s`, `1m`. A bare number means seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match typed_time(text).map_err(|error| error.to_string())? {
         Duration::ZERO => Err(format!("`{text}` is too short; use a time above zero")),
@@ -37,12 +39,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Three digits with a decimal prefix: `12.3 MB`.
+/// Formats a size with three digits and a decimal prefix: `12.3 MB`.
 pub fn show_bytes(bytes: u64) -> String {
     scaled(bytes as f64, "B")
 }
 
-/// Three digits with a decimal prefix: `1.52 Gbit/s`.
+/// Formats a rate with three digits and a decimal prefix: `1.52 Gbit/s`.
 pub fn show_rate(bit_per_s: f64) -> String {
     scaled(bit_per_s, "bit/s")
 }
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_in_a_second_is_said_in_octets_or_in_bits() {
+    fn rate_is_parsed_in_bytes_or_bits() {
         for (text, octets) in
             [("50kB/s", 50_000), ("50k", 50_000), ("400kbit/s", 50_000), ("1.5 Mbit/s", 187_500)]
         {
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_decimal_unless_an_i_says_otherwise() {
+    fn sizes_are_decimal_without_binary_prefix() {
         for (text, size) in [
             ("0", 0),
             ("1500", 1500),
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_units_and_are_not_zero() {
+    fn durations_accept_units_and_reject_zero() {
         assert_eq!(duration("150ms"), Ok(Duration::from_millis(150)));
         assert_eq!(duration("2.5s"), Ok(Duration::from_millis(2500)));
         assert_eq!(duration("3"), Ok(Duration::from_secs(3)));
@@ -108,9 +110,9 @@ mod tests {
         }
     }
 
-    /// A scenario's settings have the same units; but a time must have one there.
+    /// Scenarios use the same units, except that a time must have a unit there.
     #[test]
-    fn both_programs_read_the_same() {
+    fn options_and_scenarios_parse_units_alike() {
         for text in ["1500", "1500B", "10k", "64kB", "20M", "1.5GB", "64Ki", "4MiB", "1GiB"] {
             assert_eq!(text.parse::<Size>().map(Size::as_bytes).ok(), bytes(text).ok(), "{text}");
         }
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_with_three_digits() {
+    fn numbers_are_shown_with_three_significant_digits() {
         assert_eq!(show_bytes(999), "999 B");
         assert_eq!(show_bytes(1_230_000), "1.23 MB");
         assert_eq!(show_rate(1.524e9), "1.52 Gbit/s");

@@ -1,4 +1,4 @@
-//! What pairs of runs say of one sender beside another, in a word that the interval carries.
+//! Verdicts on paired comparisons of two senders, derived from the 95 % confidence interval.
 
 use std::fmt;
 
@@ -6,45 +6,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Mean, gains, half_width};
 
-/// Two senders whose difference is certain to be smaller than this share are alike.
+/// Largest half-width of an interval that supports "no difference", as a fraction of the
+/// reference's mean.
 pub const ALIKE: f64 = 0.05;
-/// Whoever looks again and again until something is decided would in the end see a difference by chance. So it is looked at
-/// seldom ([`is_look`]), and with intervals so much wider that in all looks together not more than one of twenty pairs of
-/// equal senders is told apart.
+/// Factor by which intervals are widened when results are tested repeatedly.
+///
+/// Testing after every round and stopping at the first interval that excludes zero eventually finds
+/// a "difference" between identical senders. So tests happen only after some rounds ([`is_look`])
+/// and with wider intervals. All tests together then find a difference for at most one in twenty
+/// pairs of identical senders.
 const WIDER: f64 = 1.5;
-/// Who would need more runs than this is not told how many.
+/// If more runs than this are needed, no number is reported.
 const MOST_RUNS: usize = 10_000;
 
-/// One sender beside another that met the same chances, run by run.
+/// The comparison of two senders over paired runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What it has more, as a share of the other's mean, with the interval of the paired differences. `None`: there is
-    /// no pair, or the other has nothing.
+    /// The difference as a fraction of the reference's mean, with the interval of the paired
+    /// differences. `None` if no pairs exist or the reference's mean is zero.
     pub gain: Option<Mean>,
-    /// The word for it.
+    /// The verdict on `gain`.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// What the 95 % interval of the paired differences says.
+/// The conclusion from the 95 % interval of the paired differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It lies above zero.
+    /// The interval lies above zero.
     Better,
-    /// It lies below zero.
+    /// The interval lies below zero.
     Worse,
-    /// It contains zero, and half of it is at most [`ALIKE`].
+    /// The interval contains zero, and its half-width is at most [`ALIKE`].
     NoDifference,
-    /// It contains zero, and is wider than that.
+    /// The interval contains zero, and its half-width exceeds [`ALIKE`].
     NotEnough {
-        /// So many more pairs would about be enough, if they scatter as these do. `None`: that cannot be said.
+        /// Estimated number of further pairs needed for a verdict, if the spread stays the same.
+        /// `None` if no estimate is possible.
         more: Option<usize>,
     },
 }
 
 impl Comparison {
-    /// Of `with` over `without`, where the same index means the same chances.
+    /// Compares `with` to `without`, whose samples with the same index form a pair.
     pub fn of(with: &[f64], without: &[f64]) -> Self {
         let gains = gains(with, without);
         let gain = Mean::of(&gains);
@@ -60,14 +65,16 @@ impl Comparison {
         Self { gain, verdict }
     }
 
-    /// Whether no more runs are needed, if they were looked at after each [`is_look`].
+    /// Returns whether the runs so far are enough, provided that this was tested only after each
+    /// [`is_look`].
     pub fn is_decided(&self) -> bool {
         let Some(Mean { mean, half_width: Some(half), .. }) = self.gain else { return false };
         let wide = WIDER * half;
         mean.abs() > wide || wide <= ALIKE
     }
 
-    /// `better than newreno: +26.1 ± 8.0 % in 10 pairs`. `what` and `than` are the names of the two.
+    /// Formats the comparison as a sentence: `better than newreno: +26.1 ± 8.0 % in 10 pairs`.
+    /// `what` and `than` are the names of the two senders.
     pub fn sentence(&self, what: &str, than: &str) -> String {
         let said = match self.verdict {
             Verdict::Better => format!("{what} is better than {than}"),
@@ -92,13 +99,15 @@ impl Comparison {
     }
 }
 
-/// After so many runs it is looked at whether they are enough: 5, and then always half as many again.
+/// Returns whether to test the results after this number of runs. The first test is after 5 runs,
+/// and each further test after half as many runs again.
 pub fn is_look(runs: usize) -> bool {
     std::iter::successors(Some(5), |look| Some(look * 3 / 2)).take_while(|look| *look <= runs).last()
         == Some(runs)
 }
 
-/// How many more samples it takes until the interval leaves out zero or is narrow, if mean and spread stay.
+/// Estimates how many more samples are needed until the interval excludes zero or is narrow enough,
+/// if mean and spread stay the same.
 fn more(samples: &[f64], mean: f64) -> Option<usize> {
     let enough = |count: usize| half_width(samples, count).is_some_and(|half| half <= mean.abs().max(ALIKE));
     (samples.len() + 1..=MOST_RUNS).find(|count| enough(*count)).map(|count| count - samples.len())
@@ -129,30 +138,31 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_decides_and_not_the_mean() {
+    fn verdict_follows_interval_rather_than_mean() {
         assert_eq!(verdict(&[120.0, 121.0, 119.0, 122.0, 118.0]), Verdict::Better);
         assert_eq!(verdict(&[80.0, 81.0, 79.0, 82.0, 78.0]), Verdict::Worse);
         assert_eq!(verdict(&[101.0, 99.0, 102.0, 98.0, 100.0]), Verdict::NoDifference);
         assert!(matches!(verdict(&[220.0, 60.0, 140.0, 90.0, 110.0]), Verdict::NotEnough { more: Some(_) }));
-        assert_eq!(verdict(&[100.0; 5]), Verdict::NoDifference, "runs that are the same to the octet");
+        assert_eq!(verdict(&[100.0; 5]), Verdict::NoDifference, "identical runs");
     }
 
     #[test]
-    fn it_is_looked_at_seldom() {
+    fn verdict_is_tested_at_geometrically_spaced_counts() {
         let looks: Vec<_> = (0..=50).filter(|runs| is_look(*runs)).collect();
         assert_eq!(looks, [5, 7, 10, 15, 22, 33, 49]);
     }
 
-    /// Equal senders whose runs scatter by a third.
+    /// Identical senders whose runs have a standard deviation of a third of the mean.
     #[test]
-    fn chance_decides_for_one_of_twenty_at_most() {
+    fn false_positive_rate_is_at_most_five_percent() {
         let mut chance = Stream::new(1, "verdict");
         let mut normal = || (0..12).map(|_| chance.unit()).sum::<f64>() - 6.0;
         let mut runs = |_| 1.0 + normal() / 3.0;
         let told_apart = (0..4000).filter(|_| {
             let (ones, others): (Vec<f64>, Vec<f64>) =
                 ((0..100).map(&mut runs).collect(), (0..100).map(&mut runs).collect());
-            // Only the last look computes the verdict: `Comparison::of` also estimates how many more runs are needed, which is slow.
+            // Only the last test computes the verdict: `Comparison::of` also estimates how many
+            // more runs are needed, which is slow.
             let is_decided = |runs: &usize| {
                 let gain = Mean::of(&gains(&ones[..*runs], &others[..*runs]));
                 Comparison { gain, verdict: Verdict::NotEnough { more: None } }.is_decided()
@@ -166,33 +176,30 @@ mod tests {
     }
 
     #[test]
-    fn one_pair_and_none_say_nothing() {
+    fn single_pair_gives_no_verdict() {
         assert_eq!(verdict(&[300.0]), Verdict::NotEnough { more: None });
         assert_eq!(verdict(&[]), Verdict::NotEnough { more: None });
-        assert_eq!(
-            Comparison::of(&[1.0, 2.0], &[0.0, 0.0]).gain,
-            None,
-            "more than nothing is no share of it"
-        );
+        assert_eq!(Comparison::of(&[1.0, 2.0], &[0.0, 0.0]).gain, None, "a gain over zero is undefined");
     }
 
-    /// Differences of -10 and 30 % in turn: their mean stays 10 %, and their standard deviation about 20 %. 1.96 · 20 / √n
-    /// is 10 at n = 15.4; Student's t for so few degrees makes it a little more.
+    /// Differences alternate between −10 % and 30 %: their mean stays 10 %, and their standard
+    /// deviation is about 20 %. 1.96 · 20 / √n is 10 at n = 15.4; Student's t with few degrees of
+    /// freedom needs slightly more.
     #[test]
-    fn as_many_more_as_student_says() {
+    fn missing_pairs_are_estimated_with_student_t() {
         let with = [90.0, 130.0, 90.0, 130.0];
         let Verdict::NotEnough { more: Some(more) } = verdict(&with) else { panic!("{:?}", verdict(&with)) };
         assert!((16..=24).contains(&(more + with.len())), "{more}");
-        // With a spread that stays, so many are just enough.
+        // With a constant spread, the estimated number of pairs is just enough.
         let enough: Vec<f64> = with.iter().copied().cycle().take(more + with.len() + 2).collect();
         let base = vec![100.0; enough.len()];
         assert_eq!(Comparison::of(&enough, &base).verdict, Verdict::Better);
-        // Nobody waits for a mean of nothing with a spread of everything.
+        // A mean near zero with a huge spread yields no estimate.
         assert_eq!(verdict(&[1e9, -1e9, 1e9, -1e9]), Verdict::NotEnough { more: None });
     }
 
     #[test]
-    fn it_is_said_in_a_sentence_and_kept_flat() {
+    fn comparison_prints_sentence_and_serializes_flat() {
         let sure = Comparison::of(&[120.0, 121.0, 119.0, 122.0, 118.0], &BASE);
         assert_eq!(
             sure.sentence("newreno+eifel", "newreno"),

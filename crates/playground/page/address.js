@@ -1,4 +1,4 @@
-// The state of the page is in its address, behind the #: a link shows what one has seen.
+// The page's state is in its address, after the #. A link reproduces what the page shows.
 
 const TEXTS = ['preset', 'text', 'seed', 'bytes', 'time', 'direction', 'receiver', 'buffer'];
 const LISTS = ['senders', 'set'];
@@ -9,7 +9,7 @@ export const EMPTY = {
   shared: false, scene: null, view: null, at: null,
 };
 
-// Letters that may stand behind a # stay readable.
+// Characters that are allowed after a # stay readable.
 function encoded(text) { return encodeURIComponent(text).replace(/%(2B|3D|40|2C|2F|3A)/g, (escaped) => decodeURIComponent(escaped)); }
 
 export function toAddress(state) {
@@ -23,8 +23,9 @@ export function toAddress(state) {
   return `#${words.join('&')}`;
 }
 
-// What an address says; what it does not say is as in EMPTY. A scene alone is that scene as `stateOf` has it. `null`: it says
-// nothing. Whatever a stranger writes into it becomes text in fields, or is left out.
+// Parses an address. Values that it does not contain are those of EMPTY. An address with only a scene yields
+// the state of that scene from `stateOf`, and an address without any value yields `null`. Addresses may come
+// from strangers: values become text in fields, or are ignored.
 export function fromAddress(hash, scenes, stateOf) {
   const alone = /^#scene=(\d+)$/.exec(hash);
   if (alone && scenes[alone[1] - 1]) return stateOf(alone[1] - 1);
@@ -53,7 +54,7 @@ export function fromAddress(hash, scenes, stateOf) {
 
 function decoded(text) { try { return decodeURIComponent(text); } catch { return null; } }
 
-// What the core reads.
+// The part of the state that the core reads.
 export function setupOf({ preset, text, set, senders, shared, seed, bytes, time, direction, receiver, buffer }) {
   return { preset, text, set: set.filter((typed) => typed.trim()), senders, shared, seed, bytes, time, direction, receiver, buffer };
 }

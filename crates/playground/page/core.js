@@ -1,4 +1,5 @@
-// The core in a worker: `new Core().ask(request)`. The module stands in the page, packed, and is compiled once.
+// The core in a worker: `new Core().ask(request)`. The page contains the compressed module, which is compiled
+// once.
 
 import { $ } from './dom.js';
 import { WORKER } from './worker_text.js';
@@ -7,10 +8,10 @@ let compiled = null;
 function compile() {
   compiled ??= (async () => {
     const letters = atob($('core').textContent), packed = new Uint8Array(letters.length);
-    // `Uint8Array.from` takes half a second for it.
+    // `Uint8Array.from` takes half a second for this.
     for (let i = 0; i < letters.length; i++) packed[i] = letters.charCodeAt(i);
     const { writable, readable } = new DecompressionStream('gzip'), writer = writable.getWriter();
-    // What goes wrong here, the other end says.
+    // The reader of the stream reports errors.
     writer.write(packed).catch(() => {});
     writer.close().catch(() => {});
     return WebAssembly.compileStreaming(new Response(readable, { headers: { 'Content-Type': 'application/wasm' } }));
@@ -18,12 +19,12 @@ function compile() {
   return compiled;
 }
 
-// What is wrong with what was asked for: `troubles` as of lib.rs.
+// The core rejected a request. lib.rs describes `troubles`.
 export class Refused extends Error {
   constructor(troubles) { super(troubles.map(({ message }) => message).join('; ')); this.troubles = troubles; }
 }
 
-// Somebody stopped it.
+// The request was stopped.
 export class Stopped extends Error {}
 
 export class Core {
@@ -31,7 +32,8 @@ export class Core {
 
   get isBusy() { return this.waiting.size > 0; }
 
-  // The answer, or of a `file` its octets. `progress` is called with the share that is done.
+  // Resolves to the answer, or with `file` to the bytes of a file. `progress` is called with the completed
+  // share.
   ask(request, { file = false, progress = null } = {}) {
     if (!this.worker) this.start();
     const { worker } = this, id = ++this.ids;
@@ -53,14 +55,14 @@ export class Core {
 
   take({ id, answer, octets, failed, progress }) {
     if (progress !== undefined) {
-      // It answers one request at a time, the oldest.
+      // The worker answers requests in their order, so progress belongs to the oldest one.
       this.waiting.values().next().value?.progress?.(progress);
       return;
     }
     const one = this.waiting.get(id);
     this.waiting.delete(id);
     if (failed) {
-      // Whatever was in its memory is not to be trusted.
+      // The core's memory may be corrupt after a failure.
       one?.failed(new Refused([{ field: 'run', index: 0, message: failed }]));
       this.end(new Stopped('the core has failed'));
     } else if (octets) one?.done(octets);
@@ -68,7 +70,7 @@ export class Core {
     else one?.done(answer.ok);
   }
 
-  // Ends whatever it does; the next request finds an empty core.
+  // Stops all requests. The next request starts an empty core.
   stop() { this.end(new Stopped('stopped')); }
 
   end(error) {

@@ -1,5 +1,5 @@
-// Step by step: what the sender of the active graphs thought at one moment. The slider, the cursor in the graphs and the keys
-// [ and ] choose the moment; the core, which has all decisions, says what held then.
+// The state of the active graphs' sender at one moment. The slider, the keys [ and ], and the cursor in the
+// graphs select the moment. The core, which has all decisions, returns the state.
 
 import { lowerBound } from './data.js';
 import { $, element } from './dom.js';
@@ -7,7 +7,7 @@ import { graphs } from './graphs.js';
 import { seconds } from './words.js';
 
 export class Moment {
-  // `ask` asks the core that keeps the runs.
+  // `ask` sends a request to the core that keeps the runs.
   constructor(ask) {
     Object.assign(this, { ask, at: null, asking: false, again: false });
     $('slider').addEventListener('input', () => graphs.setCursor(Number($('slider').value)));
@@ -20,14 +20,14 @@ export class Moment {
 
   get run() { return graphs.active?.run ?? graphs.panels[0]?.run; }
 
-  // Other runs are on display.
+  // Called when other runs are on display.
   reset(at) {
     $('slider').max = String(Math.ceil(graphs.view.end));
     if (at !== null) graphs.setCursor(at);
     this.show(at ?? this.at ?? 0);
   }
 
-  // To the next decision of this sender that a picture has, and the view with it.
+  // Moves to the next or previous decision of this sender that the graphs show, and scrolls the view there.
   step(direction) {
     const { run } = this;
     if (!run) return;
@@ -44,7 +44,7 @@ export class Moment {
     this.at = micros;
     $('slider').value = String(micros);
     $('moment-time').textContent = seconds(micros);
-    // While the core answers the pointer goes on: only the last place counts.
+    // The pointer moves on while the core answers. Only its latest position matters.
     if (this.asking) { this.again = true; return; }
     const { run } = this;
     if (!run) return;
@@ -52,7 +52,7 @@ export class Moment {
     try {
       const moment = await this.ask({ ask: 'moment', slot: run.slot, flow: run.flow, micros: Math.floor(micros) });
       this.write(run, moment);
-    } catch { /* The run is not kept any more; the next one is on its way. */ }
+    } catch { /* The core no longer keeps this run, because another one is about to be shown. */ }
     this.asking = false;
     if (this.again) { this.again = false; this.show(this.at); }
   }

@@ -1,11 +1,13 @@
-// The lowest graph: the PDUs of the radio link in the direction of the data, each by the order in which it was first transmitted.
+// The lowest graph: the PDUs of the radio link in the direction of the data, in the order of their first
+// transmission.
 
 import { columns, lowerBound } from './data.js';
 import { scale } from './axes.js';
 
 const DIRECTIONS = { down: 0, up: 1 };
 
-// For `run.extra`; none if the path has no radio link that is seen. Times of the graphs begin with the first packet.
+// Returns the graph for `run.extra`, or nothing if the path has no recorded radio link. Like the other
+// graphs, it starts with the first packet.
 export function pduGraph({ pdus, incidents }, direction, origin) {
   const all = columns(pdus), up = DIRECTIONS[direction] ?? 0;
   const chosen = [];
@@ -30,7 +32,7 @@ export function pduGraph({ pdus, incidents }, direction, origin) {
     };
     dots(C.new, (i) => transmission[i] === 1 && !lost[i], size);
     dots(C.fast, (i) => transmission[i] > 1 && !lost[i], size + 1);
-    // Crosses, where they can be told apart.
+    // Lost PDUs are crosses, which are smaller where many PDUs are in view.
     ctx.strokeStyle = ctx.fillStyle = C['lost-radio'];
     ctx.lineWidth = 1;
     const r = few ? 2.5 : 1;
@@ -41,7 +43,7 @@ export function pduGraph({ pdus, incidents }, direction, origin) {
       ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r);
     }
     ctx.stroke();
-    // Control PDUs stand at the bottom, a RESET through all of the height.
+    // Control PDUs are ticks at the bottom, and a RESET is a line over the full height.
     ctx.fillStyle = C.ack;
     for (let i = from; i < to; i++) if (!number[i]) ctx.fillRect(X(at[i]) - 0.5, box.y + box.h - 5, 1, 5);
     ctx.strokeStyle = C.timeout;

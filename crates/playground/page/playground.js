@@ -1,5 +1,5 @@
-// The page: the form, the address and the runs follow each other. Somebody changes something, the core says whether it is right, and
-// what is right is run.
+// Keeps the form, the address and the runs consistent. After each change by the user, the core checks the
+// setup, and a valid setup is run.
 
 import { fromAddress, setupOf, toAddress } from './address.js';
 import { Core, Refused, Stopped } from './core.js';
@@ -15,7 +15,7 @@ import { Senders } from './senders.js';
 import { Tour, stateOf } from './tour.js';
 import { showTroubles } from './troubles.js';
 
-// One core keeps the runs on display; another answers while that one is busy.
+// One core keeps the displayed runs. The other one answers while the first is busy.
 const runner = new Core(), words = new Core();
 const TYPED = ['seed', 'bytes', 'time', 'direction', 'receiver', 'buffer'];
 let state = fromAddress(location.hash, SCENES, stateOf) ?? stateOf(0);
@@ -30,7 +30,7 @@ new Seeds(() => setupOf(state), failed);
 
 // ----- form and state -----
 
-// The form shows the state.
+// Copies the state to the form.
 function fill() {
   $('preset').value = state.text === null ? state.preset : '';
   $('text').value = state.text ?? textOf(state.preset);
@@ -46,7 +46,7 @@ function fill() {
 
 function textOf(preset) { return about.presets.find(({ name }) => name === preset)?.text ?? ''; }
 
-// The state is what the form says; a text that is that of the preset again is the preset.
+// Copies the form to the state. A text that equals the preset's text counts as the preset.
 function read() {
   const text = $('text').value, preset = state.preset;
   state = { ...state, text: text === textOf(preset) ? null : text, set: $('set').value.split('\n').filter((line) => line.trim()), senders: senders.values, shared: $('shared').checked };
@@ -67,7 +67,7 @@ function listen() {
   graphs.on('cursor', (micros) => { if (micros !== null) { state.at = micros; remember(); } });
 }
 
-// Another state altogether: from the address, or a scene.
+// Replaces the whole state by one from the address or a scene.
 function restore(next) {
   const moves = next.scene !== state.scene;
   state = next;
@@ -87,7 +87,7 @@ async function copy(text, what) {
     await navigator.clipboard.writeText(text);
     $('copied').textContent = `${what} was copied`;
   } catch {
-    // From a file some browsers refuse: then it is marked, for the keyboard to copy.
+    // Some browsers refuse this for local files. Then select the text, so that it can be copied by keyboard.
     if (what === 'the command') getSelection().selectAllChildren($('command'));
     $('copied').textContent = `press Ctrl+C to copy ${what}`;
     if (what === 'the link') prompt('Link', text);
@@ -102,8 +102,8 @@ function changed(wait = 250) {
   timer = setTimeout(() => check(), wait);
 }
 
-// Whether it is right, and how it is said on the command line; if so it is run. At the beginning it is run at once: most addresses
-// are right, and two cores would only be in each other's way.
+// Checks the setup, shows its command lines, and runs it if it is valid. When the page opens (`atOnce`), the
+// run starts first: most addresses are valid, and two cores would only slow each other down.
 async function check({ atOnce = false } = {}) {
   const mine = ++generation, setup = setupOf(state);
   let error = atOnce ? await run(mine, setup) : null;
@@ -126,7 +126,7 @@ function failed(error) {
   showTroubles(error instanceof Refused ? error.troubles : [{ field: 'run', index: 0, message: String(error) }]);
 }
 
-// Runs every sender, and shows what is there after each. Returns what went wrong.
+// Runs every sender, and shows the results so far after each. Returns the error, if any.
 async function run(mine, setup) {
   if (runner.isBusy) runner.stop();
   const { view, at } = state;
@@ -167,7 +167,7 @@ function busy(is) {
   document.body.classList.toggle('busy', is);
 }
 
-// ----- beginning -----
+// ----- start -----
 
 for (const { name } of about.presets) $('preset').append(new Option(name, name));
 $('preset').append(new Option('custom scenario', ''));

@@ -1,4 +1,4 @@
-// What came of each run: a row of numbers, its files, and where its packets were lost.
+// The results of each run: a row of numbers, its files, and its lost packets.
 
 import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
@@ -6,7 +6,7 @@ import { seconds, si } from './words.js';
 
 const COLUMNS = ['sender', 'goodput', 'duration', 'segments', 'retransmissions', 'timeouts', 'lost: radio', 'lost: queue', 'files', 'decisions'];
 
-// `shown` are runs of the core, each with the slot in which it is kept; `ask` asks that core.
+// `shown` are runs of the core, each with the slot that stores it; `ask` sends a request to this core.
 export function showResults(shown, ask) {
   const head = element('thead', {}, element('tr', {}, ...COLUMNS.map((name) => element('th', { scope: 'col' }, name))));
   const body = element('tbody');

@@ -1,4 +1,5 @@
-// Many runs with other seeds: a mean and its interval for each sender, and what one has over the first.
+// Many runs with other seeds: the mean and its interval for each sender, and the difference from the first
+// sender.
 
 import { $, element } from './dom.js';
 import { Core, Stopped } from './core.js';
@@ -7,7 +8,7 @@ import { duration } from './words.js';
 const MOST = 100000;
 
 export class Seeds {
-  // `setup` gives what is to be run now; `failed` is told what is wrong.
+  // `setup` returns the current setup; `failed` is called with an error.
   constructor(setup, failed) {
     Object.assign(this, { setup, failed, cores: [], running: false });
     $('many').addEventListener('click', () => this.run());
@@ -56,12 +57,12 @@ export class Seeds {
     [$('many').disabled, $('many-stop').disabled] = [false, true];
   }
 
-  // What is known so far: pairs whose runs are all done.
+  // Shows the results so far, from the rounds in which all runs are done.
   async show(core, names, goodputs) {
     const known = goodputs[0].map((_, k) => k).filter((k) => goodputs.every((of) => of[k] !== undefined));
     if (!known.length) return;
     const { chart, senders } = await core.ask({ ask: 'compare', names, goodputs: goodputs.map((of) => known.map((k) => of[k])) });
-    // The chart is that of the report: the core writes it, and quotes every name in it.
+    // The chart is the one of the report. The core writes it, and escapes every name in it.
     $('many-chart').innerHTML = chart;
     $('many-sentences').replaceChildren(...senders.filter(({ against }) => against).map(({ against }) => element('li', {}, against.sentence)));
   }

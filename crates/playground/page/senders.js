@@ -1,9 +1,9 @@
-// The senders: each is typed, with completion, or put together by its answers to the six questions.
+// The senders. Each one is typed, with completion, or composed from its answers to the six questions.
 
 import { $, element } from './dom.js';
 
 export class Senders {
-  // `ask` asks the core, `changed` is told that somebody changed something.
+  // `ask` sends a request to the core; `changed` is called after each change by the user.
   constructor(about, ask, changed) {
     Object.assign(this, { about, ask, changed, rows: [] });
     $('add-sender').addEventListener('click', () => { this.add('newreno'); this.changed(); });
@@ -60,7 +60,7 @@ export class Senders {
     row.chosen = -1;
     row.list.replaceChildren(...shown.map(({ value, summary }, i) => {
       const item = element('li', { role: 'option', id: `${row.list.id}-${i}`, 'data-value': value }, element('b', {}, value), ` ${summary}`);
-      // Before the field loses the focus.
+      // Comes before the field loses the focus, unlike a click.
       item.addEventListener('pointerdown', (event) => { event.preventDefault(); this.take(row, value); });
       return item;
     }));
@@ -99,10 +99,10 @@ export class Senders {
 
   // ----- the six questions -----
 
-  // The answers that this sender has, each with its line and where it comes from; a click gives another.
+  // Shows the answers of this sender, each with its summary and source. A click selects another answer.
   async explain(row) {
     let explained = null;
-    try { explained = await this.ask({ ask: 'explain', sender: row.input.value }); } catch { /* What is wrong stands below the field. */ }
+    try { explained = await this.ask({ ask: 'explain', sender: row.input.value }); } catch { /* The error is shown below the field. */ }
     const [summary] = row.questions.children;
     if (!explained) { row.questions.replaceChildren(summary, element('p', { class: 'faint' }, 'Correct the name first.')); return; }
     row.explained = explained;
@@ -134,11 +134,11 @@ export class Senders {
     return node;
   }
 
-  // In place of any other answer to the same question; the ordinary one need not be named.
+  // Replaces the answer to one question. The default answer is omitted if other names remain.
   exchange(row, answers, chosen) {
     const others = new Set(answers.map(({ name }) => name));
-    const ordinary = answers.find(({ name }) => name === chosen)?.ordinary;
-    this.rewrite(row, (words) => [...(ordinary && words.some((word) => !others.has(word)) ? [] : [chosen]), ...words.filter((word) => !others.has(word))]);
+    const isDefault = answers.find(({ name }) => name === chosen)?.default;
+    this.rewrite(row, (words) => [...(isDefault && words.some((word) => !others.has(word)) ? [] : [chosen]), ...words.filter((word) => !others.has(word))]);
   }
 
   toggle(row, { name, number }, on, value) {
@@ -147,10 +147,10 @@ export class Senders {
 
   rewrite(row, change) {
     let [recipe, profile] = row.input.value.split('@'), words = recipe.split('+').filter(Boolean);
-    // A name that is short for several gives way to those, and to the profile that it stands for.
+    // An alias is replaced by its algorithms, and by the profile that it implies.
     if (words.some((word) => this.about.aliases.some(({ name }) => name === word))) {
       const { parts, profile: implied } = row.explained;
-      words = parts.filter(({ ordinary }) => !ordinary).map(({ name, value }) => (value === null ? name : `${name}=${value}`));
+      words = parts.filter(({ default: isDefault }) => !isDefault).map(({ name, value }) => (value === null ? name : `${name}=${value}`));
       if (implied.name !== 'default') profile = implied.name;
     }
     const changed = change(words).join('+') || 'newreno';

@@ -1,4 +1,4 @@
-// The guided tour: eight scenes, each a setup, a few sentences, a question, and the knobs that matter.
+// The guided tour: eight scenes, each with a setup, a few sentences, a question, and the relevant settings.
 
 import { EMPTY } from './address.js';
 import { $, element } from './dom.js';
@@ -10,7 +10,7 @@ export function stateOf(number) {
 }
 
 export class Tour {
-  // `go` is called with the state of the scene that somebody chooses, `turn` with the change of a knob.
+  // `go` is called with the state of the scene that the user selects, `turn` with the change of a knob.
   constructor(go, turn) {
     Object.assign(this, { go, turn });
     SCENES.forEach(({ name }, i) => {
@@ -35,7 +35,7 @@ export class Tour {
       ...scene.knobs.map((knob) => this.knob(state, knob)), element('p', {}, element('b', {}, 'Question: '), scene.question), answer, next);
   }
 
-  // Buttons for the values of one setting, or of one field of the form; `given` is what the scene has by itself.
+  // Buttons for the values of a setting or of a form field. `given` is the index of the scene's own value.
   knob(state, { name, given, set, field, values }) {
     const present = set ? state.set.findLast((typed) => typed.startsWith(`${set}=`))?.slice(set.length + 1) : state[field];
     const buttons = values.map((value, i) => {

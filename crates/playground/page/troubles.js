@@ -1,4 +1,4 @@
-// What is wrong, beside the field in which it stands; and lists of what comes from the core, as text.
+// Shows errors next to the fields that cause them. Text from the core is inserted as text, not as HTML.
 
 import { $, element } from './dom.js';
 
@@ -21,7 +21,7 @@ export function showTroubles(troubles) {
   if (troubles.some(({ field }) => field === 'scenario')) $('edit').open = true;
 }
 
-// Puts the cursor where it is wrong.
+// Moves the cursor to the error.
 function goTo(area, line, column) {
   const lines = area.value.split('\n');
   const at = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0) + column - 1;

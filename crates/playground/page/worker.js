@@ -1,4 +1,5 @@
-// Runs in a worker: one core, one request at a time. It gets the compiled module, then { id, request } objects.
+// Runs in a worker: one core, one request at a time. The first message is the compiled module.
+// All others are { id, request, file } objects.
 'use strict';
 
 let core = null, said = null, told = 0;
@@ -28,7 +29,7 @@ async function take({ module, id, request, file }) {
   }
   try {
     const octets = answer(request);
-    // In place of a file there may be troubles.
+    // Errors may replace a requested file.
     const isFile = file && new TextDecoder().decode(octets.subarray(0, 12)) !== '{"troubles":';
     if (isFile) postMessage({ id, octets }, [octets.buffer]);
     else postMessage({ id, answer: JSON.parse(new TextDecoder().decode(octets)) });
@@ -38,6 +39,6 @@ async function take({ module, id, request, file }) {
   }
 }
 
-// One after the other, in the order in which they came.
+// Requests are handled one at a time, in the order of their arrival.
 let before = Promise.resolve();
 onmessage = ({ data }) => { before = before.then(() => take(data)); };

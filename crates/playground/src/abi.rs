@@ -1,5 +1,5 @@
-//! What JavaScript calls: three functions and one that it is called by, all of numbers. There is one core in a module, and
-//! one thread.
+//! The interface to JavaScript: the functions that the page calls, and the functions that it provides. All
+//! arguments are numbers. A module has one core and one thread.
 
 #![expect(unsafe_code, reason = "numbers are all that crosses this border, addresses among them")]
 
@@ -9,9 +9,9 @@ use crate::Core;
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// So much of the run is done, from 0 to 1.
+    /// Reports the completed share of the run, from 0 to 1.
     safe fn progress(share: f64);
-    /// The module stops here; the text says why.
+    /// Reports a panic, after which the module stops.
     fn failed(text: *const u8, length: usize);
 }
 
@@ -21,7 +21,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Where a request of this length is to be written.
+/// Returns the address for a request of this length.
 // SAFETY: no other function of the module has this name.
 #[unsafe(no_mangle)]
 extern "C" fn request(length: usize) -> *mut u8 {
@@ -36,8 +36,8 @@ extern "C" fn request(length: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request; returns the length of the answer.
-// SAFETY: as above.
+/// Answers the request, and returns the length of the answer.
+// SAFETY: no other function of the module has this name.
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> usize {
     let request = REQUEST.take();
@@ -47,8 +47,8 @@ extern "C" fn answer() -> usize {
     length
 }
 
-/// Where the answer begins. It stays there until the next request is answered.
-// SAFETY: as above.
+/// Returns the address of the answer, which remains valid until the next request is answered.
+// SAFETY: no other function of the module has this name.
 #[unsafe(no_mangle)]
 extern "C" fn answer_at() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())

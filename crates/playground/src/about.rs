@@ -1,10 +1,10 @@
-//! What there is to choose from: presets, and the catalogue of algorithms.
+//! Data for the page's menus: the presets, and the catalogue of algorithms.
 
 use airlink::scenario::{Scenario, presets};
 use airtcp::recovery::catalogue::{self, Question, Row};
 use serde_json::{Value, json};
 
-/// The page has it in itself, so that nobody waits for it.
+/// Returns the data as JSON. It is embedded in the page, so that it is available immediately.
 pub(crate) fn about() -> Value {
     let preset = |preset: &presets::Preset| {
         let scenario = Scenario::parse(preset.text, preset.name);
@@ -29,9 +29,9 @@ fn part(row: &'static Row) -> Value {
         "name": row.name,
         "summary": row.summary,
         "citation": row.citation,
-        // Of these a recipe has one for each question.
+        // A recipe has one of these for each question.
         "answer": row.is_the_answer(),
-        "ordinary": row.ordinary,
+        "default": row.ordinary,
         "needs": row.needs.iter().map(|need| need.name()).collect::<Vec<_>>(),
         "number": number,
     })

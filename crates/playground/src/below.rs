@@ -1,4 +1,4 @@
-//! What happens below IP: the PDUs of radio links, and what befalls stages.
+//! Events below IP: the PDUs of radio links, and incidents in stages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use airtcp_report::html::columns::column;
 use airtcp_sim::world::Observer;
 use serde_json::{Value, json};
 
-/// Shared by the world, which tells what happens, and by whoever asks in the end.
+/// The recorded events. The world, which adds them, and the run, which reads them at the end, share them.
 #[derive(Clone, Default)]
 pub(crate) struct Below(Arc<Mutex<Seen>>);
 
@@ -17,7 +17,8 @@ pub(crate) struct Below(Arc<Mutex<Seen>>);
 struct Seen {
     incidents: Vec<Incident>,
     pdus: Vec<Pdu>,
-    /// Data PDUs by stage, direction, epoch and sequence number, in the order of their first transmissions.
+    /// Numbers of data PDUs in the order of their first transmissions, by stage, direction, epoch and
+    /// sequence number.
     numbers: BTreeMap<(usize, Direction, u32, u16), i64>,
     last: BTreeMap<(usize, Direction), i64>,
 }
@@ -26,13 +27,13 @@ struct Pdu {
     micros: i64,
     stage: usize,
     direction: Direction,
-    /// Of a data PDU: how many were transmitted for the first time before it. `None`: control.
+    /// For a data PDU, its number in the order of first transmissions, from 1. `None` for a control PDU.
     number: Option<i64>,
     transmission: u32,
     lost: bool,
 }
 
-/// A page draws no more: as much as two hours of a busy bearer.
+/// Maximum number of PDUs and of incidents: as many as two hours of a busy bearer have.
 const MOST: usize = 2_000_000;
 
 impl Observer for Below {
@@ -68,14 +69,15 @@ impl Observer for Below {
     }
 }
 
-/// Of an acknowledged-mode data PDU (TS 25.322 §9.2.1.4): D/C is 1, and twelve bits follow.
+/// Returns the sequence number of an acknowledged-mode data PDU (TS 25.322 §9.2.1.4), in which the D/C bit is
+/// 1 and the twelve bits after it are the sequence number.
 fn sequence_number(octets: &[u8]) -> Option<u16> {
     let [first, second, ..] = octets else { return None };
     (first & 0x80 != 0).then(|| u16::from(first & 0x7f) << 5 | u16::from(second >> 3))
 }
 
 impl Below {
-    /// Columns as the page's script reads them, and incidents in words.
+    /// Returns the PDUs as columns for the page's script, and the incidents as text.
     pub(crate) fn shown(&self, stages: &[String]) -> Value {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |stage: usize| stages.get(stage).map_or("", String::as_str);

@@ -1,8 +1,9 @@
-//! The playground: everything that virtual time can do, in a page that needs nothing else.
+//! The playground: simulations in virtual time, on one self-contained HTML page.
 //!
-//! [`Core`] answers requests, JSON for JSON: it knows neither a browser nor a clock. Compiled to WebAssembly (`abi`) it runs in
-//! a worker of the page; tests and the program call it as it is. What it runs is what `airtcp sim` runs: the same text is
-//! read by the same functions, and a run has the same decisions and the same packets, to the octet.
+//! [`Core`] answers JSON requests with JSON. It depends neither on a browser nor on a clock. Compiled to
+//! WebAssembly (`abi`), it runs in a worker of the page; tests and the program call it directly. It reads the
+//! same text with the same functions as `airtcp sim`, and a run has the same decisions and the same packets,
+//! byte for byte.
 //!
 //! ```
 //! let mut core = airtcp_playground::Core::default();
@@ -31,23 +32,24 @@ use run::Kept;
 use serde::Serialize;
 use serde_json::json;
 
-/// The scenes of the guided tour, as JSON: setups and sentences.
+/// The scenes of the guided tour as JSON: setups and texts.
 pub const SCENES: &str = include_str!("../page/scenes.json");
 
-/// What is wrong with what a person asked for, and where on the page that stands.
+/// An error in the user's input, and its place on the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// The field: `scenario`, `set`, `senders`, `seed`, `bytes`, `time`, `direction`, `receiver`, `buffer` or `run`.
+    /// The field: `scenario`, `set`, `senders`, `seed`, `bytes`, `time`, `direction`, `receiver`, `buffer` or
+    /// `run`.
     pub field: &'static str,
-    /// Which one, where the field has several values.
+    /// Index of the value, if the field has several.
     pub index: usize,
-    /// What is wrong.
+    /// Error message.
     pub message: String,
-    /// What to write instead.
+    /// Suggestion for a valid input.
     pub help: Option<String>,
-    /// Where in the field's text, from 1.
+    /// Line in the field's text, from 1.
     pub line: Option<usize>,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: Option<usize>,
 }
 
@@ -57,21 +59,21 @@ impl Trouble {
     }
 }
 
-/// Answers the page's requests. It keeps the runs on display, of which the page asks more.
+/// Answers the page's requests. It keeps the displayed runs, because later requests refer to them.
 #[derive(Default)]
 pub struct Core {
     kept: Vec<Option<Kept>>,
 }
 
-/// Called now and then during a run with the share that is done, from 0 to 1.
+/// Callback that receives the completed share of a run from time to time, from 0 to 1.
 pub type Progress<'a> = &'a mut dyn FnMut(f64);
 
-/// The most runs that are kept.
+/// Maximum number of runs to keep.
 const SLOTS: usize = 16;
 
 impl Core {
-    /// Answers one request. All answers are JSON, `{"ok": …}` or `{"troubles": […]}`, but captures and logs, which are the
-    /// files themselves.
+    /// Answers one request. Answers are JSON, `{"ok": …}` or `{"troubles": […]}`, except captures and
+    /// decision logs, which are returned as files.
     pub fn answer(&mut self, request: &[u8], progress: Progress<'_>) -> Vec<u8> {
         match self.answered(request, progress) {
             Ok(Answer::Json(value)) => json!({ "ok": value }),

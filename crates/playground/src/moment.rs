@@ -1,4 +1,5 @@
-//! What a sender thought at one moment: its state, its window, and for each question the last that was decided.
+//! The state of a sender at one moment: its recovery state, its window, and the last decision on each
+//! question.
 
 use airtcp::explain;
 use airtcp::recovery::catalogue::Question;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::Trouble;
 use crate::run::Kept;
 
-/// `micros` counts from the sender's first packet, as the graphs do.
+/// Returns the state as JSON. `micros` counts from the sender's first packet, as in the graphs.
 pub(crate) fn moment(kept: &Kept, flow: usize, micros: f64) -> Result<Value, Vec<Trouble>> {
     let missing = || vec![Trouble::new("run", flow, "this run has no such sender")];
     let thoughts = kept.flows.get(flow).ok_or_else(missing)?;

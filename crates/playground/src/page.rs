@@ -1,4 +1,4 @@
-//! The page: one file with the core in it, packed, and nothing that it fetches.
+//! The HTML page: one file that contains the compressed core and does not load anything.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use flate2::write::GzEncoder;
 
 use crate::SCENES;
 
-/// The whole file. `core` is this crate as WebAssembly.
+/// Returns the complete file. `core` is this crate, compiled to WebAssembly.
 ///
 /// # Errors
-/// The modules of the script do not fit together, which a test would have found.
+/// If the modules of the script do not match. Tests ensure that they do.
 pub fn html(core: &[u8]) -> Result<String, BundleError> {
     let script = bundle("playground.js", &modules())?;
     let style = format!("{}{}{}", graphs::style(), tables_style(), include_str!("../page/playground.css"));
@@ -26,16 +26,16 @@ pub fn html(core: &[u8]) -> Result<String, BundleError> {
         include_str!("../page/moment.html"),
         graphs::help(&[], &[("[ ]", "previous or next decision of the sender")]),
         packed(core),
-        // Presets have comments, in which anything may stand.
+        // The comments of presets can contain any text.
         crate::about::about().to_string().replace('<', "\\u003c"),
     );
-    // The core and its worker come out of the page itself.
+    // The page itself contains the core and its worker.
     let also = [("script-src", "'wasm-unsafe-eval'"), ("worker-src", "blob:")];
     Ok(Document { title: "airtcp playground", style: &style, body: &body, script: &script, also: &also }
         .html())
 }
 
-/// The modules of the page's script.
+/// Returns the modules of the page's script.
 pub(crate) fn modules() -> Vec<Module> {
     let module = |name, text: &'static str| Module { name, text: text.into() };
     let constant = |name, what: &str, text: &str| {
@@ -62,7 +62,7 @@ pub(crate) fn modules() -> Vec<Module> {
 
 fn packed(core: &[u8]) -> String {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    // Memory takes all that is written.
+    // Writing to memory does not fail.
     let written = packed.write_all(core).and_then(|()| packed.finish());
     airtcp_report::html::columns::base64(&written.unwrap_or_default())
 }

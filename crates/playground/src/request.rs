@@ -1,4 +1,5 @@
-//! What the page asks for. What a person typed comes as text and is read here, by what reads the command line.
+//! The page's requests. The user's input arrives as text, and the functions that parse the command line parse
+//! it.
 
 use airlink::scenario::{Scenario, ScenarioError, assigned, presets};
 use airtcp::SenderSpec;
@@ -11,68 +12,71 @@ use crate::Trouble;
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Request {
-    /// What a sender may become whose beginning is typed.
+    /// Returns the completions of a partly typed sender.
     Completions { word: String },
-    /// What a sender answers.
+    /// Explains the recipe of a sender.
     Explain { sender: String },
-    /// Is this right, and how would it be said on the command line?
+    /// Checks a setup, and returns the equivalent command lines.
     Check { setup: Asked },
-    /// One run of these senders, by their numbers in the setup; several share the path. It is kept in a slot.
+    /// Runs these senders once, given by their indices in the setup. Several senders share the path. The run
+    /// is kept in a slot.
     Run { slot: usize, setup: Asked, senders: Vec<usize> },
-    /// One run of one sender, so many seeds behind the setup's: how much it carried.
+    /// Runs one sender once, and returns its goodput. The seed is the setup's plus `ahead`.
     Goodput { setup: Asked, sender: usize, ahead: u64 },
-    /// What many runs say together.
+    /// Returns statistics over many runs.
     Compare { names: Vec<String>, goodputs: Vec<Vec<f64>> },
-    /// What the sender thought at a time, in microseconds since its first packet.
+    /// Returns the state of a sender at a time, in microseconds since its first packet.
     Moment { slot: usize, flow: usize, micros: f64 },
-    /// The file that `airtcp sim --pcap` writes.
+    /// Returns the file that `airtcp sim --pcap` writes.
     Capture { slot: usize },
-    /// The file that `airtcp sim --decisions` writes.
+    /// Returns the file that `airtcp sim --decisions` writes.
     Decisions { slot: usize },
 }
 
-/// A setup as it stands in the fields of the page.
+/// A setup as the user entered it in the fields of the page.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Asked {
-    /// The preset that was chosen.
+    /// The selected preset.
     pub(crate) preset: String,
-    /// The scenario's text, if it is another than the preset's.
+    /// Text of the scenario, if it differs from the preset's.
     pub(crate) text: Option<String>,
-    /// `STAGE.KEY=VALUE`.
+    /// Settings to change: `STAGE.KEY=VALUE`.
     pub(crate) set: Vec<String>,
     pub(crate) senders: Vec<String>,
-    /// All of them on one path.
+    /// Whether all senders share one path.
     pub(crate) shared: bool,
     pub(crate) seed: String,
-    /// Empty: as much as goes.
+    /// Empty: no limit.
     pub(crate) bytes: String,
-    /// Empty: as on the command line.
+    /// Empty: the default of the command line.
     pub(crate) time: String,
     pub(crate) direction: String,
-    /// Options of a recipe that concern receivers. Empty: none.
+    /// Recipe options for the receivers. Empty: none.
     pub(crate) receiver: String,
-    /// The receivers' buffer. Empty: as their profile has it.
+    /// Receive buffer size of the receivers. Empty: the profile's.
     pub(crate) buffer: String,
 }
 
-/// A setup that was read, and nothing is wrong with it.
+/// A setup that was read without errors.
 pub(crate) struct Ready {
     setup: Setup,
     pub(crate) scenario: Scenario,
     pub(crate) senders: Vec<SenderSpec>,
     pub(crate) seed: u64,
     shared: bool,
-    /// Of a scenario that is no preset.
+    /// Text of a scenario that is not a preset.
     text: Option<String>,
 }
 
-/// What an edited scenario is called, in errors and in commands.
+/// Name of an edited scenario in errors and in commands.
 const FILE: &str = "./scenario.toml";
 
 impl Asked {
+    /// Reads the setup.
+    ///
     /// # Errors
-    /// Everything that is wrong, each beside its field.
+    /// All errors in the setup, each with its field.
     pub(crate) fn read(&self) -> Result<Ready, Vec<Trouble>> {
         let mut troubles = Vec::new();
         let mut setup = Setup::new(if self.text.is_some() { FILE } else { &self.preset });
@@ -119,7 +123,7 @@ impl Asked {
                 .map_err(|error| troubles.push(Trouble::new("senders", index, error)))
                 .ok()
         });
-        // All of them, so that each has its error.
+        // Parse all senders, to report the errors of all.
         let read: Vec<_> = read.collect();
         read.into_iter().collect()
     }
@@ -152,7 +156,7 @@ impl Asked {
 fn placed(field: &'static str, index: usize, error: &ScenarioError) -> Vec<Trouble> {
     let trouble = |problem: &airlink::scenario::Problem| Trouble {
         help: problem.help.clone(),
-        // The place in a setting's value says nothing to who typed one line.
+        // The user typed a single line, so the position in it does not help.
         line: problem.place.as_ref().filter(|_| field == "scenario").map(|place| place.line),
         column: problem.place.as_ref().filter(|_| field == "scenario").map(|place| place.column),
         ..Trouble::new(field, index, &problem.message)
@@ -161,7 +165,7 @@ fn placed(field: &'static str, index: usize, error: &ScenarioError) -> Vec<Troub
 }
 
 impl Ready {
-    /// The setup with these senders alone.
+    /// Returns the setup with only these senders.
     pub(crate) fn of(&self, senders: &[usize]) -> Result<Setup, Vec<Trouble>> {
         let chosen = senders.iter().map(|index| {
             let missing = || vec![Trouble::new("senders", *index, "unknown sender")];
@@ -170,7 +174,7 @@ impl Ready {
         Ok(Setup { recipes: chosen.collect::<Result<_, _>>()?, ..self.setup.clone() })
     }
 
-    /// Lines for a shell: a run of each sender by itself, or of all.
+    /// Returns shell commands that run the senders: one per sender, or one for all if they share the path.
     pub(crate) fn commands(&self) -> Vec<String> {
         let alone = || self.senders.iter().map(|sender| vec![sender.clone()]).collect();
         let runs: Vec<Vec<SenderSpec>> = if self.shared { vec![self.senders.clone()] } else { alone() };
@@ -184,7 +188,8 @@ impl Ready {
     }
 }
 
-/// A word that ends a text for a shell: no line of the text is the same, or a stranger's scenario could go on as a command.
+/// Returns a here-document delimiter that is not a line of the text. Otherwise, a part of a foreign scenario
+/// could be executed as a command.
 fn no_line_of(text: &str) -> String {
     let mut word = "END".to_owned();
     while text.lines().any(|line| line.trim() == word) {

@@ -1,4 +1,4 @@
-//! One run with everything that the page shows of it.
+//! Executes a run, and collects everything that the page shows about it.
 
 use std::fmt::Write;
 use std::io::Cursor;
@@ -25,27 +25,27 @@ use crate::below::Below;
 use crate::request::Ready;
 use crate::{Progress, Trouble};
 
-/// Of a run on display: what the page asks for later.
+/// Data of a displayed run for later requests of the page.
 pub(crate) struct Kept {
-    /// The pcap file.
+    /// The capture as a pcap file.
     pub(crate) capture: Arc<[u8]>,
-    /// The log of decisions.
+    /// The decision log.
     pub(crate) log: String,
     pub(crate) flows: Vec<Thoughts>,
 }
 
-/// What a sender thought, and when.
+/// The decisions of a sender.
 pub(crate) struct Thoughts {
     pub(crate) sender: SenderSpec,
     pub(crate) decisions: Vec<Decision>,
-    /// When its first packet left, in nanoseconds: the graphs count from there.
+    /// Time at which its first packet left, in nanoseconds. The graphs count from this time.
     pub(crate) origin: i64,
 }
 
-/// Steps of the world between two looks at how far it is.
+/// Steps of the world between two progress reports.
 const LOOK: u32 = 500;
 
-/// Runs these senders of the setup, on one path if they are several.
+/// Runs these senders of the setup. Several senders share one path.
 pub(crate) fn run(
     ready: &Ready,
     senders: &[usize],
@@ -95,7 +95,7 @@ pub(crate) fn run(
     Ok((shown, Kept { capture, log, flows: thoughts }))
 }
 
-/// Tells how far a run is.
+/// Reports the progress of a run.
 pub(crate) struct Ahead<'a> {
     until: Until,
     steps: u32,
@@ -116,7 +116,7 @@ impl<'a> Ahead<'a> {
         let since = |limit: f64| world.now().as_secs_f64() / limit;
         let share = match self.until {
             Until::At(at) => since(at.as_secs_f64()),
-            // The end comes with the last octet or with the time, whichever is first.
+            // The run ends with the last byte or at the time limit, whichever comes first.
             Until::Complete(limit) => {
                 let flows = (0..world.flows()).map(|flow| world.share(flow));
                 flows.fold(1.0, f64::min).max(since(limit.as_secs_f64()))
@@ -126,7 +126,7 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// The capture grows in the world, and is taken from here.
+/// A capture that the world fills, and the run reads at the end.
 #[derive(Clone, Default)]
 struct Tapped(Arc<Mutex<InMemory>>);
 
@@ -142,7 +142,8 @@ impl Tapped {
     }
 }
 
-/// The decisions of a flow as `airtcp sim --decisions` writes them, with its number if it is one of several.
+/// Formats the decisions of a flow as `airtcp sim --decisions` writes them, with its number if there are
+/// several flows.
 fn log(world: &mut World, flow: usize) -> String {
     let number = (world.flows() > 1).then_some(flow as u64 + 1);
     let mut log = String::new();
@@ -164,7 +165,8 @@ fn sha256(log: &str) -> String {
     })
 }
 
-/// What a capture of the senders' device shows, in the order of the flows: of each what was found, and the data's direction.
+/// Analyses a capture of the senders' device. Returns the findings and the trace of the data direction of
+/// each flow, in the order of the flows.
 fn traces(capture: &Arc<[u8]>) -> Result<Vec<(Option<ConnectionFindings>, Trace)>, Vec<Trouble>> {
     let mut capture = Capture::of("the run", Cursor::new(capture.clone()))
         .map_err(|error| vec![Trouble::new("run", 0, error)])?;
@@ -177,7 +179,7 @@ fn traces(capture: &Arc<[u8]>) -> Result<Vec<(Option<ConnectionFindings>, Trace)
     Ok(found.into_iter().map(|(_, findings, trace)| (Some(findings), trace)).collect())
 }
 
-/// Adds what no capture knows: the sender's decisions, and why each packet was lost.
+/// Adds what a capture does not contain: the sender's decisions, and the cause of each packet loss.
 fn lay_over(trace: &mut Trace, log: &str, losses: &[Dropped]) {
     let longest = trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1);
     decisions::lay_over(trace, log, 0, longest as f64);
@@ -208,7 +210,7 @@ fn facts(report: &Report, flow: usize, findings: Option<&ConnectionFindings>) ->
     facts
 }
 
-/// A row of the list of what was lost, its time in microseconds of the graphs.
+/// Formats a row of the list of losses. Its time is in microseconds on the time axis of the graphs.
 fn lost(dropped: &Dropped, origin: i64, stages: &[String]) -> Value {
     let at = (dropped.at.as_nanos() as i64 - origin) / 1000;
     let stage = dropped.stage.and_then(|stage| stages.get(stage)).map_or("at the receiver", String::as_str);

@@ -1,4 +1,4 @@
-//! Many runs with other seeds, one at a time, and what they say together.
+//! Runs with many seeds, one at a time, and their statistics.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::request::Ready;
 use crate::run::Ahead;
 use crate::{Progress, Trouble};
 
-/// The goodput of one sender in the run that is so many seeds behind the setup's, in bit/s.
+/// Returns the goodput of one sender in bit/s. The seed of the run is the setup's plus `ahead`.
 pub(crate) fn goodput(
     ready: &Ready,
     sender: usize,
@@ -33,8 +33,8 @@ pub(crate) fn goodput(
     Ok(report.flows.first().map_or(0.0, |flow| flow.goodput_bit_per_s))
 }
 
-/// Of each sender the mean with its interval, what it has over the first (pairs of runs have the same seed), and the report's chart
-/// of all of that.
+/// Returns the mean of each sender with its interval, its gain over the first sender (runs with the same seed
+/// form pairs), and the report's chart of these numbers.
 pub(crate) fn compare(names: &[String], goodputs: &[Vec<f64>]) -> Value {
     let first = goodputs.first().zip(names.first());
     let compared: Vec<_> = names

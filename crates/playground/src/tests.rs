@@ -1,25 +1,25 @@
-//! The core as the page uses it: requests in, answers out.
+//! Tests of the core through its interface: requests and answers.
 
 use serde_json::{Value, json};
 
 use super::Core;
 
-fn asked(core: &mut Core, request: &Value) -> Value {
+fn answer_to(core: &mut Core, request: &Value) -> Value {
     serde_json::from_slice(&core.answer(request.to_string().as_bytes(), &mut |_| {})).unwrap()
 }
 
 fn ask(core: &mut Core, request: &Value) -> Value {
-    let answer = asked(core, request);
+    let answer = answer_to(core, request);
     assert!(answer["troubles"].is_null(), "{request}: {answer}");
     answer["ok"].clone()
 }
 
 fn troubles(request: &Value) -> Vec<Value> {
-    let answer = asked(&mut Core::default(), request);
-    answer["troubles"].as_array().unwrap_or_else(|| panic!("{request} is right")).clone()
+    let answer = answer_to(&mut Core::default(), request);
+    answer["troubles"].as_array().unwrap_or_else(|| panic!("{request} has no troubles")).clone()
 }
 
-/// A run of one sender of a setup.
+/// Runs one sender of a setup.
 fn run(setup: &Value, sender: usize) -> Value {
     ask(&mut Core::default(), &json!({ "ask": "run", "slot": 0, "setup": setup, "senders": [sender] }))
 }
@@ -37,7 +37,7 @@ fn lost(run: &Value) -> usize {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_beside_its_field() {
+fn every_invalid_field_is_reported() {
     let setup = json!({
         "preset": "wcdma-384", "set": ["wire.down.rte=1Mbit", "no"], "senders": ["sack", "newrno"],
         "seed": "-1", "bytes": "2Q", "time": "0s", "direction": "sideways", "receiver": "nodelack", "buffer": "0",
@@ -62,7 +62,7 @@ fn everything_that_is_wrong_is_said_beside_its_field() {
 }
 
 #[test]
-fn a_wrong_scenario_says_what_the_command_line_says_and_where() {
+fn scenario_error_matches_command_line_with_position() {
     let text = "schema = 1\n[[stage]]\nkind = \"lnk\"\n";
     let found = troubles(&json!({ "ask": "check", "setup": { "text": text, "senders": ["sack"] } }));
     let error = airlink::Scenario::parse(text, "./scenario.toml").unwrap_err();
@@ -75,7 +75,7 @@ fn a_wrong_scenario_says_what_the_command_line_says_and_where() {
 }
 
 #[test]
-fn what_the_command_line_warns_of_the_page_does_too() {
+fn page_reports_command_line_warnings() {
     let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n[[stage]]\nkind = \"loss\"\n\
                 down = { model = \"gilbert-elliott\", mean = \"1%\", burst = 20, step = \"packet\" }\n";
     let checked =
@@ -86,7 +86,7 @@ fn what_the_command_line_warns_of_the_page_does_too() {
 }
 
 #[test]
-fn a_setup_that_contradicts_itself_is_refused_as_on_the_command_line() {
+fn contradictory_or_incomplete_setup_is_rejected() {
     let found =
         troubles(&json!({ "ask": "check", "setup": { "preset": "lossless", "senders": ["sack+reno"] } }));
     assert!(found[0]["message"].as_str().unwrap().contains("choose one"), "{found:?}");
@@ -97,8 +97,8 @@ fn a_setup_that_contradicts_itself_is_refused_as_on_the_command_line() {
 }
 
 #[test]
-fn no_file_of_the_machine_is_read_into_an_answer() {
-    // A page has none; but this is the same code.
+fn scenario_cannot_include_host_files() {
+    // A page has no access to files, but the same code also runs outside of a browser.
     let text = "schema = 1\nextends = \"/etc/hostname\"\n";
     let found = troubles(&json!({ "ask": "check", "setup": { "text": text, "senders": ["sack"] } }));
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
@@ -107,7 +107,7 @@ fn no_file_of_the_machine_is_read_into_an_answer() {
 }
 
 #[test]
-fn the_command_is_what_runs_and_a_strangers_text_stays_text() {
+fn commands_match_setup_and_quote_scenario_text() {
     let commands = |setup: Value| {
         let checked = ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }));
         checked["commands"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
@@ -122,7 +122,7 @@ fn the_command_is_what_runs_and_a_strangers_text_stays_text() {
         )
     };
     assert_eq!(preset, [expected("newreno"), expected("sack+eifel@linux")]);
-    // The text comes out of a link, and holds what would end a usual here-document.
+    // The text comes from a link, and contains a line that would end the usual here-document.
     let evil: Vec<String> = commands(json!({
         "text": "schema = 1\ndescription = '''\nEND\ntouch /tmp/x\n'''\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n",
         "senders": ["sack"],
@@ -135,9 +135,9 @@ fn the_command_is_what_runs_and_a_strangers_text_stays_text() {
     assert!(evil[1].contains("--scenario ./scenario.toml"), "{}", evil[1]);
 }
 
-/// What the shell makes of the commands is what was typed.
+/// The shell must write the scenario exactly as it was typed.
 #[test]
-fn a_shell_writes_the_scenario_as_it_stands() {
+fn shell_command_writes_scenario_verbatim() {
     let text = "schema = 1\ndescription = '''\n$(touch no) `touch no` \\ \"\nEND\n'''\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"";
     let setup = json!({ "text": text, "senders": ["sack"] });
     let checked = ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }));
@@ -155,7 +155,7 @@ fn a_shell_writes_the_scenario_as_it_stands() {
 }
 
 #[test]
-fn what_was_lost_is_listed_with_the_stage() {
+fn lost_segments_are_listed_with_stage() {
     let text = "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\nboth = { rate = \"1Mbit\", delay = \"20ms\" }\n\
                 [[stage]]\nkind = \"loss\"\nname = \"radio\"\ndown = { model = \"list\", drop = [\"segment 20\", \"segment 20 retransmission 1\"] }\n";
     let run = run(&json!({ "text": text, "senders": ["newreno"], "bytes": "100k" }), 0);
@@ -168,7 +168,7 @@ fn what_was_lost_is_listed_with_the_stage() {
 }
 
 #[test]
-fn two_senders_on_one_path_share_it_and_have_one_log() {
+fn senders_on_shared_path_have_one_log() {
     let setup = json!({ "preset": "wcdma-384", "senders": ["newreno", "sack"], "bytes": "100k" });
     let mut core = Core::default();
     let run = ask(&mut core, &json!({ "ask": "run", "slot": 3, "setup": setup, "senders": [0, 1] }));
@@ -182,13 +182,13 @@ fn two_senders_on_one_path_share_it_and_have_one_log() {
     let log = core.answer(br#"{"ask":"decisions","slot":3}"#, &mut |_| {});
     let log = String::from_utf8(log).unwrap();
     assert!(log.starts_with("{\"connection\":1,") && log.contains("\n{\"connection\":2,"));
-    // Each has graphs of its own data.
+    // Each flow has graphs of its own data.
     let names: Vec<_> = (0..2).map(|flow| run["flows"][flow]["run"]["connection"].clone()).collect();
     assert_ne!(names[0], names[1]);
 }
 
 #[test]
-fn a_moment_has_the_state_and_the_last_answer_to_each_question() {
+fn moment_reports_state_and_last_decision_per_question() {
     let setup = json!({ "preset": "etcp-fixed-mobile", "senders": ["newreno"], "time": "30s" });
     let mut core = Core::default();
     let run = ask(&mut core, &json!({ "ask": "run", "slot": 0, "setup": setup, "senders": [0] }));
@@ -211,12 +211,12 @@ fn a_moment_has_the_state_and_the_last_answer_to_each_question() {
     );
     let before = moment(&mut core, 0.0);
     assert!(before["window"].is_null() || before["state"]["name"] == "open", "{before}");
-    let gone = asked(&mut core, &json!({ "ask": "moment", "slot": 5, "flow": 0, "micros": 0 }));
+    let gone = answer_to(&mut core, &json!({ "ask": "moment", "slot": 5, "flow": 0, "micros": 0 }));
     assert!(gone["troubles"][0]["message"].as_str().unwrap().contains("run it again"), "{gone}");
 }
 
 #[test]
-fn progress_goes_from_nothing_to_everything_and_never_back() {
+fn progress_never_decreases() {
     let setup = json!({ "preset": "wcdma-384", "senders": ["newreno"], "time": "20s" });
     let request = json!({ "ask": "run", "slot": 0, "setup": setup, "senders": [0] }).to_string();
     let mut told = Vec::new();
@@ -229,7 +229,7 @@ fn progress_goes_from_nothing_to_everything_and_never_back() {
 }
 
 #[test]
-fn many_seeds_are_those_of_single_runs_and_come_with_an_interval() {
+fn multi_seed_goodputs_match_single_runs() {
     let setup = json!({ "preset": "sifest-random", "senders": ["newreno", "sack"], "bytes": "20k" });
     let mut core = Core::default();
     let mut of = |sender: usize| -> Vec<f64> {
@@ -250,14 +250,12 @@ fn many_seeds_are_those_of_single_runs_and_come_with_an_interval() {
     assert!(chart.contains("&lt;i&gt;") && !chart.contains("<i>\""), "{chart}");
 }
 
-// ----- the tour -----
-
 fn scenes() -> Vec<Value> {
     serde_json::from_str(super::SCENES).unwrap()
 }
 
-/// A scene's setup with a knob turned.
-fn turned(scene: &Value, knob: usize, value: usize) -> Value {
+/// Returns a scene's setup with another value of a knob.
+fn setup_with_knob(scene: &Value, knob: usize, value: usize) -> Value {
     let (mut setup, knob) = (scene["setup"].clone(), &scene["knobs"][knob]);
     let value = knob["values"][value].as_str().unwrap();
     match (knob["set"].as_str(), knob["field"].as_str()) {
@@ -274,7 +272,7 @@ fn turned(scene: &Value, knob: usize, value: usize) -> Value {
 }
 
 #[test]
-fn each_knob_of_each_scene_gives_a_setup_that_can_be_run() {
+fn every_scene_knob_yields_valid_setup() {
     let scenes = scenes();
     assert_eq!(scenes.len(), 8);
     for scene in &scenes {
@@ -282,20 +280,23 @@ fn each_knob_of_each_scene_gives_a_setup_that_can_be_run() {
         assert!(!knobs.is_empty(), "{}", scene["name"]);
         for (knob, turns) in knobs.iter().enumerate() {
             for value in 0..turns["values"].as_array().unwrap().len() {
-                ask(&mut Core::default(), &json!({ "ask": "check", "setup": turned(scene, knob, value) }));
+                ask(
+                    &mut Core::default(),
+                    &json!({ "ask": "check", "setup": setup_with_knob(scene, knob, value) }),
+                );
             }
         }
     }
 }
 
 #[test]
-fn what_a_knob_shows_at_first_is_what_the_scene_has() {
+fn initial_knob_value_matches_scene_setup() {
     for scene in &scenes() {
         for (knob, turns) in scene["knobs"].as_array().unwrap().iter().enumerate() {
             let given = turns["given"].as_u64().unwrap() as usize;
             let digest = |setup: &Value| run(setup, 0)["digest"].clone();
             assert_eq!(
-                digest(&turned(scene, knob, given)),
+                digest(&setup_with_knob(scene, knob, given)),
                 digest(&scene["setup"]),
                 "{}: {}",
                 scene["name"],
@@ -306,37 +307,37 @@ fn what_a_knob_shows_at_first_is_what_the_scene_has() {
 }
 
 #[test]
-fn three_duplicate_acks_repair_a_loss_and_the_last_segment_waits_for_the_timer() {
+fn loss_triggers_fast_retransmit_except_for_last_segment() {
     let scene = &scenes()[0];
     let shown = run(&scene["setup"], 0);
     assert_eq!((counter(&shown, "fast_retransmits"), counter(&shown, "timeouts")), (1, 0));
-    let fourth_before = run(&turned(scene, 0, 1), 0);
+    let fourth_before = run(&setup_with_knob(scene, 0, 1), 0);
     assert_eq!((counter(&fourth_before, "fast_retransmits"), counter(&fourth_before, "timeouts")), (1, 0));
-    let last = run(&turned(scene, 0, 2), 0);
+    let last = run(&setup_with_knob(scene, 0, 2), 0);
     assert_eq!((lost(&last), counter(&last, "fast_retransmits"), counter(&last, "timeouts")), (1, 0, 1));
 }
 
 #[test]
-fn reno_reduces_twice_for_two_losses_and_stalls_on_three() {
+fn reno_reduces_per_loss_and_stalls_on_three() {
     let scene = &scenes()[1];
     let reductions =
         |setup: &Value| [0, 1, 2].map(|sender| counter(&run(setup, sender), "window_reductions"));
     assert_eq!(reductions(&scene["setup"]), [2, 1, 1]);
-    let timeouts = [0, 1, 2].map(|sender| counter(&run(&turned(scene, 0, 1), sender), "timeouts"));
+    let timeouts = [0, 1, 2].map(|sender| counter(&run(&setup_with_knob(scene, 0, 1), sender), "timeouts"));
     assert_eq!(timeouts, [1, 0, 0]);
 }
 
 #[test]
-fn sifest_recovers_with_three_segments_and_nobody_with_two() {
+fn sifest_gains_with_three_segments_but_not_two() {
     let scene = &scenes()[2];
     let gain = |setup: &Value| goodput(&run(setup, 1)) / goodput(&run(setup, 0));
     assert!(gain(&scene["setup"]) > 1.2, "{}", gain(&scene["setup"]));
-    let two = gain(&turned(scene, 0, 0));
+    let two = gain(&setup_with_knob(scene, 0, 0));
     assert!((two - 1.0).abs() < 0.01, "{two}");
 }
 
 #[test]
-fn eifel_takes_back_a_spurious_timeout_and_no_other() {
+fn eifel_undoes_only_spurious_timeouts() {
     let scene = &scenes()[3];
     let [newreno, eifel] = [0, 1].map(|sender| run(&scene["setup"], sender));
     assert_eq!(
@@ -345,20 +346,20 @@ fn eifel_takes_back_a_spurious_timeout_and_no_other() {
     );
     assert!(counter(&newreno, "resent_timeout") > 20);
     assert_eq!((counter(&eifel, "resent_timeout"), counter(&eifel, "undone")), (1, 1));
-    let dropped = run(&turned(scene, 0, 1), 1);
+    let dropped = run(&setup_with_knob(scene, 0, 1), 1);
     assert!(lost(&dropped) > 0);
     assert_eq!(counter(&dropped, "undone"), 0);
 }
 
 #[test]
-fn a_lost_retransmission_costs_newreno_a_timeout() {
+fn lost_retransmission_causes_newreno_timeout() {
     let scene = &scenes()[4];
     let timeouts = [0, 1, 2].map(|sender| counter(&run(&scene["setup"], sender), "timeouts"));
     assert_eq!(timeouts, [1, 0, 0]);
 }
 
 #[test]
-fn etcp_reduces_for_congestion_alone() {
+fn etcp_reduces_only_for_congestion() {
     let scene = &scenes()[5];
     let [newreno, etcp] = [0, 1].map(|sender| run(&scene["setup"], sender));
     assert!(2 * counter(&etcp, "window_reductions") < counter(&newreno, "window_reductions"));
@@ -366,13 +367,13 @@ fn etcp_reduces_for_congestion_alone() {
 }
 
 #[test]
-fn reports_that_come_too_often_make_copies_and_those_that_come_late_make_timeouts() {
+fn status_report_interval_affects_duplicate_pdus_and_timeouts() {
     let scene = &scenes()[6];
     let again = |run: &Value| {
         let sender = &run["report"]["stages"]["radio"]["down"]["sender"];
         sender["pdus_resent"].as_f64().unwrap() / sender["pdus_new"].as_f64().unwrap()
     };
-    let at = |value| run(&turned(scene, 0, value), 0);
+    let at = |value| run(&setup_with_knob(scene, 0, value), 0);
     let [often, best, seldom, late] = [0, 1, 2, 3].map(at);
     assert!(
         again(&often) > 0.5 && again(&often) > 2.0 * again(&seldom),
@@ -386,9 +387,9 @@ fn reports_that_come_too_often_make_copies_and_those_that_come_late_make_timeout
 }
 
 #[test]
-fn rlc_that_gives_up_soon_loses_packets_and_a_reset_is_seen() {
+fn early_rlc_reset_or_discard_loses_packets() {
     let scene = &scenes()[7];
-    let [reset, discard, patient] = [0, 1, 2].map(|value| run(&turned(scene, 0, value), 0));
+    let [reset, discard, patient] = [0, 1, 2].map(|value| run(&setup_with_knob(scene, 0, value), 0));
     let resets = |run: &Value| {
         let incidents = run["below"]["incidents"].as_array().unwrap();
         incidents.iter().filter(|it| it["text"].as_str().unwrap().contains("RESET")).count()
@@ -398,15 +399,16 @@ fn rlc_that_gives_up_soon_loses_packets_and_a_reset_is_seen() {
     assert_eq!((lost(&patient), resets(&patient)), (0, 0));
 }
 
-// ----- the page -----
-
 #[test]
-fn the_page_is_put_together_and_no_module_uses_what_it_does_not_import() {
+fn page_bundles_modules_without_undeclared_names() {
     for module in super::page::modules() {
         let undeclared = airtcp_report::html::modules::undeclared(&module);
         assert_eq!(undeclared, Vec::<String>::new(), "{}", module.name);
     }
     let html = super::page::html(b"\0asm").unwrap();
-    assert!(html.contains("worker-src blob:") && html.contains("'wasm-unsafe-eval'"), "its policy");
+    assert!(
+        html.contains("worker-src blob:") && html.contains("'wasm-unsafe-eval'"),
+        "the content security policy"
+    );
     assert_eq!(html.matches("<script type=\"module\">").count(), 1);
 }

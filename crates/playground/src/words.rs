@@ -1,4 +1,4 @@
-//! What is said about senders while somebody types them.
+//! Completions and explanations for the page's sender fields.
 
 use airtcp::profile::ProfileName;
 use airtcp::{SenderSpec, explain, sender};

@@ -1,7 +1,7 @@
-//! The page of any capture: a table of its connections, and graphs of those that carried most.
+//! A page for any capture: a table of its connections, and graphs of the connections with the most data.
 //!
-//! The capture is read twice: once to choose, once for every packet of what was chosen. So memory does not grow with what is
-//! not drawn.
+//! The capture is read twice: first to choose the connections, then to collect the packets of the chosen
+//! ones. Memory therefore does not grow with connections that are not drawn.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,14 +15,15 @@ use airtcp_numbers::units::{show_bytes, show_rate};
 use crate::html::table::{Cell, Shows, Table};
 use crate::html::{Experiment, Page, Run};
 
-/// What of a capture is drawn.
+/// Limits on what is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections with graphs: those with most data.
+    /// Maximum number of connections with graphs. Those with the most data come first.
     pub drawn: usize,
-    /// Packets in all graphs together; a connection that does not fit any more has a row only.
+    /// Maximum number of packets in all graphs together. A connection that would exceed it gets only a table
+    /// row.
     pub packets: u64,
-    /// Connections with a row in the table.
+    /// Maximum number of connections in the table.
     pub rows: usize,
 }
 
@@ -32,14 +33,18 @@ impl Default for Bounds {
     }
 }
 
-/// Those with most data, and how many there are beside.
+/// The connections with the most data, and the number of all connections.
 #[derive(Default)]
 struct Most {
     kept: BTreeMap<(u64, Reverse<u64>), ConnectionFindings>,
     all: u64,
 }
 
-/// Adds a capture to the page. `when` says a time in nanoseconds since 1970 to a person.
+/// Adds a capture to the page. `when` formats nanoseconds since 1970 for display.
+///
+/// # Errors
+///
+/// Returns an error if the capture cannot be read.
 pub fn add(
     page: &mut Page,
     path: &Path,
@@ -89,7 +94,7 @@ impl Most {
         }
     }
 
-    /// The numbers of those that are drawn.
+    /// The numbers of the connections to draw.
     fn choose(&self, bounds: Bounds) -> Vec<u64> {
         let (mut chosen, mut packets) = (Vec::new(), 0);
         for ((octets, Reverse(number)), findings) in self.kept.iter().rev() {
@@ -109,7 +114,7 @@ fn octets(findings: &ConnectionFindings) -> u64 {
     findings.directions.iter().map(|direction| direction.sent_bytes).sum()
 }
 
-/// One for each direction that carried data.
+/// One run for each direction that carried data.
 fn runs(number: u64, findings: &ConnectionFindings, traces: [Trace; 2]) -> Vec<Run> {
     let with_data = traces.into_iter().zip(&findings.directions).filter(|(_, found)| found.data_packets > 0);
     let server = findings.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
@@ -172,7 +177,7 @@ fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Ce
     ]
 }
 
-/// The capture as a whole, and what the page does not have of it.
+/// Describes the capture as a whole, and says which connections the page omits.
 fn sentences(totals: &Totals, most: &Most, drawn: usize, when: &dyn Fn(i64) -> String) -> Vec<String> {
     let Totals { frames, tcp_packets, connections, seconds, .. } = totals;
     let begin = totals.begin_unix_ns.map(|begin| format!(", from {}", when(begin))).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Pictures of connections: SVG, PNG, xplot files and one HTML page.
+//! Graphs of connections: SVG, PNG, xplot files, and one HTML page.
 //!
-//! All of them are made of the [`Trace`]s that `airtcp_analyze` keeps of a capture. Begin with [`Gallery`], which fills a
-//! directory with pictures, or with [`html::Page`], which is a single file with tables and with graphs to zoom into.
+//! All of them are drawn from the [`Trace`]s that `airtcp_analyze` extracts from a capture. Start with
+//! [`Gallery`], which fills a directory with pictures, or with [`html::Page`], which writes one file with
+//! tables and zoomable graphs.
 //!
 //! ```
 //! use airtcp_analyze::trace::{Fate, Sending, SentSegment, Trace};
@@ -27,10 +28,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! - [`captures`] makes a page of any capture.
-//! - [`panels`] chooses what of a trace is shown; [`emulation`] reads what airlink wrote about the path below.
-//! - [`plot`] draws series over axes and knows nothing of TCP.
-//! - [`xplot`](mod@xplot) writes the files of the program of that name.
+//! - [`captures`] makes a page from any capture.
+//! - [`panels`] selects the parts of a trace to show; [`emulation`] reads airlink's log of the path.
+//! - [`plot`] draws series over axes and knows nothing about TCP.
+//! - [`xplot`](mod@xplot) writes files for the program xplot.
 
 #![warn(missing_docs)]
 
@@ -63,11 +64,11 @@ use xplot::Graph;
 pub struct WriteError {
     /// The file or directory.
     pub path: PathBuf,
-    /// What the system says.
+    /// The operating system's error.
     pub error: io::Error,
 }
 
-/// A directory for pictures of traces. The files of each trace have names of their own.
+/// A directory for pictures of traces. Each trace gets its own file names.
 #[derive(Debug)]
 pub struct Gallery {
     directory: PathBuf,
@@ -75,14 +76,14 @@ pub struct Gallery {
 }
 
 impl Gallery {
-    /// Makes the directory if there is none.
+    /// Creates the directory if it does not exist.
     pub fn create(directory: &Path) -> Result<Self, WriteError> {
         fs::create_dir_all(directory).map_err(|error| WriteError { path: directory.to_owned(), error })?;
         Ok(Self { directory: directory.to_owned(), names: BTreeSet::new() })
     }
 
-    /// Writes one picture with all panels, and one of each panel alone; what there is nothing to be seen of is left out.
-    /// Returns the files.
+    /// Writes one picture with all panels and one picture per panel, and skips panels without data. Returns
+    /// the paths of the files.
     pub fn pictures(
         &mut self,
         trace: &Trace,
@@ -106,7 +107,7 @@ impl Gallery {
         Ok(files)
     }
 
-    /// Writes the files for xplot. Returns them.
+    /// Writes the files for xplot and returns their paths.
     pub fn xplot(&mut self, trace: &Trace) -> Result<Vec<PathBuf>, WriteError> {
         let stem = self.stem(trace);
         let mut files = Vec::new();
@@ -118,8 +119,8 @@ impl Gallery {
         Ok(files)
     }
 
-    /// The begin of a trace's file names: `10.0.0.2.9000-10.0.0.1.40000`, with a number behind it if an earlier trace has
-    /// the same name.
+    /// The prefix of a trace's file names: `10.0.0.2.9000-10.0.0.1.40000`, followed by a number if an earlier
+    /// trace has the same name.
     fn stem(&mut self, trace: &Trace) -> String {
         let name: String = trace
             .name

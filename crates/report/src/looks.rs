@@ -1,7 +1,8 @@
-//! What each kind of thing looks like, wherever it is drawn: on the page, in an SVG and in a PNG.
+//! The appearance of every kind of item, on the page, in SVG and in PNG.
 //!
-//! This is the only place that says it. The panels take their series from here, and the page's script gets all of it as a
-//! constant. Colours never say anything that a shape does not say as well.
+//! This is the only place that defines it. The panels take their series from here, and the page's script
+//! receives the definitions as constants. A colour never carries information that the shape does not carry as
+//! well.
 
 use serde_json::{Value, json};
 
@@ -11,14 +12,14 @@ use crate::plot::palette::{
 };
 use crate::plot::{Data, Series};
 
-/// How one kind of thing is drawn.
+/// The appearance of one kind of item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Look {
-    /// For programs: on the page, and as the class in an SVG.
+    /// Identifier: the name on the page, and the class in an SVG.
     pub(crate) name: &'static str,
-    /// For people: what a legend says.
+    /// Text of the legend.
     pub(crate) words: &'static str,
-    /// On white. A dark page has the colour that belongs to it.
+    /// The colour on white. Dark pages use the matching colour from the palette.
     pub(crate) colour: Colour,
     pub(crate) sign: Sign,
 }
@@ -26,24 +27,24 @@ pub(crate) struct Look {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sign {
     Mark(Mark),
-    /// A vertical stroke from the first octet to the last.
+    /// A vertical stroke from the first byte to the last.
     Bar,
     Line(Dash),
-    /// All of the height, pale.
+    /// A pale area over the full height.
     Area,
-    /// A band is filled, hatched, or half as high.
+    /// Bands differ in fill and height: filled, hatched, or half as high.
     FullBand,
     HatchedBand,
     LowBand,
 }
 
 impl Sign {
-    /// The mark, of what is drawn as one.
+    /// The mark, or [`Mark::Dot`] for anything that is not drawn as a mark.
     pub(crate) fn mark(self) -> Mark {
         if let Self::Mark(mark) = self { mark } else { Mark::Dot }
     }
 
-    /// As `page/marks.js` calls it.
+    /// The name of the shape in `page/marks.js`.
     fn name(self) -> &'static str {
         match self {
             Self::Mark(mark) => match mark {
@@ -85,36 +86,36 @@ const fn line(name: &'static str, words: &'static str, colour: Colour, dash: Das
     look(name, words, colour, Sign::Line(dash))
 }
 
-// Segments, by why they were sent.
+// Segments, by the reason for sending them.
 pub(crate) const NEW: Look = look("new", "sent", BLUE, Sign::Bar);
 pub(crate) const FAST: Look = mark("fast", "fast retransmission", ORANGE, Mark::Up);
 pub(crate) const TIMEOUT: Look = mark("timeout", "after a timeout", VERMILION, Mark::Square);
 pub(crate) const TAIL: Look = mark("tail", "tail probe", PURPLE, Mark::Diamond);
 pub(crate) const PROBE: Look = mark("probe", "window probe", BLACK, Mark::Disc);
 pub(crate) const UNEXPLAINED: Look = mark("unexplained", "unexplained retransmission", BLACK, Mark::Plus);
-// What became of them.
+// The fate of segments.
 pub(crate) const LOST_RADIO: Look = mark("lost-radio", "lost on the radio link", BLACK, Mark::CrossInRing);
 pub(crate) const LOST_QUEUE: Look = mark("lost-congestion", "lost in a queue", BLACK, Mark::CrossInSquare);
 pub(crate) const LOST_BETWEEN: Look = mark("lost-between", "lost on the path", BLACK, Mark::Cross);
 pub(crate) const SPURIOUS: Look = mark("spurious", "spurious", PURPLE, Mark::Ring);
-// What came back.
+// ACKs and the silence before a timeout.
 pub(crate) const ACK: Look = line("ack", "acknowledged", GREEN, Dash::Solid);
 pub(crate) const DUPLICATE_ACK: Look = mark("duplicate-ack", "duplicate ACK", GREEN, Mark::Tick);
 pub(crate) const SACK: Look = look("sack", "SACK", PURPLE, Sign::Bar);
 pub(crate) const WINDOW: Look = line("window", "receiver window", SILVER, Dash::Long);
 pub(crate) const IDLE: Look = look("idle", "idle until a timeout", GREY, Sign::Area);
-// What the sender's log says: the states of its loss recovery, and its decisions.
+// The sender's log: the states of its loss recovery, and its decisions.
 pub(crate) const RECOVERY: Look = look("recovery", "recovery", SKY, Sign::FullBand);
 pub(crate) const RESTARTED: Look = look("restarted", "restarted", VERMILION, Sign::HatchedBand);
 pub(crate) const REDUCED: Look = look("reduced", "reduced", ORANGE, Sign::LowBand);
-/// Around the triangle of the window that is lowered at the same moment.
+/// A frame, so that it stays visible around the triangle of a window reduction at the same time.
 pub(crate) const TIMER: Look = mark("timer-fired", "timer expired", VERMILION, Mark::Frame);
 pub(crate) const LOWERED: Look = mark("lowered", "window reduced", VERMILION, Mark::Down);
 pub(crate) const RAISED: Look = mark("raised", "window increased", GREEN, Mark::Up);
 pub(crate) const DECLARED: Look = mark("declared-lost", "declared lost", BLACK, Mark::Cross);
 pub(crate) const JUDGED: Look = mark("judged", "loss attributed", GREY, Mark::Disc);
 pub(crate) const DECISION: Look = mark("decision", "other decision", GREY, Mark::Tick);
-// Lines.
+// Windows, round-trip times and rates.
 pub(crate) const CWND: Look = line("cwnd", "cwnd", BLUE, Dash::Solid);
 pub(crate) const SSTHRESH: Look = line("ssthresh", "ssthresh", ORANGE, Dash::Short);
 pub(crate) const FLIGHT: Look = line("in-flight", "in flight", SILVER, Dash::Solid);
@@ -124,20 +125,20 @@ pub(crate) const RTT_KARN: Look = mark("rtt-karn", "from segments sent once (Kar
 pub(crate) const GOODPUT: Look = line("goodput", "acknowledged", GREEN, Dash::Solid);
 pub(crate) const SENT_RATE: Look = line("sent-rate", "sent, including retransmissions", BLUE, Dash::Short);
 pub(crate) const MEAN: Look = line("mean-goodput", "mean", BLACK, Dash::Long);
-// The radio link's own transmissions.
+// Transmissions on the radio link.
 pub(crate) const PDUS: Look = line("pdus", "transmitted over the radio link", BLUE, Dash::Solid);
 pub(crate) const PDUS_AGAIN: Look = line("pdus-again", "retransmitted", VERMILION, Dash::Long);
 pub(crate) const PDUS_DAMAGED: Look = line("pdus-damaged", "damaged", BLACK, Dash::Dotted);
 
-/// The most queues that are shown: nobody tells more lines apart.
+/// Maximum number of queues shown: more lines cannot be distinguished.
 pub(crate) const QUEUES: usize = LINES.len();
 
-/// Of one queue among several, by its place among them. It has a name of its own.
+/// The look of one of several queues, by its index. The caller sets its name.
 pub(crate) fn queue(index: usize) -> Look {
     line("queue", "queue", LINES[index % QUEUES], Dash::ALL[index % Dash::ALL.len()])
 }
 
-/// What the page has beside the things that it shows, on a light ground and on a dark one: `--text` in its style sheet.
+/// The page's own colours, on a light and on a dark background. `text` becomes `--text` in the style sheet.
 const PAGE: [(&str, &str, &str); 9] = [
     ("text", "#1d1f21", "#e6e6e6"),
     ("faint", "#5c6166", "#a6abb0"),
@@ -147,15 +148,15 @@ const PAGE: [(&str, &str, &str); 9] = [
     ("shown", "#e3f0f8", "#17303f"),
     ("grid", "#0000001a", "#ffffff1c"),
     ("frame", "#00000055", "#ffffff55"),
-    // Over what is out of view.
+    // Covers the part of the overview that is out of view.
     ("shade", "#00000026", "#00000088"),
 ];
-/// Those that the graphs on the page have as well.
+/// The colours that the graphs use as well.
 const IN_GRAPHS: [&str; 6] = ["text", "faint", "paper", "grid", "frame", "shade"];
-/// Of what can be clicked, and of what is chosen.
+/// The colour of clickable items and of the selection.
 const ACCENT: Colour = BLUE;
 
-/// All that the page draws, in the order of its legend.
+/// Everything that the page draws, in the order of its legend.
 const ON_PAGE: [Look; 30] = [
     NEW,
     FAST,
@@ -189,7 +190,7 @@ const ON_PAGE: [Look; 30] = [
     RTT_KARN,
 ];
 
-/// What a decision looks like, by [`DecisionSeen::what`](airtcp_analyze::trace::DecisionSeen::what).
+/// The look of each kind of decision, by [`DecisionSeen::what`](airtcp_analyze::trace::DecisionSeen::what).
 const DECISIONS: [(&str, Look); 8] = [
     ("timeout", TIMER),
     ("window", LOWERED),
@@ -205,7 +206,7 @@ pub(crate) fn decision(what: &str) -> Look {
     DECISIONS.iter().find(|(known, _)| *known == what).map_or(DECISION, |(_, look)| *look)
 }
 
-/// For the page's script: everything by its name, and which decision looks like what.
+/// Constants for the page's script: all looks, the look of each decision, and the background colours.
 pub(crate) fn for_script() -> [(&'static str, Value); 3] {
     let looks = ON_PAGE.iter().chain([&GOODPUT]).map(|look| {
         let Look { name, words, colour, sign } = look;
@@ -224,7 +225,8 @@ pub(crate) fn for_script() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// For the page's style sheet: light on paper and for whom wants it, dark for whom wants that.
+/// Rules for the page's style sheet. Dark colours apply if the browser prefers them and the page is not being
+/// printed.
 pub(crate) fn for_style() -> String {
     let (mut light, mut dark) =
         (format!("--accent: {};", ACCENT.hex()), format!("--accent: {};", on_dark(ACCENT).hex()));
@@ -243,7 +245,7 @@ impl Look {
         Series { name: Some(self.words.to_owned()), class: self.name, colour: self.colour, data }
     }
 
-    /// A mark at each point.
+    /// A series with a mark at each point.
     pub(crate) fn marks(self, points: Vec<(f64, f64)>) -> Series {
         self.series(Data::Marks { points, mark: self.sign.mark(), below: 0.0 })
     }
@@ -262,7 +264,7 @@ impl Look {
         if let Sign::Line(dash) = self.sign { dash } else { Dash::Solid }
     }
 
-    /// Vertical strokes.
+    /// A series of vertical strokes.
     pub(crate) fn bars(self, bars: Vec<(f64, f64, f64)>, width: f64) -> Series {
         self.series(Data::Bars { bars, width })
     }
@@ -273,7 +275,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The lines that name a colour, in all files below this directory.
+    /// Collects the lines that name a colour, in all files below this directory.
     fn colours(directory: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_panels_nor_the_page_name_a_colour_themselves() {
+    fn panels_and_page_define_no_colours() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut found = Vec::new();
         for directory in ["panels", "html"] {

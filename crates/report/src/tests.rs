@@ -61,7 +61,7 @@ fn trace() -> Trace {
 }
 
 #[test]
-fn each_connection_has_its_files_even_if_two_have_one_name() {
+fn traces_with_equal_names_get_distinct_files() {
     let dir = Dir::new();
     let mut gallery = Gallery::create(&dir.0).unwrap();
     let write = |gallery: &mut Gallery| {
@@ -72,12 +72,12 @@ fn each_connection_has_its_files_even_if_two_have_one_name() {
     let (first, second) = (write(&mut gallery), write(&mut gallery));
     assert_eq!(first[0], "_fd00..1_.80-10.0.0.2.9000.all.svg");
     assert_eq!(second[0], "_fd00..1_.80-10.0.0.2.9000_2.all.svg");
-    // All, and four alone; nothing is known of the link.
+    // One picture with all panels and four single ones. The panel of the link needs airlink's data.
     assert_eq!((first.len(), fs::read_dir(&dir.0).unwrap().count()), (5, 10));
 }
 
 #[test]
-fn what_cannot_be_written_is_named() {
+fn write_error_names_path() {
     let dir = Dir::new();
     fs::write(&dir.0, "a file").unwrap();
     let error = Gallery::create(&dir.0).unwrap_err();
@@ -85,7 +85,7 @@ fn what_cannot_be_written_is_named() {
     assert!(error.to_string().contains("airtcp-pictures"), "{error}");
 }
 
-/// As xplot's own reader takes a file apart (its README and demo.0).
+/// Checks that xplot's own reader would accept the file (xplot's README and demo.0).
 fn check(file: &str) {
     const COLOURS: [&str; 9] =
         ["white", "green", "red", "blue", "yellow", "purple", "orange", "magenta", "pink"];
@@ -111,18 +111,18 @@ fn check(file: &str) {
             _ => panic!("{line}"),
         }
     }
-    panic!("the file has no end");
+    panic!("the file lacks the final `go`");
 }
 
 #[test]
-fn xplot_files_are_in_its_language_and_colours() {
+fn xplot_files_use_valid_commands_and_colours() {
     let trace = trace();
     for graph in Graph::ALL {
         check(&xplot::xplot(&trace, graph));
     }
     let text = xplot::xplot(&trace, Graph::TimeSequence);
     assert!(text.contains("title\n[fd00::1]:80_==>_10.0.0.2:9000 (time sequence graph)\n"));
-    // Not a nanosecond is lost of the wall clock.
+    // Wall-clock times keep their nanoseconds.
     assert!(text.contains("white\ndarrow 1700000000.000000001 1000\n"), "{text}");
     assert!(text.contains("red\ndarrow 1700000001.200000001 1000\n") && text.contains("\nTR\n"));
     assert!(text.contains("purple\nline 1700000000.050000001 1000 1700000000.050000001 2000\n"));
@@ -130,7 +130,7 @@ fn xplot_files_are_in_its_language_and_colours() {
 }
 
 #[test]
-fn a_line_break_in_a_name_does_not_break_an_xplot_file() {
+fn line_break_in_name_keeps_xplot_file_valid() {
     let trace = Trace { name: "a\nline 0 0 1 1".to_owned(), ..trace() };
     check(&xplot::xplot(&trace, Graph::TimeSequence));
 }

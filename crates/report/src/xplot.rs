@@ -1,27 +1,28 @@
-//! Files for xplot (Shepard, 1991; Debian's xplot-xplot.org). They are drawn as tcptrace draws them: segments white with
-//! an arrow at both ends, ACKs green, the window yellow, retransmissions red with an R, SACK purple with an S.
+//! Files for xplot (Shepard, 1991; Debian's xplot-xplot.org), in the style of tcptrace: segments are white
+//! with an arrow at both ends, ACKs green, the window yellow, retransmissions red with an R, SACK purple with
+//! an S.
 
 use std::fmt::{self, Write};
 
 use airtcp_analyze::trace::{Fate, Loss, Offset, Sending, SentSegment, Trace, WindowPoint};
 use airwire::Cause;
 
-/// The graphs that tcptrace has.
+/// The graphs, named as in tcptrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Graph {
     /// Sequence numbers over time.
     TimeSequence,
     /// Round-trip times.
     Rtt,
-    /// What is in flight, and the window.
+    /// Data in flight, and the window.
     Window,
 }
 
 impl Graph {
-    /// All of them.
+    /// All graphs.
     pub const ALL: [Self; 3] = [Self::TimeSequence, Self::Rtt, Self::Window];
 
-    /// The part of a file's name that stands for it, as tcptrace has it.
+    /// The part of the file name that identifies the graph, as in tcptrace.
     pub fn name(self) -> &'static str {
         match self {
             Self::TimeSequence => "tsg",
@@ -47,11 +48,11 @@ impl Graph {
     }
 }
 
-/// The content of a file.
+/// Returns the content of an xplot file.
 pub fn xplot(trace: &Trace, graph: Graph) -> String {
     let mut file = File { text: String::new(), origin: trace.origin, colour: "" };
     file.line(format_args!("timeval double"));
-    // A title is one line, and xplot makes file names of it.
+    // The title must be one line, and xplot derives file names from it.
     let name: String = trace.name.replace(" → ", "_==>_").chars().filter(|c| !c.is_control()).collect();
     file.line(format_args!("title\n{name} ({})", graph.title()));
     file.line(format_args!("xlabel\ntime\nylabel\n{}", graph.ordinate()));
@@ -67,7 +68,7 @@ pub fn xplot(trace: &Trace, graph: Graph) -> String {
 struct File {
     text: String,
     origin: i64,
-    /// The colour of the pen.
+    /// The current pen colour.
     colour: &'static str,
 }
 
@@ -77,7 +78,7 @@ struct Time(i128);
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(nanos) = self;
-        // xplot takes a minus sign for that of the seconds alone.
+        // xplot applies a minus sign to the seconds only, so negative times are written as zero.
         let nanos = (*nanos).max(0);
         write!(f, "{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
     }
@@ -115,7 +116,7 @@ impl File {
         self.line(format_args!("line {x1} {} {x2} {}", from.1, to.1));
     }
 
-    /// Each value stays until the next one.
+    /// Draws steps: each value holds until the next one.
     fn steps(&mut self, points: impl Iterator<Item = (Offset, f64)>) {
         let mut last: Option<(Offset, f64)> = None;
         for (at, value) in points {
@@ -157,7 +158,7 @@ impl File {
 
     fn segment(&mut self, segment: &SentSegment) {
         let SentSegment { at, number: _, start, end, sending, dupacks: _, in_flight: _, fate } = segment;
-        // tcptrace has an R alone; the letter in front of it says why.
+        // tcptrace writes R alone; the letter in front of it gives the reason.
         let letters = match sending {
             Sending::New => None,
             Sending::Fast => Some("R"),
@@ -184,7 +185,7 @@ impl File {
                 };
                 self.text("btext", *at, start, &place);
             }
-            Fate::Unneeded { .. } => {
+            Fate::Spurious { .. } => {
                 self.pen("blue");
                 self.mark("box", *at, start);
                 self.text("btext", *at, start, "spurious");
@@ -200,7 +201,7 @@ impl File {
         }
     }
 
-    /// Red is what is outstanding, as in tcptrace.
+    /// Outstanding data is red, as in tcptrace.
     fn window(&mut self, windows: &[WindowPoint]) {
         let points = |value: fn(&WindowPoint) -> Option<f64>| {
             windows.iter().filter_map(move |point| Some((point.at, value(point)?)))

@@ -11,7 +11,7 @@ use super::verdict::Problem;
 pub(super) const O_RDWR: i64 = 2;
 pub(super) const O_NONBLOCK: i64 = 0o4000;
 
-/// Numbers behind the symbols that stand for values.
+/// Values of the symbolic constants.
 const SYMBOLS: [(&str, i64); 10] = [
     ("O_RDWR", O_RDWR),
     ("O_NONBLOCK", O_NONBLOCK),
@@ -116,7 +116,8 @@ pub(super) fn linger(members: &[(Option<String>, Value)]) -> Result<OptionValue,
     }
 }
 
-/// `...`, or `{sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr("192.0.2.1")}`.
+/// Parses `...` (the default address) or
+/// `{sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr("192.0.2.1")}`.
 pub(super) fn address(arg: Option<&Value>, default: SocketAddr) -> Result<SocketAddr, Problem> {
     let Some(Value::Struct(members)) = arg else {
         return Ok(default);
@@ -150,7 +151,7 @@ pub(super) fn address(arg: Option<&Value>, default: SocketAddr) -> Result<Socket
     Ok(addr)
 }
 
-/// `[{..., 1000}, {..., 500}]`: the sum.
+/// Returns the sum of the lengths in `[{..., 1000}, {..., 500}]`.
 pub(super) fn vector_len(arg: Option<&Value>) -> Result<i64, Problem> {
     let Some(Value::List(entries)) = arg else {
         return Err(Problem::new("expected [{..., LENGTH}, ...]"));
@@ -161,7 +162,7 @@ pub(super) fn vector_len(arg: Option<&Value>) -> Result<i64, Problem> {
     })
 }
 
-/// `[{fd=4, events=POLLIN, revents=POLLIN}]`.
+/// Parses `[{fd=4, events=POLLIN, revents=POLLIN}]`.
 pub(super) fn poll_set(call: &Call) -> Result<Vec<PollEntry>, Problem> {
     let Some(Value::List(entries)) = call.args.first() else {
         return Err(Problem::new("poll needs [{fd=4, events=POLLIN, revents=POLLIN}]"));
@@ -176,7 +177,7 @@ pub(super) fn poll_set(call: &Call) -> Result<Vec<PollEntry>, Problem> {
         Ok(PollEntry {
             fd: Fd(i32::try_from(fd).unwrap_or(-1)),
             interest: member("events").map(events).transpose()?.unwrap_or_default(),
-            // Left out it is 0, as in packetdrill.
+            // As in packetdrill, a missing `revents` means 0.
             revents: match member("revents") {
                 Some(Value::Ellipsis) => None,
                 Some(revents) => Some(events(revents)?),
@@ -187,7 +188,7 @@ pub(super) fn poll_set(call: &Call) -> Result<Vec<PollEntry>, Problem> {
     entries.iter().map(entry).collect()
 }
 
-/// What poll(2) is asked about one descriptor, and must answer.
+/// A descriptor passed to poll(2), with the requested and the expected events.
 pub(super) struct PollEntry {
     pub(super) fd: Fd,
     pub(super) interest: Events,

@@ -1,4 +1,4 @@
-//! What a script says, before anything runs.
+//! The syntax tree of a script.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,32 +8,33 @@ use airwire::time::Duration;
 
 use super::expr::Check;
 
-/// Where a line stands, for messages: `scripts/x.pkt:12`, and where in it: `scripts/x.pkt:12:7`.
+/// A position in a script, for messages: `scripts/x.pkt:12`, or with a column `scripts/x.pkt:12:7`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Place {
     /// The script, or a file that it includes.
     pub file: Rc<PathBuf>,
-    /// From 1; 0 is the file as a whole.
+    /// Line number from 1, or 0 for the whole file.
     pub line: usize,
-    /// In characters, from 1; 0 is the line as a whole.
+    /// Column in characters from 1, or 0 for the whole line.
     pub column: usize,
 }
 
-/// A whole script with its includes expanded.
+/// A script with its includes expanded.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) settings: Settings,
     pub(crate) events: Vec<ScriptEvent>,
 }
 
-/// What the lines above the first event say.
+/// The settings in the lines above the first event.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     /// `recipe NAME`.
     pub(crate) recipe: Option<Named>,
     /// `profile NAME`.
     pub(crate) profile: Option<Named>,
-    /// In order; of two with the same name the later counts, a script's own before an include's.
+    /// Flags in order. If a name occurs twice, the later flag takes effect; the script's own flags
+    /// override the flags of its includes.
     pub(crate) flags: Vec<Flag>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct Flag {
 pub(crate) struct Named {
     pub(crate) place: Place,
     pub(crate) name: String,
-    /// How many includes deep it was said; the outermost counts.
+    /// Include depth. The outermost setting takes effect.
     pub(crate) depth: usize,
 }
 
@@ -62,17 +63,18 @@ pub(crate) struct ScriptEvent {
     pub(crate) text: String,
 }
 
-/// When an event happens, since the start of the script or (`+`) since the previous event.
+/// The time of an event, relative to the start of the script or, with `+`, to the previous event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
-    /// The init command, and `%{ }%` or a shell line without a time: right after what precedes it.
+    /// No time is given: the init command, `%{ }%` or a shell line runs right after the previous
+    /// event.
     Here,
-    /// `*`: whenever it comes.
+    /// `*`: any time.
     Any,
     At(Base, Duration),
-    /// `.1~.2` for a packet: not before, not after.
+    /// `.1~.2` for a packet: the earliest and the latest time.
     Window(Base, Duration, Duration),
-    /// `.1...0.2` for a call: it starts at the first and returns at the second.
+    /// `.1...0.2` for a call: it starts at the first time and returns at the second.
     Blocking(Base, Duration, Duration),
 }
 
@@ -84,9 +86,9 @@ pub(crate) enum Base {
 
 #[derive(Debug)]
 pub(crate) enum Action {
-    /// `<`: the script's side sends.
+    /// `<`: the script's side sends a packet.
     Inbound(Addressing, Inbound),
-    /// `>`: the host is expected to send.
+    /// `>`: the host is expected to send a packet.
     Outbound(Addressing, Segment),
     Call(Call),
     Shell(String),
@@ -108,16 +110,16 @@ pub(crate) struct Addressing {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum FlowName {
-    /// The connection that the script spoke of last.
+    /// The connection of the previous packet line.
     #[default]
     Current,
-    /// `[new]`: a SYN from another port.
+    /// `[new]`: a new connection, whose SYN comes from another port.
     New,
     /// `[fd N]`: the connection of that descriptor.
     Fd(i64),
 }
 
-/// What a line says about the IP header; compared only where written.
+/// The IP header fields that a line gives. Fields that it leaves out are not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct IpFields {
     pub(crate) tos: Option<Tos>,
@@ -126,43 +128,44 @@ pub(crate) struct IpFields {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tos {
-    /// `[tos 0x10]`: the whole octet.
+    /// `[tos 0x10]`: the whole byte.
     Octet(u8),
-    /// `[ect0]` and its kind: the two ECN bits.
+    /// `[ect0]` and similar: the two ECN bits.
     Ecn(u8),
-    /// `[ect01]`: either of the two that say ECN-capable.
+    /// `[ect01]`: either of the two ECN-capable codepoints.
     AnyEct,
 }
 
-/// A TCP segment in the script's numbers. The same type holds what the host really sent, mapped back.
+/// A TCP segment with the script's sequence numbers. A segment that the host sent is converted to
+/// this type for the comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Segment {
     pub(crate) flags: Flags,
     pub(crate) seq: u32,
     pub(crate) len: u32,
-    /// `None` is the same as 0, in a line and in a packet.
+    /// `None` is equal to 0, both in a line and in a packet.
     pub(crate) ack: Option<u32>,
     pub(crate) win: Option<u16>,
-    /// `None` is the same as 0.
+    /// `None` is equal to 0.
     pub(crate) urg: Option<u16>,
     pub(crate) options: Options,
 }
 
-/// The flag octet of the TCP header, and AE from the octet before.
+/// The flags byte of the TCP header, plus AE from the preceding byte.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u16);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Options {
-    /// `<...>`.
+    /// `<...>`: not compared.
     Any,
     Exactly(Vec<TcpOption>),
 }
 
-/// A TCP option as scripts write it.
+/// A TCP option in the notation of scripts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
-    /// `eol`: the end of the option list.
+    /// `eol`: end of the option list.
     Eol,
     /// `nop`: padding.
     Nop,
@@ -174,32 +177,34 @@ pub enum TcpOption {
     SackPermitted,
     /// `sack 1001:2001 3001:4001`: blocks as (left, right).
     Sack(Vec<(u32, u32)>),
-    /// `None`: the script left that half open.
+    /// `TS val N ecr N`. `None` for a value that the script leaves out.
     Timestamps {
         /// TSval.
         val: Option<u32>,
         /// TSecr.
         ecr: Option<u32>,
     },
-    /// A kind that airtcp knows nothing of: `FO`, `FOEXP`, `md5`, or one that the language has no word for.
+    /// An option that airtcp does not implement: `FO`, `FOEXP`, `md5`, or a kind without a name in
+    /// the language.
     Unknown {
-        /// Its number.
+        /// Option kind.
         kind: u8,
-        /// What follows kind and length.
+        /// Bytes after kind and length.
         data: Vec<u8>,
     },
 }
 
-/// `icmp unreachable frag_needed mtu 1000 [1:1461(1460)]`; without brackets an empty segment at 0 is quoted.
+/// `icmp unreachable frag_needed mtu 1000 [1:1461(1460)]`. Without brackets, the message quotes an
+/// empty segment with sequence number 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Icmp {
     pub(crate) kind: IcmpKind,
     pub(crate) mtu: Option<u32>,
-    /// Sequence number and length of the segment that the message quotes.
+    /// Sequence number and length of the quoted segment.
     pub(crate) quoted: Option<(u32, u32)>,
 }
 
-/// Type and code of either version; the parser checks that the word exists in one of them.
+/// Names of an ICMP type and code. The parser checks that they exist in ICMPv4 or ICMPv6.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct IcmpKind {
     pub(crate) kind: String,
@@ -219,13 +224,14 @@ pub(crate) struct Call {
 pub(crate) enum Form {
     /// `write(4, ..., 1000) = 1000`.
     Full,
-    /// `write 1000`: on the connection that was accepted or connected last; it must do all of it.
+    /// `write 1000`: acts on the most recently accepted or connected connection, and must transfer
+    /// the whole length.
     Short,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Expect {
-    /// Nothing written (only in the short form): it must succeed.
+    /// No result is written, as in every short form: the call must succeed.
     Success,
     Value(Value),
     /// `-1 EAGAIN`.
@@ -240,7 +246,7 @@ pub(crate) enum Value {
     Symbols(Vec<String>),
     Ellipsis,
     List(Vec<Self>),
-    /// `{onoff=1, linger=0}`; an unnamed member has no key.
+    /// `{onoff=1, linger=0}`. Members without a name have no key.
     Struct(Vec<(Option<String>, Self)>),
     /// `htons(8080)`, `inet_addr("192.0.2.1")`.
     Apply(String, Vec<Self>),
@@ -266,7 +272,7 @@ impl Flags {
     /// `A` (accurate ECN).
     pub const AE: Self = Self(0x100);
 
-    /// In the order in which they print.
+    /// The letters of the flags, in the order in which they are printed.
     pub const LETTERS: [(char, Self); 9] = [
         ('F', Self::FIN),
         ('S', Self::SYN),
@@ -279,19 +285,19 @@ impl Flags {
         ('.', Self::ACK),
     ];
 
-    /// All flags of `other` are set.
+    /// Returns whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
     #[must_use]
-    /// Those of both.
+    /// Returns the union of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     #[must_use]
-    /// Those that are not in `other`.
+    /// Returns the flags that are not in `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -304,7 +310,7 @@ impl Place {
 }
 
 impl Segment {
-    /// The sequence number after everything that this segment occupies.
+    /// Returns the sequence number after the segment's payload.
     pub(crate) fn end(&self) -> u32 {
         self.seq.wrapping_add(self.len)
     }

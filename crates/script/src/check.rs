@@ -1,4 +1,4 @@
-//! Is this the packet that the script expects?
+//! Comparison of a packet with the script's expectation.
 
 use airwire::time::Duration;
 
@@ -6,25 +6,25 @@ use super::ast::{Flags, IpFields, Options, Segment, TcpOption, Tos};
 use super::flags::Tolerance;
 use super::wire::Packet;
 
-/// How exactly packets are compared.
+/// The precision of the comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Rules {
     pub(super) push: Push,
-    /// `--tcp_ts_tick_usecs`: timestamps are compared, in this unit.
+    /// `--tcp_ts_tick_usecs`: the tick length of timestamps. `None`: timestamps are not compared.
     pub(super) tick: Option<Duration>,
     pub(super) tolerance: Tolerance,
 }
 
-/// Where PSH stands depends on how a stack cuts writes into segments.
+/// Comparison of the PSH flag, whose position depends on how a stack splits writes into segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Push {
     /// Not compared.
     Neutral,
-    /// It must stand where the script has it.
+    /// Must match the script.
     Exact,
 }
 
-/// Everything in which `actual` is not what was expected, in words.
+/// Describes every difference between `actual` and `expected`.
 pub(super) fn differences(rules: Rules, expected: &Segment, actual: &Segment) -> Vec<String> {
     let mut found = Vec::new();
     let mut differ = |what: &str, expected: String, actual: String| {
@@ -48,7 +48,7 @@ pub(super) fn differences(rules: Rules, expected: &Segment, actual: &Segment) ->
     found
 }
 
-/// What the line says about the IP header.
+/// Describes the differences in the IP header fields that the line gives.
 pub(super) fn ip_differences(expected: IpFields, actual: &Packet) -> Vec<String> {
     let tos = match expected.tos {
         Some(tos @ Tos::Octet(octet)) if octet != actual.tos => Some((tos, Tos::Octet(actual.tos))),
@@ -77,14 +77,15 @@ fn options_match(rules: Rules, expected: &Options, actual: &Options) -> bool {
                 TcpOption::Timestamps { val: actual_val, ecr: actual_ecr },
             ) => {
                 let exact = rules.tolerance == Tolerance::EXACT;
-                // packetdrill looks at TSval alone.
+                // packetdrill compares only TSval.
                 same_time(rules, *val, *actual_val) && (!exact || same_time(rules, *ecr, *actual_ecr))
             }
             (expected, actual) => expected == actual,
         })
 }
 
-/// Only with a tick; a half that the script left open is always right.
+/// Compares two timestamps. Without a tick length, or if the script leaves the value out, they
+/// always match.
 fn same_time(rules: Rules, expected: Option<u32>, actual: Option<u32>) -> bool {
     let (Some(tick), Some(expected), Some(actual)) = (rules.tick, expected, actual) else {
         return true;
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_compared_and_named() {
+    fn every_differing_field_is_named() {
         let actual = Segment {
             flags: Flags::ACK.with(Flags::FIN),
             seq: 2,
@@ -141,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn push_and_window_count_only_when_asked_for() {
+    fn psh_and_window_are_compared_only_on_request() {
         let actual = Segment { flags: Flags::ACK.with(Flags::PSH), win: Some(9), ..segment() };
         assert_eq!(differences(RULES, &segment(), &actual), Vec::<String>::new());
         assert_eq!(differences(Rules { push: Push::Exact, ..RULES }, &segment(), &actual).len(), 1);
     }
 
     #[test]
-    fn timestamps_are_compared_with_a_tick_and_within_the_tolerance() {
+    fn timestamps_are_compared_only_with_known_tick() {
         let options = |val| {
             Options::Exactly(vec![
                 TcpOption::Nop,
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ip_header_is_compared_where_written() {
+    fn ip_header_is_compared_only_where_specified() {
         let packet = Packet {
             src: "192.0.2.1:1".parse().unwrap(),
             dst: "192.0.2.2:2".parse().unwrap(),

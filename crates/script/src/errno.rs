@@ -1,13 +1,13 @@
-//! The error numbers that socket calls return, by Linux's names and numbers.
+//! The error numbers that socket calls return, with Linux's names and numbers.
 
 use std::fmt;
 
-/// One of the errors that airtcp's socket calls can give.
+/// An error that airtcp's socket calls can return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Errno {
-    /// As in errno.h: `EAGAIN`.
+    /// Name as in errno.h: `EAGAIN`.
     pub name: &'static str,
-    /// Linux's.
+    /// Linux's error number.
     pub number: i32,
 }
 
@@ -53,13 +53,14 @@ errnos! {
 }
 
 impl Errno {
-    /// EWOULDBLOCK is another word for EAGAIN. `None` where airtcp never returns that error.
+    /// Finds an error by name. EWOULDBLOCK is an alias of EAGAIN. `None` if airtcp never returns
+    /// this error.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         let name = if name == "EWOULDBLOCK" { "EAGAIN" } else { name };
         Self::ALL.iter().copied().find(|errno| errno.name == name)
     }
 
-    /// `None` where airtcp never returns that number.
+    /// Finds an error by number. `None` if airtcp never returns it.
     pub fn by_number(number: i32) -> Option<Self> {
         Self::ALL.iter().copied().find(|errno| errno.number == number)
     }

@@ -1,11 +1,12 @@
-//! The little language between `%{` and `}%`: asserts over TCP_INFO, in Python's spelling.
+//! The expression language between `%{` and `}%`: asserts on TCP_INFO in Python syntax.
 //!
-//! Arithmetic (`+ - * / // %`), chained comparisons, `and or not`, parentheses, `abs min max`; several asserts
-//! are separated by newlines or `;`. What follows a comma at the end of an assert is its message and is not read.
+//! It supports arithmetic (`+ - * / // %`), chained comparisons, `and or not`, parentheses, and
+//! `abs min max`. Newlines or `;` separate asserts. Text after a comma at the end of an assert is
+//! its message and is ignored.
 
 use std::fmt;
 
-/// One `assert`, with the text it came from.
+/// An `assert` statement and its source text.
 #[derive(Debug)]
 pub(crate) struct Check {
     text: String,
@@ -42,7 +43,7 @@ enum Op {
     Remainder,
 }
 
-/// Longer spellings first.
+/// Longer operators come first, so that they match before their prefixes.
 const OPERATORS: [(&str, Op); 14] = [
     ("==", Op::Equal),
     ("!=", Op::NotEqual),
@@ -60,7 +61,7 @@ const OPERATORS: [(&str, Op); 14] = [
     ("and", Op::And),
 ];
 
-/// Where the values of names come from.
+/// Source of the values of names.
 pub(crate) trait Names {
     fn value(&self, name: &str) -> Option<f64>;
 }
@@ -71,7 +72,7 @@ impl<F: Fn(&str) -> Option<f64>> Names for F {
     }
 }
 
-/// Parses a whole block. An error has the number of its line, counted from the opening `%{`.
+/// Parses a whole block. An error contains its line number, counted from the opening `%{`.
 pub(crate) fn checks(code: &str) -> Result<Vec<Check>, (usize, String)> {
     let mut checks = Vec::new();
     for (line, statement) in statements(code) {
@@ -89,7 +90,8 @@ pub(crate) fn checks(code: &str) -> Result<Vec<Check>, (usize, String)> {
     Ok(checks)
 }
 
-/// Splits at newlines and semicolons outside parentheses; drops comments and blanks.
+/// Splits a block at newlines and semicolons outside parentheses. Comments and blank statements are
+/// dropped.
 fn statements(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let (mut depth, mut line, mut begun, mut comment) = (0_usize, 0, 0, false);
@@ -136,7 +138,7 @@ impl Parser<'_> {
         self.rest = self.rest.trim_start();
     }
 
-    /// Precedence climbing; comparisons chain as in Python.
+    /// Parses operators of this precedence level and above. Comparisons chain as in Python.
     fn binary(&mut self, level: u8) -> Result<Expr, String> {
         if level == 2 && self.word("not") {
             return Ok(Expr::Not(Box::new(self.binary(2)?)));
@@ -233,7 +235,8 @@ fn is_name(c: char) -> bool {
 }
 
 impl Op {
-    /// `or` binds least. `not` stands between `and` and the comparisons.
+    /// Returns the precedence level: `or` binds most loosely. `not` is parsed between `and` and the
+    /// comparisons.
     fn level(self) -> u8 {
         match self {
             Self::Or => 0,
@@ -270,7 +273,8 @@ impl Op {
 }
 
 impl Check {
-    /// `Err` says what was false and what the names in it stood for.
+    /// Evaluates the assert. If it is false, the error contains its text and the values of the
+    /// names in it.
     pub(crate) fn hold(&self, names: &dyn Names) -> Result<(), String> {
         if self.expr.value(names)? != 0.0 {
             return Ok(());
@@ -370,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_says_is_true() {
+    fn assertions_follow_python_semantics() {
         for code in [
             "assert tcpi_snd_cwnd == 10",
             "assert 1 + 2 * 3 == 7 and not 2 > 3",
@@ -388,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_false_shows_the_values() {
+    fn failed_assertion_shows_values_of_names() {
         assert_eq!(
             holds("assert tcpi_snd_cwnd == 9").unwrap_err(),
             "`assert tcpi_snd_cwnd == 9` does not hold: tcpi_snd_cwnd is 10"
@@ -397,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line_and_the_word() {
+    fn expression_errors_name_line_and_word() {
         assert_eq!(holds("\nassert 1 +").unwrap_err(), "1: expected a value in `assert 1 +`");
         assert_eq!(holds("print(1)").unwrap_err(), "0: expected `assert EXPRESSION`, found `print(1)`");
         assert!(holds("assert tcpi_nothing == 1").unwrap_err().contains("`tcpi_nothing`"));

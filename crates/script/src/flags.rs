@@ -1,29 +1,29 @@
-//! The options of packetdrill's command line, which may also stand in the first lines of a script.
+//! packetdrill's command-line options, which a script may also contain in its first lines.
 
 use airwire::time::Duration;
 
-/// One option, for a command line.
+/// A command-line option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlagInfo {
-    /// With underscores, as packetdrill has it; hyphens mean the same.
+    /// Name with underscores, as in packetdrill. Hyphens are equivalent.
     pub name: &'static str,
-    /// What its value is called; `None`: it has none.
+    /// Placeholder for the value. `None` if the option takes no value.
     pub value: Option<&'static str>,
-    /// In one line.
+    /// Help text in one line.
     pub help: &'static str,
 }
 
-/// What becomes of an option of packetdrill.
+/// How airtcp treats an option of packetdrill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     Taken,
-    /// It has to be well-formed, and changes nothing.
+    /// Checked for syntax, but without effect.
     Idle(Idle),
-    /// It asks for what airtcp cannot do.
+    /// Refused with this reason, because airtcp cannot do it.
     Refused(&'static str),
 }
 
-/// What the value of an option that changes nothing must be.
+/// Valid values of an option without effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Idle {
     Anything,
@@ -45,7 +45,7 @@ use Fate::{Refused, Taken};
 const IDLE: Fate = Fate::Idle(Idle::Anything);
 const WIRE: Fate = Refused("airtcp plays a script in one process, not between two machines");
 
-/// All that google/packetdrill knows, then ours.
+/// All options of google/packetdrill, followed by airtcp's own.
 pub(super) const FLAGS: [(FlagInfo, Fate); 38] = [
     flag("ip_version", Some("VERSION"), Taken, "IP version: ipv4, ipv6 or ipv4-mapped-ipv6"),
     flag("bind_port", Some("PORT"), Taken, "Port of the host [default: 8080]"),
@@ -117,27 +117,28 @@ pub(super) const FLAGS: [(FlagInfo, Fate); 38] = [
     flag("psh", Some("HOW"), Taken, "Compare PSH bits: neutral (no) or exact [default: neutral]"),
 ];
 
-/// The options that change something, for a command line; the others are accepted there too.
+/// Returns the options that a command line accepts, each with whether it has an effect.
 pub fn flags() -> impl Iterator<Item = (FlagInfo, bool)> {
     FLAGS.iter().filter(|(_, fate)| !matches!(fate, Refused(_))).map(|(info, fate)| (*info, *fate == Taken))
 }
 
-/// How far from its time something may happen: so much, or so much of the time since the line before.
+/// Tolerance for the time of an event: the larger of a fixed time and a fraction of the time since
+/// the previous line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tolerance {
-    /// In any case.
+    /// Minimum tolerance.
     pub least: Duration,
-    /// Of the time since the line before, from 0 to 1.
+    /// Fraction of the time since the previous line, from 0 to 1.
     pub fraction: f64,
 }
 
 impl Tolerance {
-    /// Nothing may be off.
+    /// No tolerance.
     pub const EXACT: Self = Self { least: Duration::ZERO, fraction: 0.0 };
-    /// packetdrill's: Linux's timers are off by up to an eighth.
+    /// packetdrill's default. Linux's timers may be off by up to an eighth.
     pub const PACKETDRILL: Self = Self { least: Duration::from_micros(4000), fraction: 0.125 };
 
-    /// For what comes `gap` after the line before.
+    /// Returns the tolerance for an event that comes `gap` after the previous line.
     pub(super) fn after(self, gap: Duration) -> Duration {
         self.least.max(Duration::from_nanos((gap.as_nanos() as f64 * self.fraction) as u64))
     }
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_larger_of_the_two_counts() {
+    fn tolerance_is_larger_of_absolute_and_relative() {
         let ms = Duration::from_millis;
         assert_eq!(Tolerance::PACKETDRILL.after(ms(16)), ms(4));
         assert_eq!(Tolerance::PACKETDRILL.after(ms(1000)), ms(125));
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_is_there_once() {
+    fn flag_names_are_unique() {
         let mut names: Vec<_> = FLAGS.iter().map(|(info, _)| info.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -1,8 +1,8 @@
-//! From text to tokens, each with its line.
+//! The lexer of scripts: splits a text into tokens with line numbers.
 
 use std::fmt;
 
-/// One token; `line` counts from 1.
+/// A token. `line` counts from 1.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Token {
     pub(crate) line: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Token {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum TokenKind {
-    /// Digits, as written: `12`, `.1`, `0.250`, `0x10`.
+    /// A number as written: `12`, `.1`, `0.250`, `0x10`.
     Number(String),
     Word(String),
     Text(String),
@@ -38,7 +38,7 @@ pub(crate) struct LexError {
     pub(crate) message: String,
 }
 
-/// Where in its line an offset of the text stands: in characters, from 1.
+/// Returns the column of a byte offset, in characters from 1.
 pub(crate) fn column(text: &str, at: usize) -> usize {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     text[start..at].chars().count() + 1
@@ -46,7 +46,7 @@ pub(crate) fn column(text: &str, at: usize) -> usize {
 
 const DIRECTIVES: [&str; 3] = ["recipe", "profile", "include"];
 
-/// The whole text at once: scripts are small.
+/// Splits the whole text at once, because scripts are small.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
     let mut lexer = Lexer { text, at: 0, line: 1, line_start: true };
     let mut tokens = Vec::new();
@@ -64,7 +64,7 @@ struct Lexer<'a> {
     text: &'a str,
     at: usize,
     line: usize,
-    /// Only blanks since the last newline.
+    /// Whether there were only blanks since the last newline.
     line_start: bool,
 }
 
@@ -110,7 +110,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// The lines that are read to their end: flags and our three directives.
+    /// Parses the tokens that are only recognised at the start of a line: flags and the three
+    /// directives.
     fn whole_line(&mut self, rest: &str) -> Option<TokenKind> {
         let line = rest.split('\n').next().unwrap_or_default();
         if let Some(flag) = line.strip_prefix("--") {
@@ -125,7 +126,7 @@ impl Lexer<'_> {
                 }
             };
             self.at += 2 + name.len() + length;
-            // Several may share a line.
+            // Several flags may share a line.
             self.line_start = true;
             return Some(TokenKind::Flag(name.replace('-', "_"), value));
         }
@@ -151,7 +152,8 @@ impl Lexer<'_> {
         TokenKind::Number(rest[..length].to_owned())
     }
 
-    /// What stands between an opening of `open` bytes and `close`; newlines inside are counted.
+    /// Returns the text between an opening delimiter of `open` bytes and `close`. Counts the
+    /// newlines inside.
     fn delimited(&mut self, open: usize, close: &str) -> Result<String, LexError> {
         let inside = &self.text[self.at + open..];
         let Some(length) = inside.find(close) else {
@@ -194,7 +196,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Up to the next blank outside quotes: `CC="new reno"` is one value.
+/// Returns the length of a value up to the next blank outside quotes: `CC="new reno"` is one value.
 fn flag_value_len(rest: &str) -> usize {
     let mut open = None;
     for (at, c) in rest.char_indices() {
@@ -209,12 +211,13 @@ fn flag_value_len(rest: &str) -> usize {
     rest.len()
 }
 
-/// What stands between quotes, if quotes are around all of it.
+/// Removes quotes that surround the whole value.
 fn unquoted(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
-/// What a name that `--define` gives a value stands for, as packetdrill has it: a string, a shell line or a word.
+/// Returns the token that replaces a name given with `--define`. As in packetdrill, this is a
+/// string, a shell line or a word.
 pub(crate) fn defined(value: &str) -> TokenKind {
     match value.strip_prefix('`').and_then(|value| value.strip_suffix('`')) {
         Some(command) => TokenKind::Shell(command.to_owned()),
@@ -248,21 +251,21 @@ mod tests {
     }
 
     #[test]
-    fn an_ellipsis_between_two_numbers_is_not_a_fraction() {
+    fn ellipsis_between_numbers_is_not_parsed_as_fraction() {
         let number = |text: &str| TokenKind::Number(text.to_owned());
         assert_eq!(kinds(".1...0.2"), [number(".1"), TokenKind::Ellipsis, number("0.2"), TokenKind::End]);
         assert_eq!(kinds("0...2"), [number("0"), TokenKind::Ellipsis, number("2"), TokenKind::End]);
     }
 
     #[test]
-    fn comments_of_all_three_kinds_vanish_and_lines_still_count() {
+    fn comments_are_skipped_and_their_lines_counted() {
         let tokens = tokens("# one\n// two\n/* three\n four */ x # five\ny").unwrap();
         assert_eq!((tokens[0].line, &tokens[0].kind), (4, &TokenKind::Word("x".into())));
         assert_eq!((tokens[1].line, &tokens[1].kind), (5, &TokenKind::Word("y".into())));
     }
 
     #[test]
-    fn directives_and_flags_are_read_only_at_the_start_of_a_line() {
+    fn directives_and_flags_need_start_of_line() {
         assert_eq!(
             kinds("recipe newreno+sifest // why\n--mtu=1500 --strict-segments\n+0 recipe"),
             [
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_the_value_of_a_flag_together() {
+    fn quoted_flag_value_is_one_token() {
         let flag = |name: &str, value: &str| TokenKind::Flag(name.into(), Some(value.into()));
         assert_eq!(
             kinds("--define=CC=\"new reno\" --so_flags = \"a=1,b=2\"\n--ip_version=ipv4-mapped-ipv6"),
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_says_so_with_its_line() {
+    fn unclosed_block_error_reports_its_line() {
         let error = tokens("\n\n%{ assert 1").unwrap_err();
         assert_eq!((error.line, error.column), (3, 1));
         assert_eq!(error.message, "the closing `}%` is missing");

@@ -1,11 +1,13 @@
-//! Packet scripts: the packetdrill language, run against a [`Host`](airtcp::host::Host) in virtual time.
+//! Packet scripts: the packetdrill language, run against a [`Host`](airtcp::host::Host) in virtual
+//! time.
 //!
-//! Three kinds of line are ours: `recipe NAME` and `profile NAME` say which host a script runs against, and
-//! `include FILE` reads the lines of another script. `[fd N]` before a packet names its connection where there are
-//! several; `write 4000`, `read 1000`, `shutdown` and `close` act on the latest connection.
+//! Extensions of the language: `recipe NAME` and `profile NAME` select the host that a script runs
+//! against, and `include FILE` inserts the lines of another script. `[fd N]` before a packet
+//! selects its connection if there are several. `write 4000`, `read 1000`, `shutdown` and `close`
+//! act on the latest connection.
 //!
-//! The socket layer below the runner ([`sockets`], [`syscall`]) also serves the library that packetdrill itself
-//! loads.
+//! The socket layer below the runner ([`sockets`], [`syscall`]) also serves the shared library that
+//! packetdrill itself loads.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Packets in the notation in which scripts write them.
+//! Formatting of packets in the notation of scripts.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! The runner: one event after another, in virtual time.
+//! The runner: plays a script's events in virtual time.
 //!
-//! An event at the same instant as a timer of the host comes after the timer.
+//! If an event and a timer of the host are due at the same instant, the timer runs first.
 
 mod calls;
 mod outbound;
@@ -27,24 +27,26 @@ use super::tcp_info;
 use super::verdict::{Failure, Passed, Problem, ScriptError, Step, clock};
 use super::wire::{IcmpError, Packet, icmp_numbers};
 
-/// Where the host's clock stands when the script starts.
+/// Time of the host's clock when the script starts.
 const ORIGIN: Instant = Instant::from_secs(100);
 
-/// How long a line without a time waits for its packet, and how far a failed line looks for it.
+/// How long a line without a time waits for its packet, and how far ahead a failed line looks for
+/// it.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// The script's side uses ports from here on for the connections that it opens.
+/// First port that the script's side uses for connections that it opens.
 const FIRST_REMOTE_PORT: u16 = 50_000;
 const REMOTE_PORTS: usize = 15_000;
 
 const RECENT_PACKETS: usize = 12;
 
-/// Reads and runs one script.
+/// Reads and runs a script.
 pub fn run_file(path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
     run(&parse::load(path, defines(options)?)?, path, options)
 }
 
-/// Runs a script whose text is here already; `path` is its name, and beside it are its includes and helpers.
+/// Runs a script given as text. `path` is its name; includes and helper scripts are found relative
+/// to it.
 pub fn run_text(text: &str, path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
     run(&parse::text(path, text, defines(options)?)?, path, options)
 }
@@ -97,35 +99,36 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
 
 struct Runner {
     setup: Setup,
-    /// Made by the first event, and anew by a shell line while nothing is bound or connected.
+    /// Created by the first event, and recreated by a shell line as long as nothing is bound or
+    /// connected.
     sockets: Option<Sockets>,
-    /// What the host sent and no line was compared with yet.
+    /// Packets of the host that were not compared with a line yet.
     seen: VecDeque<Seen>,
     flows: Vec<ScriptFlow>,
-    /// The connection that a packet line without `[fd N]` speaks of.
+    /// The connection that packet lines without `[fd N]` refer to.
     current: Option<usize>,
-    /// Connections before this one are from before the latest `socket`.
+    /// Index of the first connection since the latest `socket` call.
     past: usize,
     last: Option<Last>,
     blocked: Option<Blocked>,
     files: BTreeMap<Fd, Streams>,
-    /// The descriptor that short forms speak of.
+    /// The descriptor that short forms refer to.
     latest: Option<Fd>,
     checked: usize,
-    /// Packets that no line was compared with, although later ones were.
+    /// Packets that were skipped and not compared with a line.
     unchecked: usize,
     done: Vec<Step>,
     recent: VecDeque<String>,
 }
 
-/// How far an application's streams have got, to know what each octet must be.
+/// Positions in an application's streams, which determine the expected bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Streams {
     written: u32,
     read: u32,
 }
 
-/// A call that has not returned.
+/// A call that has not returned yet.
 struct Blocked {
     ticket: Ticket,
     call: calls::Checked,
@@ -221,8 +224,6 @@ impl Runner {
         Ok(())
     }
 
-    // What the script's side does.
-
     fn inbound(&mut self, addressing: Addressing, segment: &Segment) -> Result<(), Problem> {
         let flow = match addressing.flow {
             FlowName::Fd(fd) => self.flow_of(fd)?,
@@ -257,7 +258,7 @@ impl Runner {
         if !host.is_ipv6() && icmp.mtu.is_some_and(|mtu| mtu > 0xffff) {
             return Err(Problem::new("the MTU of an ICMPv4 error is from 0 to 65535 (RFC 1191)"));
         }
-        // Without a segment of its own the line quotes one without data at 0, which is the host's SYN.
+        // A line without a quoted segment quotes an empty one at 0, which is the host's SYN.
         let (quoted_seq, quoted_len) = icmp.quoted.unwrap_or_default();
         let error = IcmpError {
             router: peer.ip(),
@@ -276,7 +277,8 @@ impl Runner {
         let home = place.file.parent().unwrap_or_else(|| Path::new(""));
         let before = self.setup.tuning.changes();
         self.setup.notes.extend(self.setup.tuning.shell(command, home)?);
-        // As the library for packetdrill does it: what a host is, is settled with its first bind or connect.
+        // As in the library for packetdrill, the host's configuration is fixed by the first bind or
+        // connect.
         if self.sockets()?.is_pristine() {
             let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
             self.sockets()?.replace_host(config);
@@ -297,9 +299,7 @@ impl Runner {
         checks.iter().try_for_each(|check| check.hold(&names)).map_err(Problem::new)
     }
 
-    // Time.
-
-    /// Runs the host up to `to`.
+    /// Advances the clock to `to` and runs the host's timers on the way.
     fn advance(&mut self, to: Instant) -> Result<(), Problem> {
         self.sockets()?;
         loop {
@@ -312,7 +312,8 @@ impl Runner {
         self.collect()
     }
 
-    /// Takes over what the host did: packets, and the end of a call that waited.
+    /// Collects the packets that the host has sent, and the result of a blocked call that has
+    /// returned.
     fn collect(&mut self) -> Result<(), Problem> {
         while let Some(sent) = self.sockets()?.take_sent() {
             self.sent(&sent)?;
@@ -334,7 +335,8 @@ impl Runner {
                 Some(flow) => flow,
                 None => {
                     let mut flow = ScriptFlow::new(packet.src, packet.dst);
-                    // The only call that makes the host open a connection is the latest connect.
+                    // The host opens connections only for connect, so this one belongs to the
+                    // latest connect call.
                     flow.fd = self.latest.filter(|fd| self.flows.iter().all(|flow| flow.fd != Some(*fd)));
                     self.flows.push(flow);
                     self.current = Some(self.flows.len() - 1);
@@ -347,8 +349,6 @@ impl Runner {
         self.seen.push_back(Seen { at: sent.at, packet, flow });
         Ok(())
     }
-
-    // Connections.
 
     fn new_passive_flow(&mut self) -> usize {
         let port = FIRST_REMOTE_PORT + (self.flows.len() % REMOTE_PORTS) as u16;
@@ -363,7 +363,7 @@ impl Runner {
             .ok_or_else(|| Problem::new(format!("descriptor {fd} was never connected or accepted")))
     }
 
-    /// accept or connect has given this connection a descriptor.
+    /// Assigns the descriptor from accept or connect to the connection with this peer.
     fn name_flow(&mut self, fd: Fd, remote: SocketAddr) {
         for flow in &mut self.flows {
             if flow.remote == remote {
@@ -373,8 +373,6 @@ impl Runner {
             }
         }
     }
-
-    // The end.
 
     fn finish(&mut self) -> Result<(), (Step, Problem)> {
         let step =

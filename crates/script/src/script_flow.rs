@@ -1,8 +1,9 @@
-//! One connection as the script sees it: sequence numbers are its own, ports are left out, timestamps are its own.
+//! Translation of one connection between the script's numbers and those on the wire: sequence
+//! numbers, timestamps and ports.
 //!
-//! Sequence numbers are read as tcpdump prints them, and as packetdrill does: in a packet with SYN they are what the
-//! script says, in any other they count from the SYN of their stream. `< S 1000:1000(0)` is followed by
-//! `> S. 0:0(0) ack 1001` and `< . 1:1(0) ack 1`.
+//! Sequence numbers follow tcpdump and packetdrill: in a packet with SYN they are absolute, and in
+//! any other packet they are relative to the SYN of their direction. `< S 1000:1000(0)` is followed
+//! by `> S. 0:0(0) ack 1001` and `< . 1:1(0) ack 1`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,70 +14,73 @@ use super::ast::{Flags, IpFields, Options, Segment, TcpOption, Tos};
 use super::syscall::Fd;
 use super::wire::Packet;
 
-/// Where the script's side starts: close enough below 2^32 that most scripts cross it.
+/// Initial sequence number of the script's side. It is close enough to 2^32 that the sequence
+/// numbers of most scripts wrap around.
 const REMOTE_BASE: u32 = 0xffff_f800;
 
-/// The payload octet at a sequence number of the script, the same in both directions.
-/// Its period is prime, so that a segment out of place never matches.
+/// Returns the payload byte at a sequence number of the script, which is the same in both
+/// directions. The period is prime, so that a misplaced segment does not match.
 pub(super) fn octet(seq: u32) -> u8 {
     (seq % 251) as u8
 }
 
-/// What a stream carries from this sequence number on.
+/// Returns `len` payload bytes from this sequence number on.
 pub(super) fn octets(seq: u32, len: u32) -> Vec<u8> {
     (0..len).map(|offset| octet(seq.wrapping_add(offset))).collect()
 }
 
 #[derive(Debug)]
 pub(super) struct ScriptFlow {
-    /// The host's end.
+    /// The host's address.
     pub(super) local: SocketAddr,
-    /// The script's end.
+    /// The script's address.
     pub(super) remote: SocketAddr,
     pub(super) fd: Option<Fd>,
-    /// What the host sends.
+    /// The direction from the host.
     host: Stream,
-    /// What the script's side sends.
+    /// The direction from the script's side.
     peer: Stream,
-    /// Who sent the SYN that both sides count from.
+    /// The side that sent the first SYN.
     opening: Opening,
     clock: Timestamps,
 }
 
-/// The numbers of one direction.
+/// The sequence numbers of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Stream {
-    /// The initial sequence number on the wire.
+    /// Initial sequence number on the wire.
     live: u32,
-    /// What the script calls it; 0 until a line has said otherwise.
+    /// Initial sequence number in the script; 0 until a line gives another one.
     script: u32,
 }
 
-/// Which TSecr the script's side may send.
+/// TSecr values that the script's side may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Echo {
-    /// Only a TSval that a line has seen the host send.
+    /// Only TSvals that a line has expected from the host.
     Named,
-    /// `--tcp_ts_ecr_scaled`: any other, by its distance from the first.
+    /// `--tcp_ts_ecr_scaled`: also other values, converted by their distance from the first
+    /// expected one.
     Scaled,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Opening {
-    /// Nothing has gone either way.
+    /// No packet was sent yet.
     Fresh,
-    /// The script's side came first. `named` once a line has said which number the host's SYN has.
+    /// The script's side sent the first packet. `named` is set once a line has given the sequence
+    /// number of the host's SYN.
     Passive { named: bool },
-    /// The host's SYN came first.
+    /// The host sent the first SYN.
     Active { named: bool, answered: bool },
 }
 
-/// The host's timestamp clock against the script's numbers.
+/// Mapping between the host's timestamps and the script's numbers.
 #[derive(Debug, Default)]
 struct Timestamps {
-    /// (script, live) of the first that the script named.
+    /// The first pair (script, wire) that the script gave.
     anchor: Option<(u32, u32)>,
-    /// Script → live, for what the script's side echoes.
+    /// Script → wire, for the values that the script's side echoes.
     named: BTreeMap<u32, u32>,
     last_live: u32,
 }
@@ -94,7 +98,7 @@ impl ScriptFlow {
         }
     }
 
-    /// Takes note of a packet that left the host. Its SYN is what its other numbers count from.
+    /// Records a packet that the host has sent. A SYN sets the initial sequence number.
     pub(super) fn observe(&mut self, packet: &Packet) {
         if packet.flags.contains(Flags::SYN) {
             self.host.live = packet.seq;
@@ -107,7 +111,8 @@ impl ScriptFlow {
         }
     }
 
-    /// A line of the script is the host's SYN: the first such line says which number it has.
+    /// Sets the script's initial sequence number of the host from the first line that expects the
+    /// host's SYN.
     pub(super) fn name_syn(&mut self, script: u32) {
         match &mut self.opening {
             Opening::Passive { named } | Opening::Active { named, .. } if !*named => {
@@ -118,17 +123,18 @@ impl ScriptFlow {
         }
     }
 
-    /// The wire's number of a segment without SYN in the host's stream.
+    /// Converts a sequence number of the host's direction, in a segment without SYN, to the wire.
     pub(super) fn host_seq(&self, script: u32) -> u32 {
         self.host.to_live(script, false)
     }
 
-    /// What the host's payload must be, by the sequence number that the script gives the segment.
+    /// Returns the payload that the host must have sent in this segment, whose sequence number is
+    /// the script's.
     pub(super) fn expected_payload(&self, segment: &Segment) -> Vec<u8> {
         octets(self.host.octet(segment), segment.len)
     }
 
-    /// A line of the script as it goes to the host.
+    /// Converts a line of the script to the packet that the host receives.
     pub(super) fn make_live(
         &mut self,
         segment: &Segment,
@@ -155,7 +161,7 @@ impl ScriptFlow {
             ttl: ip.ttl.unwrap_or(255),
             flags: segment.flags,
             seq: self.peer.to_live(segment.seq, syn),
-            // Without the flag the field means nothing, and goes out as it is written.
+            // Without the ACK flag the field has no meaning and is sent as written.
             ack: match segment.ack.unwrap_or(0) {
                 ack if segment.has(Flags::ACK) => self.host.to_live(ack, syn),
                 ack => ack,
@@ -167,7 +173,8 @@ impl ScriptFlow {
         })
     }
 
-    /// The first packet of the script's side fixes its initial sequence number, or the SYN-ACK that answers a SYN.
+    /// Sets the initial sequence number of the script's side from its first packet, or from the
+    /// SYN-ACK that answers the host's SYN.
     fn open(&mut self, segment: &Segment) {
         let answers = segment.has(Flags::SYN) && segment.has(Flags::ACK);
         match &mut self.opening {
@@ -175,10 +182,11 @@ impl ScriptFlow {
                 self.opening = Opening::Passive { named: false };
                 self.peer.script = segment.seq;
             }
-            // Until a line has spoken of the host's SYN, nothing answers it.
+            // A SYN-ACK counts as the answer only after a line has expected the host's SYN.
             Opening::Active { named: true, answered } if answers && !*answered => {
                 *answered = true;
-                // A SYN that crossed the host's may have gone before; numbers on the wire stay what they are.
+                // In a simultaneous open, the script's side has already sent a SYN. The wire
+                // numbers continue from it.
                 self.peer.live = self.peer.to_live(segment.seq, true);
                 self.peer.script = segment.seq;
             }
@@ -201,11 +209,11 @@ impl ScriptFlow {
                     .map(|(left, right)| (self.host.to_live(*left, syn), self.host.to_live(*right, syn)))
                     .collect(),
             ),
-            // A half that the script left open is filled as a peer with a millisecond clock would fill it.
+            // A value that the script leaves out is filled in like a peer with a millisecond clock.
             TcpOption::Timestamps { val, ecr } => TcpOption::Timestamps {
                 val: Some(val.unwrap_or(now.as_millis() as u32)),
                 ecr: Some(match ecr {
-                    // RFC 7323 section 3.2: zero where there is nothing to echo yet.
+                    // RFC 7323 section 3.2: TSecr is zero without the ACK flag.
                     _ if !segment.has(Flags::ACK) => ecr.unwrap_or(0),
                     Some(ecr) => self.clock.to_live(*ecr, echo).ok_or_else(|| {
                         format!(
@@ -220,7 +228,7 @@ impl ScriptFlow {
         })
     }
 
-    /// What the host sent, in the script's numbers.
+    /// Converts a packet of the host to the script's numbers.
     pub(super) fn to_script(&self, packet: &Packet) -> Segment {
         let syn = packet.flags.contains(Flags::SYN);
         Segment {
@@ -229,7 +237,7 @@ impl ScriptFlow {
             len: packet.payload.len() as u32,
             ack: match packet.ack {
                 ack if packet.flags.contains(Flags::ACK) => Some(self.peer.to_script(ack, syn)),
-                // The field means nothing, but may be compared.
+                // Without the ACK flag the field has no meaning, but a line may still compare it.
                 ack => Some(ack).filter(|ack| *ack != 0),
             },
             win: Some(packet.win),
@@ -255,7 +263,7 @@ impl ScriptFlow {
         }
     }
 
-    /// The script's line names the timestamp of this packet.
+    /// Records the script's number for the timestamp of this packet.
     pub(super) fn name_timestamp(&mut self, script: u32, packet: &Packet) {
         if let Some(live) = packet.options.iter().find_map(timestamp) {
             self.clock.anchor.get_or_insert((script, live));
@@ -280,7 +288,7 @@ impl Stream {
         live.wrapping_sub(self.live).wrapping_add(if syn { self.script } else { 0 })
     }
 
-    /// Which octet of the stream, from 1, a segment's payload begins with.
+    /// Returns the position in the stream, from 1, of the first byte of a segment's payload.
     fn octet(self, segment: &Segment) -> u32 {
         match segment.has(Flags::SYN) {
             true => segment.seq.wrapping_sub(self.script).wrapping_add(1),
@@ -318,12 +326,12 @@ mod tests {
         Segment { flags, seq, len: 10, ack, win: Some(100), urg: None, options: Options::Exactly(options) }
     }
 
-    /// What goes to the host for a line.
+    /// Returns the packet that the host receives for a line.
     fn live(flow: &mut ScriptFlow, line: &Segment) -> Packet {
         flow.make_live(line, IpFields::default(), Echo::Named, Instant::ZERO).unwrap()
     }
 
-    /// What the host sends, in its own numbers.
+    /// Returns a packet of the host with wire numbers.
     fn sent(flags: Flags, seq: u32, ack: u32, options: Vec<TcpOption>) -> Packet {
         let mut packet = live(&mut flow(), &segment(flags, 0, None, Vec::new()));
         (packet.seq, packet.ack, packet.options) = (seq, ack, options);
@@ -334,7 +342,7 @@ mod tests {
     const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
 
     #[test]
-    fn numbers_count_from_each_sides_syn_across_the_wrap() {
+    fn sequence_numbers_are_relative_to_syn_across_wrap() {
         let mut flow = flow();
         flow.observe(&sent(Flags::SYN, 0xffff_fffe, 0, Vec::new()));
         let line = segment(Flags::ACK, 4096, Some(11), vec![TcpOption::Sack(vec![(21, 31)])]);
@@ -350,13 +358,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_packet_with_syn_has_the_numbers_that_the_script_gave_the_syns() {
+    fn only_syn_segments_use_scripted_initial_numbers() {
         let mut flow = flow();
         let syn = live(&mut flow, &segment(Flags::SYN, 1000, None, Vec::new()));
         let syn_ack = sent(SYN_ACK, 77, syn.seq.wrapping_add(1), Vec::new());
         flow.observe(&syn_ack);
         flow.name_syn(5000);
-        // A second line with another number is wrong about the first.
+        // The number of the first line remains in effect.
         flow.name_syn(6000);
         let mapped = flow.to_script(&syn_ack);
         assert_eq!((mapped.seq, mapped.ack), (5000, Some(1001)));
@@ -373,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_syn_ack_says_where_the_peer_of_an_active_host_starts() {
+    fn syn_ack_defines_peer_sequence_of_active_open() {
         let mut flow = flow();
         flow.observe(&sent(Flags::SYN, 77, 0, Vec::new()));
         flow.name_syn(0);
@@ -385,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_ack_flag_the_field_is_what_is_written() {
+    fn ack_field_is_literal_without_ack_flag() {
         let mut flow = flow();
         flow.observe(&sent(Flags::SYN, 77, 0, Vec::new()));
         assert_eq!(live(&mut flow, &segment(Flags::RST, 1, Some(5), Vec::new())).ack, 5);
@@ -394,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_follow_the_first_that_the_script_named() {
+    fn timestamps_are_relative_to_first_scripted_value() {
         let mut flow = flow();
         let stamp = |val, ecr| vec![TcpOption::Timestamps { val, ecr }];
         let first = sent(Flags::ACK, 1, 1, stamp(Some(5000), Some(7)));

@@ -1,4 +1,5 @@
-//! From the lines above the first event to a host: `--flags`, `recipe`, `profile`.
+//! Derives the host's configuration from the lines above the first event: `--flags`, `recipe`,
+//! `profile`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -12,23 +13,23 @@ use super::script_flow::Echo;
 use super::tuning::Tuning;
 use super::verdict::ScriptError;
 
-/// How to run a script; what is set here overrides the script.
+/// Options for running a script, which override the script's own settings.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Instead of the one that the script names.
+    /// Recipe to use instead of the script's.
     pub recipe: Option<String>,
-    /// Instead of the one that the script names.
+    /// Profile to use instead of the script's.
     pub profile: Option<String>,
-    /// How far packets and calls may be from their time, whatever the script and `flags` say.
+    /// Tolerance for the times of packets and calls. Overrides the script and `flags`.
     pub tolerance: Option<Tolerance>,
-    /// What it means if packets are left over.
+    /// Whether packets without a line are an error.
     pub end: End,
-    /// packetdrill's options, by name, as if the script's first lines had them last.
+    /// packetdrill's options by name. They take effect as if they were the script's last flags.
     pub flags: Vec<(String, Option<String>)>,
 }
 
 impl RunOptions {
-    /// What is wrong with these options whatever the script says.
+    /// Checks these options independently of any script. Returns what is wrong with them.
     pub fn check(&self) -> Result<(), String> {
         match Setup::new(&Script::default(), self, Path::new("")) {
             Err(ScriptError::Setup { message, .. }) => Err(message),
@@ -38,21 +39,21 @@ impl RunOptions {
     }
 }
 
-/// What it means if the host has sent more than the script spoke of.
+/// Treatment of packets at the end that the script does not list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum End {
-    /// Nothing, as in packetdrill.
+    /// Ignored, as in packetdrill.
     #[default]
     Open,
-    /// The script has failed.
+    /// The script fails.
     Exact,
 }
 
 #[derive(Debug)]
 pub(super) struct Setup {
-    /// The host's end: where bind without an address binds to.
+    /// The host's address, to which bind without an address binds.
     pub(super) local: SocketAddr,
-    /// The script's end: where connect without an address connects to.
+    /// The script's address, to which connect without an address connects.
     pub(super) remote: SocketAddr,
     pub(super) mtu: usize,
     pub(super) rules: Rules,
@@ -65,34 +66,35 @@ pub(super) struct Setup {
     pub(super) notes: Vec<String>,
 }
 
-/// What a packet that differs from its line means.
+/// Treatment of a packet that differs from its line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mismatch {
     Fatal,
-    /// `--non_fatal=packet`
+    /// `--non_fatal=packet`: reported, and the script continues.
     Noted,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Run {
     Whole,
-    /// `--dry_run`
+    /// `--dry_run`: nothing is played.
     Nothing,
 }
 
-/// Whether a line's payload may arrive in several packets.
+/// Whether several packets may together match one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cut {
-    /// As packetdrill: equal segments add up.
+    /// Consecutive segments of equal size are concatenated, as in packetdrill.
     Concatenated,
-    /// `--strict_segments`.
+    /// `--strict_segments`: each line matches one packet.
     AsWritten,
 }
 
 impl Setup {
-    /// `home`: where helpers of the script are.
+    /// Combines the script's settings with the options. `home` is the directory of the script's
+    /// helpers.
     pub(super) fn new(script: &Script, options: &RunOptions, home: &Path) -> Result<Self, ScriptError> {
-        // What the caller says comes from a command line, not from a place in a file.
+        // The caller's options come from a command line, not from a position in a file.
         let caller = || Place::of_line(std::rc::Rc::new("command line".into()), 0);
         let given = options.flags.iter().map(|(name, value)| Flag {
             place: caller(),
@@ -102,7 +104,8 @@ impl Setup {
         let flags: Vec<Flag> = script.settings.flags.iter().cloned().chain(given).collect();
         let flag = |name: &str| flags.iter().rev().find(|flag| flag.name == name);
         let v6 = match flag("ip_version").map(|flag| (flag, flag.value.as_deref().unwrap_or_default())) {
-            // An IPv6 socket whose packets are IPv4: on the wire there is no difference.
+            // An IPv4-mapped socket is an IPv6 socket that sends IPv4 packets, so its packets do
+            // not differ on the wire.
             None | Some((_, "ipv4" | "ipv4-mapped-ipv6")) => false,
             Some((_, "ipv6")) => true,
             Some((flag, version)) => {
@@ -180,11 +183,11 @@ impl Setup {
         }
         match name {
             "local_ip" => self.local.set_ip(address(value)?),
-            // packetdrill takes a prefix here.
+            // packetdrill accepts a prefix length here.
             "remote_ip" => self.remote.set_ip(address(value.split('/').next().unwrap_or(value))?),
             "bind_port" => self.local.set_port(port(name, value)?),
             "connect_port" => self.remote.set_port(port(name, value)?),
-            // RFC 791 section 3.2 to what an IP packet can say.
+            // From the minimum MTU of RFC 791 section 3.2 to the maximum length of an IP packet.
             "mtu" => match number(name, value)? {
                 mtu @ 68..=65535 => self.mtu = mtu,
                 _ => return Err(format!("`--{name}={value}`: expected a number from 68 to 65535")),
@@ -210,7 +213,8 @@ impl Setup {
                 for what in value.split([',', ' ']).filter(|what| !what.is_empty()) {
                     match what {
                         "packet" => self.mismatch = Mismatch::Noted,
-                        // packetdrill takes the word, and what a call returns is fatal all the same.
+                        // packetdrill accepts other words too, but a wrong result of a call is
+                        // still fatal there.
                         _ => self.notes.push(format!("--non_fatal={what} has no effect")),
                     }
                 }
@@ -229,11 +233,11 @@ impl Setup {
             }
             "so_flags" => {
                 for (name, value) in self.tuning.so_flags(value)? {
-                    // What the library is told may be a flag of ours too.
+                    // The value may also contain flags of a script.
                     self.flag(&name, Some(&value), home)?;
                 }
             }
-            // ip_version and define were read before.
+            // ip_version and define were handled earlier.
             _ => {}
         }
         Ok(())

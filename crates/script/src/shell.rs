@@ -1,7 +1,7 @@
-//! What a script's shell lines set, without a shell.
+//! Extracts the sysctls that a script's shell lines set, without running a shell.
 //!
-//! Nothing is run. Assignments of sysctls are found in the ways that people write them: `sysctl`, `echo` into
-//! /proc/sys, and helper scripts, which are read. Everything else comes back as a note.
+//! The common ways to set a sysctl are recognised: `sysctl`, `echo` into /proc/sys, and helper
+//! scripts, which are parsed. Every other command is reported in a note.
 
 mod lex;
 
@@ -11,30 +11,33 @@ use std::path::{Path, PathBuf};
 use airfiles::{By, limits};
 use lex::{Joined, Simple};
 
-/// A helper that calls a helper that calls a helper; deeper than this is one that calls itself.
+/// Maximum depth of helpers that call other helpers. Deeper nesting means that a helper calls
+/// itself.
 const MAX_DEPTH: usize = 8;
 
-/// One thing that a command comes to.
+/// An effect of a shell line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
-    /// A sysctl by its dotted name. `place` is where it stands in a helper: `defaults.sh:3: `.
+    /// Sets a sysctl, given by its dotted name. `place` is the position in a helper:
+    /// `defaults.sh:3: `.
     Set { place: String, name: String, value: String },
-    /// What was not done, and why.
+    /// A command that was ignored, and the reason.
     Note(String),
 }
 
-/// What this shell line comes to. `home`: the directory of the script, where its helpers are looked for.
+/// Returns the effects of a shell line. Helpers are found relative to `home`, the directory of the
+/// script.
 pub(crate) fn effects(command: &str, home: &Path) -> Vec<Effect> {
     let mut shell = Shell { home, found: Vec::new(), depth: 0 };
     shell.list(command, None, &[]);
     shell.found
 }
 
-/// Words that begin and end what a shell would only do on a condition, or several times.
+/// Words that begin and end commands which a shell runs conditionally or repeatedly.
 const OPENING: [&str; 7] = ["if", "for", "while", "until", "case", "{", "("];
 const CLOSING: [&str; 5] = ["fi", "done", "esac", "}", ")"];
 
-/// Programs that say nothing about a TCP.
+/// Programs that do not affect TCP and need no note.
 const SILENT: [&str; 9] = ["true", ":", "set", "export", "exit", "trap", "shift", "umask", "wait"];
 
 struct Shell<'a> {
@@ -43,7 +46,7 @@ struct Shell<'a> {
     depth: usize,
 }
 
-/// The file that a list of commands stands in; `None` for the script's own line.
+/// The file that contains a list of commands. `None` for a line of the script itself.
 type File<'a> = Option<&'a str>;
 
 impl Shell<'_> {
@@ -53,7 +56,7 @@ impl Shell<'_> {
         variables.insert("@".to_owned(), args.join(" "));
         let mut lexer = lex::Lexer::new(text);
         let mut blocks = 0_usize;
-        // What `echo` writes into the pipe that the next command reads.
+        // Output that `echo` writes to the next command's input.
         let mut piped: Option<String> = None;
         let mut failed = false;
         while let Some(simple) = lexer.next(&variables) {
@@ -68,7 +71,8 @@ impl Shell<'_> {
                 blocks = blocks.saturating_sub(words.filter(|word| CLOSING.contains(word)).count());
                 continue;
             }
-            // After `||` stands what is done if the first part fails; a sysctl that airtcp knows has not.
+            // The command after `||` runs only if the previous one fails. A sysctl that airtcp
+            // supports does not fail.
             if simple.joined == Joined::Or && !std::mem::take(&mut failed) {
                 continue;
             }
@@ -82,7 +86,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Returns what it writes to standard output, where that is known.
+    /// Evaluates a command. Returns its standard output if it is known.
     fn simple(
         &mut self,
         words: &[String],
@@ -106,7 +110,7 @@ impl Shell<'_> {
                 match simple.output.as_deref().map(proc_name) {
                     Some(Some(name)) => self.set(file, simple, name, text),
                     Some(None) => self.note(file, simple, "was not run: it writes a file"),
-                    // It only says something.
+                    // Output for the user.
                     None => {}
                 }
             }
@@ -122,7 +126,8 @@ impl Shell<'_> {
             ("sh" | "bash" | "dash" | "source" | ".", [path, args @ ..]) => {
                 self.helper(path, args, simple, file);
             }
-            // A helper of packetdrill's own takes `/proc/sys/net/ipv4/tcp_sack=0`, as many as there are.
+            // A helper of packetdrill takes any number of arguments such as
+            // `/proc/sys/net/ipv4/tcp_sack=0`.
             (_, [_, ..]) if let Some(sets) = sets => {
                 for (name, value) in sets {
                     self.set(file, simple, name, value);
@@ -138,7 +143,7 @@ impl Shell<'_> {
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.strip_prefix('-') {
-                // `-p FILE` reads assignments from a file, one a line.
+                // `-p FILE` reads assignments from a file, one per line.
                 Some(flags) if flags.ends_with('p') || flags.ends_with('f') => match args.next() {
                     Some(path) => self.load(path, simple, file),
                     None => self.note(
@@ -177,7 +182,7 @@ impl Shell<'_> {
         }
     }
 
-    /// A script of the script's: it is read, in place of being run.
+    /// Evaluates a helper script by parsing it instead of running it.
     fn helper(&mut self, path: &str, args: &[String], simple: &Simple, file: File<'_>) {
         match self.read(path) {
             None => self.note(file, simple, "was not run: no such file"),
@@ -195,7 +200,7 @@ impl Shell<'_> {
         self.depth -= 1;
     }
 
-    /// Beside the script, or where airtcp was started.
+    /// Reads a file relative to the script's directory or to the current directory.
     fn read(&self, path: &str) -> Option<String> {
         [self.home.join(path), PathBuf::from(path)]
             .iter()
@@ -203,7 +208,7 @@ impl Shell<'_> {
     }
 
     fn set(&mut self, file: File<'_>, simple: &Simple, name: String, value: String) {
-        // A variable that nobody assigned here, or what a command would have printed.
+        // The value contains an unknown variable or the output of a command.
         if value.contains(['$', '`']) {
             return self.note(file, simple, "was not followed: airtcp does not run a shell");
         }
@@ -215,12 +220,13 @@ impl Shell<'_> {
     }
 }
 
-/// The line in a helper; the script's own line needs none.
+/// Returns the position in a helper. Empty for a line of the script itself.
 fn place(file: File<'_>, simple: &Simple) -> String {
     file.map(|file| format!("{file}:{}: ", simple.line)).unwrap_or_default()
 }
 
-/// `NAME=VALUE` in front of a command, or alone; what is left is the command.
+/// Handles `NAME=VALUE` before a command or alone. Returns the rest of the words, which is the
+/// command.
 fn assign<'w>(words: &'w [String], variables: &mut BTreeMap<String, String>) -> &'w [String] {
     let words = match words {
         [export, rest @ ..] if export == "export" => rest,
@@ -245,7 +251,7 @@ fn echoed(args: &[String]) -> String {
     text.join(" ").trim_end_matches("\\n").to_owned()
 }
 
-/// `/proc/sys/net/ipv4/tcp_sack` is net.ipv4.tcp_sack.
+/// Converts `/proc/sys/net/ipv4/tcp_sack` to `net.ipv4.tcp_sack`.
 fn proc_name(path: &str) -> Option<String> {
     path.strip_prefix("/proc/sys/").map(dotted)
 }
@@ -255,12 +261,12 @@ fn proc_assignment(arg: &str) -> Option<(String, String)> {
     Some((proc_name(path)?, value.to_owned()))
 }
 
-/// sysctl takes slashes for dots.
+/// Replaces slashes by dots, as sysctl does.
 fn dotted(name: &str) -> String {
     name.replace('/', ".")
 }
 
-/// By its first line, or else by its name.
+/// Returns whether a file is a shell script, according to its first line or else its name.
 fn is_shell(path: &str, text: &str) -> bool {
     match text.lines().next().and_then(|line| line.strip_prefix("#!")) {
         Some(interpreter) => interpreter.trim().ends_with("sh") || interpreter.contains("sh "),
@@ -274,8 +280,8 @@ mod tests {
 
     use super::*;
 
-    /// As `name=value` and `- note`.
-    fn told(command: &str, home: &Path) -> Vec<String> {
+    /// Formats effects as `name=value` and `- note`.
+    fn effect_lines_in(command: &str, home: &Path) -> Vec<String> {
         let told = |effect| match effect {
             Effect::Set { place, name, value } => format!("{place}{name}={value}"),
             Effect::Note(note) => format!("- {note}"),
@@ -283,12 +289,12 @@ mod tests {
         effects(command, home).into_iter().map(told).collect()
     }
 
-    fn here(command: &str) -> Vec<String> {
-        told(command, Path::new(""))
+    fn effect_lines(command: &str) -> Vec<String> {
+        effect_lines_in(command, Path::new(""))
     }
 
     #[test]
-    fn sysctls_are_found_however_they_are_written() {
+    fn sysctls_are_found_in_every_notation() {
         for (command, expected) in [
             ("sysctl -q net.ipv4.tcp_sack=0", "net.ipv4.tcp_sack=0"),
             ("/sbin/sysctl -w net/ipv4/tcp_sack=0 > /dev/null 2>&1", "net.ipv4.tcp_sack=0"),
@@ -303,14 +309,17 @@ mod tests {
             ("sysctl -q \\\n  net.ipv4.tcp_sack=0 # why", "net.ipv4.tcp_sack=0"),
             ("sysctl -q net.ipv4.tcp_sack=0 || sysctl -q net.ipv4.tcp_sack=1", "net.ipv4.tcp_sack=0"),
         ] {
-            assert_eq!(here(command), [expected], "{command}");
+            assert_eq!(effect_lines(command), [expected], "{command}");
         }
-        assert_eq!(here("sysctl -q a.b=1 c.d=2\nsysctl e=3 && sysctl f=4"), ["a.b=1", "c.d=2", "e=3", "f=4"]);
-        assert_eq!(here("set -e; true && echo ready; exit 0; sysctl a=1"), Vec::<String>::new());
+        assert_eq!(
+            effect_lines("sysctl -q a.b=1 c.d=2\nsysctl e=3 && sysctl f=4"),
+            ["a.b=1", "c.d=2", "e=3", "f=4"]
+        );
+        assert_eq!(effect_lines("set -e; true && echo ready; exit 0; sysctl a=1"), Vec::<String>::new());
     }
 
     #[test]
-    fn what_a_shell_would_be_needed_for_is_noted() {
+    fn unsupported_shell_commands_are_noted() {
         for (command, note) in [
             ("tc qdisc add dev tun0 root fq", "was not run: airtcp only evaluates sysctl"),
             ("if true; then sysctl a=1; fi", "was not followed: airtcp does not run a shell"),
@@ -320,14 +329,17 @@ mod tests {
             ("sysctl net.ipv4.tcp_sack", "was not read: expected NAME=VALUE"),
             ("echo 1 > /tmp/x", "was not run: it writes a file"),
         ] {
-            let told = here(command);
+            let told = effect_lines(command);
             assert!(told.len() == 1 && told[0].starts_with("- ") && told[0].ends_with(note), "{told:?}");
         }
-        assert_eq!(here("for x in 1 2; do if true; then sysctl a=$x; fi; done; sysctl b=2")[1..], ["b=2"]);
+        assert_eq!(
+            effect_lines("for x in 1 2; do if true; then sysctl a=$x; fi; done; sysctl b=2")[1..],
+            ["b=2"]
+        );
     }
 
     #[test]
-    fn helpers_beside_the_script_are_read() {
+    fn helper_scripts_and_sysctl_files_are_followed() {
         let home = std::env::temp_dir().join(format!("airtcp-script-shell-{}", std::process::id()));
         fs::create_dir_all(home.join("common")).unwrap();
         fs::write(
@@ -339,7 +351,7 @@ mod tests {
             .unwrap();
         fs::write(home.join("common/file.conf"), "# A comment = 1\nnet.ipv4.tcp_ecn = 2\n").unwrap();
         fs::write(home.join("common/helper.py"), "#!/usr/bin/env python3\nimport os\n").unwrap();
-        let found = told("./common/defaults.sh 0 && common/helper.py", &home);
+        let found = effect_lines_in("./common/defaults.sh 0 && common/helper.py", &home);
         fs::remove_dir_all(&home).unwrap();
         assert_eq!(found.first().unwrap(), "./common/defaults.sh:3: net.ipv4.tcp_sack=0");
         assert_eq!(found[1], "./common/more.sh:1: net.ipv4.tcp_dsack=1");

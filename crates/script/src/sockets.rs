@@ -1,7 +1,9 @@
-//! What an operating system puts around a TCP: descriptors, error numbers, calls that wait, and the clock.
+//! The parts of an operating system around TCP: descriptors, error numbers, blocking calls and the
+//! clock.
 //!
-//! The script runner and the library for packetdrill both drive the host through this. A call that must wait is kept
-//! here and tried again after everything that happens to the host, so that it returns at the right instant.
+//! The script runner and the library for packetdrill both drive the host through this module. A
+//! blocking call is kept and retried after every event at the host, so that it returns at the right
+//! time.
 
 mod options;
 mod pending;
@@ -18,21 +20,21 @@ use pending::Pending;
 use super::errno::Errno;
 use super::syscall::{Blocking, Fd, Finished, How, Request, Submitted, Take, Ticket};
 
-/// A packet that left the host.
+/// A packet that the host has sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// When it left.
+    /// Sending time.
     pub at: Instant,
     /// The IP packet.
     pub bytes: Vec<u8>,
 }
 
-/// A host with the sockets on it, and its clock.
+/// A host with its sockets and its clock.
 pub struct Sockets {
     host: Host,
     now: Instant,
     addrs: Vec<IpAddr>,
-    /// What a new socket starts with.
+    /// Initial options of new sockets.
     options: SocketOptions,
     sockets: BTreeMap<Fd, Socket>,
     sent: VecDeque<Sent>,
@@ -47,9 +49,9 @@ struct Socket {
     role: Role,
     blocking: Blocking,
     options: SocketOptions,
-    /// The times of keep-alive, also while it is off.
+    /// Keep-alive settings, which are kept while keep-alive is off.
     keepalive: KeepAlive,
-    /// Connections that poll(2) has seen and accept(2) has not taken yet.
+    /// Connections that poll(2) has taken from the host and accept(2) has not returned yet.
     acceptable: VecDeque<ConnId>,
     local: Option<SocketAddr>,
     error: Reported,
@@ -63,23 +65,24 @@ enum Role {
     Connected(ConnId),
 }
 
-/// The error of a connection is told once; from then on reads are at the end and writes fail with EPIPE.
+/// Whether the error of a connection has been reported. It is reported once. After that, reads
+/// return the end of the stream and writes fail with EPIPE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reported {
     NotYet,
     Already,
 }
 
-/// A host that keeps asking to be woken at the present instant is broken; this many times is proof.
+/// Maximum number of timer runs at one instant. More mean that a timer of the host never clears.
 const MAX_STEPS_AT_ONE_INSTANT: usize = 10_000;
 
-/// A host that keeps asking to be woken at the present instant.
+/// Error: the host keeps asking to be woken at the current instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the host keeps asking to be woken at {0}: one of its timers never clears")]
 pub struct Stuck(pub Instant);
 
 impl Sockets {
-    /// No sockets yet; the clock stands at `now`.
+    /// Creates a host without sockets. The clock starts at `now`.
     pub fn new(config: HostConfig, now: Instant) -> Self {
         Self {
             addrs: config.addrs.clone(),
@@ -95,12 +98,14 @@ impl Sockets {
         }
     }
 
-    /// Nothing is bound or connected, so nobody would notice another host.
+    /// Returns whether no socket is bound or connected, so that replacing the host would not be
+    /// noticed.
     pub fn is_pristine(&self) -> bool {
         self.sockets.values().all(|socket| socket.role == Role::Fresh && socket.local.is_none())
     }
 
-    /// Puts a host with another configuration in the place of a pristine one. Options set on sockets so far are lost.
+    /// Replaces a pristine host with one of another configuration. Options that were set on sockets
+    /// are lost.
     pub fn replace_host(&mut self, config: HostConfig) {
         self.addrs.clone_from(&config.addrs);
         self.options = SocketOptions::of(&config.profile);
@@ -108,20 +113,19 @@ impl Sockets {
         self.host = Host::new(config);
     }
 
-    // Time and packets.
-
-    /// Where the clock stands.
+    /// Returns the current virtual time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The next timer of the host or timeout of poll(2). `None`: nothing happens by itself any more.
+    /// Returns the time of the host's next timer or of the next poll(2) timeout. `None` if neither
+    /// is pending.
     pub fn next_deadline(&self) -> Option<Instant> {
         let polls = self.blocked.iter().filter_map(|(_, pending)| pending.deadline());
         polls.chain(self.host.next_deadline()).min()
     }
 
-    /// Runs the next timer if it expires at or before `limit`; `false` if there is none.
+    /// Runs the next timer if it expires at or before `limit`. Returns `false` if no timer does.
     pub fn step(&mut self, limit: Instant) -> Result<bool, Stuck> {
         let Some(deadline) = self.next_deadline().filter(|deadline| *deadline <= limit) else {
             return Ok(false);
@@ -139,14 +143,14 @@ impl Sockets {
         Ok(true)
     }
 
-    /// Moves the clock to `to`, running every timer on the way. Never moves it back.
+    /// Advances the clock to `to` and runs every timer on the way. Never moves the clock backward.
     pub fn advance(&mut self, to: Instant) -> Result<(), Stuck> {
         while self.step(to)? {}
         self.skip_to(to);
         Ok(())
     }
 
-    /// Moves the clock without running timers; the caller has run those before `to`.
+    /// Advances the clock without running timers. The caller has run all timers before `to`.
     pub fn skip_to(&mut self, to: Instant) {
         if to > self.now {
             self.now = to;
@@ -154,20 +158,18 @@ impl Sockets {
         }
     }
 
-    /// An IP packet arrives at the host.
+    /// Delivers an IP packet to the host.
     pub fn deliver(&mut self, packet: &[u8]) {
         self.host.handle_packet(self.now, packet);
         self.settle();
     }
 
-    /// The oldest packet that has left and was not taken yet.
+    /// Returns the oldest packet that was sent and not taken yet.
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.sent.pop_front()
     }
 
-    // Calls that may have to wait.
-
-    /// Starts a call. If it must wait, it is tried again after everything that happens.
+    /// Starts a call. If it must wait, it is retried after every event.
     pub fn submit(&mut self, request: Request) -> Submitted {
         let mut pending = Pending::new(request);
         if let Some(result) = pending.attempt(self) {
@@ -181,18 +183,18 @@ impl Sockets {
         Submitted::Asleep(ticket)
     }
 
-    /// The end of a call that had to wait, once.
+    /// Returns the result of a blocked call that has finished. Each result is returned once.
     pub fn take_finished(&mut self, ticket: Ticket) -> Option<Finished> {
         let at = self.finished.iter().position(|(finished, _)| *finished == ticket)?;
         Some(self.finished.swap_remove(at).1)
     }
 
-    /// The end of a call that had to wait has not been taken yet.
+    /// Returns whether a blocked call has finished whose result was not taken yet.
     pub fn anything_finished(&self) -> bool {
         !self.finished.is_empty()
     }
 
-    /// Sends what the host has to send, and tries the calls that wait.
+    /// Collects the host's packets and retries the blocked calls.
     fn settle(&mut self) {
         self.drain();
         for (ticket, mut pending) in std::mem::take(&mut self.blocked) {
@@ -200,7 +202,7 @@ impl Sockets {
                 None => self.blocked.push((ticket, pending)),
                 Some(result) => self.finished.push((ticket, Finished { at: self.now, result })),
             }
-            // Also a call that goes on waiting may have got somewhere.
+            // A call that remains blocked may still have made progress and caused packets.
             self.drain();
         }
     }
@@ -211,8 +213,6 @@ impl Sockets {
             self.sent.push_back(Sent { at: self.now, bytes: std::mem::take(&mut bytes) });
         }
     }
-
-    // Calls that never wait.
 
     /// Opens a stream socket as `fd`.
     pub fn socket(&mut self, fd: Fd) -> Result<(), Errno> {
@@ -229,12 +229,13 @@ impl Sockets {
         Ok(())
     }
 
-    /// Whether `fd` is a socket that was not closed.
+    /// Returns whether `fd` is an open socket.
     pub fn is_open(&self, fd: Fd) -> bool {
         self.sockets.contains_key(&fd)
     }
 
-    /// The wildcard address stands for the host's first address of that version.
+    /// Binds a socket. The wildcard address selects the host's first address of the same IP
+    /// version.
     pub fn bind(&mut self, fd: Fd, mut addr: SocketAddr) -> Result<(), Errno> {
         if addr.ip().is_unspecified() {
             let own = self.addrs.iter().find(|own| own.is_ipv4() == addr.is_ipv4());
@@ -251,7 +252,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Of a bound socket only: `EINVAL` otherwise.
+    /// Starts listening on a bound socket. Fails with `EINVAL` on any other socket.
     pub fn listen(&mut self, fd: Fd, backlog: usize) -> Result<(), Errno> {
         let socket = self.socket_mut(fd)?;
         if let Role::Listening(id) = socket.role {
@@ -267,7 +268,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// EAGAIN: nothing to accept yet. Otherwise `as_fd` is open and connected to the address returned.
+    /// Accepts a connection as `as_fd` and returns the peer's address. EAGAIN if there is none to
+    /// accept.
     pub(super) fn accept(&mut self, fd: Fd, as_fd: Fd) -> Result<SocketAddr, Errno> {
         self.gather(fd)?;
         let socket = self.socket_mut(fd)?;
@@ -288,7 +290,7 @@ impl Sockets {
         Ok(peer)
     }
 
-    /// Takes over what the host has ready for this listener.
+    /// Takes the connections that the host has ready for this listener.
     fn gather(&mut self, fd: Fd) -> Result<(), Errno> {
         let Role::Listening(listener) = self.socket_of(fd)?.role else {
             return Err(Errno::EINVAL);
@@ -299,7 +301,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Begins a connection; `connected` tells how it went.
+    /// Starts a connection. Its outcome is returned by `connected`.
     pub(super) fn connect(&mut self, fd: Fd, to: SocketAddr) -> Result<(), Errno> {
         let now = self.now;
         let socket = self.socket_of(fd)?;
@@ -320,7 +322,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// EAGAIN while the handshake is under way.
+    /// Returns the outcome of connect. EAGAIN while the handshake is in progress.
     pub(super) fn connected(&mut self, fd: Fd) -> Result<(), Errno> {
         let socket = self.socket_of(fd)?;
         let id = match socket.role {
@@ -342,11 +344,14 @@ impl Sockets {
         }
     }
 
-    /// EAGAIN: nothing there. An empty result is the end of the stream.
+    /// Reads from a connection. EAGAIN if no data is available; an empty result is the end of the
+    /// stream.
     pub(super) fn receive(&mut self, fd: Fd, len: usize, how: Take) -> Result<Vec<u8>, Errno> {
         let now = self.now;
         let id = self.ready_connection(fd, Errno::ENOTCONN)?;
-        // A script may ask for more than there is memory. One octet tells "nothing yet" from the end of the stream.
+        // A script may request more bytes than fit into memory, so the buffer is limited to the
+        // available data. It has at least one byte, because a read into an empty buffer cannot
+        // distinguish missing data from the end of the stream.
         let readable = self.host.connection(id).map_or(0, Connection::readable);
         let mut buf = vec![0; len.min(readable.max(1))];
         let result = match how {
@@ -365,7 +370,7 @@ impl Sockets {
         }
     }
 
-    /// EAGAIN: the buffer is full.
+    /// Writes to a connection. EAGAIN if the buffer is full.
     pub(super) fn send(&mut self, fd: Fd, data: &[u8], push: Push) -> Result<usize, Errno> {
         let now = self.now;
         let id = self.ready_connection(fd, Errno::EPIPE)?;
@@ -375,14 +380,14 @@ impl Sockets {
         })
     }
 
-    /// What a read could take now (SIOCINQ).
+    /// Returns the number of bytes that can be read now (SIOCINQ).
     pub fn unread(&mut self, fd: Fd) -> Result<usize, Errno> {
         let id = self.ready_connection(fd, Errno::ENOTCONN)?;
         Ok(self.host.connection(id).map_or(0, Connection::readable))
     }
 
-    /// Ends the stream to the peer, or what can be read from it. As Linux, a listener stops listening if it is to read
-    /// no more, and an attempt to connect ends.
+    /// Shuts down one or both directions. As in Linux, a listener stops listening unless only
+    /// writing is shut down, and a connection in SYN-SENT is aborted.
     pub fn shutdown(&mut self, fd: Fd, how: How) -> Result<(), Errno> {
         let now = self.now;
         let socket = self.socket_mut(fd)?;
@@ -413,10 +418,11 @@ impl Sockets {
         Ok(())
     }
 
-    /// Closes it. If SO_LINGER wants the call to wait: for which connection, and how long.
+    /// Closes a descriptor. If SO_LINGER makes the call wait, returns the connection and the time
+    /// at which the wait ends.
     ///
-    /// Choice: a descriptor that does not block does not linger either, as FreeBSD has it (`soclose`, SS_NBIO). POSIX
-    /// leaves it open, and Linux's `inet_release` does not ask.
+    /// Choice: closing a non-blocking descriptor does not linger, as in FreeBSD (`soclose`,
+    /// SS_NBIO). POSIX leaves this open, and Linux's `inet_release` ignores the blocking mode.
     pub(super) fn begin_close(&mut self, fd: Fd) -> Result<Option<(ConnId, Instant)>, Errno> {
         let now = self.now;
         let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
@@ -429,7 +435,7 @@ impl Sockets {
             Role::Connecting(id) | Role::Connected(id) => id,
         };
         self.host.close(now, id);
-        // A reset leaves at once, and then nothing is left to wait for.
+        // A reset is sent at once. After it there is nothing to wait for.
         self.drain();
         Ok(match socket.options.linger {
             Linger::Wait(time) if socket.blocking == Blocking::Wait => Some((id, now + time)),
@@ -437,12 +443,13 @@ impl Sockets {
         })
     }
 
-    /// A connection that the application has closed still has something to be acknowledged.
+    /// Returns whether a closed connection still has unacknowledged data or an unacknowledged FIN.
     pub(super) fn is_closing(&self, id: ConnId) -> bool {
         self.host.connection(id).is_some_and(Connection::is_closing)
     }
 
-    /// Connections that poll(2) has taken from the host and accept(2) has not given out are the socket's to reset.
+    /// Stops listening. Also resets the connections that poll(2) has taken from the host and
+    /// accept(2) has not returned, because the host no longer does so.
     fn stop_listening(&mut self, id: ListenId, acceptable: VecDeque<ConnId>) {
         self.host.unlisten(id);
         for id in acceptable {
@@ -451,18 +458,19 @@ impl Sockets {
         }
     }
 
-    /// Whether calls on it wait.
+    /// Returns whether calls on this descriptor block.
     pub fn blocking(&self, fd: Fd) -> Result<Blocking, Errno> {
         Ok(self.socket_of(fd)?.blocking)
     }
 
-    /// Whether calls on it wait from now on.
+    /// Sets whether calls on this descriptor block.
     pub fn set_blocking(&mut self, fd: Fd, blocking: Blocking) -> Result<(), Errno> {
         self.socket_mut(fd)?.blocking = blocking;
         Ok(())
     }
 
-    /// The host's connection. `None`: the socket has none, or the host has forgotten it.
+    /// Returns the host's connection. `None` if the socket has none, or if the host has already
+    /// removed it.
     pub fn connection(&self, fd: Fd) -> Option<&Connection> {
         match self.sockets.get(&fd)?.role {
             Role::Connecting(id) | Role::Connected(id) => self.host.connection(id),
@@ -470,9 +478,7 @@ impl Sockets {
         }
     }
 
-    // Errors.
-
-    /// What SO_ERROR would tell now.
+    /// Returns the error that SO_ERROR would report now.
     fn pending_error(&self, fd: Fd) -> Option<Errno> {
         if self.sockets.get(&fd)?.error == Reported::Already {
             return None;
@@ -488,7 +494,7 @@ impl Sockets {
         }
     }
 
-    /// Errors that end a connection are told once; the others each time.
+    /// Reports an error that ends a connection only once, and any other error each time.
     fn once(&mut self, fd: Fd, error: IoError) -> Result<Told, Errno> {
         let fatal = matches!(error, IoError::Ended(_));
         let socket = self.socket_mut(fd)?;
@@ -501,13 +507,15 @@ impl Sockets {
         Ok(Told::First(errno(error)))
     }
 
-    /// The connection of a socket whose handshake is done; EAGAIN before, `unconnected` without one.
+    /// Returns the connection of a socket after its handshake. Fails with EAGAIN before, and with
+    /// `unconnected` without a connection.
     fn ready_connection(&mut self, fd: Fd, unconnected: Errno) -> Result<ConnId, Errno> {
         let socket = self.socket_of(fd)?;
         match socket.role {
             Role::Fresh | Role::Listening(_) => Err(unconnected),
             Role::Connected(id) => Ok(id),
-            // The handshake failed, and that was told: read(2) is at the end, write(2) has no reader.
+            // The handshake failed, and the error has been reported: read(2) returns the end of the
+            // stream, and write(2) fails.
             Role::Connecting(id) if socket.error == Reported::Already => Ok(id),
             Role::Connecting(id) => self.connected(fd).map(|()| id),
         }
@@ -537,7 +545,7 @@ fn ended(ended: Ended) -> Errno {
     }
 }
 
-/// As Linux has them in `icmp_err_convert` and `icmpv6_err_convert`.
+/// Maps ICMP errors like Linux's `icmp_err_convert` and `icmpv6_err_convert`.
 fn unreachable(why: Unreachable) -> Errno {
     match why {
         Unreachable::Network
@@ -551,7 +559,8 @@ fn unreachable(why: Unreachable) -> Errno {
         | Unreachable::Precedence
         | Unreachable::Scope
         | Unreachable::TimeExceeded
-        // Of an open connection, which it has not ended.
+        // A port-unreachable error on an established connection does not end it. This value is
+        // reported if the connection then times out.
         | Unreachable::Port => Errno::EHOSTUNREACH,
         Unreachable::Protocol => Errno::ENOPROTOOPT,
         Unreachable::SourceRoute => Errno::EOPNOTSUPP,

@@ -1,15 +1,15 @@
-//! The socket options that scripts set and read, by Linux's names and numbers.
+//! The socket options that scripts set and read, with Linux's names and numbers.
 
-/// What an option means to airtcp.
+/// An option and its meaning in airtcp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SockOpt {
-    /// Known, taken, and without effect here: there is one process and one clock.
+    /// Accepted without effect.
     Accepted,
-    /// SO_ERROR, which can only be read.
+    /// SO_ERROR, which is read-only.
     Error,
-    /// SO_SNDBUF, in octets.
+    /// SO_SNDBUF, in bytes.
     SendBuffer,
-    /// SO_RCVBUF, in octets.
+    /// SO_RCVBUF, in bytes.
     ReceiveBuffer,
     /// SO_KEEPALIVE.
     KeepAlive,
@@ -23,21 +23,21 @@ pub enum SockOpt {
     Linger,
     /// TCP_LINGER2, in seconds.
     Linger2,
-    /// TCP_USER_TIMEOUT, in milliseconds; zero is none.
+    /// TCP_USER_TIMEOUT, in milliseconds; zero means none.
     UserTimeout,
-    /// TCP_SYNCNT: retransmissions of a SYN or SYN,ACK.
+    /// TCP_SYNCNT: retransmissions of a SYN or SYN-ACK.
     SynCount,
     /// TCP_NODELAY.
     NoDelay,
     /// TCP_CORK.
     Cork,
-    /// TCP_MAXSEG, in octets.
+    /// TCP_MAXSEG, in bytes.
     MaxSeg,
     /// IP_TOS and IPV6_TCLASS.
     Tos,
-    /// IP_MTU_DISCOVER and IPV6_MTU_DISCOVER; any number but zero is on.
+    /// IP_MTU_DISCOVER and IPV6_MTU_DISCOVER; any number except zero switches it on.
     MtuDiscover,
-    /// TCP_INFO, which is read by way of [`tcp_info`](crate::tcp_info).
+    /// TCP_INFO, which is read with [`tcp_info`](crate::tcp_info).
     Info,
 }
 
@@ -74,7 +74,7 @@ const TABLE: [Row; 26] = [
     row(SOL_TCP, 7, "TCP_SYNCNT", SockOpt::SynCount),
     row(SOL_TCP, 8, "TCP_LINGER2", SockOpt::Linger2),
     row(SOL_TCP, 11, "TCP_INFO", SockOpt::Info),
-    // The recipe chooses the algorithm, not the socket.
+    // The recipe sets the congestion control algorithm, not the socket.
     row(SOL_TCP, 13, "TCP_CONGESTION", SockOpt::Accepted),
     row(SOL_TCP, 18, "TCP_USER_TIMEOUT", SockOpt::UserTimeout),
     row(SOL_IP, 1, "IP_TOS", SockOpt::Tos),
@@ -92,7 +92,8 @@ impl SockOpt {
         TABLE.iter().find(|row| row.name == name).map(|row| row.option)
     }
 
-    /// As setsockopt(2) has them. `None`: airtcp does not know the option.
+    /// Finds an option by the numbers passed to setsockopt(2). `None` if airtcp does not support
+    /// it.
     pub fn by_number(level: i32, number: i32) -> Option<Self> {
         TABLE.iter().find(|row| (row.level, row.number) == (level, number)).map(|row| row.option)
     }

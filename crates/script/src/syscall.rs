@@ -1,4 +1,4 @@
-//! The vocabulary of system calls: descriptors, what a call asks, and what it comes to.
+//! Types for system calls: descriptors, requests and results.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,20 +8,20 @@ use airwire::time::Instant;
 
 use super::errno::Errno;
 
-/// A file descriptor; who opens it chooses the number.
+/// A file descriptor. The caller that opens it chooses the number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fd(pub i32);
 
-/// Whether a call waits for what it cannot do at once.
+/// Whether a call waits if it cannot complete at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blocking {
-    /// Until it can.
+    /// Waits until it can complete.
     Wait,
-    /// It returns EAGAIN instead: O_NONBLOCK.
+    /// Returns EAGAIN instead (O_NONBLOCK).
     Return,
 }
 
-/// The ways of shutdown(2).
+/// The argument of shutdown(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
     /// SHUT_RD.
@@ -32,19 +32,19 @@ pub enum How {
     Both,
 }
 
-/// What recv(2) leaves behind.
+/// Whether recv(2) removes the data from the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Take {
-    /// Nothing: what was read is gone.
+    /// The data is removed.
     Consume,
-    /// Everything: MSG_PEEK.
+    /// The data remains (MSG_PEEK).
     Peek,
 }
 
-/// The value of a socket option, as far as these calls know shapes.
+/// The value of a socket option, in the types that these calls support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionValue {
-    /// An `int`, which most options are.
+    /// An `int`, the type of most options.
     Int(i32),
     /// `struct linger`.
     Linger {
@@ -55,22 +55,22 @@ pub enum OptionValue {
     },
 }
 
-/// A set of events of poll(2), in the bits of poll.h.
+/// A set of events of poll(2), with the bits of poll.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Events(pub i16);
 
 impl Events {
-    /// A read would not wait.
+    /// A read would not block.
     pub const IN: Self = Self(0x001);
-    /// A write would not wait.
+    /// A write would not block.
     pub const OUT: Self = Self(0x004);
-    /// SO_ERROR has something to tell.
+    /// SO_ERROR would report an error.
     pub const ERR: Self = Self(0x008);
-    /// The connection is over, or was never opened.
+    /// The connection has ended, or was never opened.
     pub const HUP: Self = Self(0x010);
-    /// There is no such descriptor.
+    /// The descriptor is not open.
     pub const INVALID: Self = Self(0x020);
-    /// The peer sends nothing more.
+    /// The peer has shut down its sending direction.
     pub const RDHUP: Self = Self(0x2000);
 
     pub(crate) const NAMES: [(&str, Self); 7] = [
@@ -83,20 +83,20 @@ impl Events {
         ("POLLRDNORM", Self(0x040)),
     ];
 
-    /// All events of `other` are in it.
+    /// Returns whether all events of `other` are included.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// A call that may have to wait.
+/// A call that may block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
     /// accept(2).
     Accept {
         /// The listening socket.
         fd: Fd,
-        /// What the new descriptor is to be: the caller chooses.
+        /// The new descriptor, chosen by the caller.
         as_fd: Fd,
     },
     /// connect(2).
@@ -110,9 +110,9 @@ pub enum Request {
     Receive {
         /// The connected socket.
         fd: Fd,
-        /// How many octets there is room for.
+        /// Size of the buffer in bytes.
         len: usize,
-        /// What stays to be read.
+        /// Whether the data is removed from the stream.
         take: Take,
         /// `Return` for MSG_DONTWAIT.
         wait: Blocking,
@@ -121,63 +121,63 @@ pub enum Request {
     Send {
         /// The connected socket.
         fd: Fd,
-        /// What to write. A call that waits waits until the buffer has taken all of it.
+        /// The data. A blocking call returns once the buffer has accepted all of it.
         data: Vec<u8>,
         /// `Return` for MSG_DONTWAIT.
         wait: Blocking,
         /// `Later` for MSG_MORE.
         push: Push,
     },
-    /// close(2). It waits only where SO_LINGER says so.
+    /// close(2). Waits only if SO_LINGER is set.
     Close {
         /// The socket.
         fd: Fd,
     },
     /// poll(2).
     Poll {
-        /// Descriptors, each with the events that it is asked for.
+        /// Descriptors, each with the requested events.
         set: Vec<(Fd, Events)>,
-        /// When it returns although nothing is ready. `None`: never.
+        /// Timeout. `None`: waits without a timeout.
         until: Option<Instant>,
     },
 }
 
-/// What a call returns that did not fail.
+/// The result of a successful call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// By whom: the peer's address.
+    /// The peer's address.
     Accepted(SocketAddr),
-    /// The handshake is over.
+    /// The handshake is complete.
     Connected,
-    /// The octets read. Empty: the end of the stream.
+    /// The data read. Empty at the end of the stream.
     Received(Vec<u8>),
-    /// How many octets were written.
+    /// Number of bytes written.
     Sent(usize),
-    /// The descriptor is gone.
+    /// The descriptor is closed.
     Closed,
-    /// The events of each descriptor of the set, in its order.
+    /// The events of each descriptor, in the order of the set.
     Polled(Vec<Events>),
 }
 
-/// What became of a call at its first attempt.
+/// The outcome of the first attempt of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Submitted {
-    /// It has returned.
+    /// The call has returned.
     Done(Result<Reply, Errno>),
-    /// It waits.
+    /// The call is blocked.
     Asleep(Ticket),
 }
 
-/// Names a call that waits.
+/// Identifies a blocked call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket(pub(super) u64);
 
-/// A call that waited has returned.
+/// The result of a blocked call that has returned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finished {
-    /// When.
+    /// The time of the return.
     pub at: Instant,
-    /// With what.
+    /// The result.
     pub result: Result<Reply, Errno>,
 }
 

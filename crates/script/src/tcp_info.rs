@@ -1,4 +1,4 @@
-//! TCP_INFO: by name for asserts, by offset for getsockopt.
+//! TCP_INFO: by name for asserts, and as a struct for getsockopt.
 
 use airtcp::tcp::{Info, State};
 use airwire::time::Duration;
@@ -6,7 +6,7 @@ use airwire::time::Duration;
 struct Field {
     name: &'static str,
     offset: usize,
-    /// Octets.
+    /// Width in bytes.
     width: usize,
     value: fn(&Info) -> u64,
 }
@@ -15,7 +15,7 @@ const fn field(name: &'static str, offset: usize, width: usize, value: fn(&Info)
     Field { name, offset, width, value }
 }
 
-/// Octets of `struct tcp_info` of Linux 6.
+/// Size of `struct tcp_info` in Linux 6, in bytes.
 pub const LEN: usize = 280;
 
 const FIELDS: [Field; 32] = [
@@ -25,7 +25,7 @@ const FIELDS: [Field; 32] = [
     field("tcpi_probes", 3, 1, |info| info.probes.into()),
     field("tcpi_backoff", 4, 1, |info| info.backoff.into()),
     field("tcpi_options", 5, 1, options),
-    // Two fields of four bits; by name they are told apart.
+    // Two fields of four bits, which have separate names in asserts.
     field("tcpi_wscales", 6, 1, |info| u64::from(info.snd_wscale | info.rcv_wscale << 4)),
     field("tcpi_rto", 8, 4, |info| info.rto.as_micros()),
     field("tcpi_snd_mss", 16, 4, |info| info.snd_mss.into()),
@@ -53,14 +53,14 @@ const FIELDS: [Field; 32] = [
     field("tcpi_delivered", 192, 4, delivered),
     field("tcpi_bytes_retrans", 208, 8, |info| info.bytes_retrans),
     field("tcpi_dsack_dups", 216, 4, |info| info.dsack_dups.into()),
-    // The threshold is never adapted to reordering, so none is counted.
+    // airtcp does not adapt the threshold to reordering, so it does not count reordering events.
     field("tcpi_reord_seen", 220, 4, |_| 0),
 ];
 
-/// What Linux says while ssthresh is arbitrarily high.
+/// Linux's value while ssthresh is arbitrarily high.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// The constants that asserts compare with.
+/// The constants available in asserts.
 const CONSTANTS: [(&str, u64); 21] = [
     ("TCP_CA_Open", 0),
     ("TCP_CA_Disorder", 1),
@@ -85,7 +85,7 @@ const CONSTANTS: [(&str, u64); 21] = [
     ("TCP_CLOSING", 11),
 ];
 
-/// The value of a name in an assert.
+/// Returns the value of a name in an assert.
 pub fn value(info: &Info, name: &str) -> Option<f64> {
     match name {
         "tcpi_snd_wscale" => return Some(info.snd_wscale.into()),
@@ -98,18 +98,18 @@ pub fn value(info: &Info, name: &str) -> Option<f64> {
     value.map(|value| value as f64)
 }
 
-/// `struct tcp_info`, in the machine's byte order.
+/// Returns `struct tcp_info` in little-endian byte order.
 pub fn bytes(info: &Info) -> [u8; LEN] {
     let mut bytes = [0; LEN];
     for field in &FIELDS {
-        // The upper bits that do not fit a field are cut off, as the kernel does with counters.
+        // Truncate to the width of the field, as the kernel does with counters.
         let value = (field.value)(info).to_le_bytes();
         bytes[field.offset..field.offset + field.width].copy_from_slice(&value[..field.width]);
     }
     bytes
 }
 
-/// Linux's numbers of RFC 9293's states.
+/// Linux's numbers for the states of RFC 9293.
 fn state(state: State) -> u64 {
     match state {
         State::Established => 1,
@@ -125,12 +125,12 @@ fn state(state: State) -> u64 {
     }
 }
 
-/// Linux counts our SYN too.
+/// Linux also counts the SYN.
 fn delivered(info: &Info) -> u64 {
     u64::from(info.delivered) + u64::from(info.state.is_synchronized())
 }
 
-/// The TCPI_OPT bits, and above them nothing: the shifts have an octet of their own.
+/// The TCPI_OPT bits. The window shifts have a separate byte.
 fn options(info: &Info) -> u64 {
     let bits = [
         (info.timestamps, 1),
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stand_where_linux_has_them_and_do_not_overlap() {
+    fn fields_are_aligned_and_do_not_overlap() {
         let mut end = 0;
         for field in &FIELDS {
             assert!(field.offset >= end, "{}", field.name);

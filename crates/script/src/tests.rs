@@ -1,4 +1,4 @@
-//! What a runner must notice, and how it says so.
+//! Tests of the runner: detected errors and their messages.
 
 use std::path::{Path, PathBuf};
 
@@ -24,13 +24,13 @@ fn play(lines: &str) -> Result<Passed, ScriptError> {
     )
 }
 
-/// A whole script, in which every packet of the host has a line.
+/// Plays a whole script, which must have a line for every packet of the host.
 fn play_with(text: &str, options: &RunOptions) -> Result<Passed, ScriptError> {
     let script = parse::parse(text).unwrap();
     run(&script, Path::new("test.pkt"), &RunOptions { end: End::Exact, ..options.clone() })
 }
 
-/// The first line of the failure.
+/// Returns the first line of the failure.
 fn complaint(lines: &str) -> String {
     let error = play(lines).expect_err("this script must fail").to_string();
     error.lines().next().unwrap_or_default().to_owned()
@@ -39,7 +39,7 @@ fn complaint(lines: &str) -> String {
 const WRITE: &str = "+0 write 1500\n";
 
 #[test]
-fn a_script_that_holds_reports_what_it_compared() {
+fn passing_script_reports_compared_packets() {
     let report =
         play("+0 write 1500\n+0 > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n").unwrap();
     assert_eq!((report.events, report.checked, report.unchecked), (10, 2, 0));
@@ -47,7 +47,7 @@ fn a_script_that_holds_reports_what_it_compared() {
 }
 
 #[test]
-fn a_failure_shows_the_way_there_the_difference_and_the_packets() {
+fn failure_shows_trace_difference_and_recent_packets() {
     let error = play("+0 write 1000\n+0 > P. 1:901(900) ack 1\n").unwrap_err().to_string();
     let expected = "\
 test.pkt:10: the packet differs: payload length is 1000, expected 900
@@ -72,7 +72,7 @@ test.pkt:10: the packet differs: payload length is 1000, expected 900
 }
 
 #[test]
-fn every_wrong_word_of_a_packet_line_is_noticed() {
+fn every_wrong_packet_field_is_detected() {
     let sent = |line: &str| complaint(&format!("{WRITE}{line}\n"));
     assert_eq!(
         sent("+0 > FP. 1:1501(1500) ack 1"),
@@ -87,7 +87,7 @@ fn every_wrong_word_of_a_packet_line_is_noticed() {
 }
 
 #[test]
-fn time_can_be_exact() {
+fn packet_time_is_checked_with_exact_tolerance() {
     let line =
         |time: &str| format!("{WRITE}{time} > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n");
     assert_eq!(complaint(&line("+.001")), "test.pkt:10: the packet matches but is 1.000ms too early");
@@ -99,14 +99,14 @@ fn time_can_be_exact() {
 }
 
 #[test]
-fn a_packet_that_no_line_expects_is_an_error_there_or_at_the_end() {
+fn unexpected_packet_fails_script() {
     assert_eq!(complaint(WRITE), "test.pkt:9: the host sent packets that are not in the script");
     let surprise = format!("{WRITE}+0 < P. 1:11(10) ack 1 win 30000\n+0 > . 1501:1501(0) ack 11\n");
     assert!(complaint(&surprise).starts_with("test.pkt:11: the packet differs"));
 }
 
 #[test]
-fn equal_segments_add_up_unless_segments_are_strict() {
+fn adjacent_segments_are_merged_unless_strict() {
     let whole = "+0 > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n";
     assert!(play(&format!("{WRITE}{whole}")).is_ok());
     assert!(
@@ -120,14 +120,14 @@ fn equal_segments_add_up_unless_segments_are_strict() {
 }
 
 #[test]
-fn where_psh_stands_counts_only_when_asked_for() {
+fn psh_is_compared_only_on_request() {
     let lines = "+0 write 500\n+0 > . 1:501(500) ack 1\n+.1 < . 1:1(0) ack 501 win 30000\n";
     assert!(play(lines).is_ok());
     assert!(complaint(&format!("--psh=exact\n{lines}")).contains("flags is P., expected ."));
 }
 
 #[test]
-fn calls_must_return_what_and_when_the_line_says() {
+fn call_result_and_return_time_are_checked() {
     assert_eq!(complaint("+0 write(4, ..., 10) = 9\n"), "test.pkt:9: `write` returned 10, expected 9");
     assert_eq!(
         complaint("+0 recv(4, ..., 10, MSG_DONTWAIT) = 10\n"),
@@ -150,7 +150,7 @@ fn calls_must_return_what_and_when_the_line_says() {
 }
 
 #[test]
-fn asserts_show_what_the_names_stood_for() {
+fn failed_assert_shows_values_of_names() {
     assert_eq!(
         complaint("+0 %{ assert tcpi_snd_cwnd == 9 }%\n"),
         "test.pkt:9: `assert tcpi_snd_cwnd == 9` does not hold: tcpi_snd_cwnd is 10"
@@ -159,7 +159,7 @@ fn asserts_show_what_the_names_stood_for() {
 }
 
 #[test]
-fn the_caller_overrides_the_script() {
+fn run_options_override_script_settings() {
     let script = parse::parse(&format!("recipe newreno\n{SERVER}")).unwrap();
     let run = |options| run(&script, Path::new("test.pkt"), &options);
     assert!(run(RunOptions { profile: Some("freebsd".into()), ..RunOptions::default() }).is_ok());
@@ -168,7 +168,7 @@ fn the_caller_overrides_the_script() {
 }
 
 #[test]
-fn several_connections_are_told_apart_by_descriptor() {
+fn connections_are_distinguished_by_descriptor() {
     let lines = "\
 +0 < [new] S 0:0(0) win 30000 <mss 1000>
 +0 > S. 0:0(0) ack 1 <mss 1460>
@@ -186,14 +186,14 @@ fn several_connections_are_told_apart_by_descriptor() {
     );
 }
 
-/// The first line of the failure of a whole script, with packetdrill's tolerance.
+/// Returns the first line of the failure of a whole script, with packetdrill's tolerance.
 fn complaint_of(text: &str) -> String {
     let error = play_with(text, &RunOptions::default()).expect_err("this script must fail").to_string();
     error.lines().next().unwrap_or_default().to_owned()
 }
 
 #[test]
-fn times_may_be_off_as_far_as_in_packetdrill() {
+fn time_tolerance_matches_packetdrill() {
     let server = |lines: &str| format!("{SERVER}{lines}");
     let line = |time: &str| {
         server(&format!("{WRITE}{time} > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n"))
@@ -205,7 +205,7 @@ fn times_may_be_off_as_far_as_in_packetdrill() {
     assert!(granted("--tolerance_usecs=6000", "+.005").is_ok());
     assert!(granted("--tolerance_usecs=1000", "+.004").is_err());
 
-    // The retransmission comes after 300 ms; an eighth of 340 ms is more than 40 ms.
+    // The retransmission is sent after 300 ms; an eighth of 340 ms is more than 40 ms.
     let retransmission = |time: &str| {
         server(&format!("+0 write 1000\n+0 > P. 1:1001(1000) ack 1\n{time} > P. 1:1001(1000) ack 1\n"))
     };
@@ -218,8 +218,8 @@ fn times_may_be_off_as_far_as_in_packetdrill() {
 }
 
 #[test]
-fn what_follows_a_packet_counts_from_when_it_came() {
-    // It comes at 300 ms, and the call that reads is 100 ms later.
+fn relative_time_counts_from_actual_packet_time() {
+    // The packet is sent at 300 ms, and the following line is 100 ms later.
     let lines = "+0 write 1000\n+0 > P. 1:1001(1000) ack 1\n+.32 > P. 1:1001(1000) ack 1\n";
     let script = format!("{SERVER}{lines}+.1 < . 1:1(0) ack 1001 win 30000\n");
     let report = play_with(&script, &RunOptions::default()).unwrap();
@@ -227,7 +227,7 @@ fn what_follows_a_packet_counts_from_when_it_came() {
 }
 
 #[test]
-fn a_script_begins_at_zero_and_goes_forward() {
+fn script_starts_at_zero_and_time_never_decreases() {
     assert_eq!(
         complaint_of("+.1 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"),
         "test.pkt:1: the first line has to be at time 0, not 0.100000"
@@ -244,7 +244,7 @@ fn a_script_begins_at_zero_and_goes_forward() {
 }
 
 #[test]
-fn a_call_that_returns_at_once_does_not_keep_a_line_with_an_end() {
+fn immediate_return_fails_line_with_end_time() {
     for call in [
         "close(4) = 0",
         "shutdown(4, SHUT_WR) = 0",
@@ -269,7 +269,7 @@ fn a_call_that_returns_at_once_does_not_keep_a_line_with_an_end() {
 }
 
 #[test]
-fn a_call_without_an_end_may_wait_for_a_timer() {
+fn poll_without_end_time_waits_for_its_timeout() {
     let poll =
         "+0 poll([{fd=4, events=POLLIN}], 1, 100) = 0\n+0 write(4, ..., 10) = 10\n+0 > P. 1:11(10) ack 1\n";
     let report = play(poll).unwrap();
@@ -277,10 +277,11 @@ fn a_call_without_an_end_may_wait_for_a_timer() {
 }
 
 #[test]
-fn an_ack_number_that_is_left_out_is_zero() {
+fn omitted_ack_number_is_zero() {
     let sent = |line: &str| complaint(&format!("{WRITE}{line}\n"));
     assert_eq!(sent("+0 > . 1:1501(1500)"), "test.pkt:10: the packet differs: ack is 1, expected 0");
-    // An ACK of 0 is from before the connection, and is answered with a challenge (RFC 5961 §5).
+    // An ACK number of 0 is from before the connection and is answered with a challenge ACK (RFC
+    // 5961 §5).
     let old = format!(
         "{WRITE}+0 > . 1:1501(1500) ack 1\n+.1 < . 1:1(0) win 30000\n+0 > . 1501:1501(0) ack 1\n+0 < . 1:1(0) ack 1501 win 30000\n"
     );
@@ -290,7 +291,7 @@ fn an_ack_number_that_is_left_out_is_zero() {
 }
 
 #[test]
-fn what_a_call_is_given_must_be_possible() {
+fn invalid_call_arguments_are_rejected() {
     assert_eq!(
         complaint("+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4\n"),
         "test.pkt:9: descriptor 4 is already open; use another one"
@@ -304,13 +305,13 @@ fn what_a_call_is_given_must_be_possible() {
 }
 
 #[test]
-fn an_error_without_a_name_is_any_error() {
+fn unnamed_error_matches_any_error() {
     assert!(play("+0 recv(4, ..., 10, MSG_DONTWAIT) = -1\n").is_ok());
     assert!(complaint("+0 fcntl(4, F_GETFL) = -1\n").contains("returned 2, expected -1"));
 }
 
 #[test]
-fn a_timestamp_is_echoed_only_if_a_line_has_seen_it() {
+fn unknown_timestamp_echo_is_rejected_unless_scaled() {
     let script = |flags: &str, ecr: u32| {
         format!(
             "profile linux\n{flags}\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
@@ -325,7 +326,7 @@ fn a_timestamp_is_echoed_only_if_a_line_has_seen_it() {
 }
 
 #[test]
-fn cookies_are_options_like_others() {
+fn fast_open_cookie_is_compared_like_other_options() {
     let lines = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n";
     let complaint = complaint_of(&format!(
         "{lines}+0 > S 0:0(0) <mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 8,FO,nop,nop>\n"
@@ -337,7 +338,7 @@ fn cookies_are_options_like_others() {
 }
 
 #[test]
-fn what_differs_can_be_noted_only() {
+fn non_fatal_flag_turns_difference_into_note() {
     let lines = format!("{WRITE}+0 > P. 1:1501(1500) ack 7\n+.1 < . 1:1(0) ack 1501 win 30000\n");
     let report = play(&format!("--non_fatal=packet\n{lines}")).unwrap();
     assert_eq!(report.checked, 1);
@@ -346,7 +347,7 @@ fn what_differs_can_be_noted_only() {
 }
 
 #[test]
-fn packetdrills_options_are_taken_checked_or_refused() {
+fn packetdrill_flags_are_validated() {
     let with = |flag: &str| play(&format!("{flag}\n"));
     assert_eq!(with("--mss=1000").unwrap().notes, ["--mss has no effect"]);
     assert_eq!(with("--ip_version=ipv4-mapped-ipv6").unwrap().notes, Vec::<String>::new());
@@ -371,7 +372,7 @@ fn packetdrills_options_are_taken_checked_or_refused() {
     ] {
         assert_eq!(with(flag).unwrap_err().to_string(), complaint);
     }
-    // What the caller says counts, and comes from no file.
+    // The caller's flags override the script's, and their errors do not name a file.
     let options = |name: &str, value: &str| RunOptions {
         flags: vec![(name.to_owned(), Some(value.to_owned()))],
         ..RunOptions::default()
@@ -383,7 +384,7 @@ fn packetdrills_options_are_taken_checked_or_refused() {
 }
 
 #[test]
-fn a_socket_of_its_own_is_what_the_lines_after_it_speak_of() {
+fn packets_after_connect_belong_to_new_socket() {
     let second = "\
 +0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5
 +0 bind(5, {sa_family = AF_INET, sin_port = htons(8081), sin_addr = inet_addr(\"192.168.0.1\")}, ...) = 0
@@ -397,15 +398,15 @@ fn a_socket_of_its_own_is_what_the_lines_after_it_speak_of() {
 }
 
 #[test]
-fn a_script_needs_something_that_happens() {
+fn script_without_events_is_rejected() {
     for text in ["", "// nothing\n--mtu=1400\n", "`sysctl -q net.ipv4.tcp_sack=0`\n"] {
         assert_eq!(complaint_of(text), "test.pkt: the script is empty; it needs a line with a time");
     }
 }
 
-/// Whatever a script says, it passes or it says what is wrong with it.
+/// Any script must either pass or fail with an error message.
 #[test]
-fn no_script_makes_the_runner_panic() {
+fn mutated_scripts_do_not_panic() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scripts");
     let mut scripts: Vec<(PathBuf, String)> = ["handshake", "close", "icmp", "options", "data"]
         .iter()
@@ -457,7 +458,7 @@ fn no_script_makes_the_runner_panic() {
     let mut outcomes = [0, 0];
     for round in 0..1500 {
         let (path, text) = &scripts[round % scripts.len()];
-        // The words with what stands between them, some of them moved, doubled, lost or replaced.
+        // Split the script into words, then move, duplicate, delete or replace some of them.
         let mut pieces: Vec<&str> = text.split_inclusive([' ', ',', '(', ')', ':', '<', '>', '\n']).collect();
         for _ in 0..=rng.below(2) {
             let at = rng.below(pieces.len() as u64) as usize;
@@ -478,9 +479,9 @@ fn no_script_makes_the_runner_panic() {
     assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");
 }
 
-/// The first connection's FIN is sent again and again while the second is looked at.
+/// The first connection retransmits its FIN while the second is checked.
 #[test]
-fn one_connection_is_looked_at_and_a_new_socket_is_another() {
+fn packets_of_earlier_connection_stay_unchecked() {
     let lines = "\
 +0 close(4) = 0
 +0 > F. 1:1(0) ack 1
@@ -499,12 +500,12 @@ fn one_connection_is_looked_at_and_a_new_socket_is_another() {
     let report = run(&script, Path::new("test.pkt"), &RunOptions::default()).unwrap();
     assert_eq!(report.checked, 4);
     assert!(report.unchecked > 0);
-    // A script that has to speak of everything has not.
+    // With `End::Exact` the script does not list every packet and fails.
     assert!(complaint(lines).contains("belongs to the connection of descriptor 4"), "{}", complaint(lines));
 }
 
 #[test]
-fn a_sysctl_counts_until_the_first_bind_or_connect() {
+fn sysctl_has_no_effect_after_bind() {
     let script = |first: &str, later: &str| {
         format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n{first}\n+0 bind(3, ..., ...) = 0\n{later}\n+0 listen(3, 1) = 0\n\

@@ -1,4 +1,5 @@
-//! Which host a script runs against: profile, recipe, and the sysctls that change single knobs.
+//! The host that a script runs against: profile, recipe, and the sysctls that change single
+//! parameters.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -19,20 +20,20 @@ use super::shell::{self, Effect};
 pub struct Tuning {
     profile: Profile,
     recipe: Recipe,
-    /// What was changed, so that a later `profile` keeps it.
+    /// Applied changes, which are repeated if the profile is replaced later.
     changes: Vec<(String, String)>,
 }
 
-/// Whether a sysctl changes something of airtcp's.
+/// Whether airtcp supports a sysctl.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Known {
-    /// It does, and it has been changed.
+    /// Supported and applied.
     Applied,
-    /// It does not.
+    /// Not supported.
     Unknown,
 }
 
-/// FreeBSD's sysctls whose last word alone is not enough to tell them by, or means something else on Linux.
+/// FreeBSD's sysctls whose last component is ambiguous or has another meaning in Linux.
 const BSD_NAMES: [(&str, &str); 7] = [
     ("net.inet.tcp.sack.enable", "tcp_sack"),
     ("net.inet.tcp.ecn.enable", "tcp_ecn"),
@@ -43,11 +44,11 @@ const BSD_NAMES: [(&str, &str); 7] = [
     ("net.inet.tcp.initcwnd_segments", "initial_window"),
 ];
 
-/// The host's only randomness: initial sequence numbers, ports.
+/// Seed of the host's only random choices: initial sequence numbers and ports.
 const SEED: u64 = 1;
 
 impl Default for Tuning {
-    /// What most packetdrill scripts presuppose.
+    /// The configuration that most packetdrill scripts assume.
     fn default() -> Self {
         Self {
             profile: Profile::linux(),
@@ -58,7 +59,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// Takes the profile of this name; the changes made so far are made to it as well.
+    /// Replaces the profile and repeats the changes made so far.
     pub fn profile(&mut self, name: &str) -> Result<(), String> {
         self.profile = Profile::by_name(name)
             .ok_or_else(|| format!("unknown profile `{name}`; known are {}", Profile::NAMES.join(", ")))?;
@@ -68,14 +69,14 @@ impl Tuning {
         Ok(())
     }
 
-    /// Takes this recipe instead.
+    /// Replaces the recipe.
     pub fn recipe(&mut self, name: &str) -> Result<(), String> {
         self.recipe = name.parse::<Recipe>().map_err(|error| error.to_string())?;
         Ok(())
     }
 
-    /// `profile=linux,recipe=sack+limited-transmit,tcp_sack=0`: the value of `--so_flags`.
-    /// Returns what it says that is not about the host, such as `psh`.
+    /// Applies the value of `--so_flags`: `profile=linux,recipe=sack+limited-transmit,tcp_sack=0`.
+    /// Returns the settings that do not concern the host, such as `psh`.
     pub fn so_flags(&mut self, flags: &str) -> Result<Vec<(String, String)>, String> {
         let mut others = Vec::new();
         for flag in flags.split(',').map(str::trim).filter(|flag| !flag.is_empty()) {
@@ -95,8 +96,8 @@ impl Tuning {
         Ok(others)
     }
 
-    /// A shell line: the sysctls that it sets are applied; returns a note on everything else. `home` is the directory
-    /// that its helpers are looked for in.
+    /// Applies the sysctls that a shell line sets. Returns a note for each other command. Helper
+    /// scripts are found relative to `home`.
     pub fn shell(&mut self, command: &str, home: &Path) -> Result<Vec<String>, String> {
         let mut notes = Vec::new();
         for effect in shell::effects(command, home) {
@@ -114,7 +115,7 @@ impl Tuning {
         Ok(notes)
     }
 
-    /// Applies one sysctl by its full name or its last word.
+    /// Applies a sysctl, given by its full name or the last component.
     pub fn sysctl(&mut self, name: &str, value: &str) -> Result<Known, String> {
         let name = match BSD_NAMES.iter().find(|(bsd, _)| *bsd == name) {
             Some((_, ours)) => ours,
@@ -127,19 +128,19 @@ impl Tuning {
         Ok(known)
     }
 
-    /// How many sysctls have been set.
+    /// Returns the number of sysctls that have been set.
     pub(crate) fn changes(&self) -> usize {
         self.changes.len()
     }
 
-    /// A host at these addresses, always with the same seed.
+    /// Returns the configuration of a host with these addresses. The seed is always the same.
     pub fn host_config(&self, addrs: Vec<IpAddr>, mtu: usize) -> Result<HostConfig, String> {
         Ok(HostConfig { addrs, mtu, profile: self.profile.clone(), recipe: self.recipe.clone(), seed: SEED })
     }
 
     fn apply(&mut self, name: &str, value: &str) -> Result<Known, String> {
         let profile = &mut self.profile;
-        // The last of several (`tcp_rmem`) is not what a socket starts with; the second is.
+        // In a value with three numbers (`tcp_rmem`), the second is the default of a new socket.
         let words: Vec<&str> = value.split_whitespace().collect();
         let word = if words.len() == 3 { words[1] } else { value };
         let within = |most: u64| match word.parse::<u64>() {
@@ -147,7 +148,7 @@ impl Tuning {
             Ok(_) => Err(format!("`{name}={value}`: expected a number up to {most}")),
             Err(_) => Err(format!("`{name}={value}`: expected a number")),
         };
-        // A sysctl is an int.
+        // Sysctls are of type int.
         let number = || within(i32::MAX as u64);
         let millis = || number().map(Duration::from_millis);
         let on = || number().map(|number| number != 0);
@@ -159,7 +160,7 @@ impl Tuning {
             "tcp_window_scaling" => {
                 profile.window_scale = if on()? { profile.window_scale.or(Some(8)) } else { None };
             }
-            // Both at once.
+            // Timestamps and window scaling together.
             "rfc1323" => {
                 profile.timestamps = on()?;
                 profile.window_scale = if on()? { profile.window_scale.or(Some(6)) } else { None };
@@ -168,7 +169,7 @@ impl Tuning {
             "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (number()? == 1, number()? != 0),
             "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
             "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
-            // Who gives a count wants that count.
+            // An explicit count must not be extended by the profile's minimum time.
             "tcp_syn_retries" => {
                 profile.syn_ack_retries.get_or_insert(profile.syn_retries);
                 (profile.syn_retries, profile.syn_time) = (number()? as u32, Duration::ZERO);
@@ -182,7 +183,8 @@ impl Tuning {
             "tcp_invalid_ratelimit" => profile.challenge_interval = Duration::from_millis(number()?),
             "tcp_rmem" => {
                 profile.recv_buffer = number()? as usize;
-                // A script that names the window wants that window, whatever segments cost.
+                // A script that sets tcp_rmem expects a window of this size, without automatic
+                // tuning.
                 if let WindowUpdate::Tuned(_) = profile.window_update {
                     profile.window_update = WindowUpdate::Doubled;
                 }
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn sysctls_survive_a_later_profile_and_the_rest_is_noted() {
+    fn sysctls_survive_later_profile_change() {
         let mut tuning = Tuning::default();
         let notes = tuning
             .shell("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_fastopen=1\n../common/defaults.sh && /sbin/sysctl -w net.ipv4.tcp_rmem=\"4096 8192 9000\"", Path::new("nowhere"))
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn freebsds_sysctls_are_known_by_their_whole_name() {
+    fn freebsd_sysctls_are_matched_by_full_name() {
         let mut tuning = Tuning::default();
         let notes = tuning
             .shell(
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn so_flags_give_back_what_is_not_about_the_host() {
+    fn so_flags_returns_settings_unrelated_to_host() {
         let mut tuning = Tuning::default();
         let others = tuning.so_flags("profile=freebsd, recipe=newreno,psh=neutral,insecure_rst=1").unwrap();
         assert_eq!(others, [("psh".to_owned(), "neutral".to_owned())]);
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn invalid_tuning_values_are_reported() {
         let mut tuning = Tuning::default();
         assert_eq!(
             tuning.profile("bsd").unwrap_err(),

@@ -1,4 +1,4 @@
-//! What comes out of a script: that it passed, or a failure that a person can read.
+//! The outcome of a script: success, or a readable failure report.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,74 +8,75 @@ use airwire::time::Duration;
 use super::ast::Place;
 use super::parse::ParseError;
 
-/// A script that ran to its end.
+/// The result of a script that ran to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Passed {
-    /// The script, as it was named.
+    /// Path of the script as the caller gave it.
     pub path: PathBuf,
-    /// How many it had.
+    /// Number of events.
     pub events: usize,
-    /// Packets of the host that a line expected.
+    /// Number of the host's packets that matched a line.
     pub checked: usize,
-    /// Packets of the host that no line was compared with: of other connections, or after the last line.
+    /// Number of the host's packets that were not compared with a line, because they belonged to
+    /// other connections or came after the last line.
     pub unchecked: usize,
     /// Virtual time from the first event to the last.
     pub duration: Duration,
-    /// What the script asks for and airtcp ignores.
+    /// Settings and commands of the script that airtcp ignores.
     pub notes: Vec<String>,
 }
 
-/// A script did not run to its end.
+/// The reason why a script did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// It cannot be read.
+    /// The script cannot be parsed.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// The lines above the first event do not make a host.
+    /// The settings above the first event are invalid.
     #[error("{place}: {message}")]
     Setup {
-        /// The line that is wrong.
+        /// The position of the error.
         place: Place,
-        /// What is wrong with it.
+        /// The cause of the error.
         message: String,
     },
-    /// The host did something else than the script says.
+    /// The host did not behave as the script expects.
     #[error("{0}")]
     Failed(Box<Failure>),
 }
 
-/// One line did not come true.
+/// Report on a failed line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// The line.
+    /// The failed line.
     pub place: Place,
-    /// What was wrong.
+    /// The problem.
     pub problem: Problem,
-    /// What ran before, in order.
+    /// The lines that ran before, in order.
     pub done: Vec<Step>,
-    /// The line as a part of the transcript.
+    /// The failed line in the transcript.
     pub failed: Step,
-    /// The last packets in either direction, in the script's notation.
+    /// The last packets in both directions, in the script's notation.
     pub recent: Vec<String>,
 }
 
-/// What was wrong, and lines that show it.
+/// A problem and its details.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// In one sentence.
+    /// A one-sentence description.
     pub message: String,
-    /// What was expected and what came, a line each.
+    /// The expected and the actual packet, one per line.
     pub details: Vec<String>,
 }
 
 /// A line of the transcript.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Where it stands.
+    /// Position in the script.
     pub place: Place,
-    /// Since the start of the script.
+    /// Time since the start of the script.
     pub at: Duration,
-    /// As it was written, with single spaces.
+    /// The line as written, with single spaces.
     pub text: String,
 }
 
@@ -96,7 +97,7 @@ impl From<String> for Problem {
     }
 }
 
-/// Script time as scripts write it, in seconds.
+/// Formats a time like a script, in seconds.
 pub(super) fn clock(time: Duration) -> String {
     format!("{}.{:06}", time.as_nanos() / 1_000_000_000, time.as_nanos() % 1_000_000_000 / 1_000)
 }

@@ -1,4 +1,5 @@
-//! Between bytes and the script's segments. It shares no code with the host's own codec, so that each checks the other.
+//! Conversion between bytes and the script's segments. It shares no code with the host's own codec,
+//! so that each checks the other.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,35 +9,35 @@ use super::ast::{Flags, IcmpKind, TcpOption};
 
 const TCP_HEADER: usize = 20;
 
-/// A TCP packet with its numbers as they are on the wire.
+/// A TCP packet with the numbers that it has on the wire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Address and port of who sends it.
+    /// Source address and port.
     pub src: SocketAddr,
-    /// Address and port of who is to have it.
+    /// Destination address and port.
     pub dst: SocketAddr,
-    /// Type of service or traffic class, ECN bits included.
+    /// Type of service or traffic class, including the ECN bits.
     pub tos: u8,
     /// Time to live or hop limit.
     pub ttl: u8,
-    /// Nine bits: those of RFC 9293, and AE.
+    /// Nine bits: the flags of RFC 9293, and AE.
     pub flags: Flags,
     /// Sequence number.
     pub seq: u32,
     /// Acknowledgment number, whether or not ACK is set.
     pub ack: u32,
-    /// The window field, not scaled.
+    /// The window field, unscaled.
     pub win: u16,
     /// The urgent pointer.
     pub urg: u16,
-    /// In the order of the header.
+    /// Options in the order of the header.
     pub options: Vec<TcpOption>,
     /// The data.
     pub payload: Vec<u8>,
 }
 
 impl Packet {
-    /// Reads one whole IP packet and checks both checksums.
+    /// Parses an IP packet and verifies the IP and TCP checksums.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let (src, dst, tos, ttl, segment) = split_ip(bytes)?;
         let tcp = TcpPacket::new_checked(segment).map_err(|_| "the TCP header is truncated".to_owned())?;
@@ -58,7 +59,7 @@ impl Packet {
         })
     }
 
-    /// One whole IP packet with valid checksums.
+    /// Returns the IP packet with valid checksums.
     pub fn bytes(&self) -> Vec<u8> {
         let mut segment = vec![0; TCP_HEADER];
         segment[0..2].copy_from_slice(&self.src.port().to_be_bytes());
@@ -80,7 +81,7 @@ impl Packet {
     }
 }
 
-/// Clears PSH in a TCP packet, for readers who do not compare where it stands.
+/// Clears PSH in a TCP packet, for comparisons that ignore it.
 pub fn clear_push(bytes: &mut [u8]) {
     let Ok((src, dst, .., segment)) = split_ip(bytes) else { return };
     let start = bytes.len() - segment.len();
@@ -91,7 +92,7 @@ pub fn clear_push(bytes: &mut [u8]) {
     TcpPacket::new_unchecked(&mut bytes[start..]).fill_checksum(&IpAddress::from(src), &IpAddress::from(dst));
 }
 
-/// An ICMP error from `router` about a packet `host` → `peer`, whose header it quotes.
+/// An ICMP error from `router` about a packet from `host` to `peer`, whose header it quotes.
 pub(crate) struct IcmpError {
     pub(crate) router: IpAddr,
     pub(crate) host: SocketAddr,
@@ -120,7 +121,7 @@ impl IcmpError {
         }
         .bytes();
         let (v6, header) = (self.host.is_ipv6(), if self.host.is_ipv6() { 40 } else { 20 });
-        // What RFC 792 promises at least: the IP header and eight bytes more.
+        // Quote the minimum of RFC 792: the IP header and eight more bytes.
         let mut message = vec![self.numbers.0, self.numbers.1, 0, 0];
         message.extend_from_slice(&self.mtu.to_be_bytes());
         message.extend_from_slice(&quoted[..header + 8]);
@@ -140,7 +141,8 @@ impl IcmpError {
     }
 }
 
-/// Type and code of an ICMP line, `None` where that version has no such message. `type_3 code_4` says the numbers.
+/// Returns type and code of an ICMP line. `None` if the message does not exist in this IP version.
+/// `type_3 code_4` gives the numbers directly.
 pub(crate) fn icmp_numbers(kind: &IcmpKind, v6: bool) -> Option<(u8, u8)> {
     const V4_UNREACHABLE: [(&str, u8); 16] = [
         ("net_unreachable", 0),
@@ -160,7 +162,7 @@ pub(crate) fn icmp_numbers(kind: &IcmpKind, v6: bool) -> Option<(u8, u8)> {
         ("precedence_violation", 14),
         ("precedence_cutoff", 15),
     ];
-    // packetdrill's words, and three of RFC 4443's.
+    // packetdrill's names, and three of RFC 4443.
     const V6_UNREACHABLE: [(&str, u8); 9] = [
         ("net_unreachable", 0),
         ("no_route", 0),
@@ -202,7 +204,7 @@ pub(crate) fn icmp_numbers(kind: &IcmpKind, v6: bool) -> Option<(u8, u8)> {
     Some((number, code))
 }
 
-/// Length of these options in a header, without padding.
+/// Returns the length of these options in a header, without padding.
 pub(crate) fn options_len(options: &[TcpOption]) -> usize {
     let mut bytes = Vec::new();
     options.iter().for_each(|option| push_option(&mut bytes, option));
@@ -306,7 +308,7 @@ fn split_ip(bytes: &[u8]) -> Result<(IpAddr, IpAddr, u8, u8, &[u8]), String> {
     }
 }
 
-/// Both addresses are of the same version; a script has only one.
+/// Adds an IP header. Both addresses have the same IP version, because a script uses only one.
 fn wrap_ip(src: IpAddr, dst: IpAddr, tos: u8, ttl: u8, protocol: IpProtocol, payload: &[u8]) -> Vec<u8> {
     match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
@@ -345,7 +347,7 @@ fn wrap_ip(src: IpAddr, dst: IpAddr, tos: u8, ttl: u8, protocol: IpProtocol, pay
     }
 }
 
-/// RFC 1071, complemented.
+/// The Internet checksum (RFC 1071), complemented.
 fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = bytes
         .chunks(2)
@@ -387,18 +389,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_reads_back_in_both_versions() {
+    fn packet_round_trips_in_ipv4_and_ipv6() {
         for (src, dst) in [("192.0.2.1:80", "192.168.0.1:8080"), ("[2001:db8::1]:80", "[fd3d::1]:8080")] {
             let mut packet = packet(src, dst);
             let read = Packet::parse(&packet.bytes()).unwrap();
-            // The header is padded to words with end-of-list.
+            // The header is padded to a multiple of 4 bytes with end-of-list options.
             packet.options.extend(vec![TcpOption::Eol; read.options.len() - packet.options.len()]);
             assert_eq!(read, packet);
         }
     }
 
     #[test]
-    fn one_wrong_bit_anywhere_in_the_segment_is_noticed() {
+    fn flipped_bit_fails_tcp_checksum() {
         let bytes = packet("192.0.2.1:80", "192.168.0.1:8080").bytes();
         for at in [20, 24, 33, bytes.len() - 1] {
             let mut bytes = bytes.clone();
@@ -411,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn without_push_the_checksum_is_still_right() {
+    fn clearing_psh_keeps_checksum_valid() {
         let mut packet = packet("[2001:db8::1]:80", "[fd3d::1]:8080");
         let mut bytes = packet.bytes();
         clear_push(&mut bytes);
@@ -420,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn an_icmp_error_sums_to_zero_and_quotes_the_ports() {
+    fn icmp_error_has_valid_checksum_and_quotes_ports() {
         let error = IcmpError {
             router: "192.0.2.9".parse().unwrap(),
             host: "192.168.0.1:8080".parse().unwrap(),

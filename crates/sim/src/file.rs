@@ -1,13 +1,13 @@
-//! Files that are there completely, or as they were, whatever happens while they are written.
+//! Atomic replacement of files: a reader sees either the old or the complete new content.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file beside the old one, whose place it takes when it is whole and on the disk.
+/// Writes a temporary file next to the old one, syncs it to disk, and renames it over the old file.
 ///
 /// # Errors
-/// What `content` returns, and what the disk says. The old file is as it was.
+/// Returns errors of `content` and of the file system. The old file is then unchanged.
 pub fn whole<E: From<io::Error>>(
     path: &Path,
     content: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
@@ -20,12 +20,13 @@ pub fn whole<E: From<io::Error>>(
         Ok(fs::rename(&beside, path)?)
     };
     write().inspect_err(|_| {
-        // Half a file is of no use to anybody.
+        // An incomplete file is useless.
         let _ = fs::remove_file(&beside);
     })
 }
 
-/// A new file that nobody else writes: processes on two machines may have the same number.
+/// Creates a temporary file that no other process writes to. Processes on two machines may have the
+/// same process ID.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut attempt = 0;
     loop {
@@ -39,10 +40,10 @@ fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// The same with all of its content at once.
+/// Writes a file with this content like [`whole`].
 ///
 /// # Errors
-/// What the disk says. The old file is as it was.
+/// Returns errors of the file system. The old file is then unchanged.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     whole(path, |file| file.write_all(content))
 }
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_written_anew_stays_as_it_was() {
+    fn failed_write_keeps_old_file() {
         let directory = std::env::temp_dir().join(format!("airtcp-test-file-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let path = directory.join("lab.json");
@@ -63,7 +64,7 @@ mod tests {
             Err(io::Error::other("the disk is full"))
         });
         let after_half = seen();
-        // A process of this number on another machine does the same at this moment.
+        // Simulate a process with the same process ID on another machine.
         let theirs = directory.join(format!("lab.json.{}.0", std::process::id()));
         fs::write(&theirs, "theirs").unwrap();
         let beside_theirs = replace(&path, b"ours");
@@ -73,7 +74,7 @@ mod tests {
         let anew = seen();
         fs::remove_dir_all(&directory).unwrap();
         assert_eq!(half.unwrap_err().to_string(), "the disk is full");
-        assert_eq!(after_half, ("old".to_owned(), 1), "and no half a file beside it");
+        assert_eq!(after_half, ("old".to_owned(), 1), "no partial file remains");
         assert!(written.is_ok() && beside_theirs.is_ok());
         assert_eq!(ours, ("ours".to_owned(), "theirs".to_owned()));
         assert_eq!(anew, ("new".to_owned(), 1));

@@ -1,14 +1,15 @@
-//! Hosts and the paths between them in virtual time: as fast as the processor can, and the same to the bit every time.
+//! Hosts and the paths between them in virtual time: runs as fast as the processor allows, and
+//! reproducible to the bit.
 //!
-//! * [`world`] has the hosts, one path and the clock, and knows the truth about every packet. Drive it event by event
-//!   to look inside.
-//! * [`mod@run`] takes a world from its beginning to its end and hands back the numbers: goodput, fairness, counters. It
-//!   is what `airtcp sim` does.
-//! * [`sweep`] is many runs: every combination of what a file varies, with every seed, kept on disk. It is what
-//!   `airtcp sweep` does.
+//! * [`world`] contains the hosts, a path and the clock, and knows the ground truth about every
+//!   packet. Advance it event by event to inspect its state.
+//! * [`mod@run`] executes a run from beginning to end and returns its numbers: goodput, fairness,
+//!   counters. `airtcp sim` uses it.
+//! * [`sweep`] executes many runs, one for each combination of axis values and each seed, and
+//!   stores the results on disk. `airtcp sweep` uses it.
 //!
-//! Hosts are `airtcp`, paths are `airlink`, and neither knows that the clock is not real. Two recipes share the path of
-//! a preset:
+//! The hosts come from `airtcp` and the paths from `airlink`. Neither depends on whether the clock
+//! is real. In this example, two recipes share the path of a preset:
 //!
 //! ```
 //! use airlink::scenario::Scenario;

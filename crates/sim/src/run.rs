@@ -1,7 +1,7 @@
-//! One run in virtual time: who sends what to whom over which path, and the numbers that come of it.
+//! A run in virtual time: its input [`Run`] and its result [`Report`].
 //!
-//! `airtcp sim`, sweeps and the papers' figures are made of these. A run depends on its [`Run`] alone, so equal runs
-//! have equal reports, to the bit.
+//! `airtcp sim`, sweeps and the reproductions of the papers' figures execute such runs. A run
+//! depends on its [`Run`] alone, so equal inputs give bit-identical reports.
 
 use std::ops::ControlFlow;
 
@@ -16,104 +16,107 @@ use serde::Serialize;
 
 use super::world::{Flow, HostSpec, Watch, World, WorldConfig, WorldError, judges};
 
-/// Everything that a run depends on.
+/// The complete input of a run.
 #[derive(Clone)]
 pub struct Run {
     /// The path between the two sides.
     pub scenario: Scenario,
-    /// Where all chance comes from: the path's losses and the hosts' own numbers.
+    /// Seed of all random choices: the path's losses and the hosts' random numbers.
     pub seed: u64,
-    /// The hosts that send downwards, and receive what comes up.
+    /// The hosts on the fixed side, which send the flows down and receive the flows up.
     pub fixed: HostSpec,
-    /// The hosts that send upwards, and receive what comes down.
+    /// The hosts on the mobile side, which send the flows up and receive the flows down.
     pub mobile: HostSpec,
-    /// The report has them in this order.
+    /// The flows. The report has the same order.
     pub flows: Vec<Flow>,
-    /// When the run is over.
+    /// The end of the run.
     pub until: Until,
-    /// Goodput is measured from here on, so that a beginning can be left out.
+    /// Start of the goodput measurement, so that an initial phase can be excluded.
     pub from: Instant,
-    /// Keep every judge's verdicts and score them: costs time and memory.
+    /// Whether to keep and score the verdicts of all judges, which costs time and memory.
     pub score: bool,
 }
 
-/// When a run is over.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// When all flows that have an end are complete and closed, at the latest after this time.
+    /// The run ends when all finite flows are complete and closed, or else after this time.
     Complete(Duration),
-    /// At this instant, whatever is going on.
+    /// The run ends at this time.
     At(Instant),
 }
 
-/// The numbers of a run. As JSON they are what a sweep keeps of it, and what metrics read.
+/// The numbers of a run. Sweeps store them as JSON, from which metrics are read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Virtual time from zero to the end of the run.
+    /// Virtual time from zero to the end of the run, in seconds.
     pub seconds: f64,
-    /// Every flow that has an end is complete.
+    /// Whether all finite flows are complete.
     pub complete: bool,
-    /// In the order of [`Run::flows`].
+    /// Results of the flows, in the order of [`Run::flows`].
     pub flows: Vec<FlowReport>,
-    /// Jain's index of the flows' goodput (Jain, Chiu, Hawe 1984), from [`jain`].
+    /// Jain's fairness index of the flows' goodput (Jain, Chiu, Hawe 1984), from [`jain`].
     pub jain: f64,
-    /// Packets of the hosts that a queue dropped, in both directions.
+    /// Packets of the hosts that were dropped by queues, in both directions.
     pub dropped_by_queues: u64,
-    /// Packets of the hosts that the radio lost, in both directions.
+    /// Packets of the hosts that were lost on the radio link, in both directions.
     pub dropped_by_radio: u64,
-    /// Each stage's own counters, by the stage's name.
+    /// The stages' own counters, by the stage's name.
     pub stages: serde_json::Value,
 }
 
 /// The numbers of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// The sender's, as it was typed.
+    /// The sender's recipe as the user typed it.
     pub recipe: String,
-    /// The name of the sender's profile.
+    /// Name of the sender's profile.
     pub profile: &'static str,
-    /// Which way the data goes.
+    /// Direction of the data.
     pub direction: Direction,
-    /// Octets that the receiving application has read since the beginning.
+    /// Bytes read by the receiving application since the start.
     pub delivered: u64,
-    /// Those of them that it has read since [`Run::from`].
+    /// The part of `delivered` that was read since [`Run::from`].
     pub measured: u64,
-    /// `measured` over the time from [`Run::from`], or from the flow's later start, to its last octet or the end; 0 if none passed.
+    /// Goodput: `measured` divided by the time from [`Run::from`], or from the flow's start if that
+    /// is later, to its completion or the end of the run. Zero if this time is zero.
     pub goodput_bit_per_s: f64,
-    /// Octets acknowledged to the sender.
+    /// Bytes acknowledged to the sender.
     pub acked: u64,
-    /// From the first SYN to the last octet. `None`: the flow has no end, or has not come to it.
+    /// Time from the first SYN to the last byte. `None` if the flow is endless or not complete.
     pub took_seconds: Option<f64>,
-    /// Why the connection was given up. `None`: it was not, or the flow was complete by then.
+    /// The reason why the connection was given up. `None` if it was not, or if the flow was
+    /// complete by then.
     pub ended: Option<String>,
-    /// Segments with data that the sender sent, each copy counted.
+    /// Data segments that the sender sent, including retransmissions.
     pub data_segments: u64,
-    /// What the sender's loss recovery counted.
+    /// Counters of the sender's loss recovery.
     pub counters: Counters,
-    /// Those who judged a loss of which the truth is known. Empty unless [`Run::score`] is set.
+    /// Judges with at least one verdict on a loss whose true cause is known. Empty unless
+    /// [`Run::score`] is set.
     pub judges: Vec<Judge>,
 }
 
-/// How often one judge of causes was right.
+/// The verdicts of one judge compared with the ground truth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judge {
-    /// As recipes call it.
+    /// Name of the judge in recipes.
     pub name: &'static str,
-    /// What it said against what happened.
+    /// Counts of the verdicts by true cause.
     pub confusion: Confusion,
 }
 
-/// Runs it to its end.
+/// Executes a run to its end.
 pub fn run(run: &Run) -> Result<Report, WorldError> {
     run_watched(run, |_| {}).map(|(report, _)| report)
 }
 
-/// Like [`run()`], with a `look` at the world after every step; also hands back the world as it is at the end.
+/// Like [`run()`], but calls `look` after every step, and also returns the final world.
 pub fn run_watched(run: &Run, look: impl FnMut(&World)) -> Result<(Report, World), WorldError> {
     run_prepared(run, |_| {}, look)
 }
 
-/// Like [`run_watched`]; `prepare` gets the world before anything has happened.
+/// Like [`run_watched`], but calls `prepare` on the world before the first step.
 pub fn run_prepared(
     run: &Run,
     prepare: impl FnOnce(&mut World),
@@ -125,7 +128,7 @@ pub fn run_prepared(
     })
 }
 
-/// Like [`run_prepared`]; the run ends where `look` breaks off.
+/// Like [`run_prepared`], but the run ends when `look` returns `Break`.
 pub fn run_stoppable(
     run: &Run,
     prepare: impl FnOnce(&mut World),
@@ -219,7 +222,8 @@ fn flow_report(run: &Run, world: &mut World, flow: usize, before: u64, end: Inst
     }
 }
 
-/// Jain's index of fairness, (Σx)² / nΣx²: 1 if all have the same, also of nothing at all; 1/n if one has everything.
+/// Returns Jain's fairness index, (Σx)² / nΣx²: 1 if all shares are equal (also if all are zero),
+/// and 1/n if one flow has everything.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -250,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_have_equal_reports() {
+    fn identical_runs_give_identical_reports() {
         let plan = plan(vec![Flow::down(Length::Octets(300_000))], Until::Complete(Duration::from_secs(600)));
         let [first, second] = [run(&plan).unwrap(), run(&plan).unwrap()];
         assert_eq!(first, second);
@@ -262,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_measurement_does_not_count() {
+    fn data_before_measurement_is_not_counted() {
         let mut plan = plan(vec![Flow::down(Length::Endless); 2], Until::At(Instant::from_secs(60)));
         let whole = run(&plan).unwrap();
         plan.from = Instant::from_secs(30);
         let half = run(&plan).unwrap();
         for (whole, half) in whole.flows.iter().zip(&half.flows) {
-            assert_eq!(whole.delivered, half.delivered, "measuring changes nothing");
+            assert_eq!(whole.delivered, half.delivered, "the measured period does not change the run");
             assert!(half.measured < whole.measured);
         }
         assert_eq!(half.seconds, 60.0);
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_broken_off_has_numbers_up_to_there() {
+    fn aborted_run_reports_numbers_up_to_abort() {
         let plan = plan(vec![Flow::down(Length::Endless)], Until::At(Instant::from_secs(60)));
         let stop = |world: &World| match world.now() >= Instant::from_secs(20) {
             true => ControlFlow::Break(()),
@@ -290,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn jains_index_is_one_for_equals_and_one_nth_for_a_monopoly() {
+    fn jain_index_is_one_for_equal_shares() {
         assert_eq!(jain(&[2.0, 2.0, 2.0]), 1.0);
         assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), 0.25);
         assert_eq!(jain(&[]), 1.0);

@@ -1,4 +1,4 @@
-//! A page in headless Chromium, driven with real input events over the DevTools protocol on a pair of pipes.
+//! Drives a page in headless Chromium with real input events, over the DevTools protocol on a pair of pipes.
 
 #![expect(clippy::disallowed_methods, reason = "the browser is another program")]
 
@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long one answer may take, on a machine that does other things as well.
+/// Timeout for one answer, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A browser with one page open. It ends when this is dropped.
+/// A browser with one page. It is closed when this is dropped.
 pub struct Browser {
     process: Child,
     commands: Option<ChildStdin>,
@@ -32,11 +32,11 @@ impl Browser {
         Self::open_address(&format!("file://{}", page.display()), size)
     }
 
-    /// The same with any address.
+    /// Opens any address, like [`Browser::open`].
     pub fn open_address(address: &str, (width, height): (u32, u32)) -> Self {
         let profile = std::env::temp_dir().join(format!("airtcp-browser-{}", unique()));
         fs::create_dir_all(&profile).unwrap();
-        // The protocol is on the descriptors 3 and 4.
+        // The protocol uses descriptors 3 and 4.
         let mut process = Command::new("sh")
             .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#, program()])
             .args([
@@ -84,7 +84,7 @@ impl Browser {
         browser
     }
 
-    /// Makes the page this large.
+    /// Resizes the page.
     pub fn resize(&mut self, width: u32, height: u32) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", metrics);
@@ -114,13 +114,13 @@ impl Browser {
         }
     }
 
-    /// The parameters of all events of this kind so far.
+    /// Returns the parameters of all events of this kind so far.
     pub fn events_of(&self, method: &str) -> Vec<&Value> {
         let of = self.events.iter().filter(|event| event["method"] == method);
         of.map(|event| &event["params"]).collect()
     }
 
-    /// The value of an expression in the page; a promise is waited for.
+    /// Returns the value of an expression in the page. Waits for promises.
     pub fn eval(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let result = self.call("Runtime.evaluate", params);
@@ -128,7 +128,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// The visible text of an element.
+    /// Returns the visible text of an element.
     pub fn text(&mut self, selector: &str) -> String {
         let text = self.eval(&format!("document.querySelector({selector:?})?.innerText ?? '(not there)'"));
         text.as_str().unwrap().to_owned()
@@ -147,7 +147,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Clicks so many times in a row.
+    /// Clicks the given number of times in a row.
     pub fn click(&mut self, at: (f64, f64), times: u32) {
         for count in 1..=times {
             let button = json!({ "button": "left", "clickCount": count });
@@ -175,7 +175,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Puts text where the focus is, as somebody who types or pastes.
+    /// Inserts text at the focus, as if the user had typed or pasted it.
     pub fn insert(&mut self, text: &str) {
         self.call("Input.insertText", json!({ "text": text }));
         self.settle();
@@ -184,7 +184,7 @@ impl Browser {
     /// Waits until an expression is true in the page.
     ///
     /// # Panics
-    /// If it does not become true.
+    /// If it does not become true in time.
     pub fn until(&mut self, expression: &str) {
         let begin = std::time::Instant::now();
         while self.eval(&format!("Boolean({expression})")) != true {
@@ -212,7 +212,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends by itself when the pipe closes. If it does not, it is killed.
+        // The browser ends when the pipe is closed. Kill it if it does not.
         self.commands = None;
         for _ in 0..50 {
             if self.process.try_wait().is_ok_and(|status| status.is_some()) {

@@ -1,5 +1,6 @@
-//! An arbitrary program against two hosts: user calls, time that passes, and packets that arrive, are lost or are
-//! forged, in any order. Nothing may panic, no sum may be wrong, and every connection must end at last.
+//! Executes a random program against two hosts: user calls, steps in time, and packets that arrive, are lost
+//! or are forged, in any order. No host may panic, all totals must be consistent, and every connection must
+//! end eventually.
 
 use airtcp::host::{ConnId, Host, HostConfig, ListenId};
 use airtcp::profile::Profile;
@@ -20,12 +21,12 @@ struct Program<'a, D> {
     hosts: [Host; 2],
     ids: Vec<(Peer, ConnId)>,
     listeners: Vec<(Peer, ListenId)>,
-    /// Packets on their way, and the side that they go to.
+    /// Packets in transit, each with the side that receives it.
     wire: Vec<(Peer, Vec<u8>)>,
     heard: Eavesdropper,
 }
 
-/// Runs a program of `calls` calls. `Err` says which sum is wrong, or what does not end.
+/// Runs a program of `calls` calls. An error names an inconsistent total, or what does not end.
 pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
     let host = |addr, draw: &mut _| {
         let profile = profile(draw);
@@ -44,7 +45,7 @@ pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
     };
     for _ in 0..calls {
         program.call();
-        // Now and then several things happen before anything can leave.
+        // Sometimes several calls happen before a packet can leave.
         if !program.draw.one_in(4) {
             program.drain();
         }
@@ -103,7 +104,7 @@ impl<D: Draw> Program<'_, D> {
             4..=6 => {
                 let len = self.draw.below(20_000) as usize;
                 self.on_connection(|host, id, _| {
-                    // It may fail: any answer is right.
+                    // Every result is allowed.
                     let _ = host.write(now, id, &vec![b'a'; len]);
                 });
             }
@@ -153,7 +154,7 @@ impl<D: Draw> Program<'_, D> {
         }
     }
 
-    /// Packets arrive, are repeated or are lost: mostly the oldest, now and then any.
+    /// Delivers, duplicates or loses packets: usually the oldest one, sometimes any of them.
     fn deliver(&mut self) {
         for _ in 0..1 + self.draw.below(20) {
             if self.wire.is_empty() {
@@ -234,7 +235,7 @@ impl<D: Draw> Program<'_, D> {
         connections.try_for_each(audit)
     }
 
-    /// Closes everything, and nothing arrives any more: connections that are left must give up by themselves.
+    /// Closes everything and delivers no more packets, so that the remaining connections must time out.
     fn wind_up(mut self) -> Result<(), String> {
         let now = self.now;
         for (side, listener) in std::mem::take(&mut self.listeners) {

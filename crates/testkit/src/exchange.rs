@@ -1,4 +1,4 @@
-//! Two applications on a [`Pair`] that send each other known streams and check every octet that arrives.
+//! Two applications on a [`Pair`] that exchange known streams and check every received byte.
 
 use airtcp::host::{ConnId, IoError, ListenId};
 use airtcp::recovery::Decision;
@@ -9,40 +9,41 @@ use airwire::time::{Duration, Instant};
 use super::hostile::Eavesdropper;
 use super::pair::{LEFT, Pair, Peer, RIGHT, octet};
 
-/// Who opens the connection.
+/// How the connection is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opening {
     /// Left connects to right, which listens.
     Passive,
-    /// Both connect to each other (RFC 9293 §3.5).
+    /// Both connect to each other (simultaneous open, RFC 9293 §3.5).
     Simultaneous,
 }
 
-/// What two applications do.
+/// Behaviour of the two applications.
 #[derive(Clone, Debug)]
 pub struct ExchangeSpec {
-    /// Who opens the connection.
+    /// How the connection is opened.
     pub opening: Opening,
-    /// Whether applications write, and shut writing down, before the handshake is over.
+    /// Whether applications write, and shut down writing, before the handshake is complete.
     pub eager: bool,
-    /// Of the sockets at both ends.
+    /// Socket options at both ends.
     pub options: SocketOptions,
-    /// How many octets left and right send.
+    /// Number of bytes that left and right send.
     pub octets: [u64; 2],
-    /// How many octets one read takes.
+    /// Maximum size of a read in bytes.
     pub read_at_most: usize,
-    /// The time between two reads, for an application that is busy with other things.
+    /// Time between two reads of an application, to simulate a busy one.
     pub read_every: Duration,
-    /// What an application's error means.
+    /// How to handle an application's error.
     pub faults: Faults,
 }
 
-/// What an application's error means.
+/// How to handle an application's error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Faults {
-    /// The run has failed.
+    /// The exchange fails.
     Fail,
-    /// The application closes and is done: a forged packet may reset the connection or put octets into the stream.
+    /// The application closes the connection and stops, because a forged packet may have reset the connection
+    /// or inserted data into the stream.
     Close,
 }
 
@@ -63,9 +64,9 @@ struct App {
 pub struct Exchange {
     /// The hosts and the path between them.
     pub pair: Pair,
-    /// What an attacker has overheard of the connection so far.
+    /// The attacker's knowledge about the connection.
     pub heard: Eavesdropper,
-    /// `Some`: keeps every packet that leaves a host, with when it left and which host sent it.
+    /// If `Some`, records every packet that leaves a host, with its time and its sender.
     pub recording: Option<Vec<(Instant, Peer, Vec<u8>)>>,
     spec: ExchangeSpec,
     listener: Option<ListenId>,
@@ -75,7 +76,7 @@ pub struct Exchange {
 const PORTS: [u16; 2] = [40_000, 80];
 
 impl Exchange {
-    /// Begins to connect the two hosts. `Err` is a host's refusal.
+    /// Starts to connect the two hosts. An error is a host's refusal.
     pub fn new(mut pair: Pair, spec: ExchangeSpec) -> Result<Self, String> {
         pair.tap.get_or_insert_default();
         let app = |side: Peer| App {
@@ -108,40 +109,40 @@ impl Exchange {
         Ok(Self { pair, heard: Eavesdropper::default(), recording: None, spec, listener, apps })
     }
 
-    /// How many octets `side` will have sent in the end.
+    /// Returns the total number of bytes that `side` sends.
     pub fn stream_len(&self, side: Peer) -> u64 {
         self.spec.octets[side as usize]
     }
 
-    /// The connection of one side. `None`: there is none yet, or the host has forgotten it.
+    /// Returns the connection of one side, or `None` before it exists and after the host has removed it.
     pub fn connection(&self, side: Peer) -> Option<&Connection> {
         self.pair.host_ref(side).connection(self.apps[side as usize].id?)
     }
 
-    /// What the connection of `side` has decided since the last call.
+    /// Returns the decisions of the connection of `side` since the last call.
     pub fn take_trace(&mut self, side: Peer) -> Vec<Decision> {
         let Some(id) = self.apps[side as usize].id else { return Vec::new() };
         let connection = self.pair.host(side).connection_mut(id);
         connection.map(|connection| connection.recovery_mut().take_trace()).unwrap_or_default()
     }
 
-    /// Whether the handshake is over at both ends.
+    /// Returns whether the handshake is complete at both ends.
     pub fn is_synchronized(&self) -> bool {
         let synchronized = |side| self.connection(side).is_some_and(|c| c.state().is_synchronized());
         synchronized(Peer::Left) && synchronized(Peer::Right)
     }
 
-    /// Whether both have read the other's whole stream and its end.
+    /// Returns whether both applications have read the other's stream to its end.
     pub fn is_complete(&self) -> bool {
         self.apps.iter().all(|app| app.at_end)
     }
 
-    /// A number that grows with every octet sent or read at either end: to detect a standstill.
+    /// Returns a number that grows with every byte sent or read at either end, to detect a standstill.
     pub fn progress(&self) -> u64 {
         self.apps.iter().map(|app| app.sent + app.received + u64::from(app.at_end)).sum()
     }
 
-    /// Lets both applications run, then handles the next event. `false`: nothing will happen any more.
+    /// Runs both applications, then handles the next event. Returns `false` if no more events will follow.
     pub fn step(&mut self) -> Result<bool, String> {
         self.run_apps()?;
         let mut alive = self.pair.step();
@@ -154,7 +155,7 @@ impl Exchange {
         Ok(alive)
     }
 
-    /// Runs until both are done, in at most `limit` of virtual time.
+    /// Runs until both applications are done, for at most `limit` of virtual time.
     pub fn complete(&mut self, limit: Duration) -> Result<(), String> {
         let deadline = self.pair.now + limit;
         let mut last = (self.progress(), self.pair.now);
@@ -174,7 +175,7 @@ impl Exchange {
         self.audit()
     }
 
-    /// Closes what is open and lets everything end by itself. `Err`: a connection is left behind.
+    /// Closes what is open, and runs until all events are handled. Returns an error if a connection remains.
     pub fn wind_up(&mut self) -> Result<(), String> {
         self.run_apps()?;
         while self.pair.step() {
@@ -186,7 +187,8 @@ impl Exchange {
         }
     }
 
-    /// Hands a forged packet to `to`. Returns how many packets without text leave because of it.
+    /// Delivers a forged packet to `to`. Returns the number of packets without data that `to` sends in
+    /// response.
     pub fn inject(&mut self, to: Peer, packet: &[u8]) -> usize {
         self.pair.drain();
         self.listen_in();
@@ -283,7 +285,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// [`audit`]s both connections.
+    /// Calls [`audit`] for both connections.
     pub fn audit(&self) -> Result<(), String> {
         [Peer::Left, Peer::Right].into_iter().filter_map(|side| self.connection(side)).try_for_each(audit)
     }
@@ -304,7 +306,7 @@ fn carries_text(packet: &[u8]) -> bool {
     })
 }
 
-/// Counts anew every sum that a connection keeps. `Err` says which one is wrong.
+/// Recomputes the totals that a connection keeps. An error says which one is wrong.
 pub fn audit(connection: &Connection) -> Result<(), String> {
     let flight = connection.flight();
     let (mut at, mut sacked, mut lost, mut resent, mut in_doubt) = (flight.una(), 0, 0, 0, 0);

@@ -1,4 +1,4 @@
-//! Captures made by hand: packets, frames around them, and files of frames.
+//! Synthetic captures: packets, frames around them, and files of frames.
 
 pub mod around;
 pub mod bulk;
@@ -9,25 +9,25 @@ use airwire::options::{Layout, Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
-/// The link type of Ethernet in a capture file.
+/// Link type of Ethernet in a capture file.
 pub const ETHERNET: u32 = 1;
-/// The flag of a SYN.
+/// Flag of a SYN.
 pub const SYN: Flags = Flags::SYN;
-/// The flag of an ordinary segment.
+/// Flag of an ordinary segment.
 pub const ACK: Flags = Flags::ACK;
-/// The flags of a SYN's answer.
+/// Flags of a SYN,ACK.
 pub const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
-/// The flags of a stream's end.
+/// Flags of the last segment of a stream.
 pub const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
-/// The flag of a reset.
+/// Flag of a reset.
 pub const RST: Flags = Flags::RST;
 
-/// One TCP packet. Both addresses are of the same family.
+/// A TCP packet. Both addresses belong to the same family.
 #[derive(Clone, Debug)]
 pub struct Tcp {
-    /// Who sends it.
+    /// Sender.
     pub src: SocketAddr,
-    /// Who receives it.
+    /// Receiver.
     pub dst: SocketAddr,
     /// Sequence number.
     pub seq: u32,
@@ -35,7 +35,7 @@ pub struct Tcp {
     pub ack: u32,
     /// Flags.
     pub flags: Flags,
-    /// Octets of data; all are zero.
+    /// Number of data bytes, which are all zero.
     pub len: usize,
     /// Identification in the IPv4 header.
     pub ident: u16,
@@ -44,23 +44,23 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// A packet without options.
+    /// Creates a packet without options.
     pub fn new(src: SocketAddr, dst: SocketAddr, flags: Flags, seq: u32, ack: u32, len: usize) -> Self {
         Self { src, dst, seq, ack, flags, len, ident: 0, options: Options::default() }
     }
 
-    /// The packet with the timestamps option.
+    /// Adds the timestamps option.
     pub fn stamped(mut self, val: u32, ecr: u32) -> Self {
         self.options.timestamps = Some(Timestamps { val, ecr });
         self
     }
 
-    /// The packet from its IP header on.
+    /// Returns the packet, starting with the IP header.
     pub fn packet(&self) -> Vec<u8> {
         self.carrying(0xffff, &vec![0; self.len])
     }
 
-    /// The same with another window and payload.
+    /// Returns the packet with the given window and payload.
     pub fn carrying(&self, window: u16, payload: &[u8]) -> Vec<u8> {
         let mut options = Vec::new();
         self.options.write(Layout::Linux, &mut options);
@@ -82,28 +82,28 @@ impl Tcp {
         packet
     }
 
-    /// The packet in an Ethernet frame.
+    /// Returns the packet in an Ethernet frame.
     pub fn ethernet(&self) -> Vec<u8> {
         ethernet(&self.packet())
     }
 }
 
-/// A port of 10.0.0.`host`.
+/// Returns a port of 10.0.0.`host`.
 pub fn v4(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], port))
 }
 
-/// A port of fd83::`host`.
+/// Returns a port of fd83::`host`.
 pub fn v6(host: u16, port: u16) -> SocketAddr {
     SocketAddr::from(([0xfd83, 0, 0, 0, 0, 0, 0, host], port))
 }
 
-/// The EtherType of an IP packet.
+/// Returns the EtherType of an IP packet.
 pub fn ethertype(packet: &[u8]) -> [u8; 2] {
     if packet.first().is_some_and(|first| first >> 4 == 6) { [0x86, 0xdd] } else { [0x08, 0] }
 }
 
-/// An Ethernet frame around a packet, padded to 60 octets, as on the wire.
+/// Returns an Ethernet frame around a packet, padded to 60 bytes as on the wire.
 pub fn ethernet(packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     frame.extend(ethertype(packet));
@@ -112,20 +112,20 @@ pub fn ethernet(packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A pcap file with nanoseconds, in little-endian order.
+/// A pcap file with nanosecond timestamps, in little-endian byte order.
 pub struct Pcap {
-    /// What is written so far.
+    /// Content written so far.
     pub file: Vec<u8>,
     snap_length: usize,
 }
 
 impl Pcap {
-    /// A file without frames.
+    /// Creates a file without frames.
     pub fn new(link_type: u32) -> Self {
         Self::cut(link_type, 262_144)
     }
 
-    /// A file that keeps at most `snap_length` octets of a frame.
+    /// Creates a file that keeps at most `snap_length` bytes of each frame.
     pub fn cut(link_type: u32, snap_length: u32) -> Self {
         let mut file = Vec::new();
         file.extend(0xa1b2_3c4d_u32.to_le_bytes());
@@ -143,7 +143,7 @@ impl Pcap {
         self.file.extend(&frame[..kept]);
     }
 
-    /// Adds the header of a frame: nanoseconds since 1970, octets kept of it, and its length.
+    /// Adds the header of a frame: nanoseconds since 1970, captured length, and original length.
     pub fn header(&mut self, nanos: u64, kept: u32, length: u32) {
         for word in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, kept, length] {
             self.file.extend(word.to_le_bytes());
@@ -153,13 +153,13 @@ impl Pcap {
 
 /// A pcapng file in either byte order.
 pub struct Pcapng {
-    /// What is written so far.
+    /// Content written so far.
     pub file: Vec<u8>,
     big: bool,
 }
 
 impl Pcapng {
-    /// A file with a section header only; `big`: in big-endian order.
+    /// Creates a file with only a section header. `big` selects big-endian byte order.
     pub fn new(big: bool) -> Self {
         let mut new = Self { file: Vec::new(), big };
         let mut body = new.long(0x1a2b_3c4d).to_vec();
@@ -184,7 +184,7 @@ impl Pcapng {
         self.file.extend(length);
     }
 
-    /// Adds an interface whose times are in nanoseconds.
+    /// Adds an interface with nanosecond timestamps.
     pub fn interface(&mut self, link_type: u16, snap_length: u32) {
         let word = |value: u16| if self.big { value.to_be_bytes() } else { value.to_le_bytes() };
         let mut body = [word(link_type), [0, 0]].concat();

@@ -1,6 +1,6 @@
-//! An attacker on the path, who overhears a connection and forges packets about it.
+//! An attacker on the path that overhears a connection and forges packets for it.
 //!
-//! Property tests and fuzz targets share it; they differ in where its choices come from.
+//! Property tests and fuzz targets share it. They differ in the source of its random choices.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,8 +12,8 @@ use airwire::seq::Seq;
 
 use super::pair::{Peer, octet};
 
-/// A segment from one end to the other, as whoever likes can make it: sequence and acknowledgment number, Linux's layout of
-/// options.
+/// Returns a segment from one end to the other, with Linux's option layout. The numbers are the sequence
+/// number and the acknowledgment number.
 pub fn segment_of(
     (src, dst): (SocketAddr, SocketAddr),
     flags: Flags,
@@ -40,17 +40,17 @@ pub fn segment_of(
     packet
 }
 
-/// Where choices come from: a seeded stream, or the input of a fuzzer.
+/// A source of random choices: a seeded stream, or the input of a fuzzer.
 pub trait Draw {
-    /// A number in `0..n`; 0 if `n` is 0.
+    /// Returns a number in `0..n`, or 0 if `n` is 0.
     fn below(&mut self, n: u64) -> u64;
 
-    /// True once in `n` times on average.
+    /// Returns true with probability 1/`n`.
     fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// One of `from`, which must not be empty.
+    /// Returns an element of `from`, which must not be empty.
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
@@ -62,18 +62,19 @@ impl Draw for Stream {
     }
 }
 
-/// How far the forger goes.
+/// The kinds of packets that the attacker forges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malice {
-    /// Only what a TCP has to survive, so the streams must arrive unchanged. Nothing is sent that the victim could not
-    /// tell from the truth: foreign text or a FIN in its window, a reset with the next sequence number, an ACK of what
-    /// the receiver never got, timestamps moved forward.
+    /// Only packets that a TCP must survive, so the streams must arrive unchanged. This excludes packets that
+    /// the victim cannot distinguish from genuine ones: foreign data or a FIN in its window, a reset with the
+    /// next sequence number, an ACK of data that the receiver never got, and timestamps that are moved
+    /// forward.
     Survivable,
-    /// Anything.
+    /// Any packets.
     Boundless,
 }
 
-/// What has been heard from one end of a connection, as stream offsets.
+/// The attacker's knowledge about one end of a connection, as stream offsets.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     addr: SocketAddr,
@@ -82,7 +83,7 @@ struct Seen {
     nxt: u64,
     /// Highest acknowledgment of the other end's stream.
     ack: u64,
-    /// Where its stream ends.
+    /// End of its stream, once it is known.
     fin: Option<u64>,
     window: u16,
     scale: u8,
@@ -90,7 +91,7 @@ struct Seen {
     timestamps: Option<Timestamps>,
 }
 
-/// What an attacker has heard from both ends of a connection.
+/// The attacker's knowledge about both ends of a connection.
 #[derive(Debug, Default)]
 pub struct Eavesdropper {
     ends: [Option<Seen>; 2],
@@ -135,7 +136,7 @@ impl Eavesdropper {
         end.timestamps = segment.options.timestamps.or(end.timestamps);
     }
 
-    /// A packet that claims to come from `from`. `None` before the handshake was heard.
+    /// Forges a packet that claims to come from `from`. Returns `None` before the handshake was overheard.
     pub fn forge(&self, draw: &mut impl Draw, from: Peer, malice: Malice) -> Option<Vec<u8>> {
         let (me, you) = (self.ends[from as usize]?, self.ends[from.other() as usize]?);
         let forger = Forger { draw, from, me, you };
@@ -149,13 +150,13 @@ impl Eavesdropper {
 struct Forger<'a, D> {
     draw: &'a mut D,
     from: Peer,
-    /// The end that we pretend to be.
+    /// The end that the attacker impersonates.
     me: Seen,
     /// The victim.
     you: Seen,
 }
 
-/// A segment to be forged; offsets may lie anywhere.
+/// A segment to forge. Its offsets can have any value.
 struct Forgery {
     seq: u64,
     ack: u64,
@@ -167,7 +168,7 @@ struct Forgery {
 }
 
 impl<D: Draw> Forger<'_, D> {
-    /// An ordinary ACK, as the honest end would send it now.
+    /// Returns an ordinary ACK, as the genuine end would send it now.
     fn honest(&mut self) -> Forgery {
         let options = self.timestamps(0);
         Forgery {
@@ -189,7 +190,7 @@ impl<D: Draw> Forger<'_, D> {
             2 => forgery.options = self.absurd_options(),
             3 => self.outside_the_window(&mut forgery),
             4 => {
-                // What was never sent, or what is long acknowledged.
+                // Acknowledge data that was never sent, or that was acknowledged long ago.
                 forgery.ack = match self.draw.below(4) {
                     0 => self.you.nxt + 1 + self.draw.below(3),
                     1 => self.you.nxt + 1 + self.draw.below(1 << 31),
@@ -206,7 +207,7 @@ impl<D: Draw> Forger<'_, D> {
             }
             8 => {
                 forgery.flags = self.draw.pick(&[Flags::RST, Flags::RST.with(Flags::ACK)]);
-                // Not the next number that the victim expects: that one would reset.
+                // Avoid the next number that the victim expects, which would reset the connection.
                 forgery.seq = match self.draw.below(3) {
                     0 => self.me.nxt + 2 + self.draw.below(1 << 16),
                     1 => self.you.ack.wrapping_sub(1 + self.draw.below(1 << 16)),
@@ -214,7 +215,7 @@ impl<D: Draw> Forger<'_, D> {
                 };
             }
             9 => {
-                // Timestamps from long ago: PAWS must drop the text (RFC 7323 §5).
+                // Old timestamps: PAWS must drop the segment (RFC 7323 §5).
                 let back = (1 << 22) + self.draw.below(1 << 30);
                 forgery.options = self.timestamps(back.wrapping_neg() as u32);
                 let len = self.draw.below(100);
@@ -225,7 +226,7 @@ impl<D: Draw> Forger<'_, D> {
             }
             10 => return self.icmp(),
             11 | 12 => {
-                // True octets once more, cut into other segments.
+                // Retransmit genuine data, in segments with other boundaries.
                 let lowest = self.you.ack.saturating_sub(3000).max(1);
                 let end = self.me.fin.unwrap_or(self.me.nxt);
                 forgery.seq = lowest + self.draw.below(end.saturating_sub(lowest));
@@ -282,8 +283,6 @@ impl<D: Draw> Forger<'_, D> {
         self.write(&forgery)
     }
 
-    // ----- parts -----
-
     fn some_window(&mut self) -> u16 {
         match self.draw.below(4) {
             0 => 0,
@@ -293,7 +292,7 @@ impl<D: Draw> Forger<'_, D> {
         }
     }
 
-    /// Around the edges of what the victim accepts, or anywhere.
+    /// Returns an offset near the limits of what the victim accepts, or any offset.
     fn some_offset(&mut self) -> u64 {
         let window = u64::from(self.you.window) << self.you.scale;
         let near = match self.draw.below(5) {
@@ -312,7 +311,7 @@ impl<D: Draw> Forger<'_, D> {
         forgery.text = self.noise_of(len);
         let (below, far) = (self.draw.below(4000), self.draw.below(1 << 30));
         forgery.seq = match self.draw.below(4) {
-            // Wholly old: its last octet lies just before what the victim expects next.
+            // Completely old: its last byte is directly before the next one that the victim expects.
             0 => self.you.ack.wrapping_sub(len + 1),
             1 => self.you.ack.wrapping_sub(len + 1 + below),
             2 => self.you.ack + window + (1 << 16) + below,
@@ -328,7 +327,7 @@ impl<D: Draw> Forger<'_, D> {
     }
 
     fn true_octets(&self, seq: u64, len: u64) -> Vec<u8> {
-        // The SYN is at offset 0, the first octet at 1.
+        // The SYN is at offset 0, and the first byte at offset 1.
         (seq..seq + len).map(|offset| octet(self.from, offset - 1)).collect()
     }
 
@@ -337,7 +336,8 @@ impl<D: Draw> Forger<'_, D> {
         (0..len).map(|i| pattern ^ (i as u8).wrapping_mul(29)).collect()
     }
 
-    /// A timestamps option moved forward by `shift`, if the connection has them.
+    /// Returns a timestamps option that is moved forward by `shift`. Empty if the connection does not use
+    /// timestamps.
     fn timestamps(&mut self, shift: u32) -> Vec<u8> {
         let Some(ts) = self.me.timestamps.filter(|_| self.you.timestamps.is_some()) else {
             return Vec::new();
@@ -349,7 +349,8 @@ impl<D: Draw> Forger<'_, D> {
         out
     }
 
-    /// Blocks about what is outstanding, received or not; also reversed, empty, overlapping, or far outside.
+    /// Returns SACK blocks for outstanding data, received or not. Some are reversed, empty, overlapping, or
+    /// far outside.
     fn sack_lies(&mut self) -> Vec<u8> {
         if !(self.me.sack && self.you.sack) {
             return Vec::new();
@@ -404,7 +405,7 @@ impl<D: Draw> Forger<'_, D> {
         out
     }
 
-    /// Random octets, perhaps with a few that look like the beginning of a packet.
+    /// Returns random bytes, some of which may look like an IPv4 header.
     fn noise(&mut self) -> Vec<u8> {
         let len = self.draw.below(120);
         let mut packet = self.noise_of(len);
@@ -416,7 +417,8 @@ impl<D: Draw> Forger<'_, D> {
         packet
     }
 
-    /// Text in the window, cut short or with a flipped bit, so that a checksum or a length is wrong.
+    /// Returns a segment with data in the window that is truncated or has a flipped bit, so that its checksum
+    /// or length is wrong.
     fn damaged(&mut self, mut forgery: Forgery) -> Vec<u8> {
         let len = 1 + self.draw.below(1400);
         forgery.text = self.noise_of(len);
@@ -430,7 +432,7 @@ impl<D: Draw> Forger<'_, D> {
         packet
     }
 
-    /// An ICMP error that quotes a packet of the victim's, rightly or wrongly.
+    /// Returns an ICMP error that quotes a packet of the victim, correctly or incorrectly.
     fn icmp(&mut self) -> Vec<u8> {
         let (IpAddr::V4(src), IpAddr::V4(dst)) = (self.me.addr.ip(), self.you.addr.ip()) else {
             return Vec::new();

@@ -1,9 +1,10 @@
-//! What tests, benches and fuzz targets share; no program needs it.
+//! Code that tests, benchmarks and fuzz targets share. The programs do not use it.
 //!
-//! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, treated well and badly.
-//! * [`pieces`]: what the kernel makes of segments in one.
-//! * [`promises`]: the table of `make siege`. [`frames`]: captures made by hand; [`markup`]: whether text with tags is well formed.
-//! * `machine`, `programs`, `browser` (feature `machine`): this machine's kernel, the programs, headless Chromium.
+//! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, also under attack.
+//! * [`pieces`]: segmentation offload in software, which splits a piece into packets as the kernel does.
+//! * [`promises`]: the table of `make siege`. [`sample`]: the number of cases that a test tries.
+//! * [`frames`]: synthetic captures. [`markup`]: checks that text with tags is well formed.
+//! * `machine`, `programs`, `browser` (feature `machine`): the kernel, the programs, headless Chromium.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What tests of the programs share: namespaces, the kernel's TCP as a peer, and the programs themselves.
+//! Helpers for tests of the programs: namespaces, the kernel's TCP as a peer, and the programs themselves.
 
 #![expect(clippy::disallowed_methods, reason = "another program's socket is waited for")]
 
@@ -23,15 +23,15 @@ use sha2::{Digest, Sha256};
 
 use crate::programs::program;
 
-/// A test that waits for longer than this for another program or a peer fails.
+/// Time that a test waits for another program or a peer before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(100);
 
-/// Kills a program that runs for longer than [`PATIENCE`], so that a test which reads its output does not hang. Drop it
-/// after the program has ended.
+/// Kills a program that runs for longer than [`PATIENCE`], so that a test that reads its output does not
+/// hang. Must be dropped after the program has ended.
 pub struct TimeLimit(#[expect(dead_code, reason = "dropping it tells the thread")] mpsc::Sender<()>);
 
 impl TimeLimit {
-    /// Starts the time of this program.
+    /// Starts the time limit of a program.
     pub fn of(child: &Child) -> Self {
         let (sender, ended) = mpsc::channel();
         let pid = Pid::from_raw(child.id() as i32);
@@ -45,31 +45,31 @@ impl TimeLimit {
     }
 }
 
-/// Limits `accept` on this listener, and reads from its connections, to [`PATIENCE`].
+/// Limits the time of `accept` on this listener, and of reads from its connections, to [`PATIENCE`].
 pub fn limit_waits(listener: &TcpListener) {
     let limit = TimeVal::milliseconds(PATIENCE.as_millis() as i64);
     setsockopt(listener, sockopt::ReceiveTimeout, &limit).unwrap();
 }
 
-/// A new network namespace.
+/// Creates a network namespace.
 ///
 /// # Panics
-/// If this process may not make one.
+/// If this process is not allowed to create one.
 pub fn namespace() -> Namespace {
     Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
 }
 
-/// SHA-256, in hexadecimal digits.
+/// Returns the SHA-256 in hexadecimal digits.
 pub fn digest(data: &[u8]) -> String {
     Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Random octets, the same in every call.
+/// Returns random bytes, the same in every call.
 pub fn data(len: usize) -> Vec<u8> {
     bytes(0, len)
 }
 
-/// Random octets, the same for the same seed.
+/// Returns random bytes, the same for the same seed.
 pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = airwire::rng::Stream::new(seed, "data");
     let mut data = Vec::with_capacity(len + 8);
@@ -80,15 +80,15 @@ pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
     data
 }
 
-/// What a receiver has read.
+/// The data that a receiver has read.
 pub struct Received {
-    /// How many octets.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Their SHA-256, in hexadecimal digits.
+    /// SHA-256 of the bytes, in hexadecimal digits.
     pub digest: String,
 }
 
-/// Accepts one connection on the kernel's TCP and reads it to its end.
+/// Accepts one connection on the kernel's TCP, and reads it to its end.
 pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received> {
     let listener = namespace.enter(|| TcpListener::bind(("::", port)).unwrap()).unwrap();
     limit_waits(&listener);
@@ -109,7 +109,7 @@ pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received>
     })
 }
 
-/// Waits until another program's socket is in LISTEN on this port, five seconds at most.
+/// Waits until another program listens on this port, for at most five seconds.
 pub fn wait_for_listener(namespace: &Namespace, port: u16) {
     let wanted = format!(":{port:04X} ");
     for _ in 0..500 {
@@ -124,27 +124,27 @@ pub fn wait_for_listener(namespace: &Namespace, port: u16) {
     panic!("nothing listens on port {port}");
 }
 
-/// The command `airtcp` with these arguments.
+/// Returns the command `airtcp` with these arguments.
 pub fn airtcp(args: &[&str]) -> Command {
     let mut command = Command::new(program("airtcp"));
     command.args(args).env_remove("RUST_LOG");
     command
 }
 
-/// A run of a program that is over.
+/// The result of a program that has ended.
 pub struct Ended {
-    /// Its exit code; -1 if a signal ended it.
+    /// Exit code, or -1 if a signal ended the program.
     pub code: i32,
-    /// Its output.
+    /// Output to stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// Output to stderr.
     pub stderr: String,
-    /// The JSON lines among the output.
+    /// The JSON lines of stdout.
     pub lines: Vec<Value>,
 }
 
 impl Ended {
-    /// Takes the output of a program.
+    /// Converts the output of a program.
     pub fn of(output: Output) -> Self {
         let stdout = String::from_utf8(output.stdout).unwrap();
         Self {
@@ -155,15 +155,15 @@ impl Ended {
         }
     }
 
-    /// The data of all events of this kind.
+    /// Returns the data of all events with this name.
     pub fn events<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.lines.iter().filter(move |line| line["event"] == name).map(|line| &line["data"])
     }
 
-    /// The data of the only event of this kind.
+    /// Returns the data of the only event with this name.
     ///
     /// # Panics
-    /// If there is none, or more than one.
+    /// If there is not exactly one.
     pub fn event<'a>(&'a self, name: &'a str) -> &'a Value {
         let mut events = self.events(name);
         let event =
@@ -189,7 +189,7 @@ pub fn run(args: &[&str]) -> Ended {
     ended(&mut airtcp(args))
 }
 
-/// A run with `--json` that has printed its `start` event and goes on.
+/// A running program, started with `--json`, that has printed its `start` event.
 pub struct Running {
     child: Option<Child>,
     stdout: BufReader<ChildStdout>,
@@ -201,7 +201,7 @@ impl Running {
     /// Starts `airtcp` with these arguments.
     ///
     /// # Panics
-    /// If it does not print its `start` event.
+    /// If the program does not print its `start` event.
     pub fn start(args: &[&str]) -> Self {
         let mut child =
             airtcp(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -216,16 +216,16 @@ impl Running {
         Self { child: Some(child), stdout, seen, _limit }
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
         let id = self.child.as_ref().map(Child::id).unwrap();
         kill(Pid::from_raw(id as i32), signal).unwrap();
     }
 
-    /// Waits for an event of this kind whose data are as wanted.
+    /// Waits for an event with this name whose data satisfies `wanted`.
     ///
     /// # Panics
-    /// If it ends before.
+    /// If the program ends before.
     pub fn wait_for(&mut self, name: &str, wanted: impl Fn(&Value) -> bool) {
         loop {
             let from = self.seen.len();
@@ -238,18 +238,18 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits until the program ends.
     pub fn end(mut self) -> Ended {
         let mut stdout = std::mem::take(&mut self.seen).into_bytes();
         self.stdout.read_to_end(&mut stdout).unwrap();
         let child = self.child.take().unwrap();
-        // `limit` is dropped after this.
+        // `_limit` is dropped after this.
         Ended::of(Output { stdout, ..child.wait_with_output().unwrap() })
     }
 }
 
 impl Drop for Running {
-    /// A failed assertion must not leave the program running.
+    /// Kills the program, which must not outlive a failed assertion.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -258,31 +258,31 @@ impl Drop for Running {
     }
 }
 
-/// A directory for a test, which is removed with all that is in it when this is dropped: also if the test fails.
+/// A directory for a test. It is removed with its content when this is dropped, even if the test fails.
 pub struct TempDir(PathBuf);
 
 impl TempDir {
-    /// A directory that no other test has. `name` is the end of its name.
+    /// Creates a directory that no other test uses. `name` is the end of its name.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new(name: &str) -> Self {
         let path = unique(name);
         std::fs::create_dir(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn directory(&self) -> &Path {
         &self.0
     }
 
-    /// The path of something in it.
+    /// Returns the path of an entry.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a file in it; returns its path.
+    /// Writes a file into the directory, and returns its path.
     pub fn write(&self, name: &str, text: &str) -> String {
         std::fs::write(self.0.join(name), text).unwrap();
         self.path(name)
@@ -295,7 +295,7 @@ impl Drop for TempDir {
     }
 }
 
-/// A path that nothing else of this machine has.
+/// Returns a path that nothing else on this machine uses.
 fn unique(name: &str) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -306,17 +306,17 @@ fn unique(name: &str) -> PathBuf {
 pub struct TempFile(PathBuf);
 
 impl TempFile {
-    /// A path that no other test has. `name` is its end.
+    /// Returns a path that no other test uses. `name` is its end.
     pub fn new(name: &str) -> Self {
         Self(unique(name))
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &str {
         self.0.to_str().unwrap()
     }
 
-    /// The file's content.
+    /// Returns the content of the file.
     pub fn read(&self) -> Vec<u8> {
         std::fs::read(&self.0).unwrap()
     }

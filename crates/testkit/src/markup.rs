@@ -1,7 +1,7 @@
 //! Checks text with tags, such as SVG and HTML.
 
-/// Checks that tags are closed in the right order, that attributes have both quotes, and that every `&` begins an
-/// entity and every `<` a tag.
+/// Checks that tags are closed in the right order, that attributes have both quotes, and that every `&`
+/// begins an entity and every `<` a tag.
 ///
 /// # Panics
 /// If the text is not well formed.

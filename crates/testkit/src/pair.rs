@@ -1,4 +1,4 @@
-//! Two hosts and an impaired path between them: the smallest world, for properties and fuzzing.
+//! Two hosts and an impaired path between them: the smallest setup for property tests and fuzzing.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,48 +12,48 @@ use airwire::time::{Duration, Instant};
 
 use super::pieces::cut;
 
-/// What a path does to packets, each direction alike.
+/// Impairments of a path, the same in both directions.
 #[derive(Clone, Debug, Default)]
 pub struct Impairments {
-    /// Chance that a packet is lost.
+    /// Probability that a packet is lost.
     pub loss: f64,
-    /// Chance that a packet arrives twice.
+    /// Probability that a packet is duplicated.
     pub duplicate: f64,
-    /// Chance that a packet is held back by up to `reorder_by`.
+    /// Probability that a packet is delayed by up to `reorder_by`.
     pub reorder: f64,
-    /// How long it is held back at most.
+    /// Maximum delay of such a packet.
     pub reorder_by: Duration,
-    /// Chance that a packet is cut short.
+    /// Probability that a packet is truncated.
     pub truncate: f64,
-    /// Chance that one of its bits flips.
+    /// Probability that a bit of a packet is flipped.
     pub corrupt: f64,
-    /// Time per octet on the wire; zero is infinitely fast.
+    /// Transmission time per byte. Zero means infinitely fast.
     pub per_byte: Duration,
-    /// Time from the end of the wire to the other host.
+    /// Time from the end of the transmission to the arrival.
     pub delay: Duration,
-    /// Packets on their way in one direction, at most; a further one is lost.
+    /// Maximum number of packets in transit per direction. Further packets are lost.
     pub queue: usize,
 }
 
 impl Impairments {
-    /// A path that only delays.
+    /// Returns a path that only delays packets.
     pub fn lossless(delay: Duration) -> Self {
         Self { delay, queue: usize::MAX, ..Self::default() }
     }
 }
 
-/// How hosts are asked for what they have to send.
+/// How hosts are polled for packets to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Polled {
     /// Packet by packet.
     Packets,
-    /// In pieces, which are cut as the kernel does it.
+    /// In pieces of several segments, which are split as the kernel does it.
     Pieces,
-    /// Now so, now so: whether it was for a piece the last time.
+    /// Alternately. The value says whether the last poll was for a piece.
     ByTurns(bool),
 }
 
-/// Which host of the pair.
+/// One of the two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Peer {
     /// The host at [`LEFT`].
@@ -63,7 +63,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// The host at the other end.
+    /// Returns the other host.
     pub const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
@@ -72,7 +72,7 @@ impl Peer {
     }
 }
 
-/// The octet at `offset` of the stream that `side` sends.
+/// Returns the byte at `offset` of the stream that `side` sends.
 pub fn octet(side: Peer, offset: u64) -> u8 {
     let mixed = (offset + 1 + ((side as u64) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
@@ -86,19 +86,19 @@ pub struct Pair {
     pub left: Host,
     /// The host at [`RIGHT`].
     pub right: Host,
-    /// What the path does from now on.
+    /// Current impairments of the path.
     pub path: Impairments,
     rng: Stream,
-    /// Packets on their way to either side, the next one first.
+    /// Packets in transit to each side, in order of arrival.
     arrivals: [VecDeque<Arrival>; 2],
     free_at: [Instant; 2],
     waiting: [usize; 2],
     sent: u64,
-    /// A further chance of loss for the packets that one side sends.
+    /// Additional loss probability for the packets of one side.
     pub lossy: Option<(Peer, f64)>,
-    /// How hosts are asked for what they have to send.
+    /// How hosts are polled for packets to send.
     pub polled: Polled,
-    /// `Some`: keeps every packet that leaves a host, with when it left and which host sent it.
+    /// If `Some`, records every packet that leaves a host, with its time and its sender.
     pub tap: Option<Vec<(Instant, Peer, Vec<u8>)>>,
 }
 
@@ -115,7 +115,8 @@ pub const LEFT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 pub const RIGHT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 
 impl Pair {
-    /// Recipes and profiles are of the left and the right host. All chance comes from `seed`.
+    /// Creates a pair. Recipes and profiles are for the left and the right host. All random choices depend on
+    /// `seed`.
     pub fn new(
         seed: u64,
         recipes: (&Recipe, &Recipe),
@@ -147,7 +148,7 @@ impl Pair {
         }
     }
 
-    /// The host of this side.
+    /// Returns the host of this side.
     pub fn host(&mut self, side: Peer) -> &mut Host {
         match side {
             Peer::Left => &mut self.left,
@@ -155,7 +156,7 @@ impl Pair {
         }
     }
 
-    /// The host of this side, to look at.
+    /// Returns a shared reference to the host of this side.
     pub fn host_ref(&self, side: Peer) -> &Host {
         match side {
             Peer::Left => &self.left,
@@ -163,7 +164,7 @@ impl Pair {
         }
     }
 
-    /// Puts on the path every packet that may leave now.
+    /// Puts all packets that can leave now onto the path.
     pub fn drain(&mut self) {
         for side in [Peer::Left, Peer::Right] {
             let now = self.now;
@@ -201,7 +202,7 @@ impl Pair {
         }
     }
 
-    /// Handles the next event. `false`: nothing will ever happen again.
+    /// Handles the next event. Returns `false` if no more events will follow.
     pub fn step(&mut self) -> bool {
         self.drain();
         let heads = [Peer::Left, Peer::Right]

@@ -1,4 +1,4 @@
-//! What becomes of pieces behind a device with offload, written anew to compare with.
+//! An independent implementation of segmentation offload, for comparison in tests.
 
 use airwire::checksum;
 use airwire::piece::Piece;
@@ -6,10 +6,10 @@ use airwire::segment::parse_ip;
 
 const FIN_AND_PSH: u8 = 0x09;
 
-/// The packets that the kernel behind a device with offload makes of a piece (`tcp_gso_segment`).
+/// Returns the packets into which the kernel splits a piece behind a device with offload (`tcp_gso_segment`).
 ///
 /// # Panics
-/// If the piece is not what it says.
+/// If the piece is inconsistent.
 pub fn cut(piece: &Piece) -> Vec<Vec<u8>> {
     let all = piece.parts().collect::<Vec<_>>().concat();
     assert_eq!(all.len(), piece.len());
@@ -45,7 +45,7 @@ pub fn cut(piece: &Piece) -> Vec<Vec<u8>> {
     packets
 }
 
-/// To a number in network order, which may wrap.
+/// Adds to a number in network byte order, which may wrap.
 fn add(field: &mut [u8], count: usize) {
     let mut carry = count;
     for octet in field.iter_mut().rev() {

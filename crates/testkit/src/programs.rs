@@ -1,21 +1,22 @@
-//! The programs under test, and where the repository is.
+//! The programs under test, and the location of the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// `airtcp` or `airlink`, built from the present sources in the profile of the test that asks.
+/// Returns the path of `airtcp` or `airlink`, built from the current sources with the calling test's build
+/// profile.
 ///
-/// Cargo builds a test's programs only if they are of the same package, so this builds them. If they are built already,
-/// `AIRTCP_PROGRAMS=DIRECTORY` says where.
+/// Cargo builds the programs of a test only if they belong to the same package, so this function builds them.
+/// `AIRTCP_PROGRAMS=DIRECTORY` names a directory of programs that are built already.
 ///
 /// # Panics
-/// If they do not build.
+/// If the build fails.
 pub fn program(name: &str) -> PathBuf {
     DIRECTORY.join(name)
 }

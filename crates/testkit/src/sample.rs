@@ -1,13 +1,14 @@
-//! How much of a large matrix a test tries: a seeded sample for a change, everything in `make nightly`.
+//! Selects the cases of a large matrix that a test tries: a seeded sample for a change, or all cases in `make
+//! nightly`.
 //!
-//! Two variables of the environment decide. `AIRTCP_TESTS=all` tries everything. `AIRTCP_SEED=NUMBER` draws other samples
-//! and other random cases; `make nightly` takes the number of the day and prints it.
+//! Two environment variables control this. `AIRTCP_TESTS=all` selects all cases. `AIRTCP_SEED=NUMBER` changes
+//! the samples and the random cases; `make nightly` derives the number from the date and prints it.
 
 use std::env;
 
 use airwire::rng::Stream;
 
-/// Whether every case is tried, as in `make nightly`.
+/// Returns whether all cases are tried, as in `make nightly`.
 pub fn is_everything() -> bool {
     match env::var("AIRTCP_TESTS").as_deref() {
         Err(_) => false,
@@ -16,7 +17,7 @@ pub fn is_everything() -> bool {
     }
 }
 
-/// The seed of samples and random cases; 1 unless `AIRTCP_SEED` sets another.
+/// Returns the seed of samples and random cases: `AIRTCP_SEED`, or 1.
 pub fn seed() -> u64 {
     env::var("AIRTCP_SEED").map_or(1, |text| {
         text.parse()
@@ -24,13 +25,13 @@ pub fn seed() -> u64 {
     })
 }
 
-/// The number of cases for a change, or for `make nightly`.
+/// Returns the number of cases: `everything` in `make nightly`, otherwise `for_a_change`.
 pub fn size<N>(for_a_change: N, everything: N) -> N {
     if is_everything() { everything } else { for_a_change }
 }
 
-/// At most `count` of the cases, drawn by the seed and in their order, or all of them in `make nightly`. Different names
-/// make independent draws.
+/// Returns at most `count` of the cases in their original order, or all of them in `make nightly`. Draws with
+/// different names are independent.
 pub fn sample<T>(name: &str, cases: impl IntoIterator<Item = T>, count: usize) -> Vec<T> {
     let mut cases: Vec<(usize, T)> = cases.into_iter().enumerate().collect();
     if !is_everything() && count < cases.len() {
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_has_the_wanted_size_and_keeps_the_order() {
+    fn sample_has_requested_size_and_keeps_order() {
         let drawn = sample("order", 0..1000, 100);
         assert_eq!(drawn.len(), size(100, 1000));
         assert!(drawn.is_sorted_by(|a, b| a < b), "{drawn:?}");
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_cases_than_wanted_are_all_taken() {
+    fn sample_takes_all_cases_if_too_few() {
         assert_eq!(sample("few", 0..3, 100), [0, 1, 2]);
     }
 }

@@ -1,11 +1,12 @@
-//! An exchange under attack: the two applications go on while forged packets hit both ends.
+//! An exchange under attack: the two applications continue while forged packets arrive at both ends.
 
 use super::exchange::Exchange;
 use super::hostile::{Draw, Malice};
 use super::pair::Peer;
 
-/// Runs the exchange while up to `blows` forged packets hit its ends. None may provoke more than one packet without
-/// text in reply, and every sum must stay right. Whether the streams arrive is for the caller to check.
+/// Runs the exchange while up to `blows` forged packets arrive at its ends. No forged packet may cause more
+/// than one response without data, and all totals must remain consistent. The caller checks whether the
+/// streams arrive.
 pub fn siege(
     draw: &mut impl Draw,
     exchange: &mut Exchange,
@@ -16,7 +17,7 @@ pub fn siege(
         for _ in 0..draw.below(3) {
             exchange.step()?;
         }
-        // Before the handshake is over, nothing tells a forged SYN from the true one.
+        // Before the handshake is complete, a forged SYN cannot be distinguished from the genuine one.
         if malice == Malice::Survivable && !exchange.is_synchronized() {
             exchange.step()?;
             continue;

@@ -1,7 +1,8 @@
-//! Descriptors of the application's own: they are waited for together with the device.
+//! The application's own file descriptors, which the driver waits for together with the device.
 //!
-//! They are edge-triggered: the application is told once that a descriptor has become ready, and it stays ready until
-//! a read or a write would block. So nothing has to be switched off while the application has no room for more.
+//! Notification is edge-triggered: the application is notified once when a descriptor becomes
+//! ready, and the descriptor stays ready until a read or a write would block. So an application
+//! that has no room for more data need not switch off notifications.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,30 +10,30 @@ use std::sync::Arc;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-/// What will not block now. The read or write may also report an error or the end of the stream.
+/// The operation that will not block now. It may also report an error or the end of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readiness {
-    /// A read.
+    /// Reading.
     Read,
-    /// A write.
+    /// Writing.
     Write,
-    /// Either; also after an error or a hang-up.
+    /// Both, or the descriptor has an error or a hang-up.
     Both,
 }
 
 impl Readiness {
-    /// `Read` or `Both`.
+    /// Returns whether this is `Read` or `Both`.
     pub fn includes_read(self) -> bool {
         matches!(self, Self::Read | Self::Both)
     }
 
-    /// `Write` or `Both`.
+    /// Returns whether this is `Write` or `Both`.
     pub fn includes_write(self) -> bool {
         matches!(self, Self::Write | Self::Both)
     }
 
     fn of(flags: EpollFlags) -> Self {
-        // An error or a hang-up is found by the read or write that it makes ready.
+        // The next read or write reports the error or the hang-up.
         let failed = flags.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
         match (flags.contains(EpollFlags::EPOLLIN), flags.contains(EpollFlags::EPOLLOUT)) {
             _ if failed => Self::Both,
@@ -43,7 +44,8 @@ impl Readiness {
     }
 }
 
-/// The descriptors of an application that the driver waits for; [`super::Driver::descriptors`] gives it.
+/// The descriptors of an application that the driver waits for, as returned by
+/// [`super::Driver::descriptors`].
 #[derive(Clone, Debug)]
 pub struct Descriptors(Arc<Epoll>);
 
@@ -52,15 +54,16 @@ impl Descriptors {
         Ok(Self(Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?)))
     }
 
-    /// From now on [`super::Application::ready`] is called, with this name, when `descriptor` becomes ready, and once
-    /// for what is ready already. The descriptor must be non-blocking.
+    /// Calls [`super::Application::ready`] with `name` whenever `descriptor` becomes ready, and
+    /// once now if it is already ready. The descriptor must be non-blocking.
     pub fn watch<F: AsFd>(&self, descriptor: F, name: u64) -> io::Result<Watched<F>> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         self.0.add(&descriptor, EpollEvent::new(flags, name))?;
         Ok(Watched { descriptor, epoll: Arc::clone(&self.0) })
     }
 
-    /// Tells what has become ready. What does not fit is told the next time.
+    /// Calls `ready` for each descriptor that has become ready. Events that do not fit into one
+    /// batch are reported by the next call.
     pub(super) fn report(&self, mut ready: impl FnMut(u64, Readiness)) -> io::Result<()> {
         let mut events = [EpollEvent::empty(); 64];
         let count = self.0.wait(&mut events, EpollTimeout::ZERO)?;
@@ -77,7 +80,7 @@ impl AsFd for Descriptors {
     }
 }
 
-/// A descriptor that is waited for as long as this lives.
+/// A descriptor that is watched until this value is dropped.
 #[derive(Debug)]
 pub struct Watched<F: AsFd> {
     descriptor: F,
@@ -85,7 +88,7 @@ pub struct Watched<F: AsFd> {
 }
 
 impl<F: AsFd> Watched<F> {
-    /// To read from and write to.
+    /// Returns the descriptor for reading and writing.
     pub fn get(&self) -> &F {
         &self.descriptor
     }
@@ -93,7 +96,7 @@ impl<F: AsFd> Watched<F> {
 
 impl<F: AsFd> Drop for Watched<F> {
     fn drop(&mut self) {
-        // Its name shall not be told again, even if somebody else holds the same open file.
+        // epoll would keep reporting the name if the same open file were still held elsewhere.
         let _ = self.epoll.delete(&self.descriptor);
     }
 }
@@ -105,38 +108,38 @@ mod tests {
 
     use super::*;
 
-    fn told(descriptors: &Descriptors) -> Vec<(u64, Readiness)> {
+    fn reported(descriptors: &Descriptors) -> Vec<(u64, Readiness)> {
         let mut told = Vec::new();
         descriptors.report(|name, readiness| told.push((name, readiness))).unwrap();
         told
     }
 
     #[test]
-    fn what_becomes_ready_is_told_once_under_its_name() {
+    fn readiness_is_reported_once_per_change() {
         let descriptors = Descriptors::new().unwrap();
         let (mut near, far) = UnixStream::pair().unwrap();
         let far = descriptors.watch(far, 7).unwrap();
-        assert_eq!(told(&descriptors), [(7, Readiness::Write)], "it can be written to from the start");
+        assert_eq!(reported(&descriptors), [(7, Readiness::Write)], "writable from the start");
         near.write_all(b"x").unwrap();
-        assert_eq!(told(&descriptors), [(7, Readiness::Both)]);
-        assert_eq!(told(&descriptors), [], "nothing new, though it was not read");
+        assert_eq!(reported(&descriptors), [(7, Readiness::Both)]);
+        assert_eq!(reported(&descriptors), [], "unread data is not reported again");
         near.write_all(b"y").unwrap();
-        assert_eq!(told(&descriptors), [(7, Readiness::Both)]);
+        assert_eq!(reported(&descriptors), [(7, Readiness::Both)]);
         let mut two = [0; 2];
         far.get().read_exact(&mut two).unwrap();
         drop(near);
-        assert_eq!(told(&descriptors), [(7, Readiness::Both)], "the end can be read");
+        assert_eq!(reported(&descriptors), [(7, Readiness::Both)], "the end of the stream is readable");
     }
 
     #[test]
-    fn what_is_let_go_of_is_not_heard_of_again() {
+    fn dropped_descriptor_is_not_reported() {
         let descriptors = Descriptors::new().unwrap();
         let (mut near, far) = UnixStream::pair().unwrap();
-        // The open file lives on in this copy.
+        // This copy keeps the open file alive.
         let copy = far.try_clone().unwrap();
         drop(descriptors.watch(far, 1).unwrap());
         near.write_all(b"x").unwrap();
-        assert_eq!(told(&descriptors), []);
+        assert_eq!(reported(&descriptors), []);
         drop(copy);
     }
 }

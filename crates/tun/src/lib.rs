@@ -1,16 +1,17 @@
-//! A [`Host`] in real time: it runs over a TUN device, with the application that uses it, in one thread (and writes to the device
-//! in another one, if [`Driver::write_apart`] was called).
+//! Runs a [`Host`] in real time: over a TUN device, in one thread with the application that uses
+//! it. A second thread writes to the device if [`Driver::write_apart`] was called.
 //!
 //! Begin with [`Driver::new`], which takes a host, a device (`airlink::tun::Tun`) and a reactor
-//! (`airlink::reactor::Reactor`), and implement [`Application`] for what the host is to do. The example `fetch` is a
-//! whole program: `cargo run -p airtcp-tun --example fetch`, as root.
+//! (`airlink::reactor::Reactor`), and implement [`Application`] for the host's task. The example
+//! `fetch` is a complete program: `cargo run -p airtcp-tun --example fetch`, as root.
 //!
-//! The kernel answers inside our `write`: an ACK can be read as soon as the segment has been written. So at most a
-//! batch of segments leaves before the device is read again, and after all that was read at once, what the host has to
-//! say leaves at once.
+//! The kernel processes a segment inside our `write` to the device, so its ACK can be read
+//! immediately afterwards. The driver therefore writes at most one batch of segments before it
+//! reads the device again, and sends the host's responses right after each read.
 //!
-//! Where the device has offload ([`airlink::offload`]), segments that follow each other leave in one write, and what the
-//! kernel has not cut is one read. The host knows nothing of it: it sends and gets segments of the wire.
+//! On a device with offload ([`airlink::offload`]), consecutive segments leave in one write, and
+//! the kernel's unsegmented data arrives in one read. The host is not aware of this: it sends and
+//! receives segments as on the wire.
 
 mod descriptors;
 pub mod log;
@@ -37,59 +38,60 @@ use log::{Log, Way};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use writer::{Pace, Writer};
 
-/// What uses the host. It is never interrupted and must not block.
+/// The program that uses the host. The driver never interrupts it, and it must not block.
 pub trait Application {
-    /// Opens, writes, reads and closes what it can without waiting; `Break` when there is nothing left to do.
-    /// Called after packets and timers, at its deadline, when descriptors of its own have become ready, and when
-    /// somebody called its [`Waker`].
+    /// Opens, writes, reads and closes as far as possible without waiting. Returns `Break` when the
+    /// application is done. Called after packets and timers, at the application's deadline, when
+    /// its own descriptors have become ready, and after a call to its [`Waker`].
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()>;
 
-    /// The host has taken in one packet: for a sender, one ACK.
+    /// Called after the host has processed one packet (for a sender, one ACK).
     fn observe(&mut self, _now: Instant, _host: &Host) {}
 
-    /// When it wants to run even if nothing happens. Once that time has come, `run` must set a later one, or the driver
-    /// never rests.
+    /// Returns when `run` must be called even if nothing else happens. Once that time has passed,
+    /// `run` must set a later one; otherwise the driver never sleeps.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// A descriptor that it watches has become ready, under the name that [`Descriptors::watch`] was given; `run` follows.
+    /// Called when a watched descriptor has become ready, with the name that was passed to
+    /// [`Descriptors::watch`]. A call of `run` follows.
     fn ready(&mut self, _name: u64, _readiness: Readiness) {}
 
-    /// SIGINT or SIGTERM has come, if the reactor catches them. `Break`, the default, ends the run at once; otherwise
-    /// the run goes on until `run` breaks it.
+    /// Called on SIGINT or SIGTERM, if the reactor catches them. `Break`, the default, ends the run
+    /// at once; otherwise the run continues until `run` returns `Break`.
     fn stop(&mut self, _now: Instant, _host: &mut Host) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 }
 
-/// Who ended a run.
+/// The reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finished {
-    /// [`Application::run`] broke it; everything that the host had to say has been written.
+    /// [`Application::run`] returned `Break`, and all packets of the host have been written.
     ByApplication,
-    /// SIGINT or SIGTERM.
+    /// SIGINT or SIGTERM arrived.
     BySignal,
 }
 
-/// What went through the device, seen from the host.
+/// Counters of the packets through the device, as seen from the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
-    /// Read from the device.
+    /// Packets read from the device.
     pub packets_in: u64,
-    /// IP headers included.
+    /// Bytes read, including IP headers.
     pub bytes_in: u64,
-    /// Taken by the kernel.
+    /// Packets that the kernel accepted.
     pub packets_out: u64,
-    /// IP headers included.
+    /// Bytes that the kernel accepted, including IP headers.
     pub bytes_out: u64,
-    /// The kernel would not take these (the interface was down).
+    /// Packets that the kernel refused because the interface was down.
     pub refused: u64,
-    /// How often the device was full, so that a packet had to wait.
+    /// Number of times a packet had to wait because the device was full.
     pub waits: u64,
 }
 
-/// The part of [`Traffic`] that leaves.
+/// The outgoing part of [`Traffic`].
 #[derive(Clone, Copy, Default)]
 struct Sending {
     packets: u64,
@@ -99,7 +101,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// The piece was written with this result. An error that is no refusal is returned.
+    /// Counts a piece that was written with this result. Returns any error other than a refusal.
     fn note(&mut self, piece: &Piece, result: io::Result<()>) -> io::Result<()> {
         let count = piece.count() as u64;
         match result {
@@ -124,14 +126,14 @@ impl AddAssign for Sending {
     }
 }
 
-/// Lets another thread make the application run.
+/// Lets another thread wake the driver, which then runs the application.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<EventFd>);
 
 impl Waker {
-    /// Returns at once; several calls before the application runs are one.
+    /// Returns at once. Several calls before the application runs count as one.
     pub fn wake(&self) {
-        // The only failure is a full counter, and then the wake-up is pending anyway.
+        // The only possible error is a full counter, which means that a wake-up is already pending.
         let _ = self.0.write(1);
     }
 }
@@ -139,23 +141,25 @@ impl Waker {
 const DEVICE: Token = Token(0);
 const WAKER: Token = Token(1);
 const DESCRIPTORS: Token = Token(2);
-/// Segments written before ACKs are read.
+/// Maximum number of segments written before ACKs are read.
 const SEND_BATCH: usize = 32;
-/// The same where many of them are one write: four pieces of segments of 1500 octets.
+/// The same maximum when many segments share one write: four pieces of segments of 1500 bytes.
 const SEND_BATCH_WITH_OFFLOAD: usize = 180;
-/// Packets written between two looks at the clock: a few microseconds each, so that a sending time is right
-/// within some ten of them. With a capture every packet has its own time, and so has every piece.
+/// Packets written between two readings of the clock. A write takes a few microseconds, so recorded
+/// sending times are accurate to a few tens of microseconds. With a capture or a log the clock is
+/// read for every packet, and with offload for every piece.
 const CLOCK_BATCH: usize = 8;
-/// Packets read before the application gets its turn.
+/// Maximum number of packets read before the application runs.
 const RECEIVE_BATCH: usize = 64;
-/// Reads after which a thread that writes is woken, if it sleeps.
+/// Number of reads after which a sleeping writer thread is woken.
 const READS_APART: u32 = 8;
-/// Rounds without a rest before signals and wake-ups are looked at.
+/// Number of busy rounds after which the driver checks for signals and wake-ups.
 const BUSY_ROUNDS: u32 = 64;
-/// The same for an application with descriptors of its own: a busy connection must not keep those of others waiting.
+/// The same number for an application with its own descriptors, so that one busy connection does
+/// not delay the others.
 const BUSY_ROUNDS_WITH_DESCRIPTORS: u32 = 8;
 
-/// Whether the host has more to send than it could.
+/// Result of sending the host's packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
     Everything,
@@ -171,18 +175,19 @@ enum Written {
     Blocked,
 }
 
-/// How what the host says leaves.
+/// How packets are handed to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Leaves {
-    /// Packet by packet.
+    /// One write per packet.
     Alone,
-    /// Segments that follow each other in one piece.
+    /// One write per run of consecutive segments.
     Joined,
 }
 
-/// A host on its device. Between runs the host may be used directly.
+/// A host and its device. Between runs, the host may be used directly.
 pub struct Driver {
-    /// It is handed the driver's clock: pass [`Clock::now`] of [`Driver::clock`] to it.
+    /// The host. Its methods need times of the driver's clock: pass [`Clock::now`] of
+    /// [`Driver::clock`].
     pub host: Host,
     tun: Arc<Tun>,
     reactor: Reactor,
@@ -190,23 +195,24 @@ pub struct Driver {
     waker: Waker,
     descriptors: Option<Descriptors>,
     capture: Option<Capture>,
-    /// `None`: nobody wants to read it.
+    /// `None` if no subscriber is interested in it.
     log: Option<Log>,
     leaves: Leaves,
     leaving: Piece,
-    /// The device did not take it: it goes first when the device is writable again.
+    /// Whether the device did not accept `leaving`, which is then written first when the device is
+    /// writable again.
     held: bool,
     arriving: Pieces,
     packets_in: u64,
     bytes_in: u64,
-    /// What the driver has written by itself.
+    /// Counters of the packets that the driver's own thread has written.
     sending: Sending,
     writer: Option<Writer<Tun>>,
-    /// As of the last time when packets were read.
+    /// As of the last time packets were read.
     pace: Pace,
 }
 
-/// A recipe goes by what only the path knows, and no real network tells it.
+/// Error: the recipe needs ground truth about losses, which is not available on a real network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{0}` needs to know why packets were lost, which a real network does not report; use it in virtual time (`airtcp sim`)"
@@ -218,8 +224,10 @@ fn in_real_time(recipe: &Recipe) -> Result<(), NeedsVirtualTime> {
 }
 
 impl Driver {
-    /// `capture` gets every packet, in both directions. What the host has to say becomes events of `tracing`, if a
-    /// subscriber that wants them is there by now; connections that it has already say nothing.
+    /// Creates a driver. `capture` records every packet, in both directions.
+    ///
+    /// The host's events are logged with `tracing` if a subscriber is interested in them at this
+    /// time. Connections that the host already has are not logged.
     pub fn new(
         mut host: Host,
         tun: Tun,
@@ -236,7 +244,7 @@ impl Driver {
         if log.is_some() {
             host.note_events();
         }
-        // With a capture or a log every packet leaves at its own time.
+        // With a capture or a log, each packet needs its own sending time.
         let leaves =
             if tun.offloads() && capture.is_none() && log.is_none() { Leaves::Joined } else { Leaves::Alone };
         Ok(Self {
@@ -260,18 +268,18 @@ impl Driver {
         })
     }
 
-    /// The reactor's clock, which tells the host's time.
+    /// Returns the reactor's clock, which is also the host's clock.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// For threads that the application works with.
+    /// Returns a waker for threads that work for the application.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// For an application that has descriptors of its own: they are waited for together with the device. Every call
-    /// gives the same set.
+    /// Returns the set of the application's own descriptors, which the driver waits for together
+    /// with the device. Every call returns the same set.
     pub fn descriptors(&mut self) -> Result<Descriptors, DriverError> {
         let descriptors = match &self.descriptors {
             Some(known) => known.clone(),
@@ -285,12 +293,12 @@ impl Driver {
         Ok(descriptors)
     }
 
-    /// The device's name, such as `airtcp0`.
+    /// Returns the device's name, such as `airtcp0`.
     pub fn device(&self) -> &str {
         self.tun.name()
     }
 
-    /// Since the driver was made.
+    /// Returns the packet counters since the driver was created.
     pub fn traffic(&self) -> Traffic {
         let mut sending = self.sending;
         if let Some(writer) = &self.writer {
@@ -301,9 +309,10 @@ impl Driver {
         Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits }
     }
 
-    /// From now on a thread of its own, with the rights that this one has, writes to the device whatever is more than a packet or
-    /// two: where there is more than one core, a busy host does more. Not with a capture or a log, which want each packet's
-    /// own time, and the order in which all happened.
+    /// Starts a thread, with the privileges of the current thread, that writes to the device
+    /// whenever more than one or two packets leave. This relieves a busy host if the machine has
+    /// more than one core; on one core the call does nothing. Neither does it with a capture or a
+    /// log, which need the sending time of each packet and the order of all events.
     pub fn write_apart(&mut self) -> Result<(), DriverError> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         if self.writer.is_none() && self.capture.is_none() && self.log.is_none() && cores > 1 {
@@ -312,12 +321,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Packets for the host that the kernel dropped because the device's queue was full.
+    /// Returns the number of packets for the host that the kernel dropped because the device's
+    /// queue was full.
     pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
         self.tun.kernel_drops()
     }
 
-    /// Runs until the application is done or somebody stops the program.
+    /// Runs until the application is done or a signal stops the program.
     pub fn run(&mut self, application: &mut impl Application) -> Result<Finished, DriverError> {
         let mut rounds: u32 = 0;
         let busy_rounds = if self.descriptors.is_some() { BUSY_ROUNDS_WITH_DESCRIPTORS } else { BUSY_ROUNDS };
@@ -328,7 +338,8 @@ impl Driver {
             }
             let sent = self.send()?;
             let received = self.receive(application)?;
-            // Timers come after what has arrived: being late is no reason to take an ACK for lost.
+            // Timers run after received packets: an ACK that has arrived must not count as lost
+            // because this thread was late.
             let now = self.clock.now();
             if self.host.next_deadline().is_some_and(|deadline| deadline <= now) {
                 self.host.handle_deadline(now);
@@ -350,7 +361,7 @@ impl Driver {
         }
     }
 
-    /// Writes what the host has left to say, and the capture.
+    /// Writes the host's remaining packets, and flushes the capture.
     pub fn finish(&mut self) -> Result<(), DriverError> {
         loop {
             let sent = self.send()?;
@@ -360,7 +371,8 @@ impl Driver {
                 }
                 None => Written::Everything,
             };
-            // What a thread had no room for, it has now; a device that takes nothing is given up.
+            // After the flush, the writer thread has room for more. Give up if the device does not
+            // accept anything.
             let has_room = self.writer.is_some() && left == Written::Everything;
             if sent == Sent::Everything || (sent == Sent::Blocked && !has_room) {
                 break;
@@ -378,7 +390,7 @@ impl Driver {
         Ok(sent)
     }
 
-    /// A thread that writes begins with what it has been given.
+    /// Wakes the writer thread so that it writes the packets queued so far.
     fn hand_over(&self) -> Result<(), DriverError> {
         let gone = self.writer.as_ref().map_or(Ok(()), |writer| writer.go(self.pace));
         gone.map_err(|source| DriverError::device(self.tun.name(), source))
@@ -421,7 +433,7 @@ impl Driver {
         Ok(Sent::Batch)
     }
 
-    /// Hands the kernel what leaves.
+    /// Writes the outgoing piece to the device, or queues it for the writer thread.
     fn write(&mut self, now: Instant) -> Result<Written, DriverError> {
         let result = match &self.writer {
             Some(writer) => writer.take(&mut self.leaving),
@@ -429,7 +441,7 @@ impl Driver {
         };
         match result {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                // A thread that writes wakes the driver by itself.
+                // A writer thread wakes the driver itself when it has room again.
                 if !std::mem::replace(&mut self.held, true) && self.writer.is_none() {
                     self.sending.waits += 1;
                     self.reactor.modify(&*self.tun, DEVICE, Interest::Both)?;
@@ -455,11 +467,11 @@ impl Driver {
         Ok(Written::Everything)
     }
 
-    /// Returns how many packets came in.
+    /// Reads packets and passes them to the host. Returns the number of packets.
     fn receive(&mut self, application: &mut impl Application) -> Result<usize, DriverError> {
         let mut received = 0;
         let mut reads: u32 = 0;
-        // Whoever sees packets is to see their checksums.
+        // Captures and logs must contain correct checksums, so the packets need them filled in.
         let is_seen = self.capture.is_some() || self.log.is_some();
         while received < RECEIVE_BATCH {
             let filled = self.tun.fill(&mut self.arriving);
@@ -513,7 +525,7 @@ impl Driver {
                     }
                 }
                 Wakeup::Readable(WAKER) => {
-                    // Only empties the counter; the application looks for itself what has changed.
+                    // Empties the counter only. The application checks by itself what has changed.
                     let _ = self.waker.0.read();
                 }
                 _ => {}
@@ -534,7 +546,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recipe_that_only_virtual_time_can_serve_is_refused() {
+    fn virtual_time_recipe_is_rejected_in_real_time() {
         assert_eq!(in_real_time(&"newreno+transit-marks".parse().unwrap()), Ok(()));
         for recipe in ["newreno+oracle", "newreno+rebate-ideal"] {
             let error = in_real_time(&recipe.parse().unwrap()).unwrap_err();

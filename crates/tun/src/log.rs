@@ -1,8 +1,8 @@
-//! What hosts have to say, as events of the crate `tracing`: a span for each connection, a target for each subject.
-//! `docs/reference/logs.md` has the list.
+//! Turns the events of hosts into events of the crate `tracing`, with a span for each connection
+//! and a target for each subject. `docs/reference/logs.md` lists them.
 //!
-//! Every event carries the time in the field `at` (nanoseconds since 1970) that its host was handed, so that a line has
-//! the time of what happened, not that of its being written.
+//! The field `at` of every event is the host's time of the event in nanoseconds since 1970. Log
+//! lines thus show when something happened, not when the line was written.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,21 +16,22 @@ use airwire::dump::Conversations;
 use airwire::time::Instant;
 use tracing::{Level, Span, debug, error_span, info, trace};
 
-/// Our end of a connection, and the peer's.
+/// The addresses of our end and of the peer.
 type Ends = (SocketAddr, SocketAddr);
 
-/// Writes what hosts tell.
+/// Logs the events of a host.
 pub struct Log {
     /// Nanoseconds since 1970 at `Instant::ZERO`.
     zero: u64,
-    /// Of the connections that are not over.
+    /// Spans of the open connections.
     spans: BTreeMap<Ends, Span>,
-    /// `None`: nobody wants to see segments.
+    /// `None` if no subscriber is interested in segments.
     segments: Option<Conversations>,
 }
 
 impl Log {
-    /// `None` if nothing of it would be shown; then it costs nothing. `zero` is the wall time at `Instant::ZERO`.
+    /// Returns `None` if no subscriber would show any of the events, so that logging costs nothing.
+    /// `zero` is the wall-clock time at `Instant::ZERO`.
     pub fn wanted(zero: SystemTime) -> Option<Self> {
         let segments = tracing::enabled!(target: "airtcp::segment", Level::TRACE);
         let events = [
@@ -53,7 +54,7 @@ impl Log {
         self.zero + at.as_nanos()
     }
 
-    /// A packet that has left a host, or come to it.
+    /// Logs a packet that the host has sent or received.
     pub fn packet(&mut self, at: Instant, way: Way, packet: &[u8]) {
         let at = self.wall(at);
         let Some(conversations) = &mut self.segments else { return };
@@ -84,14 +85,14 @@ impl Log {
         );
     }
 
-    /// Everything that has happened at a host since the last call.
+    /// Logs everything that has happened at a host since the last call.
     pub fn tell(&mut self, host: &mut Host) {
         while let Some(event) = host.poll_event() {
             self.event(event);
         }
     }
 
-    /// Something that has happened at a host.
+    /// Logs one event of a host.
     pub fn event(&mut self, Event { at, ends, what }: Event) {
         let wall = self.wall(at);
         let Some(ends) = ends else { return say(wall, at, what) };
@@ -101,7 +102,7 @@ impl Log {
         }
         match self.spans.get(&ends) {
             Some(span) => span.in_scope(|| say(wall, at, what)),
-            // A segment of no connection.
+            // The segment does not belong to any connection.
             None => span_of(ends).in_scope(|| say(wall, at, what)),
         }
         if over {
@@ -110,12 +111,12 @@ impl Log {
     }
 }
 
-/// Which way a packet went, as seen from a host.
+/// Direction of a packet, as seen from the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// It has left.
+    /// Sent by the host.
     Out,
-    /// It has come.
+    /// Received by the host.
     In,
 }
 
@@ -128,12 +129,13 @@ impl Way {
     }
 }
 
-/// Shown at every level, because it says whose event it is.
+/// Creates the span of a connection. Its level is `ERROR` so that it is enabled at every log level,
+/// because it identifies the connection of an event.
 fn span_of((local, remote): Ends) -> Span {
     error_span!(target: "airtcp", "connection", %local, %remote)
 }
 
-/// The first that a connection tells.
+/// Returns whether this is the first event of a connection.
 fn begins(what: &What) -> bool {
     matches!(what, What::Offered(_) | What::PeerOffered(_))
 }
@@ -192,7 +194,7 @@ fn say_offer(at: u64, message: &str, offer: Offer) {
     );
 }
 
-/// Names and fields are those of `--decisions`, in the order in which a person reads them.
+/// Logs a decision, with the names and fields of `--decisions` in an order suited to reading.
 fn say_decision(at: u64, decision: &Decision) {
     let Decision { at: _, episode, question, by, ref what, why } = *decision;
     let mut told = Told::default();
@@ -228,7 +230,7 @@ fn say_decision(at: u64, decision: &Decision) {
     );
 }
 
-/// The fields of a decision; what is `None` is not written.
+/// Fields of a decision. Fields that are `None` are not written.
 #[derive(Default)]
 struct Told {
     offset: Option<u64>,
@@ -243,7 +245,8 @@ struct Told {
     to: Option<&'static str>,
 }
 
-/// People read it: three digits are enough. `None`: ssthresh is arbitrarily high.
+/// Rounds to three decimals, which is enough for a reader. `None` for infinity, which means that
+/// ssthresh is arbitrarily high.
 fn thousandths(segments: f64) -> Option<f64> {
     segments.is_finite().then(|| (segments * 1e3).round() / 1e3)
 }

@@ -1,8 +1,9 @@
 //! A thread that writes to the device.
 //!
-//! A write takes as long as the kernel needs to carry a segment to its socket, a third of all that a busy server does. Beside
-//! the thread of the host it costs the host nothing. But to wake a thread costs as much as to write a small packet or two, and
-//! they would leave later: so few are written at once by the thread of the host, if it has nothing else to do.
+//! A write lasts until the kernel has delivered the segment to its socket, which takes a third of a
+//! busy server's time. In a separate thread this costs the host nothing. But waking a thread costs
+//! as much as writing one or two small packets, and delays them. So the host's thread writes up to
+//! [`FEW`] packets itself if it has nothing else to do.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,25 +19,27 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::{Sending, Waker, Written};
 
-/// No more waits for the thread, so that it leaves a fraction of a millisecond after the time that the host has noted: so many
-/// packets, each a write by itself.
+/// Maximum number of pieces that wait for the thread. It is small enough that each packet leaves
+/// within a fraction of a millisecond of the sending time that the host recorded, even if each
+/// packet is a separate write.
 const MOST_PIECES: usize = 176;
-/// And so many octets, of which large pieces take a tenth of the time that packets take.
+/// Maximum number of bytes that wait for the thread. Writing large pieces takes a tenth of the time
+/// of writing the same bytes as single packets.
 const MOST_OCTETS: usize = 1 << 20;
-/// Of packets.
+/// Number of packets that the host's thread writes itself.
 const FEW: usize = 2;
-/// Written pieces whose buffers, of up to 64 KiB, are kept.
+/// Maximum number of written pieces whose buffers, of up to 64 KiB each, are kept for reuse.
 const MOST_SPARE: usize = 16;
-/// How often the thread looks whether it is to end while a device takes nothing.
+/// Interval at which the thread checks whether to end while the device is full.
 const LOOK_MS: u8 = 100;
-/// How long a device may take nothing before [`Writer::flush`] gives up.
+/// Time after which [`Writer::flush`] gives up on a device that stays full.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where it writes to.
+/// The destination of the pieces.
 pub(super) trait Sink: Send + Sync + 'static {
     fn send(&self, piece: &mut Piece) -> io::Result<()>;
 
-    /// Returns when it may take something, and from time to time before.
+    /// Returns when the destination may have room, and also after some time without room.
     fn wait(&self) -> io::Result<()>;
 }
 
@@ -54,23 +57,24 @@ impl Sink for Tun {
     }
 }
 
-/// What the thread of the host has to do.
+/// Load of the host's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pace {
-    /// Hardly anything has come in.
+    /// Few packets have arrived.
     Calm,
-    /// A packet that leaves makes the kernel send more within the write, while the host has enough to do.
+    /// Many packets have arrived, so the host has enough to do. Writing would take more of its
+    /// time, because the kernel answers inside the write.
     Busy,
 }
 
 impl Pace {
-    /// So many packets were read at once.
+    /// Derives the load from the number of packets read at once.
     pub(super) const fn of(received: usize) -> Self {
         if received <= FEW { Self::Calm } else { Self::Busy }
     }
 }
 
-/// The host's end of it.
+/// The host's handle of the thread.
 pub(super) struct Writer<S> {
     shared: Arc<Shared<S>>,
     thread: Option<JoinHandle<()>>,
@@ -79,9 +83,9 @@ pub(super) struct Writer<S> {
 struct Shared<S> {
     sink: Arc<S>,
     queue: Mutex<Queue>,
-    /// There is something to write, or the end has come.
+    /// Signals that pieces are waiting or that the thread is to end.
     work: Condvar,
-    /// Everything has been written.
+    /// Signals that everything has been written.
     idle: Condvar,
 }
 
@@ -89,13 +93,13 @@ struct Shared<S> {
 struct Queue {
     waiting: VecDeque<Piece>,
     octets: usize,
-    /// Written; their buffers are used again.
+    /// Written pieces, whose buffers are reused.
     spare: Vec<Piece>,
     thread: State,
-    /// A piece was turned away: the driver is woken when there is room.
+    /// Whether a piece was turned away. If so, the driver is woken when the queue has room again.
     refused: bool,
     done: Sending,
-    /// Nothing more can be written.
+    /// The error after which nothing more was written.
     failed: Option<io::Error>,
 }
 
@@ -104,7 +108,7 @@ enum State {
     #[default]
     Asleep,
     Writing,
-    /// It has been told to end.
+    /// The thread is to end.
     Ending,
 }
 
@@ -113,14 +117,14 @@ impl<S: Sink> Shared<S> {
         Self { sink, queue: Mutex::default(), work: Condvar::new(), idle: Condvar::new() }
     }
 
-    /// A thread that has panicked left nothing half done here.
+    /// Locks the queue. A panic cannot leave it in an inconsistent state.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<S: Sink> Writer<S> {
-    /// The thread has the rights that this one has now.
+    /// Starts the thread, with the privileges of the current thread.
     pub(super) fn start(sink: Arc<S>, driver: Waker) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(sink));
         let thread = {
@@ -130,7 +134,8 @@ impl<S: Sink> Writer<S> {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Takes what is in the piece and leaves an empty one; an error of kind `WouldBlock` if too much waits.
+    /// Moves the content of `piece` into the queue and leaves an empty piece. Fails with
+    /// `WouldBlock` if the queue is full.
     pub(super) fn take(&self, piece: &mut Piece) -> io::Result<()> {
         let mut queue = self.shared.lock();
         if let Some(error) = queue.failed.take() {
@@ -146,18 +151,19 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
-    /// What it took is to leave now. An error is what has befallen the device, now or before.
+    /// Writes the queued pieces, or wakes the thread to write them. Returns an error of the device,
+    /// including an earlier one of the thread.
     pub(super) fn go(&self, pace: Pace) -> io::Result<()> {
         let mut queue = self.shared.lock();
         if let Some(error) = queue.failed.take() {
             return Err(error);
         }
-        // A thread that is awake looks again before it sleeps.
+        // A thread that is awake checks the queue again before it sleeps.
         if queue.thread != State::Asleep {
             return Ok(());
         }
         if pace == Pace::Calm && queue.waiting.iter().map(Piece::count).sum::<usize>() <= FEW {
-            // Nobody else writes meanwhile: nobody but this thread wakes the other one.
+            // The writer thread stays asleep meanwhile, because only this thread wakes it.
             queue.write_here(&*self.shared.sink)?;
         }
         if !queue.waiting.is_empty() {
@@ -167,7 +173,7 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
-    /// Waits until all has been written, or the device takes nothing.
+    /// Waits until everything has been written, or until the device has been full for too long.
     pub(super) fn flush(&self) -> io::Result<Written> {
         self.go(Pace::Calm)?;
         let queue = self.shared.lock();
@@ -181,7 +187,7 @@ impl<S: Sink> Writer<S> {
         }
     }
 
-    /// What has become of all that it took.
+    /// Returns the counters of all pieces handled so far.
     pub(super) fn done(&self) -> Sending {
         self.shared.lock().done
     }
@@ -192,14 +198,15 @@ impl<S> Drop for Writer<S> {
         self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner).thread = State::Ending;
         self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It writes what it has begun; a panic of its own has been reported.
+            // The thread finishes the write that it has begun. A panic in it has already been
+            // reported.
             let _ = thread.join();
         }
     }
 }
 
 impl Queue {
-    /// As far as the device takes it at once.
+    /// Writes the queued pieces until the device is full.
     fn write_here(&mut self, sink: &impl Sink) -> io::Result<()> {
         while let Some(mut piece) = self.waiting.pop_front() {
             let octets = piece.octets_on_the_wire();
@@ -282,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// A device that answers each attempt as it is told, and takes nothing until then.
+    /// A device that takes nothing until the test answers each attempt.
     struct Device {
         answers: Mutex<Receiver<Result<(), ErrorKind>>>,
         got: Sender<Vec<u8>>,
@@ -290,7 +297,7 @@ mod tests {
 
     impl Sink for Device {
         fn send(&self, piece: &mut Piece) -> io::Result<()> {
-            // Nobody is there to answer any more: it takes all.
+            // After the test has dropped its end, accept everything.
             self.answers.lock().unwrap().recv().unwrap_or(Ok(()))?;
             self.got.send(piece.whole().unwrap().to_vec()).unwrap();
             Ok(())
@@ -301,29 +308,29 @@ mod tests {
         }
     }
 
-    struct Stage {
+    struct Fixture {
         answers: Sender<Result<(), ErrorKind>>,
         got: Receiver<Vec<u8>>,
         woken: Arc<EventFd>,
         writer: Writer<Device>,
     }
 
-    fn stage() -> Stage {
-        stage_with(|device, driver| Writer::start(device, driver).unwrap())
+    fn fixture() -> Fixture {
+        fixture_with(|device, driver| Writer::start(device, driver).unwrap())
     }
 
-    fn stage_with(start: impl FnOnce(Arc<Device>, Waker) -> Writer<Device>) -> Stage {
+    fn fixture_with(start: impl FnOnce(Arc<Device>, Waker) -> Writer<Device>) -> Fixture {
         let ((answers, told), (got, seen)) = (mpsc::channel(), mpsc::channel());
         let woken = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
         let device = Arc::new(Device { answers: Mutex::new(told), got });
         let writer = start(device, Waker(Arc::clone(&woken)));
-        Stage { answers, got: seen, woken, writer }
+        Fixture { answers, got: seen, woken, writer }
     }
 
-    /// For more than the driver's thread writes by itself.
+    /// One packet more than the driver's thread writes by itself.
     const MANY: usize = FEW + 1;
 
-    impl Stage {
+    impl Fixture {
         fn give_many(&self) {
             (0..MANY).for_each(|_| self.give(b"it").unwrap());
         }
@@ -335,132 +342,135 @@ mod tests {
                 true
             });
             self.writer.take(&mut piece)?;
-            assert!(piece.is_empty(), "an empty one is left");
+            assert!(piece.is_empty(), "an empty piece is left behind");
             Ok(())
         }
     }
 
     #[test]
-    fn all_that_it_took_is_written_in_order_when_a_flush_returns() {
-        let stage = stage();
+    fn flush_writes_all_packets_in_order() {
+        let fixture = fixture();
         for number in 0..100_u8 {
-            stage.answers.send(Ok(())).unwrap();
-            stage.give(&[number]).unwrap();
+            fixture.answers.send(Ok(())).unwrap();
+            fixture.give(&[number]).unwrap();
             if number % 7 == 0 {
-                stage.writer.go(Pace::Calm).unwrap();
+                fixture.writer.go(Pace::Calm).unwrap();
             }
         }
-        assert!(stage.writer.flush().unwrap() == Written::Everything);
-        let got: Vec<u8> = stage.got.try_iter().flatten().collect();
+        assert!(fixture.writer.flush().unwrap() == Written::Everything);
+        let got: Vec<u8> = fixture.got.try_iter().flatten().collect();
         assert_eq!(got, (0..100).collect::<Vec<u8>>());
-        let done = stage.writer.done();
+        let done = fixture.writer.done();
         assert_eq!((done.packets, done.octets, done.refused, done.waits), (100, 100, 0, 0));
     }
 
     #[test]
-    fn too_much_is_turned_away_and_the_driver_woken_when_there_is_room() {
-        let stage = stage();
-        let given = (0..).take_while(|_| stage.give(&[0; 1000]).is_ok()).count();
+    fn full_queue_rejects_packets_and_wakes_driver() {
+        let fixture = fixture();
+        let given = (0..).take_while(|_| fixture.give(&[0; 1000]).is_ok()).count();
         assert_eq!(given, MOST_PIECES);
-        assert_eq!(stage.give(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
-        assert!(stage.woken.read().is_err(), "there is no room yet");
+        assert_eq!(fixture.give(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!(fixture.woken.read().is_err(), "the queue is still full");
         for _ in 0..given {
-            stage.answers.send(Ok(())).unwrap();
+            fixture.answers.send(Ok(())).unwrap();
         }
-        assert!(stage.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(stage.woken.read(), Ok(1));
-        stage.give(b"x").unwrap();
-        // Large ones fill it sooner.
-        let large = (0..).take_while(|_| stage.give(&[0; 60_000]).is_ok()).count();
+        assert!(fixture.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(fixture.woken.read(), Ok(1));
+        fixture.give(b"x").unwrap();
+        // Large pieces reach the limit in bytes first.
+        let large = (0..).take_while(|_| fixture.give(&[0; 60_000]).is_ok()).count();
         assert_eq!(large, MOST_OCTETS.div_ceil(60_000));
     }
 
     #[test]
-    fn a_thread_that_starts_late_waits_until_it_is_told() {
+    fn packets_queued_before_thread_start_are_flushed() {
         let mut begin = None;
-        let mut stage = stage_with(|device, driver| {
+        let mut fixture = fixture_with(|device, driver| {
             let shared = Arc::new(Shared::new(device));
             let writer = Writer { shared: Arc::clone(&shared), thread: None };
             begin = Some(move || write_all(&shared, &driver));
             writer
         });
-        stage.give_many();
-        stage.writer.thread = begin.map(thread::spawn);
-        assert!(stage.got.recv_timeout(Duration::from_millis(50)).is_err(), "a flush would not wait for it");
+        fixture.give_many();
+        fixture.writer.thread = begin.map(thread::spawn);
+        assert!(
+            fixture.got.recv_timeout(Duration::from_millis(50)).is_err(),
+            "a packet was written before the device accepted one"
+        );
         for _ in 0..MANY {
-            stage.answers.send(Ok(())).unwrap();
+            fixture.answers.send(Ok(())).unwrap();
         }
-        assert!(stage.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(stage.got.try_iter().count(), MANY);
+        assert!(fixture.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(fixture.got.try_iter().count(), MANY);
     }
 
     #[test]
-    fn few_packets_need_no_thread() {
+    fn few_packets_are_written_without_thread() {
         let without = |device, _| Writer { shared: Arc::new(Shared::new(device)), thread: None };
-        let stage = stage_with(without);
+        let fixture = fixture_with(without);
         for number in 0..FEW {
-            stage.answers.send(Ok(())).unwrap();
-            stage.give(&[number as u8]).unwrap();
+            fixture.answers.send(Ok(())).unwrap();
+            fixture.give(&[number as u8]).unwrap();
         }
-        stage.writer.go(Pace::Calm).unwrap();
-        assert_eq!(stage.got.try_iter().flatten().collect::<Vec<u8>>(), [0, 1]);
-        assert_eq!(stage.writer.done().packets, 2);
-        // A device that is full is for the thread to wait for.
-        stage.answers.send(Err(ErrorKind::WouldBlock)).unwrap();
-        stage.give(b"it").unwrap();
-        stage.writer.go(Pace::Calm).unwrap();
-        assert!(stage.writer.shared.lock().thread == State::Writing);
+        fixture.writer.go(Pace::Calm).unwrap();
+        assert_eq!(fixture.got.try_iter().flatten().collect::<Vec<u8>>(), [0, 1]);
+        assert_eq!(fixture.writer.done().packets, 2);
+        // Waiting for a full device is left to the thread.
+        fixture.answers.send(Err(ErrorKind::WouldBlock)).unwrap();
+        fixture.give(b"it").unwrap();
+        fixture.writer.go(Pace::Calm).unwrap();
+        assert!(fixture.writer.shared.lock().thread == State::Writing);
     }
 
     #[test]
-    fn a_busy_host_leaves_even_one_packet_to_the_thread() {
-        let stage = stage();
-        stage.give(b"it").unwrap();
-        // Here it would wait for the device's answer.
-        stage.writer.go(Pace::of(MANY)).unwrap();
-        stage.answers.send(Ok(())).unwrap();
-        assert!(stage.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(stage.got.try_recv().unwrap(), b"it");
+    fn busy_host_leaves_single_packet_to_thread() {
+        let fixture = fixture();
+        fixture.give(b"it").unwrap();
+        // If this thread wrote the packet, it would wait here for the device's answer.
+        fixture.writer.go(Pace::of(MANY)).unwrap();
+        fixture.answers.send(Ok(())).unwrap();
+        assert!(fixture.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(fixture.got.try_recv().unwrap(), b"it");
     }
 
     #[test]
-    fn an_error_of_the_device_is_told_at_once_where_no_thread_was_needed() {
-        let stage = stage();
-        stage.answers.send(Err(ErrorKind::NotFound)).unwrap();
-        stage.give(b"it").unwrap();
-        assert_eq!(stage.writer.go(Pace::Calm).unwrap_err().kind(), ErrorKind::NotFound);
-        stage.writer.go(Pace::Calm).unwrap();
+    fn device_error_is_returned_without_thread() {
+        let fixture = fixture();
+        fixture.answers.send(Err(ErrorKind::NotFound)).unwrap();
+        fixture.give(b"it").unwrap();
+        assert_eq!(fixture.writer.go(Pace::Calm).unwrap_err().kind(), ErrorKind::NotFound);
+        fixture.writer.go(Pace::Calm).unwrap();
     }
 
     #[test]
-    fn a_full_device_is_asked_again() {
-        let stage = stage();
+    fn full_device_is_retried() {
+        let fixture = fixture();
         for answer in [Err(ErrorKind::WouldBlock), Err(ErrorKind::WouldBlock), Ok(())] {
-            stage.answers.send(answer).unwrap();
+            fixture.answers.send(answer).unwrap();
         }
-        stage.give(b"it").unwrap();
-        assert!(stage.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(stage.got.try_recv().unwrap(), b"it");
-        assert_eq!((stage.writer.done().packets, stage.writer.done().waits), (1, 1));
+        fixture.give(b"it").unwrap();
+        assert!(fixture.writer.flush().unwrap() == Written::Everything);
+        assert_eq!(fixture.got.try_recv().unwrap(), b"it");
+        assert_eq!((fixture.writer.done().packets, fixture.writer.done().waits), (1, 1));
     }
 
     #[test]
-    fn an_error_of_the_device_is_told_once_and_wakes_the_driver() {
-        let stage = stage();
-        stage.answers.send(Err(ErrorKind::NotFound)).unwrap();
-        stage.give_many();
-        assert_eq!(stage.writer.flush().err().unwrap().kind(), ErrorKind::NotFound);
-        while stage.woken.read().is_err() {
+    fn device_error_is_reported_once_and_wakes_driver() {
+        let fixture = fixture();
+        fixture.answers.send(Err(ErrorKind::NotFound)).unwrap();
+        fixture.give_many();
+        assert_eq!(fixture.writer.flush().err().unwrap().kind(), ErrorKind::NotFound);
+        while fixture.woken.read().is_err() {
             thread::yield_now();
         }
-        assert!(stage.writer.flush().unwrap() == Written::Everything, "nothing is left of it");
+        assert!(fixture.writer.flush().unwrap() == Written::Everything, "the error is not reported again");
     }
 
     #[test]
-    fn a_device_that_takes_nothing_holds_nobody_up_for_ever() {
-        let stage = stage();
-        stage.give_many();
-        assert!(stage.writer.flush().unwrap() == Written::Blocked);
-        drop(stage.answers);
+    fn flush_returns_if_device_stays_blocked() {
+        let fixture = fixture();
+        fixture.give_many();
+        assert!(fixture.writer.flush().unwrap() == Written::Blocked);
+        drop(fixture.answers);
     }
 }

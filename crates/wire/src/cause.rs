@@ -1,20 +1,20 @@
-//! Why a packet was lost, in the one way that matters to a sender.
+//! The cause of a packet loss: congestion or the radio link.
 
-/// The kind of a loss: an emulator knows it, a sender would like to.
+/// The cause of a loss. An emulator knows it; a sender has to estimate it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Cause {
-    /// A queue was full: slow down.
+    /// A queue was full. The sender should slow down.
     Congestion,
-    /// The radio lost it: send it again at the same speed.
+    /// The radio link lost the packet. The sender should retransmit at the same rate.
     Radio,
 }
 
 impl Cause {
-    /// Both, in the order of the enum.
+    /// Both causes, in declaration order.
     pub const ALL: [Self; 2] = [Self::Congestion, Self::Radio];
 
-    /// The word for it in outputs.
+    /// Returns the name used in output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Congestion => "congestion",

@@ -1,7 +1,7 @@
-//! Packets in the words of `tcpdump -nn`, so that a log can be read, and compared, beside a capture.
+//! Packets in the format of `tcpdump -nn`, so that a log can be compared with a capture.
 //!
-//! Sequence numbers are relative as tcpdump's are: from the first segment with an ACK that is seen of a connection on,
-//! and absolute in everything with a SYN.
+//! As in tcpdump, sequence numbers are relative to the first segment of a connection that has the ACK flag.
+//! They are absolute in segments with SYN.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -12,20 +12,20 @@ use smoltcp::wire::IpProtocol;
 use crate::segment::{Flags, Ip, parse_ip};
 use crate::seq::Seq;
 
-/// Connections whose first numbers are remembered. With more, the oldest is forgotten.
+/// Maximum number of connections whose base numbers are remembered. Beyond it, the oldest is forgotten.
 const REMEMBERED: usize = 65_536;
 
-/// The lower end first, so that both directions find the same entry.
+/// The two ends, the lower one first, so that both directions find the same entry.
 type Ends = (SocketAddr, SocketAddr);
 
-/// The connections seen so far, with the numbers that theirs are relative to.
+/// The connections seen so far, and the base numbers of their relative sequence numbers.
 #[derive(Debug, Default)]
 pub struct Conversations {
     first: BTreeMap<Ends, (Seq, Seq)>,
     order: VecDeque<Ends>,
 }
 
-/// A packet, to be written with `{}`.
+/// A packet that `{}` formats.
 #[derive(Clone, Debug)]
 pub struct Dump<'a> {
     kind: Kind<'a>,
@@ -38,31 +38,31 @@ enum Kind<'a> {
     Bad { why: crate::segment::BadPacket, length: usize },
 }
 
-/// A TCP segment, its numbers relative if the connection is known. Checksums are not looked at.
+/// A TCP segment. Its numbers are relative if the connection is known. Its checksum is not verified.
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp<'a> {
-    /// Source.
+    /// Source address and port.
     pub src: SocketAddr,
-    /// Destination.
+    /// Destination address and port.
     pub dst: SocketAddr,
-    /// All twelve bits beside the data offset.
+    /// All twelve bits that share bytes 12 and 13 with the data offset.
     pub flags: Flags,
-    /// Of the first octet.
+    /// Sequence number of the first byte.
     pub seq: u32,
-    /// What is acknowledged; means something with the ACK flag only.
+    /// The acknowledgment number. Valid only with the ACK flag.
     pub ack: u32,
-    /// As it stands in the header, not scaled.
+    /// The window field of the header, not scaled.
     pub window: u16,
-    /// Octets of data.
+    /// Bytes of payload.
     pub length: usize,
     urgent: u16,
-    /// What SACK blocks are relative to.
+    /// The number that SACK blocks are relative to.
     sacked_from: Seq,
     options: &'a [u8],
 }
 
 impl Conversations {
-    /// Reads one packet. Each is to be read once, in the order of time.
+    /// Reads one packet. The caller passes each packet once, in chronological order.
     pub fn read<'a>(&mut self, packet: &'a [u8]) -> Dump<'a> {
         let kind = match parse_ip(packet) {
             Ok(ip) => match self.read_tcp(&ip) {
@@ -126,14 +126,14 @@ impl Conversations {
                 }
                 let sack = Seq(ack.0.wrapping_sub(1));
                 self.first.insert(ends, turn((seq, sack)));
-                // As tcpdump has it: of a first segment only the SACK blocks are relative.
+                // In the first segment, tcpdump makes only the SACK blocks relative.
                 Bases { sack, ..Bases::default() }
             }
         }
     }
 }
 
-/// What the numbers of a segment are relative to.
+/// The numbers that a segment's fields are relative to.
 #[derive(Default)]
 struct Bases {
     seq: Seq,
@@ -142,7 +142,7 @@ struct Bases {
 }
 
 impl<'a> Dump<'a> {
-    /// The TCP segment in it.
+    /// Returns the TCP segment, if the packet contains one.
     pub fn tcp(&self) -> Option<Tcp<'a>> {
         match self.kind {
             Kind::Tcp(tcp) => Some(tcp),
@@ -151,7 +151,7 @@ impl<'a> Dump<'a> {
     }
 }
 
-/// Source and destination as tcpdump has them: the port behind another dot.
+/// Writes source and destination in tcpdump's format, with a dot before the port.
 fn ends(f: &mut fmt::Formatter<'_>, src: SocketAddr, dst: SocketAddr) -> fmt::Result {
     let name = if src.is_ipv4() { "IP" } else { "IP6" };
     write!(f, "{name} {}.{} > {}.{}: ", src.ip(), src.port(), dst.ip(), dst.port())
@@ -173,7 +173,7 @@ impl fmt::Display for Dump<'_> {
     }
 }
 
-/// Without the addresses.
+/// Formats the segment without its addresses.
 impl fmt::Display for Tcp<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Flags [{}]", Letters(self.flags))?;
@@ -198,12 +198,12 @@ impl fmt::Display for Tcp<'_> {
 }
 
 impl<'a> Tcp<'a> {
-    /// Its options, to be written with `{}`.
+    /// Returns the options, formatted by `{}`.
     pub fn options(&self) -> impl fmt::Display + use<'a> {
         Written { octets: self.options, sacked_from: self.sacked_from }
     }
 
-    /// Its flags as letters, to be written with `{}`.
+    /// Returns the flags as letters, formatted by `{}`.
     pub fn letters(&self) -> impl fmt::Display + use<> {
         Letters(self.flags)
     }
@@ -213,7 +213,7 @@ struct Letters(Flags);
 
 impl fmt::Display for Letters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // tcpdump does not print the bits beside these eight.
+        // tcpdump prints only these eight flags.
         let letters = [
             (Flags::FIN, "F"),
             (Flags::SYN, "S"),
@@ -277,7 +277,7 @@ impl Written<'_> {
                 (0..len).step_by(8).try_for_each(|at| write!(f, "{{{}:{}}}", relative(at), relative(at + 4)))
             }
             (8, 8) => write!(f, "TS val {} ecr {}", word(0), word(4)),
-            // Of an experiment its ExID (RFC 6994), and nothing more.
+            // Only the ExID of an experimental option (RFC 6994) is printed.
             (253 | 254, 2..) => write!(f, "exp-{:02x}{:02x}", body[0], body[1]),
             _ => {
                 write!(f, "unknown-{kind}")?;

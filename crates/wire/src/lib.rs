@@ -1,14 +1,14 @@
-//! What both sides of a TUN device must agree on: below it is the network (`airlink`), above it the TCP (`airtcp`).
+//! Types that the network below a TUN device (`airlink`) and the TCP above it (`airtcp`) share.
 //!
-//! * [`time`] and [`rng`]: integer nanoseconds and seeded randomness, both handed in from outside.
+//! * [`time`] and [`rng`]: integer nanoseconds and seeded randomness. The caller supplies both.
 //! * [`segment`], [`options`], [`checksum`], [`seq`]: TCP/IP as it is on the wire.
 //! * [`piece`]: segments that leave in one write.
-//! * [`marks`], [`experiment`]: what base stations and receivers add to it.
-//! * [`dump`]: packets in tcpdump's words, for logs.
+//! * [`marks`], [`experiment`]: bits and options that base stations and receivers add to TCP headers.
+//! * [`dump`]: packets in tcpdump's format, for logs.
 //! * [`units`]: rates, sizes, probabilities and times as people write them.
-//! * [`cause`]: what kind of loss it was.
+//! * [`cause`]: the cause of a packet loss.
 //!
-//! A segment is written and read back:
+//! This example writes a segment and parses it again:
 //!
 //! ```
 //! use airwire::options::{Layout, Options};
@@ -38,7 +38,7 @@
 //! assert_eq!((read.seq, read.flags, read.options), (Seq(1_000), Flags::SYN, offered));
 //! assert_eq!(read.seq_len(), 1, "a SYN has a sequence number of its own");
 //!
-//! // One flipped bit, and nobody believes it.
+//! // A segment with one flipped bit is rejected.
 //! *packet.last_mut().unwrap() ^= 1;
 //! let damaged = segment::parse_tcp(&segment::parse_ip(&packet)?);
 //! assert_eq!(damaged.unwrap_err(), BadPacket::TcpChecksum);

@@ -1,5 +1,5 @@
-//! What P4's base stations write into the TCP header (Chandra, Harris, Shenoy, "TCP performance for future IP-based
-//! wireless networks", §III): two of its three reserved bits.
+//! Two of the three reserved bits of the TCP header, which the base stations of P4 use (Chandra, Harris,
+//! Shenoy, "TCP performance for future IP-based wireless networks", §III).
 //!
 //! ```text
 //!   0   1   2   3   4   5   6   7   8   9  10  11  12  13  14  15
@@ -8,30 +8,32 @@
 //! +---------------+---+---+---+---+---+---+---+---+---+---+---+---+
 //! ```
 //!
-//! The bits of ACKs are the paper's. Choice: that the same bits on a SYN announce the stations, and so the way of the
-//! data ([`RadioPath::announced`]). The paper has the sender know it "after the handshake process" (§III D), and does not
-//! say how.
+//! The paper defines these bits for ACKs. Choice: the same bits on a SYN announce the base stations, and so
+//! the path of the data ([`RadioPath::announced`]). In the paper, the sender knows the path "after the
+//! handshake process" (§III D). The paper does not say how.
 
 use crate::cause::Cause;
 
-/// Ob: the octet asked for has gone past the base station that serves the data sender, or the only one.
+/// Ob: the byte that the ACK asks for has passed the base station of the data sender, or the only base
+/// station.
 pub const OB: u16 = 0x800;
-/// Db: the octet asked for has gone past the base station that serves the data receiver, the second of two.
+/// Db: the byte that the ACK asks for has passed the base station of the data receiver, the second of two.
 pub const DB: u16 = 0x400;
 
-/// Where a sender's data travel over radio: the paper's Table 1, without its first case (no agent: plain TCP).
+/// The part of a sender's path that is radio: Table 1 of the paper, without its first case (no agent).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RadioPath {
-    /// §III D.2.
+    /// §III D.2: the data receiver is behind a radio link.
     FixedToMobile,
-    /// §III D.3.
+    /// §III D.3: the data sender is behind a radio link.
     MobileToFixed,
-    /// §III D.4.
+    /// §III D.4: both are behind radio links.
     MobileToMobile,
 }
 
 impl RadioPath {
-    /// From the flags of the peer's SYN (a Choice). `None`: there is no agent, and no bit means anything.
+    /// Reads the path from the flags of the peer's SYN (a Choice). Returns `None` if both bits are clear: the
+    /// path does not have an agent, and the bits of ACKs have no meaning.
     pub const fn announced(flags: u16) -> Option<Self> {
         match (flags & OB != 0, flags & DB != 0) {
             (false, false) => None,
@@ -41,15 +43,16 @@ impl RadioPath {
         }
     }
 
-    /// Where the octet that an ACK with these flags asks for was lost, if it was lost.
+    /// Returns where the byte that an ACK with these flags asks for was lost, if it was lost.
     pub const fn cause(self, flags: u16) -> Cause {
         match (self, flags & OB != 0, flags & DB != 0) {
             (Self::FixedToMobile, true, _)
             | (Self::MobileToFixed, false, _)
-            // Cases 1 and 3.
+            // Cases 1 and 3 of §III D.4.
             | (Self::MobileToMobile, false, false)
             | (Self::MobileToMobile, true, true) => Cause::Radio,
-            // Choice: the paper has no case of Db without Ob. The first station has missed what the second has seen.
+            // Choice: the paper does not define Db without Ob, where only the second station has seen the
+            // byte.
             _ => Cause::Congestion,
         }
     }

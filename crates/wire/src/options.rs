@@ -1,11 +1,12 @@
-//! TCP options: parsed into one flat value, written in the order a real system uses.
+//! TCP options: parsed into one flat struct, and written in the order that a real system uses.
 //!
-//! smoltcp's parser is not used because it keeps only three SACK blocks: a peer without timestamps sends four.
+//! smoltcp's parser is not used because it keeps only three SACK blocks. A peer without timestamps sends
+//! four.
 
 use crate::experiment::{self, LossRate};
 use crate::seq::Seq;
 
-/// SACK blocks of one segment: at most four fit into 40 octets of options.
+/// The SACK blocks of one segment. At most four fit into the 40 bytes of options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(Seq, Seq); 4],
@@ -13,7 +14,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds the block `left..right`. A fifth is left out.
+    /// Adds the block `left..right`. Blocks after the fourth are ignored.
     pub fn push(&mut self, left: Seq, right: Seq) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
             *slot = (left, right);
@@ -21,12 +22,12 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks in the order in which they were added, which is that of the segment.
+    /// Returns the blocks in the order in which they were added, which is their order in the segment.
     pub fn as_slice(&self) -> &[(Seq, Seq)] {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// True if the segment carries no SACK option.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -35,35 +36,37 @@ impl SackBlocks {
 /// The timestamps option (RFC 7323 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamps {
-    /// TSval: the sender's clock.
+    /// TSval: the sender's timestamp clock.
     pub val: u32,
-    /// TSecr: the TSval that it echoes. Without the ACK flag it means nothing.
+    /// TSecr: the TSval that the segment echoes. Valid only with the ACK flag.
     pub ecr: u32,
 }
 
-/// The options of one segment. `None` and `false`: the segment does not carry that option.
+/// The options of one segment. `None` and `false` mean that the segment does not carry the option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Maximum segment size in octets (RFC 9293 §3.7.1). SYN only.
+    /// Maximum segment size in bytes (RFC 9293 §3.7.1). SYN only.
     pub mss: Option<u16>,
-    /// The shift that the sender's window fields need (RFC 7323 §2). SYN only, at most 14.
+    /// Shift count for the sender's window fields (RFC 7323 §2). SYN only, at most 14.
     pub window_scale: Option<u8>,
-    /// The sender can use SACK blocks (RFC 2018 §2). SYN only.
+    /// Whether the sender supports SACK (RFC 2018 §2). SYN only.
     pub sack_permitted: bool,
-    /// On a SYN, the offer to use them on the whole connection.
+    /// The timestamps. On a SYN, they offer to use timestamps on the whole connection.
     pub timestamps: Option<Timestamps>,
-    /// What has arrived out of order (RFC 2018 §3), or twice (RFC 2883).
+    /// The data that arrived out of order (RFC 2018 §3) or twice (RFC 2883).
     pub sack: SackBlocks,
-    /// What base stations on the path add (P3 §III B); never written here.
+    /// Sum of the loss rates that base stations on the path add (P3 §III B). It is parsed but never written
+    /// here.
     pub loss_report: Option<LossRate>,
-    /// How many segments the receiver saw reordered by more than three so far (P3 §III B).
+    /// Number of segments that the receiver has seen reordered by more than three (P3 §III B).
     pub reordered: Option<u16>,
 }
 
-/// The order and the padding in which a system writes its options.
+/// The order and padding in which a system writes its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// SYN: `mss,sackOK,TS,nop,wscale`; what is missing from a group is replaced by `nop,nop`.
+    /// SYN: `mss,sackOK,TS,nop,wscale`. An option that is missing from an aligned group is replaced by
+    /// `nop,nop`.
     Linux,
     /// SYN: `mss,nop,wscale,sackOK,TS`, padded with `eol`.
     FreeBsd,
@@ -78,10 +81,11 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
 impl Options {
-    /// `None` if an option's length does not fit: RFC 9293 §3.1 lets us drop such a segment.
+    /// Parses the options of a segment. Returns `None` if the length of an option is invalid; RFC 9293 §3.1
+    /// allows such a segment to be dropped.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut options = Self::default();
-        // Nearly all segments have these and no others (RFC 7323 appendix A).
+        // Most segments carry exactly this layout (RFC 7323 appendix A).
         if let [NOP, NOP, TIMESTAMPS, 10, body @ ..] = bytes
             && body.len() == 8
         {
@@ -105,12 +109,12 @@ impl Options {
         }
     }
 
-    /// Unknown kinds, and known ones of the wrong length, are ignored (RFC 9293 §3.2).
+    /// Parses one option. Ignores unknown kinds (RFC 9293 §3.2), and known kinds with an unexpected length.
     fn parse_one(&mut self, kind: u8, body: &[u8]) {
         let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
         match (kind, body.len()) {
             (MSS, 2) => self.mss = Some(u16::from_be_bytes([body[0], body[1]])),
-            // RFC 7323 §2.3: more than 14 is taken as 14.
+            // RFC 7323 §2.3: a shift count larger than 14 must be treated as 14.
             (WINDOW_SCALE, 1) => self.window_scale = Some(body[0].min(14)),
             (SACK_PERMITTED, 0) => self.sack_permitted = true,
             (TIMESTAMPS, 8) => self.timestamps = Some(Timestamps { val: word(0), ecr: word(4) }),
@@ -129,8 +133,8 @@ impl Options {
         }
     }
 
-    /// Appends the options, padded to a multiple of four octets. SACK blocks that do not fit are left out,
-    /// the last first, and the alarm if they take its place.
+    /// Appends the options, padded to a multiple of four bytes. SACK blocks that do not fit are omitted, the
+    /// last ones first. The reordering alarm is omitted if the SACK blocks leave no space for it.
     pub fn write(&self, layout: Layout, out: &mut Vec<u8>) {
         let begin = out.len();
         match layout {
@@ -229,7 +233,7 @@ mod tests {
         }
     }
 
-    /// The option kinds in order, as tcpdump would list them.
+    /// Returns the names of the options in the order in which tcpdump prints them.
     fn kinds(layout: Layout, options: &Options) -> String {
         let mut out = vec![];
         options.write(layout, &mut out);
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn syn_layouts_are_those_of_the_systems() {
+    fn syn_option_layouts_match_operating_systems() {
         let linux = |sack, ts, ws| kinds(Layout::Linux, &syn(sack, ts, ws));
         assert_eq!(linux(true, true, Some(8)), "mss,sackOK,TS,nop,wscale");
         assert_eq!(linux(true, false, Some(8)), "mss,nop,nop,sackOK,nop,wscale");
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_alone_are_the_same_in_every_layout_and_at_every_alignment() {
+    fn timestamps_parse_in_every_layout_and_alignment() {
         let options = Options { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Options::default() };
         for layout in [Layout::Linux, Layout::FreeBsd] {
             assert_eq!(kinds(layout, &options), "nop,nop,TS");
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn three_sack_blocks_fit_beside_timestamps_and_four_without() {
+    fn three_sack_blocks_fit_with_timestamps_four_without() {
         let mut options = Options { timestamps: Some(Timestamps::default()), ..Options::default() };
         for i in 0..4 {
             options.sack.push(Seq(i * 10), Seq(i * 10 + 5));
@@ -294,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_alarm_gives_way_to_three_sack_blocks_beside_timestamps() {
+    fn three_sack_blocks_displace_reordering_alarm() {
         let timestamps = Some(Timestamps { val: 1, ecr: 2 });
         let mut options = Options { timestamps, reordered: Some(0x0102), ..Options::default() };
         for (blocks, layout) in
@@ -314,15 +318,15 @@ mod tests {
     }
 
     #[test]
-    fn absurd_options_are_refused_or_ignored() {
-        assert_eq!(Options::parse(&[MSS, 0]), None, "a length that never ends");
+    fn malformed_options_are_rejected_or_ignored() {
+        assert_eq!(Options::parse(&[MSS, 0]), None, "a length of zero");
         assert_eq!(Options::parse(&[MSS, 4, 5]), None, "a length beyond the header");
-        assert_eq!(Options::parse(&[TIMESTAMPS]), None, "no length at all");
+        assert_eq!(Options::parse(&[TIMESTAMPS]), None, "a missing length");
         assert_eq!(Options::parse(&[MSS, 3, 5]), Some(Options::default()), "a known kind of wrong length");
         assert_eq!(Options::parse(&[254, 6, 1, 2, 3, 4]), Some(Options::default()), "an unknown kind");
         let report = Options::parse(&[254, 6, 0x71, 0x77, 0x40, 0]).unwrap().loss_report;
         assert_eq!(report.map(LossRate::ratio), Some(0.25));
         assert_eq!(Options::parse(&[WINDOW_SCALE, 3, 99]).unwrap().window_scale, Some(14));
-        assert_eq!(Options::parse(&[EOL, MSS, 9]), Some(Options::default()), "what follows the end");
+        assert_eq!(Options::parse(&[EOL, MSS, 9]), Some(Options::default()), "bytes after the end option");
     }
 }

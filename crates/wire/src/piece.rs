@@ -1,5 +1,5 @@
-//! What leaves a host in one write: a packet, or segments of a connection that follow each other, joined for a device with
-//! offload, which cuts them.
+//! The unit that a host writes to its device: one packet, or consecutive segments of one connection, joined
+//! for a device with segmentation offload.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::sync::Arc;
 use crate::options::{Layout, Options};
 use crate::segment::{self, Flags, Header};
 
-/// Octets of text on their way into packets.
+/// Payload that is to be placed into packets.
 #[derive(Clone, Debug)]
 pub enum Text<'a> {
-    /// They have to be copied.
+    /// The bytes must be copied.
     Copied(&'a [u8]),
-    /// This part of memory that nobody writes to any more, which may be kept instead.
+    /// This range of immutable memory can be referenced instead of copied.
     Shared(&'a Arc<Vec<u8>>, Range<usize>),
 }
 
 impl Text<'_> {
-    /// Appends them.
+    /// Appends the bytes to `out`.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(match self {
             Self::Copied(octets) => octets,
@@ -26,12 +26,13 @@ impl Text<'_> {
     }
 }
 
-/// A packet, or the headers of a segment with the text of those behind it that differ from it only in their place in the stream.
+/// One packet, or one segment's headers followed by the payload of consecutive segments. The headers of these
+/// segments differ only in sequence number and IPv4 identification.
 #[derive(Debug, Default)]
 pub struct Piece {
-    /// The headers, and the octets that were copied.
+    /// The headers and the copied payload.
     own: Vec<u8>,
-    /// All of it, in order.
+    /// The complete contents, in order.
     parts: Vec<Part>,
     len: usize,
     contents: Contents,
@@ -49,42 +50,45 @@ enum Contents {
     Nothing,
     /// A packet as it is on the wire.
     Whole,
-    /// Of one connection. Their checksums are for the device.
+    /// Segments of one connection. The device fills in their checksums.
     Segments(Segments),
 }
 
 #[derive(Debug)]
 struct Segments {
     count: usize,
-    /// Octets of text in each but the last.
+    /// Payload bytes in each segment except the last.
     size: usize,
-    /// Where the TCP header begins, and where it ends.
+    /// Offset at which the TCP header begins.
     tcp: usize,
+    /// Length of all headers, and so the offset at which the TCP header ends.
     headers: usize,
-    /// The headers of a segment that continues them, and its options.
+    /// The headers and options that the next segment must have.
     expected: (Header, Options),
-    /// One may follow.
+    /// Whether another segment may follow.
     open: bool,
 }
 
-/// The length fields of IP have sixteen bits.
+/// Largest packet: the length fields of IP have 16 bits.
 const LARGEST: usize = 65_535;
-/// The kernel would set these in each segment but the last, or wants them in the first only.
+/// Flags of segments that must be sent alone: segmentation would copy the flag into every segment, or move it
+/// to the first or the last segment.
 const ALONE: Flags =
     Flags::FIN.with(Flags::SYN).with(Flags::RST).with(Flags::PSH).with(Flags::URG).with(Flags::CWR);
-/// The kernel sets these in the last segment only (`tcp_gso_segment`).
+/// Flags that the kernel sets only in the last segment (`tcp_gso_segment`).
 const LAST: Flags = Flags::PSH.with(Flags::FIN);
 
 impl Piece {
-    /// The most segments in one: of 1500 octets 45 fit, and others are to have their turn.
+    /// Maximum number of segments in one piece. 45 segments of 1500 bytes fit into the largest packet. With
+    /// smaller segments, the limit keeps one connection from delaying the others.
     pub const MOST: usize = 64;
 
-    /// There is nothing in it.
+    /// Returns whether the piece is empty.
     pub const fn is_empty(&self) -> bool {
         matches!(self.contents, Contents::Nothing)
     }
 
-    /// How many packets it is on the wire.
+    /// Returns the number of packets on the wire.
     pub const fn count(&self) -> usize {
         match &self.contents {
             Contents::Nothing => 0,
@@ -93,7 +97,7 @@ impl Piece {
         }
     }
 
-    /// How many octets of IP packets it is on the wire.
+    /// Returns the total length of the IP packets on the wire, in bytes.
     pub fn octets_on_the_wire(&self) -> usize {
         match &self.contents {
             Contents::Nothing => 0,
@@ -102,12 +106,13 @@ impl Piece {
         }
     }
 
-    /// The packet in it, if it is one with nothing left for the device.
+    /// Returns the packet, if the piece is one complete packet with its checksum.
     pub fn whole(&self) -> Option<&[u8]> {
         matches!(self.contents, Contents::Whole).then_some(&self.own)
     }
 
-    /// The octets of text in each segment but the last. `None`: it is a whole packet, or nothing.
+    /// Returns the payload bytes of each segment except the last. Returns `None` for a complete packet and
+    /// for an empty piece.
     pub const fn segment_size(&self) -> Option<usize> {
         match &self.contents {
             Contents::Nothing | Contents::Whole => None,
@@ -115,17 +120,17 @@ impl Piece {
         }
     }
 
-    /// Octets of headers and text as they stand here: the headers once.
+    /// Returns the length of the piece in bytes: the headers, counted once, and the payload.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// It begins with the headers of the first segment, of which the device may fill in its part.
+    /// Returns the headers of the first segment, in which the device may fill in its fields.
     pub fn headers_mut(&mut self) -> &mut [u8] {
         &mut self.own
     }
 
-    /// As it stands, part behind part.
+    /// Returns the contents as consecutive slices.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().map(|part| match part {
             Part::Own(range) => &self.own[range.clone()],
@@ -133,7 +138,7 @@ impl Piece {
         })
     }
 
-    /// It has left. Its memory is used again.
+    /// Empties the piece after it was sent, and keeps its memory for reuse.
     pub fn clear(&mut self) {
         self.own.clear();
         self.parts.clear();
@@ -141,7 +146,8 @@ impl Piece {
         self.contents = Contents::Nothing;
     }
 
-    /// Has `write` overwrite it with a packet, if there is one. Returns what `write` does.
+    /// Replaces the contents with the packet that `write` writes. `write` returns whether it wrote one; so
+    /// does this function.
     pub fn fill(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         self.clear();
         let written = write(&mut self.own);
@@ -152,7 +158,7 @@ impl Piece {
         written
     }
 
-    /// Overwrites it with a segment of `len` octets of text. Another one may follow.
+    /// Replaces the contents with a segment of `len` bytes of payload. More segments may follow.
     ///
     /// # Panics
     /// If the header's addresses are not of one family.
@@ -180,7 +186,7 @@ impl Piece {
         text.for_each(|text| self.push(text));
     }
 
-    /// A segment with these headers and so much text continues those that are here. Otherwise it has to be in another piece.
+    /// Returns whether a segment with these headers and `len` bytes of payload can be joined to this piece.
     pub fn is_continued_by(&self, header: &Header, options: &Options, len: usize) -> bool {
         let Contents::Segments(segments) = &self.contents else { return false };
         let (expected, same_options) = &segments.expected;
@@ -197,7 +203,7 @@ impl Piece {
             && options == same_options
     }
 
-    /// Takes a segment that continues those that are here.
+    /// Appends a segment for which [`Self::is_continued_by`] is true.
     pub fn go_on<'a>(&mut self, header: &Header, len: usize, text: impl Iterator<Item = Text<'a>>) {
         if let Contents::Segments(segments) = &mut self.contents {
             let last = header.flags.0 & LAST.0;
@@ -241,7 +247,7 @@ impl Piece {
         }
     }
 
-    /// No segment can continue it, whatever it is.
+    /// Returns whether the piece cannot take another segment.
     pub const fn is_complete(&self) -> bool {
         match &self.contents {
             Contents::Nothing => false,
@@ -252,7 +258,7 @@ impl Piece {
         }
     }
 
-    /// The packet in it, with its checksum. `None`: it is nothing, or several.
+    /// Returns the packet, with its checksum. Returns `None` if the piece is empty or has several segments.
     pub fn into_packet(self) -> Option<Vec<u8>> {
         match &self.contents {
             Contents::Whole => Some(self.own),
@@ -266,7 +272,8 @@ impl Piece {
     }
 }
 
-/// The headers of a segment that follows one with these and `len` octets of text, as the kernel makes them of it.
+/// Returns the headers of the segment that follows one with these headers and `len` bytes of payload. They
+/// match the headers that the kernel writes when it splits the piece.
 fn following(header: &Header, len: usize) -> Header {
     Header { seq: header.seq.at(len as u64), ident: header.ident.wrapping_add(1), ..header.clone() }
 }

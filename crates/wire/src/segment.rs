@@ -1,6 +1,7 @@
-//! Segments on the wire: IPv4/IPv6 and TCP headers in and out, with every check that a receiver owes.
+//! Reads and writes segments: IPv4, IPv6 and TCP headers, with every check that a receiver must make.
 //!
-//! What comes in and IPv6 are read and written by smoltcp (`smoltcp::wire`); options are [`crate::options`].
+//! smoltcp (`smoltcp::wire`) reads incoming headers and writes IPv6 headers. [`crate::options`] handles the
+//! TCP options.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -9,16 +10,18 @@ use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 use crate::options::Options;
 use crate::seq::Seq;
 
-/// The number of the protocol.
+/// The IP protocol number of TCP.
 const TCP: u8 = 6;
 
-/// The flag bits of octets 12 and 13 of the TCP header, reserved ones included: RFC 9293 §3.1 says to ignore
-/// what one does not understand, but a transit agent writes there (E-TCP §III.A).
+/// The flag bits of bytes 12 and 13 of the TCP header, including the reserved bits.
+///
+/// RFC 9293 §3.1 requires receivers to ignore reserved bits that they do not implement. They are kept here
+/// because a transit agent uses them (E-TCP §III.A).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// No flag is set.
+    /// No flags.
     pub const NONE: Self = Self(0);
     /// The sender has no more data.
     pub const FIN: Self = Self(0x001);
@@ -26,37 +29,37 @@ impl Flags {
     pub const SYN: Self = Self(0x002);
     /// The connection is reset.
     pub const RST: Self = Self(0x004);
-    /// The application is to get the data at once.
+    /// The receiver must pass the data to the application without delay.
     pub const PSH: Self = Self(0x008);
-    /// The acknowledgment number means something.
+    /// The acknowledgment number is valid.
     pub const ACK: Self = Self(0x010);
-    /// The urgent pointer means something.
+    /// The urgent pointer is valid.
     pub const URG: Self = Self(0x020);
-    /// The receiver has seen congestion marked (RFC 3168 §6.1); in a SYN, ECN is asked for.
+    /// The receiver has seen a congestion mark (RFC 3168 §6.1). In a SYN: the sender requests ECN.
     pub const ECE: Self = Self(0x040);
-    /// The sender has answered an ECE by reducing its window (RFC 3168 §6.1).
+    /// The sender has reduced its window in response to an ECE (RFC 3168 §6.1).
     pub const CWR: Self = Self(0x080);
-    /// Accurate ECN's AE, once NS.
+    /// The AE flag of Accurate ECN, formerly NS.
     pub const AE: Self = Self(0x100);
-    /// The three bits still reserved.
+    /// The three bits that are still reserved.
     pub const RESERVED: Self = Self(0xe00);
 
-    /// All flags of `other` are set.
+    /// Returns whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// At least one flag of `other` is set.
+    /// Returns whether at least one flag of `other` is set.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// These flags and those of `other`.
+    /// Returns these flags together with the flags of `other`.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These flags, except those of `other`.
+    /// Returns these flags without the flags of `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -95,14 +98,14 @@ pub enum Ecn {
     NotEct,
     /// ECN-capable, the codepoint ECT(1).
     Ect1,
-    /// ECN-capable, the codepoint ECT(0): what RFC 3168 senders use.
+    /// ECN-capable, the codepoint ECT(0), which RFC 3168 senders use.
     Ect0,
     /// Congestion experienced: a queue has marked the packet instead of dropping it.
     Ce,
 }
 
 impl Ecn {
-    /// From the two lowest bits; the others, the DSCP, are ignored.
+    /// Reads the two lowest bits. The other bits (the DSCP) are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotEct,
@@ -112,7 +115,7 @@ impl Ecn {
         }
     }
 
-    /// The two bits as they stand in the header.
+    /// Returns the two bits as in the IP header.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotEct => 0,
@@ -130,24 +133,24 @@ pub struct Segment<'a> {
     pub src: SocketAddr,
     /// Destination address and port.
     pub dst: SocketAddr,
-    /// SEG.SEQ: the number of the SYN, or else of the first octet of `payload`.
+    /// SEG.SEQ: the sequence number of the SYN, or else of the first byte of `payload`.
     pub seq: Seq,
-    /// SEG.ACK: the next octet that the sender expects. Means something with the ACK flag only.
+    /// SEG.ACK: the next byte that the sender of this segment expects. Valid only with the ACK flag.
     pub ack: Seq,
-    /// All twelve bits beside the data offset.
+    /// All twelve bits that share bytes 12 and 13 with the data offset.
     pub flags: Flags,
-    /// As it stands in the header, not scaled.
+    /// The window field of the header, not scaled.
     pub window: u16,
-    /// From the IP header.
+    /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// Those that are understood; unknown ones are gone.
+    /// The known options. Unknown options are dropped.
     pub options: Options,
-    /// The octets of data.
+    /// The payload bytes.
     pub payload: &'a [u8],
 }
 
 impl Segment<'_> {
-    /// SEG.LEN: data octets, and one each for SYN and FIN.
+    /// SEG.LEN: the number of payload bytes, plus one each for SYN and FIN.
     pub fn seq_len(&self) -> u64 {
         self.payload.len() as u64
             + u64::from(self.flags.contains(Flags::SYN))
@@ -155,19 +158,19 @@ impl Segment<'_> {
     }
 }
 
-/// Why a packet was not handed to any connection. Each is a counter of the host.
+/// The reason why a packet was not passed to any connection. The host counts each reason.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum BadPacket {
-    /// The packet ends before its headers, or what their length fields promise.
+    /// The packet is shorter than its headers, or than their length fields say.
     #[error("shorter than its headers say")]
     Truncated,
     /// The version field is neither 4 nor 6.
     #[error("neither IPv4 nor IPv6")]
     NotIp,
-    /// The IPv4 header's checksum is wrong. IPv6 has none.
+    /// The IPv4 header's checksum is wrong. An IPv6 header does not have a checksum.
     #[error("wrong IPv4 header checksum")]
     IpChecksum,
-    /// Fragments are not put together again.
+    /// The packet is a fragment. Fragments are not reassembled.
     #[error("a fragment: the path below must not fragment")]
     Fragment,
     /// The TCP checksum is wrong.
@@ -176,32 +179,35 @@ pub enum BadPacket {
     /// The checksum of an ICMP or ICMPv6 message is wrong.
     #[error("wrong ICMP checksum")]
     IcmpChecksum,
-    /// An option's length does not fit: see [`Options::parse`].
+    /// The length of an option is invalid: see [`Options::parse`].
     #[error("malformed TCP options")]
     Options,
     /// Port 0, or an address that is not unicast: see [`is_unicast`].
     #[error("source or destination that no TCP host can have")]
     Address,
-    /// Neither TCP nor ICMP.
+    /// The protocol is neither TCP nor ICMP.
     #[error("a protocol this host does not speak")]
     Protocol,
 }
 
-/// The IP layer of a packet, taken off.
+/// A packet whose IP headers have been parsed and removed.
 pub struct Ip<'a> {
     /// The source address.
     pub src: IpAddr,
     /// The destination address.
     pub dst: IpAddr,
-    /// What `payload` is: behind the extension headers, if it is IPv6.
+    /// The protocol of `payload`. With IPv6, this is the protocol after the extension headers.
     pub protocol: IpProtocol,
-    /// Of the traffic class or TOS octet.
+    /// The ECN field, from the TOS or traffic class byte.
     pub ecn: Ecn,
-    /// What follows the IP header and its extensions, without padding that the link added.
+    /// The bytes after the IP header and its extension headers, without padding that the link added.
     pub payload: &'a [u8],
 }
 
-/// Takes the IP header off, IPv6 extension headers included, after checking it. Fragments are refused.
+/// Checks and removes the IP header, including IPv6 extension headers.
+///
+/// # Errors
+/// If the headers are truncated or damaged, or the packet is a fragment.
 pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
     match packet.first().map(|b| b >> 4) {
         Some(4) => {
@@ -210,7 +216,7 @@ pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
             if header < 20 {
                 return Err(BadPacket::Truncated);
             }
-            // Not smoltcp's own check, which is left out of fuzzing builds.
+            // smoltcp's own check is compiled out of fuzzing builds.
             let wrong = match packet.first_chunk() {
                 Some(fixed) if header == 20 => crate::checksum::ipv4_header(fixed) != 0,
                 _ => crate::checksum::plain(&packet[..header]) != 0,
@@ -247,7 +253,7 @@ pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
     }
 }
 
-/// RFC 8200 §4: hop-by-hop, routing and destination options are stepped over.
+/// Skips the hop-by-hop options, routing and destination options headers (RFC 8200 §4).
 fn skip_extension_headers(first: IpProtocol, packet: &[u8]) -> Result<(IpProtocol, usize), BadPacket> {
     let (mut protocol, mut at) = (first, 40);
     loop {
@@ -266,21 +272,21 @@ fn skip_extension_headers(first: IpProtocol, packet: &[u8]) -> Result<(IpProtoco
     }
 }
 
-/// Who has verified the TCP checksum of a packet.
+/// Whether the TCP checksum of a packet has been verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verified {
-    /// Nobody yet.
+    /// The checksum has not been verified yet.
     NotYet,
-    /// The device that brought it, whatever the field says.
+    /// The network device has verified the checksum, whatever the field contains.
     ByDevice,
 }
 
-/// Parses the TCP segment inside `ip`, checksum included.
+/// Parses the TCP segment inside `ip` and verifies its checksum.
 pub fn parse_tcp<'a>(ip: &Ip<'a>) -> Result<Segment<'a>, BadPacket> {
     parse_tcp_of(ip, Verified::NotYet)
 }
 
-/// The same, where somebody else may have verified the checksum.
+/// Parses the TCP segment inside `ip`, and verifies its checksum unless the device has done so.
 pub fn parse_tcp_of<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, BadPacket> {
     let tcp = TcpPacket::new_checked(ip.payload).map_err(|_| BadPacket::Truncated)?;
     if verified == Verified::NotYet && !crate::checksum::verify_transport(ip.src, ip.dst, TCP, ip.payload) {
@@ -304,7 +310,8 @@ pub fn parse_tcp_of<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, 
     })
 }
 
-/// RFC 9293 §3.9.2.3: a SYN from or to a broadcast or multicast address is dropped silently.
+/// Returns whether a TCP host can have this address. RFC 9293 §3.9.2.3 requires SYNs from or to a broadcast
+/// or multicast address to be silently discarded.
 pub fn is_unicast(addr: IpAddr) -> bool {
     match addr {
         IpAddr::V4(a) => !(a.is_broadcast() || a.is_multicast() || a.is_unspecified()),
@@ -312,7 +319,7 @@ pub fn is_unicast(addr: IpAddr) -> bool {
     }
 }
 
-/// What leaves: everything about a segment but its payload.
+/// The headers of an outgoing segment: everything except options and payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Source address and port.
@@ -323,24 +330,24 @@ pub struct Header {
     pub seq: Seq,
     /// SEG.ACK; 0 by convention if the ACK flag is not set.
     pub ack: Seq,
-    /// All twelve bits beside the data offset, reserved ones as they are given.
+    /// All twelve bits that share bytes 12 and 13 with the data offset, including the reserved bits.
     pub flags: Flags,
-    /// As it will stand in the header, scaled already.
+    /// The window field of the header, already scaled.
     pub window: u16,
-    /// For the IP header.
+    /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// DSCP and ECN octet as the application set it; the ECN bits come from `ecn`.
+    /// The TOS or traffic class byte that the application set. Its ECN bits are ignored in favour of `ecn`.
     pub tos: u8,
     /// IPv4 time to live, IPv6 hop limit.
     pub ttl: u8,
-    /// Don't fragment (RFC 1191). IPv4 only.
+    /// The don't-fragment flag (RFC 1191). IPv4 only.
     pub dont_fragment: bool,
-    /// IPv4 identification.
+    /// The IPv4 identification field.
     pub ident: u16,
 }
 
-/// Overwrites `packet` with one whole IP packet: header, `options` (already padded), then `payload`, which may lie
-/// in two pieces because a ring buffer wraps.
+/// Overwrites `packet` with one complete IP packet: headers, `options` (already padded), then `payload`,
+/// which consists of two slices because a ring buffer wraps.
 ///
 /// # Panics
 /// If `src` and `dst` are not of one address family.
@@ -352,15 +359,17 @@ pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u
     sum(packet, tcp, header);
 }
 
-/// Puts the checksum into the TCP header that begins at `tcp`, as [`emit_headers`] returns it.
+/// Writes the checksum into the TCP header that begins at `tcp`, the offset that [`emit_headers`] returns.
 pub fn sum(packet: &mut [u8], tcp: usize, header: &Header) {
     let segment = &mut packet[tcp..];
     let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), TCP, segment);
     segment[16..18].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Overwrites `packet` with the headers of one whole IP packet, to which the caller appends the `len` octets of text. Its TCP
-/// checksum is zero: [`sum`] or a device is to fill it in. `options` appends those, padded. Returns where the TCP header begins.
+/// Overwrites `packet` with the headers of one IP packet, and returns the offset of the TCP header.
+///
+/// `options` appends the padded options. The caller appends the `len` bytes of payload. The TCP checksum is
+/// zero: [`sum`] or a device must fill it in.
 ///
 /// # Panics
 /// If `src` and `dst` are not of one address family.
@@ -372,7 +381,7 @@ pub fn emit_headers(
 ) -> usize {
     let tcp = if header.src.is_ipv4() { 20 } else { 40 };
     packet.clear();
-    // Timestamps are the only options of nearly all segments.
+    // Most segments carry only the timestamps option, whose padded length is 12 bytes.
     packet.reserve(tcp + 32 + len);
     packet.extend_from_slice(&[0; 60][..tcp + 20]);
     options(packet);
@@ -394,14 +403,14 @@ pub fn emit_headers(
             ip.set_src_addr(src);
             ip.set_dst_addr(dst);
         }
-        // See Panics: a connection's two ends are of one family.
+        // Excluded by the contract (see Panics): both ends of a connection have the same family.
         _ => unreachable!("mixed address families"),
     }
     packet[tcp..tcp + 20].copy_from_slice(&tcp_header(header, tcp_len));
     tcp
 }
 
-/// RFC 791 §3.1, without options.
+/// Returns an IPv4 header without options (RFC 791 §3.1).
 fn ipv4_header(header: &Header, tos: u8, total: u16, src: Ipv4Addr, dst: Ipv4Addr) -> [u8; 20] {
     const DONT_FRAGMENT: u8 = 0x40;
     let [len_high, len_low] = total.to_be_bytes();
@@ -417,7 +426,7 @@ fn ipv4_header(header: &Header, tos: u8, total: u16, src: Ipv4Addr, dst: Ipv4Add
     out
 }
 
-/// RFC 9293 §3.1, up to the options. There is no checksum yet, and no urgent pointer.
+/// Returns a TCP header without options (RFC 9293 §3.1). The checksum and the urgent pointer are zero.
 fn tcp_header(header: &Header, len: usize) -> [u8; 20] {
     let mut out = [0; 20];
     out[..2].copy_from_slice(&header.src.port().to_be_bytes());

@@ -1,22 +1,22 @@
-//! Sequence numbers: 32 bits on the wire, `u64` stream offsets inside.
+//! Sequence numbers: 32 bits on the wire, `u64` stream offsets inside the program.
 //!
-//! Offset 0 is the SYN, the first octet of data has offset 1. Only this file does arithmetic that wraps, so
-//! no comparison anywhere else can be fooled by a wrap.
+//! The SYN has offset 0, and the first byte of data has offset 1. Only this file contains wrapping
+//! arithmetic, so comparisons elsewhere are safe from wraparound.
 
 use std::fmt;
 
-/// A sequence or acknowledgment number as it stands in a TCP header.
+/// A sequence or acknowledgment number of a TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// The wire number of stream offset `offset`, for a stream whose SYN has this number.
+    /// Returns the wire number of stream offset `offset`, for a stream whose SYN has this number.
     pub const fn at(self, offset: u64) -> Self {
         Self(self.0.wrapping_add(offset as u32))
     }
 
-    /// The stream offset nearest to `near` that this number can mean, for a stream whose SYN has number
-    /// `initial`. `None` if that lies before the stream's beginning.
+    /// Returns the stream offset nearest to `near` that this number can represent, for a stream whose SYN has
+    /// the number `initial`. Returns `None` if that offset is before the start of the stream.
     pub fn offset(self, initial: Self, near: u64) -> Option<u64> {
         let distance = self.0.wrapping_sub(initial.at(near).0) as i32;
         near.checked_add_signed(i64::from(distance))
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_before_the_syn_have_no_offset() {
+    fn sequence_number_before_syn_has_no_offset() {
         assert_eq!(Seq(99).offset(Seq(100), 0), None);
         assert_eq!(Seq(u32::MAX).offset(Seq(0), 0), None);
     }

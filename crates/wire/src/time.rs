@@ -1,11 +1,11 @@
-//! Time as the machines know it: an integer number of nanoseconds, handed in by a driver.
+//! Time in integer nanoseconds, supplied by a driver.
 //!
-//! Real time and virtual time are the same type, so a machine cannot tell which one it runs in.
+//! Real time and virtual time have the same type, so the code that uses it behaves identically in both.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A point in time: nanoseconds since the driver's own zero.
+/// A point in time, in nanoseconds since the driver's start of time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -14,122 +14,123 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
-    /// The driver's zero: when a simulation begins.
+    /// The driver's start of time. In a simulation, this is the beginning.
     pub const ZERO: Self = Self(0);
 
-    /// So many nanoseconds after the driver's zero.
+    /// Returns the instant this number of nanoseconds after [`Self::ZERO`].
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// So many microseconds after the driver's zero.
+    /// Returns the instant this number of microseconds after [`Self::ZERO`].
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
-    /// So many milliseconds after the driver's zero.
+    /// Returns the instant this number of milliseconds after [`Self::ZERO`].
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// So many seconds after the driver's zero.
+    /// Returns the instant this number of seconds after [`Self::ZERO`].
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
-    /// Nanoseconds since the driver's zero.
+    /// Returns the nanoseconds since [`Self::ZERO`].
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Whole microseconds since the driver's zero, rounded down.
+    /// Returns the microseconds since [`Self::ZERO`], rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Whole milliseconds since the driver's zero, rounded down.
+    /// Returns the milliseconds since [`Self::ZERO`], rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Seconds since the driver's zero, as near as a float comes.
+    /// Returns the seconds since [`Self::ZERO`], to the precision of a float.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The time since `earlier`; zero if `earlier` is in fact later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// A length of zero.
     pub const ZERO: Self = Self(0);
-    /// About 584 years: "for ever".
+    /// The longest time, about 584 years. It serves as "for ever".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A length of so many nanoseconds.
+    /// Returns a duration of this number of nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// A length of so many microseconds.
+    /// Returns a duration of this number of microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
-    /// A length of so many milliseconds.
+    /// Returns a duration of this number of milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// A length of so many seconds.
+    /// Returns a duration of this number of seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
-    /// Negative and non-finite values become zero, values out of range the largest length.
+    /// Returns a duration of `secs` seconds. Negative values and NaN become zero. Values out of range become
+    /// [`Duration::MAX`].
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
     }
 
-    /// The length in nanoseconds, exactly.
+    /// Returns the exact length in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Whole microseconds, rounded down.
+    /// Returns the length in microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Whole milliseconds, rounded down.
+    /// Returns the length in milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Seconds, as near as a float comes.
+    /// Returns the length in seconds, to the precision of a float.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// True for [`Duration::ZERO`] alone.
+    /// Returns true only for [`Duration::ZERO`].
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The difference; zero if `other` is longer. `-` does the same.
+    /// Returns the difference, or zero if `other` is longer. The operator `-` does the same.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The product, at most [`Duration::MAX`]. `*` does the same.
+    /// Returns the product, at most [`Duration::MAX`]. The operator `*` does the same.
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// How far the two are apart, whichever is longer.
+    /// Returns the absolute difference.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
@@ -137,7 +138,7 @@ impl Duration {
 
 impl Add<Duration> for Instant {
     type Output = Self;
-    /// Saturates: anything later than "for ever" is still "for ever".
+    /// Saturates: adding to the largest instant leaves it unchanged.
     fn add(self, rhs: Duration) -> Self {
         Self(self.0.saturating_add(rhs.0))
     }
@@ -216,7 +217,7 @@ impl fmt::Debug for Instant {
 }
 
 impl fmt::Display for Duration {
-    /// The largest unit that keeps the number readable: `1.500s`, `12.300ms`, `40us`, `7ns`.
+    /// Writes the largest unit that keeps the number readable: `1.500s`, `12.300ms`, `40us`, `7ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             n if n >= 1_000_000_000 => {
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_print_in_the_unit_a_person_would_use() {
+    fn durations_print_in_largest_fitting_unit() {
         assert_eq!(Duration::from_millis(1500).to_string(), "1.500s");
         assert_eq!(Duration::from_micros(12_300).to_string(), "12.300ms");
         assert_eq!(Duration::from_micros(40).to_string(), "40us");

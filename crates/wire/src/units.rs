@@ -1,23 +1,23 @@
-//! Quantities as people write them in a scenario: "384kbit", "150ms", "64kB", "10%".
+//! Rates, sizes, probabilities and times as people write them: "384kbit", "64kB", "10%", "150ms".
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::time::Duration;
 
-/// Bits per second. "384kbit", "10Mbit", "1.5Gbit", "64000bit", each with or without "/s".
+/// A rate in bits per second: "384kbit", "10Mbit", "1.5Gbit" or "64000bit", each with or without "/s".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
-/// Octets. "64kB", "1500", "2M" (powers of ten), "64KiB" (powers of two); the B may be left out.
+/// A size in bytes: "64kB", "1500", "2M" (powers of ten) or "64KiB" (powers of two). The B is optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(u64);
 
-/// From 0 to 1. "10%", "1e-3", 0.02.
+/// A probability from 0 to 1: "10%", "1e-3" or 0.02.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(f64);
 
-/// Text that is not the quantity that was expected. The message says how to write one.
+/// The error for text that is not a valid quantity. The message shows the expected form.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is {what}")]
 pub struct UnitError {
@@ -33,23 +33,25 @@ const PROBABILITY: &str = "not a probability: write a percentage such as \"10%\"
 const TIME: &str = "not a length of time: write a number and ns, us, ms, s, m, min or h, such as \"150ms\"";
 const TOO_LONG: &str = "too long: 8760h, a year, is the longest time";
 
-/// A year is more than any experiment needs, and far from where arithmetic saturates.
+/// Longest accepted time in nanoseconds: one year. It is far below the values at which arithmetic saturates.
 const LONGEST: f64 = 8760.0 * 3600e9;
 
 impl Rate {
+    /// Returns a rate of `bits` per second.
+    ///
     /// # Panics
-    /// If `bits` is 0: such a link would never send anything.
+    /// If `bits` is 0, because such a link could never send anything.
     pub const fn bits_per_second(bits: u64) -> Self {
         assert!(bits > 0, "a rate of 0");
         Self(bits)
     }
 
-    /// The rate in bits per second, never 0.
+    /// Returns the rate in bits per second, which is never 0.
     pub const fn as_bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// How long `octets` take at this rate, rounded to the nanosecond.
+    /// Returns the time that `octets` bytes take at this rate, rounded to the nanosecond.
     pub const fn time_for(self, octets: usize) -> Duration {
         let nanos = (octets as u128 * 8 * 1_000_000_000 + self.0 as u128 / 2) / self.0 as u128;
         Duration::from_nanos(nanos as u64)
@@ -57,35 +59,38 @@ impl Rate {
 }
 
 impl Size {
-    /// A size of so many octets.
+    /// Returns a size of this number of bytes.
     pub const fn bytes(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The size in octets.
+    /// Returns the size in bytes.
     pub const fn as_bytes(self) -> u64 {
         self.0
     }
 }
 
 impl Probability {
-    /// What never happens.
+    /// The probability of an impossible event.
     pub const ZERO: Self = Self(0.0);
 
+    /// Returns a probability.
+    ///
     /// # Panics
-    /// Outside of 0 to 1.
+    /// If `value` is not between 0 and 1.
     pub const fn new(value: f64) -> Self {
         assert!(value >= 0.0 && value <= 1.0, "a probability outside of 0 to 1");
         Self(value)
     }
 
-    /// The probability as a number from 0 to 1.
+    /// Returns the probability as a number from 0 to 1.
     pub const fn value(self) -> f64 {
         self.0
     }
 }
 
-/// The number times the factor that its unit stands for. `None` if it is negative or the unit is unknown.
+/// Returns the number multiplied by the factor of its unit. Returns `None` if the number is invalid or
+/// negative, or the unit is unknown.
 fn split(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim();
     let digits = text
@@ -101,7 +106,7 @@ impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let units = [("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
-        // As the tables have it.
+        // The tables print rates with this suffix.
         let quantity = text.trim_end().strip_suffix("/s").unwrap_or(text);
         match split(quantity, &units).map(f64::round) {
             Some(bits) if (1.0..=1e12).contains(&bits) => Ok(Self(bits as u64)),
@@ -126,7 +131,8 @@ impl FromStr for Size {
         let text = text.trim();
         match split(text.strip_suffix('B').unwrap_or(text), &units) {
             Some(bytes) if bytes > 1e12 => Err(UnitError { text: text.to_owned(), what: TOO_LARGE }),
-            // There is no part of an octet: half of one is a mistake of whoever typed it. 1.1 × 1000 is hardly more than 1100.
+            // Fractions of a byte are typing errors. The tolerance allows for rounding: 1.1 × 1000 exceeds
+            // 1100.
             Some(bytes) if (bytes - bytes.round()).abs() <= bytes * 1e-12 => Ok(Self(bytes.round() as u64)),
             _ => Err(UnitError { text: text.to_owned(), what: SIZE }),
         }
@@ -156,7 +162,7 @@ impl FromStr for Duration {
     }
 }
 
-/// A length of time as it is typed: as in a file, or a bare number of seconds.
+/// Parses a time from a command line: as in a scenario file, or a bare number of seconds.
 pub fn typed_time(text: &str) -> Result<Duration, UnitError> {
     match split(text, &[("", 1e9)]).map(f64::round) {
         Some(_) => format!("{}s", text.trim()).parse(),
@@ -165,7 +171,7 @@ pub fn typed_time(text: &str) -> Result<Duration, UnitError> {
     .map_err(|UnitError { what, .. }| UnitError { text: text.to_owned(), what })
 }
 
-/// The largest unit that needs no fraction.
+/// Writes `value` in the largest unit that does not need a fraction.
 fn exact(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (unit, factor) =
         units.iter().find(|(_, factor)| value.is_multiple_of(*factor)).expect("the last factor is 1");
@@ -190,7 +196,7 @@ impl fmt::Display for Size {
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = format!("{}%", self.0 * 100.0);
-        // A percentage only if it is read back as the same number.
+        // Write a percentage only if it parses back to the same number.
         if percent.len() <= 8 && percent.parse() == Ok(*self) {
             f.pad(&percent)
         } else {
@@ -199,7 +205,7 @@ impl fmt::Display for Probability {
     }
 }
 
-/// A length of time as it is written in a file: exactly, where `Duration`'s `Display` rounds for people.
+/// Formats a time exactly, for files. `Duration`'s `Display` rounds.
 pub fn exact_time(time: Duration) -> String {
     struct Exact(u64);
     impl fmt::Display for Exact {
@@ -223,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_read_as_people_write_them() {
+    fn common_unit_spellings_are_parsed() {
         assert_eq!("384kbit".parse(), Ok(Rate(384_000)));
         assert_eq!("1.5 Mbit".parse(), Ok(Rate(1_500_000)));
         assert_eq!("384kbit/s".parse(), Ok(Rate(384_000)));
@@ -235,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_typed_may_be_a_number_of_seconds() {
+    fn typed_time_accepts_plain_seconds() {
         assert_eq!(typed_time("60"), Ok(Duration::from_secs(60)));
         assert_eq!(typed_time("0"), Ok(Duration::ZERO));
         assert_eq!(typed_time("0.5"), Ok(Duration::from_millis(500)));
@@ -254,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_quantity_is_refused_with_an_example() {
+    fn invalid_quantity_is_rejected_with_example() {
         for text in ["384", "384/s", "384kbps", "-1kbit", "0bit", "nanbit", ""] {
             let error = text.parse::<Rate>().unwrap_err().to_string();
             assert!(error.contains("\"384kbit\""), "{error}");
@@ -267,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_as_the_same() {
+    fn quantities_round_trip_through_text() {
         for text in ["384kbit", "1Gbit", "1500500bit"] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }
@@ -280,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_takes_its_bits_over_the_rate() {
+    fn transmission_time_is_bits_divided_by_rate() {
         assert_eq!(Rate::bits_per_second(384_000).time_for(1500), Duration::from_micros(31_250));
     }
 }

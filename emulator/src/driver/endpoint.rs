@@ -1,4 +1,4 @@
-//! A TUN device where packets go in and out of a machine, and what went through it.
+//! A TUN device at a port of a machine, with its capture and counters.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,88 +15,90 @@ use crate::output::OutputError;
 use crate::reactor::Clock;
 use crate::tun::{DeviceError, Tun};
 
-/// A TUN device at one of the machine's ports: the endpoint at index `i` is port `i`.
+/// A TUN device at one of the machine's ports. The endpoint with index `i` is port `i`.
 pub struct Endpoint {
     tun: Tun,
     tap: Option<Capture>,
     traffic: Traffic,
-    /// With offload: what was read, to be cut into packets.
+    /// With offload: data that was read and is still to be split into packets.
     arriving: Option<Pieces>,
-    /// What leaves in the next write.
+    /// With offload: packets that leave with the next write.
     leaving: Option<Batch>,
-    /// For when that was due; a packet that leaves as it comes was not.
+    /// Due times of the packets in `leaving`. Packets that leave in the call in which they arrive do not have
+    /// one.
     due: Vec<Instant>,
 }
 
-/// What all devices share.
+/// State that all endpoints share.
 pub(super) struct Shared<'a> {
     pub(super) clock: Clock,
     pub(super) lateness: &'a mut Lateness,
     pub(super) memory: Memory,
 }
 
-/// When a packet leaves, and when it should have.
+/// Actual and due time of a packet's departure.
 #[derive(Clone, Copy)]
 pub(super) struct Departure {
     pub(super) at: Instant,
-    /// `None`: it leaves as it came.
+    /// `None`: the packet leaves in the call in which it arrived.
     pub(super) due: Option<Instant>,
 }
 
-/// What went through a device. The kernel behind it has sent and received these.
+/// Counters of a device, as seen by the kernel on its other side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// Packets that the kernel sent: read from the device.
+    /// Packets that the kernel sent, read from the device.
     pub sent_packets: u64,
-    /// Their octets, IP headers included.
+    /// Bytes of these packets, including IP headers.
     pub sent_bytes: u64,
-    /// Packets that the kernel received: written to the device.
+    /// Packets that the kernel received, written to the device.
     pub received_packets: u64,
-    /// Their octets, IP headers included.
+    /// Bytes of these packets, including IP headers.
     pub received_bytes: u64,
-    /// Packets that the kernel refused; [`is_refusal`] says why it may.
+    /// Packets that the kernel refused. See [`is_refusal`] for the reasons.
     pub refused_packets: u64,
-    /// Reads that brought packets: with offload one may bring many.
+    /// Reads that returned packets. With offload, one read may return many.
     pub reads: u64,
-    /// Writes of packets: with offload one may take many.
+    /// Writes of packets. With offload, one write may carry many.
     pub writes: u64,
 }
 
 impl Endpoint {
-    /// `tap` gets every packet that crosses the device, in either direction. If the device was opened with offload, each
-    /// is still a packet by itself, for the machine and for `tap`.
+    /// Creates an endpoint. `tap` captures every packet that crosses the device, in both directions. With
+    /// offload, the machine and `tap` still see each packet separately.
     pub fn new(tun: Tun, tap: Option<Capture>) -> Self {
         let arriving = tun.offloads().then(|| Pieces::new(MAX_PACKET));
         let leaving = tun.offloads().then(Batch::default);
         Self { tun, tap, traffic: Traffic::default(), arriving, leaving, due: Vec::new() }
     }
 
-    /// The interface's name.
+    /// Name of the interface.
     pub fn name(&self) -> &str {
         self.tun.name()
     }
 
-    /// What went through since the beginning.
+    /// Counters since the endpoint was created.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// Packets that the kernel has dropped because the device's queue was full. No machine has seen them.
+    /// Packets that the kernel dropped because the device's queue was full. They never reached the machine.
     pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
         self.tun.kernel_drops()
     }
 
-    /// The largest packet that is expected.
+    /// Size of the largest expected packet.
     pub(super) fn mtu(&self) -> usize {
         self.tun.mtu()
     }
 
-    /// Whether a packet that is sent waits for [`Self::write_out`].
+    /// Whether packets that are sent wait for [`Self::write_out`].
     pub(super) fn joins(&self) -> bool {
         self.leaving.is_some()
     }
 
-    /// Reads once. The first packet that this brings; [`Self::next_piece`] has the others. `None`: there is nothing to read.
+    /// Reads once and returns the first packet. [`Self::next_piece`] returns the others. `None`: nothing to
+    /// read.
     pub(super) fn read(&mut self, at: Instant, memory: &mut Memory) -> Result<Option<Vec<u8>>, DriverError> {
         let read = match &mut self.arriving {
             None => memory.read(&self.tun),
@@ -110,7 +112,7 @@ impl Endpoint {
         Ok(Some(packet))
     }
 
-    /// Another packet of the last read.
+    /// Returns the next packet of the last read.
     pub(super) fn next_piece(
         &mut self,
         at: Instant,
@@ -129,7 +131,8 @@ impl Endpoint {
         self.capture(at, packet)
     }
 
-    /// Writes the packet, or with offload keeps it until [`Self::write_out`], which has to come before anybody waits.
+    /// Writes the packet, or with offload keeps it until [`Self::write_out`], which must run before the
+    /// driver waits.
     pub(super) fn send(
         &mut self,
         departure: Departure,
@@ -140,7 +143,7 @@ impl Endpoint {
         if self.leaving.is_some() {
             if !self.join(&mut packet) {
                 self.write_out(shared)?;
-                // Where nothing waits, any packet is taken.
+                // An empty batch accepts any packet.
                 self.join(&mut packet);
             }
             self.due.extend(departure.due);
@@ -159,7 +162,7 @@ impl Endpoint {
         self.leaving.as_mut().is_some_and(|leaving| leaving.join(packet))
     }
 
-    /// Writes what was kept.
+    /// Writes the packets that were kept.
     pub(super) fn write_out(&mut self, shared: &mut Shared<'_>) -> Result<(), DriverError> {
         let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.count() > 0) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Memory of packets that have left, for packets that come.
+//! Pool of packet buffers.
 
 use std::io;
 
@@ -6,21 +6,22 @@ use super::MAX_PACKET;
 use crate::offload::Pieces;
 use crate::tun::Tun;
 
-/// Small packets have places of their own, where they fit: thousands of them may wait in a queue.
+/// Buffers of packets that have left, for reuse. Small packets get small buffers, since thousands of them may
+/// wait in a queue.
 pub(super) struct Memory {
-    /// Octets of the largest packet that devices are expected to hand over.
+    /// Bytes of the largest packet expected from the devices.
     usual: usize,
-    /// Each has room for such a packet.
+    /// Buffers with room for `usual` bytes.
     large: Vec<Vec<u8>>,
     small: Vec<Vec<u8>>,
-    /// For reads. To read straight to a packet's place would take a second part for what is longer than usual, and with
-    /// two parts a read costs the kernel more than the copy costs here.
+    /// Read buffer. A read directly into the packet's buffer would need a second iovec for packets longer
+    /// than `usual`, and a read with two iovecs costs the kernel more than this copy.
     buffer: Vec<u8>,
 }
 
-/// Octets of the longest packet with such a place.
+/// Bytes of the longest packet that gets a small buffer.
 const SMALL: usize = 512;
-/// The most octets that are kept of either sort.
+/// Upper bound on the bytes kept in each list.
 const KEPT: usize = 8 << 20;
 
 impl Memory {
@@ -28,7 +29,7 @@ impl Memory {
         Self { usual, large: Vec::new(), small: Vec::new(), buffer: vec![0; MAX_PACKET] }
     }
 
-    /// The next packet of a device without offload.
+    /// Reads the next packet of a device without offload.
     pub(super) fn read(&mut self, tun: &Tun) -> io::Result<Option<Vec<u8>>> {
         let Some(len) = tun.recv(&mut self.buffer)? else { return Ok(None) };
         let mut packet = self.place(len);
@@ -36,13 +37,13 @@ impl Memory {
         Ok(Some(packet))
     }
 
-    /// The next packet of what was read of a device with offload.
+    /// Splits the next packet off a read from a device with offload.
     pub(super) fn cut(&mut self, pieces: &mut Pieces) -> Option<Vec<u8>> {
         let mut packet = self.place(pieces.next_len()?);
         pieces.next_into(&mut packet).then_some(packet)
     }
 
-    /// For a packet of so many octets.
+    /// Returns an empty buffer for a packet of `len` bytes.
     fn place(&mut self, len: usize) -> Vec<u8> {
         let (list, room) =
             if len <= SMALL { (&mut self.small, len) } else { (&mut self.large, len.max(self.usual)) };
@@ -51,7 +52,7 @@ impl Memory {
         packet
     }
 
-    /// The packet has left.
+    /// Takes back the buffer of a packet that has left.
     pub(super) fn put(&mut self, packet: Vec<u8>) {
         let is_large = packet.capacity() >= self.usual.max(SMALL + 1);
         let list = if is_large { &mut self.large } else { &mut self.small };
@@ -67,10 +68,10 @@ mod tests {
     use crate::netns::Namespace;
     use crate::tun::TunConfig;
 
-    /// Packets of these many octets, sent into a device with an MTU of 1500.
+    /// Sends packets of these lengths into a device with an MTU of 1500 and reads them back.
     fn read(larger_mtu: bool, lengths: &[usize]) -> (Memory, Vec<Vec<u8>>) {
         let namespace = Namespace::create()
-            .unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"));
+            .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"));
         let addrs = vec!["10.7.0.1/24".parse().unwrap()];
         let config =
             TunConfig { namespace: Some(namespace.path().to_path_buf()), addrs, ..TunConfig::default() };
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_every_length_are_read_and_small_ones_take_little_room() {
+    fn small_packets_get_buffers_of_exact_length() {
         let lengths = [40, 1500, 512, 513, 1499, 28, 1500];
         let (mut memory, packets) = read(false, &lengths);
         for (packet, len) in packets.iter().zip(lengths) {
@@ -105,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_whole_though_somebody_has_made_the_mtu_larger() {
+    fn packet_is_read_whole_after_mtu_increase() {
         read(true, &[1500, 1501, 9000, 1400]);
     }
 
     #[test]
-    fn what_has_left_is_used_again() {
+    fn buffers_of_sent_packets_are_reused() {
         let mut memory = Memory::new(1500);
         let (large, small) = (Vec::with_capacity(1500), Vec::with_capacity(100));
         let addresses: [*const u8; 2] = [large.as_ptr(), small.as_ptr()];

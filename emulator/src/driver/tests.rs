@@ -1,4 +1,4 @@
-//! Devices in namespaces of their own.
+//! Tests of the driver, with devices in their own namespaces.
 
 use std::collections::VecDeque;
 use std::net::UdpSocket;
@@ -10,7 +10,7 @@ use crate::netns::Namespace;
 use crate::reactor::Clock;
 use crate::tun::{Tun, TunConfig};
 
-/// What comes in by one port leaves by the other, later.
+/// Forwards packets from each port to the other one after a delay.
 struct Delay(Duration, VecDeque<(Instant, Port, Vec<u8>)>);
 
 impl Machine for Delay {
@@ -26,10 +26,10 @@ impl Machine for Delay {
     }
 }
 
-/// Every packet that has left the machine was written before somebody looks or waits.
-struct NothingIsKept;
+/// Checks that all packets that left the machine were written before an observer runs or the driver waits.
+struct AllPacketsWritten;
 
-impl Observer<Delay> for NothingIsKept {
+impl Observer<Delay> for AllPacketsWritten {
     fn after(&mut self, round: Round<'_, Delay>) -> Result<ControlFlow<()>, DriverError> {
         let sum = |of: fn(Traffic) -> u64| round.endpoints.iter().map(|one| of(one.traffic())).sum::<u64>();
         let written = sum(|traffic| traffic.received_packets + traffic.refused_packets);
@@ -39,18 +39,19 @@ impl Observer<Delay> for NothingIsKept {
 }
 
 #[test]
-fn packets_leave_in_order_and_not_before_their_deadline() {
+fn packets_leave_in_order_and_not_before_deadline() {
     let delay = Duration::from_millis(20);
-    in_order(false, delay);
-    in_order(true, delay);
-    // Due while the thread is awake anyway.
-    in_order(true, Duration::from_micros(1));
+    assert_packets_leave_in_order(false, delay);
+    assert_packets_leave_in_order(true, delay);
+    // A deadline that expires while the thread is awake anyway.
+    assert_packets_leave_in_order(true, Duration::from_micros(1));
 }
 
-fn in_order(offload: bool, delay: Duration) {
+fn assert_packets_leave_in_order(offload: bool, delay: Duration) {
     const PACKETS: usize = 5;
     let namespaces: [_; 2] = std::array::from_fn(|_| {
-        Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
+        Namespace::create()
+            .unwrap_or_else(|error| panic!("this test needs root to create network namespaces: {error}"))
     });
     let addrs = ["10.0.0.1/24", "10.0.0.2/24"];
     let mut endpoints: Vec<_> = std::iter::zip(&namespaces, addrs)
@@ -66,7 +67,7 @@ fn in_order(offload: bool, delay: Duration) {
     let [from, to] = ["10.0.0.1:7", "10.0.0.2:7"];
     let sender = namespaces[0].enter(|| UdpSocket::bind(from).unwrap()).unwrap();
     let receiver = namespaces[1].enter(|| UdpSocket::bind(to).unwrap()).unwrap();
-    // A packet that never arrives is a failure, not a wait.
+    // Fail instead of waiting forever if a packet does not arrive.
     receiver.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
 
     let clock = Clock::start();
@@ -82,10 +83,10 @@ fn in_order(offload: bool, delay: Duration) {
         for byte in 0..PACKETS as u8 {
             sender.send_to(&[byte], to).unwrap();
         }
-        // Two seconds: a busy machine may not let us run for one.
+        // Two seconds, because on a busy machine this thread may not run for one.
         let until = sent + Duration::from_secs(2);
         let lateness =
-            run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut NothingIsKept).unwrap();
+            run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut AllPacketsWritten).unwrap();
         assert_eq!(lateness.packets(), PACKETS as u64);
         assert!(clock.now() >= until);
         let arrivals = arrivals.join().unwrap();
@@ -97,7 +98,7 @@ fn in_order(offload: bool, delay: Duration) {
     assert_eq!(endpoints[1].traffic().received_packets, PACKETS as u64);
 }
 
-/// Has a deadline every few microseconds, so there is always one that has just passed.
+/// Has a deadline every 5 µs, so that one has always just passed.
 struct Ticking(Instant);
 
 impl Machine for Ticking {
@@ -114,9 +115,9 @@ impl Machine for Ticking {
 }
 
 #[test]
-fn an_observer_finds_the_machine_where_the_clock_is() {
-    struct Looks(u32);
-    impl Observer<Ticking> for Looks {
+fn observer_sees_no_overdue_deadline() {
+    struct NoOverdueDeadline(u32);
+    impl Observer<Ticking> for NoOverdueDeadline {
         fn after(&mut self, round: Round<'_, Ticking>) -> Result<ControlFlow<()>, DriverError> {
             let pending = round.machine.next_deadline().unwrap();
             assert!(pending > round.now, "at {} the deadline {pending} is still to come", round.now);
@@ -125,17 +126,18 @@ fn an_observer_finds_the_machine_where_the_clock_is() {
         }
     }
     let mut reactor = Reactor::new(Clock::start()).unwrap();
-    run(&mut Ticking(Instant::ZERO), &mut [], &mut reactor, None, &mut Looks(0)).unwrap();
+    run(&mut Ticking(Instant::ZERO), &mut [], &mut reactor, None, &mut NoOverdueDeadline(0)).unwrap();
 }
 
 #[test]
-fn a_packet_that_an_observer_lets_out_and_that_fails_ends_the_run() {
-    let_out_at_the_end(false);
-    let_out_at_the_end(true);
+fn send_error_of_observer_packet_ends_run() {
+    assert_send_error_ends_run(false);
+    assert_send_error_ends_run(true);
 }
 
-fn let_out_at_the_end(offload: bool) {
-    /// Removes the device, and lets something out when the run's time is over: no further round finds it.
+fn assert_send_error_ends_run(offload: bool) {
+    /// Removes the device, waits until the run's time is over, and sends a packet. No later round can report
+    /// the failure.
     struct Removes(Namespace, String, Instant);
     impl Observer<Delay> for Removes {
         fn after(&mut self, round: Round<'_, Delay>) -> Result<ControlFlow<()>, DriverError> {
@@ -149,8 +151,8 @@ fn let_out_at_the_end(offload: bool) {
             Some(Instant::ZERO)
         }
     }
-    let namespace =
-        Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"));
+    let namespace = Namespace::create()
+        .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"));
     let config =
         TunConfig { namespace: Some(namespace.path().to_path_buf()), offload, ..TunConfig::default() };
     let mut endpoints = [Endpoint::new(Tun::open(&config).unwrap(), None)];

@@ -1,24 +1,28 @@
-//! Fast fading: many paths of about the same strength, from all sides, to a mobile that moves (Clarke's model).
+//! Fast fading: many propagation paths of similar strength reach a moving mobile from all directions
+//! (Clarke's model).
 //!
-//! Y. R. Zheng and C. Xiao, "Improved models for the generation of multiple uncorrelated Rayleigh fading waveforms", IEEE
-//! Communications Letters 6(6), 2002: the in-phase and the quadrature component are sums of M sinusoids of one strength with
-//! Doppler shifts f_d cos α_n and f_d sin α_n, where α_n = (2πn − π + θ) / 4M and θ and all phases are uniform in [−π, π).
-//! Each has the autocorrelation J0(2π f_d τ), and they have none with each other.
+//! Y. R. Zheng and C. Xiao, "Improved models for the generation of multiple uncorrelated Rayleigh fading
+//! waveforms", IEEE Communications Letters 6(6), 2002: the in-phase and quadrature components are sums of M
+//! sinusoids of equal strength. Their Doppler shifts are f_d cos α_n and f_d sin α_n, with the angles α_n =
+//! (2πn − π + θ) / 4M. θ and all phases are uniform in [−π, π). Each component has the autocorrelation J0(2π
+//! f_d τ), and the two are uncorrelated.
 //!
-//! Choice: this model and not the one of their paper of 2003, whose sinusoids share one phase: at the start, before their
-//! frequencies have drawn them apart, that one has no Rayleigh distribution.
+//! Choice: this model, and not the one of the authors' paper of 2003. The sinusoids of that model share one
+//! phase, so at the start, before their frequencies have separated them, the amplitude does not have a
+//! Rayleigh distribution.
 
 use airwire::rng::Stream;
 
 use crate::maths::cos_turns;
 
-/// Choice: more than the paper's 8, so that deep fades, which need many paths to cancel, come as often as they should
-/// (within about a hundredth).
+/// Choice: more than the paper's 8. Deep fades need many paths that cancel each other. With 32, they are as
+/// frequent as in theory, within about 1 %.
 const M: usize = 32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rayleigh {
-    /// Of both components: frequency in Hz, and phase in turns.
+    /// Sinusoids of the in-phase component: frequency in Hz and phase in turns. `quadrature` has the same
+    /// form.
     in_phase: [(f64, f64); M],
     quadrature: [(f64, f64); M],
 }
@@ -29,7 +33,7 @@ impl Rayleigh {
         let mut phase = || stream.unit();
         let mut component = |quarter: f64| {
             std::array::from_fn(|n| {
-                // In turns. sin α is cos(α − a quarter).
+                // In turns. sin α = cos(α − ¼ turn).
                 let alpha = ((n + 1) as f64 - 0.5 + theta) / (4 * M) as f64;
                 (doppler * cos_turns(alpha - quarter), phase())
             })
@@ -38,7 +42,7 @@ impl Rayleigh {
         Self { in_phase, quadrature: component(0.25) }
     }
 
-    /// At a time in seconds; 1 on average.
+    /// Received power at a time in seconds. The mean is 1.
     pub(crate) fn power(&self, at: f64) -> f64 {
         let sum = |component: &[(f64, f64); M]| -> f64 {
             component.iter().map(|(frequency, phase)| cos_turns(frequency * at + phase)).sum()
@@ -60,14 +64,15 @@ mod tests {
         Rayleigh::new(doppler, Stream::new(seed, "test"))
     }
 
-    /// J0 by its integral.
+    /// The Bessel function J0, by numerical integration.
     fn j0(x: f64) -> f64 {
         const STEPS: u32 = 2_000;
         let values = (0..STEPS).map(|n| (x * ((f64::from(n) + 0.5) * PI / f64::from(STEPS)).sin()).cos());
         values.sum::<f64>() / f64::from(STEPS)
     }
 
-    /// Whether the mean of independent values is this, by their own spread.
+    /// Asserts that the mean of independent values is `expected`, within the uncertainty that follows from
+    /// their variance.
     #[track_caller]
     fn mean_is(values: &[f64], expected: f64) {
         let n = values.len() as f64;
@@ -78,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn at_any_time_the_power_is_exponential() {
+    fn power_is_exponentially_distributed_at_any_time() {
         for at in [0.0, 0.013, 1e5] {
             let powers: Vec<f64> = (0..20_000).map(|seed| rayleigh(70.0, seed).power(at)).collect();
             mean_is(&powers, 1.0);
@@ -91,7 +96,7 @@ mod tests {
 
     /// The power of two Gaussian components with the autocorrelation r has the covariance r².
     #[test]
-    fn it_forgets_as_the_bessel_function_says() {
+    fn power_autocorrelation_follows_bessel_function() {
         let doppler = 50.0;
         for turns in [0.05, 0.1, 0.2, 0.3827, 0.6, 1.0, 2.3] {
             let both: Vec<f64> = (0..20_000)
@@ -105,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn fades_come_and_last_as_the_level_crossing_rate_says() {
+    fn fade_rate_and_duration_match_theory() {
         let doppler = 20.0;
         let (step, seconds) = (4e-4, 5.0);
         let traces: Vec<Vec<f64>> = (0..100)
@@ -129,8 +134,8 @@ mod tests {
             let (rates, shares): (Vec<f64>, Vec<f64>) = runs.iter().copied().unzip();
             mean_is(&rates, rate);
             mean_is(&shares, 1.0 - (-below).exp());
-            // The mean duration T of a fade: of each run, the time in fades less the number of fades times T is 0 on
-            // average.
+            // The mean duration T of a fade: in each run, the time in fades minus the number of fades times T
+            // has the mean 0.
             let duration = (1.0 - (-below).exp()) / rate;
             let rest: Vec<f64> = runs.iter().map(|(rate, share)| share - rate * duration).collect();
             mean_is(&rest, 0.0);
@@ -138,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_at_the_doppler_shift_and_another_seed_is_another_place() {
+    fn fading_scales_with_doppler_and_depends_on_seed() {
         let (slow, fast) = (rayleigh(10.0, 1), rayleigh(40.0, 1));
         for n in 0..100 {
             let at = f64::from(n) * 0.037;

@@ -1,8 +1,8 @@
-//! Slow fading: what stands in the way, as a normally distributed number of dB that changes with the place.
+//! Slow fading: attenuation by obstacles, as a normally distributed number of dB that changes with the place.
 //!
-//! M. Gudmundson, "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23), 1991: over a
-//! distance d the correlation falls to exp(−d/d_corr). That is an autoregressive process of the first order, so what it is
-//! after any time follows from what it was in one step.
+//! M. Gudmundson, "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23),
+//! 1991: over a distance d, the correlation falls to exp(−d/d_corr). This is a first-order autoregressive
+//! process, so the value after any time follows from the last value in one step.
 
 use airwire::rng::Stream;
 use airwire::time::Instant;
@@ -12,10 +12,10 @@ use crate::maths;
 #[derive(Clone, Debug)]
 pub(super) struct Shadowing {
     deviation: f64,
-    /// In which the mobile goes the distance of decorrelation, in seconds.
+    /// Time in which the mobile travels the decorrelation distance, in seconds.
     forgets_in: f64,
     stream: Stream,
-    /// When it was asked for last, and what it was over the deviation.
+    /// Time of the last query, and the value then, divided by the deviation.
     last: Option<(Instant, f64)>,
 }
 
@@ -24,18 +24,18 @@ impl Shadowing {
         Self { deviation, forgets_in, stream, last: None }
     }
 
-    /// The same place, with other numbers from now on.
+    /// Continues at the same place with new parameters.
     pub(super) fn with(self, deviation: f64, forgets_in: f64) -> Self {
         Self { deviation, forgets_in, ..self }
     }
 
-    /// Times do not go back.
+    /// Attenuation in dB. `now` must not decrease.
     pub(super) fn decibels(&mut self, now: Instant) -> f64 {
         let value = match self.last {
             Some((at, value)) if at == now => value,
             Some((at, value)) => {
                 let passed = (now - at).as_secs_f64() / self.forgets_in;
-                // 1 − r², also where r is almost 1.
+                // 1 − r², accurate even where r is almost 1.
                 let new = -maths::exp_m1(-2.0 * passed);
                 maths::exp(-passed) * value + new.sqrt() * maths::normal(&mut self.stream)
             }
@@ -54,7 +54,7 @@ mod tests {
     use crate::stages::testing::{SIGMAS, within_binomial};
 
     #[test]
-    fn it_is_normal_at_any_time_whenever_it_was_asked_for_before() {
+    fn shadowing_is_normal_regardless_of_earlier_queries() {
         let n = 20_000;
         for asked in [&[5_000_u64][..], &[0, 1, 2, 5_000], &[0, 4_999, 5_000]] {
             let values: Vec<f64> = (0..n)
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_correlation_falls_to_1_over_e_in_the_distance_of_decorrelation() {
+    fn correlation_decays_exponentially_with_decorrelation_distance() {
         let n = 20_000;
         for (steps, passed) in [(1, 0.5), (1, 2.0), (10, 2.0), (100, 2.0), (1, 6.0)] {
             let products: Vec<f64> = (0..n)
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_same_time_it_is_the_same() {
+    fn repeated_query_returns_same_value() {
         let mut shadowing = Shadowing::new(8.0, 2.0, Stream::new(1, "test"));
         let one = shadowing.decibels(Instant::from_secs(1));
         assert_eq!(one.to_bits(), shadowing.decibels(Instant::from_secs(1)).to_bits());

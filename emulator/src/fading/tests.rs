@@ -17,13 +17,13 @@ fn fading(config: &FadingConfig, seed: u64) -> Fading {
     Fading::new(config, &mut Stream::new(seed, "fading"))
 }
 
-/// At some time, with so many seeds.
+/// Number of seeds, out of `n`, with which a transmission at a fixed time is lost.
 fn lost(config: &FadingConfig, n: u64) -> usize {
     (0..n).filter(|seed| fading(config, *seed).loses(Instant::from_millis(1_234))).count()
 }
 
 #[test]
-fn each_by_itself_loses_what_its_formula_says() {
+fn fast_and_slow_fading_lose_expected_share() {
     let n = 20_000;
     for margin in ["0dB", "3dB", "10dB", "-3dB"] {
         let ratio = 10_f64.powf(margin.trim_end_matches("dB").parse::<f64>().unwrap() / 10.0);
@@ -37,7 +37,7 @@ fn each_by_itself_loses_what_its_formula_says() {
 
 /// P = ∫ (1 − exp(−10^(−(margin + x)/10))) φ(x/σ)/σ dx.
 #[test]
-fn both_together_are_one_on_top_of_the_other() {
+fn combined_fading_loses_expected_share() {
     let n = 20_000;
     let sum: f64 = (-6_000..=6_000)
         .map(|step| f64::from(step) / 1_000.0)
@@ -50,8 +50,8 @@ fn both_together_are_one_on_top_of_the_other() {
 }
 
 #[test]
-fn the_doppler_shift_comes_of_speed_and_carrier() {
-    // 10 m/s over the wave length of 0.149896229 m.
+fn doppler_shift_follows_from_speed_and_carrier() {
+    // 10 m/s divided by the wavelength of 0.149896229 m.
     let fast = config("10dB", Some("2GHz"), None);
     assert!((fast.doppler().unwrap() - 66.712_819).abs() < 1e-6);
     let remark = fast.remark("packets");
@@ -66,7 +66,7 @@ fn the_doppler_shift_comes_of_speed_and_carrier() {
 }
 
 #[test]
-fn it_depends_on_the_seed_and_the_time_alone() {
+fn losses_depend_only_on_seed_and_time() {
     let both = config("3dB", Some("900MHz"), Some(("6dB", "50m")));
     let fates = |seed| {
         let mut fading = fading(&both, seed);
@@ -74,7 +74,7 @@ fn it_depends_on_the_seed_and_the_time_alone() {
     };
     assert_eq!(fates(1), fates(1));
     assert_ne!(fates(1), fates(2));
-    // Fast fading alone is not moved by being looked at.
+    // Queries do not change the state of fast fading.
     let fast = config("3dB", Some("900MHz"), None);
     let mut often = fading(&fast, 1);
     let often: Vec<bool> = (0..500).map(|n| often.loses(Instant::from_millis(n))).collect();
@@ -82,18 +82,18 @@ fn it_depends_on_the_seed_and_the_time_alone() {
     for n in (0..500).step_by(50) {
         assert_eq!(seldom.loses(Instant::from_millis(n)), often[n as usize]);
     }
-    // And its path is the same if a stronger sender makes the margin larger: what is lost then was lost before.
+    // A larger margin keeps the same propagation paths, so it only removes losses.
     let mut stronger = fading(&FadingConfig { margin: "9dB".parse().unwrap(), ..fast }, 1);
     let lost: Vec<bool> = (0..500).map(|n| stronger.loses(Instant::from_millis(n))).collect();
     assert!(lost.iter().any(|lost| *lost) && lost.iter().zip(&often).all(|(now, before)| !now || *before));
 }
 
 #[test]
-fn new_numbers_under_way_leave_the_place_as_it_is() {
+fn new_settings_keep_position_in_fading_pattern() {
     let slow = config("8dB", None, Some(("8dB", "20m")));
     let mut changed = fading(&slow, 1);
     let before = changed.power(Instant::from_secs(1));
-    // A deviation of half the number of dB is the square root of the power.
+    // Half the deviation in dB is the square root of the power.
     changed.set(&config("3dB", None, Some(("4dB", "20m"))));
     assert!((changed.power(Instant::from_secs(1)) - before.sqrt()).abs() < 1e-9);
     let fast = config("8dB", Some("2GHz"), None);
@@ -104,7 +104,7 @@ fn new_numbers_under_way_leave_the_place_as_it_is() {
 }
 
 #[test]
-fn what_is_out_of_range_is_refused_with_its_key() {
+fn out_of_range_setting_error_names_key() {
     let fast = config("10dB", Some("2GHz"), None);
     let key = |config: FadingConfig| config.validate().unwrap_err().key;
     for speed in ["0m/s", "-1m/s", "100000m/s"] {

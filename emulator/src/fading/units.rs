@@ -1,4 +1,4 @@
-//! Quantities of radio links as people write them: "50km/h", "2GHz", "10dB", "20m".
+//! Quantities of radio links in their usual notation: "50km/h", "2GHz", "10dB", "20m".
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The number as it was written, and its unit's name and factor.
+/// The number as written, with the name and factor of its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Quantity {
     number: f64,
@@ -81,7 +81,7 @@ macro_rules! quantity {
 }
 
 quantity!(
-    /// How fast a mobile moves.
+    /// Speed of a mobile.
     Speed,
     metres_per_second,
     "In m/s.",
@@ -89,7 +89,7 @@ quantity!(
     [("m/s", 1.0), ("km/h", 1.0 / 3.6)]
 );
 quantity!(
-    /// Of a carrier.
+    /// Frequency of a carrier.
     Frequency,
     hertz,
     "In Hz.",
@@ -97,7 +97,7 @@ quantity!(
     [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)]
 );
 quantity!(
-    /// A ratio of powers, ten times its decimal logarithm.
+    /// A power ratio in dB, which is ten times its decimal logarithm.
     Decibels,
     value,
     "In dB.",
@@ -105,7 +105,7 @@ quantity!(
     [("dB", 1.0)]
 );
 quantity!(
-    /// A way that a mobile goes.
+    /// Distance that a mobile travels.
     Distance,
     metres,
     "In m.",
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_read_as_people_write_them_and_written_as_they_were() {
+    fn quantities_are_parsed_and_written_with_units() {
         assert!(("50km/h".parse::<Speed>().unwrap().metres_per_second() - 13.888_888_888).abs() < 1e-6);
         assert_eq!("2 GHz".parse::<Frequency>().unwrap().hertz(), 2e9);
         assert_eq!("-3.5dB".parse::<Decibels>().unwrap().value(), -3.5);

@@ -1,34 +1,35 @@
-//! How the clocks of two captures compare, and which way packets go between them.
+//! Clock difference between two captures, and the direction of flows between them.
 //!
-//! A packet takes d one way, and another takes d′ back. If the second clock is ahead by o, they seem to take d + o and
-//! d′ − o. From both together follows which way is which, whatever o is.
+//! Packets take a time d in one direction and d′ in the other. If the second clock is ahead by o, the
+//! timestamps at the second capture minus those at the first are d + o in one direction and o − d′ in the
+//! other. The first value is larger whatever o is, so comparing them reveals the directions.
 
 use serde::Serialize;
 
-/// Nanoseconds by which a capturing program may stamp a packet too late.
+/// Upper bound on the nanoseconds by which a capture program timestamps packets too late.
 const JITTER: i64 = 1_000_000;
 
-/// What a capture's clock was taken for.
+/// Relation between the clocks of the two captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Clock {
-    /// The same as the first one's: nothing speaks against it.
+    /// Both clocks agree, as far as the packets show.
     Same,
-    /// The user says by how much it is ahead.
+    /// The user gave the offset.
     Given {
-        /// Nanoseconds; negative if it is behind.
+        /// Nanoseconds by which the second clock is ahead. Negative: it is behind.
         ahead_ns: i64,
     },
-    /// With the first one's clock, packets would have arrived before they left. It is taken to be ahead by so much that
-    /// the least delay is the same both ways.
+    /// With equal clocks, packets would have arrived before they left. The offset is chosen so that the
+    /// smallest delay is the same in both directions.
     Estimated {
-        /// Nanoseconds; negative if it is behind.
+        /// Nanoseconds by which the second clock is ahead. Negative: it is behind.
         ahead_ns: i64,
     },
 }
 
 impl Clock {
-    /// In nanoseconds.
+    /// Nanoseconds by which the second clock is ahead.
     pub fn ahead(self) -> i64 {
         match self {
             Self::Same => 0,
@@ -36,7 +37,8 @@ impl Clock {
         }
     }
 
-    /// From all flows, each with whether it goes forth, from the first capture to the second.
+    /// Estimates the clock from all flows. The flag says whether a flow goes forth, from the first capture to
+    /// the second.
     pub fn estimated(flows: impl IntoIterator<Item = (bool, Later)>) -> Self {
         let (mut forth, mut back) = (None::<i64>, None::<i64>);
         for (goes_forth, Later { least, most }) in flows {
@@ -57,7 +59,7 @@ impl Clock {
     }
 }
 
-/// By how many nanoseconds the packets of a flow seem to be later at the second capture.
+/// Range of the time differences (second capture minus first) of a flow's packets, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Later {
     least: i64,
@@ -65,21 +67,21 @@ pub struct Later {
 }
 
 impl Later {
-    /// Of one packet that both have.
+    /// The difference for one packet that is in both captures.
     pub fn of(first: i64, second: i64) -> Self {
         // Clocks may be centuries apart.
         let by = second.saturating_sub(first);
         Self { least: by, most: by }
     }
 
-    /// Of these packets together.
+    /// The combined range of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { least: self.least.min(other.least), most: self.most.max(other.most) }
     }
 
-    /// Whether the flow goes from the first capture to the second. `back` is the flow of its answers; where there is none,
-    /// the second clock is `ahead` by so much.
+    /// Whether the flow goes from the first capture to the second. `back` is the flow of the replies. Without
+    /// replies, `ahead` is the assumed offset of the second clock in nanoseconds.
     pub fn goes_forth(self, back: Option<Self>, ahead: i64) -> bool {
         match back {
             Some(back) => self.least.midpoint(self.most) > back.least.midpoint(back.most),

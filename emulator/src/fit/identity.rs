@@ -1,35 +1,36 @@
-//! What makes a packet the same at both ends of a path: everything that no router changes.
+//! Identification of a packet at both ends of a path, by the fields that routers do not change.
 
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use siphasher::sip::SipHasher13;
 
-/// Octets behind the IP header that count: TCP's header, and its timestamps where they come first, as most hosts write
-/// them. Captures keep at least so much.
+/// Bytes after the IP header that are compared: the TCP header, and its timestamps if they come first, as on
+/// most hosts. Captures contain at least this many bytes.
 const COUNTED: usize = 32;
-/// Where TCP's options begin, and two octets of padding before timestamps (RFC 7323, appendix A).
+/// Offset of the TCP options, and the start of a timestamps option after two bytes of padding (RFC 7323,
+/// appendix A).
 const OPTIONS: usize = 20;
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
 const TCP: u8 = 6;
 
-/// A packet, wherever it is seen.
+/// Identity of a packet, independent of the place of capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) flow: (IpAddr, IpAddr),
-    /// Of what stays the same.
+    /// Hash of the fields that do not change.
     pub(super) hash: u64,
-    /// Its length by its header.
+    /// Packet length according to the header.
     pub(super) octets: u32,
 }
 
-/// `None`: not an IP packet, or its header is not whole.
+/// Identifies a packet. `None`: not an IP packet, or the header is incomplete.
 pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
     let mut hasher = SipHasher13::new();
     let (flow, octets, protocol, header, behind) = match packet.first()? >> 4 {
         4 => {
             let fixed: &[u8; 20] = packet.first_chunk()?;
-            // Not the type of service, the length, the time to live and the checksum.
+            // Skip the type of service, the length, the time to live and the checksum.
             hasher.write(&fixed[4..8]);
             hasher.write(&fixed[9..10]);
             hasher.write(&fixed[12..20]);
@@ -42,7 +43,7 @@ pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
         }
         6 => {
             let fixed: &[u8; 40] = packet.first_chunk()?;
-            // Not the traffic class, the flow label, the length and the hop limit.
+            // Skip the traffic class, the flow label, the length and the hop limit.
             hasher.write(&fixed[6..7]);
             hasher.write(&fixed[8..40]);
             let address = |at: usize| -> Option<IpAddr> {
@@ -56,12 +57,12 @@ pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
     let mut counted = [0; COUNTED];
     let kept = behind.len().min(COUNTED);
     counted[..kept].copy_from_slice(&behind[..kept]);
-    // Octets of payload of TCP: base stations add options. Of other protocols all of it counts.
+    // Length of the TCP payload, because base stations add options. For other protocols, the whole length.
     let mut length = octets.saturating_sub(header as u32);
     if protocol == TCP {
         length = length.saturating_sub(u32::from(counted[12] >> 4) * 4);
-        // Where options begin, reserved bits, which base stations write, and those of ECN; and the checksum, which a sender's
-        // device fills in.
+        // Clear the data offset, the reserved bits (which base stations change), the ECN flags and the
+        // checksum (which the sender's device may fill in).
         counted[12] = 0;
         counted[13] &= 0x3f;
         counted[16..18].fill(0);
@@ -69,7 +70,7 @@ pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
             counted[OPTIONS..].fill(0);
         }
     } else {
-        // The checksum of UDP, for the same reason.
+        // Clear the UDP checksum, for the same reason.
         counted[6..8].fill(0);
     }
     hasher.write(&length.to_be_bytes());
@@ -92,9 +93,9 @@ mod tests {
     }
 
     #[test]
-    fn what_routers_and_base_stations_change_does_not_count() {
+    fn identity_ignores_fields_changed_in_transit() {
         let same = identify(&packet()).unwrap();
-        // Type of service; time to live; header checksum; reserved bits; ECN; TCP's checksum; payload.
+        // Type of service, time to live, header checksum, reserved bits, ECN, TCP checksum, payload.
         for (at, mask) in [
             (1, 0xff),
             (8, 0xff),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_a_base_station_adds_does_not_count() {
+    fn identity_ignores_option_added_by_base_station() {
         let mut more = packet();
         more.splice(52..52, [253, 4, 0x3a, 0x5d]);
         (more[3], more[32]) = (76, 0x90);
@@ -122,9 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_a_packet_from_another_counts() {
+    fn identity_changes_with_each_distinguishing_field() {
         let same = identify(&packet()).unwrap();
-        // Length; identification; source; port; number; acknowledgment; flags; window; timestamp.
+        // Length, identification, source, port, sequence number, ACK number, flags, window, timestamp.
         for at in [3, 4, 15, 20, 24, 31, 33, 34, 47] {
             let mut other = packet();
             other[at] ^= 1;
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_no_ip_packet_does_no_harm() {
+    fn truncated_header_or_non_ip_has_no_identity() {
         let whole = packet();
         for len in 0..whole.len() {
             assert_eq!(identify(&whole[..len]).is_some(), len >= 20, "{len}");

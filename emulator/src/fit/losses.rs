@@ -1,4 +1,4 @@
-//! What was lost because the queue was full, and what for another reason.
+//! Separates losses by a full queue from losses with other causes.
 
 use std::collections::VecDeque;
 
@@ -8,74 +8,77 @@ use serde::Serialize;
 
 use super::{Course, Crossing};
 
-/// From this share of the longest queue on, a loss may be the queue's.
+/// Share of the longest queue from which a loss may be a queue loss.
 const NEARLY_FULL: f64 = 0.85;
-/// The queue is what loses packets if they are lost so many times as often while it is nearly full as otherwise.
+/// Losses are attributed to the queue if they are more than this many times as frequent while it is nearly
+/// full as otherwise.
 const MORE_OFTEN: f64 = 5.0;
-/// Losses come in bursts if these are so many times as long as by chance.
+/// Losses are bursty only if bursts are at least this many times as long as with independent losses.
 const LONGER: f64 = 1.3;
-/// And if so many standard deviations fewer of them are there than by chance.
+/// Losses are bursty only if the number of bursts is at least this many standard deviations below the number
+/// expected for independent losses.
 const CERTAIN: f64 = 3.0;
-/// Bursts that last so long go by time, and shorter ones by packets.
+/// Bursts that last at least this long are modelled by their duration, shorter ones by their number of
+/// packets.
 const LASTING: Duration = Duration::from_millis(20);
 
-/// How much may wait.
+/// Limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// So many packets.
+    /// Limit in packets.
     Packets(u64),
-    /// So many octets.
-    Octets(Size),
+    /// Limit in bytes.
+    Bytes(Size),
 }
 
-/// What was lost in one direction.
+/// Losses in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Losses {
-    /// The queue's end. `None`: nothing was lost because it was full.
+    /// Limit of the queue. `None`: a full queue did not drop any packet.
     pub bound: Option<Bound>,
-    /// The most octets that have waited.
+    /// The longest queue, in bytes.
     pub longest_queue: u64,
-    /// Packets that a full queue has lost.
+    /// Packets that a full queue dropped.
     pub to_queue: u64,
-    /// Packets that something else has lost.
+    /// Packets that were lost for other reasons.
     pub others: u64,
-    /// The share of `others` in what the queue has not lost.
+    /// Share of `others` among the packets that the queue did not drop.
     pub share: f64,
-    /// How many of `others` follow each other.
+    /// Mean length of the bursts in `others`.
     pub burst: Option<Burst>,
 }
 
-/// Losses that follow each other, on average.
+/// Mean length of loss bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Burst {
-    /// So many packets, whenever they come.
+    /// Number of packets, independent of time.
     Packets(f64),
-    /// For so long, and in which share of the time.
+    /// Duration of a burst, and the share of the time in bursts.
     Time(Duration, f64),
 }
 
-/// The losses, and which packets the queue's transmitter has sent, lost or not.
+/// The losses, and for each packet whether the queue's transmitter sent it, even if it was lost afterwards.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     pub(super) losses: Losses,
     pub(super) was_sent: Vec<bool>,
 }
 
-/// What waits when a packet enters, itself not counted.
+/// Queue contents when a packet enters, without that packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     packets: u64,
     octets: u64,
 }
 
-/// `wire` is what a packet takes without the transmitter.
+/// Analyses the losses. `wire` is the delay of packets without the transmitter.
 pub(super) fn losses(crossings: &[Crossing], wire: &Course<Duration>) -> Judged {
     let waiting = waiting(crossings, wire);
     let most = |of: fn(&Waiting) -> u64| waiting.iter().map(of).max().unwrap_or_default();
     let (most_packets, most_octets) = (most(|waiting| waiting.packets), most(|waiting| waiting.octets));
-    // It is not known yet in which of them it is bounded.
+    // The unit of the limit is not known yet.
     let is_nearly_full = |waiting: &Waiting| {
         waiting.packets as f64 >= NEARLY_FULL * most_packets as f64
             || waiting.octets as f64 >= NEARLY_FULL * most_octets as f64
@@ -86,7 +89,7 @@ pub(super) fn losses(crossings: &[Crossing], wire: &Course<Duration>) -> Judged 
         counts[usize::from(crossing.left.is_none())] += 1;
     }
     let share = |[kept, lost]: [u64; 2]| lost as f64 / (kept + lost).max(1) as f64;
-    // One or two losses may be there by chance.
+    // One or two losses may be a coincidence.
     let overflows = most_packets > 0 && full[1] >= 3 && share(full) > MORE_OFTEN * share(other);
     let by_queue = |index: usize| overflows && is_nearly_full(&waiting[index]);
     let was_sent = (0..crossings.len()).map(|index| crossings[index].left.is_some() || !by_queue(index));
@@ -98,8 +101,8 @@ pub(super) fn losses(crossings: &[Crossing], wire: &Course<Duration>) -> Judged 
     Judged { losses, was_sent }
 }
 
-/// A packet waits until it is on the transmitter: from when it is there and the one before has left. One that was lost
-/// did not wait.
+/// Queue contents at the entry of each packet. A packet waits from its entry until the one before it has left
+/// the transmitter. A lost packet does not wait.
 fn waiting(crossings: &[Crossing], wire: &Course<Duration>) -> Vec<Waiting> {
     let mut queue: VecDeque<(Instant, u32)> = VecDeque::new();
     let (mut octets, mut free) = (0, Instant::ZERO);
@@ -118,7 +121,8 @@ fn waiting(crossings: &[Crossing], wire: &Course<Duration>) -> Vec<Waiting> {
     all
 }
 
-/// In packets if those that were lost found more alike numbers of packets than of octets. What was kept has had room.
+/// Determines the limit of the queue. The unit is the one in which the queue lengths at losses vary less. The
+/// limit is at least the room that the packets which were not lost needed.
 fn bound(crossings: &[Crossing], waiting: &[Waiting], was_sent: &[bool]) -> Bound {
     let found = |of: fn(&Waiting) -> u64| {
         let lost = waiting.iter().zip(was_sent).filter(|(_, sent)| !**sent);
@@ -135,12 +139,13 @@ fn bound(crossings: &[Crossing], waiting: &[Waiting], was_sent: &[bool]) -> Boun
         Bound::Packets(packets.max(room))
     } else {
         let room = kept().map(|(crossing, waiting)| waiting.octets + u64::from(crossing.octets)).max();
-        // Where a packet is refused there may have been room for all but one octet of it.
-        Bound::Octets(Size::bytes(octets.max(room.unwrap_or_default())))
+        // The queue length at a loss is too small for a limit, since all but one byte of the packet may have
+        // fit.
+        Bound::Bytes(Size::bytes(octets.max(room.unwrap_or_default())))
     }
 }
 
-/// Their share of what was sent, their bursts, and their number.
+/// Share, bursts and number of losses with other causes.
 fn others(crossings: &[Crossing], was_sent: &[bool]) -> (f64, Option<Burst>, u64) {
     let sent: Vec<_> = crossings.iter().zip(was_sent).filter(|(_, sent)| **sent).map(|(it, _)| it).collect();
     let (mut lost, mut bursts, mut nanos) = (0_u64, 0_u64, 0_u128);
@@ -164,7 +169,7 @@ fn others(crossings: &[Crossing], was_sent: &[bool]) -> (f64, Option<Burst>, u64
         return (share, None, lost);
     }
     let length = lost as f64 / bursts as f64;
-    // Of independent losses so many follow one that arrived; their number scatters by its root.
+    // Expected number of bursts with independent losses. Its standard deviation is about the square root.
     let by_chance = lost as f64 * (1.0 - share);
     if length <= LONGER / (1.0 - share) || bursts as f64 > by_chance - CERTAIN * by_chance.sqrt() {
         return (share, None, lost);

@@ -1,4 +1,4 @@
-//! Two captures of one path, and each packet found again.
+//! Matches the packets of two captures of one path.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -10,37 +10,37 @@ use super::identity::{Identity, identify};
 use super::{Crossing, Recorded, Recording};
 use crate::packet::{Direction, PerDirection};
 
-/// What was captured at one end.
+/// The packets captured at one end.
 #[derive(Clone, Debug, Default)]
 pub struct Observed(Vec<Seen>);
 
 impl Observed {
-    /// A packet came past: nanoseconds by this end's clock, and the IP packet as far as it was kept. What is no IP packet
-    /// does not count.
+    /// Adds a packet, with its time in nanoseconds of this end's clock and its captured bytes. Data other
+    /// than IP is ignored.
     pub fn packet(&mut self, at: i64, packet: &[u8]) {
         self.0.extend(identify(packet).map(|identity| Seen { at, identity }));
     }
 
-    /// Nothing came past.
+    /// Whether the capture is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// What two captures say together.
+/// Result of matching two captures.
 #[derive(Clone, Debug)]
 pub struct Matched {
-    /// What became of each packet.
+    /// Entry and exit of each packet.
     pub recording: Recording,
-    /// How the clocks of both ends compare.
+    /// Relation of the two clocks.
     pub clock: Clock,
-    /// Packets that the second capture has and the first should, of hosts whose other packets it has.
-    pub from_nowhere: u64,
-    /// Packets longer than an MTU of Ethernet: the kernel has put them together, or not split them yet.
-    pub joined: u64,
+    /// Packets that left the path without an entry, although other packets of the same flow were matched.
+    pub unmatched_arrivals: u64,
+    /// Packets longer than the MTU of Ethernet: the kernel has joined segments, or not split them yet.
+    pub coalesced: u64,
 }
 
-/// No packet is in both captures.
+/// Error for two captures that do not share any packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no packet is in both captures: they are from different paths or different times, or a router between them \
@@ -58,11 +58,11 @@ struct Seen {
 /// Source and destination.
 type Flow = (IpAddr, IpAddr);
 
-/// Finds the packets of both ends in each other: first that at the fixed end of a path, then that at its mobile end.
-/// `ahead` says by how many nanoseconds the second one's clock is ahead, if that is known.
+/// Matches the packets of two captures, the first at the fixed end of a path and the second at its mobile
+/// end. `ahead` is the offset of the second clock in nanoseconds, if known.
 pub fn find(first: Observed, second: Observed, ahead: Option<i64>) -> Result<Matched, NothingFound> {
     let [here, there] = [first, second].map(|Observed(mut seen)| {
-        // A capture of several interfaces is not always in order.
+        // A capture of several interfaces may not be in order.
         seen.sort_by_key(|seen| seen.at);
         seen
     });
@@ -79,8 +79,9 @@ pub fn find(first: Observed, second: Observed, ahead: Option<i64>) -> Result<Mat
     Ok(recording(&here, &there, &pairs, &sides, clock))
 }
 
-/// For each packet of the second capture its index in the first one. Packets that look the same are told apart by their
-/// order: one that something later has overtaken is taken for lost, as long as there is another.
+/// Returns, for each packet of the second capture, its index in the first. Identical packets are
+/// distinguished by their order: a candidate that a later packet has overtaken counts as lost, if there is
+/// another candidate.
 fn pairs(here: &[Seen], there: &[Seen]) -> Vec<Option<usize>> {
     let mut open: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
     for (index, seen) in here.iter().enumerate() {
@@ -110,7 +111,7 @@ fn later(here: &[Seen], there: &[Seen], pairs: &[Option<usize>]) -> BTreeMap<Flo
     flows
 }
 
-/// In which direction each flow goes.
+/// Direction of each flow.
 fn sides(flows: &BTreeMap<Flow, Later>, ahead: i64) -> BTreeMap<Flow, Direction> {
     let direction = |(flow, later): (&Flow, &Later)| {
         let is_down = later.goes_forth(flows.get(&(flow.1, flow.0)).copied(), ahead);
@@ -133,18 +134,18 @@ fn recording(
         }
     }
     let there_at = |at: usize| there[at].at.saturating_sub(clock.ahead());
-    // While only one capture is made, what is not in the other need not be lost.
+    // Outside of the period that both captures cover, a packet in only one of them is not necessarily lost.
     let begin = here[0].at.max(there_at(0));
     let end = here[here.len() - 1].at.min(there_at(there.len() - 1));
     let first = here[0].at.min(there_at(0));
     let instant = |at: i64| Instant::from_nanos(at.saturating_sub(first).max(0) as u64);
     let mut directions = PerDirection::<Recorded>::default();
-    let mut joined = 0;
+    let mut coalesced = 0;
     let mut add = |direction: Direction, entered: i64, octets: u32, left: Option<i64>| {
         if left.is_some() || (begin..=end).contains(&entered) {
             let crossing = Crossing { entered: instant(entered), octets, left: left.map(instant) };
             directions[direction].crossings.push(crossing);
-            joined += u64::from(octets > LONGEST);
+            coalesced += u64::from(octets > LONGEST);
         }
     };
     let direction = |seen: &Seen| sides.get(&seen.identity.flow).copied();
@@ -153,7 +154,7 @@ fn recording(
             add(Direction::Down, seen.at, seen.identity.octets, found.map(there_at));
         }
     }
-    let mut from_nowhere = 0;
+    let mut unmatched_arrivals = 0;
     let known: BTreeSet<u64> = here.iter().map(|seen| seen.identity.hash).collect();
     let mut copies = PerDirection::<u64>::default();
     for (at, (seen, index)) in there.iter().zip(pairs).enumerate() {
@@ -162,7 +163,7 @@ fn recording(
                 add(Direction::Up, there_at(at), seen.identity.octets, index.map(|index| here[index].at));
             }
             (Some(Direction::Down), None) if known.contains(&seen.identity.hash) => copies.down += 1,
-            (Some(Direction::Down), None) if there_at(at) > begin => from_nowhere += 1,
+            (Some(Direction::Down), None) if there_at(at) > begin => unmatched_arrivals += 1,
             _ => {}
         }
     }
@@ -172,7 +173,7 @@ fn recording(
             if sent.contains(&seen.identity.hash) {
                 copies.up += 1;
             } else if seen.at > begin {
-                from_nowhere += 1;
+                unmatched_arrivals += 1;
             }
         }
     }
@@ -181,14 +182,14 @@ fn recording(
         recorded.copies = copies[direction];
         without_untold(&mut recorded.crossings, instant(end));
     }
-    let recording = Recording { directions, lasts: instant(end) - Instant::ZERO };
-    Matched { recording, clock, from_nowhere, joined }
+    let recording = Recording { directions, duration: instant(end) - Instant::ZERO };
+    Matched { recording, clock, unmatched_arrivals, coalesced }
 }
 
 /// The longest packet of an Ethernet with VLAN tags.
 const LONGEST: u32 = 1514;
 
-/// Leaves out packets at the end that may still have been under way.
+/// Removes packets at the end that may still have been in transit.
 fn without_untold(crossings: &mut Vec<Crossing>, end: Instant) {
     let longest = crossings.iter().filter_map(Crossing::delay).max().unwrap_or_default();
     crossings.retain(|crossing| crossing.left.is_some() || crossing.entered + longest <= end);
@@ -215,7 +216,8 @@ mod tests {
         observed
     }
 
-    /// Packets every 10 ms each way, 30 ms down and 20 ms up; the mobile end's clock is so many milliseconds ahead.
+    /// Packets every 10 ms in each direction, with a delay of 30 ms down and 20 ms up. The mobile end's clock
+    /// is ahead by `ahead` milliseconds.
     fn ends(ahead: i64) -> [Observed; 2] {
         let numbers = || 0..100_u64;
         let at = |number: u64| 10 * number as i64;
@@ -233,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_both_directions_are_found_with_their_delays() {
+    fn packets_of_both_directions_match_with_delays() {
         let [fixed, mobile] = ends(0);
         let matched = find(fixed, mobile, None).unwrap();
-        assert_eq!((matched.clock, matched.from_nowhere, matched.joined), (Clock::Same, 0, 0));
+        assert_eq!((matched.clock, matched.unmatched_arrivals, matched.coalesced), (Clock::Same, 0, 0));
         assert_eq!(
             (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
             (vec![30], vec![20])
@@ -246,21 +248,21 @@ mod tests {
     }
 
     #[test]
-    fn before_the_other_capture_begins_nothing_is_lost() {
+    fn packets_before_other_capture_begins_are_not_losses() {
         let sent = observed((0..100).map(|number| (10 * number as i64, down(number))));
         let arrived = observed((50..100).map(|number| (10 * number as i64 + 30, down(number))));
         let crossings = find(sent, arrived, None).unwrap().recording.directions.down.crossings;
-        // The first to arrive left at 500 ms, and was seen at 530 ms.
+        // The first packet that arrived entered at 500 ms and left at 530 ms.
         assert_eq!(crossings[0].entered.as_millis(), 500);
         assert!(crossings.iter().all(|crossing| crossing.left.is_some()));
     }
 
     #[test]
-    fn clocks_that_differ_are_told_and_what_is_said_of_them_counts() {
+    fn clock_offset_is_estimated_unless_given() {
         for ahead in [-5000, -45, 61, 5000] {
             let [fixed, mobile] = ends(ahead);
             let matched = find(fixed.clone(), mobile.clone(), None).unwrap();
-            // The least delay is the same both ways then: half of 50 ms.
+            // The smallest delay is then the same in both directions: half of 50 ms.
             assert_eq!(matched.clock, Clock::Estimated { ahead_ns: (ahead + 5) * MS }, "{ahead}");
             assert_eq!(
                 (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn without_answers_what_is_said_of_the_clock_tells_the_direction() {
+    fn given_clock_offset_determines_direction_without_replies() {
         let fixed = observed((0..30).map(|number| (10 * number as i64, down(number))));
         let mobile = observed((0..30).map(|number| (10 * number as i64 + 30 - 5000, down(number))));
         let matched = find(fixed, mobile, Some(-5000 * MS)).unwrap();
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_arrive_is_lost_and_what_comes_twice_is_a_copy() {
+    fn missing_packets_are_losses_and_repeated_are_copies() {
         let fixed = observed((0..100).map(|number| (10 * number as i64, down(number))));
         let arrives = |number: &u64| ![40, 41, 70].contains(number);
         let arrived = (0..100).filter(arrives).map(|number| (10 * number as i64 + 30, down(number)));
@@ -292,11 +294,11 @@ mod tests {
         let crossings = &matched.recording.directions.down.crossings;
         let lost = crossings.iter().filter(|it| it.left.is_none()).map(|it| it.entered.as_millis());
         assert_eq!(lost.collect::<Vec<_>>(), [400, 410, 700]);
-        assert_eq!((matched.recording.directions.down.copies, matched.from_nowhere), (1, 0));
+        assert_eq!((matched.recording.directions.down.copies, matched.unmatched_arrivals), (1, 0));
     }
 
     #[test]
-    fn of_two_that_look_the_same_the_one_that_was_overtaken_is_the_lost_one() {
+    fn earlier_of_identical_packets_is_lost_if_overtaken() {
         let sent =
             [(0, down(1)), (10, down(2)), (20, down(3)), (500, down(1)), (510, down(4)), (520, down(5))];
         let arrived = [(40, down(2)), (50, down(3)), (530, down(1)), (540, down(4)), (550, down(5))];
@@ -305,15 +307,15 @@ mod tests {
     }
 
     #[test]
-    fn what_left_and_never_entered_is_counted() {
+    fn unmatched_arrivals_are_counted() {
         let [fixed, mobile] = ends(0);
         let mut more = mobile;
         more.packet(505 * MS, &down(1000));
-        assert_eq!(find(fixed, more, None).unwrap().from_nowhere, 1);
+        assert_eq!(find(fixed, more, None).unwrap().unmatched_arrivals, 1);
     }
 
     #[test]
-    fn clocks_that_are_centuries_apart_do_no_harm() {
+    fn extreme_timestamps_do_not_panic() {
         let [mut fixed, mut mobile] = ends(0);
         for (end, at) in [(&mut fixed, i64::MAX), (&mut mobile, i64::MIN)] {
             end.packet(at, &down(7000));
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn captures_of_other_paths_are_refused() {
+    fn unrelated_captures_are_rejected() {
         let [fixed, _] = ends(0);
         let other = observed((500..600).map(|number| (number as i64, down(number))));
         assert_eq!(find(fixed.clone(), other, None).unwrap_err(), NothingFound);

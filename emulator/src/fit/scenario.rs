@@ -1,4 +1,4 @@
-//! A fitted path as a scenario, and the schedules that it names.
+//! Output of a fitted path as a scenario, with schedules for values that change.
 
 use std::fmt::Write;
 
@@ -8,26 +8,26 @@ use airwire::units::exact_time;
 use super::{Bound, Burst, Course, Fitted, RateSeen, Way};
 use crate::packet::PerDirection;
 
-/// What is written: a scenario, and beside it a schedule for each direction that changes with time.
+/// A scenario, and a schedule for each direction that changes with time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FittedFiles {
-    /// The scenario.
+    /// Text of the scenario.
     pub scenario: String,
-    /// By the file's name.
+    /// File name and text of each schedule.
     pub schedules: Vec<(String, String)>,
 }
 
-/// Losses that are so rare are left out.
+/// Smaller loss rates are omitted.
 const RARE: f64 = 1e-6;
-/// Packets of which fewer were overtaken or copied keep their order and number.
+/// Smaller shares of reordered or duplicated packets are omitted.
 const SELDOM: f64 = 1e-3;
 
-/// The files of a path that is called `name`. `what` is said about it, in one line.
+/// Creates the files of a path named `name`. `what` is its one-line description.
 pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
     let mut schedules = Vec::new();
     let links = PerDirection::from_fn(|direction| {
         let way = &fitted.ways[direction];
-        let schedule = schedule(way, fitted.lasts).map(|text| {
+        let schedule = schedule(way, fitted.duration).map(|text| {
             let file = format!("{name}-{direction}.csv");
             schedules.push((file.clone(), text));
             file
@@ -35,7 +35,7 @@ pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
         link(way, schedule.as_deref())
     });
     let mut text = format!("schema = 1\ndescription = {what:?}\n");
-    // The queue comes first in both directions: what is lost has taken its time on the link.
+    // In both directions, losses come after the link, because lost packets have used transmission time.
     let up = stages(&fitted.ways.up);
     let down = stages(&fitted.ways.down);
     for (kind, settings) in up.into_iter().rev() {
@@ -50,7 +50,7 @@ pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
     FittedFiles { scenario: text, schedules }
 }
 
-/// What is behind the link, in the order of the packets' way.
+/// The stages after the link, in the order in which packets pass them.
 fn stages(way: &Way) -> Vec<(&'static str, String)> {
     let mut stages = Vec::new();
     let share = way.losses.share;
@@ -60,7 +60,7 @@ fn stages(way: &Way) -> Vec<(&'static str, String)> {
             Some(Burst::Packets(length)) => {
                 format!("{{ model = \"gilbert-elliott\", mean = {share:.3e}, burst = {length:.2} }}")
             }
-            // Ten steps to a burst; a chain in time has lost what comes in its bursts, whatever comes.
+            // Ten steps per burst. A chain in time loses all packets during a burst, whatever their number.
             Some(Burst::Time(lasts, share)) => {
                 let (step, lasts) = (rounded(lasts / 10), rounded(lasts));
                 format!(
@@ -96,7 +96,7 @@ fn link(way: &Way, schedule: Option<&str>) -> String {
     }
     match way.losses.bound {
         Some(Bound::Packets(packets)) => keys.push(format!("queue = {{ packets = {packets} }}")),
-        Some(Bound::Octets(size)) => keys.push(format!("queue = {{ bytes = \"{size}\" }}")),
+        Some(Bound::Bytes(size)) => keys.push(format!("queue = {{ bytes = \"{size}\" }}")),
         None => {}
     }
     format!("{{ {} }}", keys.join(", "))
@@ -107,21 +107,21 @@ fn constant_rate(way: &Way) -> Option<String> {
     Some(rate.to_string())
 }
 
-/// To a microsecond: no capture is more exact.
+/// Rounds to microseconds, which is the accuracy of captures.
 fn rounded(time: Duration) -> String {
     let micros = (time.as_nanos() + 500) / 1000;
     exact_time(Duration::from_micros(micros.max(u64::from(!time.is_zero()))))
 }
 
-/// What changes with time. The last line is the end of the recording, when it begins again.
-fn schedule(way: &Way, lasts: Duration) -> Option<String> {
+/// The values that change with time. The last line is the end of the recording, where the schedule repeats.
+fn schedule(way: &Way, duration: Duration) -> Option<String> {
     let rates = way.rate.as_ref().map(|RateSeen { course, .. }| course);
     let rates = rates.filter(|course| course.as_constant().is_none());
     let delays = Some(&way.delay).filter(|course| course.as_constant().is_none());
     let mut times: Vec<Instant> = times(rates).chain(times(delays)).collect();
     times.sort_unstable();
     times.dedup();
-    let end = Instant::ZERO + lasts;
+    let end = Instant::ZERO + duration;
     times.retain(|at| *at < end);
     if times.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! How long packets take, and how fast they leave.
+//! Delays of packets, and the rate at which they leave.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,23 @@ use airwire::units::Rate;
 
 use super::{Course, Crossing, Overtaken, RateSeen};
 
-/// A direction in which so many times fewer octets go than in the other carries answers: no queue stands in it for long,
-/// so what its packets take is the wire's delay, as it is just then. In the other direction a queue may stand.
+/// A direction that carries at least this many times fewer bytes than the other one carries ACKs. It does not
+/// have a standing queue, so its packets show the current delay of the wire. The other direction may have a
+/// standing queue.
 pub(super) const THIN: u64 = 5;
 const SECOND: u64 = 1_000_000_000;
-/// Delays that differ by less are the same,
+/// Delays count as equal if they differ by at most this number of nanoseconds.
 const LEAST_STEP: u64 = 500_000;
-/// or by less than this share.
+/// Delays also count as equal if they differ by at most this share.
 const SAME_DELAY: f64 = 0.02;
-/// Rates that differ by less are the same.
+/// Rates count as equal if they differ by at most this share.
 const SAME_RATE: f64 = 0.03;
-/// If so many steps have the same rate, it does not change.
+/// The rate is constant if at least this share of the steps has the same rate.
 const NEARLY_ALL: f64 = 0.97;
-/// How many nanoseconds around an unknown rate known ones are looked for.
+/// Nanoseconds around an unknown rate in which known rates are averaged.
 const AROUND: u64 = SECOND;
 
-/// The most octets that entered within a second.
+/// The largest number of bytes that entered within one second.
 pub(super) fn busiest_second(crossings: &[Crossing]) -> u64 {
     let mut seconds = BTreeMap::<u64, u64>::new();
     for crossing in crossings {
@@ -31,13 +32,13 @@ pub(super) fn busiest_second(crossings: &[Crossing]) -> u64 {
     seconds.into_values().max().unwrap_or_default()
 }
 
-/// What packets take that wait for none: the delay of the wire, and the time on the transmitter.
+/// Delay of packets that do not wait: the delay of the wire plus the transmission time.
 pub(super) fn least_delay(crossings: &[Crossing]) -> Course<Duration> {
     Course::constant(crossings.iter().filter_map(Crossing::delay).min().unwrap_or_default())
 }
 
-/// The delay in each `step` of time, where no queue explains it: the least of the packets that entered then. While none
-/// entered it is that of the ones before.
+/// The delay in each `step` of time, for a direction without a queue: the smallest delay of the packets that
+/// entered in the step. Steps without packets keep the previous delay.
 pub(super) fn delay(crossings: &[Crossing], step: Duration) -> Course<Duration> {
     let mut steps = BTreeMap::<u64, u64>::new();
     for (entered, delay) in crossings.iter().filter_map(|it| Some((it.entered, it.delay()?.as_nanos()))) {
@@ -60,7 +61,7 @@ pub(super) fn delay(crossings: &[Crossing], step: Duration) -> Course<Duration> 
     Course::new(pieces.into_iter().map(|(at, delay)| (Instant::from_nanos(at), Duration::from_nanos(delay))))
 }
 
-/// The delay without the time that the fastest packet was on the transmitter.
+/// The delay without the transmission time of the fastest packet.
 pub(super) fn of_the_wire(
     crossings: &[Crossing],
     delay: &Course<Duration>,
@@ -73,7 +74,7 @@ pub(super) fn of_the_wire(
     Course::new(delay.pieces().iter().map(|(from, delay)| (*from, *delay - transmission)))
 }
 
-/// Twice what packets take longer than this, on average: uniform jitter has its mean in the middle.
+/// Twice the mean of the delays above `delay`, because the mean of uniform jitter is half its maximum.
 pub(super) fn jitter(crossings: &[Crossing], delay: &Course<Duration>) -> Duration {
     let more = crossings.iter().filter_map(|it| Some((it.delay()? - delay.at(it.entered)).as_nanos()));
     let (sum, count) = more.fold((0_u128, 0), |(sum, count), more| (sum + u128::from(more), count + 1));
@@ -98,7 +99,7 @@ pub(super) fn overtaken(crossings: &[Crossing]) -> Option<Overtaken> {
     })
 }
 
-/// Time in which packets waited, and what left in it.
+/// Time in which packets waited, and the bytes that left in this time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
     octets: f64,
@@ -115,18 +116,18 @@ impl Work {
     }
 }
 
-/// The rate in each `step` of time. From a packet that leaves while the next one waits, until that one has left, the
-/// path has carried just the next one, and what was lost behind the queue.
+/// The rate in each `step` of time. If a packet is waiting when the previous one leaves, then until its own
+/// departure the path transmits only this packet and packets that are lost after the queue.
 pub(super) fn rate(
     crossings: &[Crossing],
     delay: &Course<Duration>,
     was_sent: &[bool],
-    lasts: Duration,
+    duration: Duration,
     step: Duration,
 ) -> Option<RateSeen> {
-    let (step, lasts) = (step.as_nanos(), lasts.as_nanos());
-    let mut work = vec![Work::default(); lasts.div_ceil(step) as usize];
-    // What has been sent, and not been seen since, when the packet before left.
+    let (step, duration) = (step.as_nanos(), duration.as_nanos());
+    let mut work = vec![Work::default(); duration.div_ceil(step) as usize];
+    // Bytes that were transmitted since the previous packet left, but lost afterwards.
     let mut unseen = 0;
     let mut before: Option<Instant> = None;
     for (crossing, is_sent) in crossings.iter().zip(was_sent) {
@@ -135,7 +136,7 @@ pub(super) fn rate(
             continue;
         };
         if before.is_some_and(|before| left < before) {
-            // It was overtaken, or has overtaken: its time says nothing.
+            // Reordered packets do not contribute a usable time.
             continue;
         }
         let waited = |before: &Instant| crossing.entered + delay.at(crossing.entered) < *before;
@@ -145,8 +146,8 @@ pub(super) fn rate(
         (before, unseen) = (Some(left), 0);
     }
     let all = work.iter().copied().fold(Work::default(), Work::plus);
-    // A few packets that came close together say nothing of a rate.
-    if all.nanos < 0.01 * lasts as f64 || all.octets == 0.0 {
+    // A few packets that arrive close together do not determine a rate.
+    if all.nanos < 0.01 * duration as f64 || all.octets == 0.0 {
         return None;
     }
     let rates = known_around(&work, all, step as f64, (AROUND / step).max(1) as usize);
@@ -160,11 +161,11 @@ pub(super) fn rate(
     Some(RateSeen {
         course: Course::new(pieces),
         mean: Rate::bits_per_second((all.rate().round() as u64).max(1)),
-        seen: (all.nanos / lasts as f64).min(1.0),
+        seen: (all.nanos / duration as f64).min(1.0),
     })
 }
 
-/// Spreads octets that left evenly over the steps of their time, as far as there are any.
+/// Distributes bytes that left at a constant rate over the steps of their time, within the recording.
 fn spread(work: &mut [Work], step: u64, (from, to): (Instant, Instant), octets: f64) {
     let (from, to) = (from.as_nanos(), to.as_nanos());
     let index = |at: u64| (at / step) as usize;
@@ -183,8 +184,9 @@ fn spread(work: &mut [Work], step: u64, (from, to): (Instant, Instant), octets: 
     }
 }
 
-/// The rate of each step. For the part of it in which it was not seen, that of the steps around it, or of all: what was
-/// seen to leave in a moment of a step has not left in all of it.
+/// The rate of each step. For the part of a step in which the rate was not observed, the rate of the
+/// surrounding steps, or of the whole recording, is used. A rate that was observed only briefly does not
+/// count for the whole step.
 fn known_around(work: &[Work], all: Work, step: f64, around: usize) -> Vec<f64> {
     let mut sums = vec![Work::default()];
     for piece in work {
@@ -205,7 +207,7 @@ fn known_around(work: &[Work], all: Work, step: f64, around: usize) -> Vec<f64> 
     work.iter().enumerate().map(rate).collect()
 }
 
-/// The rate that nearly all steps have. In the others something was lost of which it cannot be told whether it was sent.
+/// The rate that nearly all steps share. The other steps contain losses that cannot be assigned to the queue.
 fn constant(rates: &[f64]) -> Option<f64> {
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -214,7 +216,8 @@ fn constant(rates: &[f64]) -> Option<f64> {
     (alike as f64 >= NEARLY_ALL * rates.len() as f64).then_some(median)
 }
 
-/// Neighbours of about the same rate are one piece, of their mean; the index is that of its first step.
+/// Merges neighbours of about the same rate into pieces with their mean rate. Each piece has the index of its
+/// first step.
 fn merged(rates: &[f64]) -> Vec<(usize, f64)> {
     let mut pieces: Vec<(usize, f64, usize)> = Vec::new();
     for (index, rate) in rates.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Paths of which everything is known carry packets, and are found again.
+//! Tests with known paths: they carry packets, and the fit must recover their properties.
 
 use airwire::rng::Stream;
 use airwire::units::Size;
@@ -16,7 +16,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Packets of these octets, each so many microseconds behind the last one on average, for so many seconds.
+/// Packets of the same length for some seconds, with random intervals of `apart_us` microseconds on average.
 fn packets(seed: u64, octets: u32, apart_us: u64, seconds: u64) -> Recorded {
     let mut rng = Stream::new(seed, "arrivals");
     let mut now = Instant::ZERO;
@@ -28,16 +28,16 @@ fn packets(seed: u64, octets: u32, apart_us: u64, seconds: u64) -> Recorded {
     Recorded { crossings, copies: 0 }
 }
 
-/// What becomes of packets on a path with these stages.
+/// Sends packets over a path with these stages.
 fn over(stages: &str, down: Recorded, up: Recorded, seed: u64) -> Recording {
     let scenario = Scenario::parse(&format!("schema = 1\n{stages}"), "known.toml").unwrap();
     let mut path = scenario.build(Some(seed), Events::Off, false).unwrap();
     let mut recording =
-        carry(&Recording { directions: PerDirection { down, up }, lasts: ms(60_000) }, &mut path);
+        carry(&Recording { directions: PerDirection { down, up }, duration: ms(60_000) }, &mut path);
     let crossings = |direction| recording.directions[direction].crossings.iter();
     let ends =
         Direction::BOTH.into_iter().flat_map(|direction| crossings(direction).filter_map(|it| it.left));
-    recording.lasts = ends.max().unwrap() - Instant::ZERO;
+    recording.duration = ends.max().unwrap() - Instant::ZERO;
     recording
 }
 
@@ -45,8 +45,8 @@ fn link(down: &str, up: &str) -> String {
     format!("[[stage]]\nkind = \"link\"\ndown = {down}\nup = {up}\n")
 }
 
-/// Answers, one every 50 ms.
-fn answers(seconds: u64) -> Recorded {
+/// ACKs, on average one every 50 ms.
+fn acks(seconds: u64) -> Recorded {
     packets(99, 40, 50_000, seconds)
 }
 
@@ -54,7 +54,7 @@ fn fitted(recording: &Recording) -> Fitted {
     fit(recording, Options::default()).unwrap()
 }
 
-/// The fitted path, read from its files.
+/// Builds the fitted path from its files.
 fn built(fitted: &Fitted, name: &str) -> Path {
     let directory = std::env::temp_dir().join(format!("airlink-fit-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
@@ -71,11 +71,11 @@ fn built(fitted: &Fitted, name: &str) -> Path {
 }
 
 #[test]
-fn rate_delay_and_queue_of_a_link_are_found_exactly() {
-    // 1.2 Mbit/s are offered to 1 Mbit/s.
+fn fit_recovers_rate_delay_and_queue_exactly() {
+    // The load is 1.2 Mbit/s on a link with 1 Mbit/s.
     let link =
         link(r#"{ rate = "1Mbit", delay = "35ms", queue = { packets = 20 } }"#, r#"{ delay = "20ms" }"#);
-    let fitted = fitted(&over(&link, packets(1, 1250, 8333, 60), answers(60), 1));
+    let fitted = fitted(&over(&link, packets(1, 1250, 8333, 60), acks(60), 1));
     let Way { delay, rate, losses, overtaken, copied, .. } = &fitted.ways.down;
     assert_eq!(delay.as_constant(), Some(ms(35)));
     assert_eq!(rate.as_ref().unwrap().course.as_constant(), Some(Rate::bits_per_second(1_000_000)));
@@ -87,34 +87,34 @@ fn rate_delay_and_queue_of_a_link_are_found_exactly() {
 }
 
 #[test]
-fn a_queue_that_is_bounded_in_octets_is_told_from_one_in_packets() {
+fn fit_distinguishes_byte_bound_from_packet_bound() {
     let mut down = packets(2, 100, 6000, 60);
     let mut rng = Stream::new(2, "sizes");
     for crossing in &mut down.crossings {
         crossing.octets = [1500, 1500, 1500, 60, 600][rng.below(5) as usize];
     }
     let in_octets = r#"{ rate = "1Mbit", delay = "35ms", queue = { bytes = "30kB" } }"#;
-    let recording = over(&link(in_octets, r#"{ delay = "20ms" }"#), down.clone(), answers(60), 1);
-    let Some(Bound::Octets(size)) = fitted(&recording).ways.down.losses.bound else { panic!() };
+    let recording = over(&link(in_octets, r#"{ delay = "20ms" }"#), down.clone(), acks(60), 1);
+    let Some(Bound::Bytes(size)) = fitted(&recording).ways.down.losses.bound else { panic!() };
     assert!((Size::bytes(28_500)..=Size::bytes(31_500)).contains(&size), "{size}");
     let in_packets = r#"{ rate = "1Mbit", delay = "35ms", queue = { packets = 30 } }"#;
-    let recording = over(&link(in_packets, r#"{ delay = "20ms" }"#), down, answers(60), 1);
+    let recording = over(&link(in_packets, r#"{ delay = "20ms" }"#), down, acks(60), 1);
     let Some(Bound::Packets(packets)) = fitted(&recording).ways.down.losses.bound else { panic!() };
     assert!((29..=31).contains(&packets), "{packets}");
 }
 
 #[test]
-fn a_rate_that_changes_is_followed() {
+fn fit_follows_changing_rate() {
     let directory = std::env::temp_dir().join(format!("airlink-fit-{}-schedule", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let file = directory.join("rates.csv");
     std::fs::write(&file, "time s,rate kbit\n0,1000\n5,250\n9,0\n10,2000\n20,1000\n").unwrap();
     let link = link(&format!("{{ follow = {file:?}, delay = \"35ms\" }}"), r#"{ delay = "20ms" }"#);
-    let recording = over(&link, packets(3, 1250, 4000, 20), answers(20), 1);
+    let recording = over(&link, packets(3, 1250, 4000, 20), acks(20), 1);
     std::fs::remove_dir_all(directory).unwrap();
     let fitted = fitted(&recording);
     let course = &fitted.ways.down.rate.as_ref().unwrap().course;
-    // Times here are those at which packets leave, 35 ms later than at the link; a packet takes 10 ms and 40 ms.
+    // Times here are departure times, 35 ms after the link. A transmission takes 10 ms or 40 ms.
     for (time, rate) in
         [(1000, 1e6), (4900, 1e6), (5200, 0.25e6), (8900, 0.25e6), (10_200, 2e6), (15_000, 2e6)]
     {
@@ -122,14 +122,14 @@ fn a_rate_that_changes_is_followed() {
         assert!((found / rate - 1.0).abs() < 0.03, "{time}: {found}");
     }
     let standing = course.at(at(9500)).as_bits_per_second();
-    assert!(standing < 12_000, "{standing}: a packet of 10000 bits has taken a second");
+    assert!(standing < 12_000, "{standing} bit/s while the rate is 0: a packet of 10000 bits takes a second");
     let mut path = built(&fitted, "rates");
     let comparison = compare(&recording, &carry(&recording, &mut path)).down;
-    assert!(comparison.apart < ms(20), "{comparison:?}");
+    assert!(comparison.mean_delay_difference < ms(20), "{comparison:?}");
 }
 
 #[test]
-fn losses_that_no_queue_explains_are_counted_with_their_bursts() {
+fn fit_estimates_random_loss_and_burst_length() {
     for (model, per_mille, burst) in [
         (r#"{ model = "uniform", per = "2%" }"#, 20.0, None),
         (r#"{ model = "gilbert-elliott", mean = "3%", burst = 5 }"#, 30.0, Some(5.0)),
@@ -138,7 +138,7 @@ fn losses_that_no_queue_explains_are_counted_with_their_bursts() {
             let loss = format!("[[stage]]\nkind = \"loss\"\ndown = {model}\n");
             let link = link(r#"{ rate = "1Mbit", delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
             // 40,000 packets: 99.9 % of all runs are within 0.25 % of 2 %, and within 0.8 % of 3 % in bursts.
-            let recording = over(&(link + &loss), packets(seed, 125, 1500, 60), answers(60), seed);
+            let recording = over(&(link + &loss), packets(seed, 125, 1500, 60), acks(60), seed);
             let found = fitted(&recording).ways.down.losses;
             assert_eq!(found.bound, None, "{model}, seed {seed}");
             let share = 1000.0 * found.share;
@@ -155,17 +155,17 @@ fn losses_that_no_queue_explains_are_counted_with_their_bursts() {
 }
 
 #[test]
-fn holes_in_the_coverage_are_bursts_in_time() {
+fn fit_reports_outages_as_bursts_in_time() {
     let hole = "[[stage]]\nkind = \"outage\"\ndown = { at = [\"3s\"], lasts = \"500ms\", every = \"5s\", packets = \"dropped\" }\n";
     let link = link(r#"{ rate = "1Mbit", delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
-    let losses = fitted(&over(&(link + hole), packets(4, 125, 1500, 60), answers(60), 1)).ways.down.losses;
+    let losses = fitted(&over(&(link + hole), packets(4, 125, 1500, 60), acks(60), 1)).ways.down.losses;
     let Some(Burst::Time(lasts, share)) = losses.burst else { panic!("{losses:?}") };
     assert!(lasts.abs_diff(ms(500)) < ms(10), "{lasts}");
     assert!((share - 0.1).abs() < 0.01, "{share}");
 }
 
 #[test]
-fn a_delay_that_moves_is_followed_where_no_queue_stands() {
+fn fit_follows_changing_delay_without_queue() {
     let link = link(
         r#"{ rate = "1Mbit", delay = "35ms" }"#,
         r#"{ delay = "20ms", jitter = "2ms", steps = { every = "10s", within = "40ms" } }"#,
@@ -182,43 +182,43 @@ fn a_delay_that_moves_is_followed_where_no_queue_stands() {
 }
 
 #[test]
-fn what_is_overtaken_and_copied_is_counted() {
+fn fit_estimates_reordering_and_duplication() {
     let stages = "[[stage]]\nkind = \"reorder\"\ndown = { chance = \"4%\", time = \"30ms\" }\n\
                   [[stage]]\nkind = \"duplicate\"\ndown = { chance = \"5%\" }\n";
     let link = link(r#"{ delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
-    let recording = over(&(link + stages), packets(7, 125, 3000, 60), answers(60), 1);
+    let recording = over(&(link + stages), packets(7, 125, 3000, 60), acks(60), 1);
     let way = fitted(&recording).ways.down;
     let overtaken = way.overtaken.unwrap();
     assert!((overtaken.share - 0.04).abs() < 0.005, "{overtaken:?}");
     assert!((way.copied - 0.05).abs() < 0.005, "{}", way.copied);
-    let carried = carry(&recording, &mut built(&fitted(&recording), "order"));
-    let again = fitted(&carried).ways.down;
+    let replayed = carry(&recording, &mut built(&fitted(&recording), "order"));
+    let again = fitted(&replayed).ways.down;
     assert!((again.overtaken.unwrap().share / overtaken.share - 1.0).abs() < 0.25, "{:?}", again.overtaken);
     assert!((again.copied / way.copied - 1.0).abs() < 0.25, "{}", again.copied);
 }
 
 #[test]
-fn over_the_fitted_path_packets_fare_as_they_did() {
-    // 95 % of what the link carries, so that packets wait now and then.
+fn fitted_path_reproduces_delays_and_losses() {
+    // The load is 95 % of the link's rate, so that packets wait occasionally.
     let link =
         link(r#"{ rate = "1Mbit", delay = "35ms", queue = { packets = 20 } }"#, r#"{ delay = "20ms" }"#);
-    let recording = over(&link, packets(8, 1250, 10_500, 60), answers(60), 1);
+    let recording = over(&link, packets(8, 1250, 10_500, 60), acks(60), 1);
     let mut path = built(&fitted(&recording), "same");
     let PerDirection { down, up } = compare(&recording, &carry(&recording, &mut path));
-    assert!(down.apart < ms(1), "{down:?}");
-    assert!((down.carried.lost - down.recorded.lost).abs() < 0.01, "{down:?}");
-    assert_eq!(up.apart, Duration::ZERO);
+    assert!(down.mean_delay_difference < ms(1), "{down:?}");
+    assert!((down.replayed.lost - down.recorded.lost).abs() < 0.01, "{down:?}");
+    assert_eq!(up.mean_delay_difference, Duration::ZERO);
 }
 
 #[test]
-fn what_is_too_little_is_refused() {
+fn fit_rejects_short_long_or_sparse_recordings() {
     let link = link(r#"{ delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
     let error = fit(&Recording::default(), Options::default()).unwrap_err().to_string();
     assert_eq!(error, "the recording lasts only 0ns, and at least one second is needed");
-    let long = Recording { lasts: Duration::from_secs(365 * 86_400), ..Recording::default() };
+    let long = Recording { duration: Duration::from_secs(365 * 86_400), ..Recording::default() };
     let error = fit(&long, Options::default()).unwrap_err().to_string();
     assert!(error.contains("more than 5000000 steps of 20.000ms: use longer steps (--step)"), "{error}");
-    let mut few = over(&link, packets(9, 125, 3000, 5), answers(5), 1);
+    let mut few = over(&link, packets(9, 125, 3000, 5), acks(5), 1);
     few.directions.up.crossings.truncate(19);
     let error = fit(&few, Options::default()).unwrap_err().to_string();
     assert_eq!(

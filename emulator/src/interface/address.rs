@@ -1,5 +1,5 @@
-//! Addresses of an interface by netlink (rtnetlink(7)), in the namespace of the calling thread: an ioctl knows one
-//! IPv4 address per interface, and a second one takes the place of the first.
+//! Addresses of an interface by netlink (rtnetlink(7)), in the namespace of the calling thread. With ioctl,
+//! an interface can have only one IPv4 address: a second one would replace the first.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType
 
 use crate::prefix::Prefix;
 
-/// `struct nlmsghdr`; the error code of an answer follows it.
+/// Size of `struct nlmsghdr`. The error code of an answer follows it.
 const HEADER: usize = 16;
 
-/// An address that is there already stays.
+/// Adds an address. An existing one is kept.
 pub(super) fn add(index: u32, prefix: Prefix) -> io::Result<()> {
     let route = SockProtocol::NetlinkRoute;
     let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, route)?;
@@ -22,7 +22,7 @@ pub(super) fn add(index: u32, prefix: Prefix) -> io::Result<()> {
     let kind = answer[..len].get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
     let code = answer[..len].get(HEADER..HEADER + 4).and_then(|code| code.try_into().ok());
     match (kind, code.map(i32::from_ne_bytes)) {
-        // The acknowledgment is an error message without an error.
+        // An acknowledgment is an error message with the code 0.
         (Some(kind), Some(0)) if i32::from(kind) == libc::NLMSG_ERROR => Ok(()),
         (Some(kind), Some(code)) if i32::from(kind) == libc::NLMSG_ERROR => {
             Err(io::Error::from_raw_os_error(-code))
@@ -31,7 +31,7 @@ pub(super) fn add(index: u32, prefix: Prefix) -> io::Result<()> {
     }
 }
 
-/// RTM_NEWADDR: a header, `struct ifaddrmsg`, and the address as the one attribute IFA_LOCAL.
+/// RTM_NEWADDR: a header, `struct ifaddrmsg`, and the address as the only attribute, IFA_LOCAL.
 fn new_address(index: u32, prefix: Prefix) -> Vec<u8> {
     let (family, octets) = match prefix.addr() {
         IpAddr::V4(addr) => (libc::AF_INET, addr.octets().to_vec()),
@@ -43,9 +43,9 @@ fn new_address(index: u32, prefix: Prefix) -> Vec<u8> {
     message.extend(((HEADER + 8 + attribute) as u32).to_ne_bytes());
     message.extend(libc::RTM_NEWADDR.to_ne_bytes());
     message.extend((flags as u16).to_ne_bytes());
-    // The sequence number, of which there is one, and the port, which the kernel fills in.
+    // The sequence number, which is not needed for a single message, and the port, which the kernel fills in.
     message.extend([0; 8]);
-    // No flags, and the scope is the whole network.
+    // No flags. Scope: universe (global).
     message.extend([family as u8, prefix.bit_len(), 0, 0]);
     message.extend(index.to_ne_bytes());
     message.extend((attribute as u16).to_ne_bytes());

@@ -1,42 +1,44 @@
-//! Segments of other hosts that come one after another, joined to leave in one write.
+//! Consecutive segments of other hosts, joined into one write.
 
 use super::Header;
 use super::tcp::{CWR, FIN, Headers, PSH, RST, SYN, URG, be16};
 
-/// Packets that leave together: one, or segments that the kernel cuts apart again exactly as they were.
+/// Packets that leave together: a single packet, or segments that the kernel splits again exactly as they
+/// were.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The first `count` of them wait; behind them are buffers to be used again. Nothing is copied to join them: of all
-    /// but the first only the data are written.
+    /// The first `count` packets wait. The others are buffers for reuse. Packets are joined without copying:
+    /// for all but the first one, only the data is written.
     packets: Vec<Vec<u8>>,
     count: usize,
     contents: Contents,
-    /// Octets of the joined packet.
+    /// Length of the joined packet in bytes.
     len: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Contents {
-    /// Nothing, or a packet that is no TCP segment.
+    /// No packet, or one that is not a TCP segment.
     #[default]
     Other,
     Segments {
         headers: Headers,
         mss: usize,
-        /// Another one may follow.
+        /// Whether another segment may follow.
         open: bool,
     },
 }
 
-/// The length fields of IP have sixteen bits.
+/// The length fields of IP have 16 bits.
 const LARGEST: usize = 65_535;
-/// Of 1500 octets 45 fit. More parts of a write would do no harm (the kernel takes 1024), but be of no use either.
+/// Upper bound on the packets of a batch. 45 packets of 1500 bytes fit into the largest IP packet. The kernel
+/// takes up to 1024 parts per write, but more than this is not useful.
 pub(crate) const MOST: usize = 64;
 
-/// What is written for a batch, part behind part.
+/// The parts of a write, in order.
 pub(crate) struct Parts<'a> {
     packets: &'a [Vec<u8>],
-    /// Of these all but the first are left out.
+    /// Bytes to skip at the start of each packet except the first.
     headers: usize,
 }
 
@@ -49,13 +51,13 @@ impl<'a> Parts<'a> {
 }
 
 impl Batch {
-    /// How many packets wait in it.
+    /// Number of waiting packets.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes the packet, whose buffer is left with something to overwrite. `false`: what waits has to leave first.
-    /// Where nothing waits, any packet is taken.
+    /// Adds the packet and leaves a reusable buffer in its place. `false`: the waiting packets must be
+    /// written first. An empty batch accepts any packet.
     pub fn join(&mut self, packet: &mut Vec<u8>) -> bool {
         if self.count == 0 {
             self.len = packet.len();
@@ -68,12 +70,12 @@ impl Batch {
             if self.count == MOST || !continues(first, packet, *headers, self.count, *mss, self.len) {
                 return false;
             }
-            // Of the first nobody has asked as long as it was alone.
+            // The first packet was not checked while it was alone.
             if !headers.are_right(packet) || (self.count == 1 && !headers.are_right(first)) {
                 return false;
             }
             let data = packet.len() - headers.all();
-            // The kernel sets these in the last segment only (`tcp_gso_segment`).
+            // The kernel sets these flags only in the last segment (`tcp_gso_segment`).
             let ends = headers.flags(packet) & (PSH | FIN);
             *open = ends == 0 && data == *mss;
             self.len += data;
@@ -87,26 +89,26 @@ impl Batch {
         true
     }
 
-    /// What is written for them: the header, and the packet behind it.
+    /// Returns the header and the parts to write.
     pub(crate) fn written(&mut self) -> (Header, Parts<'_>) {
         let (header, skipped) = match self.contents {
             Contents::Segments { headers, mss, .. } if self.count > 1 => {
                 let header = headers.prepare(&mut self.packets[0], self.len, mss);
                 (header, headers.all())
             }
-            // Whoever gets it judges its checksum.
+            // The checksum stays as it is. The receiver verifies it.
             Contents::Other | Contents::Segments { .. } => (Header::Whole, 0),
         };
         (header, Parts { packets: &self.packets[..self.count], headers: skipped })
     }
 
-    /// They have left, or were refused.
+    /// Empties the batch after its packets were written or refused.
     pub fn clear(&mut self) {
         self.count = 0;
         self.contents = Contents::Other;
     }
 
-    /// The octets of IP packets that the wire carries for them.
+    /// Bytes of the IP packets on the wire.
     pub fn octets(&self) -> usize {
         self.packets[..self.count].iter().map(Vec::len).sum()
     }
@@ -115,14 +117,15 @@ impl Batch {
 impl Contents {
     fn first(packet: &[u8]) -> Self {
         let Some(headers) = Headers::of(packet) else { return Self::Other };
-        // CWR would have to be in the first segment only, and the others speak for a moment of their own.
+        // The kernel would set CWR only in the first segment. The other flags refer to one particular
+        // segment.
         let ordinary = headers.flags(packet) & (FIN | SYN | RST | PSH | URG | CWR) == 0;
         let mss = packet.len() - headers.all();
         Self::Segments { headers, mss, open: ordinary && mss > 0 }
     }
 }
 
-/// Whether the kernel, cutting, would make `packet` of what is joined with it here, octet for octet.
+/// Whether the kernel, when it splits the batch, would produce exactly `packet` at this position.
 fn continues(first: &[u8], packet: &[u8], headers: Headers, count: usize, mss: usize, len: usize) -> bool {
     let Headers { ip, .. } = headers;
     let all = headers.all();
@@ -135,7 +138,7 @@ fn continues(first: &[u8], packet: &[u8], headers: Headers, count: usize, mss: u
         && len + data <= LARGEST;
     let ip_continues = || {
         if headers.is_v4(first) {
-            // All but length, identification and checksum.
+            // Compare all fields except length, identification and checksum.
             same(0, 2)
                 && same(6, 10)
                 && same(12, ip)
@@ -144,7 +147,8 @@ fn continues(first: &[u8], packet: &[u8], headers: Headers, count: usize, mss: u
             same(0, 4) && same(6, 40)
         }
     };
-    // Ports, then all from the ACK to the window but the flags that may end a batch, then urgent pointer and options.
+    // Compare ports, then ACK number to window except for flags that may end a batch, then urgent pointer and
+    // options.
     let flags = |packet| headers.flags(packet) & !(PSH | FIN);
     fits && headers.seq(packet) == next()
         && ip_continues()

@@ -1,31 +1,32 @@
 //! `struct virtio_net_hdr` of linux/virtio_net.h.
 
-/// What stands in front of a packet.
+/// The header in front of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Header {
-    /// A packet as it is on the wire.
+    /// A packet as on the wire.
     Whole,
-    /// Its checksum is yet to be computed, from `start` to the end, and written `offset` behind `start`.
+    /// The checksum must still be computed, from `start` to the end, and written `offset` bytes after
+    /// `start`.
     Unsummed {
-        /// Where the transport header begins.
+        /// Start of the transport header.
         start: u16,
-        /// From there to the checksum.
+        /// Distance from there to the checksum.
         offset: u16,
     },
-    /// Segments of TCP in one, their checksums yet to be computed.
+    /// Several TCP segments in one packet. Their checksums must still be computed.
     Segments {
-        /// The IP version.
+        /// `true`: IPv4. `false`: IPv6.
         v4: bool,
-        /// Octets of data in each but the last.
+        /// Bytes of data in each segment except the last.
         mss: u16,
-        /// Of IP and TCP headers together.
+        /// Bytes of the IP and TCP headers.
         headers: u16,
-        /// Where the TCP header begins.
+        /// Start of the TCP header.
         start: u16,
     },
 }
 
-/// The kernel has put something in front of a packet that it was not asked for.
+/// Error for an offload type that was not requested from the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a packet has the offload type {0}, which was not requested")]
 pub(crate) struct BadHeader(u8);
@@ -35,9 +36,9 @@ const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 impl Header {
-    /// From the beginning of a TCP header to its checksum.
+    /// Offset of the checksum in a TCP header.
     pub(crate) const TCP_CHECKSUM: u16 = 16;
-    /// In octets.
+    /// Length in bytes.
     pub(crate) const LEN: usize = 10;
 
     pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
@@ -51,7 +52,7 @@ impl Header {
         let mut bytes = [0; Self::LEN];
         bytes[0] = flags;
         bytes[1] = kind;
-        // The kernel's own order of octets.
+        // Native byte order.
         for (at, field) in [(2, headers), (4, mss), (6, start), (8, offset)] {
             bytes[at..at + 2].copy_from_slice(&u16::to_ne_bytes(field));
         }
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_read_as_it_was_written() {
+    fn header_round_trips() {
         for header in [
             Header::Whole,
             Header::Unsummed { start: 20, offset: 6 },
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_is_refused() {
+    fn unrequested_offload_types_are_rejected() {
         const UDP: u8 = 3;
         for (kind, mss) in [(UDP, 1400), (GSO_TCPV4 | 0x80, 1400), (GSO_TCPV6, 0)] {
             let mut bytes = Header::Segments { v4: true, mss, headers: 52, start: 20 }.to_bytes();

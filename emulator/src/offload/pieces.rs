@@ -1,4 +1,4 @@
-//! A large segment from the kernel, cut into the segments that the wire would have carried.
+//! Splits a large packet from the kernel into the segments that the wire would have carried.
 
 use std::ops::Range;
 
@@ -8,23 +8,24 @@ use airwire::segment::Verified;
 use super::Header;
 use super::tcp::{CWR, FIN, Headers, PSH, be16};
 
-/// Packets as they are on the wire, made one by one of what the kernel has handed over.
+/// Packets as on the wire, created one by one from a read.
 #[derive(Debug)]
 pub struct Pieces {
-    /// What was read, and its length.
+    /// Buffer of the last read, and the length of its contents.
     packet: Box<[u8]>,
     len: usize,
-    /// The headers in front of segments: each gets its own in front of its text, where the text of the one before was.
+    /// The headers of a packet to be split. Each segment gets a copy in front of its data, over the data of
+    /// the one before.
     headers: Vec<u8>,
     rest: Rest,
 }
 
-/// What has not been handed on.
+/// The part of the last read that was not returned yet.
 #[derive(Clone, Copy, Debug)]
 enum Rest {
     Nothing,
     Whole(Sum),
-    /// Text from `at` on; `cut` segments were made of what is before.
+    /// Data from `at` on. `cut` segments precede it.
     Segments {
         headers: Headers,
         mss: usize,
@@ -33,30 +34,30 @@ enum Rest {
     },
 }
 
-/// What is in the place of a packet's checksum.
+/// State of a packet's checksum.
 #[derive(Clone, Copy, Debug)]
 enum Sum {
-    /// Whatever its sender has written.
+    /// The checksum that the sender wrote.
     Written,
-    /// The sum of the pseudo-header, `offset` behind `start`: the kernel leaves the rest to the device.
+    /// The sum of the pseudo-header, `offset` bytes after `start`. The kernel leaves the rest to the device.
     Partial { start: usize, offset: usize },
-    /// Nothing of use, in a segment that was cut.
+    /// Unusable, because the packet was split.
     Missing(Headers),
 }
 
 impl Pieces {
-    /// Room for packets of up to `largest` octets.
+    /// Creates a buffer for packets of up to `largest` bytes.
     pub fn new(largest: usize) -> Self {
         Self { packet: vec![0; largest].into(), len: 0, headers: Vec::new(), rest: Rest::Nothing }
     }
 
-    /// Where a device writes the next packet. What was left of the last one is gone.
+    /// Returns the buffer for the next read. The rest of the last read is discarded.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         self.rest = Rest::Nothing;
         &mut self.packet
     }
 
-    /// So many octets are there now, with this in front.
+    /// Accepts a read of `len` bytes that was preceded by `header`.
     pub(crate) fn filled(&mut self, len: usize, header: Header) {
         self.len = len;
         let packet = &self.packet[..len];
@@ -71,13 +72,13 @@ impl Pieces {
                     self.headers.extend_from_slice(&packet[..headers.all()]);
                     Rest::Segments { headers, mss: usize::from(mss), at: headers.all(), cut: 0 }
                 }
-                // Whoever reads it says what is wrong with it.
+                // Pass it on unchanged. The reader reports the error.
                 None => Rest::Whole(Sum::Written),
             },
         };
     }
 
-    /// The next packet.
+    /// Returns the next packet.
     pub fn next_packet(&mut self) -> Option<&[u8]> {
         let (place, sum) = self.next_place()?;
         let packet = &mut self.packet[place];
@@ -89,8 +90,8 @@ impl Pieces {
         Some(packet)
     }
 
-    /// The next packet, for a host that takes the kernel's word for it: a checksum that the kernel has left to the device is not
-    /// computed, since it is right by definition.
+    /// Returns the next packet for a host that trusts the kernel. Checksums that the kernel left to the
+    /// device are not computed, because they are correct by definition.
     pub fn next_unsummed(&mut self) -> Option<(&[u8], Verified)> {
         let (place, sum) = self.next_place()?;
         let verified = match sum {
@@ -100,7 +101,7 @@ impl Pieces {
         Some((&self.packet[place], verified))
     }
 
-    /// The length of the next packet; `None` if there is none.
+    /// Length of the next packet. `None`: there is none.
     pub fn next_len(&self) -> Option<usize> {
         match self.rest {
             Rest::Nothing => None,
@@ -109,7 +110,7 @@ impl Pieces {
         }
     }
 
-    /// Writes the next packet over what is in `packet`; `false` if there is none.
+    /// Replaces the contents of `packet` with the next packet. `false`: there is none.
     pub fn next_into(&mut self, packet: &mut Vec<u8>) -> bool {
         let Some(next) = self.next_packet() else { return false };
         packet.clear();
@@ -117,7 +118,7 @@ impl Pieces {
         true
     }
 
-    /// Where the next packet is.
+    /// Position of the next packet.
     fn next_place(&mut self) -> Option<(Range<usize>, Sum)> {
         match self.rest {
             Rest::Nothing => None,
@@ -149,16 +150,16 @@ impl Pieces {
     }
 }
 
-/// From the beginning of a UDP header to its checksum.
+/// Offset of the checksum in a UDP header.
 const UDP_CHECKSUM: usize = 6;
 
-/// Adds what the sum of the pseudo-header at its place lacks.
+/// Completes a checksum that so far contains only the sum of the pseudo-header.
 fn complete(packet: &mut [u8], start: usize, offset: usize) {
     if packet.len() < start + offset + 2 {
         return;
     }
     let sum = checksum::plain(&packet[start..]);
-    // RFC 768: to UDP zero says that there is none; it has the same number in another way.
+    // RFC 768: a UDP checksum of 0 means that there is none. 0xffff has the same value in one's complement.
     let sum = if sum == 0 && offset == UDP_CHECKSUM { 0xffff } else { sum };
     packet[start + offset..start + offset + 2].copy_from_slice(&sum.to_be_bytes());
 }

@@ -1,4 +1,4 @@
-//! What is joined and cut again is what it was, octet for octet.
+//! Tests that joining and splitting preserves packets byte for byte.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{Batch, Header, Pieces, prepare};
 
 const MSS: usize = 1448;
 
-/// A connection that sends: each segment has the next sequence number and identification.
+/// A sending connection. Each segment has the next sequence number and identification.
 #[derive(Clone)]
 struct Sender {
     header: Segment,
@@ -36,7 +36,7 @@ impl Sent {
         packet
     }
 
-    /// Some of it has to be copied, some not.
+    /// Returns the data in copied and in shared parts.
     fn text(&self) -> impl Iterator<Item = Text<'_>> {
         let (begin, end) = (self.data.len() / 3, self.data.len());
         let middle = (begin + end) / 2;
@@ -56,7 +56,7 @@ fn packets(sent: &[Sent]) -> Vec<Vec<u8>> {
 impl Sender {
     fn new(src: &str, dst: &str) -> Self {
         let (src, dst): (SocketAddr, SocketAddr) = (src.parse().unwrap(), dst.parse().unwrap());
-        // Both wrap on the way.
+        // Both numbers wrap during the test.
         let (seq, ident) = (Seq(u32::MAX - 3000), u16::MAX - 1);
         let (ecn, flags) = (Ecn::NotEct, Flags::ACK);
         let header = Segment {
@@ -102,7 +102,7 @@ impl Sender {
     }
 }
 
-/// A device that cuts what is written, as the kernel does.
+/// A device that splits its input as the kernel does.
 struct Cutter {
     pieces: Pieces,
     writes: usize,
@@ -114,7 +114,7 @@ impl Cutter {
         Self { pieces: Pieces::new(70_000), writes: 0, out: Vec::new() }
     }
 
-    /// What is written is `count` packets of so many octets.
+    /// Takes a write that contains `count` packets with `octets` bytes in total.
     fn write(&mut self, header: Header, packet: &[u8], count: usize, octets: usize) {
         assert_eq!(Header::from_bytes(header.to_bytes()), Ok(header));
         self.pieces.room()[..packet.len()].copy_from_slice(packet);
@@ -132,8 +132,8 @@ impl Cutter {
     }
 }
 
-/// How many writes a host that sends these needs, and what comes out of them when they are cut.
-fn carried(sent: &[Sent]) -> (usize, Vec<Vec<u8>>) {
+/// Number of writes that a host needs for these segments, and the packets after splitting.
+fn write_segments(sent: &[Sent]) -> (usize, Vec<Vec<u8>>) {
     let mut cutter = Cutter::new();
     let mut piece = Piece::default();
     let mut write = |piece: &mut Piece| {
@@ -158,8 +158,8 @@ fn carried(sent: &[Sent]) -> (usize, Vec<Vec<u8>>) {
     (cutter.writes, cutter.out)
 }
 
-/// The same, if others have sent them.
-fn carried_of_others(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
+/// The same for segments that other hosts have sent.
+fn write_packets(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
     let mut cutter = Cutter::new();
     let mut batch = Batch::default();
     let mut write = |batch: &mut Batch| {
@@ -178,73 +178,74 @@ fn carried_of_others(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
     (cutter.writes, cutter.out)
 }
 
-/// Both ways they need so many writes, and come out as they were.
-fn are_carried_in(writes: usize, sent: &[Sent], what: &str) {
+/// Asserts that both methods need this number of writes and preserve the packets.
+fn assert_writes(writes: usize, sent: &[Sent], what: &str) {
     let packets = packets(sent);
-    assert_eq!(carried(sent), (writes, packets.clone()), "{what}");
-    assert_eq!(carried_of_others(&packets), (writes, packets), "{what}, of others");
+    assert_eq!(write_segments(sent), (writes, packets.clone()), "{what}");
+    assert_eq!(write_packets(&packets), (writes, packets), "{what}, from other hosts");
 }
 
 #[test]
-fn segments_that_follow_each_other_are_one_write() {
+fn consecutive_segments_are_joined_into_one_write() {
     for mut sender in [Sender::v4(), Sender::v6()] {
         let mut sent: Vec<_> = (0..9).map(|_| sender.segment(MSS, Flags(0))).collect();
         sent.push(sender.segment(100, Flags::PSH));
-        are_carried_in(1, &sent, "nine and a short one");
+        assert_writes(1, &sent, "nine full segments and a short one");
     }
 }
 
-/// A device would write the checksum that the damaged packet should have, and nobody would find the damage.
+/// A device would write a correct checksum into the damaged packet, so the receiver could not detect the
+/// damage.
 #[test]
-fn what_was_damaged_on_the_way_stays_so_and_alone() {
+fn damaged_packets_are_neither_repaired_nor_joined() {
     type Damage = (&'static str, fn() -> Sender, fn(&mut Vec<u8>));
     let damages: [Damage; 8] = [
         ("data", Sender::v4, |packet| *packet.last_mut().unwrap() ^= 1),
         ("TCP checksum", Sender::v4, |packet| packet[20 + 16] ^= 1),
         ("IP checksum", Sender::v4, |packet| packet[10] ^= 1),
         ("IP length", Sender::v4, |packet| packet[3] ^= 1),
-        ("its end is missing", Sender::v4, |packet| packet.truncate(1000)),
+        ("truncated packet", Sender::v4, |packet| packet.truncate(1000)),
         ("data of IPv6", Sender::v6, |packet| *packet.last_mut().unwrap() ^= 1),
         ("IPv6 length", Sender::v6, |packet| packet[5] ^= 1),
-        ("its end is missing in IPv6", Sender::v6, |packet| packet.truncate(1000)),
+        ("truncated IPv6 packet", Sender::v6, |packet| packet.truncate(1000)),
     ];
     for (what, sender, damage) in damages {
         for (at, writes) in [(0, 2), (1, 3), (3, 2)] {
             let mut sender = sender();
             let mut packets = [(); 4].map(|()| sender.packet(MSS, Flags(0)));
             damage(&mut packets[at]);
-            assert_eq!(carried_of_others(&packets), (writes, packets.to_vec()), "{what} of {at}");
+            assert_eq!(write_packets(&packets), (writes, packets.to_vec()), "{what} of packet {at}");
         }
     }
 }
 
 #[test]
-fn the_last_of_a_piece_is_short_or_pushes_or_ends_the_stream() {
+fn short_psh_or_fin_segment_ends_piece() {
     for (len, flags) in [(100, Flags(0)), (MSS, Flags::PSH), (10, Flags::FIN)] {
         let mut sender = Sender::v4();
         let sent = [(MSS, Flags(0)), (len, flags), (MSS, Flags(0)), (MSS, Flags(0))]
             .map(|(len, flags)| sender.segment(len, flags));
-        are_carried_in(2, &sent, "the second is the last");
+        assert_writes(2, &sent, "the second segment ends the piece");
     }
 }
 
 #[test]
-fn a_piece_is_no_larger_than_an_ip_packet_can_be() {
+fn piece_does_not_exceed_maximum_ip_length() {
     let mut sender = Sender::v4();
     let sent: Vec<_> = (0..100).map(|_| sender.segment(MSS, Flags(0))).collect();
-    // 45 of 1448 octets and a header are 65,212 octets.
-    are_carried_in(3, &sent, "a hundred");
+    // 45 segments of 1448 bytes and one header are 65,212 bytes.
+    assert_writes(3, &sent, "a hundred segments");
 }
 
 type Change = (&'static str, fn(&mut Sender));
 
 #[test]
-fn what_differs_in_anything_but_its_place_is_not_joined() {
+fn segments_with_different_headers_are_not_joined() {
     let changes: [Change; 13] = [
         ("source", |sender| sender.header.src.set_port(81)),
         ("destination", |sender| sender.header.dst.set_ip("10.8.0.10".parse().unwrap())),
         ("a gap", |sender| sender.header.seq = Seq(sender.header.seq.0 + 1)),
-        ("sent again", |sender| sender.header.seq = Seq(sender.header.seq.0 - MSS as u32)),
+        ("retransmission", |sender| sender.header.seq = Seq(sender.header.seq.0 - MSS as u32)),
         ("acknowledgement", |sender| sender.header.ack = Seq(78)),
         ("flags", |sender| sender.header.flags = Flags::ACK.with(Flags::ECE)),
         ("window", |sender| sender.header.window = 499),
@@ -259,27 +260,27 @@ fn what_differs_in_anything_but_its_place_is_not_joined() {
         let mut sender = Sender::v4();
         let first = sender.segment(MSS, Flags(0));
         change(&mut sender);
-        are_carried_in(2, &[first, sender.segment(MSS, Flags(0))], what);
+        assert_writes(2, &[first, sender.segment(MSS, Flags(0))], what);
     }
 }
 
 #[test]
-fn whatever_is_no_segment_of_data_leaves_alone() {
+fn control_segments_and_other_packets_are_not_joined() {
     let mut sender = Sender::v4();
     let sent =
         [Flags::SYN, Flags::RST, Flags::URG, Flags::CWR, Flags(0)].map(|flags| sender.segment(0, flags));
-    are_carried_in(sent.len(), &sent, "without text");
+    assert_writes(sent.len(), &sent, "without data");
     let sent = [Flags::SYN, Flags::RST, Flags::URG, Flags::CWR].map(|flags| sender.segment(MSS, flags));
-    are_carried_in(sent.len(), &sent, "with text");
+    assert_writes(sent.len(), &sent, "with data");
     let packets = [packets(&sent), vec![Vec::new(), vec![0x45], vec![0x60; 39], vec![0; 60]]].concat();
-    assert_eq!(carried_of_others(&packets), (packets.len(), packets));
+    assert_eq!(write_packets(&packets), (packets.len(), packets));
 }
 
 #[test]
-fn a_checksum_that_is_zero_stays_so() {
+fn zero_checksum_is_preserved() {
     let mut sender = Sender::v6();
     let sent = sender.segment(100, Flags(0));
-    // Where there was nothing, the checksum: now the sum over all is 0xffff without one.
+    // Put the checksum into bytes that were zero. The sum over the rest is then 0xffff.
     let with = |first: [u8; 2]| {
         let data = [&first, &sent.data[2..]].concat();
         Sent { data: Arc::new(data), ..sent.clone() }
@@ -288,18 +289,18 @@ fn a_checksum_that_is_zero_stays_so() {
     let packet = with([0, 0]).packet();
     let sent = with([packet[sum], packet[sum + 1]]);
     assert_eq!(sent.packet()[sum..sum + 2], [0, 0]);
-    are_carried_in(1, &[sent], "a checksum of zero");
+    assert_writes(1, &[sent], "a checksum of zero");
 }
 
 #[test]
-fn segments_however_small_are_no_more_than_a_write_takes() {
+fn number_of_segments_per_write_is_limited() {
     let mut sender = Sender::v4();
     let sent: Vec<_> = (0..300).map(|_| sender.segment(8, Flags(0))).collect();
-    are_carried_in(5, &sent, "eight octets each");
+    assert_writes(5, &sent, "segments of eight bytes");
 }
 
 #[test]
-fn a_whole_packet_is_written_as_it_is() {
+fn whole_packet_is_written_unchanged() {
     let packet = Sender::v4().packet(MSS, Flags(0));
     let mut piece = Piece::default();
     assert!(piece.fill(|octets| {
@@ -310,24 +311,24 @@ fn a_whole_packet_is_written_as_it_is() {
     assert_eq!(piece.parts().collect::<Vec<_>>(), [&packet[..]]);
 }
 
-/// One that did not fit a piece may leave without a device that computes anything.
+/// A segment that did not fit into a piece may leave through a device without checksum offload.
 #[test]
-fn a_piece_of_one_segment_is_a_packet_too() {
+fn piece_of_one_segment_becomes_packet() {
     let mut sender = Sender::v6();
     let sent = [(); 2].map(|()| sender.segment(MSS, Flags::NONE));
     let mut piece = Piece::default();
     assert_eq!(piece.whole(), None);
     piece.begin(&sent[0].header, &sent[0].options, Layout::Linux, MSS, sent[0].text());
-    assert_eq!((piece.count(), piece.whole()), (1, None), "its checksum is yet to come");
+    assert_eq!((piece.count(), piece.whole()), (1, None), "the checksum is not computed yet");
     assert_eq!(piece.into_packet(), Some(sent[0].packet()));
     let mut piece = Piece::default();
     piece.begin(&sent[0].header, &sent[0].options, Layout::Linux, MSS, sent[0].text());
     piece.go_on(&sent[1].header, MSS, sent[1].text());
-    assert_eq!(piece.into_packet(), None, "two are not one");
+    assert_eq!(piece.into_packet(), None, "two segments are not one packet");
 }
 
 #[test]
-fn a_checksum_that_the_kernel_has_left_is_completed() {
+fn partial_checksum_from_kernel_is_completed() {
     let mut whole = Sender::v6().packet(500, Flags::PSH);
     let expected = whole.clone();
     let len = whole.len();
@@ -340,11 +341,11 @@ fn a_checksum_that_the_kernel_has_left_is_completed() {
     assert_eq!(pieces.next_packet(), None);
 }
 
-/// Whoever believes the kernel gets the same packets, but for the checksums that nobody has computed.
+/// A host that trusts the kernel gets the same packets, except for checksums that were never computed.
 #[test]
-fn a_host_that_takes_the_kernels_word_gets_the_same_but_checksums() {
+fn unsummed_packets_differ_only_in_checksums() {
     for (mut sender, tcp) in [(Sender::v4(), 20), (Sender::v6(), 40)] {
-        // Text shorter than the headers, too.
+        // The second size is shorter than the headers.
         for size in [MSS, 8] {
             let mut piece = Piece::default();
             let sent: Vec<_> = (0..7).map(|_| sender.segment(size, Flags::NONE)).collect();
@@ -374,7 +375,7 @@ fn a_host_that_takes_the_kernels_word_gets_the_same_but_checksums() {
         assert_eq!(read, packet);
         verified
     };
-    assert_eq!(read(Header::Whole), Verified::NotYet, "it may have come from anywhere");
+    assert_eq!(read(Header::Whole), Verified::NotYet, "a whole packet may come from another host");
     assert_eq!(read(Header::Unsummed { start: 20, offset: 16 }), Verified::ByDevice);
 }
 
@@ -392,7 +393,7 @@ enum Step {
     Tick {
         who: usize,
     },
-    /// A bit of the last packet.
+    /// Flips a bit of the last packet.
     Damage {
         bit: prop::sample::Index,
     },
@@ -409,15 +410,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn step_on_the_way() -> impl Strategy<Value = Step> {
+fn step_or_damage() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => step(),
         1 => any::<prop::sample::Index>().prop_map(|bit| Step::Damage { bit }),
     ]
 }
 
-/// What two connections send.
-fn sent_in(steps: &[Step]) -> Vec<Sent> {
+/// Returns the segments that two connections send.
+fn segments_of(steps: &[Step]) -> Vec<Sent> {
     let mut senders = [Sender::v4(), Sender::v6()];
     let mut sent = Vec::new();
     for step in steps {
@@ -434,9 +435,9 @@ fn sent_in(steps: &[Step]) -> Vec<Sent> {
     sent
 }
 
-/// And what the path makes of it.
+/// Returns the packets after the path has damaged them.
 fn packets_of(steps: &[Step]) -> Vec<Vec<u8>> {
-    let mut packets = packets(&sent_in(steps));
+    let mut packets = packets(&segments_of(steps));
     let mut sent = 0;
     for step in steps {
         match step {
@@ -454,24 +455,24 @@ fn packets_of(steps: &[Step]) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn whatever_two_connections_send_comes_out_as_it_was(steps in prop::collection::vec(step(), 1..120)) {
-        let sent = sent_in(&steps);
+    fn joining_own_segments_preserves_packets(steps in prop::collection::vec(step(), 1..120)) {
+        let sent = segments_of(&steps);
         prop_assume!(!sent.is_empty());
-        prop_assert_eq!(carried(&sent).1, packets(&sent));
+        prop_assert_eq!(write_segments(&sent).1, packets(&sent));
     }
 
     #[test]
-    fn whatever_others_send_comes_out_as_it_was_damaged_or_not(
-        steps in prop::collection::vec(step_on_the_way(), 1..120)
+    fn joining_packets_of_other_hosts_preserves_them(
+        steps in prop::collection::vec(step_or_damage(), 1..120)
     ) {
         let packets = packets_of(&steps);
         prop_assume!(!packets.is_empty());
-        prop_assert_eq!(carried_of_others(&packets).1, packets);
+        prop_assert_eq!(write_packets(&packets).1, packets);
     }
 
-    /// Whatever a device hands over: no panic, and an end.
+    /// Reading must not panic and must end, whatever the device returns.
     #[test]
-    fn anything_with_any_header_is_read(
+    fn reading_any_input_terminates_without_panic(
         packet in prop::collection::vec(any::<u8>(), 0..300), header in any::<[u8; Header::LEN]>()
     ) {
         let mut pieces = Pieces::new(300);

@@ -1,18 +1,18 @@
-//! When each stage of a path wants to be called.
+//! Deadlines of all stages of a path.
 
 use airwire::time::{Duration, Instant};
 
-/// As of each stage's last call: asking all of them at each event would cost more than the events.
+/// Deadlines after each stage's last call. Polling all stages at each event would cost more than the events.
 #[derive(Debug)]
 pub(super) struct Deadlines {
-    /// One for each stage; `NEVER` where there is none. They are looked through at each event, and plain numbers are
-    /// compared fastest.
+    /// The deadline of each stage, or `NEVER`. The whole list is scanned at each event, and plain numbers
+    /// compare faster than options.
     of: Vec<Instant>,
-    /// The earliest, as of the last time when every packet had come to rest.
+    /// The earliest deadline at the last call of `settle`.
     next: Instant,
 }
 
-/// After 584 years. A stage that really means this instant is not called at it.
+/// The latest time that can be represented, after 584 years. A deadline at this time is ignored.
 const NEVER: Instant = Instant::from_nanos(Duration::MAX.as_nanos());
 
 impl Deadlines {
@@ -27,7 +27,7 @@ impl Deadlines {
         self.of[stage] = deadline.unwrap_or(NEVER);
     }
 
-    /// Every packet has come to rest: looks for the earliest.
+    /// Finds the earliest deadline, after all packets have come to rest.
     pub(super) fn settle(&mut self) {
         self.next = NEVER;
         for deadline in &self.of {
@@ -37,12 +37,12 @@ impl Deadlines {
         }
     }
 
-    /// The earliest.
+    /// The earliest deadline.
     pub(super) fn next(&self) -> Option<Instant> {
         (self.next < NEVER).then_some(self.next)
     }
 
-    /// The first stage from this index on whose deadline has come.
+    /// The first stage, starting at this index, whose deadline has passed.
     pub(super) fn due(&self, from: usize, now: Instant) -> Option<usize> {
         let later = self.of.get(from..)?;
         let due = later.iter().position(|deadline| *deadline <= now && *deadline < NEVER)?;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_are_due_in_their_order_and_those_without_a_deadline_never() {
+    fn due_stages_are_found_in_path_order() {
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         let mut deadlines = Deadlines::new([None, Some(at(3)), None, Some(at(2)), Some(at(3))].into_iter());
         assert_eq!(deadlines.next(), Some(at(2)));

@@ -1,4 +1,4 @@
-//! One direction of the air: when TTIs begin, how many blocks each takes, and the blocks that are under way.
+//! One direction of a radio channel: its TTI grid, its transport formats, and the blocks in flight.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use super::umts::dch::Dch;
 
 pub(super) struct Air {
     config: ChannelConfig,
-    /// In force now: not those of `config` once the rate has changed.
+    /// The formats in force. They differ from `config` after a change of the rate.
     formats: Formats,
-    /// When the last TTI that began is over.
+    /// End of the TTI that began last.
     free: Instant,
     channel: Channel,
-    /// The first TTI that has not begun.
+    /// Number of the first TTI that has not begun.
     next_tti: u64,
     flights: VecDeque<Flight>,
-    /// The end of the last outage that a TTI has met.
+    /// End of the last outage that affected a TTI.
     met: Option<Instant>,
     pub(super) counters: Counters,
 }
 
-/// What a rate is.
+/// The TTI and the transport formats that make up a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Formats {
     rate: Option<Dch>,
@@ -42,19 +42,20 @@ impl Formats {
     }
 }
 
-/// Whether the transport format set also has a format with one block less than the chosen one (TS 25.321 §11.4).
+/// Whether the transport format set also has a format with one block fewer than the chosen one (TS 25.321
+/// §11.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OneLess {
-    /// It has.
+    /// The format exists.
     Fits,
-    /// It has not: a block less would have to be padding.
+    /// The format does not exist. Padding would take the place of a block that is left out.
     HasNoFormat,
 }
 
-/// What one TTI carries.
+/// The blocks of one TTI that are in flight.
 pub(super) struct Flight {
     pub(super) lands: Instant,
-    /// What arrives undamaged, in order.
+    /// Undamaged blocks, in the order of transmission.
     pub(super) blocks: Vec<Arc<[u8]>>,
 }
 
@@ -63,7 +64,7 @@ pub(super) struct Counters {
     pub(super) ttis: u64,
     pub(super) blocks: u64,
     pub(super) lost: u64,
-    /// Of those lost, what an outage took.
+    /// Blocks lost in an outage. `lost` includes them.
     pub(super) lost_in_outage: u64,
 }
 
@@ -81,7 +82,8 @@ impl Air {
         }
     }
 
-    /// A rate that is not that of the settings any more stays, unless these now say another one.
+    /// Applies new settings. A rate that [`change_rate`](Self::change_rate) has set stays in force, unless
+    /// the configured rate changes.
     pub(super) fn reconfigure(&mut self, now: Instant, config: &ChannelConfig) {
         if config.errors != self.config.errors {
             self.channel.set_model(config.errors.clone());
@@ -102,52 +104,53 @@ impl Air {
         let old = std::mem::replace(&mut self.formats, formats);
         if old.tti != self.formats.tti {
             self.channel.change_tti(old.tti, self.formats.tti);
-            // TTIs are counted on the new grid. The one under way ends as it began.
+            // TTI numbers restart on the new grid. A TTI in progress keeps its length.
             self.next_tti = 0;
             self.advance(now.max(self.free));
         }
     }
 
-    /// Its rate now, if that has a name.
+    /// Current rate, if it is one of the named rates.
     pub(super) fn rate(&self) -> Option<Dch> {
         self.formats.rate
     }
 
-    /// The TTI now.
+    /// Current TTI.
     pub(super) fn tti(&self) -> Duration {
         self.formats.tti
     }
 
-    /// Time has come to `now`: no TTI begins before it any more. One that begins just now still takes what there is.
+    /// Skips the TTIs that begin before `now`. A TTI that begins exactly at `now` can still be used.
     pub(super) fn advance(&mut self, now: Instant) {
         let since = (now - (Instant::ZERO + self.config.phase)).as_nanos();
         self.next_tti = self.next_tti.max(since.div_ceil(self.formats.tti.as_nanos()));
     }
 
-    /// When the next TTI begins.
+    /// Start of the next TTI.
     pub(super) fn next_begin(&self) -> Instant {
         Instant::ZERO + self.config.phase + self.formats.tti * self.next_tti
     }
 
-    /// When the first TTI begins that does not begin before `from`.
+    /// Start of the first unused TTI at or after `from`.
     pub(super) fn next_begin_from(&self, from: Instant) -> Instant {
         let next = self.next_begin();
         let missing = (from - next).as_nanos().div_ceil(self.formats.tti.as_nanos());
         next + self.formats.tti * missing
     }
 
-    /// When the TTI that began last is over.
+    /// End of the TTI that began last.
     pub(super) fn free(&self) -> Instant {
         self.free
     }
 
-    /// The most blocks that a TTI takes.
+    /// Largest number of blocks in a TTI.
     pub(super) fn largest(&self) -> usize {
         self.formats.blocks.last().copied().unwrap_or(1).into()
     }
 
-    /// How many blocks the next TTI takes if there are so many to send, at least 1: the largest transport format
-    /// that they fill. Fewer than the smallest format go with padding, which nobody sees.
+    /// Number of blocks in the next TTI if `wanted` blocks (at least 1) are waiting: the largest transport
+    /// format that they fill. If they do not fill the smallest format, all of them are sent, and the padding
+    /// blocks are not modelled.
     pub(super) fn format_for(&self, wanted: usize) -> usize {
         match self.config.counts {
             Counts::Any => wanted.min(self.largest()),
@@ -158,7 +161,7 @@ impl Air {
         }
     }
 
-    /// Whether `blocks` less one is a format, too.
+    /// Whether a transport format with one block fewer than `blocks` exists.
     pub(super) fn one_less(&self, blocks: usize) -> OneLess {
         match blocks.checked_sub(1) {
             Some(less) if self.format_for(less) != less => OneLess::HasNoFormat,
@@ -166,8 +169,8 @@ impl Air {
         }
     }
 
-    /// The next TTI begins, with these blocks. Tells of each whether it will be damaged. Some time: the end of an outage
-    /// that no TTI has met before this one.
+    /// Starts the next TTI with these blocks. Calls `on_each` with each block and whether it will be damaged.
+    /// Returns the end of an outage if this TTI is the first one that the outage affects.
     pub(super) fn launch<T>(
         &mut self,
         blocks: Vec<T>,
@@ -197,7 +200,7 @@ impl Air {
         self.counters.blocks += count as u64;
         self.counters.lost += (count - arriving.len()) as u64;
         self.counters.lost_in_outage += if outage.is_some() { count as u64 } else { 0 };
-        // A delay that was made shorter under way lets nothing overtake.
+        // TTIs arrive in order, even if the delay was shortened while blocks were in flight.
         let lands = self.free + self.config.delay;
         let lands = self.flights.back().map_or(lands, |last| lands.max(last.lands));
         self.flights.push_back(Flight { lands, blocks: arriving });
@@ -206,7 +209,7 @@ impl Air {
         new
     }
 
-    /// What is under way does not arrive.
+    /// Drops the blocks in flight.
     pub(super) fn clear(&mut self) {
         self.flights.clear();
     }
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tti_takes_the_largest_transport_format_that_is_filled() {
+    fn tti_uses_largest_filled_transport_format() {
         let strict = air(ChannelConfig::downlink_384());
         let taken: Vec<_> = (1..=14).map(|wanted| strict.format_for(wanted)).collect();
         assert_eq!(taken, [1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12]);
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn ttis_begin_on_their_grid_and_each_only_once() {
+    fn ttis_begin_on_grid_and_only_once() {
         let mut air = air(ChannelConfig { phase: Duration::from_millis(3), ..ChannelConfig::downlink_384() });
         let at = Instant::from_millis;
         assert_eq!(air.next_begin(), at(3));
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_delay_lets_nothing_overtake() {
+    fn shorter_delay_does_not_reorder_blocks() {
         let mut air = air(ChannelConfig::downlink_384());
         air.launch(vec![[1]], |_, _| {}, |bytes| bytes.into());
         air.reconfigure(

@@ -1,13 +1,14 @@
-//! A radio bearer: two RLC entities, and between them a transport channel in each direction. The `rlc` stage.
+//! A radio bearer: two RLC entities, with a transport channel in each direction between them. The `rlc`
+//! stage.
 //!
-//! Each direction has TTIs on a grid of its own. When one begins, the sending entity fills as many blocks as the
-//! transport format set allows, STATUS and RESET PDUs among them; one TTI and the delay later those that the channel
-//! has not damaged arrive together. While an entity has nothing to send, no TTI begins.
+//! Each direction has its own TTI grid. When a TTI begins, the sending entity fills as many blocks as the
+//! transport format set allows, including STATUS and RESET PDUs. The blocks that the channel has not damaged
+//! arrive together, one TTI and the delay later. No TTI begins while an entity has nothing to send.
 //!
-//! At one and the same instant PDUs arrive first, then timers expire, then RRC acts, then TTIs begin: what happens just
-//! when a TTI begins is still in time for it.
+//! At the same instant, PDUs arrive first, then timers expire, then RRC acts, then TTIs begin. An event at
+//! the start of a TTI can therefore still affect the content of that TTI.
 //!
-//! A downlink that mobiles share has its TTIs from the cell (`shared`).
+//! On a downlink that several mobiles share, the cell assigns the TTIs (`shared`).
 
 mod live;
 mod renewal;
@@ -36,28 +37,29 @@ use crate::stage::{Event, Mishap, NotLive, Outbox, Stage, Why};
 use crate::stages::queue::Queue;
 use sending::{pull, put_on_air, submit, technology};
 
-/// An SDU is an IP packet: longer ones do not exist.
+/// Maximum size of an SDU in bytes, which is the maximum size of an IP packet.
 const LONGEST: usize = 65_535;
 
-/// The stage.
+/// A radio bearer as a stage of a path.
 pub struct Bearer {
     config: RlcConfig,
-    /// By the direction in which each sends data: the network's end is `down`, the terminal's `up`.
+    /// Indexed by the direction in which an entity sends data: `down` is the network's entity, `up` the
+    /// terminal's.
     entities: PerDirection<Entity>,
     lanes: PerDirection<Lane>,
     rrc: Rrc,
     deadline: Option<Instant>,
-    /// There is something for a downlink that mobiles share, from then on.
+    /// Earliest time at which data for a shared downlink can be sent. `None` if the queue is empty.
     shared_from: Option<Instant>,
     reestablished: u64,
 }
 
-/// What belongs to one direction.
+/// State of one direction.
 struct Lane {
     air: Carrier,
     switcher: Switcher,
-    /// Where packets wait that the entity does not have, so that a discipline can drop them or choose among them. With
-    /// drop-tail it is always empty: the entity has them all.
+    /// Queue for packets that the entity does not have yet, so that a queue discipline can drop or select
+    /// them. It is always empty with drop-tail, where the entity holds all packets.
     front: Queue,
     ledger: Ledger,
     counters: Counters,
@@ -73,15 +75,15 @@ struct Counters {
     queue_full: u64,
     rlc_discard: u64,
     rlc_reset: u64,
-    /// Refused: empty, or too long.
+    /// Packets refused because they were empty or too long.
     refused: u64,
-    /// Packets that came out and had not gone in. There are none, unless this code has a mistake.
-    foreign: u64,
+    /// Delivered SDUs that match no submitted packet. A count above 0 indicates a bug in this code.
+    unknown_sdus: u64,
 }
 
 impl Settings for RlcConfig {
     fn validate(&self) -> Result<(), Invalid> {
-        // Not a recursion: a type's own function goes before a trait's.
+        // Not a recursion: an inherent function takes precedence over a trait's function.
         Self::validate(self)
     }
 
@@ -95,14 +97,14 @@ impl Settings for RlcConfig {
 }
 
 impl Bearer {
-    /// `name` is the stage's: each direction's block errors have their own stream. Where mobiles share the downlink, the
-    /// stage is a [`Cell`].
+    /// Creates the bearer of the stage `name`. Block errors of each direction have their own random stream.
+    /// With a shared downlink, the stage of a path is a [`Cell`].
     pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
         let snr = config.hsdpa.as_ref().map_or(0.0, |hsdpa| hsdpa.snr.value());
         Self::receiving(config, snr, seed, name)
     }
 
-    /// `snr`: with which a downlink that mobiles share is received, in dB.
+    /// Like `new`, for a terminal that receives a shared downlink with a signal-to-noise ratio of `snr` dB.
     pub(super) fn receiving(config: &RlcConfig, snr: f64, seed: u64, name: &str) -> Result<Self, Invalid> {
         config.validate()?;
         let lane = |direction: Direction| {
@@ -132,13 +134,13 @@ impl Bearer {
         Ok(bearer)
     }
 
-    /// Blocks that were transmitted in this direction, and how many of them were damaged.
+    /// Number of blocks transmitted in this direction, and number of damaged blocks among them.
     pub fn blocks(&self, direction: Direction) -> (u64, u64) {
         let counters = self.lanes[direction].air.counters();
         (counters.blocks, counters.lost)
     }
 
-    /// What arrives in `direction` at `now` is handed to the entity at that end.
+    /// Hands the blocks that arrive in `direction` at `now` to the receiving entity.
     fn land(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         while let Some(flight) = self.lanes[direction].air.land(now) {
             for block in &flight.blocks {
@@ -148,13 +150,14 @@ impl Bearer {
         }
     }
 
-    /// Octets of packets that have not begun, with which the entity can fill any TTI.
+    /// Bytes of untransmitted packets that the entity needs to fill any TTI.
     fn wanted_octets(&self, direction: Direction) -> usize {
         self.lanes[direction].air.largest_octets(of(&self.config, direction).format.most())
     }
 
-    /// If a TTI begins now, the entity gets what it takes to fill it, and no more: the rest goes on waiting where the
-    /// discipline sees it. An entity whose window is full keeps what it has got and gets nothing further.
+    /// If a TTI begins now, moves as many packets to the entity as it needs to fill the TTI. The others
+    /// remain in the queue, under the control of the queue discipline. An entity whose window is full keeps
+    /// its packets and gets no more.
     fn feed(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         let Carrier::Dedicated(air) = &mut self.lanes[direction].air else { return };
         air.advance(now);
@@ -163,7 +166,7 @@ impl Bearer {
         }
     }
 
-    /// A TTI begins.
+    /// Moves packets from the queue to the entity when a TTI begins.
     fn fill_up(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         let wanted = self.wanted_octets(direction);
         let Lane { front, ledger, .. } = &mut self.lanes[direction];
@@ -176,20 +179,20 @@ impl Bearer {
         {
             submit(entity, ledger, now - waited, packet);
         }
-        // Timer_Discard of what waited longer than it allows.
+        // Timer_Discard may have expired already for packets that waited in the queue.
         if entity.next_deadline().is_some_and(|at| at <= now) {
             entity.handle_deadline(now);
         }
         self.collect(now, out);
     }
 
-    /// The entity has room for packets that wait in front of it.
+    /// Whether packets wait in the queue and the entity has room for them.
     fn is_to_be_fed(&self, direction: Direction) -> bool {
         !self.lanes[direction].front.is_empty()
             && self.entities[direction].waiting().1 < self.wanted_octets(direction)
     }
 
-    /// The TTI that begins now, if one does and there is something to send.
+    /// Starts the TTI that is due at `now`, if there is anything to send.
     fn transmit(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         let Lane { air: Carrier::Dedicated(air), ledger, .. } = &mut self.lanes[direction] else { return };
         let entity = &mut self.entities[direction];
@@ -213,8 +216,8 @@ impl Bearer {
         self.collect(now, out);
     }
 
-    /// After everything that happens to an entity: hands on what has been put together, drops what was given up, and
-    /// tells RRC if one of the ends has failed.
+    /// Handles the results of any change to an entity: forwards reassembled packets, drops discarded ones,
+    /// reports incidents, and informs RRC of unrecoverable errors.
     fn collect(&mut self, now: Instant, out: &mut Outbox) {
         self.settle_packets(out);
         if out.tells_incidents() {
@@ -231,7 +234,7 @@ impl Bearer {
         self.reestablish(now, out);
     }
 
-    /// Changes the rate of this direction, if it is time.
+    /// Changes the rate of this direction if a change is due.
     fn switch(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         let Lane { air, switcher, .. } = &mut self.lanes[direction];
         let Some(rate) = switcher.due(now, air.rate()) else { return };
@@ -243,7 +246,7 @@ impl Bearer {
         self.adapt_entities(now);
     }
 
-    /// The entities hear of settings, and of TTIs, that have changed.
+    /// Passes changed settings and TTIs to the entities.
     fn adapt_entities(&mut self, now: Instant) {
         for direction in Direction::BOTH {
             let entity = self.end(direction);
@@ -251,12 +254,13 @@ impl Bearer {
         }
     }
 
-    /// What there is to say about the end that sends in `direction`.
+    /// Configuration of the entity that sends in `direction`.
     fn end(&self, direction: Direction) -> EntityConfig {
         end(&self.config, direction, &self.lanes)
     }
 
-    /// After every call: when the next one is wanted.
+    /// Requests the dedicated channel from RRC if data is waiting, and computes the next deadline. Runs after
+    /// every call.
     fn schedule(&mut self, now: Instant, out: &mut Outbox) {
         let wanted = self.entities.iter().any(|(_, entity)| entity.blocks_wanted(1) > 0)
             || Direction::BOTH.into_iter().any(|direction| self.is_to_be_fed(direction));
@@ -272,7 +276,7 @@ impl Bearer {
         self.plan(now, from);
     }
 
-    /// `from`: no TTI begins before it.
+    /// Computes the next deadline. No TTI begins before `from`.
     fn plan(&mut self, now: Instant, from: Instant) {
         self.deadline = self.rrc.next_deadline();
         for direction in Direction::BOTH {
@@ -301,12 +305,12 @@ fn of(config: &RlcConfig, direction: Direction) -> &DirectionConfig {
     }
 }
 
-/// The end that sends in `direction`.
+/// Configuration of the entity that sends in `direction`.
 fn end(config: &RlcConfig, direction: Direction, lanes: &PerDirection<Lane>) -> EntityConfig {
     let (out, back) = (&lanes[direction].air, &lanes[direction.reversed()].air);
     let (sends, receives) = (of(config, direction), of(config, direction.reversed()));
     EntityConfig {
-        // The terminal's timers start when the TTI is over (§9.5).
+        // In the UE, timers start when the lower layer has transmitted the PDU, at the end of the TTI (§9.5).
         timers: match direction {
             Direction::Down => TimersStart::WhenSubmitted,
             Direction::Up => TimersStart::WhenTransmitted { tti: out.tti() },

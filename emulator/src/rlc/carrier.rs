@@ -1,4 +1,4 @@
-//! What carries one direction of a bearer: a channel of its own, or its share of one.
+//! The channel of one direction of a bearer: dedicated or shared.
 
 use airwire::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use super::umts::hs::{Link, TTI};
 
 #[expect(clippy::large_enum_variant, reason = "most bearers have two of the large one")]
 pub(super) enum Carrier {
-    /// TTIs of its own.
+    /// A dedicated channel, with its own TTIs.
     Dedicated(Air),
-    /// TTIs that the cell gives it.
+    /// A share of a common channel, whose TTIs the cell assigns.
     Shared(Box<Link>),
 }
 
@@ -21,7 +21,7 @@ impl Carrier {
         }
     }
 
-    /// The next TTI that does not begin before `from`. `None`: the cell says.
+    /// Start of the next TTI at or after `from`. `None` for a shared channel, where the cell decides.
     pub(super) fn next_begin_from(&self, from: Instant) -> Option<Instant> {
         match self {
             Self::Dedicated(air) => Some(air.next_begin_from(from)),
@@ -43,7 +43,7 @@ impl Carrier {
         }
     }
 
-    /// The most octets of PDUs that a TTI takes. `pdu`: octets of a PDU.
+    /// Maximum number of PDU bytes in a TTI. `pdu` is the size of a PDU in bytes.
     pub(super) fn largest_octets(&self, pdu: usize) -> usize {
         match self {
             Self::Dedicated(air) => air.largest() * pdu,
@@ -85,7 +85,7 @@ impl Carrier {
         }
     }
 
-    /// Of a shared channel: blocks are those of MAC-hs.
+    /// Counters of the channel. On a shared channel, they count MAC-hs blocks.
     pub(super) fn counters(&self) -> Counters {
         match self {
             Self::Dedicated(air) => air.counters,

@@ -1,11 +1,13 @@
 //! A cell whose mobiles share the downlink: the `rlc` stage with `hsdpa`.
 //!
-//! The path's mobile has its bearer, and so has each of the others. TTIs of the downlink are on a grid of 2 ms; a scheduler
-//! gives each to one of those that have something to send. While none has, no TTI begins.
+//! The mobile on the path and all other mobiles have their own bearers. TTIs of the downlink form a grid of 2
+//! ms. A scheduler assigns each TTI to one of the mobiles that have data to send. No TTI begins while all
+//! mobiles are idle.
 //!
-//! Choice: packets of the other mobiles stay in here. They have no numbers of the path, are in no record and in no total, and
-//! leave no stage; what they had is in this stage's statistics. So the path's records are about what hosts and the traffic
-//! of the scenario send, and a mobile more changes nothing in them but what it does to those.
+//! Choice: packets of the other mobiles do not leave this stage. They have no packet numbers, and do not
+//! appear in the path's records and totals; only the statistics of this stage include them. The path's
+//! records are therefore limited to the packets of hosts and of the scenario's background traffic, and an
+//! additional mobile changes those records only by its effect on those packets.
 
 use std::any::Any;
 
@@ -23,46 +25,46 @@ use crate::settings::Invalid;
 use crate::stage::{NotLive, OneWay, Outbox, Recording, Stage};
 use crate::stages::traffic::{Traffic, numbered, udp_to_discard};
 
-/// The stage.
+/// A cell as a stage of a path.
 pub struct Cell {
     hsdpa: HsdpaConfig,
-    /// Of the path's mobile.
+    /// The bearer of the mobile on the path.
     own: Bearer,
     others: Vec<Other>,
     scheduler: Scheduler,
-    /// The first TTI that has not begun.
+    /// Number of the first TTI that has not begun.
     next_tti: u64,
     deadline: Option<Instant>,
 }
 
-/// Another mobile.
+/// A mobile that is not on the path, and shares the downlink.
 struct Other {
     bearer: Bearer,
     source: Source,
     out: Outbox,
     sent: u64,
-    /// Its queue was full, or RLC gave them up.
+    /// Packets delivered to the mobile.
     delivered: u64,
     delivered_bytes: u64,
-    /// The sum over those delivered.
+    /// Sum of the delays of all delivered packets.
     delays: Duration,
 }
 
 enum Source {
     Traffic(Box<Traffic>),
-    /// There is always as much waiting as a block takes.
+    /// A source that always keeps a full block of data waiting.
     Full(Full),
 }
 
 struct Full {
     template: Vec<u8>,
-    /// When it begins. `None`: it has begun.
+    /// Time of the first packet. `None` once the source has started.
     begins: Option<Instant>,
     octets: u64,
 }
 
 impl Cell {
-    /// `name` is the stage's.
+    /// Creates the cell of the stage `name`.
     pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
         let Some(hsdpa) = config.hsdpa.clone() else {
             return Err(Invalid::new("hsdpa", "a cell has a shared downlink: add `hsdpa = {}`"));
@@ -83,7 +85,7 @@ impl Cell {
         Ok(cell)
     }
 
-    /// Of the path's mobile.
+    /// The bearer of the mobile on the path.
     pub fn bearer(&self) -> &Bearer {
         &self.own
     }
@@ -92,7 +94,7 @@ impl Cell {
         std::iter::once(&self.own).chain(self.others.iter().map(|other| &other.bearer))
     }
 
-    /// The TTI that begins now, if one does and somebody can use it.
+    /// Starts the TTI that is due at `now`, if a mobile can use it.
     fn transmit(&mut self, now: Instant, out: &mut Outbox) {
         self.advance(now);
         let tti = self.next_tti;
@@ -115,7 +117,7 @@ impl Cell {
         self.scheduler.serve(average, tti, mobile, bits(sent));
     }
 
-    /// No TTI begins before `now` any more.
+    /// Skips the TTIs that begin before `now`.
     fn advance(&mut self, now: Instant) {
         self.next_tti = self.next_tti.max((now - Instant::ZERO).as_nanos().div_ceil(TTI.as_nanos()));
     }
@@ -162,7 +164,7 @@ impl Other {
         self.load(now);
     }
 
-    /// What its source sends by now goes to its bearer.
+    /// Passes the packets that the source has sent by `now` to the bearer.
     fn load(&mut self, now: Instant) {
         let packets = match &mut self.source {
             Source::Traffic(traffic) => {
@@ -186,7 +188,7 @@ impl Other {
         sent
     }
 
-    /// What has come out is with its mobile.
+    /// Counts the packets that have reached the mobile.
     fn count(&mut self, now: Instant) {
         for packet in self.out.take() {
             self.delivered += 1;
@@ -202,7 +204,7 @@ impl Other {
             "dropped": self.out.accounts.background.down.dropped.iter().sum::<u64>(),
             "delivered": self.delivered,
             "delivered_bytes": self.delivered_bytes,
-            "mean_delay": delay,
+            "mean_delay_seconds": delay,
             "held": self.bearer.held(),
             "hsdpa": self.bearer.stats()["down"]["hsdpa"],
         })
@@ -213,14 +215,15 @@ impl Source {
     fn next_deadline(&self) -> Option<Instant> {
         match self {
             Self::Traffic(traffic) => traffic.next_deadline(),
-            // Then its bearer has TTIs.
+            // A source that has started is refilled whenever the bearer is served.
             Self::Full(full) => full.begins,
         }
     }
 }
 
 impl Full {
-    /// The packets that are missing while so many octets wait. `sent`: how many there were.
+    /// Returns the packets that are missing for a full block. `waiting` is the number of waiting bytes,
+    /// `sent` the number of packets sent so far.
     fn fill(&mut self, now: Instant, waiting: u64, sent: u64, out: &mut Outbox) -> Vec<Packet> {
         if self.begins.is_some_and(|at| at > now) {
             return Vec::new();

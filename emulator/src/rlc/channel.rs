@@ -1,7 +1,8 @@
-//! Which blocks of a transport channel are damaged.
+//! Block errors of a transport channel.
 //!
-//! Every block takes one random number, whatever the model. So the fate of the n-th block depends on n, not on what the
-//! protocol sends when. The states of a Gilbert–Elliott channel have a stream of their own.
+//! Every block takes one random number, whatever the model. The random number of the n-th block therefore
+//! depends on n only, not on the timing of the protocol. The states of a Gilbert–Elliott channel have their
+//! own random stream.
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -9,22 +10,22 @@ use airwire::time::{Duration, Instant};
 use crate::fading::Fading;
 use crate::rlc::config::BlockErrors;
 
-/// One direction's block errors.
+/// Block errors of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
     model: BlockErrors,
     blocks: Stream,
     fading: Stream,
-    /// The index of the next block.
+    /// Index of the next block.
     next_block: u64,
     state: State,
-    /// Of a model that fades.
+    /// The fading process, if the model has one.
     power: Option<Box<Fading>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Before the first transmission: the stationary distribution decides.
+    /// State before the first transmission: the first state is drawn from the stationary distribution.
     #[default]
     Unknown,
     Good {
@@ -36,7 +37,8 @@ enum State {
 }
 
 impl Channel {
-    /// `name` is the direction's, such as `radio/down`; it names the random streams.
+    /// Creates a channel. `name` identifies the direction, such as `radio/down`, and names its random
+    /// streams.
     pub(crate) fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
         let mut channel = Self {
             model: BlockErrors::default(),
@@ -50,7 +52,7 @@ impl Channel {
         channel
     }
 
-    /// From the next block on `model` decides. The streams go on, and fading goes on from where it is.
+    /// Applies `model` from the next block on. The random streams and the fading process continue.
     pub(crate) fn set_model(&mut self, model: BlockErrors) {
         match (model.fading(), &mut self.power) {
             (Some(config), Some(power)) => power.set(&config),
@@ -60,7 +62,8 @@ impl Channel {
         self.model = model;
     }
 
-    /// TTIs have another length from now on, and are counted by it. A Gilbert–Elliott channel makes its steps with them.
+    /// Converts the TTI number of the state to TTIs of a new length. A Gilbert–Elliott chain makes one step
+    /// per TTI of any length.
     pub(crate) fn change_tti(&mut self, old: Duration, new: Duration) {
         match &mut self.state {
             State::Unknown => {}
@@ -70,8 +73,8 @@ impl Channel {
         }
     }
 
-    /// Transmits `count` blocks in the TTI number `tti`, which begins at `at`, and calls `damaged` for each in order, with
-    /// true if it is.
+    /// Transmits `count` blocks in TTI number `tti`, which begins at `at`. Calls `damaged` for each block in
+    /// order, with `true` if the block is damaged.
     pub(crate) fn transmit(&mut self, tti: u64, at: Instant, count: usize, mut damaged: impl FnMut(bool)) {
         let first = self.next_block;
         self.next_block += count as u64;
@@ -102,11 +105,11 @@ impl Channel {
 }
 
 impl State {
-    /// The state in a later TTI. One draw decides, however many TTIs have passed: the n-step transition probability of
-    /// the chain is known.
+    /// Draws the state in a later TTI. One draw is enough for any number of TTIs, because the n-step
+    /// transition probability of the chain has a closed form.
     fn at(self, tti: u64, good_to_bad: f64, bad_to_good: f64, draw: f64) -> Self {
         let leaving = good_to_bad + bad_to_good;
-        // A chain that never moves stays where it began: in the good state.
+        // A chain without transitions stays in its initial state, the good one.
         let stationary = if leaving > 0.0 { good_to_bad / leaving } else { 0.0 };
         let bad = match self {
             Self::Unknown => stationary,
@@ -117,7 +120,7 @@ impl State {
     }
 }
 
-/// Powers by squaring: `powf` may differ in the last bit between platforms.
+/// Computes a power by squaring, because `powf` may differ in the last bit between platforms.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
@@ -150,13 +153,13 @@ mod tests {
         BlockErrors::Independent { bler: Probability::new(p) }
     }
 
-    /// How far from n·p a count may be that is in the binomial 99.9 % interval (normal approximation).
+    /// Half the width of the 99.9 % interval of a binomial count around n·p (normal approximation).
     fn interval(n: usize, p: f64) -> f64 {
         3.29 * (n as f64 * p * (1.0 - p)).sqrt()
     }
 
     #[test]
-    fn independent_errors_have_their_rate() {
+    fn independent_errors_match_configured_rate() {
         for p in [0.0, 0.01, 0.1, 0.5, 1.0] {
             let lost = decisions(bler(p), (0..20_000).map(|tti| (tti, 12)));
             let lost = lost.iter().flatten().filter(|lost| **lost).count();
@@ -165,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_of_a_block_does_not_depend_on_how_blocks_fall_into_ttis() {
+    fn block_errors_do_not_depend_on_tti_grouping() {
         let in_twelves = decisions(bler(0.1), (0..100).map(|tti| (tti, 12))).concat();
         let in_ones = decisions(bler(0.1), (0..1200).map(|tti| (tti, 1))).concat();
         assert_eq!(in_twelves, in_ones);
     }
 
     #[test]
-    fn errors_per_tti_damage_all_or_nothing() {
+    fn per_tti_errors_damage_all_blocks_or_none() {
         let model = BlockErrors::PerTti { bler: Probability::new(0.1) };
         let fates = decisions(model, (0..50_000).map(|tti| (tti, 1 + tti as usize % 12)));
         assert!(fates.iter().all(|tti| tti.iter().all(|lost| *lost == tti[0])));
@@ -186,20 +189,21 @@ mod tests {
     }
 
     #[test]
-    fn a_gilbert_elliott_channel_has_its_bursts_and_its_rate() {
+    fn gilbert_elliott_matches_loss_rate_and_burst_length() {
         let fates = decisions(gilbert_elliott(), (0..200_000).map(|tti| (tti, 1))).concat();
         let lost = fates.iter().filter(|lost| **lost).count() as f64;
         let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
-        // Stationary 0.02 / 0.22, mean burst 1 / 0.2. The number of bursts spreads about as a binomial count does,
-        // the losses as the sum of so many geometric lengths.
+        // The bad state has a stationary probability of 0.02 / 0.22 and a mean duration of 1 / 0.2. The
+        // number of bursts has about the variance of a binomial count, and the number of losses has the
+        // variance of a sum of geometric lengths.
         let expected = 200_000.0 / 11.0;
         assert!((lost - expected).abs() < 3.29 * (expected * (1.0 + 0.8) / 0.2).sqrt(), "{lost}");
         assert!((lost / bursts - 5.0).abs() < 3.29 * (20.0 / bursts).sqrt(), "{}", lost / bursts);
     }
 
     #[test]
-    fn by_its_means_it_is_the_same_channel() {
-        // The mean 1/11 in bursts of 5: α = (1/11) / (5 · 10/11) = 0.02.
+    fn mean_and_burst_parameters_match_transition_probabilities() {
+        // The mean is 1/11 in bursts of 5 TTIs: α = (1/11) / (5 · 10/11) = 0.02.
         let bursts = BlockErrors::bursts(Probability::new(1.0 / 11.0), 5.0);
         let ttis = || (0..20_000).map(|tti| (3 * tti, 2));
         assert_eq!(decisions(bursts, ttis()), decisions(gilbert_elliott(), ttis()));
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn time_passes_for_a_gilbert_elliott_channel_while_nothing_is_transmitted() {
+    fn gilbert_elliott_state_evolves_during_idle_ttis() {
         let correlation = |step: u64| {
             let fates = decisions(gilbert_elliott(), (0..100_000).map(|n| (n * step, 1))).concat();
             let bad_again = fates.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
@@ -236,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_damages_exactly_what_it_names() {
+    fn listed_errors_damage_exactly_listed_blocks() {
         let model = BlockErrors::Listed { lost: vec![0, 5, 6] };
         let fates = decisions(model, (0..4).map(|tti| (tti, 2))).concat();
         let lost: Vec<_> = (0..8).filter(|block| fates[*block]).collect();
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_rate_under_way_shifts_no_later_draw() {
+    fn changing_error_rate_does_not_shift_random_draws() {
         let mut changed = Channel::new(bler(1.0), 7, "radio/down");
         changed.transmit(0, Instant::ZERO, 5, |lost| assert!(lost));
         changed.set_model(bler(0.1));
@@ -265,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn in_a_fade_all_blocks_of_a_tti_are_damaged_and_as_many_ttis_as_the_formula_says() {
+    fn rayleigh_fade_damages_whole_ttis_at_expected_rate() {
         for decibels in [3, 10] {
             let mut lost = 0;
             for seed in 0..50 {
                 let mut channel = Channel::new(rayleigh(&format!("{decibels}dB")), seed, "radio/down");
-                // A second apart, which is 93 wave lengths.
+                // Samples are one second apart, which is 93 wavelengths.
                 for n in 0..400 {
                     let mut fates = Vec::new();
                     channel.transmit(100 * n, Instant::from_secs(n), 4, |lost| fates.push(lost));
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fade_goes_by_time_and_a_new_margin_leaves_its_path_alone() {
+    fn fading_process_follows_time_across_margin_changes() {
         let all = decisions(rayleigh("5dB"), (0..400).map(|tti| (tti, 1))).concat();
         let some = decisions(rayleigh("5dB"), (0..400).step_by(7).map(|tti| (tti, 1))).concat();
         assert_eq!(some, all.iter().copied().step_by(7).collect::<Vec<_>>());
@@ -300,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_slow_fading_is_refused() {
+    fn incomplete_slow_fading_and_excessive_margin_are_rejected() {
         let mut config = crate::rlc::config::RlcConfig::wcdma_384();
         let BlockErrors::Rayleigh { speed, carrier, margin, .. } = rayleigh("5dB") else { unreachable!() };
         let deviation = Some("8dB".parse().unwrap());

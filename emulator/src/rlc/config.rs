@@ -1,7 +1,7 @@
-//! Everything that can be set about an RLC bearer, with its default and its meaning.
+//! Settings of an RLC bearer, with their meanings and defaults.
 //!
-//! Whatever is absent from a scenario has its default. What can be switched off (most timers and polls) is
-//! switched off by the text `"off"`.
+//! A setting that a scenario leaves out has its default. The text `"off"` switches off an optional feature,
+//! such as most timers and polls.
 
 mod channel;
 #[cfg(test)]
@@ -23,60 +23,60 @@ use crate::settings::Invalid;
 use crate::stages::queue::QueueConfig;
 use crate::stages::times::Spells;
 
-/// One bearer: what each direction's sender does, and what it is carried in.
+/// Settings of a bearer: its two directions, RRC, and an optional shared downlink.
 ///
-/// By default a W-CDMA bearer of 384 kbit/s down and 64 kbit/s up, without block errors.
+/// The default is a W-CDMA bearer of 384 kbit/s down and 64 kbit/s up, without block errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RlcConfig {
-    /// From the network to the terminal.
+    /// The direction from the network to the terminal.
     pub down: DirectionConfig,
-    /// As `down`, but what is absent from its channel is that of a 64 kbit/s uplink.
+    /// The direction from the terminal to the network. Its channel has the defaults of a 64 kbit/s uplink.
     #[serde(with = "Uplink")]
     pub up: DirectionConfig,
-    /// What RRC does with the bearer.
+    /// Actions of RRC on the bearer.
     pub rrc: RrcConfig,
-    /// The downlink is an HS-DSCH, which the mobiles of a cell share; of `down.channel`, only `delay` counts. Absent: it has
-    /// a channel of its own.
+    /// Makes the downlink an HS-DSCH, which the mobiles of a cell share. Only `delay` of `down.channel`
+    /// applies in this case. Absent: the downlink has a dedicated channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hsdpa: Option<HsdpaConfig>,
 }
 
-/// One direction: the sender that pushes data this way, the receiver at its other end (which reports about this
-/// direction in STATUS PDUs that travel the other way), and the transport channel below.
+/// Settings of one direction: the sender, the receiver at the other end (its STATUS PDUs about this direction
+/// travel the other way), and the transport channel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DirectionConfig {
-    /// At the end from which data go this way.
+    /// The entity that sends data in this direction.
     pub sender: SenderConfig,
-    /// At the other end.
+    /// The entity at the other end.
     pub receiver: ReceiverConfig,
-    /// How PDUs that go this way are written.
+    /// Format of the PDUs in this direction.
     pub format: FormatConfig,
-    /// What carries PDUs this way, STATUS PDUs about the other direction among them.
+    /// Channel that carries the PDUs in this direction, including STATUS PDUs about the other direction.
     pub channel: ChannelConfig,
-    /// Whether values that RRC cannot configure (TS 25.331 §10.3.4.23) are refused; otherwise they are warned of.
-    /// Default: false.
+    /// Whether values that RRC cannot configure (TS 25.331 §10.3.4.23) are errors. Otherwise they cause
+    /// warnings. Default: false.
     pub strict: bool,
-    /// Bounds the packets of which nothing has been transmitted yet: the packet under transmission and those that
-    /// wait for an acknowledgement do not count. Default: no bound.
+    /// Queue of the packets of which nothing has been transmitted yet. The packet in transmission and packets
+    /// that wait for an acknowledgement do not count. Default: no bound.
     pub queue: QueueConfig,
 }
 
 impl RlcConfig {
-    /// 384 kbit/s down, 64 kbit/s up (TS 34.108 §6.10): the default.
+    /// Returns the default bearer: 384 kbit/s down, 64 kbit/s up (TS 34.108 §6.10).
     pub fn wcdma_384() -> Self {
         let up = DirectionConfig { channel: ChannelConfig::uplink_64(), ..DirectionConfig::default() };
         Self { down: DirectionConfig::default(), up, rrc: RrcConfig::default(), hsdpa: None }
     }
 
-    /// 64 kbit/s both ways.
+    /// Returns a bearer of 64 kbit/s in both directions.
     pub fn wcdma_64() -> Self {
         let both = DirectionConfig { channel: ChannelConfig::uplink_64(), ..DirectionConfig::default() };
         Self { down: both.clone(), up: both, rrc: RrcConfig::default(), hsdpa: None }
     }
 
-    /// Says which setting is impossible, and what is possible.
+    /// Checks the settings. The error names the invalid setting and the possible values.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.down.validate().map_err(|invalid| invalid.within("down"))?;
         self.up.validate().map_err(|invalid| invalid.within("up"))?;
@@ -87,8 +87,8 @@ impl RlcConfig {
         hsdpa.validate(Framing::of(&self.down.format)).map_err(|invalid| invalid.within("hsdpa"))
     }
 
-    /// A flexible PDU size goes with MAC-ehs down and with MAC-i/is up (TS 25.322 §9.2.2.9): blocks of a DCH have the size of
-    /// its transport format.
+    /// A flexible PDU size requires MAC-ehs in the downlink and MAC-i/is in the uplink (TS 25.322 §9.2.2.9),
+    /// because the blocks of a DCH have the size of its transport format.
     fn validate_flexible(&self) -> Result<(), Invalid> {
         let down = "a DCH carries blocks of one size: add `hsdpa = {}`, whose MAC-ehs carries PDUs of any size, or remove `flexible`";
         let up = "the uplink is a DCH, which carries blocks of one size (there is no E-DCH with MAC-i/is): remove it";
@@ -112,7 +112,7 @@ impl Default for RlcConfig {
 }
 
 impl DirectionConfig {
-    /// The values that RRC cannot configure.
+    /// Returns a warning for each value that RRC cannot configure.
     pub fn warnings(&self) -> Vec<String> {
         let outside = ranges::outside(&self.sender, &self.receiver);
         outside.into_iter().map(|outside| format!("{}: {}", outside.key, outside.message)).collect()
@@ -132,7 +132,7 @@ impl DirectionConfig {
     }
 }
 
-/// `DirectionConfig` with other defaults for what is absent.
+/// Deserializes a `DirectionConfig` with the defaults of an uplink.
 #[derive(Deserialize)]
 #[serde(remote = "DirectionConfig", deny_unknown_fields, default = "Uplink::direction")]
 struct Uplink {

@@ -1,29 +1,31 @@
-//! What is told about a bearer beside its packets: resets, windows, and PDUs that contradict each other.
+//! Incidents of a bearer other than packet events: resets, window changes, and PDUs that contradict each
+//! other.
 
 use super::umts::entity::{Entity, ResetCause};
 use super::umts::reassembly::Faults;
 use crate::packet::Direction;
 use crate::stage::{Mishap, Outbox};
 
-/// What has been told about one direction.
+/// State of one direction at the time of the last report.
 pub(super) struct Told {
-    /// Resets that its sender has initiated, by the number of their cause.
+    /// Number of resets that the sender has initiated, by cause.
     resets: [u64; ResetCause::ALL.len()],
-    /// VT(WS) of its sender.
+    /// VT(WS) of the sender.
     window: u16,
-    /// Whether its sender is in LOCAL_SUSPEND.
+    /// Whether the sender is in LOCAL_SUSPEND.
     suspended: bool,
-    /// What its receiver could not make sense of.
+    /// Contradictions that the receiver has found.
     faults: Faults,
 }
 
 impl Told {
-    /// Nothing yet. `window` is Configured_Tx_Window_Size.
+    /// Creates the state before any report. `window` is Configured_Tx_Window_Size.
     pub(super) fn new(window: u16) -> Self {
         Self { resets: Default::default(), window, suspended: false, faults: Faults::default() }
     }
 
-    /// Tells what is new: `sender` sends in this direction, `receiver` is at the other end.
+    /// Reports changes since the last call. `sender` is the entity that sends in this direction, `receiver`
+    /// the other one.
     pub(super) fn tell(
         &mut self,
         direction: Direction,
@@ -87,8 +89,8 @@ mod tests {
         }
     }
 
-    /// What is told when these PDUs have come to the mobile, after each of them.
-    fn told(pdus: &[Pdu<'_>]) -> (Vec<Vec<Mishap>>, Entity) {
+    /// Returns the incidents after each of these PDUs, when the mobile receives them in order.
+    fn incidents_after_each(pdus: &[Pdu<'_>]) -> (Vec<Vec<Mishap>>, Entity) {
         let config = RlcConfig::wcdma_384();
         let [sender, mut receiver] = [Direction::Down, Direction::Up]
             .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_the_pdus_before_is_told_and_counted_each_time() {
+    fn each_rlc_fault_is_reported_and_counted() {
         let whole =
             |sn: u16| Amd { sn: Sn::new(sn), ends: vec![39], data: vec![1; 39].into(), ..Amd::default() };
         let ends_nothing = |sn: u16| Amd {
@@ -115,14 +117,14 @@ mod tests {
         };
         let pdus = [whole(0), ends_nothing(1), ends_nothing(2), whole(3)].map(Pdu::Amd);
         let fault = Mishap::RlcFault { direction: Direction::Down, fault: "nothing-to-end" };
-        let (incidents, receiver) = told(&pdus);
+        let (incidents, receiver) = incidents_after_each(&pdus);
         assert_eq!(incidents, [vec![], vec![fault], vec![fault], vec![]]);
         let faults = &receiver_stats(&receiver)["faults"];
         assert_eq!((&faults["nothing_to_end"], &faults["nlength"]), (&2.into(), &0.into()));
     }
 
     #[test]
-    fn a_sender_tells_a_new_window_once() {
+    fn sender_window_change_is_reported_once() {
         let config = RlcConfig::wcdma_384();
         let [mut sender, receiver] = [Direction::Down, Direction::Up]
             .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));

@@ -1,8 +1,8 @@
-//! The packets that RLC has in one direction. What became of each is decided exactly once.
+//! The packets that RLC holds in one direction. Each packet is settled exactly once: it is delivered or
+//! dropped.
 //!
-//! RLC's two ends do not agree at every moment on what was delivered: a packet that the sender gives up may have
-//! been put together by the receiver, its acknowledgement lost. Here both ends are known, and the receiver's word
-//! counts.
+//! The two ends of RLC may disagree about a delivery: the receiver may have reassembled a packet that the
+//! sender discards because its acknowledgement was lost. The ledger sees both ends and follows the receiver.
 
 use std::collections::VecDeque;
 
@@ -14,11 +14,11 @@ use crate::stages::queue::Bounds;
 #[derive(Default)]
 pub(super) struct Ledger {
     bounds: Bounds,
-    /// The packet of the number `first` + i at index i; none where it has been settled.
+    /// Packet number `first` + i is at index i. `None` if it has been settled.
     entries: VecDeque<Option<Entry>>,
     first: u64,
     held: usize,
-    /// The first packet of which nothing was transmitted.
+    /// Number of the first packet of which nothing has been transmitted.
     next_to_begin: u64,
     waiting_packets: usize,
     waiting_bytes: u64,
@@ -34,17 +34,17 @@ impl Ledger {
         Self { bounds, ..Self::default() }
     }
 
-    /// New bounds hold for packets that come from now on.
+    /// Sets the bounds for packets that arrive from now on.
     pub(super) fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
     }
 
-    /// Packets that are not settled.
+    /// Number of packets that are not settled.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// Packets of which nothing was transmitted, and their octets.
+    /// Number of packets of which nothing has been transmitted, and their bytes.
     pub(super) fn waiting(&self) -> (usize, u64) {
         (self.waiting_packets, self.waiting_bytes)
     }
@@ -53,7 +53,7 @@ impl Ledger {
         self.bounds.have_room(self.waiting_packets, self.waiting_bytes, octets)
     }
 
-    /// Gives it a number, ascending from 0.
+    /// Adds a packet and returns its number. Numbers ascend from 0.
     pub(super) fn submit(&mut self, now: Instant, packet: Packet) -> u64 {
         self.waiting_packets += 1;
         self.waiting_bytes += packet.len() as u64;
@@ -70,8 +70,8 @@ impl Ledger {
         self.entries.get(self.index(number)?)?.as_ref().map(|entry| &entry.packet)
     }
 
-    /// A PDU carries octets of this packet; those before it were begun, or given up. `begun` is told of every packet
-    /// that begins, and since when it waited.
+    /// Records that a PDU carries data of this packet. The packets before it have begun or were discarded.
+    /// Calls `begun` with each packet that begins, and the time since which it has waited.
     pub(super) fn begin_through(&mut self, number: u64, mut begun: impl FnMut(&Packet, Instant)) {
         while self.next_to_begin <= number {
             let entry = self.index(self.next_to_begin).and_then(|index| self.entries.get(index)?.as_ref());
@@ -84,8 +84,9 @@ impl Ledger {
         }
     }
 
-    /// All that is not settled waits again, as if nothing of it had been transmitted, whatever the bounds. Tells of each
-    /// packet in order its number, since when it waits, and its octets; a packet that had begun waits since `now`.
+    /// Makes all unsettled packets wait as if nothing of them had been transmitted, regardless of the bounds.
+    /// Calls `waits` for each packet in order, with its number, the time since which it waits, and its bytes.
+    /// A packet that had begun waits since `now`.
     pub(super) fn begin_again(&mut self, now: Instant, mut waits: impl FnMut(u64, Instant, &[u8])) {
         let begun = self.next_to_begin;
         self.next_to_begin = self.first;
@@ -101,8 +102,8 @@ impl Ledger {
         }
     }
 
-    /// The receiver has put together these octets. That is the earliest packet that says the same, of those that
-    /// were transmitted and are not settled.
+    /// Settles a packet that the receiver has reassembled. It is the earliest unsettled packet with this
+    /// content of which something has been transmitted.
     pub(super) fn deliver(&mut self, octets: &[u8]) -> Option<Packet> {
         let begun = self.next_to_begin.saturating_sub(self.first) as usize;
         let same = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.packet.bytes == octets);
@@ -110,7 +111,7 @@ impl Ledger {
         self.settle(self.first + index as u64)
     }
 
-    /// Takes the packet of this number out for good. `None`: it was settled before.
+    /// Removes the packet with this number. `None` if it was settled before.
     pub(super) fn settle(&mut self, number: u64) -> Option<Packet> {
         let index = self.index(number)?;
         let Entry { packet, .. } = self.entries.get_mut(index)?.take()?;
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_delivered_is_not_lost_afterwards() {
+    fn packet_settles_only_once() {
         let mut ledger = ledger_of(&[b"one", b"two"]);
         ledger.begin_through(1, |_, _| {});
         assert_eq!(ledger.deliver(b"two").unwrap().id, PacketId(1));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_packets_the_earliest_that_was_transmitted_is_delivered() {
+    fn delivery_settles_earliest_transmitted_equal_packet() {
         let mut ledger = ledger_of(&[b"ack", b"ack"]);
         assert_eq!(ledger.deliver(b"ack"), None);
         ledger.begin_through(0, |_, _| {});
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_not_begun_fills_the_queue() {
+    fn only_untransmitted_packets_fill_queue() {
         let bounds = Bounds { packets: Some(2), bytes: Some(Size::bytes(10)) };
         let mut ledger = Ledger::new(bounds);
         ledger.submit(Instant::ZERO, packet(0, &[0; 4]));
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(begun, [PacketId(0)]);
         assert!(ledger.has_room_for(6));
         assert_eq!((ledger.waiting(), ledger.held()), ((1, 4), 2));
-        // Given up before it began.
+        // Discarded before its transmission began.
         ledger.settle(1);
         ledger.begin_through(5, |packet, _| panic!("{packet:?}"));
         assert_eq!((ledger.waiting(), ledger.held()), ((0, 0), 1));

@@ -1,13 +1,14 @@
-//! Radio bearers with a link layer that repeats what the air damages. The `rlc` stage.
+//! Radio bearers with a link layer that retransmits damaged blocks: the `rlc` stage.
 //!
-//! What is UMTS in bits is in [`umts`]: RLC acknowledged mode, 3GPP TS 25.322. What any radio has stands beside it:
+//! [`umts`] is a bit-exact implementation of RLC acknowledged mode (3GPP TS 25.322). The other modules apply
+//! to any radio link layer:
 //!
-//! - `air` lays TTIs on their grid and carries blocks, and `channel` damages some of them;
-//! - [`rrc`] starts the protocol anew, and [`switching`] changes a channel's rate;
-//! - `ledger` knows what became of each packet that was handed to the protocol;
-//! - [`bearer`], the stage, carries PDUs between two entities of the protocol over two channels (`carrier`);
-//! - [`cell`] is the stage where mobiles share the downlink: a bearer for each of them;
-//! - `incidents` tells of it beside the packets, and [`config`] is what can be set.
+//! - `air` places TTIs on a time grid and carries blocks, and `channel` damages some of them;
+//! - [`rrc`] re-establishes RLC, and [`switching`] changes the rate of a channel;
+//! - `ledger` records the fate of each packet that was submitted to RLC;
+//! - [`bearer`] is the stage: it carries PDUs between two RLC entities over two channels (`carrier`);
+//! - [`cell`] is the stage in which several mobiles share the downlink, with one bearer each;
+//! - `incidents` reports events that do not belong to a packet, and [`config`] defines the settings.
 
 mod air;
 pub mod bearer;

@@ -1,10 +1,11 @@
-//! What RRC (TS 25.331) does with a bearer: it starts RLC anew.
+//! RRC (TS 25.331) of a bearer: re-establishment of RLC, and the RRC state of the terminal.
 //!
-//! An RLC entity that has an unrecoverable error tells its upper layers so (TS 25.322 §11.4.4a). RRC then updates the
-//! cell and re-establishes RLC (TS 25.331 §8.3.1), which takes as long as the messages of that procedure.
+//! An RLC entity reports an unrecoverable error to upper layers (TS 25.322 §11.4.4a). RRC then performs a
+//! cell update and re-establishes RLC (TS 25.331 §8.3.1), which takes as long as the messages of that
+//! procedure.
 //!
-//! Choice: only the time is modelled, not the messages. Meanwhile the failed entity is silent and hears nothing, and its
-//! peer goes on, for nobody has told it.
+//! Choice: only the duration of the procedure is modelled, not its messages. During this time the failed
+//! entity does not send and ignores what it receives. Its peer has not been informed, and continues.
 
 use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -14,68 +15,72 @@ use crate::packet::{Direction, PerDirection};
 use crate::settings::Invalid;
 use crate::stages::times::Times;
 
-/// What RRC does.
+/// Settings of RRC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RrcConfig {
-    /// How RLC is started anew.
+    /// How RLC is re-established.
     pub reestablishment: ReestablishmentConfig,
-    /// A terminal that is idle loses its dedicated channel. Absent: it never does.
+    /// When an idle terminal loses its dedicated channel. Absent: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inactivity: Option<Inactivity>,
 }
 
-/// A terminal for which nothing has been transmitted for a while, in neither direction, is in CELL_FACH, as at the start.
-/// The first packet waits until it is in CELL_DCH again.
+/// Release of the dedicated channel. If nothing has been transmitted in either direction for a while, the
+/// terminal moves to CELL_FACH. It also starts in CELL_FACH. The next packet waits until the terminal has
+/// returned to CELL_DCH.
 ///
-/// Choice: nothing is carried in CELL_FACH, not even what would fit its common channels.
+/// Choice: no data is carried in CELL_FACH, even if it would fit the common channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inactivity {
-    /// How long nothing has to be transmitted.
+    /// Idle time before the move to CELL_FACH.
     pub after: Duration,
-    /// How long the way back to CELL_DCH takes.
+    /// Duration of the return to CELL_DCH.
     pub promotion: Duration,
 }
 
-/// How RLC is started anew. By default at once, and what was begun is lost.
+/// Settings of RLC re-establishment. By default it is immediate, and packets whose transmission has begun are
+/// lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReestablishmentConfig {
-    /// From an unrecoverable error until RLC starts anew. Default: 0. Off: it never does.
+    /// Time from an unrecoverable error to the re-establishment. Default: 0. Off: RLC is not re-established.
     #[serde(with = "off")]
     pub after: Option<Duration>,
-    /// What becomes of packets of which something was transmitted and that have not arrived.
+    /// Treatment of undelivered packets whose transmission has begun.
     pub begun: Begun,
-    /// When RLC starts anew though it has not failed. Absent: never.
+    /// Re-establishments without a failure. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<Scheduled>,
 }
 
-/// When RLC starts anew though it has not failed, as after a handover to another RNC, or when the PDU size changes.
+/// Times of re-establishments without a failure, as after a handover to another RNC or a change of the PDU
+/// size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheduled {
-    /// When, since the start, in ascending order.
+    /// Times since the start, in ascending order.
     pub at: Vec<Duration>,
-    /// All of it begins again after this time, for ever. Absent: never.
+    /// Period after which all times repeat, without end. Absent: they do not repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// In which directions. Default: both.
+    /// The directions that are re-established. Default: both.
     #[serde(default)]
     pub of: Sides,
 }
 
-/// In which directions RLC starts anew.
+/// Directions of an RLC re-establishment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sides {
-    /// Both: the whole of both entities.
+    /// Both directions: both entities are re-established as a whole.
     #[default]
     Both,
-    /// The sender of the network, and the receiver at its other end: one-sided re-establishment (TS 25.322 §9.7.7).
+    /// The sender of the network and the receiver of the terminal: one-sided re-establishment (TS 25.322
+    /// §9.7.7).
     Down,
-    /// The sender of the terminal, and the receiver at its other end.
+    /// The sender of the terminal and the receiver of the network.
     Up,
 }
 
@@ -85,15 +90,16 @@ impl Scheduled {
     }
 }
 
-/// What becomes of packets of which something was transmitted and that have not arrived when RLC starts anew.
+/// Treatment, at a re-establishment, of undelivered packets whose transmission has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Begun {
-    /// They are lost, as TS 25.322 has it.
+    /// They are lost, as specified in TS 25.322.
     #[default]
     Lost,
-    /// They go again before the others, in their order, as where PDCP keeps them (lossless relocation, TS 25.323 §5.6). It
-    /// knows by its numbers what has arrived: nothing comes twice.
+    /// They are transmitted again in order, before other packets, as if PDCP had kept them (lossless
+    /// relocation, TS 25.323 §5.6). PDCP knows from its sequence numbers which packets have arrived, so no
+    /// packet is delivered twice.
     Requeued,
 }
 
@@ -111,38 +117,38 @@ impl RrcConfig {
     }
 }
 
-/// RRC of one bearer.
+/// State of RRC for one bearer.
 pub(super) struct Rrc {
     config: RrcConfig,
-    /// By the direction in which the failed entity sends.
+    /// Indexed by the direction in which an entity sends.
     senders: PerDirection<Sender>,
-    /// The next time that is scheduled.
+    /// Next scheduled re-establishment.
     scheduled: Option<Instant>,
     terminal: Terminal,
 }
 
-/// The RRC state of the terminal, where inactivity counts.
+/// RRC state of the terminal. Only used if `inactivity` is set.
 enum Terminal {
-    /// CELL_DCH. When it becomes idle, nobody needs to know before there is something to transmit.
+    /// CELL_DCH. The transition to CELL_FACH is evaluated only when there is something to transmit.
     Dch {
-        /// When something was transmitted last.
+        /// End of the last transmission.
         busy: Instant,
     },
     Fach,
-    /// On the way from CELL_FACH to CELL_DCH.
+    /// Moving from CELL_FACH to CELL_DCH.
     Promoted {
-        /// When it is there.
+        /// Time of arrival in CELL_DCH.
         at: Instant,
     },
 }
 
-/// Whether TTIs may begin.
+/// When TTIs may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readiness {
     Ready,
-    /// It takes until then, and that was told.
+    /// From this time on. The promotion has been reported.
     From(Instant),
-    /// It takes until then, and that is new.
+    /// From this time on. The promotion has just begun and must be reported.
     Called(Instant),
 }
 
@@ -150,9 +156,9 @@ pub(super) enum Readiness {
 enum Sender {
     #[default]
     Works,
-    /// It had an unrecoverable error.
+    /// The entity has had an unrecoverable error.
     Failed {
-        /// When RLC starts anew. `None`: never.
+        /// Time of the re-establishment. `None`: never.
         until: Option<Instant>,
     },
 }
@@ -165,7 +171,7 @@ impl Rrc {
         rrc
     }
 
-    /// An entity that waits to be started anew goes on waiting as long as it was told to.
+    /// Applies new settings. The time at which a failed entity is re-established does not change.
     pub(super) fn reconfigure(&mut self, now: Instant, config: RrcConfig) {
         self.config = config;
         self.reschedule(now);
@@ -176,12 +182,13 @@ impl Rrc {
         self.scheduled = scheduled.as_ref().and_then(|scheduled| scheduled.times().after(now));
     }
 
-    /// What becomes of packets of which something was transmitted.
+    /// Treatment of undelivered packets whose transmission has begun.
     pub(super) fn begun(&self) -> Begun {
         self.config.reestablishment.begun
     }
 
-    /// There is something to transmit at `now`. From when on can it be?
+    /// Returns when TTIs may begin, and starts a promotion if necessary. Called when there is something to
+    /// transmit.
     pub(super) fn call(&mut self, now: Instant) -> Readiness {
         match (self.config.inactivity, &self.terminal) {
             (Some(Inactivity { promotion, .. }), Terminal::Dch { .. } | Terminal::Fach)
@@ -196,7 +203,7 @@ impl Rrc {
         }
     }
 
-    /// Whether TTIs may begin.
+    /// Whether TTIs may begin at `now`.
     pub(super) fn is_ready(&self, now: Instant) -> bool {
         let Some(Inactivity { after, .. }) = self.config.inactivity else { return true };
         match self.terminal {
@@ -206,7 +213,7 @@ impl Rrc {
         }
     }
 
-    /// Something is transmitted until `end`.
+    /// Records a transmission that ends at `end`.
     pub(super) fn transmits(&mut self, end: Instant) {
         self.terminal = match self.terminal {
             Terminal::Dch { busy } => Terminal::Dch { busy: end.max(busy) },
@@ -214,7 +221,8 @@ impl Rrc {
         };
     }
 
-    /// The entity that sends in `direction` has an unrecoverable error. True if that is new.
+    /// Records an unrecoverable error of the entity that sends in `direction`. Returns `false` if the entity
+    /// had failed before.
     pub(super) fn failed(&mut self, now: Instant, direction: Direction) -> bool {
         if matches!(self.senders[direction], Sender::Failed { .. }) {
             return false;
@@ -224,7 +232,7 @@ impl Rrc {
         true
     }
 
-    /// When RLC starts anew, as far as is known.
+    /// Time of the next known re-establishment.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let recovers = |(_, sender): (Direction, &Sender)| match sender {
             Sender::Works => None,
@@ -233,7 +241,7 @@ impl Rrc {
         self.senders.iter().filter_map(recovers).chain(self.scheduled).min()
     }
 
-    /// Of which directions RLC starts anew now. `None`: of neither.
+    /// Directions in which RLC is re-established now. `None` if no re-establishment is due.
     pub(super) fn due(&mut self, now: Instant) -> Option<Sides> {
         self.next_deadline().filter(|at| *at <= now)?;
         let scheduled = self.scheduled.filter(|at| *at <= now);

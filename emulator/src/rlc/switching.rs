@@ -1,8 +1,8 @@
-//! A channel that changes its rate while it runs: DCH switching, by a schedule or by how much waits.
+//! DCH switching: a channel changes its rate during a run, on a schedule or by its buffer occupancy.
 //!
-//! RRC has the buffer's occupancy reported when it has been above or below a threshold for the time to trigger (events 4a
-//! and 4b of TS 25.331 §14.4.2), and reconfigures the transport channel. That takes a while, and the new TTI begins when
-//! the old one is over.
+//! RRC receives a measurement report when the buffer occupancy has been above or below a threshold for the
+//! time to trigger (events 4a and 4b of TS 25.331 §14.4.2). It then reconfigures the transport channel, which
+//! takes some time. The first TTI of the new rate begins after the end of the old one.
 
 use airwire::time::{Duration, Instant};
 use airwire::units::Size;
@@ -11,42 +11,42 @@ use serde::{Deserialize, Serialize};
 use super::umts::dch::Dch;
 use crate::settings::Invalid;
 
-/// What makes a channel change its rate.
+/// Trigger that makes a channel change its rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "mode", deny_unknown_fields)]
 pub enum Switching {
-    /// Nothing does.
+    /// The rate does not change.
     Never {},
-    /// The time does.
+    /// A schedule.
     Scheduled {
-        /// In ascending order.
+        /// The changes, in ascending order of their times.
         changes: Vec<Change>,
     },
-    /// How many octets wait of which nothing has been transmitted. (Choice: those that wait for an acknowledgement do not
-    /// count.)
+    /// The buffer occupancy: bytes of packets of which nothing has been transmitted. (Choice: data that waits
+    /// for an acknowledgement does not count.)
     ByOccupancy {
-        /// The rates, ascending. The channel's own is one of them.
+        /// The possible rates, in ascending order. The channel's own rate is one of them.
         between: Vec<Dch>,
-        /// When the next faster one is taken: with more waiting than this.
+        /// Occupancy above which the channel changes to the next faster rate.
         above: Size,
-        /// For so long.
+        /// How long the occupancy must be above `above`.
         above_for: Duration,
-        /// When the next slower one is taken: with no more waiting than this.
+        /// Occupancy at or below which the channel changes to the next slower rate.
         below: Size,
-        /// For so long.
+        /// How long the occupancy must be at or below `below`.
         below_for: Duration,
-        /// From the decision to the change.
+        /// Time from the decision to the change.
         takes: Duration,
     },
 }
 
-/// A change that is scheduled.
+/// A scheduled change of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When, since the start.
+    /// Time of the change, counted from the start.
     pub at: Duration,
-    /// To which rate.
+    /// The new rate.
     pub dch: Dch,
 }
 
@@ -57,7 +57,7 @@ impl Default for Switching {
 }
 
 impl Switching {
-    /// `dch` is what the channel begins with.
+    /// Checks the settings. `dch` is the rate at the start.
     pub(super) fn validate(&self, dch: Option<Dch>) -> Result<(), Invalid> {
         match self {
             Self::Never {} => Ok(()),
@@ -91,18 +91,18 @@ impl Switching {
     }
 }
 
-/// What one channel does.
+/// Rate switching of one channel.
 pub(super) struct Switcher {
     config: Switching,
     state: State,
 }
 
 enum State {
-    /// So many changes of the schedule have been made.
+    /// Number of scheduled changes made so far.
     Scheduled { made: usize },
-    /// Since when the occupancy has been above, or below.
+    /// Times since which the occupancy has been above or below its threshold.
     Watching { above: Option<Instant>, below: Option<Instant> },
-    /// Decided.
+    /// A change has been decided.
     Changing { to: Dch, at: Instant },
 }
 
@@ -119,7 +119,7 @@ impl Switcher {
         Self { config, state }
     }
 
-    /// So many octets wait now, at this rate.
+    /// Updates the occupancy. `waiting` is the number of bytes that wait now, `rate` the current rate.
     pub(super) fn observe(&mut self, now: Instant, waiting: u64, rate: Option<Dch>) {
         let Switching::ByOccupancy { between, above, below, .. } = &self.config else { return };
         let State::Watching { above: since_above, below: since_below } = &mut self.state else { return };
@@ -144,7 +144,7 @@ impl Switcher {
         }
     }
 
-    /// The rate to change to now, from `rate`.
+    /// Returns the rate to change to now. `rate` is the current rate.
     pub(super) fn due(&mut self, now: Instant, rate: Option<Dch>) -> Option<Dch> {
         let mut to = None;
         while self.next_deadline().is_some_and(|at| at <= now) {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_long_enough_makes_it_faster_step_by_step() {
+    fn sustained_high_occupancy_raises_rate_stepwise() {
         let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
         let mut rate = Some(Dch::Kbit64);
         let mut changes = Vec::new();
@@ -211,13 +211,14 @@ mod tests {
                 rate = Some(to);
             }
         }
-        // Seen above again only with the next look.
+        // After the first change, the occupancy counts as above the threshold only from the next observation
+        // on.
         assert_eq!(changes, [(600, Dch::Kbit128), (1201, Dch::Kbit384)]);
-        assert_eq!(switcher.next_deadline(), None, "there is nothing faster");
+        assert_eq!(switcher.next_deadline(), None, "no faster rate exists");
     }
 
     #[test]
-    fn a_moment_in_between_starts_the_time_to_trigger_anew() {
+    fn occupancy_dip_restarts_time_to_trigger() {
         let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
         let rate = Some(Dch::Kbit64);
         switcher.observe(at(0), 1001, rate);
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn when_nothing_waits_it_becomes_slower_until_there_is_nothing_slower() {
+    fn empty_buffer_lowers_rate_stepwise_to_slowest() {
         let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
         let mut rate = Some(Dch::Kbit384);
         let mut changes = Vec::new();
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_is_kept_and_what_was_before_a_change_of_it_is_over() {
+    fn scheduled_rates_apply_and_past_changes_are_skipped() {
         let changes =
             vec![Change { at: ms(100), dch: Dch::Kbit64 }, Change { at: ms(200), dch: Dch::Kbit384 }];
         let schedule = Switching::Scheduled { changes };
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_switch_for_ever_or_never_is_refused() {
+    fn invalid_rate_switching_settings_are_rejected() {
         let refused = |switching: &Switching, dch| switching.validate(dch).map_err(|invalid| invalid.key);
         assert_eq!(refused(&by_occupancy(), Some(Dch::Kbit128)), Ok(()));
         assert_eq!(refused(&by_occupancy(), None), Err("between".to_owned()));

@@ -1,4 +1,4 @@
-//! What settings of a bearer have in common: times and counts that cannot be 0, and what can be switched off.
+//! Common parts of bearer settings: times and counts that cannot be 0, and values that can be switched off.
 
 use airwire::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) fn count(key: &str, value: u16) -> Result<(), Invalid> {
     if value == 0 { Err(Invalid::new(key, "must be at least 1")) } else { Ok(()) }
 }
 
-/// A time that can be switched off: by `"off"`, and by 0 of any unit.
+/// A time that can be switched off, with `"off"` or with 0 in any unit.
 pub(super) mod off_time {
     use airwire::time::Duration;
     use serde::Deserializer;
@@ -37,7 +37,7 @@ pub(super) mod off_time {
     }
 }
 
-/// `None` is written as `"off"`.
+/// Represents `None` as `"off"`.
 pub(super) mod off {
     use std::fmt;
     use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! What differs between two scenarios.
+//! Comparison of two scenarios.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,22 @@ use serde::Serialize;
 
 use super::{Prefix, Scenario, StageSettings, Table, Value, write};
 
-/// A setting that two scenarios do not have in common.
+/// A setting in which two scenarios differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// As in [`Scenario::set`] (`radio.down.delay`), or a key of the file's top. `stages` is the order of the stages.
+    /// Key of the setting as in [`Scenario::set`] (`radio.down.delay`), or a top-level key. `stages` is the
+    /// order of stages.
     pub key: String,
-    /// In the first scenario, as a file writes it. `None`: it has no such setting, or no such stage.
+    /// Value in the first scenario, as written in a file. `None`: it does not have this setting or stage.
     pub first: Option<String>,
-    /// In the second.
+    /// Value in the second scenario.
     pub second: Option<String>,
 }
 
 impl Scenario {
-    /// Every setting, defaults included, that is not the same in `other`, in the order of the files. A stage is found
-    /// again by its name. One that only one of the two has is a difference, and its settings are not. Descriptions are
-    /// not compared.
+    /// Returns all settings, including defaults, that differ from `other`, in the order of the files. Stages
+    /// are matched by name. A stage that only one scenario has counts as one difference, without its
+    /// settings. Descriptions are not compared.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let mut differences = Vec::new();
         different(&mut differences, "seed", Some(self.seed.to_string()), Some(other.seed.to_string()));
@@ -77,7 +78,7 @@ fn different(all: &mut Vec<Difference>, key: &str, first: Option<String>, second
     }
 }
 
-/// Two stages of the same name.
+/// Compares two stages of the same name.
 fn stages(differences: &mut Vec<Difference>, first: &StageSettings, second: &StageSettings) {
     if first.config.kind_name() != second.config.kind_name() {
         different(differences, &first.name, Some(kind_of(first)), Some(kind_of(second)));
@@ -100,7 +101,7 @@ fn stages(differences: &mut Vec<Difference>, first: &StageSettings, second: &Sta
     }
 }
 
-/// Every leaf of the table with its key.
+/// Collects every leaf of the table with its key.
 fn collect(table: &Table, prefix: &str, leaves: &mut Vec<(String, String)>) {
     for entry in &table.0 {
         let key = format!("{prefix}.{}", entry.key);
@@ -128,7 +129,7 @@ mod tests {
     const LINK: &str = "[[stage]]\nkind = \"link\"\nname = \"wire\"\n";
 
     #[test]
-    fn a_scenario_does_not_differ_from_itself_whatever_its_file_says_by_default() {
+    fn explicit_defaults_are_not_differences() {
         assert_eq!(differences(LINK, LINK), []);
         let by_default = format!("{LINK}down = {{ rate = \"1Mbit\" }}");
         let in_full = format!(
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_named_as_ctl_takes_it() {
+    fn differences_are_named_like_ctl_settings() {
         let first = format!("seed = 2\n{LINK}down = {{ rate = \"1Mbit\", delay = \"10ms\" }}");
         let second = format!(
             "mtu = 1400\n{LINK}down = {{ rate = \"1Mbit\", delay = \"20ms\", queue = {{ packets = 5 }} }}"
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_are_found_by_name_and_their_order_counts() {
+    fn stages_are_compared_by_name_and_order() {
         let loss = "[[stage]]\nkind = \"loss\"\nname = \"air\"\n";
         let outage = "[[stage]]\nkind = \"outage\"\nname = \"air\"\n";
         let other = "[[stage]]\nkind = \"link\"\nname = \"other\"\n";

@@ -1,4 +1,4 @@
-//! From the tree to settings: a serde deserializer that knows the place of whatever does not fit.
+//! A serde deserializer from the tree to settings that reports the position of errors.
 
 use std::fmt;
 
@@ -32,8 +32,9 @@ pub(super) fn read<T: for<'de> Deserialize<'de>>(node: &Node) -> Result<T, Probl
 }
 
 impl Misfit {
-    /// Adds the place where there is none yet: the innermost one counts. An error from a table that serde had to buffer
-    /// (one whose tag says of which sort it is) has no place, but its text names the word that did not fit.
+    /// Adds a position if there is none yet, so that the innermost one is kept. An error in a table that
+    /// serde had to buffer (an internally tagged enum) does not have a position, but its text quotes the
+    /// offending word.
     fn at(mut self, node: &Node) -> Self {
         if self.at.is_none() {
             let word = match &self.what {
@@ -112,7 +113,7 @@ fn found_words(found: Unexpected<'_>) -> String {
     }
 }
 
-/// Rust's names of types, in the words of somebody who writes a scenario.
+/// Translates Rust type names for users who write scenarios.
 fn wanted_words(wanted: &dyn Expected) -> String {
     let wanted = wanted.to_string();
     let most = match wanted.as_str() {
@@ -213,7 +214,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// `{ every = "10ms" }`: a word that carries a value.
+/// A word that carries a value, such as `{ every = "10ms" }`.
 struct Variant<'de>(&'de Entry);
 
 impl<'de> EnumAccess<'de> for Variant<'de> {

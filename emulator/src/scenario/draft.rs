@@ -1,5 +1,5 @@
-//! A scenario as it was written, on top of the one that it extends: names are known, settings are not yet
-//! understood.
+//! A scenario file merged with those that it extends. Names are resolved, but settings are not interpreted
+//! yet.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,18 +15,19 @@ use crate::settings::Position;
 use crate::suggest::suggest;
 
 const KEYS: [&str; 7] = ["schema", "description", "seed", "extends", "mtu", "addresses", "stage"];
-/// Longer chains of `extends` than this are a mistake, and so are more stages.
+/// Upper bounds on the chain of `extends` and on the stages of a file. Larger numbers are considered
+/// mistakes.
 const DEEPEST: usize = 16;
 const MOST_STAGES: usize = 1000;
-/// More keys that are not known need not be named.
+/// Upper bound on the unknown keys to report.
 const MOST_UNKNOWN: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// Values of the top level that are not stages.
+    /// Top-level values other than stages.
     top: Table,
     stages: Vec<StageDraft>,
-    /// What is wrong already.
+    /// Problems found so far.
     problems: Vec<Problem>,
 }
 
@@ -34,23 +35,23 @@ pub(super) struct Draft {
 struct StageDraft {
     name: String,
     kind: &'static StageKind,
-    /// Where it begins.
+    /// Position where the stage begins.
     at: Location,
     settings: Table,
 }
 
-/// Where a stage goes in the list of the scenario that is extended.
+/// Position of a stage in the list of the extended scenario.
 enum Where {
-    /// In the place of the stage of its name, or else last.
+    /// Changes the stage of the same name, or appends a new one.
     Over,
-    /// The same, but `remove = false` was written.
+    /// Like `Over`, but with `remove = false` in the text.
     Last,
     Before(usize),
     After(usize),
     Removed,
 }
 
-/// The text of a preset or file.
+/// Loads the text of a preset or file.
 pub(super) fn find(name: &str, named: By) -> Result<Arc<Source>, Problem> {
     if let Some(preset) = presets::find(name) {
         return Ok(Source::new(name, preset.text));
@@ -78,7 +79,7 @@ impl Draft {
 
     pub(super) fn finish(&self, name: &str) -> Result<Scenario, ScenarioError> {
         let mut problems = self.problems.clone();
-        // With problems so far, checking settings would only repeat them in other words.
+        // After earlier problems, these checks would only report the same problems again.
         let whole = problems.is_empty();
         let mut note = |result: Result<(), Vec<Problem>>| problems.extend(result.err().into_iter().flatten());
         let one = |problem| vec![problem];
@@ -122,7 +123,7 @@ impl Draft {
     fn mtu(&self) -> Result<u16, Problem> {
         let Some(node) = self.top.get("mtu") else { return Ok(1500) };
         let mtu = de::read(node)?;
-        // What IPv4 asks of every link (RFC 791).
+        // RFC 791 requires that every link can carry packets of 68 bytes.
         if mtu < 68 {
             return Err(
                 Problem::new(format!("an MTU of {mtu} is too small: IPv4 needs at least 68")).at(&node.at)
@@ -174,12 +175,12 @@ impl Draft {
     }
 }
 
-/// `chain`: what has been extended on the way here.
+/// Reads a scenario and those that it extends. `chain` lists the scenarios that led to this one.
 fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
     let mut top = tree::parse(source)?;
     let schema = schema(&mut top, source);
     if let (Err(problem), Echo::Places) = (&schema, source.echo) {
-        // It is no scenario: its keys are nobody's business.
+        // The file is not a scenario, so errors must not reveal its keys.
         return Err(problem.clone());
     }
     let mut problems: Vec<Problem> = Vec::new();
@@ -227,7 +228,7 @@ fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
     }
 }
 
-/// The scenario below.
+/// Reads the scenario that `extends` names.
 fn extended(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
     let wanted: String = de::read(node)?;
     let name = match presets::find(&wanted) {
@@ -253,7 +254,7 @@ fn extended(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Resul
     draft
 }
 
-/// Paths in a file start where the file is.
+/// Resolves a path relative to the file in which it is written.
 fn beside(source: &Source, path: &Path) -> PathBuf {
     Path::new(&source.name).parent().map_or_else(|| path.to_owned(), |directory| directory.join(path))
 }
@@ -277,7 +278,7 @@ impl Draft {
         problems
     }
 
-    /// `here`: the names that this very text has used.
+    /// Adds a stage. `here` lists the names that this file has used so far.
     fn add_stage(
         &mut self,
         item: &Node,
@@ -338,7 +339,7 @@ impl Draft {
         Ok(())
     }
 
-    /// `before`, `after` and `remove`: only a scenario that extends another one can say them.
+    /// Reads `before`, `after` and `remove`, which are valid only in a scenario that extends another one.
     fn place(&self, settings: &mut Table, extends: bool) -> Result<Where, Problem> {
         let mut place = Where::Over;
         for key in ["before", "after", "remove"] {
@@ -371,7 +372,7 @@ impl Draft {
         Ok(place)
     }
 
-    /// `link`, `link-2`, `link-3`, …
+    /// The first unused name of `link`, `link-2`, `link-3`, …
     fn free_name(&self, kind: &str) -> String {
         let taken = |name: &str| self.stages.iter().any(|stage| stage.name == name);
         if !taken(kind) {
@@ -409,7 +410,8 @@ impl StageDraft {
     }
 }
 
-/// A name is a key in `airlink ctl set`, so it has no dots and no spaces.
+/// Reads the name of a stage. Names are part of keys for `airlink ctl set`, so they must not contain dots or
+/// spaces.
 fn valid_name(node: &Node) -> Result<String, Problem> {
     let name: String = de::read(node)?;
     if write::is_bare(&name) {
@@ -421,13 +423,13 @@ fn valid_name(node: &Node) -> Result<String, Problem> {
     }
 }
 
-/// `keys`: those of each direction that are paths.
+/// Makes paths absolute. `keys` are the keys of each direction whose values are paths.
 fn resolve_paths(settings: &mut Table, keys: &[&str], source: &Source) {
     for entry in &mut settings.0 {
         let Value::Table(direction) = &mut entry.node.value else { continue };
         for entry in direction.0.iter_mut().filter(|entry| keys.contains(&entry.key.as_str())) {
             if let Value::Text(path) = &mut entry.node.value {
-                // Absolute: what `airlink show` writes is read again somewhere else.
+                // Absolute, since the output of `airlink show` may be read in another directory.
                 let path_here = beside(source, Path::new(path));
                 *path = std::path::absolute(&path_here).unwrap_or(path_here).display().to_string();
             }

@@ -1,10 +1,9 @@
-//! What is wrong with a scenario, and where: file, line and column, the line itself with a caret, and what to write
-//! instead.
+//! Errors in a scenario. Each has its file, line and column, the line with a caret, and advice.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A text that settings were read from.
+/// A text from which settings were read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) name: String,
@@ -12,15 +11,15 @@ pub(super) struct Source {
     pub(super) echo: Echo,
 }
 
-/// Whether errors repeat what stands in a text. A scenario may name any file as the one that it extends, and whoever
-/// wrote it may see the errors: a password is not to be among them.
+/// Whether errors quote the text. A scenario can extend any file, and its author may see the errors, so that
+/// quotes could reveal secrets such as passwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Echo {
     Lines,
     Places,
 }
 
-/// Octets `start..end` of a source.
+/// Bytes `start..end` of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub(super) source: Arc<Source>,
@@ -28,45 +27,45 @@ pub(super) struct Location {
     pub(super) end: usize,
 }
 
-/// Everything that is wrong with a scenario; at least one thing is.
+/// All problems of a scenario. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     problems: Vec<Problem>,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// File and place in it. `None`: it is not in a text, or no place in particular.
+    /// File and position. `None`: the problem does not have a position in a text.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to write instead.
+    /// Advice on what to write instead.
     pub help: Option<String>,
 }
 
-/// Where in a text something is wrong.
+/// Position of a problem in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The path of the file, or the name of the preset.
+    /// Path of the file, or name of the preset.
     pub file: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// The line as it stands there. `None` of a file that nowhere says `schema =`: it may be anything.
+    /// The line. `None` for a file without a `schema =` line, which may not be a scenario at all.
     pub text: Option<String>,
-    /// How many characters are meant.
+    /// Number of characters to mark.
     pub width: usize,
 }
 
 impl Source {
-    /// A text of this program, or one that a person has typed.
+    /// A text from this program or typed by the user.
     pub(super) fn new(name: &str, text: &str) -> Arc<Self> {
         Arc::new(Self { name: name.to_owned(), text: text.to_owned(), echo: Echo::Lines })
     }
 
-    /// A file, which may be something other than a scenario.
+    /// The text of a file, which may not be a scenario.
     pub(super) fn of_file(name: &str, text: String) -> Arc<Self> {
         let is_schema = |line: &str| {
             let rest = line.trim_start().strip_prefix("schema");
@@ -120,12 +119,12 @@ impl Problem {
 }
 
 impl ScenarioError {
-    /// There is at least one.
+    /// Creates an error from at least one problem.
     pub(super) fn several(problems: Vec<Problem>) -> Self {
         Self { problems }
     }
 
-    /// In the order of their places.
+    /// The problems, in order of position.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -160,7 +159,7 @@ impl fmt::Display for Problem {
         if let Some(Place { line, column, text: Some(text), width, .. }) = &self.place {
             let number = line.to_string();
             let margin = " ".repeat(number.len());
-            // Tabs stay tabs, so that the caret stands below what it means.
+            // Keep tabs, so that the caret is below the marked text.
             let before: String =
                 text.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             write!(f, "\n  {number} | {text}\n  {margin} | {before}{}", "^".repeat(*width))?;
@@ -177,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_caret_stands_below_what_it_means() {
+    fn carets_underline_offending_text() {
         let source = Source::new("x.toml", "a = 1\n\tdown = { dely = 5 }\n");
         let start = source.text.find("dely").unwrap();
         let location = Location { source, start, end: start + 4 };
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_at_the_very_end_and_within_letters_of_several_octets() {
+    fn place_is_clamped_to_text_and_character_boundaries() {
         let source = Source::new("x", "é = ü");
         let end = Location { source: source.clone(), start: 99, end: 120 }.place();
         assert_eq!((end.line, end.column, end.width), (1, 6, 1));

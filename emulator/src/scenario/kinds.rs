@@ -1,7 +1,7 @@
-//! The one table of what `kind` can be.
+//! Table of all kinds of stages.
 //!
-//! A new kind of stage is a file and a row here. The file says, by [`Settings`] or
-//! [`OneWaySettings`](crate::stages::duplex::OneWaySettings), how its settings are checked and built.
+//! A new kind of stage needs a file and a row here. The file implements [`Settings`] or
+//! [`OneWaySettings`](crate::stages::duplex::OneWaySettings), which check the settings and build the stage.
 
 use serde::Deserialize;
 
@@ -27,13 +27,14 @@ use crate::suggest::suggest;
 /// A row of the table.
 #[derive(Debug)]
 pub(super) struct StageKind {
-    /// As a scenario writes it.
+    /// Name in a scenario.
     pub(super) name: &'static str,
-    /// Settings stand in `down` and `up`, and `both` stands for the two.
+    /// Whether the settings are in `down` and `up`, for which `both` is a shorthand.
     pub(super) has_both: bool,
-    /// Keys below `down` and `up` that are paths of files. In a scenario they start in its own directory.
+    /// Keys in `down` and `up` whose values are file paths. In a scenario they are relative to its own
+    /// directory.
     pub(super) paths: &'static [&'static str],
-    /// The settings of one stage as a scenario says them, or everything that is wrong with them.
+    /// Reads the settings of one stage from a scenario. Returns all errors at once.
     pub(super) read: fn(&Node) -> Result<StageConfig, Vec<Problem>>,
 }
 
@@ -41,7 +42,7 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident($settings:ty) {
         name: $name:literal, has_both: $has_both:literal, paths: $paths:expr, read: $read:ident
     },)*) => {
-        /// The settings of one stage: what `kind` says in a scenario, and what belongs to it.
+        /// Settings of one stage. The variant is the `kind` in a scenario.
         #[derive(Clone, Debug, PartialEq)]
         #[expect(clippy::large_enum_variant, reason = "a scenario has a handful of them")]
         pub enum StageConfig {
@@ -56,21 +57,21 @@ macro_rules! kinds {
         },)*];
 
         impl StageConfig {
-            /// What is common to all kinds: `Path::reconfigure` takes it.
+            /// The settings as a trait object, for `Path::reconfigure`.
             pub fn settings(&self) -> &dyn Settings {
                 match self {
                     $(Self::$variant(settings) => settings,)*
                 }
             }
 
-            /// As `kind` says it in a scenario.
+            /// Name of the `kind` in a scenario.
             pub fn kind_name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)*
                 }
             }
 
-            /// Every setting, defaults included, in the order of the code.
+            /// All settings, including defaults, in the order of the code.
             pub(super) fn to_table(&self) -> Table {
                 match self {
                     $(Self::$variant(settings) => write::to_table(settings),)*
@@ -81,29 +82,29 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A queue, the transmitter that empties it, and the wire behind that.
+    /// A queue, its transmitter, and a wire with a delay.
     Link(Directions<LinkConfig>) { name: "link", has_both: true, paths: &["trace", "follow"], read: each_direction },
     /// A channel that damages packets.
     Loss(Directions<LossConfig>) { name: "loss", has_both: true, paths: &[], read: each_direction },
-    /// Times at which nothing gets through.
+    /// Periods during which no packet passes.
     Outage(Directions<OutageConfig>) { name: "outage", has_both: true, paths: &[], read: each_direction },
-    /// Some packets are overtaken.
+    /// Reordering: some packets are overtaken.
     Reorder(Directions<ReorderConfig>) { name: "reorder", has_both: true, paths: &[], read: each_direction },
-    /// Some packets come more than once.
+    /// Duplication of some packets.
     Duplicate(Directions<DuplicateConfig>) { name: "duplicate", has_both: true, paths: &[], read: each_direction },
-    /// Bits of some packets are turned over.
+    /// Bit errors in some packets.
     Corrupt(Directions<CorruptConfig>) { name: "corrupt", has_both: true, paths: &[], read: each_direction },
-    /// Some packets lose their end.
+    /// Truncation of some packets.
     Truncate(Directions<TruncateConfig>) { name: "truncate", has_both: true, paths: &[], read: each_direction },
-    /// Drops what is beyond a rate.
+    /// Drops packets that exceed a rate.
     Policer(Directions<PolicerConfig>) { name: "policer", has_both: true, paths: &[], read: each_direction },
     /// Local retransmission of packets.
     Arq(Directions<ArqConfig>) { name: "arq", has_both: true, paths: &[], read: each_direction },
-    /// An RLC bearer in acknowledged mode. Its two directions are one machine.
+    /// An RLC bearer in acknowledged mode. Both directions are one machine.
     Rlc(RlcConfig) { name: "rlc", has_both: true, paths: &[], read: whole },
-    /// A base station that looks at TCP headers.
+    /// A base station that inspects TCP headers.
     Station(StationConfig) { name: "station", has_both: false, paths: &[], read: whole },
-    /// Sources of background packets.
+    /// Sources of background traffic.
     Traffic(Directions<TrafficConfig>) { name: "traffic", has_both: true, paths: &[], read: each_direction },
 }
 
@@ -126,7 +127,7 @@ fn whole<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<T, Vec<Problem
     de::read(settings).map_err(|problem| vec![problem])
 }
 
-/// Reads each direction on its own: problems in the one do not hide those in the other.
+/// Reads each direction separately, so that problems in one do not hide those in the other.
 fn each_direction<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Directions<T>, Vec<Problem>> {
     let mut read = Directions { down: None, up: None };
     let mut problems: Vec<Problem> = Vec::new();
@@ -136,7 +137,7 @@ fn each_direction<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Direc
             "up" => de::read(node).map(|config| read.up = Some(config)),
             other => Err(misplaced(other, at)),
         };
-        // What is wrong in `both` is wrong in each, and said once.
+        // A mistake in `both` occurs in both directions. Report it once.
         problems.extend(result.err().filter(|problem| !problems.contains(problem)));
     }
     if problems.is_empty() { Ok(read) } else { Err(problems) }
@@ -150,12 +151,12 @@ fn misplaced(key: &str, at: &Location) -> Problem {
     ))
 }
 
-/// What serde cannot know: numbers that fit their type and still make no sense, names of other stages, traces.
+/// Performs the checks that serde cannot: invalid values of the right type, names of other stages, traces.
 pub(super) fn check(config: &StageConfig, node: &Node, position: Position<'_>) -> Result<(), Problem> {
     let settings = config.settings();
     settings.validate().map_err(|Invalid { key, message }| {
         let place = place_of(node, &key);
-        // In a list, the message names the item in quotes.
+        // If the setting is a list, the message contains the invalid item in quotes.
         let item = message.split('"').nth(1).filter(|_| matches!(place.value, Value::Array(_)));
         let at = item.and_then(|word| place.find(word)).unwrap_or(&place.at);
         let key = key.rsplit('.').next().unwrap_or_default();
@@ -170,7 +171,7 @@ pub(super) fn check(config: &StageConfig, node: &Node, position: Position<'_>) -
     })
 }
 
-/// The setting of this dotted key, or else the innermost table around it.
+/// The setting with this dotted key, or the innermost table that would contain it.
 fn place_of<'a>(node: &'a Node, key: &str) -> &'a Node {
     let mut place = node;
     for step in key.split('.') {

@@ -1,19 +1,19 @@
-//! The scenarios that come with the program.
+//! The scenarios that are built into the program.
 
 use super::Scenario;
 
-/// A scenario that is known by its name.
+/// A scenario that is identified by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// What `airlink run -s` and `extends` take.
+    /// Name for `airlink run -s` and `extends`.
     pub name: &'static str,
-    /// As it was written, with its comments.
+    /// Text as written, with comments.
     pub text: &'static str,
 }
 
 macro_rules! presets {
     ($($name:literal),* $(,)?) => {
-        /// In the order in which `airlink show` lists them.
+        /// All presets, in the order in which `airlink show` lists them.
         pub const ALL: &[Preset] =
             &[$(Preset { name: $name, text: include_str!(concat!("../../presets/", $name, ".toml")) }),*];
     };
@@ -52,13 +52,13 @@ presets![
     "etcp-handover",
 ];
 
-/// `None`: there is no such preset.
+/// Finds a preset by its name.
 pub fn find(name: &str) -> Option<&'static Preset> {
     ALL.iter().find(|preset| preset.name == name)
 }
 
-/// Names of scenarios that begin like this, each with a few words about it: presets, scenario files, and directories
-/// that may have some.
+/// Completions of a scenario name, each with a short description: presets, scenario files, and directories
+/// that may contain scenario files.
 pub fn named_like(word: &str) -> Vec<(String, String)> {
     let presets = ALL.iter().filter(|preset| preset.name.starts_with(word)).map(|preset| {
         let meaning = Scenario::load(preset.name).map(|scenario| scenario.description);

@@ -1,4 +1,4 @@
-//! Settings as they were written, each with its place: what TOML text becomes before anybody knows what it means.
+//! TOML values with their positions in the text, before they are interpreted as settings.
 
 use std::sync::Arc;
 
@@ -22,25 +22,26 @@ pub(super) enum Value {
     Table(Table),
 }
 
-/// In the order of the text.
+/// Entries in the order of the text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table(pub(super) Vec<Entry>);
 
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
-    /// Where the key stands.
+    /// Position of the key.
     pub(super) at: Location,
     pub(super) node: Node,
 }
 
-/// Keys that say of which sort a table is. A table of another sort replaces the old one whole.
+/// Keys that select the variant of a table. A table of another variant replaces the old one completely.
 const TAGS: [&str; 4] = ["model", "mode", "source", "discipline"];
 
-/// Tables are small, and looked through from their beginning. A larger one is a mistake.
+/// Upper bound on the keys of a table. Tables are searched linearly, and a larger one is considered a
+/// mistake.
 const MOST_KEYS: usize = 10_000;
 
-/// A whole document.
+/// Parses a whole document.
 pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problem> {
     let whole = Location { source: source.clone(), start: 0, end: 0 };
     let document = DeTable::parse(&source.text).map_err(|error| {
@@ -57,7 +58,7 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problem> {
     table(source, document.get_ref())
 }
 
-/// What may stand to the right of an equals sign.
+/// Parses the right side of an assignment.
 pub(super) fn parse_value(source: &Arc<Source>) -> Option<Node> {
     let value = DeValue::parse(&source.text).ok()?;
     node(source, value.get_ref(), value.span()).ok()
@@ -119,7 +120,7 @@ impl Node {
         }
     }
 
-    /// The first key or text in here that reads like `word`: what a message about it means.
+    /// Finds the first key or value that equals `word`, to locate a word that an error message quotes.
     pub(super) fn find(&self, word: &str) -> Option<&Location> {
         match &self.value {
             Value::Text(text) => (text == word).then_some(&self.at),
@@ -156,7 +157,8 @@ impl Table {
         }
     }
 
-    /// What `over` says goes over what stands here, key by key and table by table.
+    /// Merges `over` into this table. Its values replace the old ones key by key, and inner tables are
+    /// merged.
     pub(super) fn overlay(&mut self, over: &Self) {
         let another_sort = TAGS.iter().any(|tag| match (self.get(tag), over.get(tag)) {
             (Some(old), Some(new)) => old.describe() != new.describe(),
@@ -178,7 +180,7 @@ impl Table {
         }
     }
 
-    /// `both = { … }` says the same of `down` and `up`, which may each say more.
+    /// Copies `both = { … }` into `down` and `up`, whose own entries take precedence.
     pub(super) fn spread_both(&mut self) {
         let Some(both) = self.take("both") else { return };
         for key in ["down", "up"] {
@@ -204,12 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_keep_the_order_of_the_text() {
+    fn keys_keep_order_of_text() {
         assert_eq!(keys(&read("z = 1\na = 2\nm.x = 3\nb = 4")), ["z", "a", "m", "b"]);
     }
 
     #[test]
-    fn an_overlay_changes_what_it_names_and_keeps_the_rest() {
+    fn overlay_replaces_named_keys_and_keeps_others() {
         let mut base = read("a = { x = 1, y = 2 }\nb = 3");
         base.overlay(&read("a.y = 5\nc = 6"));
         let a = base.get("a").unwrap().as_table().unwrap();
@@ -219,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_another_sort_takes_the_place_of_the_old_one() {
+    fn overlay_with_another_model_replaces_table() {
         let mut base = read("down = { model = 'uniform', per = '2%' }");
         base.overlay(&read("down = { model = 'list', drop = [] }"));
         assert_eq!(keys(base.get("down").unwrap().as_table().unwrap()), ["model", "drop"]);
     }
 
     #[test]
-    fn both_is_down_and_up_and_each_may_say_more() {
+    fn both_applies_to_down_and_up_unless_overridden() {
         let mut table = read("both = { rate = 1, delay = 2 }\nup.rate = 3");
         table.spread_both();
         let rate = |key| table.get(key).unwrap().as_table().unwrap().get("rate").unwrap().describe();
@@ -234,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_toml_is_refused_at_its_place() {
+    fn invalid_toml_error_has_line_number() {
         let problem = parse(&Source::new("t", "a = 1\nb = = 2\n")).unwrap_err();
         assert_eq!(problem.place.unwrap().line, 2);
     }
 
     #[test]
-    fn deeply_nested_text_is_refused_not_followed() {
+    fn deeply_nested_text_is_rejected() {
         for text in [format!("a = {}", "[".repeat(100_000)), format!("{}b = 1", "a.".repeat(100_000))] {
             assert!(parse(&Source::new("t", &text)).is_err());
         }

@@ -1,17 +1,17 @@
-//! How settings are written: as TOML and as JSON.
+//! Output of settings as TOML and JSON.
 
 use serde::Serialize;
 
 use super::error::Source;
 use super::tree::{self, Node, Table, Value};
 
-/// Every setting, defaults included, in the order of the code.
+/// All settings, including defaults, in the order of the code.
 pub(super) fn to_table(settings: &impl Serialize) -> Table {
     let text = toml::to_string(settings).expect("settings have no maps with odd keys and no odd numbers");
     tree::parse(&Source::new("settings", &text)).expect("what was written can be read")
 }
 
-/// As TOML, on one line.
+/// Formats a value as TOML on one line.
 pub(super) fn inline(node: &Node) -> String {
     match &node.value {
         Value::Text(text) => quoted(text),
@@ -41,12 +41,12 @@ fn bare(key: &str) -> String {
     if is_bare(key) { key.to_owned() } else { quoted(key) }
 }
 
-/// Needs no quotes as a key.
+/// Whether the key can be written without quotes.
 pub(super) fn is_bare(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// `down.queue.packets = 50`, a line for each leaf: what stands to the left is what `airlink ctl set` takes.
+/// Writes a line `down.queue.packets = 50` for each leaf. The left side is a key for `airlink ctl set`.
 pub(super) fn lines(table: &Table, prefix: &str, out: &mut String) {
     for entry in &table.0 {
         let key = format!("{prefix}{}", bare(&entry.key));

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Everything that entered or left the path.
+/// All packets that entered or left the path.
 #[derive(Default)]
 struct Log(Vec<(Instant, Port, Vec<u8>)>);
 
@@ -36,7 +36,7 @@ fn simulated(workload: &Workload) -> (Log, PerDirection<Arrived>) {
 }
 
 #[test]
-fn a_constant_rate_sends_at_equal_distances_from_the_first_instant() {
+fn constant_rate_sends_at_equal_intervals_from_start() {
     let (log, arrived) = simulated(&workload("cbr:80kbit", "none"));
     let sent: Vec<u64> =
         log.0.iter().filter(|(_, end, _)| *end == FIXED).map(|(at, ..)| at.as_millis()).collect();
@@ -53,7 +53,7 @@ fn every_second_packet_is_acknowledged() {
 }
 
 #[test]
-fn an_acknowledgment_leaves_a_path_without_delay_when_it_enters() {
+fn ack_crosses_empty_path_without_delay() {
     let (log, _) = simulated(&workload("cbr:80kbit", "acks"));
     let acks = |border| {
         let at = log.0.iter().filter(|(_, end, packet)| *end == border && packet.len() == 40);
@@ -65,21 +65,22 @@ fn an_acknowledgment_leaves_a_path_without_delay_when_it_enters() {
 }
 
 #[test]
-fn a_path_that_takes_no_time_does_not_stop_the_clock() {
+fn saturating_load_on_empty_path_advances_clock() {
     let (_, arrived) = simulated(&workload("saturate", "saturate:3"));
-    assert_eq!(arrived.down.intact, 1000, "one each millisecond");
+    assert_eq!(arrived.down.intact, 1000, "one packet per millisecond");
     assert_eq!(arrived.up.intact, 1000);
 }
 
 #[test]
-fn exponential_distances_have_the_mean_that_was_asked_for() {
+fn poisson_load_has_requested_mean_rate() {
     let (_, arrived) = simulated(&workload("poisson:8Mbit", "none"));
-    // 1000 expected, standard deviation 32: beyond 4 of them is less than one seed in 10,000.
+    // 1000 expected, standard deviation 32. Less than one seed in 10,000 deviates by more than 4 standard
+    // deviations.
     assert!((872..=1128).contains(&arrived.down.intact), "{arrived:?}");
 }
 
 #[test]
-fn any_size_of_either_family_is_a_packet_that_tells_its_number() {
+fn packets_of_any_size_carry_sequence_number() {
     for family in [Family::V4, Family::V6] {
         for len in (family.header()..200).chain([1500, 65_535]) {
             let packet = sequenced(family, Direction::Up, 65_538, len);
@@ -91,7 +92,7 @@ fn any_size_of_either_family_is_a_packet_that_tells_its_number() {
 }
 
 #[test]
-fn a_changed_octet_and_a_late_packet_are_seen() {
+fn damaged_and_late_packets_are_counted() {
     let mut source = LoadSource::new(Direction::Down, &workload("none", "none"));
     let packet = |number| sequenced(Family::V4, Direction::Down, number, 100);
     source.arrived(&packet(0));
@@ -104,7 +105,7 @@ fn a_changed_octet_and_a_late_packet_are_seen() {
 }
 
 #[test]
-fn what_is_not_a_load_is_refused_with_an_example() {
+fn invalid_load_error_shows_example() {
     for text in ["", "cbr", "cbr:64", "saturate:0", "saturate:x", "flood", "acks:3"] {
         let error = text.parse::<Load>().unwrap_err().to_string();
         assert!(["kbit", "saturate:64"].iter().any(|example| error.contains(example)), "{error}");

@@ -1,4 +1,4 @@
-//! Where stages put their packets, and say what happened to each.
+//! The outbox, which takes packets and reports from stages.
 
 use airwire::Cause;
 use airwire::time::Instant;
@@ -7,7 +7,7 @@ use super::{Event, Incident, Mishap, RadioPdu, Record, Recording, Why};
 use crate::packet::{Content, Direction, Origin, Packet, PacketId};
 use crate::totals::Accounts;
 
-/// Where a stage puts the packets that leave it, and reports what happened to each.
+/// Takes the packets that leave a stage, and its reports of what happened to each.
 #[derive(Debug, Default)]
 pub struct Outbox {
     at: Instant,
@@ -19,36 +19,36 @@ pub struct Outbox {
     pdus: Vec<RadioPdu>,
     incidents: Vec<Incident>,
     pub(crate) accounts: Accounts,
-    /// Of each packet of a host that the radio damaged, which way it went.
+    /// Directions of the hosts' packets that the radio damaged.
     pub(crate) damaged: Vec<Direction>,
     next_id: u64,
     spare: Spare,
 }
 
-/// The memory of packets that are gone, to be used again.
+/// Memory of packets that are gone, kept for reuse.
 #[derive(Debug, Default)]
 struct Spare {
-    /// Without octets.
+    /// Packets whose `bytes` are empty.
     packets: Vec<Packet>,
     buffers: Vec<Vec<u8>>,
 }
 
-/// The most that is kept of each.
+/// Upper bound on the length of each list in [`Spare`].
 const SPARE: usize = 256;
 
 impl Outbox {
-    /// `radio`: radio PDUs are recorded too.
+    /// Creates an empty outbox. If `radio` is set, radio PDUs are recorded as well.
     pub fn new(recording: Recording, radio: bool) -> Self {
         Self { recording, radio, ..Self::default() }
     }
 
-    /// From now on it is `stage` that speaks, at the time `at`.
+    /// Sets the stage and the time of all reports that follow.
     pub(crate) fn begin(&mut self, at: Instant, stage: Option<usize>) {
         self.at = at;
         self.stage = stage;
     }
 
-    /// A packet that comes into being now, with the next number of its path. Somebody has to `forward` it.
+    /// Creates a packet with the next number of its path. The caller must `forward` it.
     pub fn originate(&mut self, direction: Direction, origin: Origin, bytes: Vec<u8>) -> Packet {
         let id = PacketId(self.next_id);
         self.next_id += 1;
@@ -65,14 +65,14 @@ impl Outbox {
         packet
     }
 
-    /// A buffer for a packet that comes into being: empty, and not new if a packet has gone.
+    /// Returns an empty buffer for a new packet, reusing the memory of an earlier packet if possible.
     pub fn buffer(&mut self) -> Vec<u8> {
         let mut buffer = self.spare.buffers.pop().unwrap_or_default();
         buffer.clear();
         buffer
     }
 
-    /// The octets of a packet of which nobody needs anything else any more.
+    /// Takes the bytes out of a packet and keeps the rest for reuse.
     pub(crate) fn strip(&mut self, mut packet: Packet) -> Vec<u8> {
         let bytes = std::mem::take(&mut packet.bytes);
         if self.spare.packets.len() < SPARE {
@@ -81,7 +81,7 @@ impl Outbox {
         bytes
     }
 
-    /// Nobody needs the packet any more.
+    /// Keeps the memory of a packet for reuse.
     pub(crate) fn recycle(&mut self, packet: Packet) {
         let bytes = self.strip(packet);
         if self.spare.buffers.len() < SPARE {
@@ -89,7 +89,8 @@ impl Outbox {
         }
     }
 
-    /// A copy of the packet, with the next number of its path. Somebody has to `forward` or `drop` it.
+    /// Copies a packet and gives the copy the next number of its path. The caller must `forward` or `drop`
+    /// it.
     pub fn copy(&mut self, packet: &Packet) -> Packet {
         let id = PacketId(self.next_id);
         self.next_id += 1;
@@ -100,12 +101,12 @@ impl Outbox {
         copy
     }
 
-    /// To the next stage, now.
+    /// Hands the packet to the next stage now.
     pub fn forward(&mut self, packet: Packet) {
         self.leaving.push(packet);
     }
 
-    /// The packet goes no further. It is counted whether or not events are recorded.
+    /// Drops the packet and counts it, whether or not events are recorded.
     pub fn drop(&mut self, packet: Packet, why: Why) {
         self.accounts.of(packet.direction, packet.origin).dropped[why as usize] += 1;
         if packet.origin == Origin::Host && why.cause() == Some(Cause::Radio) {
@@ -115,7 +116,7 @@ impl Outbox {
         self.recycle(packet);
     }
 
-    /// Records what happened to a packet, if events are recorded.
+    /// Records an event, if events are recorded.
     #[inline]
     pub fn note(&mut self, packet: &Packet, event: Event) {
         if self.recording >= Recording::Events {
@@ -136,52 +137,52 @@ impl Outbox {
         });
     }
 
-    /// Whether anybody wants to know what happens to packets.
+    /// Whether events are recorded.
     pub fn tells_events(&self) -> bool {
         self.recording >= Recording::Events
     }
 
-    /// Whether anybody wants to know of incidents.
+    /// Whether incidents are recorded.
     pub fn tells_incidents(&self) -> bool {
         self.recording >= Recording::Incidents
     }
 
-    /// Something has befallen the stage that speaks.
+    /// Records an incident of the current stage, if incidents are recorded.
     pub fn befall(&mut self, what: Mishap) {
         if self.tells_incidents() {
             self.incidents.push(Incident { at: self.at, stage: self.stage.unwrap_or_default(), what });
         }
     }
 
-    /// From now on radio PDUs are recorded.
+    /// Starts the recording of radio PDUs.
     pub(crate) fn record_radio(&mut self) {
         self.radio = true;
     }
 
-    /// Puts a radio PDU on record, if radio PDUs are recorded. `pdu` makes it from the time and the index of the
-    /// stage that speaks, and is not called if nobody wants it: it is not cheap.
+    /// Records a radio PDU, if radio PDUs are recorded. Because building one is expensive, `pdu` is called
+    /// only then. Its arguments are the time and the index of the current stage.
     pub fn radio(&mut self, pdu: impl FnOnce(Instant, usize) -> RadioPdu) {
         if self.radio {
             self.pdus.push(pdu(self.at, self.stage.unwrap_or_default()));
         }
     }
 
-    /// The packets that were forwarded since the last call. For whoever runs a stage alone.
+    /// Returns the packets forwarded since the last call, for callers that run a single stage.
     pub fn take(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.leaving)
     }
 
-    /// The events that were recorded since the last call, in their order.
+    /// Returns the events recorded since the last call, in order.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
     }
 
-    /// What has befallen stages since the last call.
+    /// Returns the incidents recorded since the last call.
     pub fn take_incidents(&mut self) -> Vec<Incident> {
         std::mem::take(&mut self.incidents)
     }
 
-    /// The radio PDUs that were recorded since the last call.
+    /// Returns the radio PDUs recorded since the last call.
     pub fn take_pdus(&mut self) -> Vec<RadioPdu> {
         std::mem::take(&mut self.pdus)
     }

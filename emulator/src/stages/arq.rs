@@ -1,9 +1,10 @@
-//! Packet-level local retransmission with a limit and without in-order delivery (P3 §VI, LLRTX).
+//! Link-layer retransmission of whole packets, with a retry limit and without in-order delivery (P3 §VI,
+//! LLRTX).
 //!
-//! The transmitter sends one packet at a time. One that the channel damages is known to be so when the receiver's
-//! feedback is back; it is then sent again before any packet that waits for its first transmission, but behind
-//! what is under transmission. Meanwhile later packets have passed it: the receiver hands each one on as it comes,
-//! so packets are reordered at about the packet error rate.
+//! The transmitter sends one packet at a time. It learns that a packet was damaged when the receiver's
+//! feedback arrives. It then retransmits the packet after the current transmission, ahead of all packets that
+//! wait for their first transmission. The receiver delivers each packet on arrival, so later packets overtake
+//! a damaged one. The fraction of reordered packets is about the packet error rate.
 
 use std::collections::VecDeque;
 
@@ -24,19 +25,21 @@ use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArqConfig {
-    /// The packet error rate, of each transmission on its own.
+    /// Packet error rate, applied independently to each transmission.
     pub per: Probability,
-    /// Retransmissions of one packet, at most: with 3 a packet is transmitted up to 4 times. With 0, none.
+    /// Maximum number of retransmissions per packet. With 3, a packet is transmitted up to 4 times.
     pub retries: u32,
-    /// Of the transmitter. Retransmissions take their time too.
+    /// Rate of the transmitter, which first transmissions and retransmissions share.
     pub rate: Rate,
-    /// Propagation.
+    /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// From the arrival of a damaged packet until the transmitter knows. Absent: as long as `delay`.
+    /// Time from the arrival of a damaged packet until the transmitter learns of the damage. Defaults to
+    /// `delay`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Duration>,
-    /// Packets that wait for their first transmission. Those that wait for another one do not count.
+    /// Queue for packets that wait for their first transmission. Packets that wait for a retransmission do
+    /// not count.
     #[serde(default)]
     pub queue: QueueConfig,
 }
@@ -61,13 +64,13 @@ pub struct Arq {
     pace: Pace,
     queue: Queue,
     sending: Option<(Instant, Attempt)>,
-    /// When the transmission before ended.
+    /// End of the previous transmission.
     free_since: Instant,
-    /// On the way to the receiver, undamaged.
+    /// Undamaged packets on the way to the receiver, with their arrival times.
     arriving: VecDeque<(Instant, Packet)>,
-    /// Damaged; with the time at which the transmitter knows.
+    /// Damaged packets, with the time at which the transmitter learns of the damage.
     awaiting: VecDeque<(Instant, Attempt)>,
-    /// To be sent again, with the time since when.
+    /// Packets that wait for a retransmission, with the time since which they wait.
     again: VecDeque<(Instant, Attempt)>,
     damage: Stream,
     packets_in: u64,
@@ -80,13 +83,14 @@ pub struct Arq {
 
 #[derive(Debug)]
 struct Attempt {
-    /// 1 is the first transmission of the packet.
+    /// Number of this transmission of the packet, from 1.
     number: u32,
     packet: Packet,
 }
 
 impl Arq {
-    /// `damage` decides about each transmission. `queue` is for disciplines that decide by chance.
+    /// Creates the stage, or returns an error if the settings are invalid. `damage` decides the fate of each
+    /// transmission. `queue` is for queue disciplines that make random decisions.
     pub fn new(config: &ArqConfig, damage: Stream, queue: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
@@ -122,14 +126,15 @@ impl Arq {
         self.sending = Some((now + self.pace.next(attempt.packet.len()), attempt));
     }
 
-    /// The transmission that ended at `end` either arrives, or is heard to have failed.
+    /// Handles the end of a transmission: decides whether the packet arrives or is damaged.
     fn sent(&mut self, end: Instant, attempt: Attempt) {
         self.free_since = end;
         let arrival = end + self.config.delay;
         if self.damage.chance(self.config.per.value()) {
             self.damaged += 1;
             let known = arrival + self.config.feedback.unwrap_or(self.config.delay);
-            // A shorter delay, set under way, does not let the feedback overtake itself, nor the packets below.
+            // If the delay was shortened at run time, neither feedback nor packets (below) overtake earlier
+            // ones.
             let known = self.awaiting.back().map_or(known, |(last, _)| known.max(*last));
             self.awaiting.push_back((known, attempt));
         } else {
@@ -155,7 +160,7 @@ impl Arq {
         }
     }
 
-    /// If the transmitter is free, it takes the next one.
+    /// Starts the next transmission if the transmitter is free.
     fn go_on(&mut self, now: Instant, out: &mut Outbox) {
         if self.sending.is_some() {
             return;
@@ -172,7 +177,8 @@ impl OneWay for Arq {
     type Config = ArqConfig;
 
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        // What is due at this very time comes first, whether its deadline has been handed in or not.
+        // Handle events that are due at `now` first: the driver may pass in the packet before the deadline
+        // call.
         self.handle_deadline(now, out);
         self.packets_in += 1;
         if self.sending.is_none() {
@@ -185,7 +191,8 @@ impl OneWay for Arq {
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        // In the order of their times, whatever the driver's delay; at one time, in the order of cause and effect.
+        // Handle events in the order of their times, however late the driver calls. Events of the same time
+        // are handled in causal order.
         while let Some(at) = self.next_deadline().filter(|at| *at <= now) {
             self.arrive(at, out);
             if let Some((_, attempt)) = self.sending.take_if(|(end, _)| *end <= at) {
@@ -231,7 +238,8 @@ impl OneWay for Arq {
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// A new rate holds for the rest of the packet under transmission; a new limit when the next feedback comes in.
+    /// A new rate applies to the rest of the current transmission, a new retry limit from the next feedback
+    /// on.
     fn reconfigure(&mut self, now: Instant, config: &ArqConfig, out: &mut Outbox) {
         if config.rate != self.config.rate {
             match &mut self.sending {

@@ -1,4 +1,4 @@
-//! Which packets a stage does something to: some of them, by chance, and only those of the sort that it affects.
+//! Random choice of the packets that a stage affects, optionally limited to data or to pure ACKs.
 
 use airwire::rng::Stream;
 use airwire::units::Probability;
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::packet::{Packet, Purpose};
 
-/// Which packets a stage can do something to.
+/// The kind of packets that a stage can affect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Affects {
     /// Every packet.
     #[default]
     All,
-    /// All but TCP segments that only acknowledge.
+    /// All packets except pure ACKs.
     Data,
-    /// TCP segments that only acknowledge.
+    /// Pure ACKs: TCP segments that only acknowledge.
     Acks,
 }
 
 impl Affects {
-    /// Whether the packet is one of those.
+    /// Returns whether the packet is of this kind.
     pub fn covers(self, packet: &Packet) -> bool {
         match self {
             Self::All => true,
@@ -30,7 +30,7 @@ impl Affects {
     }
 }
 
-/// Chooses packets.
+/// Chooses packets at random.
 #[derive(Debug)]
 pub(super) struct Chooser {
     chance: f64,
@@ -43,13 +43,14 @@ impl Chooser {
         Self { chance: chance.value(), affects, stream }
     }
 
-    /// The stream goes on.
+    /// Changes the settings. The random stream continues.
     pub(super) fn set(&mut self, chance: Probability, affects: Affects) {
         self.chance = chance.value();
         self.affects = affects;
     }
 
-    /// Draws one number for every packet, whichever it affects: what happens to the n-th packet depends on n.
+    /// Returns whether the packet is chosen. Draws one number for every packet of any kind, so that the
+    /// decision about the n-th packet depends only on n.
     pub(super) fn chooses(&mut self, packet: &Packet) -> bool {
         self.stream.chance(self.chance) && self.affects.covers(packet)
     }

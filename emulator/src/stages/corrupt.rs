@@ -1,6 +1,7 @@
-//! Bits of some packets are turned over, so that a checksum finds it, or so that none does.
+//! Flips bits in some packets, so that either a checksum detects the damage or all checksums still match.
 //!
-//! The packet goes on as it is then. Whoever verifies its checksums drops it, or takes the wrong octets for the right ones.
+//! The packet then continues along the path. A host that verifies the checksums drops it, or accepts the
+//! wrong data if they match.
 
 use airwire::rng::Stream;
 use airwire::time::Instant;
@@ -22,18 +23,18 @@ use anatomy::Anatomy;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorruptConfig {
-    /// Of each packet to be chosen.
+    /// Probability that a packet of the affected kind is chosen.
     pub chance: Probability,
-    /// How many bits of a chosen packet are turned over. Absent: 1, or 2 with `checksum = "passes"`.
+    /// Number of bits to flip in a chosen packet. Defaults to 1, or to 2 with `checksum = "passes"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits: Option<u32>,
-    /// In which part of it.
+    /// The part of the packet in which bits are flipped.
     #[serde(default, rename = "where")]
     pub part: Part,
-    /// Whether a checksum gives it away.
+    /// Whether a checksum detects the damage.
     #[serde(default)]
     pub checksum: Checksum,
-    /// Which packets can be chosen.
+    /// The kind of packets that can be chosen.
     #[serde(default)]
     pub affects: Affects,
 }
@@ -42,27 +43,27 @@ pub struct CorruptConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// All of it.
+    /// The whole packet.
     #[default]
     Anywhere,
-    /// The IP header, and that of TCP, UDP or ICMP with its options.
+    /// The IP header and the TCP, UDP or ICMP header with its options.
     Header,
-    /// What is behind those.
+    /// The data after these headers.
     Payload,
 }
 
-/// What becomes of a packet's checksums.
+/// The effect of the flipped bits on the packet's checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Checksum {
-    /// One of them is wrong.
+    /// At least one checksum is wrong.
     #[default]
     Fails,
-    /// All of them are right: the bits cancel each other in the sum.
+    /// All checksums match: the flipped bits cancel out in the sum.
     Passes,
 }
 
-/// More would not look like noise on a line.
+/// More flipped bits would not resemble noise on a line.
 const MOST_BITS: u32 = 64;
 
 impl CorruptConfig {
@@ -102,15 +103,16 @@ impl OneWaySettings for CorruptConfig {
 pub struct Corrupt {
     chooser: Chooser,
     config: CorruptConfig,
-    /// One number for each packet, the seed of what happens to its bits.
+    /// Draws one number for each packet: the seed for the choice of its bits.
     bits: Stream,
     packets: u64,
     corrupted: u64,
-    spared: u64,
+    unsuitable: u64,
 }
 
 impl Corrupt {
-    /// `chosen` decides about packets, `bits` about their bits.
+    /// Creates the stage, or returns an error if the settings are invalid. `chosen` selects packets, `bits`
+    /// selects the bits in them.
     pub fn new(config: &CorruptConfig, chosen: Stream, bits: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
@@ -119,11 +121,12 @@ impl Corrupt {
             bits,
             packets: 0,
             corrupted: 0,
-            spared: 0,
+            unsuitable: 0,
         })
     }
 
-    /// The bits to turn over in a chosen packet, in ascending order. `None`: it has no such bits.
+    /// Returns the bits to flip in a chosen packet, in ascending order, or `None` if the packet has no
+    /// suitable bits.
     fn choose(&self, bytes: &[u8], mut stream: Stream) -> Option<Vec<u32>> {
         let anatomy = Anatomy::of(bytes)?;
         let count = self.config.bits() as usize;
@@ -151,7 +154,7 @@ impl OneWay for Corrupt {
                 let found = self.config.checksum == Checksum::Fails;
                 out.note(&packet, Event::Corrupted { bits: bits.into(), found });
             } else {
-                self.spared += 1;
+                self.unsuitable += 1;
             }
         }
         out.forward(packet);
@@ -168,7 +171,7 @@ impl OneWay for Corrupt {
     }
 
     fn stats(&self) -> Value {
-        json!({ "packets_in": self.packets, "corrupted": self.corrupted, "spared": self.spared })
+        json!({ "packets_in": self.packets, "corrupted": self.corrupted, "unsuitable": self.unsuitable })
     }
 
     fn check(&self, config: &CorruptConfig) -> Result<(), NotLive> {

@@ -1,4 +1,4 @@
-//! Two one-way stages, back to back.
+//! A stage that consists of two independent one-way stages.
 
 use std::any::Any;
 
@@ -9,21 +9,21 @@ use crate::packet::{Direction, Packet, PerDirection};
 use crate::settings::{Directions, Invalid, Misplaced, Position, Settings};
 use crate::stage::{NotLive, OneWay, Outbox, Stage};
 
-/// The settings of one direction of a stage whose directions know nothing of each other. The rules are those of
-/// [`Settings`], and keys are seen from the direction's own table.
+/// The settings of one direction of a stage whose directions are independent. The rules of [`Settings`]
+/// apply. Keys are relative to the direction's own table.
 pub trait OneWaySettings: Sized + 'static {
-    /// What they are the settings of.
+    /// The stage that these settings describe.
     type Stage: OneWay<Config = Self> + 'static;
 
-    /// As [`Settings::validate`].
+    /// Like [`Settings::validate`].
     fn validate(&self) -> Result<(), Invalid>;
 
-    /// As [`Settings::check_in_path`].
+    /// Like [`Settings::check_in_path`].
     fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), Misplaced> {
         Ok(())
     }
 
-    /// As [`Settings::build`].
+    /// Like [`Settings::build`].
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Self::Stage, String>;
 }
 
@@ -50,22 +50,22 @@ impl<C: OneWaySettings> Settings for Directions<C> {
     }
 }
 
-/// A stage made of one [`OneWay`] for each direction. A direction without one lets everything pass untouched.
+/// A stage made of one [`OneWay`] per direction. In a direction without one, packets pass unchanged.
 pub struct Duplex<S> {
     sides: PerDirection<Option<S>>,
-    /// Of each direction, as of its last call.
+    /// The next deadline of each direction, as of its last call.
     deadlines: PerDirection<Option<Instant>>,
 }
 
 impl<S: OneWay> Duplex<S> {
-    /// `None`: everything that goes this way passes untouched.
+    /// Combines two one-way stages. `None`: packets in this direction pass unchanged.
     pub fn new(sides: PerDirection<Option<S>>) -> Self {
         let deadline = |side: &Option<S>| side.as_ref().and_then(S::next_deadline);
         let deadlines = PerDirection { down: deadline(&sides.down), up: deadline(&sides.up) };
         Self { sides, deadlines }
     }
 
-    /// Makes the directions that have settings, `down` first.
+    /// Builds the directions that have settings, `down` first.
     pub fn build<E>(
         directions: &Directions<S::Config>,
         mut make: impl FnMut(Direction, &S::Config) -> Result<S, E>,
@@ -147,7 +147,7 @@ impl<S: OneWay> Stage for Duplex<S> {
                 "packets inside the stage cannot move to another kind of stage",
             ));
         };
-        // All of it is checked before any of it changes.
+        // Check both directions before changing either, so that a refused change has no effect.
         for (direction, side) in self.sides.iter() {
             match (side, settings.get(direction)) {
                 (Some(side), Some(config)) => side.check(config).map_err(|mut not_live| {

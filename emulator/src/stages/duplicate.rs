@@ -1,6 +1,7 @@
-//! Some packets come more than once.
+//! Duplicates some packets.
 //!
-//! A copy is a packet of its own, with a number of its own in the ground truth, which says of which packet it is one.
+//! A copy is a separate packet with its own number in the ground truth, which also records the original's
+//! number.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +21,15 @@ use crate::stage::{Event, NotLive, OneWay, Outbox};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicateConfig {
-    /// Of each packet to be chosen.
+    /// Probability that a packet of the affected kind is chosen.
     pub chance: Probability,
-    /// So many more of a chosen packet.
+    /// Number of copies of a chosen packet, in addition to the original.
     #[serde(default = "one")]
     pub copies: u32,
-    /// From the packet to its first copy, and from each copy to the next.
+    /// Time from the packet to its first copy, and from each copy to the next.
     #[serde(default)]
     pub gap: Duration,
-    /// Which packets can be chosen.
+    /// The kind of packets that can be chosen.
     #[serde(default)]
     pub affects: Affects,
 }
@@ -37,7 +38,7 @@ fn one() -> u32 {
     1
 }
 
-/// More is a flood, and no network's mistake.
+/// More copies would be a flood rather than a network fault.
 const MOST_COPIES: u32 = 100;
 
 impl OneWaySettings for DuplicateConfig {
@@ -62,7 +63,7 @@ pub struct Duplicate {
     chooser: Chooser,
     copies: u32,
     gap: Duration,
-    /// Copies that are not due yet, in the order of their times, and of their making where these are the same.
+    /// Copies that are not due yet, ordered by time and then by creation.
     waiting: BTreeMap<(Instant, u64), Packet>,
     packets: u64,
     chosen: u64,
@@ -70,7 +71,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// An error if the settings are not valid.
+    /// Creates the stage, or returns an error if the settings are invalid.
     pub fn new(config: &DuplicateConfig, chosen: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
@@ -89,7 +90,7 @@ impl OneWay for Duplicate {
     type Config = DuplicateConfig;
 
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        // A stage before this one may hand on a packet just when a copy is due.
+        // The previous stage may forward a packet at the moment when a copy is due. The copy leaves first.
         self.handle_deadline(now, out);
         self.packets += 1;
         if !self.chooser.chooses(&packet) {
@@ -137,7 +138,7 @@ impl OneWay for Duplicate {
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// Copies that are made already come at the time that they were told.
+    /// Existing copies keep their times.
     fn reconfigure(&mut self, _now: Instant, config: &DuplicateConfig, _out: &mut Outbox) {
         self.chooser.set(config.chance, config.affects);
         self.copies = config.copies;

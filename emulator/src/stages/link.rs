@@ -1,4 +1,4 @@
-//! A queue, the transmitter that empties it at a rate or by a trace, and the wire behind that.
+//! A link: a queue, a transmitter that serves it at a rate or by a trace, and the wire.
 
 use std::path::{Path, PathBuf};
 
@@ -25,32 +25,33 @@ use schedule::{Schedule, ScheduleError};
 pub use wire::StepsConfig;
 use wire::{Steps, Wire};
 
-/// The settings of one direction: `rate`, `trace` or neither. With neither, a packet is on the wire at once.
+/// The settings of one direction. Without `rate`, `trace` and a schedule of rates, transmission takes no
+/// time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Of the transmitter.
+    /// Rate of the transmitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Delivery opportunities in mahimahi's format, in place of a rate.
+    /// File of delivery opportunities in mahimahi's format, in place of a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
-    /// A schedule of the rate, the delay or both, in place of what it has.
+    /// File with a schedule for the rate, the delay or both, in place of fixed values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<PathBuf>,
-    /// With `follow`: after the last line it begins again. Absent: the last line holds.
+    /// With `follow`: whether the schedule repeats. By default its last line stays in effect.
     #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
     pub is_looped: Option<bool>,
-    /// Propagation.
+    /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Up to so much more propagation, uniformly distributed. A packet never overtakes another.
+    /// Maximum additional delay of a packet, uniformly distributed. Packets are not reordered.
     #[serde(default)]
     pub jitter: Duration,
-    /// More propagation that changes every so often.
+    /// Additional delay that changes in steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<StepsConfig>,
-    /// Where packets wait for the transmitter. Without a rate and without a trace none ever waits.
+    /// Queue for packets that wait for the transmitter. It stays empty if transmission takes no time.
     #[serde(default)]
     pub queue: QueueConfig,
 }
@@ -95,7 +96,7 @@ impl OneWaySettings for LinkConfig {
             schedule: self.schedule()?,
             jitter: position.stream(seed, direction, "jitter"),
             queue: position.stream(seed, direction, "queue"),
-            // The satellite is the same both ways.
+            // Both directions share this stream: their delays change together when the satellite moves.
             steps: position.stream(seed, Direction::Down, "steps"),
         };
         Link::new(self, given).map_err(|invalid| invalid.to_string())
@@ -103,7 +104,7 @@ impl OneWaySettings for LinkConfig {
 }
 
 impl LinkConfig {
-    /// What the file holds that `follow` names.
+    /// Loads the schedule that `follow` names.
     fn schedule(&self) -> Result<Option<Schedule>, String> {
         let Some(path) = self.follow.as_deref() else { return Ok(None) };
         let schedule = Schedule::load(path, self.is_looped.unwrap_or_default());
@@ -113,7 +114,7 @@ impl LinkConfig {
         })
     }
 
-    /// What the schedule says cannot be said here, too.
+    /// Refuses settings for which the schedule has a column.
     fn check_beside(&self, schedule: &Schedule) -> Result<(), Invalid> {
         let twice = |key: &str| {
             Err(Invalid::new(
@@ -131,23 +132,23 @@ impl LinkConfig {
     }
 }
 
-/// What a link is made of beside its settings.
+/// The inputs of a link besides its settings.
 #[derive(Clone, Debug)]
 pub struct Given {
     /// The content of the file that `trace` names.
     pub trace: Option<Trace>,
     /// The content of the file that `follow` names.
     pub schedule: Option<Schedule>,
-    /// Decides about jitter.
+    /// Random numbers for jitter.
     pub jitter: Stream,
-    /// For disciplines of the queue that decide by chance.
+    /// Random numbers for queue disciplines.
     pub queue: Stream,
-    /// Decides where the delay steps to.
+    /// Random numbers for the steps of the delay.
     pub steps: Stream,
 }
 
 impl From<Stream> for Given {
-    /// No files, and all randomness from one stream.
+    /// No files, and one stream for all random numbers.
     fn from(stream: Stream) -> Self {
         Self { trace: None, schedule: None, jitter: stream.clone(), queue: stream.clone(), steps: stream }
     }
@@ -164,13 +165,14 @@ fn load_trace(path: &Path) -> Result<Trace, String> {
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
-    /// Remembered to tell what changes.
+    /// The current settings, kept to detect changes.
     config: LinkConfig,
     schedule: Option<Schedule>,
     queue: Queue,
     transmitter: Transmitter,
     wire: Wire,
-    /// The end of a transmission is no deadline: what follows from it is done when the packet lands, or another comes.
+    /// In lazy mode the end of a transmission does not set a deadline. It is handled when the packet arrives
+    /// at the far end or the next one enters.
     is_lazy: bool,
     packets_in: u64,
     bytes_in: u64,
@@ -178,25 +180,26 @@ pub struct Link {
 
 #[derive(Debug)]
 enum Transmitter {
-    /// Takes no time.
+    /// Transmission takes no time.
     Immediate,
     AtRate {
         pace: Pace,
-        /// What is under transmission, and when it ends.
+        /// The packet in transmission, and the time at which its transmission ends.
         sending: Option<(Instant, Packet)>,
-        /// When the one before ended: if the next one begins just then, fractions of nanoseconds carry over.
+        /// End of the previous transmission. If the next one begins at this time, fractions of nanoseconds
+        /// carry over.
         free_since: Instant,
     },
     ByTrace {
         cursor: Cursor,
-        /// What an opportunity has begun, and the octets it still needs.
+        /// A packet that an opportunity has sent in part, and the number of its remaining bytes.
         sending: Option<(usize, Packet)>,
     },
     Following(Following),
 }
 
 impl Link {
-    /// An error if the settings are not valid, alone or with the schedule.
+    /// Creates the link, or returns an error if the settings are invalid or conflict with the schedule.
     pub fn new(config: &LinkConfig, given: Given) -> Result<Self, Invalid> {
         config.validate()?;
         let Given { trace, schedule, jitter, queue, steps } = given;
@@ -231,7 +234,7 @@ impl Link {
         &mut self.queue
     }
 
-    /// When a packet lands, or a transmission ends.
+    /// Returns the time of the next arrival at the far end or end of a transmission.
     fn next_event(&self) -> Option<Instant> {
         let sent = match &self.transmitter {
             Transmitter::Immediate => None,
@@ -247,7 +250,7 @@ impl Link {
         }
     }
 
-    /// Does what the transmitter does up to `now`: each step at its own time.
+    /// Runs the transmitter up to `now`, each step at its own time.
     fn transmit(&mut self, now: Instant, out: &mut Outbox) {
         match &mut self.transmitter {
             Transmitter::Immediate => {
@@ -318,7 +321,8 @@ impl OneWay for Link {
     type Config = LinkConfig;
 
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        // What is due at this very time comes first, whether its deadline has been handed in or not.
+        // Handle events that are due at `now` first: the driver may pass in the packet before the deadline
+        // call.
         if self.next_event().is_some_and(|at| at <= now) {
             self.handle_deadline(now, out);
         }
@@ -340,8 +344,8 @@ impl OneWay for Link {
             Transmitter::AtRate { .. } => self.queue.push(now, packet, out),
             Transmitter::Following(following) => following.take(now, packet, &mut self.queue, out),
             Transmitter::ByTrace { cursor, sending } => {
-                // Nobody made use of what went by while nothing waited. As in mm-link, a packet that arrives at the
-                // very time of an opportunity misses it.
+                // Opportunities that pass while the queue is empty are wasted. As in mm-link, a packet that
+                // arrives exactly at the time of an opportunity misses it.
                 if sending.is_none() && self.queue.is_empty() {
                     cursor.skip_through(now);
                 }
@@ -357,12 +361,13 @@ impl OneWay for Link {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        // A discipline has something to do at the end of a transmission. Otherwise nobody sees it.
+        // Queue disciplines act at the end of a transmission. With drop-tail that moment has no visible
+        // effect.
         if let Transmitter::AtRate { sending, .. } = &self.transmitter
             && self.is_lazy
             && self.queue.is_drop_tail()
         {
-            // A packet never overtakes another.
+            // Packets are not reordered, so the packets on the wire land first.
             let landing = self.wire.next_landing();
             return landing.or_else(|| sending.as_ref().map(|(end, _)| *end + self.wire.least_delay()));
         }
@@ -408,8 +413,8 @@ impl OneWay for Link {
         checked.map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// The packet under transmission keeps what it has already sent: its remaining bits go at the new rate. Packets
-    /// on the wire keep their time of arrival, and those behind them do not overtake them.
+    /// The part of a packet that was already sent stays sent, and the rest goes at the new rate. Packets on
+    /// the wire keep their arrival times, and later packets do not overtake them.
     fn reconfigure(&mut self, now: Instant, config: &LinkConfig, out: &mut Outbox) {
         self.transmit(now, out);
         self.wire.delay = config.delay;

@@ -1,8 +1,9 @@
 //! A channel that damages packets.
 //!
-//! It draws the same random numbers for every packet, whatever becomes of the packet and whichever packets can be
-//! damaged: what happens to the n-th packet depends on n, the seed and the packet's length only. What is not an IP
-//! packet is damaged like any other.
+//! It draws the same random numbers for every packet, whether or not the packet is damaged and whichever
+//! packets it affects. The fate of the n-th packet therefore depends on n, the seed, its length and, with
+//! some models, on the time. It does not depend on the fate of other packets. Packets other than IP are
+//! damaged too.
 
 use std::collections::BTreeMap;
 
@@ -30,99 +31,103 @@ use list::DropList;
 pub use list::Listed;
 use markov::{Chain, Damage};
 
-/// The settings of one direction: what damages packets, and which ones.
+/// The settings of one direction: the cause of damage and the packets that it affects.
 ///
-/// `model` says which of the other settings belong to it:
+/// `model` determines which of the other settings apply:
 ///
-/// - `none`
-/// - `uniform`: each packet with the probability `per`
-/// - `bit-errors`: each bit with the probability `ber`, so a packet of L octets with 1 − (1 − ber)^(8L)
-/// - `gilbert-elliott`: two states with the packet error rates `good` and `bad`, left with the probabilities
-///   `good_to_bad` and `bad_to_good` at each `step` (P0 calls the four x, y, α and β); starts in the good one. In place of
-///   the four, `mean` and `burst`
-/// - `markov`: any `states`, with transitions at each `step`; starts in the first one
-/// - `rayleigh`: while the power that a mobile receives over many paths is `margin` below its mean, everything; with
-///   `deviation` and `decorrelation` under slow fading as well
-/// - `shadowing`: while what stands in the way takes more than the `margin`, everything
-/// - `list`: exactly what `drop` names
+/// - `none`: no damage
+/// - `uniform`: damages each packet with the probability `per`
+/// - `bit-errors`: damages each bit with the probability `ber`, and so a packet of L bytes with the
+///   probability 1 − (1 − ber)^(8L)
+/// - `gilbert-elliott`: a good and a bad state with the packet error rates `good` and `bad`. At each `step`
+///   the channel leaves its state with the probability `good_to_bad` or `bad_to_good` (P0 calls the four x,
+///   y, α and β). It starts in the good state. `mean` and `burst` can replace the four
+/// - `markov`: any number of `states`, with transitions at each `step`. The channel starts in the first state
+/// - `rayleigh`: multipath fading. All packets are damaged while the received power is more than `margin`
+///   below its mean. `deviation` and `decorrelation` add slow fading
+/// - `shadowing`: slow fading. All packets are damaged while obstacles attenuate the signal by more than
+///   `margin`
+/// - `list`: damages exactly the packets that `drop` names
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
-    /// What damages packets.
+    /// The cause of damage.
     pub model: Model,
-    /// Of `uniform`: the packet error rate.
+    /// For `uniform`: packet error rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Probability>,
-    /// Of `bit-errors`: the bit error rate.
+    /// For `bit-errors`: bit error rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber: Option<Probability>,
-    /// Of `gilbert-elliott`: the packet error rate in the good state.
+    /// For `gilbert-elliott`: packet error rate in the good state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good: Option<Probability>,
-    /// Of `gilbert-elliott`: the packet error rate in the bad state.
+    /// For `gilbert-elliott`: packet error rate in the bad state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Probability>,
-    /// Of `gilbert-elliott`: the probability at each step to leave the good state.
+    /// For `gilbert-elliott`: probability of leaving the good state at each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good_to_bad: Option<Probability>,
-    /// Of `gilbert-elliott`: the probability at each step to leave the bad state.
+    /// For `gilbert-elliott`: probability of leaving the bad state at each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_to_good: Option<Probability>,
-    /// Of `gilbert-elliott`: the share of packets that is lost on average, all of them in bursts.
+    /// For `gilbert-elliott`: average fraction of packets lost. All losses occur in bursts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<Probability>,
-    /// Of `gilbert-elliott`, with `mean`: how long a burst of losses is on average.
+    /// For `gilbert-elliott`, with `mean`: average length of a burst of losses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
-    /// Of `markov`: at least one. The channel starts in the first.
+    /// For `markov`: at least one state. The channel starts in the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<Vec<State>>,
-    /// Of `markov` and `gilbert-elliott`: "packet" (the default; a step after each packet), or a time such as
-    /// "10ms" (a step each time it has passed, whether packets come or not).
+    /// For `markov` and `gilbert-elliott`: "packet" (a step after each packet, the default), or an interval
+    /// such as "10ms" (steps at regular intervals, whether or not packets arrive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
-    /// Of `rayleigh` and `shadowing`: how fast the mobile moves.
+    /// For `rayleigh` and `shadowing`: speed of the mobile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<Speed>,
-    /// Of `rayleigh`: the frequency of the carrier.
+    /// For `rayleigh`: carrier frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier: Option<Frequency>,
-    /// Of `rayleigh` and `shadowing`: how far the mean (with slow fading: the median) of the power is above what is needed.
+    /// For `rayleigh` and `shadowing`: distance of the mean power from the power needed for reception. With
+    /// slow fading, the median replaces the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Decibels>,
-    /// Of `shadowing`, and if it is there also of `rayleigh`: the standard deviation of slow fading.
+    /// For `shadowing`, and optionally for `rayleigh`: standard deviation of slow fading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<Decibels>,
-    /// With `deviation`: the distance over which the correlation of slow fading falls to 1/e.
+    /// With `deviation`: distance over which the correlation of slow fading falls to 1/e.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decorrelation: Option<Distance>,
-    /// Of `list`: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7", "packets 100-110",
-    /// "ack 3". All count from 1, in this direction: packets of any kind through this stage; segments and ACKs in
-    /// each flow apart. A segment is one that carries new data; its retransmission is one that carries its first
-    /// octet again. An ACK is a TCP segment that only acknowledges.
+    /// For `list`: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7", "packets
+    /// 100-110", "ack 3". Numbers start from 1 in each direction. Packets of any kind are counted per stage,
+    /// segments and ACKs per flow. A segment is a packet with new data, and its retransmissions are the later
+    /// packets that contain its first byte. An ACK is a TCP segment that only acknowledges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop: Option<Vec<Listed>>,
-    /// Packets that the channel can damage: all, those with data (of any protocol, and TCP's SYN, FIN and RST), or
-    /// TCP segments that only acknowledge. The channel's state goes on with each packet, whomever it damages.
+    /// The kind of packets that the channel can damage: all packets, packets with data (of any protocol, and
+    /// TCP's SYN, FIN and RST), or TCP segments that only acknowledge. Every packet advances the channel's
+    /// state, whether or not it can be damaged.
     #[serde(default)]
     pub affects: Affects,
 }
 
-/// What damages packets: see [`LossConfig`].
+/// The cause of damage: see [`LossConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// Nothing.
+    /// No damage.
     None,
-    /// Packet errors, each independent of the others.
+    /// Independent packet errors.
     Uniform,
-    /// Bit errors, each independent of the others.
+    /// Independent bit errors.
     BitErrors,
-    /// Two states.
+    /// A chain with a good and a bad state.
     GilbertElliott,
-    /// Any number of states.
+    /// A chain with any number of states.
     Markov,
-    /// Fast fading, and slow fading if it is told.
+    /// Multipath fading, and slow fading if configured.
     Rayleigh,
     /// Slow fading.
     Shadowing,
@@ -130,30 +135,30 @@ pub enum Model {
     List,
 }
 
-/// One state of a channel. It damages packets with either `per` or `ber`; with neither, it damages none.
+/// One state of a channel. It damages packets with `per` or `ber`. With neither, it damages none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Unique in its channel.
+    /// Name, unique in the channel.
     pub name: String,
-    /// The packet error rate.
+    /// Packet error rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Probability>,
-    /// The bit error rate.
+    /// Bit error rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber: Option<Probability>,
-    /// Probability of each other state at the next step, by name. What is missing to 1 is that of staying.
+    /// Transition probabilities to other states, by name. The remainder to 1 is the probability of staying.
     pub to: BTreeMap<String, Probability>,
 }
 
-/// When the channel's state can change.
+/// Times at which the channel's state can change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Step {
     /// After each packet.
     #[default]
     Packet,
-    /// Each time this time has passed, whether packets come or not.
+    /// At regular intervals, whether or not packets arrive.
     Every(Duration),
 }
 
@@ -202,7 +207,7 @@ impl Model {
         }
     }
 
-    /// The settings that it needs, and those that it may have.
+    /// Returns the names of the required and of the optional settings.
     const fn settings(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Self::None => (&[], &[]),
@@ -220,7 +225,7 @@ impl Model {
 }
 
 impl LossConfig {
-    /// The model `none`, and the start of every other.
+    /// Settings for the model `none`, and the base of the other constructors.
     pub fn none() -> Self {
         Self {
             model: Model::None,
@@ -244,17 +249,17 @@ impl LossConfig {
         }
     }
 
-    /// The model `uniform`.
+    /// Settings for the model `uniform`.
     pub fn uniform(per: Probability) -> Self {
         Self { model: Model::Uniform, per: Some(per), ..Self::none() }
     }
 
-    /// The model `bit-errors`.
+    /// Settings for the model `bit-errors`.
     pub fn bit_errors(ber: Probability) -> Self {
         Self { model: Model::BitErrors, ber: Some(ber), ..Self::none() }
     }
 
-    /// The model `gilbert-elliott`: P0's x, y, α, β.
+    /// Settings for the model `gilbert-elliott`, in P0's notation x, y, α, β.
     pub fn gilbert_elliott(
         good: Probability,
         bad: Probability,
@@ -271,7 +276,7 @@ impl LossConfig {
         }
     }
 
-    /// The model `gilbert-elliott` by the mean loss and the mean burst.
+    /// Settings for the model `gilbert-elliott`, from the mean loss rate and the mean burst length.
     pub fn bursts(mean: Probability, burst: Burst, step: Step) -> Self {
         Self {
             model: Model::GilbertElliott,
@@ -282,19 +287,19 @@ impl LossConfig {
         }
     }
 
-    /// The model `markov`. The channel starts in the first state.
+    /// Settings for the model `markov`. The channel starts in the first state.
     pub fn markov(states: Vec<State>, step: Step) -> Self {
         Self { model: Model::Markov, states: Some(states), step: Some(step), ..Self::none() }
     }
 
-    /// The model `list`.
+    /// Settings for the model `list`.
     pub fn list(drop: Vec<Listed>) -> Self {
         Self { model: Model::List, drop: Some(drop), ..Self::none() }
     }
 }
 
 impl LossConfig {
-    /// Of `rayleigh` and `shadowing`, if all is there that they need.
+    /// Returns the fading settings of `rayleigh` and `shadowing`, if complete.
     fn fading(&self) -> Option<FadingConfig> {
         Some(FadingConfig {
             speed: self.speed?,
@@ -308,7 +313,7 @@ impl LossConfig {
 impl OneWaySettings for LossConfig {
     type Stage = Loss;
 
-    /// Names the setting that is missing, too much, or impossible.
+    /// The error names the setting that is missing, superfluous or out of range.
     fn validate(&self) -> Result<(), Invalid> {
         let present = [
             ("per", self.per.is_some()),
@@ -382,7 +387,7 @@ impl OneWaySettings for LossConfig {
     }
 }
 
-/// Steps are caught up with when the next packet comes, however long that takes.
+/// Minimum length of a step in time. The next packet has to catch up on all steps since the previous one.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// One direction of the channel.
@@ -391,9 +396,9 @@ pub struct Loss {
     affects: Affects,
     channel: Channel,
     packets: u64,
-    /// One number for each packet.
+    /// Draws one number for each packet.
     damage: Stream,
-    /// Numbers for the state.
+    /// Draws the numbers for changes of state.
     state: Stream,
     lost: u64,
     bytes_in: u64,
@@ -410,7 +415,7 @@ enum Channel {
 }
 
 impl Channel {
-    /// `config` is valid. `state` moves on only where there is fading.
+    /// `config` must be valid. Only fading draws from `state` here.
     fn new(config: &LossConfig, state: &mut Stream) -> Self {
         let per = |per: Option<Probability>| Damage::Packet(per.unwrap_or(Probability::ZERO).value());
         match config.model {
@@ -441,8 +446,9 @@ impl Channel {
 }
 
 impl Loss {
-    /// `damage` decides about packets, `state` about the channel's state: two streams, so that changing one
-    /// model's numbers shifts nothing in the other.
+    /// Creates the channel, or returns an error if the settings are invalid. `damage` decides the fate of
+    /// packets, `state` drives the channel's state. With separate streams, changing one part of a model does
+    /// not shift the random numbers of the other.
     pub fn new(config: &LossConfig, damage: Stream, mut state: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
@@ -464,7 +470,8 @@ impl OneWay for Loss {
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
         self.packets += 1;
         self.bytes_in += packet.len() as u64;
-        // Drawn for every model, so that a change of model under way does not shift the draws.
+        // Draw a number for every model, so that a change of model at run time does not shift the later
+        // draws.
         let draw = self.damage.unit();
         let damaged = match &mut self.channel {
             Channel::Clean => None,
@@ -515,8 +522,8 @@ impl OneWay for Loss {
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// A new channel. Fading goes on from where it is; a chain stays in the state that it is in, if there still is one of that name. Packets and a
-    /// list's flows are counted on.
+    /// Replaces the channel. Fading continues from its current state. A chain keeps its state if the new
+    /// chain has a state of the same name. The counts of packets and of a list's flows continue.
     fn reconfigure(&mut self, now: Instant, config: &LossConfig, _out: &mut Outbox) {
         self.affects = config.affects;
         if let (Some(new), Channel::Fading(old)) = (config.fading(), &mut self.channel) {

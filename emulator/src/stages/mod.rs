@@ -1,7 +1,7 @@
-//! The stages that a path can be made of. (The stage `rlc` is [`crate::rlc`].)
+//! The stages that a path can consist of. The stage `rlc` is in [`crate::rlc`].
 //!
-//! Each file holds one kind: its settings, how they are checked and built, and the stage. `scenario/kinds.rs` is the
-//! table of all kinds.
+//! Each file contains one kind of stage: its settings, their validation, and the stage itself.
+//! `scenario/kinds.rs` lists all kinds.
 
 pub mod arq;
 pub mod chosen;

@@ -1,4 +1,4 @@
-//! Times at which nothing gets through: coverage holes and handovers.
+//! Outages during which no packet gets through, such as coverage holes and handovers.
 
 use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -11,33 +11,32 @@ use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{Event, Mishap, NotLive, OneWay, Outbox, Why};
 
-/// The settings of one direction. An outage concerns the packets that arrive at or after its beginning and before
+/// The settings of one direction. An outage affects packets that arrive from its beginning until just before
 /// its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {
-    /// When each begins, since the start, in ascending order.
+    /// Start times of the outages, relative to the start of the run, in ascending order.
     pub at: Vec<Duration>,
-    /// How long each of them is.
+    /// Length of each outage.
     pub lasts: Duration,
-    /// All of them begin again after this time, for ever. Absent: never.
+    /// Period after which all outages repeat. By default they do not repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// What becomes of packets that arrive meanwhile.
+    /// Treatment of packets that arrive during an outage.
     pub packets: Meanwhile,
-    /// How many packets can be kept with `packets = "requeued"`.
+    /// Bounds of the queue that holds packets with `packets = "requeued"`.
     #[serde(default)]
     pub queue: Bounds,
 }
 
-/// What becomes of packets that arrive during an outage.
+/// Treatment of packets that arrive during an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Meanwhile {
-    /// They are lost.
+    /// They are dropped.
     Dropped,
-    /// They are queued again at the new cell: all go on when it is over, in order, as fast as the stage behind
-    /// takes them.
+    /// They wait in a queue at the new cell. When the outage ends, all are forwarded in order.
     Requeued,
 }
 
@@ -66,9 +65,9 @@ pub struct Outage {
     spells: Spells,
     packets: Meanwhile,
     kept: Queue,
-    /// When what is kept goes on.
+    /// Time at which the kept packets are forwarded.
     over: Option<Instant>,
-    /// The end of the last outage that a packet has met.
+    /// End of the last outage that a packet met.
     met: Option<Instant>,
     packets_in: u64,
     packets_out: u64,
@@ -76,7 +75,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// An error if the settings are not valid.
+    /// Creates the stage, or returns an error if the settings are invalid.
     pub fn new(config: &OutageConfig) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
@@ -103,7 +102,8 @@ impl OneWay for Outage {
     type Config = OutageConfig;
 
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        // A stage before this one may hand on a packet just when it is over, before the deadline is handed in here.
+        // The previous stage may forward a packet exactly at the end of an outage, before the deadline is
+        // handled here.
         self.handle_deadline(now, out);
         self.packets_in += 1;
         let end = self.spells.end(now);
@@ -132,7 +132,7 @@ impl OneWay for Outage {
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
         if self.over.is_some_and(|over| over <= now) {
-            // The next one may begin just as this one ends.
+            // The next outage may begin exactly when this one ends.
             self.over = self.spells.end(now);
             if self.over.is_none() {
                 self.release(now, out);
@@ -161,8 +161,8 @@ impl OneWay for Outage {
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// What is kept waits for the end of the outage that the new settings say is now; if they say that there is
-    /// none, it goes on at once.
+    /// Kept packets wait for the end of the outage that is in progress according to the new settings. If
+    /// there is none, they are forwarded at once.
     fn reconfigure(&mut self, now: Instant, config: &OutageConfig, out: &mut Outbox) {
         self.spells = config.spells();
         self.packets = config.packets;

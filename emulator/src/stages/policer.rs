@@ -1,7 +1,7 @@
-//! A policer: a token bucket without a queue. What it has no tokens for is dropped at once.
+//! A policer: a token bucket without a queue. Packets that find too few tokens are dropped at once.
 //!
-//! RFC 2697 §3 with one rate and two colours, colour-blind: the bucket is full in the beginning, a packet of B octets is
-//! conforming if there are B tokens, and one that is not takes none.
+//! It follows RFC 2697 §3 in colour-blind mode, with one bucket and two colours. The bucket is full at first.
+//! A packet of B bytes conforms if there are B tokens. A packet that does not conform takes none.
 
 use airwire::time::{Duration, Instant};
 use airwire::units::{Rate, Size};
@@ -17,13 +17,13 @@ use crate::stage::{NotLive, OneWay, Outbox, Why};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicerConfig {
-    /// At which tokens come: CIR, IP headers included.
+    /// CIR: rate at which tokens arrive. IP headers count.
     pub rate: Rate,
-    /// As many octets as there are tokens at most: CBS. A longer packet never passes.
+    /// CBS: maximum number of tokens, in bytes. A longer packet never passes.
     pub burst: Size,
 }
 
-/// Beyond any buffer, and far from where the arithmetic ends.
+/// Larger than any real buffer, and small enough to rule out overflow.
 const LARGEST_BURST: u64 = 1_000_000_000_000;
 
 impl OneWaySettings for PolicerConfig {
@@ -55,13 +55,14 @@ pub struct Policer {
     bytes_dropped: u64,
 }
 
-/// Tokens in billionths of a bit: at R bit/s, R of them come each nanosecond, so nothing is ever rounded.
+/// A token bucket that counts billionths of a bit. At R bit/s, R of them arrive per nanosecond, so no
+/// rounding is needed.
 #[derive(Debug)]
 struct Bucket {
     rate: Rate,
     full: u128,
     tokens: u128,
-    /// As of when.
+    /// Time of the last update.
     at: Instant,
 }
 
@@ -92,7 +93,7 @@ impl Bucket {
 }
 
 impl Policer {
-    /// An error if the settings are not valid.
+    /// Creates the stage, or returns an error if the settings are invalid.
     pub fn new(config: &PolicerConfig) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self { bucket: Bucket::new(config), packets_in: 0, bytes_in: 0, dropped: 0, bytes_dropped: 0 })
@@ -131,7 +132,7 @@ impl OneWay for Policer {
             "packets_out": self.packets_in - self.dropped,
             "bytes_out": self.bytes_in - self.bytes_dropped,
             "dropped": self.dropped,
-            // As of the last packet.
+            // At the time of the last packet.
             "tokens": (self.bucket.tokens / PER_OCTET) as u64,
         })
     }
@@ -140,8 +141,8 @@ impl OneWay for Policer {
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// Tokens have come at the old rate until now. A smaller bucket keeps what it has room for; a larger one is not
-    /// filled up.
+    /// Tokens arrive at the old rate until now. A smaller bucket discards excess tokens, and a larger one is
+    /// not filled up.
     fn reconfigure(&mut self, now: Instant, config: &PolicerConfig, _out: &mut Outbox) {
         self.bucket.fill(now);
         let tokens = self.bucket.tokens;

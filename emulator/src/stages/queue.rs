@@ -1,8 +1,9 @@
-//! A queue: bounded by packets, by octets, or by both, and managed by one of several disciplines. It belongs to
-//! whatever transmits behind it.
+//! A queue that is bounded by packets, by bytes or by both, and managed by one of several disciplines. It
+//! belongs to the transmitter that follows it.
 //!
-//! A discipline decides which packet is dropped or marked, and which one is next. [`Queue`] and its `Desk` do it, count
-//! it and record it. Nothing here has a timer: what a discipline does as time passes, it does at the next packet.
+//! A discipline decides which packets are dropped or marked, and which packet is next. [`Queue`] and its
+//! `Desk` carry out these decisions, count them and record them. A queue has no timers: a discipline catches
+//! up on the elapsed time when the next packet arrives or leaves.
 
 use std::collections::VecDeque;
 
@@ -37,19 +38,19 @@ use pie::Pie;
 pub use red::Length;
 use red::Red;
 
-/// Packets that wait.
+/// A packet queue with its discipline.
 #[derive(Debug)]
 pub struct Queue {
     bounds: Bounds,
     manager: Manager,
-    /// In the order of arrival; empty with FQ-CoDel.
+    /// Waiting packets in order of arrival. Empty with FQ-CoDel, which has queues of its own.
     line: VecDeque<Waiting>,
     tally: Tally,
     draws: Draws,
     hash: FlowHash,
 }
 
-/// A discipline at work.
+/// A discipline with its settings and state.
 #[derive(Debug)]
 enum Manager {
     DropTail,
@@ -65,7 +66,7 @@ struct Waiting {
     packet: Packet,
 }
 
-/// How much waits, and what was counted since the start.
+/// The current length of the queue, and counters since the start.
 #[derive(Debug, Default)]
 struct Tally {
     packets: usize,
@@ -77,16 +78,16 @@ struct Tally {
     marked: u64,
 }
 
-/// What a discipline wants to happen to a packet that arrives.
+/// The decision of a discipline about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Pass,
-    /// Its sender shall hear of congestion: it is marked where that is possible, and dropped otherwise.
+    /// Signal congestion to the sender: mark the packet if possible, otherwise drop it.
     Signal,
     Drop,
 }
 
-/// Where packets are taken, marked and dropped during a call.
+/// The context of one call, in which packets are taken, marked and dropped.
 struct Desk<'a> {
     now: Instant,
     tally: &'a mut Tally,
@@ -94,7 +95,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// The first packet of `line`, which waits no longer.
+    /// Removes and returns the first packet of `line`.
     fn take(&mut self, line: &mut VecDeque<Waiting>) -> Option<Waiting> {
         let waiting = line.pop_front()?;
         self.tally.packets -= 1;
@@ -102,7 +103,8 @@ impl Desk<'_> {
         Some(waiting)
     }
 
-    /// Tells the packet's sender of congestion by a mark. False: it cannot be marked, and is to be dropped for that.
+    /// Marks the packet to signal congestion. Returns false if it cannot be marked and must be dropped
+    /// instead.
     fn mark(&mut self, packet: &mut Packet, ecn: bool) -> bool {
         match if ecn { ecn::mark(&mut packet.bytes) } else { Marking::Impossible } {
             Marking::Marked => {
@@ -115,7 +117,7 @@ impl Desk<'_> {
         }
     }
 
-    /// Tells the packet's sender of congestion: by a mark (then the packet comes back), and else by dropping it.
+    /// Signals congestion to the sender. Marks the packet and returns it if possible, otherwise drops it.
     fn signal(&mut self, mut waiting: Waiting, ecn: bool) -> Option<Waiting> {
         if self.mark(&mut waiting.packet, ecn) {
             return Some(waiting);
@@ -124,7 +126,7 @@ impl Desk<'_> {
         None
     }
 
-    /// Either there is no room for it, or a discipline wants it.
+    /// Drops a packet for lack of room or by decision of a discipline.
     fn drop(&mut self, packet: Packet, why: Why) {
         match why {
             Why::QueueFull => self.tally.refused += 1,
@@ -144,7 +146,7 @@ impl Tally {
 }
 
 impl Bounds {
-    /// Whether a packet of this length may wait behind what waits already.
+    /// Returns whether a packet of `octets` bytes may join a queue of this length.
     pub(crate) fn have_room(&self, packets: usize, bytes: u64, octets: usize) -> bool {
         self.packets.is_none_or(|limit| packets < limit)
             && self.bytes.is_none_or(|limit| bytes + octets as u64 <= limit.as_bytes())
@@ -167,7 +169,8 @@ impl Manager {
         }
     }
 
-    /// Takes over new settings and keeps what it knows. False: it is another discipline, or has other queues.
+    /// Takes over new settings and keeps the state. Returns false if the discipline or its number of queues
+    /// changes.
     fn reconfigure(&mut self, discipline: &Discipline, now: Instant, tally: &Tally) -> bool {
         match (self, *discipline) {
             (Self::DropTail, Discipline::DropTail) => {}
@@ -200,7 +203,7 @@ impl Manager {
 }
 
 impl Queue {
-    /// Without any packets. `draws` decides where a discipline decides by chance.
+    /// Creates an empty queue. `draws` is for disciplines that make random decisions.
     pub fn new(config: QueueConfig, draws: Stream) -> Self {
         let mut draws = draws;
         let hash = FlowHash(draws.bits());
@@ -214,19 +217,19 @@ impl Queue {
         }
     }
 
-    /// A drop-tail queue.
+    /// Creates a drop-tail queue.
     pub fn bounded(bounds: Bounds) -> Self {
         Self::new(bounds.into(), Stream::new(0, "drop-tail"))
     }
 
-    /// From now on these numbers, which something else has drawn, decide.
+    /// Uses these numbers for random decisions from now on, for comparison with another implementation.
     #[cfg(test)]
     pub(super) fn draw_from(&mut self, numbers: impl IntoIterator<Item = f64>) {
         self.draws = Draws::Given(numbers.into_iter().collect());
     }
 
-    /// New settings hold for packets that come from now on: those that wait already go on waiting, also where they are
-    /// more than new bounds allow. A new discipline finds them in the order of their arrival.
+    /// Applies new settings to packets that arrive from now on. Packets that wait already stay, even if they
+    /// exceed the new bounds. A new discipline takes them over in order of arrival.
     pub fn reconfigure(&mut self, now: Instant, config: QueueConfig, out: &mut Outbox) {
         self.bounds = config.bounds;
         if self.manager.reconfigure(&config.discipline, now, &self.tally) {
@@ -245,32 +248,33 @@ impl Queue {
         }
     }
 
-    /// No discipline looks after it: packets leave in the order in which they came, and all that find room.
+    /// Returns whether the discipline is drop-tail: packets leave in order of arrival, and a packet is
+    /// dropped only if it finds no room.
     pub fn is_drop_tail(&self) -> bool {
         matches!(self.manager, Manager::DropTail)
     }
 
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     pub fn len(&self) -> usize {
         self.tally.packets
     }
 
-    /// No packet waits.
+    /// Returns whether no packet is waiting.
     pub fn is_empty(&self) -> bool {
         self.tally.packets == 0
     }
 
-    /// Octets of the packets that wait.
+    /// Returns the number of waiting bytes.
     pub fn bytes(&self) -> u64 {
         self.tally.bytes
     }
 
-    /// Whether a packet of this length may wait, too.
+    /// Returns whether there is room for a packet of this length.
     pub fn has_room_for(&self, octets: usize) -> bool {
         self.bounds.have_room(self.tally.packets, self.tally.bytes, octets)
     }
 
-    /// Queues the packet, or drops it, and records which.
+    /// Queues the packet or drops it, and records the outcome.
     pub fn push(&mut self, now: Instant, mut packet: Packet, out: &mut Outbox) {
         let (packets, bytes) = (self.tally.packets, self.tally.bytes);
         match self.admit(now, &mut packet, out) {
@@ -282,8 +286,8 @@ impl Queue {
         }
     }
 
-    /// A packet arrives while nothing waits and the transmitter is free, which takes it at once, unless the discipline
-    /// drops it.
+    /// Handles a packet that arrives while the queue is empty and the transmitter is free. Returns it for
+    /// immediate transmission, or `None` if the discipline drops it.
     pub fn pass(&mut self, now: Instant, mut packet: Packet, out: &mut Outbox) -> Option<Packet> {
         if self.is_drop_tail() {
             return Some(packet);
@@ -300,13 +304,14 @@ impl Queue {
         Desk { now, tally: &mut self.tally, out }
     }
 
-    /// The packet may be queued, marked if its discipline wants that; or why it may not.
+    /// Decides whether the packet may be queued, and marks it if the discipline signals congestion. An error
+    /// is the reason to drop it.
     fn admit(&mut self, now: Instant, packet: &mut Packet, out: &mut Outbox) -> Result<(), Why> {
         let has_room = self.has_room_for(packet.len());
         let ecn = self.manager.ecn();
         let verdict = match &mut self.manager {
             Manager::DropTail | Manager::Codel(..) => Verdict::Pass,
-            // It makes room by dropping others.
+            // FQ-CoDel makes room by dropping other packets.
             Manager::FqCodel(..) => return Ok(()),
             Manager::Pie(config, pie) if has_room => pie.arrive(config, now, &self.tally, &mut self.draws),
             Manager::Pie(..) => Verdict::Drop,
@@ -334,7 +339,8 @@ impl Queue {
         }
     }
 
-    /// The transmitter is free and takes the next packet, which has waited so long. `None`: nothing waits any more.
+    /// Removes the next packet for transmission. Returns it with its waiting time, or `None` if the queue is
+    /// empty.
     #[inline]
     pub fn pop(&mut self, now: Instant, out: &mut Outbox) -> Option<(Duration, Packet)> {
         let head = match self.manager {
@@ -344,7 +350,7 @@ impl Queue {
         head.map(|head| (now.saturating_since(head.since), head.packet))
     }
 
-    /// What the discipline lets go next.
+    /// Removes the packet that the discipline chooses.
     fn choose(&mut self, now: Instant, out: &mut Outbox) -> Option<Waiting> {
         let mut desk = Desk { now, tally: &mut self.tally, out };
         match &mut self.manager {
@@ -367,7 +373,7 @@ impl Queue {
         }
     }
 
-    /// Its counters since the start, for `Stage::stats`.
+    /// Returns the counters since the start, for `Stage::stats`.
     pub fn stats(&self) -> Value {
         let Tally { packets, bytes, most_packets, most_bytes, refused, dropped, marked } = &self.tally;
         let mut stats = json!({

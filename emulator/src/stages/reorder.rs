@@ -1,4 +1,4 @@
-//! Some packets are overtaken by later ones: by so many of them, or for so long.
+//! Holds some packets back, so that a number of later packets overtakes them or a time passes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,39 +14,39 @@ use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox};
 
-/// The settings of one direction: `distance`, which is 1 if it is not there, or `time`.
+/// The settings of one direction: either `distance`, which is 1 by default, or `time`.
 ///
-/// By distance, a chosen packet goes on behind the next so many packets that are not chosen themselves. By time, it is
-/// kept for so long, and whatever comes meanwhile overtakes it.
+/// With `distance`, a chosen packet follows after this number of later packets that are not chosen. With
+/// `time`, it is held for this time, and packets that arrive in the meantime overtake it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderConfig {
-    /// Of each packet to be chosen.
+    /// Probability that a packet of the affected kind is chosen.
     pub chance: Probability,
-    /// So many packets overtake a chosen one.
+    /// Number of packets that overtake a chosen one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<u32>,
-    /// With `distance`: between that and this, each number equally likely.
+    /// With `distance`: upper bound of the distance, which is uniform between `distance` and this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_up_to: Option<u32>,
-    /// With `distance`: a chosen packet waits no longer than this for others to come. Absent: 100 ms.
+    /// With `distance`: maximum time for which a chosen packet is held. Defaults to 100 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Duration>,
-    /// In place of `distance`: a chosen packet is kept for so long.
+    /// In place of `distance`: time for which a chosen packet is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
-    /// With `time`: between that and this, uniform.
+    /// With `time`: upper bound of the time, which is uniform between `time` and this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_up_to: Option<Duration>,
-    /// Which packets can be chosen.
+    /// The kind of packets that can be chosen.
     #[serde(default)]
     pub affects: Affects,
 }
 
-/// When nothing else is said: longer than most gaps in a stream, shorter than most retransmission timers.
+/// Default of `at_most`: longer than most gaps in a stream, shorter than most retransmission timers.
 const AT_MOST: Duration = Duration::from_millis(100);
 
-/// How long a chosen packet is kept.
+/// The condition on which a chosen packet is released.
 #[derive(Clone, Copy, Debug)]
 enum Keep {
     Distance { least: u32, most: u32, at_most: Duration },
@@ -122,18 +122,18 @@ impl OneWaySettings for ReorderConfig {
 pub struct Reorder {
     chooser: Chooser,
     keep: Keep,
-    /// How long or how far: one number for each packet.
+    /// Draws one number for each packet: its distance or time.
     kept: Stream,
-    /// Those that are kept, in the order in which they came.
+    /// Held packets by number, in order of arrival.
     held: BTreeMap<u64, Held>,
-    /// When they go on at the latest, each with its number.
+    /// Times at which held packets are released at the latest, each with the packet's number.
     due: BTreeSet<(Instant, u64)>,
-    /// Behind how many packets that were not kept they go on, each with its number.
+    /// Values of `passed` at which held packets are released, each with the packet's number.
     behind: BTreeSet<(u64, u64)>,
     packets: u64,
-    /// The latest that has gone on.
+    /// Highest number of a forwarded packet.
     latest: u64,
-    /// Packets that went on without having been kept.
+    /// Packets that were forwarded without being held.
     passed: u64,
     chosen: u64,
     overtaken: u64,
@@ -148,7 +148,8 @@ struct Held {
 }
 
 impl Reorder {
-    /// `chosen` decides about packets, `kept` about how far or how long.
+    /// Creates the stage, or returns an error if the settings are invalid. `chosen` selects packets, `kept`
+    /// determines distances or times.
     pub fn new(config: &ReorderConfig, chosen: Stream, kept: Stream) -> Result<Self, Invalid> {
         Ok(Self {
             chooser: Chooser::new(config.chance, config.affects, chosen),
@@ -166,7 +167,8 @@ impl Reorder {
         })
     }
 
-    /// Draws one number, whatever the settings.
+    /// Returns the time and the value of `passed` at which the packet is released. Draws one number with any
+    /// settings.
     fn until(&mut self, now: Instant) -> (Instant, u64) {
         match self.keep {
             Keep::Distance { least, most, at_most } => {
@@ -200,7 +202,7 @@ impl OneWay for Reorder {
     type Config = ReorderConfig;
 
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        // A stage before this one may hand on a packet just when one here is due.
+        // The previous stage may forward a packet at the moment when a held one is due.
         self.handle_deadline(now, out);
         self.packets += 1;
         let (until, behind) = self.until(now);
@@ -251,7 +253,7 @@ impl OneWay for Reorder {
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
-    /// Packets that are kept stay so for as long as they were told.
+    /// Packets that are held already keep their conditions.
     fn reconfigure(&mut self, _now: Instant, config: &ReorderConfig, _out: &mut Outbox) {
         self.chooser.set(config.chance, config.affects);
         if let Ok(keep) = config.keep() {

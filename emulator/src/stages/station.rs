@@ -1,13 +1,18 @@
-//! The base station: P4's transit agent (`agent`) and P3's loss-rate report (`loss_rate`).
+//! The base station: the transit agent of P4 (`agent`) and the loss-rate report of P3 (`loss_rate`).
 //!
-//! It stands between the fixed network and a radio link: the stages on its radio side, up to the next station or
-//! the end of the path. A path between two mobiles has two: the one on the fixed port's side has
-//! `radio = "fixed"`. Packets pass at once, and none is ever dropped or kept. With `handover`, the station that stands
-//! here is another one from time to time.
+//! A station is the router between the fixed network and its radio link. The radio link consists of the
+//! stages on the station's radio side, up to the next station or the end of the path. A path between two
+//! mobiles has two stations: the one closer to the fixed port has `radio = "fixed"`. Packets pass without
+//! delay and are never dropped or held. With `handover`, another station takes over at the given times.
 //!
-//! Untouched, octet for octet: what is not TCP; truncated packets; all fragments but whole ones (of the first one
-//! the agent takes note); what is behind an IPv6 header other than hop-by-hop, destination options and an atomic
-//! fragment's; segments signed by TCP-MD5 or TCP-AO; resets; and packets of background sources.
+//! The station does not change:
+//!
+//! - packets other than TCP, and truncated packets
+//! - fragments, except atomic ones (the agent takes note of a first fragment)
+//! - packets with IPv6 extension headers other than hop-by-hop options, destination options and an atomic
+//!   fragment's header
+//! - segments signed with TCP-MD5 or TCP-AO, and resets
+//! - packets of background traffic
 
 mod agent;
 mod flow;
@@ -39,31 +44,34 @@ use crate::stage::{Event, Mark, Mishap, NotLive, Outbox, RadioFate, Stage};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StationConfig {
-    /// Remember what went past, and mark ACKs with Ob and Db; announce the station on SYNs (a Choice, not the paper's).
-    /// Cannot be changed while the link runs: connections have been told whether there are marks.
+    /// Whether the station remembers passing data and marks ACKs with Ob and Db. It also announces itself on
+    /// SYNs, which is a Choice and not in the paper. Cannot be changed at run time, because open connections
+    /// already know whether ACKs are marked.
     pub transit_marks: bool,
-    /// Add the measured loss rate of the radio link to what ACKs carry back.
+    /// Whether the station adds the measured loss rate of its radio link to the rate that ACKs report.
     pub loss_report: bool,
-    /// On which side of the station its radio link is.
+    /// The side of the station on which its radio link is.
     pub radio: Side,
-    /// Connections that the transit agent remembers, and a quarter as many of which it has heard one side only. Of the
-    /// rest it says what is taken for congestion, until it has learned them.
+    /// Maximum number of connections that the transit agent remembers. It also remembers a quarter as many of
+    /// which it has seen only one side. For other connections it reports losses as congestion until it has
+    /// learned them.
     pub max_flows: NonZeroU32,
-    /// No connection has more octets in flight. Of one that it learns in mid-connection, the transit agent says so far
-    /// above the first acknowledgment nothing that is taken for the radio; and numbers that are further from all that
-    /// it knows it does not believe.
+    /// Maximum number of bytes that a connection has in flight. If the transit agent learns a connection
+    /// after its start, it does not attribute losses within this distance above the first acknowledgment to
+    /// the radio link. It ignores sequence numbers that are further than this from all known ones.
     pub max_flight: Size,
-    /// The mobile moves to a station that has seen nothing of its connections. Absent: never. What stands between it and
-    /// that station, and the time in which nothing gets through, are other stages: an `outage` at the same times is the
-    /// usual one.
+    /// Times at which the mobile moves to a station that has not seen its connections. By default it never
+    /// moves. The path to that station and the interruption are separate stages, usually an `outage` at the
+    /// same times.
     ///
-    /// Choice: Chandra et al. leave "handoff" for later (§V). Here the new station is told nothing by the old one, and the
-    /// old one, should the mobile come back, has forgotten it, as a base station forgets whoever leaves its cell.
+    /// Choice: Chandra et al. leave "handoff" to future work (§V). Here the new station receives no state
+    /// from the old one. If the mobile returns, the old station has forgotten its connections, as base
+    /// stations forget mobiles that leave their cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handover: Option<Times>,
-    /// The loss rate is averaged over about so many packets.
+    /// Approximate number of packets over which the loss rate is averaged.
     pub window: NonZeroU32,
-    /// No packet is made longer than this by the loss-rate report.
+    /// MTU in bytes. The loss-rate report does not make packets longer than this.
     pub mtu: u16,
 }
 
@@ -104,15 +112,15 @@ impl Settings for StationConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Packets that go down go there.
+    /// The mobile side, to which packets in the direction down go.
     #[default]
     Mobile,
-    /// Packets that go up go there.
+    /// The fixed side, to which packets in the direction up go.
     Fixed,
 }
 
 impl Side {
-    /// The direction of packets that go to this side.
+    /// Returns the direction of packets that go to this side.
     pub const fn towards(self) -> Direction {
         match self {
             Self::Mobile => Direction::Down,
@@ -121,7 +129,7 @@ impl Side {
     }
 }
 
-/// The stage.
+/// The base station.
 #[derive(Debug)]
 pub struct Station {
     config: StationConfig,
@@ -131,11 +139,11 @@ pub struct Station {
     counters: Counters,
 }
 
-/// How often the mobile has moved.
+/// The number of handovers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Handovers {
     total: u64,
-    /// By the present settings, which may have been changed under way.
+    /// Handovers according to the current settings, which may have changed at run time.
     scheduled: u64,
 }
 
@@ -145,20 +153,20 @@ struct Counters {
     not_tcp: u64,
     fragments: u64,
     signed: u64,
-    /// ACKs that got the loss-rate option.
+    /// ACKs to which the station added the loss-rate option.
     inserted: u64,
-    /// ACKs that had it from another station: the rate in it was increased.
+    /// ACKs with the option of another station, in which the rate was increased.
     added: u64,
-    /// ACKs that went without: their option space was full.
+    /// ACKs without a report because their option space was full.
     options_full: u64,
-    /// ACKs that went without: their options could not be understood.
-    options_garbled: u64,
-    /// ACKs that went without: the packet would have become longer than the MTU.
+    /// ACKs without a report because their options were malformed.
+    options_malformed: u64,
+    /// ACKs without a report because the packet would have exceeded the MTU.
     over_mtu: u64,
 }
 
 impl Station {
-    /// Remembers no connection, and has measured nothing.
+    /// Creates a station that remembers no connections and has not measured anything.
     pub fn new(config: &StationConfig) -> Self {
         Self {
             config: config.clone(),
@@ -169,7 +177,7 @@ impl Station {
         }
     }
 
-    /// The station that is here now may be another one than at the last packet.
+    /// Resets the state if a handover has happened since the last packet.
     fn hand_over(&mut self, now: Instant, out: &mut Outbox) {
         let Some(handover) = &self.config.handover else { return };
         let scheduled = handover.until(now);
@@ -187,7 +195,7 @@ impl Station {
         self.counters.segments += 1;
         let signed = loss_rate::signed(segment.options(&packet.bytes));
         if self.config.transit_marks {
-            // What a signed segment says is remembered all the same.
+            // The agent records signed segments too, but does not change them.
             let writing = self.agent.pass(&segment, packet.direction).filter(|_| !signed);
             if let Some(writing) = writing {
                 segment.set_flags(&mut packet.bytes, writing.flags);
@@ -202,13 +210,13 @@ impl Station {
     }
 
     fn report(&mut self, segment: &mut Segment, packet: &mut Packet, out: &mut Outbox) {
-        // The link that the data crossed, not the ACK.
+        // Report the link that the data crossed, not the direction of the ACK.
         let own = self.radio[packet.direction.reversed()].rate();
         let old = segment.options(&packet.bytes);
         let before = old.len();
         match loss_rate::add(old, own) {
             Err(Unfit::Full) => self.counters.options_full += 1,
-            Err(Unfit::Garbled) => self.counters.options_garbled += 1,
+            Err(Unfit::Garbled) => self.counters.options_malformed += 1,
             Ok((options, sum)) => {
                 let new = options.as_slice();
                 if new.len() > before && segment.length_with(new.len()) > usize::from(self.config.mtu) {

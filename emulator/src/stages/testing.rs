@@ -1,4 +1,4 @@
-//! One direction of a stage, driven by hand, and packets for it.
+//! A test bench for one direction of a stage, and packets for it.
 
 use std::net::SocketAddr;
 
@@ -9,10 +9,10 @@ use airwire::time::{Duration, Instant};
 use crate::packet::{Direction, Origin, Packet};
 use crate::stage::{Event, OneWay, Outbox, Record, Recording};
 
-/// 99.9 % of a normal distribution is within so many standard deviations.
+/// 99.9 % of a normal distribution lies within this number of standard deviations.
 pub(crate) const SIGMAS: f64 = 3.2905;
 
-/// Whether so many of `n` are what they should be, each of them with this probability.
+/// Asserts that `count` of `n` events is plausible if each of them has this probability.
 #[track_caller]
 pub(crate) fn within_binomial(count: usize, n: usize, probability: f64) {
     let (mean, deviation) = (n as f64 * probability, (n as f64 * probability * (1.0 - probability)).sqrt());
@@ -22,11 +22,11 @@ pub(crate) fn within_binomial(count: usize, n: usize, probability: f64) {
     );
 }
 
-/// A stage, and what has come out of it.
+/// A stage and its output.
 pub(crate) struct Bench<S> {
     pub(crate) stage: S,
     pub(crate) out: Outbox,
-    /// In the order in which they came out.
+    /// Packets that have left the stage, in order.
     pub(crate) left: Vec<(Instant, Packet)>,
     sent: u64,
 }
@@ -40,7 +40,7 @@ impl<S: OneWay> Bench<S> {
         self.left.extend(self.out.take().into_iter().map(|packet| (now, packet)));
     }
 
-    /// Whatever is due until then, each at its own time.
+    /// Handles all deadlines up to `until`, each at its own time.
     pub(crate) fn advance(&mut self, until: Instant) {
         while let Some(at) = self.stage.next_deadline().filter(|at| *at <= until) {
             self.out.begin(at, Some(0));
@@ -49,7 +49,7 @@ impl<S: OneWay> Bench<S> {
         }
     }
 
-    /// A packet comes, after what was due before.
+    /// Sends a packet after handling all earlier deadlines.
     pub(crate) fn send(&mut self, at: Instant, bytes: Vec<u8>) {
         if let Some(before) = at.as_nanos().checked_sub(1) {
             self.advance(Instant::from_nanos(before));
@@ -61,14 +61,14 @@ impl<S: OneWay> Bench<S> {
         self.take(at);
     }
 
-    /// So many packets of 40 octets, evenly spaced from the start.
+    /// Sends packets of 40 bytes at equal intervals, from time 0 on.
     pub(crate) fn stream(&mut self, packets: u64, spacing: Duration) {
         for n in 0..packets {
             self.send(Instant::ZERO + spacing * n, vec![0; 40]);
         }
     }
 
-    /// The numbers of the packets in the order in which they came out.
+    /// Returns the numbers of the packets in the order in which they left.
     pub(crate) fn order(&self) -> Vec<u64> {
         self.left.iter().map(|(_, packet)| packet.id.0).collect()
     }
@@ -77,7 +77,7 @@ impl<S: OneWay> Bench<S> {
         self.out.take_records()
     }
 
-    /// What happened, but for packets that came in, by packet.
+    /// Returns all events except `Entered`, with the packets' numbers.
     pub(crate) fn events(&mut self) -> Vec<(u64, Event)> {
         let records = self.records().into_iter();
         let told = records.filter(|record| !matches!(record.event, Event::Entered { .. }));
@@ -85,7 +85,7 @@ impl<S: OneWay> Bench<S> {
     }
 }
 
-/// A TCP segment between two IPv4 or IPv6 addresses.
+/// Returns a TCP segment between two IPv4 or IPv6 addresses.
 pub(crate) fn tcp(is_v4: bool, payload: &[u8]) -> Vec<u8> {
     let ends =
         if is_v4 { ["10.9.8.7:5001", "10.1.2.3:443"] } else { ["[2001:db8::1]:5001", "[2001:db8::2]:443"] };

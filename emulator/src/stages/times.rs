@@ -1,4 +1,4 @@
-//! Times that a scenario lists: moments, and spells of the same length.
+//! Times in a scenario: moments, and intervals of the same length.
 
 use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -9,28 +9,28 @@ use crate::settings::Invalid;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// When, since the start, in ascending order.
+    /// Times since the start of the run, in ascending order.
     pub at: Vec<Duration>,
-    /// All of it begins again after this time, for ever. Absent: never.
+    /// Period after which all times repeat. By default they do not repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
 }
 
-/// Spells, such as outages. Each begins at its time, and is over just when its length has passed.
+/// Intervals of the same length, such as outages. An interval includes its start and excludes its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spells {
-    /// When each begins, since the start, in ascending order.
+    /// Start of each interval, relative to the start of the run, in ascending order.
     pub at: Vec<Duration>,
-    /// How long each of them is.
+    /// Length of each interval.
     pub lasts: Duration,
-    /// All of them begin again after this time, for ever. Absent: never.
+    /// Period after which all intervals repeat. By default they do not repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
 }
 
 impl Times {
-    /// `what` happens at them, such as "handover".
+    /// Checks the times. `what` is the name of the event in errors, such as "handover".
     pub fn validate(&self, what: &str) -> Result<(), Invalid> {
         let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
             let message =
@@ -56,13 +56,13 @@ impl Times {
         Ok(())
     }
 
-    /// How many there are up to and including `now`.
+    /// Returns the number of moments up to and including `now`.
     pub fn until(&self, now: Instant) -> u64 {
         let Some((laps, into)) = lap(&self.at, self.every, now) else { return 0 };
         laps * self.at.len() as u64 + begun(&self.at, into) as u64
     }
 
-    /// The first one later than `now`.
+    /// Returns the first moment after `now`.
     pub fn after(&self, now: Instant) -> Option<Instant> {
         let first = *self.at.first()?;
         let Some((laps, into)) = lap(&self.at, self.every, now) else { return Some(Instant::ZERO + first) };
@@ -75,7 +75,7 @@ impl Times {
 }
 
 impl Spells {
-    /// `what` they are, such as "outage".
+    /// Checks the intervals. `what` is their name in errors, such as "outage".
     pub fn validate(&self, what: &str) -> Result<(), Invalid> {
         let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
             let message =
@@ -109,17 +109,18 @@ impl Spells {
         Ok(())
     }
 
-    /// When the one ends that `now` is in.
+    /// Returns the end of the interval that contains `now`.
     pub fn end(&self, now: Instant) -> Option<Instant> {
         let (laps, into) = lap(&self.at, self.every, now)?;
-        // The first of them has begun.
+        // At least the first interval has begun, so the index is valid.
         let begins = self.at[begun(&self.at, into) - 1] + self.every.unwrap_or_default() * laps;
         let end = Instant::ZERO + begins + self.lasts;
         (now < end).then_some(end)
     }
 }
 
-/// How often all of `at` has begun again, and how long the last time ago. `None`: the first has not come yet.
+/// Returns the number of complete periods and the time since the start of the current one. `None`: the first
+/// moment has not come yet.
 fn lap(at: &[Duration], every: Option<Duration>, now: Instant) -> Option<(u64, Duration)> {
     let first = at.first().map(|first| Instant::ZERO + *first).filter(|first| *first <= now)?;
     let passed = now - first;
@@ -132,7 +133,7 @@ fn lap(at: &[Duration], every: Option<Duration>, now: Instant) -> Option<(u64, D
     })
 }
 
-/// How many of `at` have come when so much time has passed since the first.
+/// Returns the number of elements of `at` that are at most `into` after the first one.
 fn begun(at: &[Duration], into: Duration) -> usize {
     at.partition_point(|time| *time - at[0] <= into)
 }
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_counted_from_their_own_instant_on() {
+    fn moments_are_counted_from_their_instant() {
         let once = Times { at: seconds(&[10, 25]), every: None };
         let until = |times: &Times, at| times.until(Instant::from_millis(at));
         let counts = [0, 9_999, 10_000, 24_999, 25_000, 900_000].map(|at| until(&once, at));
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_moment_is_the_one_with_which_the_count_grows() {
+    fn next_moment_is_when_count_increases() {
         for every in [None, Some(Duration::from_secs(30)), Some(Duration::from_secs(16))] {
             let times = Times { at: seconds(&[10, 12, 25]), every };
             for second in 0..100 {
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spell_begins_at_its_time_and_is_over_when_its_length_has_passed() {
+    fn spell_lasts_from_start_for_its_length() {
         let spells = Spells {
             at: seconds(&[10, 25]),
             lasts: Duration::from_secs(5),
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_make_no_sense_are_refused_with_what_would() {
+    fn invalid_times_error_names_key() {
         let refused = |at: &[u64], every: Option<u64>| {
             let times = Times { at: seconds(at), every: every.map(Duration::from_secs) };
             times.validate("handover").map_err(|invalid| invalid.key)

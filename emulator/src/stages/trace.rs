@@ -1,10 +1,10 @@
-//! Delivery opportunities as mahimahi records them: one time in milliseconds per line.
+//! Delivery opportunities in mahimahi's format: one time in milliseconds per line.
 //!
-//! As mm-link reads it: each line is the chance to deliver 1504 octets at that time; several lines may name the
-//! same time; the last time is also the period after which the trace starts over. A packet costs its length and
-//! the 4 octets of a TUN device's own header, so one of 1500 octets takes exactly one opportunity. A packet that
-//! is longer than what an opportunity has left takes the rest of it and goes on with the next; what is left when
-//! nothing waits is lost.
+//! The file is read as mm-link reads it. Each line is an opportunity to deliver 1504 bytes at that time, and
+//! several lines may have the same time. The last time is also the period after which the trace repeats. A
+//! packet needs its length and the 4 bytes of a TUN device's header, so a packet of 1500 bytes takes exactly
+//! one opportunity. A packet that does not fit uses the rest of an opportunity and continues in the next one.
+//! Capacity that is left when no packet waits is lost.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use std::sync::Arc;
 use airfiles::{By, limits};
 use airwire::time::Instant;
 
-/// Octets that one opportunity delivers.
+/// Number of bytes that one opportunity delivers.
 pub const OPPORTUNITY: usize = 1504;
-/// What each packet costs beyond its own length.
+/// Number of bytes that each packet needs in addition to its length.
 pub const TUN_HEADER: usize = 4;
 
-/// The times of one period.
+/// A trace: the times of one period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     millis: Arc<[u64]>,
 }
 
-/// Why a file is not a trace.
+/// The reason why a file is not a valid trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file, and what the operating system said.
+    /// The file cannot be read: its name and the operating system's error.
     #[error("{0} cannot be read: {1}")]
     Unreadable(String, std::io::Error),
-    /// A line that is not a time, or goes back.
+    /// A line is not a time, or its time is earlier than the previous one.
     #[error("line {line}: {wrong}")]
     Line {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// A description of the error.
         wrong: String,
     },
-    /// There are no lines.
+    /// The file has no lines.
     #[error("the trace is empty: write the time of each delivery opportunity in milliseconds, one per line")]
     Empty,
     /// All times are 0.
@@ -46,24 +46,24 @@ pub enum TraceError {
              write at least one time after 0"
     )]
     NoPeriod {
-        /// The last one, counted from 1.
+        /// Number of the last line, from 1.
         line: usize,
     },
 }
 
-/// More than a century: a number beyond it was not meant.
+/// More than a century: larger numbers must be mistakes.
 const LATEST: u64 = 4_000_000_000_000;
 
 impl Trace {
-    /// Reads a trace file, which a scenario names. The error does not repeat the file's name, except where it cannot be
-    /// read, and nothing of what is in it.
+    /// Loads a trace file that a scenario names. An error contains the file's name only if the file cannot be
+    /// read, and never its content.
     pub fn load(file: &Path) -> Result<Self, TraceError> {
         let text = airfiles::read(file, By::File, limits::TRACE);
         let text = text.map_err(|error| TraceError::Unreadable(file.display().to_string(), error))?;
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// Reads the text of a trace file.
+    /// Parses the text of a trace file.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut millis = Vec::new();
         for (index, content) in text.lines().enumerate() {
@@ -88,23 +88,24 @@ impl Trace {
         }
     }
 
-    /// Opportunities in one period.
+    /// Returns the number of opportunities in one period.
     pub fn len(&self) -> usize {
         self.millis.len()
     }
 
-    /// Never: a trace has at least one opportunity.
+    /// Returns `false`, because a trace has at least one opportunity.
     pub fn is_empty(&self) -> bool {
         self.millis.is_empty()
     }
 
-    /// After this time the trace starts over.
+    /// Returns the period after which the trace repeats, in milliseconds.
     pub fn period_millis(&self) -> u64 {
         self.millis.last().copied().unwrap_or_default()
     }
 }
 
-/// A scenario may name any file, and whoever wrote it may see the error: what stands in the line is not repeated.
+/// Describes an invalid line without quoting it: a scenario may name any file, and its author may see the
+/// errors.
 fn misread(content: &str) -> String {
     const WANTED: &str = "each line is the time of one delivery opportunity in whole milliseconds";
     if content.is_empty() {
@@ -124,11 +125,11 @@ fn misread(content: &str) -> String {
     }
 }
 
-/// The next opportunity not used yet.
+/// The next unused opportunity.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     trace: Trace,
-    /// When the current period began.
+    /// Start of the current period in milliseconds.
     base: u64,
     index: usize,
 }
@@ -150,15 +151,15 @@ impl Cursor {
         }
     }
 
-    /// Lets everything go by that is not after `now`.
+    /// Skips all opportunities up to and including `now`.
     pub(super) fn skip_through(&mut self, now: Instant) {
         if self.next() > now {
             return;
         }
         let now = now.as_millis();
         let period = self.trace.period_millis();
-        // The last opportunity of a period and an opportunity at 0 of the next one fall together, hence one period
-        // less than it seems.
+        // The last opportunity of a period coincides with one at 0 of the next period, so skip one period
+        // less.
         let periods = (now.saturating_sub(self.base) / period).saturating_sub(1);
         if periods > 0 {
             self.base += periods * period;
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_line_is_named_with_what_was_meant() {
+    fn trace_error_names_line_without_quoting_it() {
         for (text, line, hint) in [
             ("0\n1\n\n3\n", 3, "empty"),
             ("1\n2.5\n", 2, "fraction"),
@@ -191,13 +192,13 @@ mod tests {
         ] {
             let error = Trace::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("line {line}:")) && error.contains(hint), "{error}");
-            // It may be any file: a scenario names it.
+            // A scenario may name any file, so errors must not quote its content.
             assert!(!error.contains("secret") && !error.contains("1500"), "{error}");
         }
     }
 
     #[test]
-    fn a_trace_without_a_period_or_without_a_line_is_refused() {
+    fn empty_zero_length_or_missing_trace_is_rejected() {
         assert!(Trace::parse("0\n0\n").unwrap_err().to_string().starts_with("line 2: the last time is 0"));
         assert!(matches!(Trace::parse(""), Err(TraceError::Empty)));
         let missing = Trace::load(Path::new("/nonexistent/trace")).unwrap_err().to_string();
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn skipping_gets_to_the_same_place_as_using_one_after_the_other() {
+    fn skipping_equals_advancing_step_by_step() {
         let trace = Trace::parse("0\n3\n3\n7\n10\n").unwrap();
         for now in 0..65 {
             let now = Instant::from_millis(now);

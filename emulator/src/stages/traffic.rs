@@ -1,7 +1,7 @@
-//! Sources of background packets that share the queues.
+//! Background traffic: simulated packets that share the queues.
 //!
-//! The packets are UDP over IPv4 to the discard port, between two addresses that are nobody's (RFC 5737). No host
-//! ever sees them: each leaves the path after the stage that `leaves_after` names.
+//! The packets are UDP over IPv4 to the discard port, between two addresses reserved for documentation (RFC
+//! 5737). They do not reach a host: each leaves the path after the stage that `leaves_after` names.
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -19,39 +19,40 @@ use crate::settings::{Invalid, Misplaced, Position};
 use crate::stage::{NotLive, OneWay, Outbox};
 use crate::suggest::suggest;
 
-/// The settings of one direction. `source` says which of the others belong to it:
+/// The settings of one direction. `source` determines which of the other settings apply:
 ///
-/// - `cbr`: each of `sources` sends at `rate`, for ever
-/// - `pareto-on-off`: each of `sources` sends at `rate` while it is on; how long it is on and off are Pareto
-///   distributed with the given `shape` and the means `mean_on` and `mean_off`. `begins` says which of the two is first
+/// - `cbr`: each of `sources` sends at `rate` all the time
+/// - `pareto-on-off`: each of `sources` sends at `rate` while it is on. The on and off times have Pareto
+///   distributions with the given `shape` and the means `mean_on` and `mean_off`. `begins` determines which
+///   of them comes first
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
-    /// When packets are sent.
+    /// The sending pattern.
     pub source: Source,
-    /// How many sources, each independent of the others. They do not begin at once but spread over the time between
-    /// two packets.
+    /// Number of independent sources. Their starts are spread over the time between two packets.
     #[serde(default = "one")]
     pub sources: u32,
-    /// Of each source, while it is on, IP headers included.
+    /// Rate of each source while it is on, including IP headers.
     pub rate: Rate,
-    /// Of each packet, IP header included.
+    /// Length of each packet, including the IP header.
     pub packet: Size,
-    /// Of `pareto-on-off`: the smaller, the heavier the tail. At 1 and below there is no mean.
+    /// For `pareto-on-off`: shape of the distributions. Smaller values have a heavier tail. At 1 and below
+    /// the mean is infinite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<f64>,
-    /// Of `pareto-on-off`: how long a source is on, on average.
+    /// For `pareto-on-off`: mean on time of a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_on: Option<Duration>,
-    /// Of `pareto-on-off`: how long a source is off, on average.
+    /// For `pareto-on-off`: mean off time of a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_off: Option<Duration>,
-    /// Of `pareto-on-off`: whether a source is on or off when it starts.
+    /// For `pareto-on-off`: whether a source is on or off at first.
     #[serde(default, skip_serializing_if = "Begins::is_on")]
     pub begins: Begins,
-    /// Name of the stage behind which the packets leave the path.
+    /// Name of the stage after which the packets leave the path.
     pub leaves_after: String,
-    /// When the first source begins, since the start.
+    /// Start of the first source, relative to the start of the run.
     #[serde(default)]
     pub starts: Duration,
 }
@@ -60,24 +61,24 @@ fn one() -> u32 {
     1
 }
 
-/// The sort of a source.
+/// The sending pattern of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// Constant bit rate.
     Cbr,
-    /// On and off in turn, each time for a Pareto distributed time.
+    /// Alternating on and off times with Pareto distributions.
     ParetoOnOff,
 }
 
-/// What a source does first that is on and off in turn.
+/// The first state of an on-off source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Begins {
-    /// It sends.
+    /// The source sends at once.
     #[default]
     On,
-    /// It is silent for as long as it is between two times of sending, as ns-2's source is.
+    /// The source waits for an off time first, as in ns-2.
     Off,
 }
 
@@ -87,9 +88,9 @@ impl Begins {
     }
 }
 
-/// IPv4 and UDP headers.
+/// Length of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
-/// Far more than the papers' 5, and few enough to look through them all at each deadline.
+/// Far more than the papers' 5, and few enough to check all of them at each deadline.
 const MOST_SOURCES: u32 = 1000;
 
 impl OneWaySettings for TrafficConfig {
@@ -129,7 +130,8 @@ impl OneWaySettings for TrafficConfig {
                 Source::Cbr | Source::ParetoOnOff => {}
             }
         }
-        // At 1.01 the mean is 101 times the shortest time. Below that, it consists of times too long and rare to occur.
+        // At 1.01 the mean is 101 times the minimum. Below that, values that are too rare to occur in a run
+        // dominate the mean.
         if self.shape.is_some_and(|shape| !(1.01..=100.0).contains(&shape)) {
             return Err(Invalid::new("shape", "must be from 1.01 to 100; 1.5 is common for web traffic"));
         }
@@ -153,7 +155,7 @@ impl OneWaySettings for TrafficConfig {
 }
 
 impl TrafficConfig {
-    /// Index of the stage behind which the packets leave. It lies in the direction in which they go.
+    /// Returns the index of the stage after which the packets leave. It must be ahead in their direction.
     fn last_stage(&self, direction: Direction, position: Position<'_>) -> Result<u16, Misplaced> {
         let (name, Position { index, names }) = (&self.leaves_after, position);
         let misplaced =
@@ -185,17 +187,17 @@ impl TrafficConfig {
 
 const SHORTEST_MEAN: Duration = Duration::from_micros(100);
 
-/// The sources of one direction. Hosts' packets pass untouched.
+/// The sources of one direction. Packets from hosts pass unchanged.
 #[derive(Debug)]
 pub struct Traffic {
     config: TrafficConfig,
     direction: Direction,
-    /// Index of the stage behind which the packets leave.
+    /// Index of the stage after which the packets leave the path.
     leaves_after: u16,
     sources: Vec<Transmitter>,
-    /// What every packet looks like but for its number.
+    /// The content of every packet except its number.
     template: Vec<u8>,
-    /// The earliest of what the sources wait for.
+    /// The earliest time at which a source has something to do.
     next: Option<Instant>,
     stream: Stream,
     packets: u64,
@@ -208,18 +210,19 @@ struct Transmitter {
     phase: Phase,
 }
 
-/// A source's packets are evenly spaced in the time that it is on, which stands still while it is off: so its rate
-/// while on is exact, without rounding each burst to whole packets.
+/// The state of a source. Its packets are evenly spaced in on time, which does not advance while the source
+/// is off. The rate while on is therefore exact, although a burst need not be a whole number of packets.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Sends next at `at`, unless it goes off before; `until` absent: always on.
+    /// Sends at `at`, unless the source switches off earlier, at `until`. Without `until` it is always on.
     On { at: Instant, until: Option<Instant> },
-    /// Goes on at `until`, and then sends after `rest`.
+    /// Switches on at `until`, and then sends after `rest`.
     Off { until: Instant, rest: Duration },
 }
 
 impl Traffic {
-    /// `leaves_after` is the index of the stage that `config` names.
+    /// Creates the sources, or returns an error if the settings are invalid. `leaves_after` is the index of
+    /// the stage that `config` names.
     pub fn new(
         config: &TrafficConfig,
         direction: Direction,
@@ -347,7 +350,7 @@ impl OneWay for Traffic {
         }
     }
 
-    /// Holds from each source's next packet, and its next time on or off.
+    /// New settings apply from each source's next packet, and from its next on or off time.
     fn reconfigure(&mut self, _now: Instant, config: &TrafficConfig, _out: &mut Outbox) {
         if config.rate != self.config.rate {
             for source in &mut self.sources {
@@ -359,9 +362,10 @@ impl OneWay for Traffic {
     }
 }
 
-/// Pareto by inversion: m · u^(−1/shape), where the least value m makes the mean what it shall be.
+/// Draws from a Pareto distribution by inversion: m · u^(−1/shape), where the minimum m yields the given
+/// mean.
 fn pareto(shape: f64, mean: Duration, stream: &mut Stream) -> Duration {
-    // In (0, 1].
+    // u is in (0, 1].
     let u = 1.0 - stream.unit();
     let least = mean.as_secs_f64() * (shape - 1.0) / shape;
     Duration::from_secs_f64(least * maths::pow(u, -1.0 / shape))
@@ -371,7 +375,7 @@ const DISCARD: u16 = 9;
 const FROM: Ipv4Address = Ipv4Address::new(192, 0, 2, 1);
 const TO: Ipv4Address = Ipv4Address::new(192, 0, 2, 2);
 
-/// The n-th packet of a template, in an empty `buffer`.
+/// Writes the n-th packet of a template into an empty `buffer` and returns it.
 pub(crate) fn numbered(template: &[u8], n: u64, buffer: Vec<u8>) -> Vec<u8> {
     let mut bytes = buffer;
     bytes.extend_from_slice(template);
@@ -381,7 +385,7 @@ pub(crate) fn numbered(template: &[u8], n: u64, buffer: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// A packet of `size` octets, at least `HEADERS`, that still needs the checksum of its IP header.
+/// Returns a packet of `size` bytes, at least `HEADERS`, whose IP header checksum must still be filled in.
 pub(crate) fn udp_to_discard(size: usize) -> Vec<u8> {
     let udp = UdpRepr { src_port: DISCARD, dst_port: DISCARD };
     let ip = Ipv4Repr {

@@ -1,4 +1,4 @@
-//! Some packets lose their end. The lengths in their headers stay, and so do their checksums.
+//! Cuts off the end of some packets. The lengths and checksums in their headers stay unchanged.
 
 use airwire::rng::Stream;
 use airwire::time::Instant;
@@ -16,13 +16,13 @@ use crate::stage::{Event, NotLive, OneWay, Outbox};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TruncateConfig {
-    /// Of each packet to be chosen.
+    /// Probability that a packet of the affected kind is chosen.
     pub chance: Probability,
-    /// So many octets are left of a chosen packet; one that is not longer stays whole. Absent: any number from 1 to one
-    /// less than it has, each equally likely.
+    /// Number of bytes that remain of a chosen packet. Packets that are not longer stay whole. The default is
+    /// a random length between 1 and one less than the packet's, each equally likely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Size>,
-    /// Which packets can be chosen.
+    /// The kind of packets that can be chosen.
     #[serde(default)]
     pub affects: Affects,
 }
@@ -51,7 +51,7 @@ impl OneWaySettings for TruncateConfig {
 pub struct Truncate {
     chooser: Chooser,
     to: Option<u64>,
-    /// One number for each packet.
+    /// Draws one number for each packet.
     length: Stream,
     packets: u64,
     truncated: u64,
@@ -59,7 +59,8 @@ pub struct Truncate {
 }
 
 impl Truncate {
-    /// `chosen` decides about packets, `length` about what is left of them.
+    /// Creates the stage, or returns an error if the settings are invalid. `chosen` selects packets, `length`
+    /// determines their new lengths.
     pub fn new(config: &TruncateConfig, chosen: Stream, length: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! The open file behind a device: opened by the crate `tun-tap`, or, with offload, here.
+//! The open file of a device. The crate `tun-tap` opens it or, with offload, this module does.
 
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
@@ -17,11 +17,11 @@ pub(super) struct Device {
     framing: Framing,
 }
 
-/// What is in front of each packet that is read or written.
+/// Data in front of each packet that is read or written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Framing {
     Nothing,
-    /// With offload: a [`Header`].
+    /// A [`Header`], with offload.
     Header,
 }
 
@@ -29,34 +29,36 @@ mod ioctl {
     use nix::{ioctl_write_int, ioctl_write_ptr_bad, request_code_write};
 
     ioctl_write_int!(tun_set_offload, b'T', 208);
-    // linux/if_tun.h calls its argument an int; it is a `struct ifreq`, which the name is written into.
+    // linux/if_tun.h declares its argument as int. In fact it is a `struct ifreq`, into which the kernel
+    // writes the name.
     ioctl_write_ptr_bad!(tun_set_iff, request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
 }
 
 impl Device {
-    /// Nothing waits at it.
+    /// Opens a device with a non-blocking descriptor.
     pub(super) fn open(name: &str, offload: bool) -> io::Result<Self> {
         if !offload {
             let iface = Iface::without_packet_info(name, Mode::Tun)?;
             iface.set_non_blocking()?;
             let name = iface.name().to_owned();
-            // SAFETY: `iface` gives up the descriptor, which is open and nobody else's.
+            // SAFETY: `iface` gives up the descriptor, which is open and has no other owner.
             let file = unsafe { File::from_raw_fd(iface.into_raw_fd()) };
             return Ok(Self { file, name, framing: Framing::Nothing });
         }
-        // `tun-tap` opens no device with IFF_VNET_HDR, and the kernel takes that flag with the name only.
+        // `tun-tap` cannot open a device with IFF_VNET_HDR, and the kernel takes that flag only together with
+        // the name.
         let mut file = OpenOptions::new();
         let file = file.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
-        // SAFETY: all-zero octets are a valid `ifreq`.
+        // SAFETY: all-zero bytes are a valid `ifreq`.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        // The last octet stays zero: the name is shorter (`is_interface_name`).
+        // The last byte stays zero, because the name is shorter (`is_interface_name`).
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         // SAFETY: the kernel reads and writes `request`, which outlives the call.
         unsafe { ioctl::tun_set_iff(file.as_raw_fd(), &raw const request) }?;
-        // SAFETY: the kernel has written a name that ends with a zero.
+        // SAFETY: the kernel has written a name that ends with a zero byte.
         let name = unsafe { CStr::from_ptr(request.ifr_name.as_ptr()) }.to_string_lossy().into_owned();
         Ok(Self { file, name, framing: Framing::Header })
     }
@@ -69,19 +71,19 @@ impl Device {
         self.framing == Framing::Header
     }
 
-    /// Says what the kernel may leave to us. A persistent device remembers what it was told before: then it would hand
-    /// packets larger than its MTU to who does not expect them.
+    /// Sets the work that the kernel may leave to us. A persistent device keeps earlier flags. It would then
+    /// hand packets larger than its MTU to a reader that does not expect them.
     pub(super) fn set_offload(&self) -> io::Result<()> {
         let wanted = match self.framing {
             Framing::Nothing => 0,
             Framing::Header => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
         };
-        // SAFETY: TUNSETOFFLOAD takes its flags by value; no memory is passed.
+        // SAFETY: TUNSETOFFLOAD takes its flags by value. No memory is passed.
         unsafe { ioctl::tun_set_offload(self.as_fd().as_raw_fd(), u64::from(wanted)) }?;
         Ok(())
     }
 
-    /// Without offload a packet has no header, and is whole.
+    /// Reads a packet. Without offload it is complete and does not have a header.
     pub(super) fn read(&self, packet: &mut [u8]) -> io::Result<(Header, usize)> {
         match self.framing {
             Framing::Nothing => Ok((Header::Whole, (&self.file).read(packet)?)),
@@ -95,7 +97,7 @@ impl Device {
         }
     }
 
-    /// A packet of so many parts, and no more than [`MOST`].
+    /// Writes a packet that consists of at most [`MOST`] parts.
     pub(super) fn write<'a>(&self, header: Header, parts: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
         let mut parts = parts.take(MOST);
         match self.framing {

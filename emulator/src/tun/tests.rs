@@ -1,4 +1,4 @@
-//! Devices in namespaces of their own.
+//! Tests of devices, in their own namespaces.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::interface::enable_ipv6;
 use crate::netns::Namespace;
 
 fn namespace() -> Namespace {
-    Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
+    Namespace::create()
+        .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"))
 }
 
 fn config(namespace: &Namespace) -> TunConfig {
@@ -40,7 +41,7 @@ fn udp(tun: &Tun) -> Vec<(u8, usize)> {
 }
 
 #[test]
-fn addresses_and_routes_of_both_families_lead_into_the_device() {
+fn packets_of_both_families_reach_device() {
     let namespace = namespace();
     let tun = Tun::open(&config(&namespace)).unwrap();
     assert!(tun.name().starts_with("airtcp"));
@@ -59,7 +60,7 @@ fn addresses_and_routes_of_both_families_lead_into_the_device() {
 }
 
 #[test]
-fn an_idle_device_is_silent() {
+fn idle_device_emits_no_packets() {
     let namespace = namespace();
     let tun = Tun::open(&config(&namespace)).unwrap();
     let mut reactor = crate::reactor::Reactor::new(crate::reactor::Clock::start()).unwrap();
@@ -71,7 +72,7 @@ fn an_idle_device_is_silent() {
 }
 
 #[test]
-fn every_address_of_a_device_is_its_own() {
+fn all_addresses_of_device_can_be_bound() {
     let namespace = namespace();
     let addrs = ["10.7.0.1/24", "10.7.0.2/24", "192.0.2.1/32", "10.9.0.1/16", "fd07::1/64", "fd07::2/64"];
     let addrs = addrs.map(|addr| addr.parse().unwrap()).to_vec();
@@ -83,7 +84,7 @@ fn every_address_of_a_device_is_its_own() {
 }
 
 #[test]
-fn where_ipv6_is_disabled_an_address_of_it_is_an_error_that_says_so_and_one_of_ipv4_is_none() {
+fn ipv6_address_is_rejected_where_ipv6_is_disabled() {
     let namespace = namespace();
     for devices in ["all", "default"] {
         namespace.sysctl(&format!("net.ipv6.conf.{devices}.disable_ipv6"), "1").unwrap();
@@ -102,7 +103,7 @@ fn where_ipv6_is_disabled_an_address_of_it_is_an_error_that_says_so_and_one_of_i
 }
 
 #[test]
-fn drops_of_a_full_queue_are_counted() {
+fn drops_of_full_queue_are_counted() {
     let namespace = namespace();
     let tun = Tun::open(&TunConfig { queue_len: 3, ..config(&namespace) }).unwrap();
     namespace
@@ -114,12 +115,12 @@ fn drops_of_a_full_queue_are_counted() {
         })
         .unwrap();
     let kept = udp(&tun).len() as u64;
-    assert!((3..8).contains(&kept), "{kept} were kept");
+    assert!((3..8).contains(&kept), "{kept} packets were queued");
     assert_eq!(tun.kernel_drops().unwrap(), 8 - kept);
 }
 
 #[test]
-fn a_packet_for_the_kernel_reaches_its_socket_before_send_returns() {
+fn sent_packet_reaches_socket_before_send_returns() {
     let namespace = namespace();
     let tun = Tun::open(&config(&namespace)).unwrap();
     let socket = namespace.enter(|| UdpSocket::bind("10.7.0.1:5678").unwrap()).unwrap();
@@ -136,7 +137,7 @@ fn a_packet_for_the_kernel_reaches_its_socket_before_send_returns() {
     assert_eq!((&buffer[..len], from), (&[1, 2, 3, 4][..], "10.7.0.2:1234".parse().unwrap()));
 }
 
-/// Packets of TCP, as they come out of a device without offload behind a kernel that forwards.
+/// TCP packets that a forwarding kernel sends into a device without offload.
 fn forwarded(tun: &Tun) -> Vec<Vec<u8>> {
     let mut buffer = [0; 70_000];
     let packets = std::iter::from_fn(|| tun.recv(&mut buffer).unwrap().map(|len| buffer[..len].to_vec()));
@@ -144,7 +145,7 @@ fn forwarded(tun: &Tun) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn segments_joined_in_one_write_are_packets_of_the_mtu_behind_the_kernel() {
+fn kernel_splits_joined_segments_at_mtu() {
     let namespace = namespace();
     let near = Tun::open(&TunConfig { offload: true, ..config(&namespace) }).unwrap();
     let far = Tun::open(&TunConfig {

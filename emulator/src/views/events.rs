@@ -1,4 +1,5 @@
-//! The events of every packet as JSON lines. `docs/reference/link-views.md` describes the fields.
+//! The event log: the events of every packet as JSON lines. `docs/reference/link-views.md` describes the
+//! fields.
 
 use std::path::Path as FilePath;
 use std::time::SystemTime;
@@ -13,7 +14,7 @@ use crate::packet::{Direction, PacketId};
 use crate::path::Path;
 use crate::stage::{Event, Mark, Record, Why};
 
-/// Grows when a field changes its meaning or goes away, not when one is added.
+/// Incremented when a field changes its meaning or is removed, not when one is added.
 const SCHEMA_VERSION: u32 = 1;
 
 pub(super) struct EventLog {

@@ -1,4 +1,4 @@
-//! A line on the terminal while a path runs: time, rates, queue, block errors, PDUs re-sent, lateness.
+//! A status line on the terminal: time, rates, queue, block errors, retransmitted PDUs, lateness.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::packet::{Direction, PerDirection};
 use crate::path::Path;
 
-/// How often the line is drawn.
+/// Interval between updates.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) struct Live {
@@ -17,7 +17,7 @@ pub(super) struct Live {
     next: Instant,
 }
 
-/// Counters at a moment.
+/// Counters at one point in time.
 #[derive(Clone, Debug, Default)]
 struct Sample {
     at: Instant,
@@ -46,10 +46,10 @@ impl Live {
         self.next
     }
 
-    /// Draws the line: rates are those since the last time.
+    /// Draws the line, with rates since the last call.
     pub(super) fn draw(&mut self, now: Instant, path: &Path, lateness_p99: Option<Duration>) {
         let sample = Sample::take(now, path);
-        // If the terminal has gone, the run goes on.
+        // The run continues even if the terminal is gone.
         let _ = write!(std::io::stderr().lock(), "\r\x1b[K{}", line(&self.last, &sample, lateness_p99));
         self.last = sample;
         self.next = now + INTERVAL;
@@ -72,7 +72,7 @@ impl Sample {
     }
 }
 
-/// Sums over the stages with `blocks` in their counters: radio links.
+/// Sums over the radio stages, whose counters contain `blocks`.
 fn radio(stats: &Value) -> PerDirection<Blocks> {
     let mut sums = PerDirection::<Blocks>::default();
     for stage in stats.as_object().into_iter().flat_map(serde_json::Map::values) {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_shows_what_happened_since_the_last_one() {
+    fn live_line_shows_changes_since_last_sample() {
         let stats = |sent, lost| {
             let down = json!({"blocks": sent, "blocks_lost": lost, "sender": {"pdus_resent": lost}});
             json!({"radio": {"down": down, "up": {}},

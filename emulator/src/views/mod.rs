@@ -1,8 +1,8 @@
-//! Views of a path for people and programs: events, captures, the live line, the summary. `docs/reference/link-views.md` describes the
+//! Views of a path: event log, captures, live line, summary. `docs/reference/link-views.md` describes the
 //! files.
 //!
-//! A driver calls [`Views::after`] when a step is done and its packets are on their way. Views never change what
-//! happens.
+//! A driver calls [`Views::after`] after each step, when the packets have left. Views do not influence the
+//! path.
 
 mod events;
 mod live;
@@ -24,7 +24,7 @@ use crate::output::OutputError;
 use crate::path::Path;
 use crate::stage::{Incident, Record, Recording};
 
-/// The files that somebody asked for, as options of a command.
+/// The requested files, as options of a command.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "program", derive(clap::Args))]
 pub struct Files {
@@ -34,34 +34,35 @@ pub struct Files {
     /// Write the packets at both ends and at each drop to a pcapng file, with their fate as comments
     #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub pcapng: Option<PathBuf>,
-    /// Write every radio PDU in transmit order to a pcap file; read it with `tshark --enable-heuristic rlc_udp`
+    /// Write every radio PDU in transmit order to a pcap file; read it with `tshark --enable-heuristic
+    /// rlc_udp`
     #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub radio_pcap: Option<PathBuf>,
 }
 
-/// What was run, for the beginnings of files.
+/// Information about a run, for the start of each file.
 #[derive(Clone, Debug)]
 pub struct RunInfo {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The seed of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// The names of the stages, in the order of the path: a record names a stage by its index.
+    /// Names of the stages in the order of the path. A record identifies a stage by its index.
     pub stages: Vec<String>,
-    /// Wall time at `Instant::ZERO`. In virtual time that is `SystemTime::UNIX_EPOCH`: then a repeated run writes the
-    /// same files, byte for byte.
+    /// Wall-clock time at `Instant::ZERO`. In virtual time this is `SystemTime::UNIX_EPOCH`, so that a
+    /// repeated run writes identical files.
     pub wall_zero: SystemTime,
 }
 
-/// Hears what happens as views are told of it; a log, for example.
+/// A listener to the records of a path, such as a log.
 pub trait Listener {
-    /// Something happened to a packet.
+    /// Called for each event of a packet.
     fn record(&mut self, record: &Record);
-    /// Something befell a stage.
+    /// Called for each incident of a stage.
     fn incident(&mut self, incident: &Incident);
 }
 
-/// The views of one run: those that were asked for.
+/// The requested views of one run.
 #[derive(Default)]
 pub struct Views {
     events: Option<EventLog>,
@@ -72,7 +73,7 @@ pub struct Views {
 }
 
 impl Files {
-    /// What a path has to record for these files.
+    /// The recording that these files require.
     pub fn recording(&self) -> Recording {
         if self.pcapng.is_some() {
             Recording::Bytes
@@ -83,14 +84,14 @@ impl Files {
         }
     }
 
-    /// Whether a path has to hand out its radio PDUs.
+    /// Whether these files require radio PDUs.
     pub fn radio(&self) -> bool {
         self.radio_pcap.is_some() || self.pcapng.is_some()
     }
 }
 
 impl Views {
-    /// Creates the files, with their beginnings.
+    /// Creates the files and writes their headers.
     pub fn create(files: &Files, run: &RunInfo) -> Result<Self, OutputError> {
         Ok(Self {
             events: files.events.as_deref().map(|path| EventLog::create(path, run)).transpose()?,
@@ -105,26 +106,26 @@ impl Views {
         })
     }
 
-    /// With the live line on stderr, if that is a terminal.
+    /// Adds the live line on stderr, if stderr is a terminal.
     #[must_use]
     pub fn with_live_line(mut self) -> Self {
         self.live = Live::on_terminal();
         self
     }
 
-    /// With somebody who hears all that the path records.
+    /// Adds a listener to everything that the path records.
     #[must_use]
     pub fn with_listener(mut self, listener: Option<Box<dyn Listener>>) -> Self {
         self.listener = listener;
         self
     }
 
-    /// When the live line is to be drawn next. `None`: there is none.
+    /// Time of the next update of the live line. `None`: it is not shown.
     pub fn next_tick(&self) -> Option<Instant> {
         self.live.as_ref().map(Live::next_tick)
     }
 
-    /// Draws the live line, if there is one and it is time to. Only then asks for the 99th percentile of the lateness.
+    /// Draws the live line if it is due. Only then is `lateness_p99` called.
     pub fn draw_live_line(
         &mut self,
         now: Instant,
@@ -136,7 +137,7 @@ impl Views {
         }
     }
 
-    /// Writes what the path has recorded since the last call.
+    /// Writes the records since the last call.
     pub fn after(&mut self, path: &mut Path) -> Result<(), OutputError> {
         let incidents = path.take_incidents();
         if let Some(listener) = &mut self.listener {
@@ -144,7 +145,7 @@ impl Views {
         }
         let mut records = path.take_records().into_iter().peekable();
         for pdu in path.take_pdus() {
-            // In the order of time: a PDU carries packets that entered before it.
+            // Merge in order of time, since the packets that a PDU carries entered before it.
             while let Some(record) = records.next_if(|record| record.at <= pdu.at) {
                 self.record(record)?;
             }
@@ -174,7 +175,7 @@ impl Views {
         Ok(())
     }
 
-    /// Clears the live line, and writes what is held back and the ends of the files.
+    /// Clears the live line, and completes all files.
     pub fn finish(mut self, path: &mut Path, now: Instant) -> Result<(), OutputError> {
         self.after(path)?;
         if let Some(live) = self.live {

@@ -1,7 +1,7 @@
-//! One pcapng file with all points of a path, and on each packet a comment that tells its fate.
+//! A pcapng file with all points of a path, in which a comment on each packet gives its fate.
 //!
-//! A packet's fate is not known when it enters. So nothing is written that is later than the entry of the oldest packet
-//! still inside.
+//! The fate of a packet is not known when it enters. Therefore all entries after the oldest packet still
+//! inside are held back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::stage::{Event, Mark, RadioPdu, Record};
 
-/// The most octets held back. With more, the oldest packets are written as `fate=inside`.
+/// Upper bound on the bytes held back. Beyond it, the oldest packets are written as `fate=inside`.
 const HELD_BACK: usize = 64 << 20;
 
 pub(super) struct Notes {
@@ -24,10 +24,11 @@ pub(super) struct Notes {
     writer: Writer,
     zero: u64,
     stages: Vec<String>,
-    /// The interface of each point that has one so far: the two ends, then stages in the order of first drops.
+    /// Interface numbers of the points declared so far: the two ends, then stages in the order of their first
+    /// drops.
     interfaces: BTreeMap<Point, u32>,
     waiting: VecDeque<Waiting>,
-    /// How many entries were before `waiting` since the beginning of the run.
+    /// Number of entries before `waiting` since the start of the run.
     first: u64,
     waiting_bytes: usize,
     inside: BTreeMap<PacketId, Inside>,
@@ -52,9 +53,9 @@ struct Waiting {
 
 /// A packet whose fate is not known yet.
 struct Inside {
-    /// The number of its entry, counted from the beginning of the run.
+    /// Number of its entry, counted from the start of the run.
     entry: u64,
-    /// It is from a traffic source, not from a host.
+    /// Whether it came from a traffic source, not from a host.
     background: bool,
     entered: Instant,
     queued: Duration,
@@ -66,24 +67,24 @@ struct Inside {
     radio: Vec<Radio>,
 }
 
-/// What stages did to a packet that carry it on.
+/// Changes to a packet by stages that forward it.
 #[derive(Default)]
 struct Impaired {
     copy_of: Option<PacketId>,
-    /// By so many packets.
+    /// Number of packets that overtook it.
     overtaken: u64,
-    /// So many of its bits are turned over.
+    /// Number of flipped bits.
     bits: usize,
-    /// A checksum gives that away.
+    /// Whether a checksum reveals the flipped bits.
     found: bool,
-    /// The length that it came with.
+    /// Length before it was truncated.
     cut_from: Option<usize>,
 }
 
-/// How one radio link carried a packet.
+/// Transmission of a packet on one radio link.
 struct Radio {
     stage: usize,
-    /// The sequence numbers of the first and the last PDU with octets of it.
+    /// Sequence numbers of the first and last PDU that carried bytes of the packet.
     first: u16,
     last: u16,
     sent: u32,
@@ -108,13 +109,13 @@ impl Notes {
         notes.writer.section_header(concat!("airlink ", env!("CARGO_PKG_VERSION")));
         notes.interface(Point::Fixed);
         notes.interface(Point::Mobile);
-        // At once, so that a run without packets leaves a valid file.
+        // Write at once, so that even a run without packets leaves a valid file.
         notes.write_out()?;
         Ok(notes)
     }
 
     pub(super) fn pdu(&mut self, pdu: &RadioPdu) {
-        // Control PDUs carry no packet.
+        // Control PDUs do not carry packets.
         let Some(sn) = sequence_number(&pdu.bytes) else { return };
         for packet in &pdu.packets {
             let Some(inside) = self.inside.get_mut(packet) else { continue };
@@ -216,19 +217,19 @@ impl Notes {
         }
     }
 
-    /// Octets of packets that are not written yet.
+    /// Bytes of the packets that are held back.
     #[cfg(test)]
     pub(super) fn held_back(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// Writes the rest. Packets still inside get `fate=inside`.
+    /// Writes the remaining entries. Packets still inside get `fate=inside`.
     pub(super) fn finish(mut self) -> Result<(), OutputError> {
         self.write_known(0)?;
         self.output.flush()
     }
 
-    /// The packet's fate is known: it is noted at its entry, and at the place where it ended.
+    /// Notes the known fate of a packet at its entry and at the place where it ended.
     fn end(&mut self, record: &Record, point: Point, fate: &str) {
         let id = record.packet;
         let mut comment = format!("packet={} {fate}", id.0);
@@ -286,8 +287,8 @@ impl Notes {
         self.waiting.push_back(Waiting { at: record.at, packet: record.packet, point, way, bytes, comment });
     }
 
-    /// Writes from the front what has its comment. With more than `limit` octets waiting, or a limit of 0, also what
-    /// has none.
+    /// Writes entries from the front that have a comment. If more than `limit` bytes wait, or if `limit` is
+    /// 0, entries without a comment are written as well.
     fn write_known(&mut self, limit: usize) -> Result<(), OutputError> {
         while let Some(front) = self.waiting.front() {
             if front.comment.is_none() && self.waiting_bytes <= limit && limit > 0 {
@@ -316,7 +317,7 @@ impl Notes {
         Ok(())
     }
 
-    /// The number of the point's interface, which is declared when the point comes up first.
+    /// Interface number of a point. The interface is declared when the point first occurs.
     fn interface(&mut self, point: Point) -> u32 {
         let next = self.interfaces.len() as u32;
         *self.interfaces.entry(point).or_insert_with(|| {
@@ -338,8 +339,8 @@ fn end(direction: Direction) -> Point {
     }
 }
 
-/// The "Sequence Number" of an AMD PDU (TS 25.322 §9.2.1.4): 12 bits behind D/C = 1. `None`: a control PDU, with D/C =
-/// 0.
+/// The "Sequence Number" of an AMD PDU (TS 25.322 §9.2.1.4): 12 bits after D/C = 1. `None`: a control PDU,
+/// with D/C = 0.
 fn sequence_number(pdu: &[u8]) -> Option<u16> {
     let &[first, second, ..] = pdu else { return None };
     (first & 0x80 != 0).then_some(u16::from(first & 0x7f) << 5 | u16::from(second) >> 3)

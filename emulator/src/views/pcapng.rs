@@ -1,16 +1,16 @@
-//! Writes pcapng (draft-ietf-opsawg-pcapng), which libpcap reads but does not write.
+//! Writer for pcapng files (draft-ietf-opsawg-pcapng), which libpcap reads but cannot write.
 //!
-//! libpcap reads no file whose interfaces differ in link type or snaplen, nor one with two interfaces of LINKTYPE_RAW.
-//! So all points of a path are of LINKTYPE_NULL, with the same snaplen. Four octets in front of each packet tell IPv4
-//! from IPv6. Frames from other captures keep their link type.
+//! libpcap refuses files whose interfaces differ in link type or snaplen, and files with two interfaces of
+//! LINKTYPE_RAW. Therefore all points of a path have LINKTYPE_NULL and the same snaplen. Four bytes in front
+//! of each packet distinguish IPv4 and IPv6. Frames from other captures keep their link type.
 
 use airwire::time::Instant;
 
 const LINKTYPE_NULL: u16 = 0;
-/// The longest IP packet, and the four octets that tell the family.
+/// The longest IP packet, plus four bytes for the address family.
 const SNAPLEN: u32 = 65_575 + 4;
 
-/// The address families that LINKTYPE_NULL has in front of packets: those of the BSDs.
+/// Address families in front of packets with LINKTYPE_NULL. The values are from the BSDs.
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 30;
 
@@ -30,10 +30,10 @@ pub enum Way {
     Outbound,
 }
 
-/// Appends blocks to a buffer, which the caller writes out and empties.
+/// Appends blocks to a buffer, which the caller writes out and clears.
 #[derive(Debug, Default)]
 pub struct Writer {
-    /// The blocks so far.
+    /// The blocks written so far.
     pub buffer: Vec<u8>,
 }
 
@@ -47,30 +47,30 @@ pub(super) struct PathPacket<'a> {
     pub(super) comment: &'a str,
 }
 
-/// A frame of any link type, perhaps cut.
+/// A frame of any link type, possibly truncated.
 pub struct Frame<'a> {
-    /// The interface's index in the order of their declaration.
+    /// Index of the interface, in order of declaration.
     pub interface: u32,
     /// Nanoseconds since 1970.
     pub wall: u64,
-    /// What was captured, in two pieces.
+    /// The captured bytes, in two parts.
     pub bytes: [&'a [u8]; 2],
-    /// Its length on the wire, in octets.
+    /// Length on the wire, in bytes.
     pub length: u32,
-    /// `None`: not known.
+    /// The packet's direction at the interface. `None`: unknown.
     pub way: Option<Way>,
-    /// At most 65535 octets.
+    /// A comment of at most 65535 bytes.
     pub comment: Option<&'a str>,
 }
 
 impl Writer {
-    /// The first block of a file. `program` is the one that writes it.
+    /// Appends the first block of a file. `program` is the name of the writing program.
     pub fn section_header(&mut self, program: &str) {
         self.block(0x0a0d_0d0a, |body| {
             body.extend(0x1a2b_3c4d_u32.to_le_bytes());
             body.extend(1_u16.to_le_bytes());
             body.extend(0_u16.to_le_bytes());
-            // The section's length is not known yet.
+            // Unspecified section length.
             body.extend((-1_i64).to_le_bytes());
             option(body, SHB_USERAPPL, program.as_bytes());
             option(body, OPT_END, &[]);
@@ -82,7 +82,7 @@ impl Writer {
         self.interface_of(LINKTYPE_NULL, SNAPLEN, Some(name));
     }
 
-    /// Declares an interface. The first one declared has the index 0.
+    /// Declares an interface. The first one has the index 0.
     pub fn interface_of(&mut self, link_type: u16, snap_length: u32, name: Option<&str>) {
         self.block(1, |body| {
             body.extend(link_type.to_le_bytes());
@@ -91,13 +91,13 @@ impl Writer {
             if let Some(name) = name {
                 option(body, IF_NAME, name.as_bytes());
             }
-            // Nanoseconds: 10^-9.
+            // Timestamp resolution 10^-9 s.
             option(body, IF_TSRESOL, &[9]);
             option(body, OPT_END, &[]);
         });
     }
 
-    /// Appends an IP packet, with the family that LINKTYPE_NULL wants in front.
+    /// Appends an IP packet, with the address family that LINKTYPE_NULL requires.
     pub(super) fn packet(&mut self, packet: &PathPacket<'_>) {
         let &PathPacket { interface, wall, bytes, way, comment } = packet;
         let family = family(bytes).to_le_bytes();
@@ -130,7 +130,7 @@ impl Writer {
         });
     }
 
-    /// A block has its type and length in front, and its length again behind.
+    /// Appends a block: type, length, body, and the length again.
     fn block(&mut self, block_type: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len();
         self.buffer.extend(block_type.to_le_bytes());
@@ -142,7 +142,7 @@ impl Writer {
     }
 }
 
-/// What is not an IP packet passes for IPv4; readers then show it as malformed.
+/// Returns the address family. Data other than IP counts as IPv4, and readers show it as malformed.
 fn family(bytes: &[u8]) -> u32 {
     match bytes.first().map(|first| first >> 4) {
         Some(6) => AF_INET6,
@@ -157,12 +157,12 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(body);
 }
 
-/// Everything begins at a multiple of 4 octets, the blocks too.
+/// Pads to a multiple of 4 bytes, which options and blocks require.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// Nanoseconds since 1970. `Instant::ZERO` is the wall time `zero`.
+/// Nanoseconds since 1970. `zero` is the wall-clock time at `Instant::ZERO`.
 pub(super) fn wall(zero: u64, at: Instant) -> u64 {
     zero + at.as_nanos()
 }

@@ -1,8 +1,9 @@
-//! Every radio PDU in the order of transmission, in the `umts-rlc` framing that Wireshark's RLC dissector reads
-//! when it is told to: `tshark --enable-heuristic rlc_udp`.
+//! A capture of all radio PDUs in order of transmission. It uses the `umts-rlc` framing, which Wireshark's
+//! RLC dissector reads if the heuristic is enabled: `tshark --enable-heuristic rlc_udp`.
 //!
-//! Each PDU is the payload of a UDP datagram, which is only its carrier. The datagram's header tells what the PDU
-//! itself cannot: the source port whether the channel damaged the PDU, the IP identification which transmission it is.
+//! Each PDU is the payload of a UDP datagram. The header of the datagram contains data that the PDU lacks:
+//! the source port shows whether the channel damaged the PDU, and the IP identification is the number of the
+//! transmission.
 
 use std::path::Path as FilePath;
 use std::time::SystemTime;
@@ -12,18 +13,18 @@ use crate::output::OutputError;
 use crate::packet::Direction;
 use crate::stage::{RadioPdu, Technology};
 
-/// The source port of a PDU that arrives.
+/// Source port of a PDU that arrives.
 const ARRIVES: u16 = 50_000;
-/// The source port of a PDU that is damaged on the air.
+/// Source port of a PDU that the channel damages.
 pub const LOST: u16 = 50_002;
-/// The destination port of all PDUs.
+/// Destination port of all PDUs.
 const TO: u16 = 50_001;
 
-/// Documentation addresses (RFC 5737): nobody shall take the carrier for traffic.
+/// Documentation addresses (RFC 5737), so that the datagrams are not mistaken for traffic.
 const NETWORK: [u8; 4] = [192, 0, 2, 1];
 const MOBILE: [u8; 4] = [192, 0, 2, 2];
 
-/// The number of the first radio bearer for user data; four are for signalling.
+/// Number of the first radio bearer for user data. Four bearers are for signalling.
 const FIRST_BEARER: usize = 5;
 
 const IP_HEADER: usize = 20;
@@ -61,7 +62,7 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out.extend([0x45, 0]);
     out.extend(((IP_HEADER + udp_len) as u16).to_be_bytes());
     out.extend((pdu.transmission.min(0xffff) as u16).to_be_bytes());
-    // Not fragmented, TTL 64, UDP.
+    // Don't Fragment, TTL 64, UDP.
     out.extend([0x40, 0, 64, 17, 0, 0]);
     out.extend(from);
     out.extend(to);
@@ -80,7 +81,7 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     let mut pseudo = sum(0, &out[12..IP_HEADER]);
     pseudo = sum(pseudo, &[0, 17]);
     pseudo = sum(pseudo, &(udp_len as u16).to_be_bytes());
-    // RFC 768: 0 would mean that there is no checksum.
+    // RFC 768: a checksum of 0 would mean that none was computed.
     let checksum = match !sum(pseudo, &out[IP_HEADER..]) {
         0 => 0xffff,
         checksum => checksum,
@@ -88,15 +89,15 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out[IP_HEADER + 6..IP_HEADER + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// The framing that the `umts-rlc` heuristic knows, and the PDU.
+/// Writes the framing of the `umts-rlc` heuristic, and the PDU.
 fn umts_rlc(pdu: &RadioPdu, indicators: u8, out: &mut Vec<u8>) {
     out.extend(b"umts-rlc");
-    // Channel type PS DTCH and mode AM: the dissector reassembles, and hands over to IP, only with both.
+    // Channel type PS DTCH and mode AM. The dissector reassembles SDUs and dissects IP only with both.
     out.extend([0x02, 4, 0x03, 2]);
     out.extend([0x04, u8::from(pdu.direction == Direction::Down)]);
     out.push(0x05);
-    // The dissector takes a sequence number that returns for a duplicate, or forgets unfinished SDUs. So each epoch
-    // passes for a mobile of its own. 0 is not allowed.
+    // The dissector treats a repeated sequence number as a duplicate, or discards unfinished SDUs. Therefore
+    // each epoch gets its own UE ID. 0 is not allowed.
     out.extend((pdu.epoch.wrapping_add(1)).max(1).to_be_bytes());
     out.extend([0x06, (FIRST_BEARER + pdu.stage).min(255) as u8]);
     out.extend([0x07, if indicators == 7 { 1 } else { 2 }]);
@@ -104,7 +105,7 @@ fn umts_rlc(pdu: &RadioPdu, indicators: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&pdu.bytes);
 }
 
-/// RFC 1071: continues a one's complement sum.
+/// Continues a one's complement sum (RFC 1071).
 fn sum(start: u16, bytes: &[u8]) -> u16 {
     let mut sum = u64::from(start);
     for pair in bytes.chunks(2) {

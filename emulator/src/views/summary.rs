@@ -1,4 +1,4 @@
-//! The result of a run: a table for people, one JSON object for programs.
+//! Summary of a run: a table for people, or one JSON object for programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,51 +12,51 @@ use crate::packet::Direction;
 use crate::path::{Path, Totals};
 use crate::stage::Why;
 
-/// Grows when a field changes its meaning or goes away, not when one is added.
+/// Incremented when a field changes its meaning or is removed, not when one is added.
 const SCHEMA_VERSION: u32 = 1;
 
-/// The result of a run. Displayed, it is the table.
+/// Result of a run. Its `Display` output is the table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// The version of this format: 1.
+    /// Version of this format: 1.
     pub schema_version: u32,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The seed of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// How long the run was.
+    /// Length of the run in seconds.
     pub seconds: f64,
     /// From the fixed side to the mobile side.
     pub down: DirectionTotals,
     /// From the mobile side to the fixed side.
     pub up: DirectionTotals,
-    /// Packets that are inside at the end.
+    /// Packets inside the path at the end.
     pub held: usize,
-    /// The packets of traffic sources, which the fields above do not count. `None`: there were none.
+    /// Background traffic, which the other fields do not include. `None`: there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// Each stage's counters, by its name.
+    /// Counters of each stage, by the stage's name.
     pub stages: Value,
-    /// How late packets left. `None` in virtual time, where they never are.
+    /// Lateness of the packets. `None` in virtual time, where packets are never late.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatenessSummary>,
 }
 
-/// What became of the packets of one direction.
+/// Counters of the packets in one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DirectionTotals {
     /// Packets that entered the path.
     pub entered: u64,
-    /// Their octets.
+    /// Bytes of these packets.
     pub entered_bytes: u64,
-    /// Copies of packets that came into being in it. Absent: none.
+    /// Copies of packets that were created inside. Absent if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub copied: u64,
-    /// Packets that left it at the other end.
+    /// Packets that left at the other end.
     pub left: u64,
-    /// Their octets.
+    /// Bytes of these packets.
     pub left_bytes: u64,
-    /// Packets dropped, by the reason. A reason that did not occur is absent.
+    /// Dropped packets by reason. Reasons that did not occur are absent.
     pub dropped: BTreeMap<&'static str, u64>,
 }
 
@@ -65,7 +65,7 @@ fn is_zero(packets: &u64) -> bool {
     *packets == 0
 }
 
-/// What became of the packets of traffic sources.
+/// Counters of background traffic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Background {
     /// From the fixed side to the mobile side.
@@ -74,7 +74,7 @@ pub struct Background {
     pub up: DirectionTotals,
 }
 
-/// The distribution of actual departure minus ideal departure, in nanoseconds.
+/// Distribution of the lateness (actual minus ideal departure time), in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LatenessSummary {
     /// Packets that left at a deadline.
@@ -88,7 +88,7 @@ pub struct LatenessSummary {
     /// The 99.9th percentile.
     #[serde(rename = "p99.9")]
     pub p999: u64,
-    /// The largest.
+    /// The maximum.
     pub max: u64,
 }
 
@@ -111,7 +111,7 @@ impl From<&Totals> for DirectionTotals {
 }
 
 impl Background {
-    /// `None`: there were no such packets.
+    /// `None`: the path did not carry background traffic.
     fn of(path: &Path) -> Option<Self> {
         let totals = path.background();
         (totals.down.entered + totals.up.entered > 0)
@@ -120,7 +120,7 @@ impl Background {
 }
 
 impl LatenessSummary {
-    /// From a histogram of nanoseconds.
+    /// Creates the summary from a histogram in nanoseconds.
     fn of(histogram: &Histogram<u64>) -> Self {
         Self {
             packets: histogram.len(),
@@ -134,7 +134,7 @@ impl LatenessSummary {
 }
 
 impl Summary {
-    /// What there is to say of `path` at `now`. `lateness`: of nanoseconds.
+    /// Summarizes `path` at `now`. `lateness` is a histogram in nanoseconds.
     pub fn new(
         scenario: &str,
         seed: u64,
@@ -176,7 +176,7 @@ impl fmt::Display for Summary {
         for direction in Direction::BOTH {
             let totals = self.direction(direction);
             let dropped: u64 = totals.dropped.values().sum();
-            // In virtual time it may all have been in no time.
+            // A run in virtual time can have the length 0.
             let rate = match totals.left_bytes as f64 * 8.0 / 1000.0 / self.seconds {
                 rate if rate.is_finite() => format!("{rate:.1}"),
                 _ => "-".to_owned(),
@@ -223,11 +223,11 @@ impl fmt::Display for Summary {
     }
 }
 
-/// The plain counters of an object in one line, then those of the objects in it.
+/// Writes the scalar counters of an object on one line, then its inner objects.
 fn counters(f: &mut fmt::Formatter<'_>, name: &str, stats: &Value) -> fmt::Result {
     let Value::Object(stats) = stats else { return Ok(()) };
     let plain = |(key, value): (&String, &Value)| match value {
-        // Counters of 0 are left out here; --json has them.
+        // Omit counters of 0. The JSON output has them.
         Value::Number(number) if number.as_f64() != Some(0.0) => match number.as_u64() {
             Some(whole) => Some(format!("{key} {whole}")),
             None => Some(format!("{key} {:.4}", number.as_f64()?)),

@@ -1,4 +1,4 @@
-//! Other people's tools read the files.
+//! Tests that tcpdump and tshark can read the files.
 
 use std::process::Command;
 
@@ -68,7 +68,7 @@ fn amd(millis: u64, sn: u16, transmission: u32, lost: bool, packet: u64) -> Radi
 }
 
 #[test]
-fn every_packet_has_its_fate_in_a_comment_and_the_file_is_in_the_order_of_time() {
+fn pcapng_comments_state_packet_fates_in_time_order() {
     let path = temporary("fates.pcapng");
     let mut notes = Notes::create(&path, &run()).unwrap();
     notes.record(entered(0, 0)).unwrap();
@@ -111,19 +111,19 @@ fn every_packet_has_its_fate_in_a_comment_and_the_file_is_in_the_order_of_time()
 }
 
 #[test]
-fn wireshark_reads_the_carrier_with_its_checksums_and_the_pdu_in_it() {
+fn wireshark_decodes_radio_capture_with_valid_checksums() {
     let path = temporary("radio.pcap");
     let mut capture = RadioCapture::create(&path, SystemTime::UNIX_EPOCH).unwrap();
     capture.pdu(&amd(20, 0, 1, true, 0)).unwrap();
     capture.pdu(&RadioPdu { epoch: 0x1002, direction: Direction::Up, ..amd(30, 4095, 3, false, 0) }).unwrap();
     let reset = [0x18, 0x12, 0x34, 0x50].iter().copied().chain([0; 38]).collect();
     capture.pdu(&RadioPdu { bytes: reset, packets: Vec::new(), ..amd(40, 0, 1, false, 0) }).unwrap();
-    // With 15-bit length indicators, the second of which announces padding.
+    // 15-bit length indicators. The second one announces padding.
     let mut long = vec![0; 200];
     long[..4].copy_from_slice(&[0x80, 0x01, 0xff, 0xfe]);
     let of_15_bits = RadioPdu { technology: Technology::Umts { indicators: 15 }, ..amd(50, 0, 1, false, 0) };
     capture.pdu(&RadioPdu { bytes: long.into(), ..of_15_bits.clone() }).unwrap();
-    // Of a flexible size they may be in a short PDU as well.
+    // With a flexible PDU size, a short PDU can have them as well.
     let short = [0x80, 0x09, 0x00, 0x04, 0x45, 0x00];
     capture.pdu(&RadioPdu { bytes: short.into(), ..of_15_bits }).unwrap();
     capture.finish().unwrap();
@@ -157,7 +157,7 @@ fn wireshark_reads_the_carrier_with_its_checksums_and_the_pdu_in_it() {
 }
 
 #[test]
-fn a_packet_that_stays_for_ever_holds_back_only_so_much() {
+fn undelivered_packet_holds_back_bounded_data() {
     let path = temporary("stays.pcapng");
     let mut notes = Notes::create(&path, &run()).unwrap();
     notes.record(entered(0, 0)).unwrap();
@@ -172,11 +172,11 @@ fn a_packet_that_stays_for_ever_holds_back_only_so_much() {
     let size = std::fs::metadata(&path).unwrap().len();
     std::fs::remove_file(&path).unwrap();
     assert!(held_back <= 64 << 20);
-    assert!(size > 2 * 1999 * 60_000, "nothing is left out");
+    assert!(size > 2 * 1999 * 60_000, "all packets are in the file");
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_named() {
+fn create_error_names_path() {
     let files = Files { events: Some("/nonexistent/x.jsonl".into()), ..Files::default() };
     let error = Views::create(&files, &run()).err().unwrap().to_string();
     assert!(error.contains("/nonexistent/x.jsonl"), "{error}");

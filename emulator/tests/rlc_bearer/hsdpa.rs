@@ -146,7 +146,7 @@ fn rlc_repeats_what_harq_has_given_up() {
             assert!(of(&run, 0, "hsdpa/lost") > 10);
             assert!(run.counter(Direction::Down, "sender/pdus_resent") > 10);
         }
-        assert_eq!(run.counter(Direction::Down, "foreign"), 0);
+        assert_eq!(run.counter(Direction::Down, "unknown_sdus"), 0);
         // Each PDU that RLC transmitted was put on record once, and as lost if its block was.
         let pdus = run.path.take_pdus();
         let down: Vec<&RadioPdu> = pdus.iter().filter(|pdu| pdu.direction == Direction::Down).collect();

@@ -62,7 +62,7 @@ fn a_saturated_downlink_carries_what_the_block_errors_leave_of_384_kbit_per_seco
         let stat = |name| run.counter(Direction::Down, name);
         assert_eq!(stat("blocks"), SECONDS * 1200 + 12, "BLER {p}: a TTI was not full");
         assert_eq!(stat("sender/resets"), 0);
-        assert_eq!(stat("foreign"), 0);
+        assert_eq!(stat("unknown_sdus"), 0);
         // Not fitted: what the window holds back at the end is all that is missing.
         let arrived = (stat("blocks") - stat("blocks_lost")) as f64;
         let copies = stat("receiver/duplicates") as f64;

@@ -250,7 +250,7 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
     let requeues = config.rrc.reestablishment.begun == Begun::Requeued;
     run.step_through(now + Duration::from_secs(if requeues { 60 } else { 7200 }));
     for direction in Direction::BOTH {
-        prop_assert_eq!(run.counter(direction, "foreign"), 0, "{} {:#}", direction, run.path.stats());
+        prop_assert_eq!(run.counter(direction, "unknown_sdus"), 0, "{} {:#}", direction, run.path.stats());
         // Above 2047 a late copy can be taken for a PDU of the next lap.
         let side = if direction == Direction::Down { &config.down } else { &config.up };
         if side.sender.window <= 2047 {
@@ -337,7 +337,7 @@ proptest! {
         run.step_through(now + ms(500));
         let entered = run.path.totals().iter().map(|(_, totals)| totals.entered).sum::<u64>();
         prop_assert_eq!(entered, loads.len() as u64);
-        prop_assert_eq!(run.counter(Direction::Down, "foreign"), 0);
+        prop_assert_eq!(run.counter(Direction::Down, "unknown_sdus"), 0);
         let stats = run.path.stats();
         for other in stats.pointer("/radio/others").and_then(serde_json::Value::as_array).unwrap() {
             let count = |name: &str| other[name].as_u64().unwrap();

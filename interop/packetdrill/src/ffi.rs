@@ -1,9 +1,10 @@
-//! The C ABI: pointers in, pointers out, nothing decided here.
+//! The C ABI. This module only converts between C's pointers and Rust types.
 //!
-//! The order of the functions in [`Interface`] is packetdrill's. Each may be called with what packetdrill.h and POSIX ask
-//! for: the userdata of an interface that has not been freed, and pointers to as much as the lengths beside them say. NULL in
-//! place of such a pointer is answered with EFAULT, as a kernel does. A panic ends the process, as it does at every
-//! `extern "C"`; it never runs on into C.
+//! The functions of [`Interface`] are in packetdrill's order. Callers must meet the requirements of
+//! packetdrill.h and POSIX: the userdata belongs to an interface that has not been freed, and
+//! pointers refer to as many bytes as the accompanying lengths say. A NULL pointer yields EFAULT,
+//! as in a kernel. A panic aborts the process, as in every `extern "C"` function, and does not
+//! unwind into C.
 
 #![expect(unsafe_code, reason = "this file is the boundary to C; everything else of the crate is safe")]
 
@@ -19,7 +20,7 @@ use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 use crate::memory::{bytes, bytes_mut, entries, gather, read_addr, room, scatter, vectors, write_addr};
 use crate::stack::Stack;
 
-/// `struct packetdrill_interface`: userdata, then 32 functions that take it first.
+/// `struct packetdrill_interface`: userdata, then 32 functions that take it as first argument.
 #[repr(C)]
 pub struct Interface {
     userdata: *mut c_void,
@@ -66,22 +67,24 @@ pub struct Interface {
     netdev_receive: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut usize, *mut c_longlong) -> c_int,
     usleep: unsafe extern "C" fn(*mut c_void, c_uint) -> c_int,
     gettimeofday: unsafe extern "C" fn(*mut c_void, *mut timeval, *mut c_void) -> c_int,
-    /// epoll_create, epoll_ctl, epoll_wait, pipe, splice: no script against this library uses them.
+    /// epoll_create, epoll_ctl, epoll_wait, pipe, splice: no script for this library uses them.
     absent: [Option<extern "C" fn()>; 5],
 }
 
-/// The stack that the bare `getsockopt` answers for; packetdrill reads TCP_INFO past the interface.
+/// The stack for the exported `getsockopt`, with which packetdrill reads TCP_INFO.
 static CURRENT: Mutex<Option<Arc<Stack>>> = Mutex::new(None);
 
+/// Creates a stack and fills in the interface.
+///
 /// # Safety
-/// `flags` is NULL or a C string, `out` is NULL or points to room for an [`Interface`].
-// SAFETY: no other symbol of this name is linked; it is the one that packetdrill looks up.
+/// `flags` must be NULL or a C string. `out` must be NULL or point to space for an [`Interface`].
+// SAFETY: packetdrill looks up this name, and no other linked symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, out: *mut Interface) {
     if out.is_null() {
         return;
     }
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     let flags = if flags.is_null() { "".into() } else { unsafe { CStr::from_ptr(flags) }.to_string_lossy() };
     let stack = match Stack::new(&flags, std::env::var_os("PD_CTL").map(Into::into)) {
         Ok(stack) => Arc::new(stack),
@@ -122,7 +125,7 @@ pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, out: *
         gettimeofday,
         absent: [None; 5],
     };
-    // SAFETY: the caller's promise above; nothing valid was there before that would need a drop.
+    // SAFETY: guaranteed by the caller, see above. The memory holds no value that needs to be dropped.
     unsafe { out.write(interface) };
 }
 
@@ -131,21 +134,23 @@ unsafe extern "C" fn free(userdata: *mut c_void) {
         return;
     }
     *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    // SAFETY: made by Arc::into_raw at init, and given back once.
+    // SAFETY: the pointer comes from Arc::into_raw in init, and is released only once.
     drop(unsafe { Arc::from_raw(userdata.cast_const().cast::<Stack>()) });
 }
 
+/// Returns the stack that `userdata` points to.
+///
 /// # Safety
-/// `userdata` is NULL, or what init has put there, and `free` has not been called since.
+/// `userdata` must be NULL or the pointer that init stored, and `free` must not have been called since.
 unsafe fn stack<'a>(userdata: *mut c_void) -> Result<&'a Stack, Errno> {
-    // SAFETY: the caller's promise above: an Arc of this type holds it until then.
+    // SAFETY: guaranteed by the caller, see above. Until `free`, an Arc keeps the stack alive.
     unsafe { userdata.cast_const().cast::<Stack>().as_ref() }.ok_or(Errno::EFAULT)
 }
 
 // Results.
 
 fn fail(errno: Errno) -> c_int {
-    // SAFETY: errno is this thread's own.
+    // SAFETY: errno belongs to this thread.
     unsafe { *libc::__errno_location() = errno.number };
     -1
 }
@@ -162,9 +167,10 @@ fn count(result: Result<Reply, Errno>) -> ssize_t {
     }
 }
 
-/// A real descriptor, so that calls that reach libc past the interface touch nothing of packetdrill's.
+/// Opens a real descriptor, so that calls that bypass the interface cannot affect packetdrill's own
+/// descriptors.
 fn handle() -> Result<Fd, Errno> {
-    // SAFETY: no pointers.
+    // SAFETY: the call takes no pointers.
     match unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) } {
         -1 => Err(Errno::ENOBUFS),
         fd => Ok(Fd(fd)),
@@ -172,21 +178,21 @@ fn handle() -> Result<Fd, Errno> {
 }
 
 fn drop_handle(fd: Fd) {
-    // SAFETY: a descriptor of ours; at worst it is closed already.
+    // SAFETY: the descriptor is ours. If it is already closed, close(2) fails without effect.
     unsafe { libc::close(fd.0) };
 }
 
-// Calls, in the interface's order.
+// Calls, in the order of the interface.
 
-/// Calls the stack of `userdata`, if there is one.
+/// Runs `call` on the stack of `userdata`, if there is one.
 ///
 /// # Safety
-/// As [`stack`].
+/// As for [`stack`].
 unsafe fn on_stack<T>(
     userdata: *mut c_void,
     call: impl FnOnce(&Stack) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     call(unsafe { stack(userdata) }?)
 }
 
@@ -203,18 +209,18 @@ unsafe extern "C" fn socket(userdata: *mut c_void, domain: c_int, kind: c_int, p
         }
         Ok(fd.0)
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     unsafe { on_stack(userdata, open) }.unwrap_or_else(fail)
 }
 
 unsafe extern "C" fn bind(userdata: *mut c_void, fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int {
-    // SAFETY: bind(2): `addr` points to `len` octets.
+    // SAFETY: bind(2): `addr` points to `len` bytes.
     status(unsafe { on_stack(userdata, |stack| stack.bind(Fd(fd), read_addr(addr, len)?)) })
 }
 
 unsafe extern "C" fn listen(userdata: *mut c_void, fd: c_int, backlog: c_int) -> c_int {
     let backlog = usize::try_from(backlog).unwrap_or(0);
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, |stack| stack.listen(Fd(fd), backlog)) })
 }
 
@@ -228,10 +234,10 @@ unsafe extern "C" fn accept(
         Ok(as_fd) => as_fd,
         Err(errno) => return fail(errno),
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     match unsafe { on_stack(userdata, |stack| stack.call(Request::Accept { fd: Fd(fd), as_fd })) } {
         Ok(Reply::Accepted(peer)) => {
-            // SAFETY: accept(2): `len` says how much room `addr` has.
+            // SAFETY: accept(2): `len` contains the size of `addr`.
             unsafe { write_addr(peer, addr, len) };
             as_fd.0
         }
@@ -250,28 +256,30 @@ unsafe extern "C" fn connect(
     len: socklen_t,
 ) -> c_int {
     let connect = |stack: &Stack| {
-        // SAFETY: connect(2): `addr` points to `len` octets.
+        // SAFETY: connect(2): `addr` points to `len` bytes.
         let to = unsafe { read_addr(addr, len) }?;
         stack.call(Request::Connect { fd: Fd(fd), to }).map(|_| ())
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, connect) })
 }
 
+/// Receives data into `parts`.
+///
 /// # Safety
-/// As [`stack`], and each of `parts` as [`scatter`] wants it.
+/// As for [`stack`], and each of `parts` must meet the requirements of [`scatter`].
 unsafe fn receive(userdata: *mut c_void, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
     let take = if flags & libc::MSG_PEEK != 0 { Take::Peek } else { Take::Consume };
     let received = |stack: &Stack| {
-        // Before anything is taken out of the stream, which would be lost.
+        // Checked first: data taken from the stream would otherwise be lost.
         let len = room(parts)?;
         let reply = stack.call(Request::Receive { fd: Fd(fd), len, take, wait: wait(flags) })?;
         let Reply::Received(data) = reply else { return Ok(0) };
-        // SAFETY: the caller's promise above.
+        // SAFETY: guaranteed by the caller, see above.
         unsafe { scatter(parts, &data) }?;
         Ok(data.len() as ssize_t)
     };
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     unsafe { on_stack(userdata, received) }.unwrap_or_else(|errno| fail(errno) as ssize_t)
 }
 
@@ -280,12 +288,12 @@ fn wait(flags: c_int) -> Blocking {
 }
 
 unsafe extern "C" fn read(userdata: *mut c_void, fd: c_int, buf: *mut c_void, len: usize) -> ssize_t {
-    // SAFETY: read(2): `buf` has room for `len` octets.
+    // SAFETY: read(2): `buf` has space for `len` bytes.
     unsafe { receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], 0) }
 }
 
 unsafe extern "C" fn readv(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
-    // SAFETY: readv(2): `n` vectors, each with the room that it says.
+    // SAFETY: readv(2): `n` vectors, each with space of the size it contains.
     unsafe {
         match counted(parts, n) {
             Ok(parts) => receive(userdata, fd, parts, 0),
@@ -294,10 +302,12 @@ unsafe extern "C" fn readv(userdata: *mut c_void, fd: c_int, parts: *const iovec
     }
 }
 
+/// Returns the `n` vectors at `parts`.
+///
 /// # Safety
-/// As [`vectors`].
+/// As for [`vectors`].
 unsafe fn counted<'a>(parts: *const iovec, n: c_int) -> Result<&'a [iovec], Errno> {
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     unsafe { vectors(parts, usize::try_from(n).map_err(|_| Errno::EINVAL)?) }
 }
 
@@ -308,7 +318,7 @@ unsafe extern "C" fn recv(
     len: usize,
     flags: c_int,
 ) -> ssize_t {
-    // SAFETY: recv(2): `buf` has room for `len` octets.
+    // SAFETY: recv(2): `buf` has space for `len` bytes.
     unsafe { receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], flags) }
 }
 
@@ -321,10 +331,10 @@ unsafe extern "C" fn recvfrom(
     _addr: *mut sockaddr,
     addr_len: *mut socklen_t,
 ) -> ssize_t {
-    // SAFETY: recvfrom(2): room for the length, and `buf` has room for `len` octets.
+    // SAFETY: recvfrom(2): `addr_len` has space for the length, and `buf` has space for `len` bytes.
     unsafe {
         if !addr_len.is_null() {
-            // A connected socket has no address to tell.
+            // A connected socket reports no address.
             addr_len.write_unaligned(0);
         }
         recv(userdata, fd, buf, len, flags)
@@ -337,7 +347,7 @@ unsafe extern "C" fn recvmsg(
     message: *mut msghdr,
     flags: c_int,
 ) -> ssize_t {
-    // SAFETY: recvmsg(2): `message` points to a msghdr of the caller's, and that to vectors with room.
+    // SAFETY: recvmsg(2): `message` points to a msghdr, which points to vectors with valid memory.
     unsafe {
         let Some(message) = message.as_mut() else { return fail(Errno::EFAULT) as ssize_t };
         (message.msg_namelen, message.msg_controllen, message.msg_flags) = (0, 0, 0);
@@ -348,22 +358,24 @@ unsafe extern "C" fn recvmsg(
     }
 }
 
+/// Sends `data`.
+///
 /// # Safety
-/// As [`stack`].
+/// As for [`stack`].
 unsafe fn transmit(userdata: *mut c_void, fd: c_int, data: Result<Vec<u8>, Errno>, flags: c_int) -> ssize_t {
     let push = if flags & libc::MSG_MORE != 0 { Push::Later } else { Push::Now };
     let send = |stack: &Stack| stack.call(Request::Send { fd: Fd(fd), data: data?, wait: wait(flags), push });
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     count(unsafe { on_stack(userdata, send) })
 }
 
 unsafe extern "C" fn write(userdata: *mut c_void, fd: c_int, buf: *const c_void, len: usize) -> ssize_t {
-    // SAFETY: write(2): `buf` points to `len` octets.
+    // SAFETY: write(2): `buf` points to `len` bytes.
     unsafe { transmit(userdata, fd, bytes(buf, len).map(<[u8]>::to_vec), 0) }
 }
 
 unsafe extern "C" fn writev(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
-    // SAFETY: writev(2): `n` vectors, each with what it says.
+    // SAFETY: writev(2): `n` vectors, each with data of the size it contains.
     unsafe { transmit(userdata, fd, counted(parts, n).and_then(|parts| gather(parts)), 0) }
 }
 
@@ -374,7 +386,7 @@ unsafe extern "C" fn send(
     len: usize,
     flags: c_int,
 ) -> ssize_t {
-    // SAFETY: send(2): `buf` points to `len` octets.
+    // SAFETY: send(2): `buf` points to `len` bytes.
     unsafe { transmit(userdata, fd, bytes(buf, len).map(<[u8]>::to_vec), flags) }
 }
 
@@ -387,11 +399,11 @@ unsafe extern "C" fn sendto(
     _addr: *const sockaddr,
     _addr_len: socklen_t,
 ) -> ssize_t {
-    // Fast Open would connect by this call; the address means nothing otherwise.
+    // With MSG_FASTOPEN the call would connect. Without it, the address is ignored.
     if flags & libc::MSG_FASTOPEN != 0 {
         return fail(Errno::EOPNOTSUPP) as ssize_t;
     }
-    // SAFETY: sendto(2): `buf` points to `len` octets.
+    // SAFETY: sendto(2): `buf` points to `len` bytes.
     unsafe { send(userdata, fd, buf, len, flags) }
 }
 
@@ -401,7 +413,7 @@ unsafe extern "C" fn sendmsg(
     message: *const msghdr,
     flags: c_int,
 ) -> ssize_t {
-    // SAFETY: sendmsg(2): `message` points to a msghdr of the caller's, and that to vectors with what they say.
+    // SAFETY: sendmsg(2): `message` points to a msghdr, which points to vectors with valid data.
     unsafe {
         let data = message.as_ref().ok_or(Errno::EFAULT).and_then(|message| {
             let parts = vectors(message.msg_iov, message.msg_iovlen)?;
@@ -411,7 +423,8 @@ unsafe extern "C" fn sendmsg(
     }
 }
 
-/// Variadic on the caller's side; on x86-64 and aarch64 a fixed fourth argument receives the same.
+/// Implements fcntl(2). The caller's declaration is variadic; on x86-64 and aarch64 a fixed fourth
+/// parameter receives the same value.
 unsafe extern "C" fn fcntl(userdata: *mut c_void, fd: c_int, command: c_int, arg: c_long) -> c_int {
     let call = |stack: &Stack| match command {
         libc::F_GETFL => Ok(match stack.blocking(Fd(fd))? {
@@ -425,18 +438,18 @@ unsafe extern "C" fn fcntl(userdata: *mut c_void, fd: c_int, command: c_int, arg
         }
         _ => Err(Errno::EINVAL),
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     unsafe { on_stack(userdata, call) }.unwrap_or_else(fail)
 }
 
 unsafe extern "C" fn ioctl(userdata: *mut c_void, fd: c_int, request: c_ulong, arg: *mut c_int) -> c_int {
-    // SIOCINQ is the same number.
+    // SIOCINQ has the same number.
     if request != libc::FIONREAD as c_ulong {
         return fail(Errno::EINVAL);
     } else if arg.is_null() {
         return fail(Errno::EFAULT);
     }
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     match unsafe { on_stack(userdata, |stack| stack.unread(Fd(fd))) } {
         Ok(unread) => {
             // SAFETY: SIOCINQ takes a pointer to an int.
@@ -448,7 +461,7 @@ unsafe extern "C" fn ioctl(userdata: *mut c_void, fd: c_int, request: c_ulong, a
 }
 
 unsafe extern "C" fn close(userdata: *mut c_void, fd: c_int) -> c_int {
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     let result = unsafe { on_stack(userdata, |stack| stack.close(Fd(fd))) };
     if result.is_ok() {
         drop_handle(Fd(fd));
@@ -463,7 +476,7 @@ unsafe extern "C" fn shutdown(userdata: *mut c_void, fd: c_int, how: c_int) -> c
         libc::SHUT_RDWR => How::Both,
         _ => return fail(Errno::EINVAL),
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, |stack| stack.shutdown(Fd(fd), how)) })
 }
 
@@ -475,12 +488,14 @@ unsafe extern "C" fn interface_getsockopt(
     value: *mut c_void,
     len: *mut socklen_t,
 ) -> c_int {
-    // SAFETY: getsockopt(2): `len` says how much room `value` has.
+    // SAFETY: getsockopt(2): `len` contains the size of `value`.
     status(unsafe { on_stack(userdata, |stack| read_option(stack, Fd(fd), level, option, value, len)) })
 }
 
+/// Reads a socket option into `value`.
+///
 /// # Safety
-/// `len` is NULL, or `value` is NULL or points to as many octets as `len` says.
+/// `len` must be NULL, or `value` must be NULL or point to `*len` bytes.
 unsafe fn read_option(
     stack: &Stack,
     fd: Fd,
@@ -494,7 +509,7 @@ unsafe fn read_option(
     }
     let data = match (level, option) {
         (libc::SOL_TCP, libc::TCP_INFO) => stack.tcp_info(fd)?.to_vec(),
-        // No algorithm-specific information.
+        // Algorithm-specific information is not available.
         (libc::SOL_TCP, TCP_CC_INFO) => Vec::new(),
         (libc::SOL_SOCKET, SO_MEMINFO) => vec![0; 36],
         _ => {
@@ -507,7 +522,8 @@ unsafe fn read_option(
             }
         }
     };
-    // SAFETY: the caller's promise above: `len` says how much room `value` has, and is told how much was used.
+    // SAFETY: guaranteed by the caller, see above: `len` contains the size of `value`. It receives
+    // the number of bytes used.
     unsafe {
         let used = data.len().min(len.read_unaligned() as usize);
         bytes_mut(value, used)?.copy_from_slice(&data[..used]);
@@ -529,7 +545,7 @@ unsafe extern "C" fn setsockopt(
 ) -> c_int {
     let set = |stack: &Stack| {
         let known = SockOpt::by_number(level, option).ok_or(Errno::ENOPROTOOPT)?;
-        // SAFETY: setsockopt(2): `value` points to `len` octets.
+        // SAFETY: setsockopt(2): `value` points to `len` bytes.
         let data = unsafe { bytes(value, len as usize) }?;
         let int = |at: usize| {
             data.get(at..at + 4).map_or(0, |four| i32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
@@ -540,13 +556,13 @@ unsafe extern "C" fn setsockopt(
         };
         stack.set_option(Fd(fd), known, value)
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, set) })
 }
 
 unsafe extern "C" fn poll(userdata: *mut c_void, fds: *mut pollfd, n: c_ulong, timeout: c_int) -> c_int {
     let poll = |stack: &Stack| {
-        // SAFETY: poll(2): an array of `n` entries.
+        // SAFETY: poll(2): `fds` points to an array of `n` entries.
         let fds = unsafe { entries(fds, n as usize) }?;
         let set = fds.iter().map(|entry| (Fd(entry.fd), Events(entry.events))).collect();
         let reply = stack.call(Request::Poll { set, until: stack.poll_until(timeout) })?;
@@ -556,17 +572,17 @@ unsafe extern "C" fn poll(userdata: *mut c_void, fds: *mut pollfd, n: c_ulong, t
         }
         Ok(fds.iter().filter(|entry| entry.revents != 0).count() as c_int)
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     unsafe { on_stack(userdata, poll) }.unwrap_or_else(fail)
 }
 
 unsafe extern "C" fn netdev_send(userdata: *mut c_void, packet: *const c_void, len: usize) -> c_int {
     let send = |stack: &Stack| {
-        // SAFETY: packetdrill.h: `packet` points to `len` octets.
+        // SAFETY: packetdrill.h: `packet` points to `len` bytes.
         stack.netdev_send(unsafe { bytes(packet, len) }?);
         Ok(())
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, send) })
 }
 
@@ -577,12 +593,13 @@ unsafe extern "C" fn netdev_receive(
     time_usecs: *mut c_longlong,
 ) -> c_int {
     let receive = |stack: &Stack| {
-        // Before the packet is taken, which would be lost.
+        // Checked first: a packet that was taken would otherwise be lost.
         if packet.is_null() || len.is_null() || time_usecs.is_null() {
             return Err(Errno::EFAULT);
         }
         let departure = stack.netdev_receive();
-        // SAFETY: packetdrill.h: `len` says how much room `packet` has, and both are told about the packet.
+        // SAFETY: packetdrill.h: `len` contains the size of `packet`. `len` and `time_usecs`
+        // receive the length and the time of the packet.
         unsafe {
             let Some(departure) = departure else {
                 len.write_unaligned(0);
@@ -595,7 +612,7 @@ unsafe extern "C" fn netdev_receive(
         }
         Ok(())
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, receive) })
 }
 
@@ -604,7 +621,7 @@ unsafe extern "C" fn usleep(userdata: *mut c_void, usecs: c_uint) -> c_int {
         stack.usleep(Duration::from_micros(u64::from(usecs)));
         Ok(())
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, sleep) })
 }
 
@@ -613,20 +630,21 @@ unsafe extern "C" fn gettimeofday(userdata: *mut c_void, time: *mut timeval, _zo
         let now = stack.gettimeofday().as_micros();
         if !time.is_null() {
             let now = timeval { tv_sec: (now / 1_000_000) as i64, tv_usec: (now % 1_000_000) as i64 };
-            // SAFETY: gettimeofday(2): room for a timeval.
+            // SAFETY: gettimeofday(2): `time` has space for a timeval.
             unsafe { time.write_unaligned(now) };
         }
         Ok(())
     };
-    // SAFETY: packetdrill.h, see above.
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, tell) })
 }
 
-/// For LD_PRELOAD: packetdrill reads TCP_INFO, TCP_CC_INFO and SO_MEMINFO past the interface.
+/// Replaces libc's function through LD_PRELOAD: packetdrill reads TCP_INFO, TCP_CC_INFO and
+/// SO_MEMINFO with it, and not through the interface.
 ///
 /// # Safety
-/// As getsockopt(2).
-// SAFETY: it takes the place of libc's on purpose, and passes on what is not ours.
+/// As for getsockopt(2).
+// SAFETY: it deliberately replaces libc's function, and forwards calls for other descriptors to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getsockopt(
     fd: c_int,
@@ -637,10 +655,10 @@ pub unsafe extern "C" fn getsockopt(
 ) -> c_int {
     let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(stack) = current.filter(|stack| stack.owns(Fd(fd))) {
-        // SAFETY: the caller's promise above.
+        // SAFETY: guaranteed by the caller, see above.
         return status(unsafe { read_option(&stack, Fd(fd), level, option, value, len) });
     }
-    // SAFETY: a constant C string; RTLD_NEXT finds the function that this one hides.
+    // SAFETY: the argument is a constant C string. RTLD_NEXT finds the function that this one replaces.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"getsockopt".as_ptr()) };
     if next.is_null() {
         return fail(Errno::ENOPROTOOPT);
@@ -648,6 +666,6 @@ pub unsafe extern "C" fn getsockopt(
     // SAFETY: libc's getsockopt has this signature.
     let next: unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int =
         unsafe { std::mem::transmute(next) };
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     unsafe { next(fd, level, option, value, len) }
 }

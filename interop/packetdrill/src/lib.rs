@@ -1,8 +1,9 @@
 //! airtcp as a shared library that packetdrill loads with `--so_filename`.
 //!
-//! packetdrill then plays its scripts against an airtcp host in virtual time: it hands packets to
-//! `netdev_send`, takes them from `netdev_receive`, and asks this library for the time. [`stack`] is all of the
-//! logic; [`ffi`] turns C's calls into it and back, with the caller's memory by way of `memory`.
+//! packetdrill then runs its scripts against an airtcp host in virtual time: it passes packets to
+//! `netdev_send`, takes packets from `netdev_receive`, and reads the time from this library.
+//! [`stack`] contains the logic. [`ffi`] translates between it and the C functions, and `memory`
+//! accesses the caller's memory.
 
 pub mod ffi;
 mod memory;

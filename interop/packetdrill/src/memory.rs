@@ -1,4 +1,5 @@
-//! The caller's memory: what C's pointers and lengths say, or the error that a kernel has for it.
+//! Access to the caller's memory. C's pointers and lengths become slices, or the error that a
+//! kernel returns for them.
 
 #![expect(unsafe_code, reason = "pointers of C become slices here")]
 
@@ -9,32 +10,40 @@ use std::slice;
 use airtcp_script::errno::Errno;
 use libc::{iovec, pollfd, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 
-/// As many as a kernel takes (UIO_MAXIOV), and as a process may have open by far.
+/// Limits: the kernel's maximum number of vectors (UIO_MAXIOV), and more descriptors than a process
+/// can have open.
 const MOST_VECTORS: usize = 1024;
 const MOST_POLLED: usize = 1 << 20;
 
+/// Returns the `len` bytes at `buf`.
+///
 /// # Safety
-/// `buf` is NULL or points to `len` octets, which can be read and do not change as long as the slice is used.
+/// `buf` must be NULL or point to `len` bytes, which are readable and do not change while the slice
+/// is in use.
 pub(crate) unsafe fn bytes<'a>(buf: *const c_void, len: usize) -> Result<&'a [u8], Errno> {
     if !is_there(buf, len)? {
         return Ok(&[]);
     }
-    // SAFETY: the caller's promise above, and no object of Rust's is longer.
+    // SAFETY: guaranteed by the caller, see above. `len` does not exceed the maximum size of an object.
     Ok(unsafe { slice::from_raw_parts(buf.cast(), len) })
 }
 
+/// Returns the `len` bytes at `buf` for writing.
+///
 /// # Safety
-/// `buf` is NULL or points to `len` octets, which nobody else uses as long as the slice is used.
+/// `buf` must be NULL or point to `len` bytes, which no other code accesses while the slice is in use.
 pub(crate) unsafe fn bytes_mut<'a>(buf: *mut c_void, len: usize) -> Result<&'a mut [u8], Errno> {
     if !is_there(buf, len)? {
         return Ok(&mut []);
     }
-    // SAFETY: the caller's promise above, and no object of Rust's is longer.
+    // SAFETY: guaranteed by the caller, see above. `len` does not exceed the maximum size of an object.
     Ok(unsafe { slice::from_raw_parts_mut(buf.cast(), len) })
 }
 
+/// Returns the `n` iovecs at `vectors`.
+///
 /// # Safety
-/// `vectors` is NULL or points to `n` iovecs, which do not change as long as the slice is used.
+/// `vectors` must be NULL or point to `n` iovecs, which do not change while the slice is in use.
 pub(crate) unsafe fn vectors<'a>(vectors: *const iovec, n: usize) -> Result<&'a [iovec], Errno> {
     if n > MOST_VECTORS {
         return Err(Errno::EINVAL);
@@ -42,12 +51,14 @@ pub(crate) unsafe fn vectors<'a>(vectors: *const iovec, n: usize) -> Result<&'a 
     if !is_there(vectors.cast(), n)? {
         return Ok(&[]);
     }
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     Ok(unsafe { slice::from_raw_parts(vectors, n) })
 }
 
+/// Returns the `n` entries at `fds` for writing.
+///
 /// # Safety
-/// `fds` is NULL or points to `n` entries, which nobody else uses as long as the slice is used.
+/// `fds` must be NULL or point to `n` entries, which no other code accesses while the slice is in use.
 pub(crate) unsafe fn entries<'a>(fds: *mut pollfd, n: usize) -> Result<&'a mut [pollfd], Errno> {
     if n > MOST_POLLED {
         return Err(Errno::EINVAL);
@@ -55,11 +66,11 @@ pub(crate) unsafe fn entries<'a>(fds: *mut pollfd, n: usize) -> Result<&'a mut [
     if !is_there(fds.cast_const().cast(), n)? {
         return Ok(&mut []);
     }
-    // SAFETY: the caller's promise above.
+    // SAFETY: guaranteed by the caller, see above.
     Ok(unsafe { slice::from_raw_parts_mut(fds, n) })
 }
 
-/// Whether there is anything at all. NULL is no place for more than nothing.
+/// Returns whether there is memory to access. A NULL pointer is valid only with length 0.
 fn is_there(at: *const c_void, len: usize) -> Result<bool, Errno> {
     match len {
         0 => Ok(false),
@@ -69,18 +80,20 @@ fn is_there(at: *const c_void, len: usize) -> Result<bool, Errno> {
     }
 }
 
+/// Copies the bytes of all `parts` into one vector.
+///
 /// # Safety
-/// Each of `parts` is as [`bytes`] wants it.
+/// Each of `parts` must meet the requirements of [`bytes`].
 pub(crate) unsafe fn gather(parts: &[iovec]) -> Result<Vec<u8>, Errno> {
     let mut data = Vec::new();
     for part in parts {
-        // SAFETY: the caller's promise above.
+        // SAFETY: guaranteed by the caller, see above.
         data.extend_from_slice(unsafe { bytes(part.iov_base, part.iov_len) }?);
     }
     Ok(data)
 }
 
-/// How much fits into them.
+/// Returns the total size of `parts` in bytes.
 pub(crate) fn room(parts: &[iovec]) -> Result<usize, Errno> {
     parts.iter().try_fold(0_usize, |sum, part| {
         is_there(part.iov_base, part.iov_len)?;
@@ -88,27 +101,31 @@ pub(crate) fn room(parts: &[iovec]) -> Result<usize, Errno> {
     })
 }
 
+/// Distributes `data` over `parts`.
+///
 /// # Safety
-/// Each of `parts` is as [`bytes_mut`] wants it.
+/// Each of `parts` must meet the requirements of [`bytes_mut`].
 pub(crate) unsafe fn scatter(parts: &[iovec], mut data: &[u8]) -> Result<(), Errno> {
     for part in parts {
         let (now, later) = data.split_at(part.iov_len.min(data.len()));
-        // SAFETY: the caller's promise above.
+        // SAFETY: guaranteed by the caller, see above.
         unsafe { bytes_mut(part.iov_base, now.len()) }?.copy_from_slice(now);
         data = later;
     }
     Ok(())
 }
 
+/// Reads the socket address at `addr`.
+///
 /// # Safety
-/// `addr` is NULL or points to `len` octets.
+/// `addr` must be NULL or point to `len` bytes.
 pub(crate) unsafe fn read_addr(addr: *const sockaddr, len: socklen_t) -> Result<SocketAddr, Errno> {
     if addr.is_null() {
         return Err(Errno::EFAULT);
     } else if (len as usize) < size_of::<sockaddr_in>() {
         return Err(Errno::EINVAL);
     }
-    // SAFETY: at least a sockaddr_in is there, which begins with the family.
+    // SAFETY: there are at least the bytes of a sockaddr_in, which begins with the address family.
     let family = c_int::from(unsafe { addr.cast::<libc::sa_family_t>().read_unaligned() });
     match family {
         libc::AF_INET => {
@@ -126,8 +143,10 @@ pub(crate) unsafe fn read_addr(addr: *const sockaddr, len: socklen_t) -> Result<
     }
 }
 
+/// Writes the address `from` to `addr`, truncated to `*len` bytes, and its full length to `len`.
+///
 /// # Safety
-/// `len` is NULL, or `addr` is NULL or points to as many octets as `len` says.
+/// `len` must be NULL, or `addr` must be NULL or point to `*len` bytes.
 pub(crate) unsafe fn write_addr(from: SocketAddr, addr: *mut sockaddr, len: *mut socklen_t) {
     if addr.is_null() || len.is_null() {
         return;
@@ -145,7 +164,8 @@ pub(crate) unsafe fn write_addr(from: SocketAddr, addr: *mut sockaddr, len: *mut
         }
     };
     octets[..2].copy_from_slice(&(family as u16).to_ne_bytes());
-    // SAFETY: the caller's promise above: `len` says how much room `addr` has, and is told how much there was to say.
+    // SAFETY: guaranteed by the caller, see above: `len` contains the size of `addr`. It receives
+    // the size of the whole address.
     unsafe {
         let room = used.min(len.read_unaligned() as usize);
         std::ptr::copy_nonoverlapping(octets.as_ptr(), addr.cast(), room);

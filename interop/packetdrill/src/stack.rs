@@ -1,8 +1,8 @@
 //! One host, several threads of packetdrill, one virtual clock.
 //!
-//! packetdrill runs a call that blocks in a second thread and goes on once that thread sleeps. When something
-//! wakes the call, its thread reads the clock, and what it reads is checked. So from the instant at which a call
-//! ends until its thread has read the clock, time stands still for everybody else.
+//! packetdrill runs a blocking call in a second thread, and continues when that thread sleeps. When
+//! an event ends the call, its thread reads the clock, and packetdrill checks the time. Therefore
+//! the clock stops for all other threads from the end of a call until its thread has read the clock.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -18,13 +18,14 @@ use airtcp_script::tuning::Tuning;
 use airtcp_script::{tcp_info, wire};
 use airwire::time::{Duration, Instant};
 
-/// Where the clock stands when packetdrill loads the library.
+/// Time of the clock when packetdrill loads the library.
 const ORIGIN: Instant = Instant::from_secs(1_000_000);
 
-/// packetdrill spins on the clock before each event, so each reading moves it.
+/// Advance of the clock per reading. packetdrill polls the clock before each event, so each reading
+/// must advance it.
 const CREEP: Duration = Duration::from_micros(1);
 
-/// A thread that never reads the clock after its call must not hold up the others for ever.
+/// Maximum time for which a thread that does not read the clock after its call can block the others.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Source addresses for a connect without bind.
@@ -41,20 +42,21 @@ struct State {
     addrs: Vec<IpAddr>,
     mtu: usize,
     push: Push,
-    /// The file of sysctls, read at each socket().
+    /// The file with sysctl settings, which is read at each socket().
     control: Option<PathBuf>,
-    /// Threads whose call has ended and which have not read the clock yet.
+    /// Threads whose call has ended, and which have not read the clock yet.
     woken: Vec<ThreadId>,
 }
 
-/// A packet and when it left.
+/// A packet and the time at which it was sent.
 pub struct Departure {
     pub at: Instant,
     pub bytes: Vec<u8>,
 }
 
 impl Stack {
-    /// `flags` is what `--so_flags` says: `profile=linux,recipe=sack+limited-transmit,psh=neutral,…`.
+    /// Creates a stack. `flags` is the value of `--so_flags`, such as
+    /// `profile=linux,recipe=sack+limited-transmit,psh=neutral`.
     pub fn new(flags: &str, control: Option<PathBuf>) -> Result<Self, String> {
         let mut tuning = Tuning::default();
         let mut push = Push::Neutral;
@@ -114,7 +116,8 @@ impl Stack {
         self.announce(&state);
     }
 
-    /// The next packet, jumping over time as needed; `None`: nothing will ever come.
+    /// Returns the next packet, and advances the clock as far as necessary. Returns `None` if there
+    /// will never be another packet.
     pub fn netdev_receive(&self) -> Option<Departure> {
         let mut state = self.enter();
         loop {
@@ -134,7 +137,7 @@ impl Stack {
 
     // Calls.
 
-    /// Whether this descriptor is ours.
+    /// Returns whether this descriptor belongs to the stack.
     pub fn owns(&self, fd: Fd) -> bool {
         self.lock().sockets.is_open(fd)
     }
@@ -147,7 +150,7 @@ impl Stack {
 
     pub fn bind(&self, fd: Fd, addr: SocketAddr) -> Result<(), Errno> {
         let mut state = self.enter();
-        // packetdrill's --local_ip is learned here.
+        // The bind call shows the value of packetdrill's --local_ip.
         if !addr.ip().is_unspecified() && !state.addrs.contains(&addr.ip()) && state.sockets.is_pristine() {
             state.addrs.insert(0, addr.ip());
             state.rebuild();
@@ -170,7 +173,7 @@ impl Stack {
         result
     }
 
-    /// A call that may have to wait, and then sleeps.
+    /// Executes a call. If the call blocks, this thread sleeps until it ends.
     pub fn call(&self, request: Request) -> Result<Reply, Errno> {
         let mut state = self.enter();
         let ticket = match state.sockets.submit(request) {
@@ -189,7 +192,8 @@ impl Stack {
         }
     }
 
-    /// How long from now a poll(2) with this timeout waits; negative: for ever.
+    /// Returns the time at which a poll(2) with this timeout ends, or `None` for a negative
+    /// timeout, which means forever.
     pub fn poll_until(&self, timeout_ms: i32) -> Option<Instant> {
         let now = self.lock().sockets.now();
         u64::try_from(timeout_ms).ok().map(|ms| now + Duration::from_millis(ms))
@@ -218,7 +222,7 @@ impl Stack {
         self.lock().sockets.option(fd, option)
     }
 
-    /// TCP_INFO; all zero for a socket without a connection.
+    /// Returns TCP_INFO. It is all zero for a socket without a connection.
     pub fn tcp_info(&self, fd: Fd) -> Result<[u8; tcp_info::LEN], Errno> {
         let state = self.lock();
         if !state.sockets.is_open(fd) {
@@ -231,11 +235,12 @@ impl Stack {
     // Threads.
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere aborts at the C boundary; whatever is left is consistent enough to answer.
+        // A panic aborts the process at the C boundary. Until then the state is consistent enough to answer.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until time runs. A thread that comes with another call need not read the clock any more.
+    /// Locks the state and waits until the clock runs. A thread that makes another call no longer
+    /// needs to read the clock.
     fn enter(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let me = thread::current().id();
@@ -270,7 +275,8 @@ impl State {
         !self.woken.is_empty() || self.sockets.anything_finished()
     }
 
-    /// `$PD_CTL`: the arguments of the sysctl lines of the script's init command, one or several a line.
+    /// Reads `$PD_CTL`, which contains the arguments of the `sysctl` calls in the script's init
+    /// command. A line may contain several settings.
     fn read_control(&mut self) {
         let Some(text) = self.control.as_ref().and_then(|path| std::fs::read_to_string(path).ok()) else {
             return;
@@ -287,7 +293,7 @@ impl State {
         }
     }
 
-    /// Only while nothing is bound or connected.
+    /// Replaces the host. Allowed only while no socket is bound or connected.
     fn rebuild(&mut self) {
         match self.tuning.host_config(self.addrs.clone(), self.mtu) {
             Ok(config) => self.sockets.replace_host(config),
@@ -296,7 +302,7 @@ impl State {
     }
 }
 
-/// `sysctl -q net.ipv4.tcp_rmem=1 2 3` is one assignment, `a=1 b=2` are two.
+/// Splits a line into assignments: `sysctl -q net.ipv4.tcp_rmem=1 2 3` is one, `a=1 b=2` are two.
 fn assignments(line: &str) -> Vec<(&str, &str)> {
     let Some(equals) = line.find('=') else { return Vec::new() };
     let start = line[..equals].rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
@@ -307,7 +313,7 @@ fn assignments(line: &str) -> Vec<(&str, &str)> {
     rest.split_whitespace().filter_map(|word| word.split_once('=')).collect()
 }
 
-/// A broken timer must not hang packetdrill; the script fails by itself.
+/// Reports a timer that does not advance. It must not block packetdrill: the script fails by itself.
 fn stuck(stuck: Stuck) {
     eprintln!("airtcp: {stuck}");
 }
@@ -322,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_control_line_holds_one_assignment_or_several() {
+    fn control_line_holds_one_or_several_assignments() {
         assert_eq!(assignments("sysctl -q net.ipv4.tcp_rmem=1 2 3"), [("net.ipv4.tcp_rmem", "1 2 3")]);
         assert_eq!(assignments("-q a=1 b=2"), [("a", "1"), ("b", "2")]);
         assert_eq!(assignments("link set dev tun0 up"), []);
@@ -336,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_the_clock_moves_it_and_sleeping_jumps() {
+    fn clock_advances_on_reads_and_jumps_on_sleep() {
         let stack = Stack::new("profile=linux", None).unwrap();
         let first = stack.gettimeofday();
         assert_eq!(stack.gettimeofday() - first, CREEP);
@@ -345,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_ends_stops_the_clock_until_its_thread_has_read_it() {
+    fn clock_stops_until_returning_thread_reads_it() {
         let stack = Stack::new("", None).unwrap();
         let fd = Fd(1000);
         stack.socket(fd).unwrap();
@@ -359,7 +365,7 @@ mod tests {
                 let polled = stack.call(Request::Poll { set, until });
                 (polled, stack.gettimeofday())
             });
-            // Time must not pass the call's instant before the call waits.
+            // The clock must not pass the deadline of the call before the call waits.
             while stack.lock().sockets.next_deadline() != until {
                 thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! The library as packetdrill meets it: opened with dlopen, played through the table of functions.
+//! Tests the library as packetdrill uses it: opened with dlopen, and called through the table of functions.
 
 #![expect(unsafe_code, reason = "the other side of the C ABI")]
 
@@ -14,10 +14,10 @@ use airtcp_script::wire::Packet;
 use airtcp_script::{Flags, TcpOption};
 use libc::{iovec, msghdr, pollfd, sockaddr, sockaddr_in, socklen_t, ssize_t, timeval};
 
-/// The whole table: userdata and 32 functions.
+/// Size of the table in bytes: userdata and 32 functions.
 const SIZE: usize = 264;
 
-/// Positions in the table, userdata being 0.
+/// Indexes in the table. userdata has index 0.
 const FREE: usize = 1;
 const SOCKET: usize = 2;
 const BIND: usize = 3;
@@ -46,7 +46,7 @@ type User = *mut c_void;
 type Init = unsafe extern "C" fn(*const c_char, *mut c_void);
 type GetSockOpt = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;
 
-/// The library holds one stack for the bare getsockopt, so that tests take turns.
+/// Serializes the tests, because the library has only one stack for the exported getsockopt.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Loaded {
@@ -55,10 +55,10 @@ struct Loaded {
     _turn: MutexGuard<'static, ()>,
 }
 
-// SAFETY: packetdrill calls the functions from two threads, and so do we.
+// SAFETY: packetdrill calls the functions from two threads, and so do these tests.
 unsafe impl Sync for Loaded {}
 
-/// Beside the test binary, or one directory above it.
+/// Returns the library, which is next to the test binary or one directory above it.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
@@ -74,10 +74,10 @@ impl Loaded {
         Self::open_with(flags, None)
     }
 
-    /// `control` is what `$PD_CTL` says.
+    /// `control` is the value of `$PD_CTL`.
     fn open_with(flags: Option<&str>, control: Option<&Path>) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: holding the turn, no other test is in the library, which alone reads this variable.
+        // SAFETY: the lock excludes other tests, and only the library reads this variable.
         match control {
             Some(control) => unsafe { std::env::set_var("PD_CTL", control) },
             None => unsafe { std::env::remove_var("PD_CTL") },
@@ -86,7 +86,7 @@ impl Loaded {
         let how = libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE | libc::RTLD_DEEPBIND;
         let flags = flags.map(|flags| CString::new(flags).unwrap());
         let mut table = [usize::MAX; SIZE / 8 + 1];
-        // SAFETY: the symbols have these types, and the table has room for all of the struct.
+        // SAFETY: the symbols have these types, and the table has space for the whole struct.
         let getsockopt = unsafe {
             let library = libc::dlopen(path.as_ptr(), how);
             assert!(!library.is_null(), "dlopen of {path:?} failed");
@@ -112,7 +112,7 @@ impl Loaded {
 /// Calls entry `$at` of the table with the userdata and these arguments.
 macro_rules! call {
     ($loaded:expr, $at:expr, ($($kind:ty),*) -> $result:ty, $($argument:expr),*) => {{
-        // SAFETY: the position has this signature in packetdrill's header.
+        // SAFETY: the entry has this signature in packetdrill's header.
         let function: extern "C" fn(User $(, $kind)*) -> $result = unsafe { transmute($loaded.table[$at]) };
         function($loaded.user() $(, $argument)*)
     }};
@@ -125,7 +125,7 @@ impl Loaded {
 
     fn listening(&self, at: SocketAddr) -> c_int {
         let fd = self.socket();
-        assert!(fd >= 3, "a real descriptor");
+        assert!(fd >= 3, "descriptors 0 to 2 are in use");
         let addr = sockaddr_of(at);
         let len = size_of::<sockaddr_in>() as socklen_t;
         let bound = call!(self, BIND, (c_int, *const sockaddr, socklen_t) -> c_int, fd, (&raw const addr).cast(), len);
@@ -134,12 +134,12 @@ impl Loaded {
         fd
     }
 
-    /// The descriptor, and the peer's address.
+    /// Returns the descriptor and the peer's address.
     fn accept(&self, fd: c_int) -> (c_int, SocketAddr) {
         let mut addr = MaybeUninit::<sockaddr_in>::zeroed();
         let mut len = size_of::<sockaddr_in>() as socklen_t;
         let accepted = call!(self, ACCEPT, (c_int, *mut sockaddr, *mut socklen_t) -> c_int, fd, addr.as_mut_ptr().cast(), &mut len);
-        // SAFETY: zeroed above, which is a valid sockaddr_in.
+        // SAFETY: zeroed above, and a sockaddr_in of zeros is valid.
         let addr = unsafe { addr.assume_init() };
         let ip = std::net::Ipv4Addr::from(u32::from_be(addr.sin_addr.s_addr));
         (accepted, SocketAddr::new(ip.into(), u16::from_be(addr.sin_port)))
@@ -171,7 +171,7 @@ impl Loaded {
         assert_eq!(result, 0);
     }
 
-    /// The next packet and when it left; `None` at the end of everything.
+    /// Returns the next packet and the time at which it was sent, or `None` if there are no more packets.
     fn receive(&self) -> Option<(c_longlong, Packet)> {
         let mut bytes = vec![0; 65_536];
         let (mut len, mut time) = (bytes.len(), 0);
@@ -188,18 +188,18 @@ impl Loaded {
     }
 
     fn gettimeofday(&self) -> c_longlong {
-        // SAFETY: two integers.
+        // SAFETY: a timeval is two integers, which may be zero.
         let mut time: timeval = unsafe { zeroed() };
         let result = call!(self, GETTIMEOFDAY, (*mut timeval, *mut c_void) -> c_int, &mut time, null_mut());
         assert_eq!(result, 0);
         time.tv_sec * 1_000_000 + time.tv_usec
     }
 
-    /// Past the interface, as packetdrill reads it.
+    /// Calls the exported getsockopt and not the interface, as packetdrill does.
     fn bare_getsockopt(&self, fd: c_int, level: c_int, option: c_int, room: usize) -> Result<Vec<u8>, c_int> {
         let mut value = vec![0xee; room];
         let mut len = room as socklen_t;
-        // SAFETY: `len` says how much room `value` has.
+        // SAFETY: `len` contains the size of `value`.
         match unsafe { (self.getsockopt)(fd, level, option, value.as_mut_ptr().cast(), &mut len) } {
             0 => {
                 value.truncate(len as usize);
@@ -209,13 +209,14 @@ impl Loaded {
         }
     }
 
-    /// Until another thread of this process waits inside the library, time must not go past its call.
+    /// Waits until another thread of this process sleeps inside the library. Otherwise time could
+    /// pass before its call.
     fn wait_until_asleep(&self, tid: c_int) {
         let status = PathBuf::from(format!("/proc/self/task/{tid}/stat"));
         loop {
             let stat = std::fs::read_to_string(&status).unwrap_or_default();
             let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
-            // Asleep, or its call has ended already.
+            // Asleep, or its call has already ended.
             if matches!(state, Some('S') | None) {
                 return;
             }
@@ -235,8 +236,8 @@ fn errno() -> c_int {
 }
 
 fn sockaddr_of(addr: SocketAddr) -> sockaddr_in {
-    let SocketAddr::V4(addr) = addr else { panic!("an IPv4 address") };
-    // SAFETY: plain data.
+    let SocketAddr::V4(addr) = addr else { panic!("expected an IPv4 address") };
+    // SAFETY: a sockaddr_in of zeros is valid.
     let mut raw: sockaddr_in = unsafe { zeroed() };
     raw.sin_family = libc::AF_INET as u16;
     raw.sin_port = addr.port().to_be();
@@ -244,7 +245,7 @@ fn sockaddr_of(addr: SocketAddr) -> sockaddr_in {
     raw
 }
 
-/// The script's side of one connection.
+/// The remote end of one connection, played by the test.
 struct Peer {
     host: SocketAddr,
     own: SocketAddr,
@@ -262,7 +263,7 @@ impl Peer {
         }
     }
 
-    /// Numbers count from each side's SYN.
+    /// Builds a packet. Numbers are relative to each side's SYN.
     fn packet(&self, flags: Flags, seq: u32, ack: u32, payload: &[u8]) -> Packet {
         Packet {
             src: self.own,
@@ -289,18 +290,18 @@ fn info_field(info: &[u8], at: usize) -> u32 {
 }
 
 #[test]
-fn a_connection_from_handshake_to_close() {
+fn connection_runs_from_handshake_to_close() {
     let host = Loaded::open(Some("profile=linux,recipe=sack+limited-transmit,psh=neutral"));
     let mut peer = Peer::new();
     let listener = host.listening(peer.host);
 
-    // accept() waits in a second thread while the first plays the handshake.
+    // accept() blocks in a second thread while the first thread performs the handshake.
     let (tid_sender, tid) = std::sync::mpsc::channel();
     let began = host.gettimeofday();
     let (fd, from, accepted_at) = thread::scope(|scope| {
         let host = &host;
         let waiting = scope.spawn(move || {
-            // SAFETY: no arguments, no failure.
+            // SAFETY: the call has no arguments and cannot fail.
             tid_sender.send(unsafe { libc::gettid() }).unwrap();
             let (fd, from) = host.accept(listener);
             (fd, from, host.gettimeofday())
@@ -322,7 +323,7 @@ fn a_connection_from_handshake_to_close() {
     assert_eq!(from, peer.own);
     assert!((110_000..110_100).contains(&(accepted_at - began)), "{}", accepted_at - began);
 
-    // Data out, without PSH, and its ACK.
+    // Outgoing data without PSH, and its ACK.
     let data: Vec<u8> = (0..1500_u32).map(|n| n as u8).collect();
     assert_eq!(host.write(fd, &data), 1500);
     let (first, second) = (host.receive().unwrap().1, host.receive().unwrap().1);
@@ -343,20 +344,20 @@ fn a_connection_from_handshake_to_close() {
     let info = host.bare_getsockopt(fd, libc::SOL_TCP, libc::TCP_INFO, 280).unwrap();
     assert_eq!(info_field(&info, 24), 0);
 
-    // read() waits in a second thread for data.
+    // read() blocks in a second thread until data arrives.
     let (tid_sender, tid) = std::sync::mpsc::channel();
     let began = host.gettimeofday();
     let (read, read_at) = thread::scope(|scope| {
         let host = &host;
         let waiting = scope.spawn(move || {
-            // SAFETY: no arguments, no failure.
+            // SAFETY: the call has no arguments and cannot fail.
             tid_sender.send(unsafe { libc::gettid() }).unwrap();
             (host.read(fd, 100), host.gettimeofday())
         });
         host.wait_until_asleep(tid.recv().unwrap());
         host.usleep(20_000);
         host.send(&peer.packet(Flags::ACK.with(Flags::PSH), 1, 1501, b"answer"));
-        // Time stands still until the reader has looked at the clock.
+        // The clock stops until the reading thread has read it.
         host.usleep(1_000_000);
         waiting.join().unwrap()
     });
@@ -364,9 +365,9 @@ fn a_connection_from_handshake_to_close() {
     assert!((20_000..20_100).contains(&(read_at - began)), "{}", read_at - began);
     let (at, ack) = host.receive().unwrap();
     assert_eq!((ack.flags, ack.ack), (Flags::ACK, PEER_ISN + 7));
-    assert!(at - began < 70_000, "the delayed ACK left in its time, not when it was fetched");
+    assert!(at - began < 70_000, "the delayed ACK must leave when its timer fires");
 
-    // close(), the peer's FIN, and nothing more to say.
+    // close(), then the peer's FIN. No more packets follow.
     assert_eq!(host.close(fd), 0);
     let (_, fin) = host.receive().unwrap();
     assert_eq!((fin.flags, peer.seq(&fin)), (Flags::FIN.with(Flags::ACK), 1501));
@@ -374,13 +375,13 @@ fn a_connection_from_handshake_to_close() {
     let (_, ack) = host.receive().unwrap();
     assert_eq!((ack.flags, ack.ack), (Flags::ACK, PEER_ISN + 8));
     assert_eq!(host.close(listener), 0);
-    assert!(host.receive().is_none(), "TIME-WAIT sends nothing, and time runs out");
+    assert!(host.receive().is_none(), "TIME-WAIT must not send packets");
     assert_eq!(host.close(fd), -1);
     assert_eq!(errno(), libc::EBADF);
 }
 
 #[test]
-fn a_close_that_lingers_waits_in_its_thread() {
+fn lingering_close_blocks_its_thread() {
     let host = Loaded::open(Some("profile=linux"));
     let mut peer = Peer::new();
     let listener = host.listening(peer.host);
@@ -398,7 +399,7 @@ fn a_close_that_lingers_waits_in_its_thread() {
     let (closed, closed_at) = thread::scope(|scope| {
         let host = &host;
         let waiting = scope.spawn(move || {
-            // SAFETY: no arguments, no failure.
+            // SAFETY: the call has no arguments and cannot fail.
             tid_sender.send(unsafe { libc::gettid() }).unwrap();
             (host.close(fd), host.gettimeofday())
         });
@@ -414,7 +415,7 @@ fn a_close_that_lingers_waits_in_its_thread() {
 }
 
 #[test]
-fn calls_that_do_not_wait_and_their_errors() {
+fn nonblocking_calls_return_expected_errors() {
     let host = Loaded::open(None);
     let listener = host.listening("192.168.0.1:8080".parse().unwrap());
     assert_eq!(call!(host, FCNTL, (c_int, c_int, i64) -> c_int, listener, libc::F_GETFL, 0), libc::O_RDWR);
@@ -443,9 +444,9 @@ fn calls_that_do_not_wait_and_their_errors() {
     assert_eq!((udp, errno()), (-1, libc::EPROTONOSUPPORT));
 }
 
-/// A panic at this boundary would end the test program.
+/// A panic at this boundary would abort the test program.
 #[test]
-fn null_in_place_of_memory_is_an_error_and_nothing_is_lost() {
+fn null_pointers_return_efault_without_losing_packets() {
     let host = Loaded::open(None);
     let fd = host.listening("192.168.0.1:8080".parse().unwrap());
     let fault = |result: ssize_t| assert_eq!((result, errno()), (-1, libc::EFAULT));
@@ -459,7 +460,7 @@ fn null_in_place_of_memory_is_an_error_and_nothing_is_lost() {
             host, GETSOCKOPT, (c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int,
             fd, level, option, null_mut(), &mut len
         ));
-        // SAFETY: as getsockopt(2), but for NULL, which is what is tested.
+        // SAFETY: as getsockopt(2) requires, except for NULL, which is tested here.
         fault_int(unsafe { (host.getsockopt)(fd, level, option, null_mut(), &mut len) });
         // SAFETY: as above.
         fault_int(unsafe { (host.getsockopt)(fd, level, option, (&raw mut len).cast(), null_mut()) });
@@ -475,7 +476,7 @@ fn null_in_place_of_memory_is_an_error_and_nothing_is_lost() {
     fault(call!(host, READ, (c_int, *mut c_void, usize) -> ssize_t, fd, null_mut(), 10));
     fault(call!(host, WRITE, (c_int, *const c_void, usize) -> ssize_t, fd, null(), 10));
     let nowhere = iovec { iov_base: null_mut(), iov_len: 10 };
-    // SAFETY: an msghdr of zeros has no address, no vectors and no control data.
+    // SAFETY: an msghdr of zeros is valid. It has no address, no vectors and no control data.
     let mut message: msghdr = unsafe { zeroed() };
     for at in [READV, WRITEV] {
         let call = |parts, n| call!(host, at, (c_int, *const iovec, c_int) -> ssize_t, fd, parts, n);
@@ -493,7 +494,7 @@ fn null_in_place_of_memory_is_an_error_and_nothing_is_lost() {
     fault_int(call!(host, IOCTL, (c_int, u64, *mut c_int) -> c_int, fd, libc::FIONREAD, null_mut()));
 
     fault_int(call!(host, NETDEV_SEND, (*const c_void, usize) -> c_int, null(), 40));
-    // An answer is due: it is still there for a call that has room for it.
+    // The SYN-ACK is pending. A failed call must leave it for the next one.
     let peer = Peer::new();
     host.send(&peer.packet(Flags::SYN, 0, 0, &[]));
     let (mut len, mut time) = (1500_usize, 0);
@@ -502,8 +503,8 @@ fn null_in_place_of_memory_is_an_error_and_nothing_is_lost() {
     );
     assert!(host.receive().is_some());
 
-    // Without userdata there is nobody to ask, and nothing to free.
-    // SAFETY: the positions have these signatures in packetdrill's header.
+    // Without userdata, calls fail and there is nothing to free.
+    // SAFETY: the entries have these signatures in packetdrill's header.
     unsafe {
         let listen: extern "C" fn(User, c_int, c_int) -> c_int = transmute(host.table[LISTEN]);
         fault_int(listen(null_mut(), fd, 1));
@@ -514,7 +515,7 @@ fn null_in_place_of_memory_is_an_error_and_nothing_is_lost() {
 }
 
 #[test]
-fn descriptors_of_others_reach_the_real_getsockopt() {
+fn foreign_descriptors_reach_real_getsockopt() {
     let host = Loaded::open(None);
     let real = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let fd = std::os::fd::AsRawFd::as_raw_fd(&real);
@@ -524,7 +525,7 @@ fn descriptors_of_others_reach_the_real_getsockopt() {
 }
 
 #[test]
-fn sysctls_in_the_control_file_count_from_the_next_socket_on() {
+fn control_file_sysctls_apply_to_next_socket() {
     let control = std::env::temp_dir().join(format!("airtcp-packetdrill-{}.ctl", std::process::id()));
     std::fs::write(&control, "-q net.ipv4.tcp_timestamps=0\n-q net.ipv4.tcp_window_scaling=0\n").unwrap();
     let host = Loaded::open_with(Some("profile=linux"), Some(&control));

@@ -1,4 +1,4 @@
-# What the set-ups of the receivers share; each sources it with `destination` set.
+# Functions for the receivers' setup scripts. Each script sets `destination` and then sources this file.
 # shellcheck shell=sh disable=SC2154
 
 fail() {
@@ -6,7 +6,7 @@ fail() {
     exit 1
 }
 
-# packages PACKAGE...: installs those that are missing, and says which.
+# packages PACKAGE...: installs the packages that are missing, and prints their names.
 packages() {
     missing=''
     for package in "$@"; do
@@ -29,18 +29,18 @@ packages() {
         fail "apt-get could not install$missing"
 }
 
-# lists: apt knows its mirrors, which a new machine may not yet.
+# lists: updates apt's package lists if there are none, as on a new machine.
 lists() {
     [ -z "$(apt-get indextargets 'Label: Debian')" ] || return 0
     [ "$(id -u)" != 0 ] || apt-get update -qq >&2
 }
 
-# version PACKAGE: the one installed.
+# version PACKAGE: prints the installed version.
 version() {
     dpkg-query -W -f '${Version}' "$1"
 }
 
-# finished INPUT...: whether the last build was of the same files and words. If not, what it left is removed.
+# finished INPUT...: succeeds if the last build used the same files and words. Otherwise removes its result.
 finished() {
     inputs=$(for input in "$0" "$@"; do
         if [ -f "$input" ]; then cat "$input"; else echo "$input"; fi
@@ -50,7 +50,7 @@ finished() {
     return 1
 }
 
-# finish LINE: the build is complete, and this is what it is.
+# finish LINE: marks the build as complete and stores its description.
 finish() {
     echo "$1" >"$destination/version"
     echo "$inputs" >"$destination/inputs"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Unpacks Debian packages of any suite into a directory, privately: nothing is installed, no root is needed.
+# Unpacks packages of any Debian suite into a directory. Installs nothing, and needs no root.
 #   interop/receivers/guest/fetch.sh SUITE DIRECTORY PACKAGE...
-# @PACKAGE is what the metapackage PACKAGE stands for: its first dependency.
-# The mirror and its keys are those of this machine's own apt sources. DIRECTORY/versions gets a line per package.
+# @PACKAGE means the first dependency of the metapackage PACKAGE.
+# The mirror and its keys come from this machine's apt sources. DIRECTORY/versions gets one line per package.
 set -eu
 
 suite=$1
@@ -18,14 +18,14 @@ fail() {
 command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 ||
     fail "guest kernels come from Debian packages, and apt-get or dpkg-deb is missing here."
 
-# The mirror that has a bookworm, bullseye, ... is the one under which this machine's own main archive lies.
+# The mirror of this machine's main archive also has the other suites (bookworm, bullseye, ...).
 find_mirror() {
     apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 2>/dev/null |
         awk '$2 == "Debian" && $3 == "Debian" { print $1; exit }'
 }
 mirror=$(find_mirror)
 if [ -z "$mirror" ] && [ "$(id -u)" = 0 ]; then
-    # What a mirror is, its lists say, and a new machine may have none.
+    # The package lists identify the mirror. A new machine may not have any.
     apt-get update -qq >&2
     mirror=$(find_mirror)
 fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The initial file system of every guest: busybox, our /init and /sink, and the kernel modules named.
+# Builds the guests' initial file system: busybox, /init, /sink, and the named kernel modules.
 #   interop/receivers/guest/initramfs.sh BUSYBOX OUTPUT [MODULE...]
 set -eu
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes a receiver of Debian's user-mode Linux kernel: of the first of SUITES whose kernel starts on this processor.
+# Builds a receiver from Debian's user-mode Linux kernel: from the first of SUITES whose kernel starts on this
+# processor.
 #   interop/receivers/guest/uml-setup.sh SUITES DESTDIR
 set -eu
 
@@ -13,7 +14,7 @@ fail() {
     exit 1
 }
 
-# The kernel is tied to the place where its C library lies, so the place counts as an ingredient.
+# The kernel contains the path of its C library, so the path is part of the stamp.
 stamp=$(cat "$here"/* | cksum)" $suites $destination"
 [ "$(cat "$destination/stamp" 2>/dev/null)" = "$stamp" ] && exit 0
 
@@ -31,8 +32,8 @@ fetch_kernel() {
     "$here/fetch.sh" "$suite" "$destination/kernel" user-mode-linux libc6
     mv "$destination/kernel/usr/bin/linux.uml" "$destination/linux.uml"
 
-    # A kernel of a newer suite than this machine's needs its own suite's C library, tied in by path: it executes
-    # /proc/self/exe, so calling it through the other dynamic loader is not enough.
+    # A kernel of a newer suite than this machine's needs the C library of its suite, linked by path. Calling
+    # it through the other dynamic loader is not enough, because it executes /proc/self/exe.
     if ! release=$("$destination/linux.uml" --version 2>/dev/null); then
         mv "$(dirname "$(find "$destination/kernel" -name libc.so.6)")" "$destination/lib"
         "$destination/tools/usr/bin/patchelf" --set-interpreter "$destination/lib/ld-linux-x86-64.so.2" \
@@ -45,8 +46,9 @@ fetch_kernel() {
     echo "Linux $release (user-mode-linux $package of Debian $suite)" >"$destination/version"
 }
 
-# Kernels before 6.13 have a buffer of fixed size for a process's floating-point registers. A processor with AMX has
-# more, and such a kernel ends when it starts its first process. It kills its whole process group; setsid keeps this script alive.
+# Kernels before 6.13 have a fixed-size buffer for the floating-point registers of a process. A processor with
+# AMX needs more, and such a kernel ends when it starts its first process. It kills its whole process group,
+# so setsid protects this script.
 starts() {
     timeout 60 setsid env -u TMPDIR "$destination/linux.uml" mem=256M "initrd=$destination/initramfs.gz" root=/dev/ram0 \
         rdinit=/init quiet con=null con0=null,fd:1 "uml_dir=$destination/run" </dev/null 2>&1 | grep -q '^guest: starting'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lwIP built from Debian's source package with SACK and timestamps
+# lwIP from Debian's source package, with SACK and timestamps
 #   interop/receivers/lwip-sack/setup.sh DESTINATION
 set -eu
 
@@ -11,7 +11,7 @@ packages gcc libc6-dev dpkg-dev
 finished lwip/receiver.c lwip-sack/lwipopts.h common/receiver.[ch] && exit
 
 lists
-# apt's own sources may hold no source packages: they are asked for in a private configuration, from the same mirror.
+# apt's sources may not include source packages. A private configuration fetches them from the same mirror.
 # shellcheck disable=SC2016 # apt's variables
 archives=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) main' 'Created-By: Packages' 'Label: Debian' \
     'Component: main' | sort -u)
@@ -28,7 +28,7 @@ echo "setup: fetching the source package lwip" >&2
 privately update || fail "the mirror of this machine's apt sources has no usable list of source packages"
 (cd "$source" && privately --download-only source lwip) || fail "the source package lwip could not be fetched"
 version=$(sed -n 's/^Version: //p' "$source"/lwip_*.dsc)
-# apt has checked the archive's signature; the uploader's own key is not here.
+# apt has verified the archive's signature; the uploader's key is not available here.
 dpkg-source --no-check --extract "$source"/lwip_*.dsc "$source/lwip" >"$source/log"
 
 echo "setup: building lwIP $version" >&2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# passt: drops what is out of order, two duplicate ACKs and no more
+# passt: drops out-of-order segments, sends at most two duplicate ACKs
 #   interop/receivers/passt/setup.sh DESTINATION
 set -eu
 
@@ -7,13 +7,13 @@ cd "$(dirname "$0")/.."
 destination=$1
 . common/build.sh
 
-# Not bookworm's: passt of March 2023 resets every connection on which it sends nothing 24 s after its start.
+# bookworm's passt (March 2023) resets a connection on which it has sent nothing, 24 s after its start.
 suite=trixie
 
 packages gcc libc6-dev
 finished passt/receiver.c common/guest.[ch] common/receiver.[ch] $suite && exit
 
-# Later than this system's, perhaps: it gets the C library that it was built with.
+# passt may be newer than this system, so it gets the C library that it was built with.
 unpacked=$destination/unpacked
 rm -rf "$unpacked" "${destination:?}/lib"
 sh guest/fetch.sh $suite "$unpacked" passt libc6

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Linux 6.1, Debian bookworm's cloud kernel, in a PC emulated by QEMU
 #   interop/receivers/qemu/setup.sh DESTDIR
-# QEMU is installed where it is missing (root or sudo); the kernel is only unpacked.
+# Installs QEMU if it is missing (root or sudo). The kernel is only unpacked.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,15 +35,15 @@ mkdir -p "$destination/run"
 "$guest/fetch.sh" bookworm "$destination/tools" busybox-static lz4
 "$guest/fetch.sh" bookworm "$destination/kernel" @linux-image-cloud-amd64
 
-# An uncompressed kernel spares the emulated machine two seconds of unpacking.
+# An uncompressed kernel saves the emulated machine two seconds.
 image=$(echo "$destination"/kernel/boot/vmlinuz-*)
 offset=$(LC_ALL=C grep -abo -m 1 -P '\x02\x21\x4c\x18' "$image" | head -n 1 | cut -d : -f 1)
 [ -n "$offset" ] || fail "$image is not compressed with LZ4 any more: qemu/setup.sh must learn its new format"
-# What follows the kernel in its image is not LZ4, of which lz4 complains.
+# lz4 reports an error for the data after the kernel in the image, which is not LZ4.
 tail -c +$((offset + 1)) "$image" | "$destination/tools/usr/bin/lz4" -d -q >"$destination/vmlinux" 2>/dev/null || true
 [ "$(head -c 4 "$destination/vmlinux" | tr -d '\177')" = ELF ] || fail "what was unpacked from $image is no kernel"
 
-# In the order in which they need each other.
+# In the order of their dependencies.
 modules=
 for name in virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover net_failover virtio_net; do
     module=$(find "$destination/kernel/lib/modules" -name "$name.ko")

@@ -6,7 +6,7 @@ use super::*;
 fn tuple(number: u16) -> Tuple {
     let local = SocketAddr::from(([192, 0, 2, 1], 80));
     match number % 4 {
-        // Few ports and many addresses, the other way round, and the other family.
+        // Few ports and many addresses, the reverse, and the other address family.
         0 => (local, SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], 1000))),
         1 => {
             (SocketAddr::from((Ipv6Addr::LOCALHOST, 80)), SocketAddr::from((Ipv6Addr::from_bits(7), number)))
@@ -15,9 +15,9 @@ fn tuple(number: u16) -> Tuple {
     }
 }
 
-/// What a host does with it: slots are used again, and a connection may take another one's place.
+/// As in a host, slots are reused, and a connection may replace another one.
 #[test]
-fn it_is_a_map_whatever_comes_and_goes() {
+fn demux_matches_map_after_random_operations() {
     for seed in 0..8_u64 {
         let mut x = 12345 + seed;
         let mut random = |n: usize| {
@@ -28,7 +28,7 @@ fn it_is_a_map_whatever_comes_and_goes() {
         let mut map: BTreeMap<Tuple, u32> = BTreeMap::new();
         let mut ends: Vec<Option<Tuple>> = Vec::new();
         for step in 0..6000 {
-            // First it grows, then it shrinks.
+            // Grow first, then shrink.
             let add = random(6000) > step;
             let of = tuple(random(700) as u16);
             if add {
@@ -56,14 +56,15 @@ fn it_is_a_map_whatever_comes_and_goes() {
 }
 
 #[test]
-fn who_does_not_know_the_seed_does_not_know_where_a_connection_is() {
+fn hash_depends_on_seed() {
     let differs = |number| Demux::new(1).hash(&tuple(number)) != Demux::new(2).hash(&tuple(number));
     assert!((0..100).all(differs));
 }
 
-/// Two ends that only together are the same as two others are told apart by more than luck.
+/// Tuples that differ in a single port or address, or only in the order of their ends, must have different
+/// hashes.
 #[test]
-fn every_part_of_an_address_counts() {
+fn hash_depends_on_every_port_and_address() {
     let demux = Demux::new(1);
     let (local, remote) = tuple(2);
     let mut hashes = vec![demux.hash(&(local, remote)), demux.hash(&(remote, local))];

@@ -1,4 +1,5 @@
-//! **Why was it lost?** Congestion costs the window, a loss on the radio does not.
+//! **Why was it lost?** Attributes each loss to congestion or to the radio link. A loss on the radio link
+//! does not reduce the window.
 
 pub(crate) mod ncpld;
 mod ndg;
@@ -21,38 +22,42 @@ pub(crate) use vegas::Vegas;
 use super::parameter::Given;
 use super::{Ack, Departure, Handshake, Truth, View};
 
-/// An answer to "Why was it lost?".
+/// An algorithm that answers *Why was it lost?*
 pub trait Attribute: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// The handshake is over.
+    /// Called when the handshake completes.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
-    /// A segment has left.
+    /// Called after a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// Every ACK, before anything is decided about it: the window is still what it was before.
+    /// Called for every ACK, before any decision about it. cwnd and ssthresh still have their old values.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
-    /// What only the path knows. Told to recipes with [`Need::Truth`](super::catalogue::Need::Truth), in virtual time.
+    /// Receives ground truth about the path. Only recipes with [`Need::Truth`](super::catalogue::Need::Truth)
+    /// get it, and only in virtual time.
     fn on_truth(&mut self, _truth: Truth) {}
 
-    /// What the loss of the segment that begins at `lost` is put down to, and why, for the trace. `None`: it cannot be
-    /// said yet, and will be said once SND.UNA has reached the segment.
+    /// Returns the cause of the loss of the segment that starts at `lost`, and the reason for the decision
+    /// trace. `None` means that the cause is not known yet. It will be known when SND.UNA reaches the
+    /// segment.
     ///
-    /// Asked when a loss event begins, when a probe has repaired a loss, and in an event that was put down to the radio
-    /// about each further hole before it is sent again: one that is not known waits. About a timeout only judges that
-    /// watch are asked, unless the recipe has `marked-timeout`.
+    /// The engine asks when an episode begins and when a probe repaired a loss. In an episode attributed to
+    /// the radio link, it also asks about each further hole before the retransmission, and a hole without a
+    /// known cause waits. At a timeout, it asks only the judges unless
+    /// [`judges_timeouts`](Attribute::judges_timeouts) returns true.
     fn cause(&mut self, view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)>;
 
-    /// Whether its judgement counts at a timeout too: one that it puts down to the radio keeps the window.
+    /// Returns whether the attribution also applies to timeouts. If so, a timeout attributed to the radio
+    /// link keeps the window.
     fn judges_timeouts(&self) -> bool {
         false
     }
 }
 
-/// The ordinary answer (RFC 5681): every loss is a sign of congestion.
+/// The default answer (RFC 5681): every loss is a sign of congestion.
 #[derive(Debug, Default)]
 pub struct AlwaysCongestion;
 
@@ -66,12 +71,12 @@ impl Attribute for AlwaysCongestion {
     }
 }
 
-/// The RTT-based judges of P1 §3.2, to watch a sender that asks somebody else.
+/// Returns the RTT-based judges of P1 §3.2, which record verdicts while another algorithm decides.
 pub fn judges() -> Vec<Box<dyn Attribute>> {
     with(Ncpld::default())
 }
 
-/// The same with the parameters of a recipe.
+/// Returns the same judges with the parameters of a recipe.
 pub(crate) fn judges_of(given: &Given<'_>) -> Vec<Box<dyn Attribute>> {
     with(Ncpld::new(given))
 }

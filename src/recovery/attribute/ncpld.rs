@@ -1,15 +1,19 @@
-//! Non-congestion packet loss detection (Samaraweera 1999; P1 §3.2): the delay at the loss against the delay at
-//! the knee of Jain's curve (P1 Fig. 2), up to which more load costs hardly any delay.
+//! Non-congestion packet loss detection (Samaraweera 1999; P1 §3.2). Compares the delay at a loss with the
+//! delay at the knee of Jain's load-delay curve (P1 Fig. 2). Below the knee, more load adds hardly any delay.
 //!
-//! If the RTT is above that of the knee, it is congestion, else the radio. Before the first sample it is congestion.
+//! A loss counts as congestion if the RTT is above the delay at the knee. Otherwise it is attributed to the
+//! radio link. Before the first RTT sample, every loss counts as congestion.
 //!
-//! Choice: P1 says no more than "compares it to the measured delay when there is no congestion". The knee is Jain's
-//! term, and so is its definition here: where the power, throughput over delay, is greatest. So each window has its
-//! mean round-trip time (a moving one, with the gain 1/8 of SRTT) and the power W/RTT²; the delay at the knee is the
-//! mean of the window with the most power. Samaraweera's own estimate is not reproduced. P1 speaks of no tolerance, so
-//! there is none; half of the samples at the knee itself are above their mean, and `ncpld-tolerance` allows for these.
+//! Choice: P1 only says that the algorithm compares the delay with the delay measured without congestion.
+//! This implementation uses Jain's definition of the knee: the point with the highest power, where power is
+//! throughput divided by delay. It keeps a smoothed RTT for each window size W (gain 1/8, as for SRTT) and
+//! computes the power as W/RTT². The delay at the knee is the smoothed RTT of the window with the highest
+//! power. Samaraweera's own estimator is not reproduced.
 //!
-//! "At the loss" is the last sample before it.
+//! Choice: P1 mentions no tolerance, so the default is zero. Half of the samples at the knee exceed their own
+//! mean; `ncpld-tolerance` allows for them.
+//!
+//! Choice: The delay at a loss is the last RTT sample before the loss.
 
 use airwire::Cause;
 
@@ -25,17 +29,17 @@ pub(crate) const TOLERANCE: Parameter = Parameter::number(
     "Ni et al. 2002, §3.2, which has none",
 );
 
-/// In segments; larger windows share the last mean.
+/// Largest window, in segments, with its own smoothed RTT. Larger windows share this entry.
 const LARGEST: usize = 4096;
 
 /// Non-congestion packet loss detection (Samaraweera 1999; P1 §3.2).
 #[derive(Debug, Default)]
 pub(crate) struct Ncpld {
-    /// As a share of the delay at the knee.
+    /// Tolerance as a fraction of the delay at the knee.
     tolerance: f64,
     monitor: Monitor,
     latest_rtt: Option<f64>,
-    /// The mean round-trip time under each window, in seconds.
+    /// Smoothed RTT in seconds for each window. The index is the window in segments.
     means: Vec<Option<f64>>,
 }
 
@@ -90,31 +94,33 @@ mod tests {
     use crate::recovery::testing::BareSender;
 
     #[test]
-    fn the_knee_is_where_the_power_is_greatest() {
-        // Power: 4/0.2² = 100 for the window of four, then 2/0.15² = 89, 2/0.1² = 200 or 2/0.201² = 50.
+    fn knee_has_greatest_power() {
+        // The power is 4/0.2² = 100 for the window of four.
+        // For the window of two, it is 2/0.15² = 89, 2/0.1² = 200 or 2/0.201² = 50.
         let after = |rtt| judged(&mut window_of_four_becomes_two("ncpld", rtt));
         assert_eq!(after(150), Cause::Radio, "the knee is still at 200 ms");
-        assert_eq!(after(100), Cause::Radio, "this is the knee");
-        assert_eq!(after(201), Cause::Congestion, "above the first");
+        assert_eq!(after(100), Cause::Radio, "the RTT is at the knee");
+        assert_eq!(after(201), Cause::Congestion, "the RTT is above the knee at 200 ms");
     }
 
     #[test]
-    fn the_delay_at_the_knee_is_a_mean() {
-        // Segment 5 took 100 ms. Segment 6, under the same window, brings the mean up by an eighth.
+    fn knee_delay_is_smoothed_rtt() {
+        // Segment 5 took 100 ms. Segment 6, under the same window, raises the smoothed RTT by an eighth of
+        // the difference.
         let after = |rtt: u64| {
             let mut sender = window_of_four_becomes_two("ncpld", 100);
             sender.wait(ms(rtt - 100)).ack(6);
             sender
         };
         assert_eq!(judged(&mut after(108)), Cause::Congestion, "above 101 ms");
-        // Segment 7 left when 5 arrived, at 100 ms: it takes 101 ms, and the mean has been 101 ms since.
+        // Segment 7 was sent when segment 5 arrived, at 100 ms. Its RTT of 101 ms equals the smoothed RTT.
         let mut sender = after(108);
         sender.wait(ms(93)).ack(7);
         assert_eq!(judged(&mut sender), Cause::Radio);
     }
 
     #[test]
-    fn a_tolerance_is_a_share_of_the_delay_at_the_knee() {
+    fn tolerance_is_fraction_of_knee_delay() {
         // The knee is at 200 ms.
         let after = |recipe, rtt| judged(&mut window_of_four_becomes_two(recipe, rtt));
         for (rtt, cause) in [(219, Cause::Radio), (221, Cause::Congestion)] {
@@ -124,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_round_trip_it_is_congestion() {
+    fn loss_before_first_rtt_sample_is_congestion() {
         let mut sender = BareSender::new("reno+ncpld").under_way(10.0, 8.0, ms(100));
         assert_eq!(judged(&mut sender), Cause::Congestion);
     }

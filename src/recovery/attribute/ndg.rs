@@ -1,14 +1,16 @@
-//! Normalised delay gradient (Jain 1989; P1 §3.2): does the delay rise and fall with the window?
+//! Normalised delay gradient (Jain 1989; P1 §3.2). Checks whether the delay rises and falls with the window.
 //!
-//! NDG = ((RTT_i − RTT_j) / (RTT_i + RTT_j)) / ((W_i − W_j) / (W_i + W_j)), of which only the sign counts.
-//! If it is above zero, the two rise or fall together: Jain would shrink the window, and a loss is congestion. Else he
-//! would open it, and a loss is the radio's.
+//! NDG = ((RTT_i − RTT_j) / (RTT_i + RTT_j)) / ((W_i − W_j) / (W_i + W_j)). Only its sign matters. A positive
+//! NDG means that delay and window change in the same direction. Jain would then reduce the window, so a loss
+//! counts as congestion. Otherwise Jain would increase the window, and a loss is attributed to the radio
+//! link.
 //!
-//! Choice: as for [`ntg`](super::Ntg), i is the newest sample and j the last one under another window; before
-//! the first change it is congestion. No threshold: the least change of the RTT has a sign, whatever caused it.
+//! Choice: As for [`ntg`](super::Ntg), i is the newest sample and j is the last sample under another window.
+//! Before the first change of the window, every loss counts as congestion. No threshold applies: even the
+//! smallest change of the RTT has a sign, whatever its cause.
 //!
-//! A queue that is full cannot delay more than before: where the window goes on growing, the radio gets the
-//! blame at the very moment of the overflow.
+//! Limitation: A full queue cannot add more delay. If the window keeps growing, the judge attributes a loss
+//! to the radio link at the very moment when the queue overflows.
 
 use airwire::Cause;
 
@@ -43,7 +45,7 @@ impl Attribute for Ndg {
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
         let Some(i) = self.monitor.on_ack(view, ack) else { return };
         let Some((j, i)) = self.change.on_sample(i) else { return };
-        // The sums are positive, and the window has changed.
+        // The two sums are positive and the window has changed, so the signs of the differences decide.
         let positive = (i.rtt > j.rtt && i.w > j.w) || (i.rtt < j.rtt && i.w < j.w);
         self.judgement = if positive {
             (Cause::Congestion, "NDG > 0: the delay follows the window")
@@ -64,7 +66,7 @@ mod tests {
     use crate::recovery::testing::BareSender;
 
     #[test]
-    fn the_sign_of_both_changes() {
+    fn loss_is_congestion_if_rtt_follows_window() {
         let larger = |rtt| judged(&mut slow_start_of_one("ndg", rtt));
         assert_eq!(larger(101), Cause::Congestion, "W rises, RTT rises");
         assert_eq!(larger(100), Cause::Radio, "W rises, RTT stays");
@@ -76,15 +78,15 @@ mod tests {
     }
 
     #[test]
-    fn while_the_window_stays_the_newest_delay_is_compared_with_the_one_before_the_change() {
-        // Segments 2 and 3 left under the same window; 3 takes 110 ms.
+    fn newest_rtt_compares_with_rtt_of_previous_window() {
+        // Segments 2 and 3 were sent under the same window. Segment 3 takes 110 ms.
         let mut sender = slow_start_of_one("ndg", 95);
         sender.wait(ms(15)).ack(3);
         assert_eq!(judged(&mut sender), Cause::Congestion);
     }
 
     #[test]
-    fn before_the_first_change_it_is_congestion() {
+    fn loss_before_first_window_change_is_congestion() {
         let mut sender = BareSender::new("reno+ndg").under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100)).ack(1);
         assert_eq!(judged(&mut sender), Cause::Congestion);

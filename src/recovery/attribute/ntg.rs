@@ -1,15 +1,17 @@
-//! Normalised throughput gradient (Wang and Crowcroft 1991, "Tri-S"; P1 §3.2): does a larger window still bring
-//! more?
+//! Normalised throughput gradient (Wang and Crowcroft 1991, "Tri-S"; P1 §3.2). Checks whether a larger window
+//! still increases the throughput.
 //!
-//! With T = W/RTT, the gradient of the last change of the window is TG = (T_i − T_j) / (W_i − W_j), and NTG is
-//! TG over that of the first packet, which alone made 1/RTT_1. If NTG < 1/2, the segment that the window has grown
-//! by brings less than half of what the first one did, so it waits in a queue: a loss is congestion. Else it is
-//! the radio's.
+//! With T = W/RTT, the gradient of the last change of the window is TG = (T_i − T_j) / (W_i − W_j). NTG is TG
+//! divided by the gradient of the first packet, 1/RTT_1. NTG < 1/2 means that the additional segment brings
+//! less than half the throughput of the first one. It waits in a queue, so a loss counts as congestion.
+//! Otherwise a loss is attributed to the radio link.
 //!
-//! Choice: a window that shrinks is judged by the same quotient. If a segment less costs less than half, it was queued.
+//! Choice: The same quotient applies when the window shrinks. If one segment less costs less than half the
+//! throughput of the first segment, that segment was queued.
 //!
-//! Choice: NTG is evaluated at every sample, between the newest and the last one that was measured under another
-//! window. While the window does not change, W_j stays. Before the first change it is congestion.
+//! Choice: NTG is computed for every sample, from the newest sample and the last one measured under another
+//! window. While the window does not change, W_j stays the same. Before the first change, every loss counts
+//! as congestion.
 
 use airwire::Cause;
 
@@ -22,7 +24,7 @@ use crate::recovery::{Ack, Departure, View};
 pub(crate) struct Ntg {
     monitor: Monitor,
     change: Change,
-    /// RTT_1.
+    /// RTT_1 in seconds.
     first_rtt: Option<f64>,
     judgement: (Cause, &'static str),
 }
@@ -68,8 +70,8 @@ mod tests {
     use crate::recovery::testing::BareSender;
 
     #[test]
-    fn a_second_segment_that_brings_less_than_half_of_the_first_waits_in_a_queue() {
-        // RTT_1 = 100 ms, T = 10/s. A second segment, in RTT: T = 2/RTT, NTG = (2/RTT − 10)·0.1.
+    fn throughput_gain_below_half_is_congestion() {
+        // RTT_1 = 100 ms and T = 10/s. With a second segment, T = 2/RTT and NTG = (2/RTT − 10)·0.1.
         let after = |rtt| judged(&mut slow_start_of_one("ntg", rtt));
         assert_eq!(after(100), Cause::Radio, "NTG = 1");
         assert_eq!(after(133), Cause::Radio, "NTG = 0.504");
@@ -78,15 +80,15 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_window_that_costs_no_throughput_was_queued() {
-        // W 4 → 2, RTT_1 = 200 ms, T_j = 20/s; NTG = (2/RTT − 20)/(−2)·0.2.
+    fn unchanged_throughput_of_smaller_window_is_congestion() {
+        // The window shrinks from 4 to 2, RTT_1 = 200 ms and T_j = 20/s, so NTG = (2/RTT − 20)/(−2)·0.2.
         let after = |rtt| judged(&mut window_of_four_becomes_two("ntg", rtt));
         assert_eq!(after(100), Cause::Congestion, "NTG = 0");
         assert_eq!(after(200), Cause::Radio, "NTG = 1");
     }
 
     #[test]
-    fn before_the_first_change_it_is_congestion() {
+    fn loss_before_first_window_change_is_congestion() {
         let mut sender = BareSender::new("reno+ntg").under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100)).ack(1);
         assert_eq!(judged(&mut sender), Cause::Congestion);

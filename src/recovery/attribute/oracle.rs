@@ -1,14 +1,14 @@
-//! The ideal differentiator (P3 §II-B 2): it "can fully and promptly differentiate among congestive loss, non-congestive
-//! loss, and packet reordering", because it is told ([`Truth`]). It is no algorithm but a bound for algorithms: what a
-//! sender would have whose only error is not to know the future. In virtual time only.
+//! The ideal differentiator (P3 §II-B 2), which "can fully and promptly differentiate among congestive loss,
+//! non-congestive loss, and packet reordering". It reads the ground truth ([`Truth`]), so it is an upper
+//! bound for attribution algorithms and not an algorithm itself. It works only in virtual time.
 //!
-//! One drop explains one detection. A segment that is taken for lost and was not dropped since it was last found lost
-//! has come out of order: that is no sign of congestion either.
+//! One drop explains one detected loss. If a segment is declared lost but was not dropped since it was last
+//! declared lost, it was only reordered. This is not a sign of congestion either.
 //!
-//! Choice: at a timeout the truth about the first segment outstanding counts. The paper's rate adaptation (1) has no
-//! timeouts.
+//! Choice: At a timeout, the ground truth about the first outstanding segment decides. The paper's rate
+//! adaptation (1) has no timeouts.
 //!
-//! As long as nobody has begun to tell, every loss is a sign of congestion.
+//! Until ground truth is available, every loss is a sign of congestion.
 
 use airwire::Cause;
 
@@ -19,7 +19,7 @@ use crate::recovery::{Ack, Truth, View};
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     is_told: bool,
-    /// Beginning, end and cause of what was dropped, the latest last.
+    /// Start, end and cause of each dropped segment, oldest first.
     dropped: Vec<(u64, u64, Cause)>,
 }
 
@@ -74,8 +74,8 @@ mod tests {
         Truth::Lost { offset: (segment - 1) * 1000, len: 1000, cause }
     }
 
-    /// A window of ten, of which the first is found lost.
-    fn after(truths: &[Truth]) -> BareSender {
+    /// A window of ten segments, the first of which is declared lost.
+    fn sender_after_loss(truths: &[Truth]) -> BareSender {
         let mut sender = BareSender::new("newreno+oracle").under_way(10.0, 8.0, RTT);
         truths.iter().for_each(|truth| sender.recovery.tell(*truth));
         sender.wait(RTT).dupacks(3);
@@ -83,32 +83,33 @@ mod tests {
     }
 
     #[test]
-    fn the_radio_costs_nothing_and_a_queue_costs_half() {
-        assert_eq!(after(&[Truth::Begins, lost(1, Cause::Radio)]).cc().cwnd, 10.0);
-        assert_eq!(after(&[Truth::Begins, lost(1, Cause::Congestion)]).cc().ssthresh, 5.0);
+    fn only_congestion_loss_halves_window() {
+        assert_eq!(sender_after_loss(&[Truth::Begins, lost(1, Cause::Radio)]).cc().cwnd, 10.0);
+        assert_eq!(sender_after_loss(&[Truth::Begins, lost(1, Cause::Congestion)]).cc().ssthresh, 5.0);
     }
 
     #[test]
-    fn what_has_only_come_out_of_order_costs_nothing() {
-        let sender = after(&[Truth::Begins, lost(7, Cause::Congestion)]);
+    fn reordering_does_not_reduce_window() {
+        let sender = sender_after_loss(&[Truth::Begins, lost(7, Cause::Congestion)]);
         assert_eq!(sender.recovery.counters().window_reductions, 0);
     }
 
     #[test]
-    fn a_further_hole_that_a_queue_has_made_costs_half() {
-        let mut sender = after(&[Truth::Begins, lost(1, Cause::Radio), lost(4, Cause::Congestion)]);
+    fn congestion_at_second_hole_reduces_window() {
+        let mut sender =
+            sender_after_loss(&[Truth::Begins, lost(1, Cause::Radio), lost(4, Cause::Congestion)]);
         assert_eq!(sender.recovery.counters().window_reductions, 0);
         sender.wait(RTT).ack(3);
         assert_eq!(sender.recovery.counters().window_reductions, 1);
     }
 
     #[test]
-    fn while_nobody_tells_every_loss_is_congestion() {
-        assert_eq!(after(&[]).cc().ssthresh, 5.0);
+    fn loss_without_ground_truth_is_congestion() {
+        assert_eq!(sender_after_loss(&[]).cc().ssthresh, 5.0);
     }
 
     #[test]
-    fn a_timeout_for_what_the_radio_lost_keeps_the_threshold() {
+    fn timeout_after_radio_loss_keeps_ssthresh() {
         for (cause, ssthresh) in [(Cause::Radio, 8.0), (Cause::Congestion, 5.0)] {
             let mut sender = BareSender::new("newreno+oracle").under_way(10.0, 8.0, RTT);
             [Truth::Begins, lost(1, cause)].into_iter().for_each(|truth| sender.recovery.tell(truth));

@@ -1,10 +1,12 @@
-//! What the RTT-based judges look at (P1 §3): a round-trip time, and the window under which it was measured.
+//! The input of the RTT-based judges (P1 §3): an RTT sample and the window under which it was measured.
 //!
-//! P1 speaks of a monitored packet P_i with W_i and RTT_i. Here every ACK that measures a round trip is one.
+//! P1 describes a monitored packet P_i with W_i and RTT_i. Here, every ACK that gives an RTT sample provides
+//! one.
 //!
-//! Choice: W_i is the window when P_i left, which filled the queue that P_i then waited in, not the one when its ACK
-//! comes. It counts as far as it was in use: min(cwnd, FlightSize), in whole segments, so that an application that
-//! writes little is not taken for a network that holds much, and growth by fractions of a segment is no change.
+//! Choice: W_i is the window when P_i was sent, because that window filled the queue in which P_i waited.
+//! Only the used part of the window counts: min(cwnd, FlightSize), in whole segments. So an application that
+//! writes little does not look like a network with long queues, and growth by a fraction of a segment is not
+//! a change.
 
 use std::collections::VecDeque;
 
@@ -14,20 +16,20 @@ use crate::recovery::{Ack, View};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Sample {
-    /// W_i, at least one segment.
+    /// W_i in segments, at least one.
     pub(super) w: f64,
-    /// RTT_i in seconds, above zero.
+    /// RTT_i in seconds, greater than zero.
     pub(super) rtt: f64,
 }
 
 impl Sample {
-    /// T_i, in segments per second.
+    /// Returns T_i in segments per second.
     pub(super) fn throughput(&self) -> f64 {
         self.w / self.rtt
     }
 }
 
-/// Remembers the window of each departure until its round trip is over.
+/// Records the window at each transmission until the segment's round trip is over.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
     left: VecDeque<(Instant, f64)>,
@@ -37,7 +39,7 @@ impl Monitor {
     pub(super) fn on_sent(&mut self, view: &View<'_>) {
         let used = view.segments(view.flight.outstanding()).min(view.cc.cwnd);
         let w = used.floor().max(1.0);
-        // Everything that leaves at one moment leaves under one window.
+        // Segments sent at the same instant belong to the same window.
         match self.left.back_mut() {
             Some((at, known)) if *at == view.now => *known = w,
             _ => self.left.push_back((view.now, w)),
@@ -53,7 +55,7 @@ impl Monitor {
             let (_, w) = *self.left.front()?;
             Some(Sample { w, rtt: rtt.as_secs_f64().max(1e-9) })
         });
-        // Nothing that is still outstanding left before the head did.
+        // No outstanding segment was sent before the head, so earlier entries are obsolete.
         let oldest = view.flight.head().map(|head| head.first_sent);
         while self.left.front().is_some_and(|(at, _)| oldest.is_none_or(|oldest| *at < oldest)) {
             self.left.pop_front();
@@ -62,7 +64,8 @@ impl Monitor {
     }
 }
 
-/// The last change of the window: the last sample of the window before it, and the newest of the one after it.
+/// The two samples around the last change of the window: the last one under the old window and the newest one
+/// under the new window.
 #[derive(Debug, Default)]
 pub(super) struct Change {
     before: Option<Sample>,
@@ -70,7 +73,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// `None` until the window has changed once.
+    /// Adds a sample. Returns `None` until the window has changed once.
     pub(super) fn on_sample(&mut self, sample: Sample) -> Option<(Sample, Sample)> {
         let last = self.latest.replace(sample);
         if last.is_some_and(|last| last.w != sample.w) {

@@ -1,4 +1,4 @@
-//! Senders for the tests of the judges, and what all of them have to do.
+//! Senders for the tests of the judges, and tests that apply to every judge.
 
 use airwire::time::Duration;
 
@@ -11,7 +11,7 @@ pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Three duplicate ACKs for the first segment outstanding, and what the loss is put down to.
+/// Delivers three duplicate ACKs for the first outstanding segment and returns the attributed cause.
 pub(super) fn judged(sender: &mut BareSender) -> Cause {
     sender.trace();
     sender.dupacks(3);
@@ -19,10 +19,10 @@ pub(super) fn judged(sender: &mut BareSender) -> Cause {
         What::Cause { cause, .. } => Some(cause),
         _ => None,
     };
-    sender.trace().iter().find_map(cause).expect("a loss event")
+    sender.trace().iter().find_map(cause).expect("no attributed loss in the trace")
 }
 
-/// Segment 1 alone takes 100 ms. Then there are two, of which the first takes `rtt` ms.
+/// Segment 1 alone takes 100 ms. Then the window is two segments, the first of which takes `rtt` ms.
 pub(super) fn slow_start_of_one(judge: &str, rtt: u64) -> BareSender {
     let mut sender = BareSender::new(&format!("reno+{judge}")).under_way(1.0, 100.0, ms(100));
     assert_eq!(sender.wait(ms(100)).ack(1), "2 3");
@@ -30,7 +30,8 @@ pub(super) fn slow_start_of_one(judge: &str, rtt: u64) -> BareSender {
     sender
 }
 
-/// Four segments at a time take 200 ms. Then there are two, of which the first takes `rtt` ms.
+/// Four segments sent together take 200 ms. Then the window is two segments, the first of which takes `rtt`
+/// ms.
 pub(super) fn window_of_four_becomes_two(judge: &str, rtt: u64) -> BareSender {
     let mut sender = BareSender::new(&format!("reno+{judge}")).under_way(4.0, 2.0, ms(200));
     sender.wait(ms(200));
@@ -43,7 +44,7 @@ pub(super) fn window_of_four_becomes_two(judge: &str, rtt: u64) -> BareSender {
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 
 #[test]
-fn all_four_watch_every_loss_and_every_timeout_and_change_nothing() {
+fn judges_record_verdicts_without_changing_sender() {
     let play = |recipe: &str| {
         let mut sender = BareSender::new(recipe).under_way(10.0, 8.0, ms(100));
         let mut sent = vec![sender.wait(ms(100)).ack(1), sender.dupacks(9), sender.wait(ms(100)).ack(11)];
@@ -55,16 +56,16 @@ fn all_four_watch_every_loss_and_every_timeout_and_change_nothing() {
     assert_eq!(sent, sent_watched);
     let judged = |decision: &&Decision| matches!(decision.what, What::Judged { .. });
     let names: Vec<_> = watched.iter().filter(judged).map(|decision| decision.by).collect();
-    assert_eq!(names, [JUDGES, JUDGES].concat(), "once at the loss, once at the timeout");
+    assert_eq!(names, [JUDGES, JUDGES].concat(), "each judge once at the loss and once at the timeout");
     assert!(watched.iter().filter(judged).all(|decision| decision.question == Question::Attribute));
     let others: Vec<_> = watched.iter().filter(|decision| !judged(decision)).cloned().collect();
     assert_eq!(others, alone);
 }
 
 #[test]
-fn a_loss_put_down_to_the_radio_costs_nothing_and_a_timeout_always_does() {
+fn radio_loss_keeps_window_but_timeout_reduces_it() {
     for judge in JUDGES {
-        // RTT falls while W rises: nobody can take that for a queue.
+        // The RTT falls while W rises, so no queue builds up.
         let mut sender = slow_start_of_one(judge, 95);
         let before = sender.cc().clone();
         assert_eq!(judged(&mut sender), Cause::Radio, "{judge}");
@@ -76,7 +77,7 @@ fn a_loss_put_down_to_the_radio_costs_nothing_and_a_timeout_always_does() {
 }
 
 #[test]
-fn hostile_acknowledgments_and_repeated_timeouts_leave_a_sane_window() {
+fn hostile_acks_keep_cwnd_finite_and_positive() {
     for judge in JUDGES {
         for repair in ["tahoe", "reno", "newreno", "sack"] {
             let mut sender = BareSender::new(&format!("{repair}+{judge}")).under_way(10.0, 8.0, ms(100));
@@ -85,7 +86,7 @@ fn hostile_acknowledgments_and_repeated_timeouts_leave_a_sane_window() {
                 sender.wait(ms(round % 3)).sack(&[2..3, 900..1000]);
                 match round % 5 {
                     0 => drop(sender.timeout()),
-                    // Everything at once, and nothing in flight any more.
+                    // Acknowledge everything, so that nothing is in flight.
                     1 => drop(sender.ack(sender.flight.max() / 1000)),
                     _ => drop(sender.ack_echoing(sender.flight.una() / 1000 + 1, 0)),
                 }

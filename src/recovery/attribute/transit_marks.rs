@@ -1,35 +1,42 @@
-//! Transit marks (P4 §III): the base stations say how far the segment got that the receiver asks for.
+//! Transit marks (P4 §III): base stations mark ACKs to show how far the missing segment got.
 //!
-//! Every ACK carries two bits, Ob and Db, about the octet of its acknowledgment number: has it gone past the
-//! station? How they are read depends on which way the data travel (P4 Table 1, §III D.2 to D.4), which the stations
-//! announce on the peer's SYN: [`RadioPath`]. docs/reference/header-extensions.md has the tables.
+//! Each ACK carries two bits, Ob and Db, about the byte at its acknowledgment number. They show whether that
+//! byte passed the base station. Their meaning depends on the direction of the data (P4 Table 1, §III D.2 to
+//! D.4), which the base stations announce on the peer's SYN ([`RadioPath`]).
+//! docs/reference/header-extensions.md has the tables.
 //!
-//! **The receiver** may be any: it ignores the reserved bits, and never sets them.
+//! **The receiver** can be any TCP: it ignores the reserved bits and never sets them.
 //!
-//! **Without an agent** on the path (P4 §III D.1) nothing is announced, bits in later ACKs mean nothing, and the sender
-//! behaves as with `always-congestion`. The same holds when an agent appears in mid-connection.
+//! **Without an agent** on the path (P4 §III D.1), no direction is announced, the bits in later ACKs have no
+//! meaning, and the sender behaves as with `always-congestion`. The same applies if an agent appears in the
+//! middle of a connection.
 //!
-//! **Which mark counts:** one about the present SND.UNA, from an ACK that a later segment has caused: a duplicate, one
-//! with news in its SACK blocks, or a partial ACK in a recovery. An ACK that only advances SND.UNA comes when the octet
-//! is under way; where *no* mark means the radio (D.3, case 1 of D.4) it would blame the radio for what nobody has lost
-//! yet. A loss found by a clock, with no such ACK, is congestion.
+//! **A mark counts** if it is about the current SND.UNA and a later segment caused the ACK: a duplicate ACK,
+//! an ACK that newly SACKs data, or a partial ACK in recovery. An ACK that only advances SND.UNA is not
+//! evidence, because the next byte may still be under way. Where a *missing* mark means the radio link (D.3,
+//! case 1 of D.4), such an ACK would report a loss that did not happen. A loss that a timer detects without
+//! such an ACK counts as congestion.
 //!
-//! **A timeout** is congestion, whatever was marked: P4 does not mention timeouts, marks are as old as the last
-//! ACK, and a sender that hears nothing has to slow down. With `marked-timeout` the mark counts at the first timeout
-//! of a row: cwnd and ssthresh stay, everything that is not SACKed is sent again, and each ACK lets two segments out at
-//! most, as slow start would. A second timeout without an ACK between is congestion.
+//! **A timeout** counts as congestion, whatever the marks say. P4 does not mention timeouts, marks are as old
+//! as the last ACK, and a sender without feedback has to slow down. With `marked-timeout`, the mark counts at
+//! the first timeout in a row: cwnd and ssthresh stay, all data that is not SACKed is retransmitted, and each
+//! ACK releases at most two segments, as in slow start. A second timeout without an ACK in between counts as
+//! congestion.
 //!
-//! **Put down to the radio:** the segment is sent again, cwnd and ssthresh stay (D.4, cases 1 and 3). When the next
-//! hole of the same recovery turns out to be congestion, the window is reduced after all.
+//! **After a loss on the radio link**, the segment is retransmitted, and cwnd and ssthresh stay (D.4, cases 1
+//! and 3). If congestion turns out to be the cause of a later hole in the same recovery, the window is
+//! reduced after all.
 //!
-//! Choice: as in the paper, the record is of octets and not of transmissions. A copy sent *again* and lost on the way
-//! to the station, after the first copy went past, is taken for lost behind it.
+//! Choice: As in the paper, the base station's record is about bytes and not about transmissions. If the
+//! original passed the base station and the *retransmission* is lost before it, the loss is attributed to the
+//! link after the base station.
 //!
-//! Choice: `sack` knows several holes at once, and a mark is about the first. While all of them are put down to the
-//! radio the others wait, each until SND.UNA reaches it and an ACK brings its mark: a copy that had left before could
-//! go past the station, and the mark would be about that. New segments leave meanwhile for what has arrived, but none
-//! in the place of a hole that waits, which may turn out to be congestion. Once one hole is congestion nothing more is
-//! asked, and nothing waits.
+//! Choice: `sack` knows several holes at once, but a mark is about the first one only. While all known holes
+//! are attributed to the radio link, each further hole waits until SND.UNA reaches it and an ACK brings its
+//! mark. An earlier retransmission could pass the base station, and the mark would be about the
+//! retransmission. Meanwhile, new segments replace those that arrived. They do not replace a waiting hole,
+//! because congestion may have caused it. As soon as one hole is attributed to congestion, no further
+//! attribution is needed and no hole waits.
 
 use airwire::Cause;
 use airwire::marks::RadioPath;
@@ -51,7 +58,7 @@ pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
 pub(crate) struct TransitMarks {
     judges_timeouts: bool,
     path: Option<RadioPath>,
-    /// The acknowledgment number and the flags of the last ACK whose mark counts.
+    /// Acknowledgment number and flags of the last ACK whose mark counts.
     marked: Option<(u64, Flags)>,
 }
 
@@ -82,7 +89,7 @@ impl Attribute for TransitMarks {
         let Some(path) = self.path else {
             return Some((Cause::Congestion, "no base station announced"));
         };
-        // A mark is about the octet that the ACK asks for, and about no other.
+        // A mark is about the byte at the acknowledgment number only.
         if lost != view.flight.una() {
             return None;
         }

@@ -1,17 +1,21 @@
-//! Vegas as a judge (Brakmo and Peterson 1994; P1 §3.2): how many segments of the window wait in queues?
+//! Vegas as a judge (Brakmo and Peterson 1994; P1 §3.2). Estimates how many segments of the window wait in
+//! queues.
 //!
-//! With each round-trip time measured, f = BaseRTT·(W/BaseRTT − W/RTT): the throughput expected of the window less the
-//! actual one, times BaseRTT, which is the smallest RTT of the connection. If f > β, segments queue up and Vegas would
-//! shrink the window: a loss is congestion. If f < α, Vegas would open it: a loss is the radio's.
+//! Each RTT sample gives f = BaseRTT·(W/BaseRTT − W/RTT): the expected throughput minus the actual
+//! throughput, times BaseRTT, the smallest RTT of the connection. If f > β, segments queue up and Vegas would
+//! shrink the window, so a loss counts as congestion. If f < α, Vegas would grow the window, and a loss is
+//! attributed to the radio link.
 //!
-//! Choice: α = 1 and β = 3 segments, as in the SIGCOMM paper. Between them Vegas leaves the window as it is,
-//! and the judge leaves its judgement as it is. Before the first sample it is congestion.
+//! Choice: α = 1 and β = 3 segments, as in the SIGCOMM paper. Between them Vegas keeps its window, and the
+//! judge keeps its last verdict. Before the first sample, every loss counts as congestion.
 //!
-//! Choice: BaseRTT is measured on data alone. A SYN is short, and takes less time on a slow link than any data.
+//! Choice: BaseRTT is measured on data segments only. A SYN is short, and on a slow link it has a smaller RTT
+//! than any data segment.
 //!
-//! For W see [`sample`](super::sample). A queue of fewer than α segments is invisible to it: there, and where others
-//! fill and drain the queue, it errs (P1 §4.2.2). The time by which a receiver delays its ACKs is part of the RTT;
-//! P1 §3.1 leaves that out. The window algorithm of the same name is `vegas-window`.
+//! For the definition of W, see [`sample`](super::sample). A queue of fewer than α segments is invisible to
+//! the judge. It errs in that case, and when other flows fill and drain the queue (P1 §4.2.2). The RTT
+//! includes the receiver's ACK delay, which P1 §3.1 leaves out. The window algorithm of the same name is
+//! `vegas-window`.
 
 use airwire::Cause;
 
@@ -19,7 +23,7 @@ use super::Attribute;
 use super::sample::Monitor;
 use crate::recovery::{Ack, Departure, View};
 
-/// In segments.
+/// Thresholds in segments.
 const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
 
@@ -71,7 +75,7 @@ mod tests {
     use crate::recovery::attribute::tests::{judged, ms};
     use crate::recovery::testing::BareSender;
 
-    /// BaseRTT is 100 ms: segment 1 has taken that long under a window of ten segments.
+    /// BaseRTT is 100 ms: segment 1 took that long under a window of ten segments.
     fn sender() -> BareSender {
         let mut sender = BareSender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
         assert_eq!(sender.wait(ms(100)).ack(1), "11");
@@ -79,8 +83,8 @@ mod tests {
     }
 
     #[test]
-    fn f_against_alpha_and_beta() {
-        // f = 10·(1 − 100/RTT). Segment 2 left with segment 1.
+    fn loss_is_radio_below_alpha_congestion_above_beta() {
+        // f = 10·(1 − 100/RTT). Segments 1 and 2 were sent together.
         let after = |rtt: u64| {
             let mut sender = sender();
             sender.wait(ms(rtt - 100)).ack(2);
@@ -88,31 +92,31 @@ mod tests {
         };
         assert_eq!(after(100), Cause::Radio, "f = 0");
         assert_eq!(after(111), Cause::Radio, "f = 0.99");
-        assert_eq!(after(142), Cause::Radio, "f = 2.96: as judged at segment 1");
+        assert_eq!(after(142), Cause::Radio, "f = 2.96: the verdict at segment 1 holds");
         assert_eq!(after(143), Cause::Congestion, "f = 3.007");
     }
 
     #[test]
-    fn between_alpha_and_beta_the_last_judgement_stands() {
+    fn last_verdict_holds_between_alpha_and_beta() {
         let mut sender = sender();
-        // Segments 2 to 10, f = 10·(1 − 100/150) = 3.3; 12 to 20 leave.
+        // Segments 2 to 10: f = 10·(1 − 100/150) = 3.3. Segments 12 to 20 are sent.
         sender.wait(ms(50)).ack(10);
-        // Segment 11 left 50 ms earlier: 125 ms, f = 2.
+        // Segment 11 was sent 50 ms earlier, so its RTT is 125 ms and f = 2.
         sender.wait(ms(75)).ack(11);
         assert_eq!(judged(&mut sender), Cause::Congestion);
     }
 
     #[test]
-    fn an_empty_queue_is_believed_again() {
+    fn verdict_returns_to_radio_when_queue_empties() {
         let mut sender = sender();
         sender.wait(ms(50)).ack(10);
-        // 105 ms, f = 0.48.
+        // RTT = 105 ms, f = 0.48.
         sender.wait(ms(55)).ack(11);
         assert_eq!(judged(&mut sender), Cause::Radio);
     }
 
     #[test]
-    fn before_the_first_round_trip_it_is_congestion() {
+    fn loss_before_first_rtt_sample_is_congestion() {
         let mut sender = BareSender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100));
         assert_eq!(judged(&mut sender), Cause::Congestion);
@@ -120,18 +124,18 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_in_use_counts_as_what_is() {
+    fn unused_window_is_replaced_by_flight_size() {
         let mut sender = BareSender::new("reno+vegas");
         sender.written = 6;
         let mut sender = sender.under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100)).ack(1);
-        // W = 6: f = 6·(1 − 100/180) = 2.7. With W = 10 it would be 4.4.
+        // W = 6, so f = 6·(1 − 100/180) = 2.7. With W = 10 it would be 4.4.
         sender.wait(ms(80)).ack(2);
         assert_eq!(judged(&mut sender), Cause::Radio);
     }
 
     #[test]
-    fn no_time_at_all_is_no_division_by_zero() {
+    fn zero_rtt_does_not_divide_by_zero() {
         let mut sender = BareSender::new("reno+vegas").under_way(10.0, 8.0, Duration::from_nanos(1));
         sender.ack(3);
         assert_eq!(judged(&mut sender), Cause::Radio);

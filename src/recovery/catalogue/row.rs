@@ -1,16 +1,16 @@
-//! A row of the catalogue: what it is called, which question it answers, and how it becomes part of a sender.
+//! A row of the catalogue: a name, the question that it answers, and how to build it into a sender.
 
 use crate::profile::{Profile, ProfileName};
 use crate::recovery::attribute::Attribute;
 use crate::recovery::detect::Detect;
-use crate::recovery::episode::{Cue, Phase};
+use crate::recovery::episode::{Condition, Phase};
 use crate::recovery::parameter::{Given, Parameter, Range};
 use crate::recovery::repair::Repair;
 use crate::recovery::timeout::Timeout;
 use crate::recovery::undo::Undo;
 use crate::recovery::window::{InRecovery, SlowStart, Window};
 
-/// The six questions, and the plain options.
+/// The six questions, and a variant for options.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Question {
     /// Is it lost?
@@ -25,16 +25,16 @@ pub enum Question {
     Timeout,
     /// Was that a mistake?
     Undo,
-    /// No question: an option of the host or of its peer's handshake.
+    /// An option, which does not answer a question.
     Option,
 }
 
 impl Question {
-    /// In the order in which tables show them.
+    /// All questions, in the order in which tables show them.
     pub const ALL: [Self; 7] =
         [Self::Repair, Self::Detect, Self::Attribute, Self::Window, Self::Timeout, Self::Undo, Self::Option];
 
-    /// As a person asks it.
+    /// Returns the question as text for users.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Detect => "Is it lost?",
@@ -47,7 +47,7 @@ impl Question {
         }
     }
 
-    /// As logs write it.
+    /// Returns the name used in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Detect => "detect",
@@ -61,19 +61,20 @@ impl Question {
     }
 }
 
-/// What an answer cannot do without.
+/// A feature that a part of a recipe requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// SACK, and so D-SACK.
+    /// SACK, including D-SACK.
     Sack,
     /// The timestamps option (RFC 7323).
     Timestamps,
-    /// To be told what only the path knows ([`Truth`](crate::recovery::Truth)): virtual time.
+    /// Ground truth about the path ([`Truth`](crate::recovery::Truth)), which is available only in virtual
+    /// time.
     Truth,
 }
 
 impl Need {
-    /// For programs and people.
+    /// Returns the name for messages and machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sack => "SACK",
@@ -86,29 +87,30 @@ impl Need {
 /// How a row becomes part of a sender.
 #[derive(Clone, Copy)]
 pub enum Build {
-    /// Answers "Is it lost?".
+    /// Answers *Is it lost?*
     Detect(fn(&Given<'_>) -> Box<dyn Detect>),
-    /// Answers "Why was it lost?".
+    /// Answers *Why was it lost?*
     Attribute(fn(&Given<'_>) -> Box<dyn Attribute>),
-    /// Answers "What to retransmit?".
+    /// Answers *What to retransmit?*
     Repair(fn(&Given<'_>) -> Box<dyn Repair>),
-    /// Answers "How much may be in flight?".
+    /// Answers *How much may be in flight?*
     Window(fn(&Given<'_>) -> Box<dyn Window>),
-    /// Answers "What does a timeout mean?".
+    /// Answers *What does a timeout mean?*
     Timeout(fn(&Given<'_>) -> Box<dyn Timeout>),
-    /// Answers "Was that a mistake?".
+    /// Answers *Was that a mistake?*
     Undo(fn(&Given<'_>) -> Box<dyn Undo>),
-    /// Another witness of a loss, beside the detector.
+    /// An additional loss detector, consulted after the detector.
     Witness(fn(&Given<'_>) -> Box<dyn Detect>),
-    /// The window during fast recovery.
+    /// Sets the window during fast recovery.
     InRecovery(fn(&Given<'_>) -> Box<dyn InRecovery>),
-    /// Looks for the end of slow start.
+    /// Decides when slow start ends.
     SlowStart(fn(&Given<'_>) -> Box<dyn SlowStart>),
-    /// Judges that watch: they are asked why a segment was lost, and change nothing.
+    /// Judges, which record the cause of each loss and do not change the sender.
     Judges(fn(&Given<'_>) -> Vec<Box<dyn Attribute>>),
-    /// A name for several parts.
+    /// An alias for a whole recipe.
     Alias(&'static str),
-    /// A parameter of an algorithm that answers this question; its constructor asks [`Given`] for it.
+    /// A parameter of an algorithm that answers this question. The algorithm's constructor reads it from
+    /// [`Given`].
     Parameter(Question, Option<Range>),
     /// Sets a field of the profile.
     Option(fn(&mut Profile)),
@@ -116,41 +118,42 @@ pub enum Build {
     Number(Range, fn(&mut Profile, f64)),
 }
 
-/// Something that a recipe can name.
+/// A name that a recipe can contain.
 #[derive(Clone, Copy)]
 pub struct Row {
-    /// The word in a recipe.
+    /// The name in a recipe.
     pub name: &'static str,
-    /// How it becomes part of a sender.
+    /// How the row becomes part of a sender.
     pub build: Build,
-    /// What it sets: two rows with the same subject contradict each other, as two answers to one question always do.
-    /// Empty: it contradicts nothing.
+    /// The subject that the row decides. Two rows with the same subject contradict each other, as two answers
+    /// to one question always do. If empty, the row contradicts nothing.
     pub subject: &'static str,
-    /// What it does, in one line.
+    /// One-line description.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source of the algorithm or option.
     pub citation: &'static str,
-    /// What it cannot do without.
+    /// Features that the row requires.
     pub needs: &'static [Need],
-    /// Why one loss event may reduce the window more than once. `None`: it may not.
+    /// Reason why one episode may reduce the window more than once. `None` if it may not.
     pub reduces_again: Option<&'static str>,
-    /// What moves a sender from one state to another because it has this part ([`MOVES`](crate::recovery::MOVES)).
-    pub cues: &'static [Cue],
-    /// The states in which its cue moves the sender. Of repairs, detectors and witnesses: the states in which a loss
-    /// that is found begins a loss event; it is enough if one of them says so.
+    /// Conditions for a change of state that the row adds to a sender ([`MOVES`](crate::recovery::MOVES)).
+    pub conditions: &'static [Condition],
+    /// States in which these conditions apply. For repairs and loss detectors: states in which a detected
+    /// loss starts an episode. It is enough if one part of the recipe lists the state.
     pub heard_in: &'static [Phase],
-    /// The answer to another question without which it does not work; it is brought when none is named. `None`: it
-    /// works with any.
+    /// The answer to another question that the row requires. If a recipe does not name it, the recipe gets it
+    /// implicitly. `None` if the row works with any answer.
     pub with: Option<&'static str>,
-    /// It answers its question when a recipe names no other answer.
+    /// Whether this is the default answer to its question.
     pub ordinary: bool,
-    /// It marks single segments as lost on the scoreboard of RFC 6675, which the 1996 dialect of `sack` does not read:
-    /// the recipe has the other dialect, whatever the profile says.
+    /// Whether the algorithm marks individual segments as lost on the scoreboard of RFC 6675. The 1996
+    /// dialect of `sack` ignores these marks, so the recipe then uses the RFC 6675 dialect, whatever the
+    /// profile says.
     pub marks_segments: bool,
-    /// Words that set the algorithm's own parameters.
+    /// Rows of the algorithm's parameters.
     pub parameters: &'static [Self],
-    /// Of a name for several parts: a recipe that has all of them is called so, and whoever types it means this profile
-    /// if no other is named.
+    /// The profile that an alias of a kernel sender implies if the user names no other. A recipe with all
+    /// parts of such an alias is displayed under the alias.
     pub names_a_sender: Option<ProfileName>,
 }
 
@@ -161,9 +164,9 @@ impl std::fmt::Debug for Row {
 }
 
 impl Row {
-    /// An answer to a question, or something that stands beside one. It needs nothing and has no parameters until the
-    /// methods below say otherwise. A repair has fast recovery; it begins no loss event before `recover` is
-    /// acknowledged (RFC 6582 §3.2 step 1), and no detector has it do so.
+    /// Creates a row for an answer or an add-on. By default it requires nothing and has no parameters, a
+    /// repair has fast recovery, and neither a repair nor a detector starts an episode before `recover` is
+    /// acknowledged (RFC 6582 §3.2 step 1). The methods below change these defaults.
     pub const fn answer(
         name: &'static str,
         build: Build,
@@ -178,10 +181,10 @@ impl Row {
             citation,
             needs: &[],
             reduces_again: None,
-            cues: match build {
-                // Where the radio has lost something even Tahoe does not start over.
-                Build::Repair(_) | Build::Attribute(_) => &[Cue::Loss],
-                Build::Undo(_) => &[Cue::Mistake],
+            conditions: match build {
+                // After a loss on the radio link, even Tahoe uses fast recovery.
+                Build::Repair(_) | Build::Attribute(_) => &[Condition::Loss],
+                Build::Undo(_) => &[Condition::Mistake],
                 _ => &[],
             },
             heard_in: match build {
@@ -196,7 +199,8 @@ impl Row {
         }
     }
 
-    /// An option that sets a field of the profile. Options with the same `subject` contradict each other.
+    /// Creates an option that sets a field of the profile. Options with the same `subject` contradict each
+    /// other.
     pub const fn option(
         name: &'static str,
         subject: &'static str,
@@ -207,7 +211,7 @@ impl Row {
         Self { subject, ..Self::answer(name, Build::Option(set), summary, citation) }
     }
 
-    /// An option that sets a field of the profile to a number from `min` to `max`.
+    /// Creates an option that sets a field of the profile to a number from `min` to `max`.
     pub const fn number(
         name: &'static str,
         subject: &'static str,
@@ -220,73 +224,75 @@ impl Row {
         Self { subject, ..Self::answer(name, build, summary, citation) }
     }
 
-    /// A parameter of an algorithm that answers the question `of`.
+    /// Creates a parameter of an algorithm that answers the question `of`.
     pub const fn parameter(of: Question, parameter: Parameter) -> Self {
         let Parameter { name, subject, range, summary, citation } = parameter;
         Self { subject, ..Self::answer(name, Build::Parameter(of, range), summary, citation) }
     }
 
-    /// It cannot do without these.
+    /// Sets the features that the row requires.
     #[must_use]
     pub const fn needs(self, needs: &'static [Need]) -> Self {
         Self { needs, ..self }
     }
 
-    /// It works with this answer to another question only, and brings it.
+    /// Sets the answer to another question that the row requires. A recipe that does not name it gets it
+    /// implicitly.
     #[must_use]
     pub const fn works_with(self, answer: &'static str) -> Self {
         Self { with: Some(answer), ..self }
     }
 
-    /// It decides this, and whatever else does contradicts it.
+    /// Sets the subject that the row decides. All rows with the same subject contradict each other.
     #[must_use]
     pub const fn decides(self, subject: &'static str) -> Self {
         Self { subject, ..self }
     }
 
-    /// One loss event may reduce the window more than once, for this reason.
+    /// Sets the reason why one episode may reduce the window more than once.
     #[must_use]
     pub const fn reduces_again(self, why: &'static str) -> Self {
         Self { reduces_again: Some(why), ..self }
     }
 
-    /// These move a sender from one state to another, in place of what moves one that has any other such part.
+    /// Replaces the default conditions for a change of state that a row of this kind adds to a sender.
     #[must_use]
-    pub const fn cues(self, cues: &'static [Cue]) -> Self {
-        Self { cues, ..self }
+    pub const fn conditions(self, conditions: &'static [Condition]) -> Self {
+        Self { conditions, ..self }
     }
 
-    /// Its cue moves the sender in these states, or a loss that is found begins a loss event in them.
+    /// Sets the states in which the row's conditions apply, or in which a detected loss starts an episode.
     #[must_use]
     pub const fn heard_in(self, heard_in: &'static [Phase]) -> Self {
         Self { heard_in, ..self }
     }
 
-    /// It answers its question when a recipe names no other answer.
+    /// Makes the row the default answer to its question.
     #[must_use]
     pub const fn ordinary(self) -> Self {
         Self { ordinary: true, ..self }
     }
 
-    /// It marks single segments as lost, on the scoreboard of RFC 6675.
+    /// Declares that the algorithm marks individual segments as lost on the scoreboard of RFC 6675.
     #[must_use]
     pub const fn marks_segments(self) -> Self {
         Self { marks_segments: true, ..self }
     }
 
-    /// A recipe that has all of its parts is called so; it is meant with this profile.
+    /// Declares that every recipe with all parts of this alias is displayed under the alias, and that the
+    /// alias implies this profile.
     #[must_use]
     pub const fn names_a_sender(self, with: ProfileName) -> Self {
         Self { names_a_sender: Some(with), ..self }
     }
 
-    /// These words set its parameters.
+    /// Sets the rows of the algorithm's parameters.
     #[must_use]
     pub const fn parameters(self, parameters: &'static [Self]) -> Self {
         Self { parameters, ..self }
     }
 
-    /// The question that it answers or belongs to.
+    /// Returns the question that the row answers or belongs to.
     pub const fn question(&self) -> Question {
         match self.build {
             Build::Detect(_) | Build::Witness(_) => Question::Detect,
@@ -300,17 +306,18 @@ impl Row {
         }
     }
 
-    /// Whether it is a name for several parts.
+    /// Returns whether the row is an alias.
     pub const fn is_alias(&self) -> bool {
         matches!(self.build, Build::Alias(_))
     }
 
-    /// Whether it is a parameter of an algorithm.
+    /// Returns whether the row is a parameter of an algorithm.
     pub const fn is_parameter(&self) -> bool {
         matches!(self.build, Build::Parameter(..))
     }
 
-    /// The numbers that may stand behind it. If it has a range it needs a number; `None`: it takes none.
+    /// Returns the range of the row's number. A name with a range requires a number, and a name without one
+    /// (`None`) takes none.
     pub const fn range(&self) -> Option<Range> {
         match self.build {
             Build::Number(range, _) => Some(range),
@@ -319,7 +326,8 @@ impl Row {
         }
     }
 
-    /// Whether it is an answer, of which a recipe has one per question, and not something that stands beside one.
+    /// Returns whether the row answers a question. A recipe has one answer per question. Add-ons and options
+    /// are not answers.
     pub const fn is_the_answer(&self) -> bool {
         matches!(
             self.build,

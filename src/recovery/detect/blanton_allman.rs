@@ -1,16 +1,17 @@
-//! Blanton and Allman, "On Making TCP More Robust to Packet Reordering" (CCR 2002; one of P3's differentiators,
-//! §II-A): each fast retransmit that a D-SACK proves false raises DupThresh.
+//! Blanton and Allman, "On Making TCP More Robust to Packet Reordering" (CCR 2002; one of P3's
+//! differentiators, §II-A). Each fast retransmission that a D-SACK proves spurious raises DupThresh.
 //!
-//! It rises by one; or, with `ba-average`, to the average of what it is and what would have been needed; or, with
-//! `ba-ewma`, to an exponentially weighted moving average of what was needed. A timeout brings it back to 3. It is at
-//! most as many duplicate ACKs as the window can bring, and while it is above 3 each duplicate ACK below it is answered
-//! with a new segment (their extension of Limited Transmit).
+//! By default, DupThresh rises by one. With `ba-average` it becomes the average of its current value and the
+//! value that would have been needed. With `ba-ewma` it is an exponentially weighted moving average of the
+//! needed values. A timeout resets it to 3. It never exceeds the number of duplicate ACKs that the window can
+//! produce. While it is raised, each duplicate ACK below it releases a new segment (the paper's extension of
+//! Limited Transmit).
 //!
-//! Until the first D-SACK this is `three-dupacks`. If there is no SACK, and so no D-SACK, `three-dupacks` takes its
-//! place. The paper also restores the window after a false fast retransmit, by slow start up to what it was: here that
-//! is the answer `dsack` to another question, to be named beside this one.
+//! Until the first D-SACK, the detector behaves like `three-dupacks`. Without SACK there are no D-SACKs, and
+//! `three-dupacks` replaces it. After a spurious fast retransmission, the paper also restores the window by
+//! slow start up to its old value. Here, the undo algorithm `dsack` does this, if the recipe names it.
 //!
-//! Choice: the gain of the moving average is 1/4, which the paper leaves as a parameter.
+//! Choice: The gain of the moving average is 1/4. The paper leaves it as a parameter.
 
 use super::reordering::{Reordering, within_window};
 use super::three_dupacks::judge;
@@ -34,22 +35,22 @@ pub(crate) const EWMA: Parameter = Parameter::word(
 
 const GAIN: f64 = 0.25;
 
-/// How a false fast retransmit raises DupThresh.
+/// How a spurious fast retransmission raises DupThresh.
 #[derive(Clone, Copy, Debug)]
 enum Raise {
     ByOne,
-    /// Half the way to what would have been needed.
+    /// Half way to the value that was needed.
     Average,
-    /// A quarter of the way.
+    /// A quarter of the way to the value that was needed.
     Ewma,
 }
 
-/// Blanton and Allman 2002: DupThresh rises with each false fast retransmit.
+/// Blanton and Allman 2002: DupThresh rises with each spurious fast retransmission.
 #[derive(Debug)]
 pub(crate) struct BlantonAllman {
     raise: Raise,
     reordering: Reordering,
-    /// DupThresh, where it is not the ordinary one.
+    /// DupThresh after a spurious fast retransmission. `None` while the default applies.
     raised: Option<f64>,
 }
 

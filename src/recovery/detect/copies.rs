@@ -1,8 +1,8 @@
-//! Is a copy still in the path? Counts what left and what arrived, for detectors that look for lost copies.
+//! Counts transmissions and ACKs for detectors that look for lost retransmissions.
 //!
-//! Every segment that arrives out of order causes one ACK (RFC 5681 §4.2), and so does one that fills a hole. When
-//! more ACKs have come than segments left before the copy, something that left after it has arrived. ACKs that are
-//! lost or held back make this later, not wrong.
+//! Every segment that arrives out of order causes one ACK (RFC 5681 §4.2), and so does every segment that
+//! fills a hole. If more ACKs arrive than segments were sent before a retransmission, a segment sent after it
+//! has arrived. Lost or delayed ACKs postpone this conclusion, but do not make it wrong.
 
 use std::collections::BTreeMap;
 
@@ -10,40 +10,41 @@ use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    /// Segments in the path when counting began, and all that have left since.
+    /// Segments in flight when counting began, plus all segments sent since then.
     sent: u64,
     /// ACKs since then, duplicate or new.
     heard: u64,
-    /// SND.UNA and dupacks when an ACK was counted last: the ACK that begins an event is not counted twice.
+    /// SND.UNA and the number of duplicate ACKs at the last counted ACK. They prevent the ACK that begins an
+    /// episode from counting twice.
     counted: (u64, u32),
-    /// The newest copy of each segment sent again, by its first offset.
+    /// The latest retransmission of each segment, by the segment's start.
     left: BTreeMap<u64, Left>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    /// `sent` when it left.
+    /// Value of `Copies::sent` at the time of the retransmission.
     sent: u64,
-    /// SND.HIGH when it left.
+    /// SND.HIGH, the highest offset sent, at the time of the retransmission.
     high: u64,
 }
 
-/// What is known about the newest copy of a segment.
+/// State of the latest retransmission of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CopyState {
-    /// How many more ACKs have come than the segments that left before it can have caused.
+    /// Number of ACKs beyond those that earlier segments can have caused.
     pub(super) overtaken_by: u64,
-    /// SND.HIGH when it left.
+    /// SND.HIGH, the highest offset sent, at the time of the retransmission.
     pub(super) high: u64,
 }
 
 impl Copies {
-    /// Counts from here on, with this many segments in the path.
+    /// Starts to count, with this number of segments in flight.
     pub(super) fn begin(&mut self, in_path: u64) {
         *self = Self { sent: in_path, ..Self::default() };
     }
 
-    /// A loss event begins, and counting with it. In the middle of another event the count goes on.
+    /// Starts to count when an episode begins. If another episode is in progress, its count continues.
     pub(super) fn on_event(&mut self, view: &View<'_>) {
         if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) {
             self.begin(all_but_the_head(view));
@@ -54,7 +55,8 @@ impl Copies {
 
     pub(super) fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         if departure.kind != Transmission::New {
-            // More ACKs than segments: the path duplicates, or the receiver makes them up.
+            // More ACKs than segments: the path duplicates packets, or the receiver sends extra ACKs. Start
+            // again.
             if self.heard > self.sent {
                 (self.sent, self.heard) = (view.flight.outstanding().segments, 0);
             }
@@ -63,7 +65,7 @@ impl Copies {
         self.sent += 1;
     }
 
-    /// How many copies this ACK covers.
+    /// Counts an ACK and returns the number of retransmissions that it covers.
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> u64 {
         let this = (view.flight.una(), view.cc.dupacks());
         if (ack.duplicate || ack.advances()) && this != self.counted {
@@ -82,7 +84,7 @@ impl Copies {
         Some(CopyState { overtaken_by: self.heard.saturating_sub(sent), high })
     }
 
-    /// The copy was judged lost: it is not in the path any more.
+    /// Removes a retransmission that was declared lost, because it is no longer in flight.
     pub(super) fn lost(&mut self, start: u64) {
         if self.left.remove(&start).is_some() {
             self.sent = self.sent.saturating_sub(1);
@@ -90,12 +92,13 @@ impl Copies {
     }
 }
 
-/// The highest right edge of a SACK block; 0 if there is none. With a scoreboard nothing need be counted.
+/// Returns the highest right edge of a SACK block, or 0 without one. With a scoreboard it makes counting
+/// unnecessary.
 pub(super) fn right_edge(view: &View<'_>) -> u64 {
     view.flight.sacked_ranges().last().map_or(0, |range| range.end)
 }
 
-/// Segments that can still cause a duplicate ACK when the first one is lost.
+/// Returns the number of segments that can still cause a duplicate ACK if the first segment is lost.
 pub(super) fn all_but_the_head(view: &View<'_>) -> u64 {
     view.flight.outstanding().segments.saturating_sub(1)
 }

@@ -1,19 +1,26 @@
-//! TCP-DCR (Bhandarkar, Reddy, "TCP-DCR: Making TCP Robust to Non-Congestion Events", Networking 2004; one of P3's
-//! differentiators, §II-A): the response to duplicate ACKs is delayed by tau, one round trip, in which the link layer
-//! may bring the missing segment after all.
+//! TCP-DCR (Bhandarkar, Reddy, "TCP-DCR: Making TCP Robust to Non-Congestion Events", Networking 2004; one of
+//! P3's differentiators, §II-A). Delays the response to duplicate ACKs by tau, one round trip, so that the
+//! link layer can still deliver the missing segment.
 //!
-//! When a segment would be taken for lost at three duplicate ACKs (with a scoreboard, by IsLost()), the wait begins.
-//! If a cumulative ACK covers the hole before the wait is over, nothing has happened. If none does, it is lost.
-//! Meanwhile the window keeps flowing: each duplicate ACK, or what it SACKs, releases a new segment.
+//! The wait begins when three duplicate ACKs (with a scoreboard: IsLost()) would declare a segment lost. If a
+//! cumulative ACK covers the hole before the wait is over, the detector reports no loss. Otherwise the
+//! segment is lost. During the wait, each duplicate ACK or the data that it SACKs releases a new segment.
 //!
-//! It asks nothing of the receiver, and works with SACK and without.
+//! The algorithm has no special requirements for the receiver, and works with and without SACK.
 //!
-//! Choice: tau is SRTT. Before there is a sample, nothing is delayed.
-//! Choice: in fast recovery nothing is delayed either. The response has been made, and further holes cost nothing.
-//! Choice: each first hole has a wait of its own. When it is over, everything that IsLost() names by then is lost.
-//! Choice: without a scoreboard no more duplicate ACKs are answered than segments were outstanding, because more of
-//! them cannot come from this sender's segments.
-//! Choice: the retransmission timer is left as it is. Where it is shorter than the wait, it has waited long enough.
+//! Choice: tau is SRTT. Before the first RTT sample, nothing is delayed.
+//!
+//! Choice: Nothing is delayed in fast recovery either. The window is already reduced, and further holes cost
+//! nothing.
+//!
+//! Choice: Each first hole has its own wait. When it is over, all segments for which IsLost() holds by then
+//! are lost.
+//!
+//! Choice: Without a scoreboard, duplicate ACKs release at most as many new segments as were outstanding,
+//! because the sender's segments cannot cause more duplicate ACKs.
+//!
+//! Choice: The retransmission timer is unchanged. If it fires before the wait is over, it has waited long
+//! enough.
 
 use airwire::time::Instant;
 
@@ -21,7 +28,7 @@ use super::three_dupacks::judge;
 use super::{Detect, Traits, Verdict};
 use crate::recovery::{Ack, Phase, View};
 
-/// TCP-DCR (Bhandarkar and Reddy 2004): the response to duplicate ACKs waits for a round trip.
+/// TCP-DCR (Bhandarkar and Reddy 2004): delays the response to duplicate ACKs by one round trip.
 #[derive(Debug, Default)]
 pub(crate) struct Dcr {
     waiting: Option<Waiting>,

@@ -1,7 +1,7 @@
-//! Copies on their way, in the order in which they left: for detectors that go by time.
+//! Transmissions in flight in sending order, for time-based detectors.
 //!
-//! Copies that were delivered, judged lost or sent again since are dropped when they come to an end of the list, so
-//! that a copy costs the same however many are outstanding.
+//! Transmissions that were delivered, declared lost or replaced by a retransmission are removed only when
+//! they reach an end of the list. So the cost per transmission does not depend on the number outstanding.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ impl Departed {
         Self { sent_at: sent.last_sent, start: sent.start }
     }
 
-    /// The segment of which it is the newest copy, if it is not known what became of that.
+    /// Returns the segment if this is its latest transmission and its fate is still unknown.
     pub(super) fn on_its_way(self, flight: &Flight) -> Option<&Sent> {
         let sent = flight.segment_at(self.start)?;
         (is_on_its_way(sent) && Self::of(sent) == self).then_some(sent)
@@ -42,9 +42,9 @@ impl Departures {
         self.0.push_back(copy);
     }
 
-    /// The copy on its way that left first.
+    /// Returns the earliest transmission in flight.
     pub(super) fn first<'a>(&mut self, flight: &'a Flight) -> Option<(Departed, &'a Sent)> {
-        // An idle connection owns no list.
+        // Frees the memory of an idle connection.
         if flight.is_empty() {
             self.0 = VecDeque::new();
         }
@@ -57,7 +57,7 @@ impl Departures {
         None
     }
 
-    /// The copy on its way that left last.
+    /// Returns the latest transmission in flight.
     pub(super) fn last(&mut self, flight: &Flight) -> Option<Departed> {
         while let Some(copy) = self.0.back().copied() {
             if copy.on_its_way(flight).is_some() {

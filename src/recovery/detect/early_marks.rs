@@ -1,24 +1,27 @@
-//! Early retransmission by transit marks (P4 §V: "without having to wait until it has received three duplicate
-//! acknowledgments").
+//! Early retransmission by transit marks (P4 §V: "without having to wait until it has received three
+//! duplicate acknowledgments").
 //!
-//! A duplicate ACK says that something later has arrived, and its marks say that the missing octet went past the last
-//! station: Ob where data go from a fixed host to a mobile one, Ob and Db from mobile to mobile (case 3). Between that
-//! station and the receiver there is one radio link and nothing that reorders: the first such duplicate is as good as
-//! the third. It stands beside the detector, which goes on counting.
+//! A duplicate ACK shows that a later segment arrived. Its marks can show that the missing byte passed the
+//! last base station: Ob for data from a fixed host to a mobile host, Ob and Db from mobile to mobile (case
+//! 3). Between that base station and the receiver there is only one radio link, which does not reorder. So
+//! the first such duplicate ACK is as conclusive as the third. This detector is consulted after the primary
+//! detector, which continues to count.
 //!
-//! From a mobile host to a fixed one the radio link comes first: Ob = 0 in a duplicate ACK says that the station has
-//! seen something later and not the missing octet. That is as good, because a station that cannot tell sets Ob
-//! (docs/reference/header-extensions.md).
+//! From a mobile host to a fixed host, the radio link comes first. Ob = 0 in a duplicate ACK means that the
+//! base station saw a later segment but not the missing byte. This is equally conclusive, because a base
+//! station that does not know sets Ob (docs/reference/header-extensions.md).
 //!
-//! Choice: from mobile to mobile Ob = 0 (case 1) is not acted on: a second station stands between, and three duplicates
-//! are waited for.
+//! Choice: From mobile to mobile, Ob = 0 (case 1) has no effect. A second base station follows, so three
+//! duplicate ACKs are needed.
 //!
-//! Choice: it is silent about a segment that has been sent again, whose mark may be about the first copy and whose
-//! duplicates may come from copies that arrived twice; and when nothing later is outstanding.
+//! Choice: The detector does not judge a segment that was retransmitted. The mark may be about the original,
+//! and segments that arrived twice may have caused the duplicate ACKs. It does not judge a segment either if
+//! no later one is outstanding.
 //!
-//! Danger: if a radio link repeats damaged blocks itself and hands packets on out of order (an ARQ without in-sequence
-//! delivery), segments that only come late cause duplicate ACKs. A return path that duplicates ACKs looks the same.
-//! Three duplicates forgive that, one does not; but the window stays as it is, so the price is a segment sent twice.
+//! Danger: If a radio link retransmits damaged blocks and delivers packets out of order (ARQ without
+//! in-sequence delivery), late segments cause duplicate ACKs. A return path that duplicates ACKs looks the
+//! same. Three duplicate ACKs tolerate this, one does not. The window stays as it is, so the cost is one
+//! spurious retransmission.
 
 use airwire::marks::{DB, OB, RadioPath};
 use airwire::segment::Flags;
@@ -26,10 +29,11 @@ use airwire::segment::Flags;
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, Handshake, View};
 
-/// P4 §V: the first duplicate ACK is enough if the last base station marked it.
+/// P4 §V: the first duplicate ACK suffices if the last base station marked it.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyMarks {
-    /// Which marks mean the one radio link that reorders nothing. `None`: no station has announced itself.
+    /// Direction of the data, which determines the meaning of the marks. `None` if no base station announced
+    /// itself.
     path: Option<RadioPath>,
 }
 

@@ -1,23 +1,26 @@
-//! Early retransmit (RFC 5827, segment-based): with two or three segments outstanding there cannot be three duplicate
-//! ACKs, and a loss would wait for the retransmission timer.
+//! Early Retransmit (RFC 5827, segment-based). With two or three segments outstanding, three duplicate ACKs
+//! cannot arrive, and a loss would have to wait for the retransmission timer.
 //!
-//! If fewer than four segments are outstanding (`oseg`), and nothing new can be sent because nothing is written or the
-//! receiver's window is full, as many duplicate ACKs are enough as the segments above the hole can cause: ER_thresh =
-//! oseg - 1. With a scoreboard it takes as many SACKed segments instead, whichever ACK reports the last of them. What the
-//! congestion window holds back is no reason: Limited Transmit (RFC 3042) is for that.
+//! If fewer than four segments are outstanding (`oseg`) and no new data can be sent, ER_thresh = oseg - 1
+//! duplicate ACKs suffice, as many as the segments after the hole can cause. With a scoreboard, ER_thresh
+//! SACKed segments are needed instead, whichever ACK reports the last of them. New data cannot be sent if the
+//! application has written none or the receiver's window is full. A full congestion window does not count,
+//! because Limited Transmit (RFC 3042) covers that case.
 //!
-//! It stands beside the detector, which goes on counting. It needs nothing from the receiver but duplicate ACKs at once
-//! (RFC 5681 §4.2).
+//! The detector is consulted after the primary detector, which continues to count. The receiver only has to
+//! send duplicate ACKs immediately (RFC 5681 §4.2).
 //!
-//! Choice: with one segment outstanding ER_thresh would be zero, and no ACK a reason: it is silent.
+//! Choice: With one segment outstanding, ER_thresh would be zero, and any ACK would declare it lost. So the
+//! detector then does nothing.
 //!
-//! Danger: where the network reorders, one late segment of two is enough for a copy sent in vain, and half the window
-//! (RFC 5827 §4). Of its mitigations none is taken; `eifel` and `dsack` answer the question whether it was a mistake.
+//! Danger: On a path with reordering, one late segment of two causes a spurious retransmission and halves the
+//! window (RFC 5827 §4). This implementation has none of the RFC's mitigations. The undo algorithms `eifel`
+//! and `dsack` correct such errors.
 
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, Handshake, View};
 
-/// Early retransmit (RFC 5827).
+/// Early Retransmit (RFC 5827).
 #[derive(Debug, Default)]
 pub(crate) struct EarlyRetransmit {
     scoreboard: bool,
@@ -34,7 +37,7 @@ impl Detect for EarlyRetransmit {
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         let oseg = view.flight.len() as u64;
-        // §3.2 (2.a) and (2.b).
+        // §3.2 (2.a) and (2.b) of RFC 5827.
         if !(2..4).contains(&oseg) || view.has_new_data() {
             return Verdict::Nothing;
         }

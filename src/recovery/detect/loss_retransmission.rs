@@ -1,28 +1,31 @@
-//! Loss retransmission (Lin and Kung, INFOCOM 1998; P2 §3.2 and Fig. 8 step 7): a retransmission that is lost itself
-//! is found by counting.
+//! Loss retransmission (Lin and Kung, INFOCOM 1998; P2 §3.2 and Fig. 8 step 7). Finds lost retransmissions by
+//! counting duplicate ACKs.
 //!
-//! Every segment that arrives out of order causes one duplicate ACK. More of them than there were segments
-//! outstanding when the first unacknowledged one was sent again must come from segments that left after that copy. When
-//! DupThresh more have come, the copy is lost: it is sent once more, and the window stays as it is.
+//! Every segment that arrives out of order causes one duplicate ACK. Segments outstanding at the time of the
+//! retransmission can cause only a limited number. Any more must come from segments sent after the
+//! retransmission. When DupThresh more have arrived, the retransmission is lost. The segment is retransmitted
+//! once more, and the window stays as it is.
 //!
-//! - in fast recovery (Lin and Kung): dupacks == segments outstanding when recovery began + DupThresh;
-//! - after a timeout (P2): dupacks since the timeout == FlightSize at the timeout + DupThresh. That many come only if
-//!   new segments are sent meanwhile, as with `fast-timeout`;
-//! - with a scoreboard (P2 Fig. 9) nothing need be counted: a SACK block whose right edge lies above SND.HIGH, what
-//!   had been sent when the copy left, is enough.
+//! - In fast recovery (Lin and Kung), the condition is dupacks == segments outstanding when recovery began +
+//!   DupThresh.
+//! - After a timeout (P2), it is dupacks since the timeout == FlightSize at the timeout + DupThresh. This
+//!   requires that new segments are sent in the meantime, as with `fast-timeout`.
+//! - With a scoreboard (P2 Fig. 9), no counting is necessary. It is enough that the right edge of a SACK
+//!   block is above SND.HIGH, the highest offset sent before the retransmission.
 //!
-//! It is a witness beside the detector, and acts once for each copy. Any receiver will do that answers segments out of
-//! order at once (RFC 5681 §4.2).
+//! The detector is consulted after the primary detector and acts once per retransmission. The receiver only
+//! has to respond to out-of-order segments immediately (RFC 5681 §4.2).
 //!
-//! Choice: neither paper says how the count goes on after a partial ACK, when the next hole is sent again. Here each
-//! copy has a limit of its own: the segments that had left in this event before it did. All ACKs since the event began
-//! count against it, partial ones included, because each stands for one segment that is no longer in the path.
+//! Choice: Neither paper says how to count after a partial ACK, when the next hole is retransmitted. Here,
+//! each retransmission has its own limit: the number of segments sent before it in this episode. All ACKs
+//! since the beginning of the episode count, including partial ACKs, because each means that one segment left
+//! the network.
 
 use super::copies::{Copies, CopyState, all_but_the_head, right_edge};
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, Departure, Entered, Handshake, Phase, View};
 
-/// Lin and Kung 1998; P2 Fig. 8: finds retransmissions that are lost themselves, by counting.
+/// Lin and Kung 1998; P2 Fig. 8: finds lost retransmissions by counting duplicate ACKs.
 #[derive(Debug, Default)]
 pub(crate) struct LossRetransmission {
     scoreboard: bool,
@@ -34,7 +37,7 @@ impl LossRetransmission {
         if self.scoreboard {
             return (right_edge(view) > copy.high).then_some("right edge of a SACK block above SND.HIGH");
         }
-        // The head causes no duplicate ACK, but FlightSize counts it: hence more than DupThresh.
+        // FlightSize includes the head, which causes no duplicate ACK. So the count must exceed DupThresh.
         let enough = copy.overtaken_by > u64::from(view.knobs.dup_thresh);
         enough.then_some("FlightSize + DupThresh duplicate ACKs")
     }
@@ -71,7 +74,8 @@ impl Detect for LossRetransmission {
     }
 }
 
-/// In fast recovery, or after a timeout before anything new is acknowledged (Fig. 8 steps 2 and 3).
+/// Returns whether the sender is in fast recovery, or after a timeout and before new data is acknowledged
+/// (Fig. 8 steps 2 and 3).
 fn may_act(view: &View<'_>) -> bool {
     match view.cc.phase() {
         Phase::Recovery => true,

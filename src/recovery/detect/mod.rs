@@ -1,4 +1,4 @@
-//! **Is it lost?** Detectors say which segments are, from ACKs, departures and timers of their own.
+//! **Is it lost?** Detectors find lost segments from ACKs, transmissions and timers.
 
 pub(crate) mod blanton_allman;
 mod copies;
@@ -31,53 +31,55 @@ pub use three_dupacks::ThreeDupacks;
 use super::undo::Restore;
 use super::{Ack, Departure, Handshake, View};
 
-/// What a detector has found. Offsets are octets of the stream; each `why` is for people, in the trace.
+/// A detector's verdict. Offsets are in bytes of the stream. Each `why` is the reason in the decision trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// No loss.
+    /// No loss was detected.
     Nothing,
     /// The first unacknowledged segment is lost.
     Head {
         /// The reason.
         why: &'static str,
     },
-    /// The same, and the duplicate ACKs are not those of copies sent in vain: a loss event begins even where `recover`
-    /// would forbid it (RFC 6582 §3.2 step 1).
+    /// The first unacknowledged segment is lost, and spurious retransmissions did not cause the duplicate
+    /// ACKs. An episode begins even where `recover` would forbid it (RFC 6582 §3.2 step 1).
     HeadBeyondDoubt {
         /// The reason.
         why: &'static str,
     },
-    /// Everything below an offset is lost that the receiver has not reported and that was sent only once.
+    /// All segments below an offset are lost, except those that were retransmitted or that the receiver has
+    /// reported.
     Below {
         /// The offset.
         offset: u64,
         /// The reason.
         why: &'static str,
     },
-    /// Exactly these segments are lost, whether they were sent again before or not.
+    /// Exactly these segments are lost, whether or not they were retransmitted before.
     Segments {
-        /// Where each of them begins.
+        /// Start of each segment.
         starts: Vec<u64>,
-        /// The loss event to which they belong.
+        /// The episode to which the loss belongs.
         event: LossEvent,
         /// The reason.
         why: &'static str,
     },
-    /// The first unacknowledged segment was sent again in this loss event, and that copy is lost as well.
+    /// The first unacknowledged segment was retransmitted in this episode, and the retransmission is lost as
+    /// well.
     HeadAgain {
-        /// Whether that is a loss event of its own, which reduces the window (RFC 5681 §4.3).
+        /// Whether this starts a new episode, which reduces the window (RFC 5681 §4.3).
         new_event: bool,
         /// The reason.
         why: &'static str,
     },
-    /// Not known: send something new or, if there is nothing new, the last segment again, to provoke an ACK.
+    /// Not known: a probe must provoke an ACK. It carries new data or, if there is none, the last segment.
     Probe {
         /// The reason.
         why: &'static str,
     },
-    /// Something was lost, and such a probe has repaired it: nothing is to be sent, but the window is reduced.
+    /// A probe repaired a loss. Nothing has to be retransmitted, but the window is reduced.
     Repaired {
-        /// What it is reduced from, in segments.
+        /// The window from which it is reduced, in segments.
         window_when_sent: f64,
         /// The reason.
         why: &'static str,
@@ -85,7 +87,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether it says that originals are lost. While it is open what a timeout meant, they are not heard.
+    /// Returns whether the verdict declares original transmissions lost. The engine ignores such verdicts
+    /// while the timeout answer is undecided.
     pub(super) fn is_about_originals(&self) -> bool {
         match self {
             Self::Head { .. } | Self::HeadBeyondDoubt { .. } | Self::Below { .. } | Self::Segments { .. } => {
@@ -96,67 +99,71 @@ impl Verdict {
     }
 }
 
-/// The loss event to which the loss of particular segments belongs.
+/// The episode to which the loss of particular segments belongs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LossEvent {
-    /// The one under repair. Where there is none a new one begins, if the repair agrees.
+    /// The current episode. If there is none, a new one begins, provided that the repair agrees.
     Present,
-    /// One that has reduced the window already, whether its repair is over or not.
+    /// An episode that has already reduced the window, whether or not it is over.
     Past,
-    /// One of its own, even in the middle of another's repair.
+    /// A new episode, even during another one.
     Own {
-        /// cwnd when the first of them left: the window is reduced from that.
+        /// cwnd when the first of the segments was sent. The window is reduced from this value.
         window_when_sent: f64,
     },
-    /// Too much is lost for a repair: the sender starts over from the loss window.
+    /// Too many losses for fast recovery: the sender restarts from the loss window.
     Collapse {
-        /// cwnd when the first of them left, if this loss is to reduce ssthresh too. `None`: its event has done so.
+        /// cwnd when the first of the segments was sent, if the loss also reduces ssthresh. `None` if its
+        /// episode has already done so.
         window_when_sent: Option<f64>,
-        /// Nothing is sent before this.
+        /// Nothing is sent before this time.
         until: Instant,
     },
 }
 
-/// How long a receiver may hold back an ACK (RFC 8985 §7.2, TLP.max_ack_delay; a Linux receiver's longest too).
+/// Longest time for which a receiver may delay an ACK (RFC 8985 §7.2, TLP.max_ack_delay). It is also the
+/// longest delay of a Linux receiver.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 
-/// Detectors that go by time wait at least this long: on a path without delay a few round trips are less than any host
-/// takes to answer.
+/// Shortest wait of a time-based detector. On a path without delay, a few round trips are shorter than the
+/// response time of any host.
 const MIN_PATIENCE: Duration = Duration::from_millis(10);
 
-/// Which of the segments that arrive open the window. It takes a scoreboard to know of those out of order.
+/// Which delivered segments open the window. Deliveries out of order are known only with a scoreboard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opens {
-    /// Those that an ACK acknowledges in order.
+    /// Segments that an ACK acknowledges in order.
     InOrder,
-    /// Every one, also while others are missing, but not in fast recovery.
+    /// All segments, even while others are missing, but not in fast recovery.
     OutOfOrder,
-    /// Every one, also while others are sent again.
+    /// All segments, even in fast recovery.
     Always,
 }
 
-/// What the rest of a sender has to know of a detector. The default is that of three duplicate ACKs.
+/// Properties of a detector that the rest of the sender needs to know. The defaults are the traits of three
+/// duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Traits {
-    /// It cannot do without SACK: if the peer does not permit it, three duplicate ACKs take its place.
+    /// The detector needs SACK. If the peer does not permit it, `three-dupacks` replaces the detector.
     pub needs_sack: bool,
-    /// A segment that DupThresh others overtake looks lost to it (P3 (2), against (3)).
+    /// The detector mistakes a segment for lost when DupThresh other segments overtake it (P3 then uses
+    /// equation (2) instead of equation (3)).
     pub mistakes_reordering: bool,
-    /// It judges each segment by itself: none is sent again before it is judged lost, even if there is nothing new to
-    /// send (RFC 6675 NextSeg rules 3 and 4 do not hold).
+    /// The detector judges each segment separately. No segment is retransmitted before it is declared lost,
+    /// even without new data to send (RFC 6675 NextSeg rules 3 and 4 do not apply).
     pub judges_each_segment: bool,
-    /// It waits long for late segments: while no loss is being repaired, new segments replace what the receiver reports
-    /// by SACK, with Limited Transmit or without.
+    /// The detector waits a long time for late segments. While no loss is being repaired, new segments
+    /// replace those that the receiver reports by SACK, with or without Limited Transmit.
     pub keeps_flowing: bool,
-    /// What opens the window.
+    /// Which delivered segments open the window.
     pub opens: Opens,
-    /// Its own timer takes the place of the retransmission timer, which does not fire before this much time has passed.
-    /// `None`: the retransmission timer is as ever.
+    /// The detector's own timer replaces the retransmission timer, which does not fire before this time has
+    /// passed. `None` leaves the retransmission timer as it is.
     pub timer_floor: Option<Duration>,
 }
 
 impl Default for Traits {
-    /// Those of three duplicate ACKs.
+    /// Returns the traits of three duplicate ACKs.
     fn default() -> Self {
         Self {
             needs_sack: false,
@@ -169,54 +176,59 @@ impl Default for Traits {
     }
 }
 
-/// An answer to "Is it lost?".
+/// An algorithm that answers *Is it lost?*
 pub trait Detect: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// What the rest of the sender has to know of it. That may change while the detector runs.
+    /// Returns the traits, which may change while the detector runs.
     fn traits(&self) -> Traits {
         Traits::default()
     }
 
-    /// The handshake is over.
+    /// Called when the handshake completes.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
-    /// A segment has left.
+    /// Called after a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// An ACK has arrived; asked after all other questions. The verdict is about what is outstanding now.
+    /// Called for every ACK, after the timeout, undo and repair answers. The verdict is about the segments
+    /// that are outstanding now.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict;
 
-    /// A loss event begins, whoever found it. The window is still what it was before.
+    /// Called when an episode begins, whichever detector found the loss. cwnd and ssthresh still have their
+    /// old values.
     fn on_event(&mut self, _view: &View<'_>) {}
 
-    /// The last loss event was a mistake, or some of it.
+    /// Called when the last episode turned out to be spurious, at least in part.
     fn on_undo(&mut self, _view: &View<'_>, _restore: &Restore) {}
 
-    /// It has said [`LossEvent::Collapse`], and the event was put down to the radio: the sender does not start over.
+    /// Called when the detector's [`LossEvent::Collapse`] was attributed to the radio link, so the sender
+    /// does not restart.
     fn on_refused_collapse(&mut self, _view: &View<'_>) {}
 
-    /// The retransmission timer fired. The phase is still what it was before.
+    /// Called when the retransmission timer fires. The state still has its old value.
     fn on_timeout(&mut self, _view: &View<'_>) {}
 
-    /// When it wants to be asked by [`Detect::on_deadline`]. `None`: with the next ACK.
+    /// Returns the time for the next call of [`Detect::on_deadline`], or `None` if the next ACK is early
+    /// enough.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// The time of [`Detect::deadline`] has come.
+    /// Called at the time that [`Detect::deadline`] returned.
     fn on_deadline(&mut self, _view: &View<'_>) -> Verdict {
         Verdict::Nothing
     }
 
-    /// How many duplicate ACKs are answered with a new segment each, where there is no scoreboard (the extended Limited
-    /// Transmit of RFC 4653). `None`: Limited Transmit is as ever.
+    /// Returns the number of duplicate ACKs that each release a new segment, for a sender without a
+    /// scoreboard (extended Limited Transmit, RFC 4653). `None` leaves Limited Transmit as it is.
     fn answered_dupacks(&self, _view: &View<'_>) -> Option<u32> {
         None
     }
 
-    /// How many duplicate ACKs Limited Transmit may answer before the loss is declared (RFC 3042).
+    /// Returns the number of duplicate ACKs at which the loss is declared and Limited Transmit ends (RFC
+    /// 3042).
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
         view.knobs.dup_thresh
     }

@@ -1,31 +1,44 @@
-//! TCP-PR (Bohacek, Hespanha, Lee, Lim, Obraczka, "A New TCP for Persistent Packet Reordering", 2003 and 2006; one of
-//! the senders that P3 compensates): a segment is lost when it has not been acknowledged mxrtt after it left.
-//! Duplicate ACKs mean nothing.
+//! TCP-PR (Bohacek, Hespanha, Lee, Lim, Obraczka, "A New TCP for Persistent Packet Reordering", 2003 and
+//! 2006; one of the senders that P3 compensates). A segment is lost if it is not acknowledged within mxrtt.
+//! Duplicate ACKs have no meaning.
 //!
-//! With every ACK ewrtt = max(alpha^(1/cwnd)·ewrtt, sample), so that the estimate forgets by alpha in a round trip, and
-//! mxrtt = beta·ewrtt. A drop halves the window from cwnd(n), the window when segment n left. Everything that is
-//! unacknowledged then is *memorized*, and may get lost as well without halving the window again: one burst, one
-//! reduction. If more than half of what was memorized is lost, losses are *extreme*: cwnd is 1, mxrtt is at least a
-//! second and doubles with every further drop, and nothing is sent for that long.
+//! Each ACK updates ewrtt = max(alpha^(1/cwnd)·ewrtt, sample), so that the estimate decays by the factor
+//! alpha per round trip, and mxrtt = beta·ewrtt. A drop halves the window from cwnd(n), the window when
+//! segment n was sent. All segments that are unacknowledged at that time are *memorized*. Their losses do not
+//! halve the window again, so a burst of losses causes one reduction. If more than half of the memorized
+//! segments are lost, the losses are *extreme*: cwnd is 1, mxrtt is at least one second and doubles with
+//! every further drop, and nothing is sent for that long.
 //!
-//! It needs nothing but an unmodified kernel receiver. SACK says which segments have arrived, so it depends on the
-//! repair:
-//! (a) with `sack` each segment has its own timer, as in the paper, and what is SACKed makes room for new segments
-//!     while a hole is waited for;
-//! (b) with `newreno` a cumulative ACK says nothing about segments behind a hole: all of them look overdue when the
-//!     hole is. Only the first is judged, and the repair finds the others by partial ACKs, as it always does;
-//! (c) with `reno` and `tahoe` too only the first is judged. Reno leaves recovery at the next hole of the burst, which
-//!     is memorized, and is sent again at once without another reduction. Tahoe starts over at every drop.
-//! Extreme losses are therefore seen with `sack` only; with the others they end in a timeout.
+//! An unmodified kernel receiver suffices. Since SACK shows which segments arrived, the behaviour depends on
+//! the repair:
 //!
-//! Choice: the retransmission timer of `restart` stays behind mxrtt, however that grows, as the last resort. If nothing
-//! at all was heard since a copy *sent again* left, it is that timer's turn: it backs off, and in the end it gives up;
-//! the paper has no such end. It is its turn too while the receiver's window is closed.
-//! Choice: mxrtt is 200 ms longer while less than two segments are outstanding, whose single ACK a receiver may delay.
-//! Choice: the paper has no recovery, and every ACK of a segment opens the window. So, with (a), does every segment
-//! that is SACKed or acknowledged, whatever is missing. With (b) and (c) nobody can tell, and the window stands.
-//! Choice: "more than half of the memorized" stands for the paper's cburst > cwnd/2 + 1, the same in a full window.
-//! Choice: before the first sample, the smoothed round-trip time of the handshake is ewrtt; mxrtt is 10 ms to 60 s.
+//! - With `sack`, each segment has its own timer, as in the paper. SACKed segments make room for new ones
+//!   while the sender waits for a hole.
+//! - With `newreno`, a cumulative ACK says nothing about segments after a hole, so all of them look overdue
+//!   together with the hole. The detector judges only the first segment, and the repair finds the others by
+//!   partial ACKs.
+//! - With `reno` and `tahoe`, the detector also judges only the first segment. Reno leaves recovery at the
+//!   next hole of the burst. This hole is memorized, so it is retransmitted at once without another
+//!   reduction. Tahoe restarts at every drop.
+//!
+//! So extreme losses are detected only with `sack`. With the other repairs they end in a timeout.
+//!
+//! Choice: The retransmission timer of `restart` remains the last resort and always expires after mxrtt. If
+//! nothing was received since a *retransmission* was sent, only this timer acts. It backs off and finally
+//! gives up; the paper has no such end. The timer also takes over while the receiver's window is closed.
+//!
+//! Choice: mxrtt is 200 ms longer while fewer than two segments are outstanding, because a receiver may delay
+//! their only ACK.
+//!
+//! Choice: The paper has no recovery state, and every ACK of a segment opens the window. So with `sack`,
+//! every segment that is SACKed or acknowledged opens the window, even if others are missing. Other repairs
+//! do not know what was SACKed, so the window stays while a segment is missing.
+//!
+//! Choice: "More than half of the memorized segments" replaces the paper's cburst > cwnd/2 + 1. Both are
+//! equal if the window is full.
+//!
+//! Choice: Before the first sample, ewrtt is the smoothed RTT of the handshake. The range of mxrtt is 10 ms
+//! to 60 s.
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +53,7 @@ use crate::flight::Sent;
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, Handshake, Transmission, View};
 
-/// By how much ewrtt forgets in a round trip.
+/// Factor by which ewrtt decays per round trip.
 const ALPHA: f64 = 0.995;
 const EXTREME_MXRTT: Duration = Duration::from_secs(1);
 const MAX_MXRTT: Duration = Duration::from_secs(60);
@@ -55,29 +68,29 @@ pub(crate) const BETA: Parameter = Parameter {
     )
 };
 
-/// TCP-PR (Bohacek et al. 2006): a segment is lost when it is not acknowledged mxrtt after it left.
+/// TCP-PR (Bohacek et al. 2006): a segment is lost if it is not acknowledged within mxrtt.
 #[derive(Debug, Default)]
 pub(crate) struct Pr {
-    /// mxrtt is this many times ewrtt.
+    /// mxrtt as a multiple of ewrtt.
     beta: f64,
     scoreboard: bool,
-    /// The largest recent round trip, in seconds.
+    /// The largest recent RTT, in seconds.
     ewrtt: Option<f64>,
-    /// What is outstanding, by offset, from the head.
+    /// Outstanding segments by offset, starting at the head.
     sent: VecDeque<Remembered>,
     by_time: Departures,
-    /// New drops so far. What left before the last of them is memorized.
+    /// Number of new drops so far. Segments sent before the last one are memorized.
     drops: u64,
-    /// How many were memorized at the last drop.
+    /// Number of segments memorized at the last drop.
     memorized: u64,
-    /// How many of those are lost.
+    /// Number of memorized segments that are lost.
     cburst: u64,
     extreme: Option<Extreme>,
-    /// When the receiver last said that something has arrived, new or not.
+    /// Time of the last ACK that showed an arrival, whether or not it was of new data.
     heard: Option<Instant>,
-    /// When the retransmission timer fired last. What had been SACKed by then may be forgotten.
+    /// Time of the last timeout. The scoreboard may have discarded what was SACKed before it.
     timeout: Option<Instant>,
-    /// mxrtt, with the allowance for a delayed ACK.
+    /// mxrtt plus the allowance for a delayed ACK.
     patience: Duration,
     deadline: Option<Instant>,
 }
@@ -85,26 +98,26 @@ pub(crate) struct Pr {
 #[derive(Debug, Clone, Copy)]
 struct Remembered {
     start: u64,
-    /// cwnd(n)
+    /// cwnd(n), the window when the segment was sent.
     cwnd: f64,
-    /// New drops before it left.
+    /// Number of new drops before the segment was sent.
     drops: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Extreme {
-    /// When the losses were found to be extreme. The paper's timer judges whatever had left by then, so that nothing that
-    /// is lost fills the window of one segment.
+    /// Time at which the losses became extreme. As with the paper's timer, segments sent earlier are judged
+    /// even if nothing was received since. Otherwise, lost segments would fill the window of one segment.
     since: Instant,
-    /// Nothing is sent before this; the first ACK of what left later ends the state.
+    /// Nothing is sent before this time. The first ACK of a segment sent later ends the state.
     until: Instant,
     doublings: u32,
-    /// How long nothing leaves; zero once something has.
+    /// Length of the pause. Zero after the next transmission.
     hold: Duration,
 }
 
 impl Pr {
-    /// How long after it is started the retransmission timer may fire at the earliest.
+    /// Returns the minimum time from the start of the retransmission timer to its expiry.
     fn timer_floor(&self) -> Option<Duration> {
         let ewrtt = Duration::from_secs_f64(self.ewrtt?);
         let hold = self.extreme.map_or(Duration::ZERO, |extreme| extreme.hold);
@@ -177,7 +190,7 @@ impl Detect for Pr {
 
     fn on_timeout(&mut self, view: &View<'_>) {
         self.timeout = Some(view.now);
-        // It has reduced the window: what is outstanding shall not do so again.
+        // The timeout reduced the window, so the outstanding segments must not reduce it again.
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
         if let Some(extreme) = &mut self.extreme {
@@ -198,14 +211,14 @@ impl Pr {
         if delivered <= 0.0 {
             return;
         }
-        // An ACK of several segments stands for as many.
+        // An ACK of several segments counts as one ACK per segment.
         let forgets = ALPHA.powf(delivered / view.cc.cwnd.max(1.0));
         let sample = if ack.advances() && (ack.ecr.is_some() || !ack.any_resent) {
-            // Without an echo that tells which copy it answers, the ACK of a filled hole would measure how long the
-            // hole was there.
+            // Without a timestamp echo that identifies the copy, the ACK of a filled hole would measure the
+            // age of the hole.
             ack.rtt
         } else if self.scoreboard {
-            // What is SACKed behind a hole waits for nothing.
+            // The hole does not delay SACKs of data after it, so they are valid samples.
             let newest = ack.originals.newest.map(|delivery| delivery.sent_at);
             newest.filter(|sent_at| self.timeout < Some(*sent_at)).map(|sent_at| view.now - sent_at)
         } else {
@@ -216,7 +229,7 @@ impl Pr {
         self.ewrtt = remembered.into_iter().chain(sample).reduce(f64::max);
     }
 
-    /// beta·ewrtt, or what extreme losses make of it.
+    /// Returns beta·ewrtt, raised and doubled in the case of extreme losses.
     fn mxrtt(&self) -> Option<Duration> {
         let mxrtt = Duration::from_secs_f64((self.ewrtt? * self.beta).min(MAX_MXRTT.as_secs_f64()));
         let mxrtt = mxrtt.max(MIN_PATIENCE);
@@ -234,7 +247,7 @@ impl Pr {
         }
     }
 
-    /// The segments to be taken for lost, in the order in which they left.
+    /// Returns the segments to be declared lost, in sending order.
     fn overdue(&mut self, view: &View<'_>) -> Vec<u64> {
         let Some(mxrtt) = self.mxrtt().filter(|_| view.rwnd > 0) else { return Vec::new() };
         self.patience = mxrtt + allowance(view);
@@ -247,8 +260,8 @@ impl Pr {
                 starts.push(copy.start);
             }
         }
-        // Without a scoreboard the head is all there is to judge. With one it may be on no list, if it was judged lost
-        // and that has been proved wrong since.
+        // Without a scoreboard, only the head is judged. With one, the head may be on no list if it was
+        // declared lost and this was proved wrong since.
         if let Some(head) = view.flight.head().filter(|head| is_on_its_way(head) && self.may_judge(head))
             && head.last_sent + self.patience <= view.now
             && !starts.contains(&head.start)
@@ -271,7 +284,7 @@ impl Pr {
             if sent.is_some_and(|sent| sent.drops < self.drops) {
                 self.cburst += 1;
             } else {
-                // A loss never opens the window, whatever has happened to it since n left.
+                // A loss must not open the window, even if the window has shrunk since segment n was sent.
                 let most = view.cc.cwnd / view.knobs.beta;
                 window_when_sent = Some(sent.map_or(most, |sent| sent.cwnd.min(most)));
                 self.memorize(view);
@@ -291,7 +304,7 @@ impl Pr {
         })
     }
 
-    /// A new drop: everything else that is unacknowledged is memorized.
+    /// Records a new drop: all other unacknowledged segments are memorized.
     fn memorize(&mut self, view: &View<'_>) {
         self.drops += 1;
         self.memorized = view.flight.pipe().segments.saturating_sub(1);
@@ -299,7 +312,7 @@ impl Pr {
     }
 
     fn collapse(&mut self, view: &View<'_>, doublings: u32, window_when_sent: Option<f64>) -> LossEvent {
-        // Everything that has left by now belongs to it.
+        // The collapse covers everything sent until now.
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
         let since = view.now;
@@ -322,13 +335,12 @@ impl Pr {
         self.deadline = head.into_iter().chain(first).min().map(|sent_at| sent_at + self.patience);
     }
 
-    // ----- cwnd(n) -----
-
     fn index_after(&self, start: u64) -> usize {
         self.sent.partition_point(|sent| sent.start <= start)
     }
 
-    /// The segment that holds `start`: it may have been cut since it left.
+    /// Returns the entry of the segment that contains `start`. The segment may have been split since it was
+    /// sent.
     fn sent_at(&self, start: u64) -> Option<Remembered> {
         self.sent.get(self.index_after(start).checked_sub(1)?).copied()
     }
@@ -351,7 +363,8 @@ impl Pr {
     }
 }
 
-/// Less than two segments may be a single ACK that the receiver delays (RFC 5681 §4.2).
+/// Returns the extra wait for a delayed ACK. A receiver may delay the ACK of less than two full-sized
+/// segments (RFC 5681 §4.2).
 fn allowance(view: &View<'_>) -> Duration {
     let lone = view.flight.outstanding().bytes < 2 * view.smss;
     if lone { MAX_ACK_DELAY } else { Duration::ZERO }

@@ -1,33 +1,43 @@
-//! RACK-TLP (RFC 8985): a segment is lost when one that left sufficiently later has arrived, whichever copy either
-//! was; and a probe finds out about the tail, which nothing follows.
+//! RACK-TLP (RFC 8985). A segment is lost if a segment sent sufficiently later has been delivered. This
+//! applies to originals and retransmissions alike. A tail loss probe covers the last segments, which no other
+//! segment follows.
 //!
-//! §6 is here: RACK.segment (`xmit_ts`, `end_seq`), RACK.rtt, RACK.min_RTT, RACK.fack, the reordering window. §7 is
-//! in [`tlp`]. Time takes the place of counting: a retransmission that is lost is found like any other segment, and
-//! reordering within the window, which starts at a quarter of the smallest round trip, does no harm. Before any
-//! reordering is seen, DupThresh SACKed segments are still enough (§6.2 step 4).
+//! This file implements §6: RACK.segment (`xmit_ts`, `end_seq`), RACK.rtt, RACK.min_RTT, RACK.fack and the
+//! reordering window. [`tlp`] implements §7. Time replaces counting, so a lost retransmission is detected
+//! like any other lost segment, and reordering within the window does no harm. The window is initially a
+//! quarter of the smallest RTT. Until reordering is seen, DupThresh SACKed segments also suffice (§6.2 step
+//! 4).
 //!
-//! It works only with the repair `sack`, because the scoreboard says what has arrived. An unmodified kernel receiver
-//! sends everything that it needs: SACK, D-SACK (on in every distribution), timestamps.
+//! RACK works only with the repair `sack`, because the scoreboard shows which segments have arrived. An
+//! unmodified kernel receiver sends everything that RACK needs: SACK, D-SACK (enabled in every distribution)
+//! and timestamps.
 //!
-//! Choice: RACK.min_RTT is the minimum over the whole connection, which §6.2 step 1 permits; D-SACKs widen the
-//! window where it has become too small.
-//! Choice: TSecr tells which copy arrived (§6.2 step 2) only of what is acknowledged in sequence. With a SACK it is
-//! that of an earlier segment (RFC 7323 §4.3): there min_RTT alone has to tell, as in Linux.
-//! Choice: a retransmission found lost is sent again without another reduction, as the Linux sender does; the RFC
-//! leaves the reaction to congestion control (§9.3).
-//! Choice: after a timeout everything goes back (`restart`), not only what §6.3 marks: that is what the question
-//! "what does a timeout mean?" is for.
-//! Choice: a timeout that empties the scoreboard, because the profile says so, resets RACK.fack too.
+//! Choice: RACK.min_RTT is the minimum over the whole connection, which §6.2 step 1 permits. If the window
+//! has become too small, D-SACKs widen it.
 //!
-//! The RACK of the profile `linux` (Linux 6.18) learns more of reordering than the RFC says:
+//! Choice: TSecr distinguishes the copies of a segment (§6.2 step 2) only if the segment is acknowledged in
+//! sequence. An ACK with SACK blocks echoes the timestamp of an earlier segment (RFC 7323 §4.3). For SACKed
+//! segments, min_RTT alone decides, as in Linux.
 //!
-//! - That an original was late which had been sent again counts as well (tcp_try_undo_partial(); the answer `undo-linux`
-//!   tells).
-//! - D-SACKs widen the window only where reordering has been seen, and not those of a probe (tcp_dsack_seen()). A recovery
-//!   that was a mistake is none of the sixteen that narrow it (tcp_try_undo_recovery()).
-//! - The timer for what was overtaken goes by jiffies, two milliseconds late (tcp_rack_mark_lost()); ACKs judge exactly.
-//! - If a segment was overtaken by more than DupThresh others, whatever is delivered opens the congestion window, in order or
-//!   not (tcp_may_raise_cwnd()).
+//! Choice: A lost retransmission is retransmitted without another reduction, as in Linux. The RFC leaves the
+//! reaction to congestion control (§9.3).
+//!
+//! Choice: After a timeout, everything is retransmitted (`restart`), not only what §6.3 marks. The answer to
+//! *What does a timeout mean?* decides this.
+//!
+//! Choice: If the profile clears the scoreboard at a timeout, RACK.fack is reset too.
+//!
+//! In the profile `linux` (Linux 6.18), RACK learns more about reordering than the RFC says:
+//!
+//! - A late original that had already been retransmitted counts as reordering (tcp_try_undo_partial()). The
+//!   undo algorithm `undo-linux` reports it.
+//! - D-SACKs widen the window only if reordering has been seen, and only if they are not about a probe
+//!   (tcp_dsack_seen()). A spurious recovery does not count towards the sixteen that narrow the window
+//!   (tcp_try_undo_recovery()).
+//! - The timer for overtaken segments counts jiffies and is two milliseconds late (tcp_rack_mark_lost()).
+//!   Decisions at ACKs are exact.
+//! - After more than DupThresh segments have overtaken another, all delivered segments open the congestion
+//!   window, in order or not (tcp_may_raise_cwnd()).
 
 mod tlp;
 
@@ -47,37 +57,37 @@ use crate::profile::knobs::RackDialect;
 use crate::recovery::undo::Restore;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
-/// The reordering window is narrow again after this many recoveries (RACK.reo_wnd_persist).
+/// Number of recoveries after which the reordering window is narrow again (RACK.reo_wnd_persist).
 const REO_WND_PERSIST: u32 = 16;
 
-/// TCP_TIMEOUT_MIN_US
+/// TCP_TIMEOUT_MIN_US of Linux.
 const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 
-/// RACK-TLP (RFC 8985): a segment is lost when one that left sufficiently later has arrived.
+/// RACK-TLP (RFC 8985): a segment is lost if a segment sent sufficiently later has been delivered.
 #[derive(Debug)]
 pub(crate) struct Rack {
     dialect: RackDialect,
-    /// RACK.xmit_ts and RACK.end_seq: of the segments delivered, the one that had left last.
+    /// RACK.xmit_ts and RACK.end_seq: the delivered segment that was sent last.
     newest: Option<(Instant, u64)>,
-    /// RACK.rtt
+    /// RACK.rtt.
     rtt: Duration,
-    /// RACK.min_RTT
+    /// RACK.min_RTT.
     min_rtt: Option<Duration>,
-    /// RACK.fack: one past the highest octet delivered.
+    /// RACK.fack: one past the highest byte delivered.
     fack: u64,
     reordering_seen: bool,
-    /// More than DupThresh segments have overtaken one (Linux only).
+    /// Whether more than DupThresh segments have overtaken another (Linux only).
     reordering_is_high: bool,
-    /// RACK.dsack_round: until this is acknowledged, D-SACKs belong to one round trip.
+    /// RACK.dsack_round: D-SACKs before this offset is acknowledged belong to the same round trip.
     dsack_round: Option<u64>,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     in_recovery: bool,
-    /// Nothing that left later has been delivered.
+    /// Transmissions in flight for which no segment sent later has been delivered.
     on_time: Departures,
-    /// Something that left later has been delivered.
+    /// Transmissions in flight for which a segment sent later has been delivered.
     overtaken: Departures,
-    /// When the last of those overtaken is due.
+    /// Time at which the last overtaken segment is due.
     reordering_timer: Option<Instant>,
     tlp: Tlp,
 }
@@ -157,7 +167,8 @@ impl Detect for Rack {
     fn on_timeout(&mut self, view: &View<'_>) {
         self.in_recovery = true;
         self.reordering_timer = None;
-        // Linux 6.18, tcp_enter_loss(): so many had overtaken what is lost now.
+        // Linux 6.18, tcp_enter_loss(): DupThresh SACKed segments before a timeout suggest that the degree of
+        // reordering was overestimated.
         if view.cc.phase() == Phase::Open && self.enough_sacked(view) {
             self.reordering_is_high = false;
         }
@@ -180,7 +191,7 @@ impl Detect for Rack {
 }
 
 impl Rack {
-    /// §6.2 steps 1 and 2.
+    /// Updates RACK.min_RTT and RACK.segment (§6.2 steps 1 and 2).
     fn update(&mut self, view: &View<'_>, ack: &Ack) {
         let sacked = ack.originals.newest.map(|delivery| view.now - delivery.sent_at);
         self.min_rtt = [self.min_rtt, view.rtt.min(), ack.rtt, sacked].into_iter().flatten().min();
@@ -190,14 +201,15 @@ impl Rack {
         self.newest = self.newest.max(Some((delivery.sent_at, delivery.end)));
     }
 
-    /// What arrived may have been an earlier copy. An echo is about what is in sequence.
+    /// Returns whether an earlier copy of the segment may have arrived instead. A timestamp echo decides this
+    /// only for data in sequence.
     fn is_ambiguous(&self, view: &View<'_>, ack: &Ack, delivery: &Delivery) -> bool {
         let in_sequence = delivery.end <= view.flight.una();
         let earlier = ack.ecr.is_some_and(|ecr| (ecr.wrapping_sub(delivery.tsval) as i32) < 0);
         in_sequence && earlier || self.min_rtt.is_some_and(|min_rtt| view.now - delivery.sent_at < min_rtt)
     }
 
-    /// Step 3.
+    /// Detects reordering (§6.2 step 3).
     fn detect_reordering(&mut self, view: &View<'_>, ack: &Ack) {
         let overtaken = ack.originals.lowest.filter(|end| *end < self.fack);
         self.fack = self.fack.max(view.flight.una()).max(ack.highest_sacked.unwrap_or(0));
@@ -206,7 +218,7 @@ impl Rack {
         }
     }
 
-    /// The rest of `range` has overtaken its beginning (Linux 6.18, tcp_check_sack_reordering()).
+    /// Records that the end of `range` has overtaken its beginning (Linux 6.18, tcp_check_sack_reordering()).
     fn note_reordering(&mut self, view: &View<'_>, range: Range<u64>) {
         let segments = (range.end - range.start).div_ceil(view.smss);
         self.reordering_seen = true;
@@ -214,7 +226,7 @@ impl Rack {
             self.dialect == RackDialect::Linux && segments > u64::from(view.knobs.dup_thresh);
     }
 
-    /// Step 4: what D-SACKs and recoveries do to the window.
+    /// Adapts the reordering window to D-SACKs and recoveries (§6.2 step 4).
     fn update_reo_wnd_mult(&mut self, view: &View<'_>, ack: &Ack) {
         self.dsack_round.take_if(|round| view.flight.una() >= *round);
         let in_recovery = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
@@ -240,7 +252,7 @@ impl Rack {
         view.flight.sacked().segments >= u64::from(view.knobs.dup_thresh)
     }
 
-    /// RACK.reo_wnd
+    /// Returns RACK.reo_wnd.
     fn reo_wnd(&self, view: &View<'_>) -> Duration {
         if !self.reordering_seen && (self.in_recovery || self.enough_sacked(view)) {
             return Duration::ZERO;
@@ -258,7 +270,8 @@ impl Rack {
         }
     }
 
-    /// Step 5. Both lists are in order of time: what is due stands first, and what is due last stands last.
+    /// Detects losses (§6.2 step 5). Both lists are in sending order, so their first entry is due first and
+    /// their last entry is due last.
     fn detect_loss(&mut self, view: &View<'_>) -> Verdict {
         self.reordering_timer = None;
         let Some(newest) = self.newest else { return Verdict::Nothing };
@@ -274,7 +287,7 @@ impl Rack {
             self.overtaken.pop_first();
             starts.push(copy.start);
         }
-        // The head may be on no list, if it was judged lost and that has been proved wrong since.
+        // The head may be on no list if it was declared lost and this was proved wrong since.
         let head = flight.head().filter(|head| is_on_its_way(head) && is_before(head, newest));
         let mut head = head.map(Departed::of).filter(|head| !starts.contains(&head.start));
         starts.extend(head.take_if(|head| is_due(*head)).map(|head| head.start));

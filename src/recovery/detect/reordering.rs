@@ -1,20 +1,22 @@
-//! How many later segments overtake one that is not lost: detectors with an adaptive DupThresh learn from it.
+//! Measures how many later segments overtake a segment that is not lost, for detectors with an adaptive
+//! DupThresh.
 //!
-//! Only a D-SACK (RFC 2883) proves that a segment was sent again in vain. An unmodified Linux receiver sends it unless
-//! tcp_dsack = 0. If the network duplicates the copy of a segment that was lost, that looks the same. The receiver may
-//! put several segments into one ACK, so that duplicate ACKs are too few: what is SACKed counts too.
+//! Only a D-SACK (RFC 2883) proves that a retransmission was spurious. An unmodified Linux receiver sends
+//! D-SACKs unless tcp_dsack = 0. If the network duplicates a necessary retransmission, the D-SACK looks the
+//! same. The receiver may acknowledge several segments with one ACK, so there may be too few duplicate ACKs.
+//! SACKed segments therefore count too.
 
 use std::collections::VecDeque;
 
 use crate::recovery::{Ack, Departure, Transmission, View};
 
-/// The most copies that are remembered until a report may come.
+/// Maximum number of retransmissions that wait for a D-SACK.
 const COPIES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Reordering {
     copies: VecDeque<WatchedCopy>,
-    /// Segments known to have overtaken the first unacknowledged one.
+    /// Number of segments known to have overtaken the first unacknowledged one.
     overtaken_by: u32,
 }
 
@@ -22,16 +24,17 @@ pub(super) struct Reordering {
 struct WatchedCopy {
     start: u64,
     end: u64,
-    /// The DupThresh that would have been needed; known once the copy is acknowledged.
+    /// The DupThresh that would have prevented the retransmission. It is known once the segment is
+    /// acknowledged.
     needed: Option<u32>,
 }
 
-/// For a segment that was overtaken: the smallest DupThresh that would not have taken it for lost.
+/// The smallest DupThresh with which an overtaken segment would not have been declared lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Overtaken {
-    /// It arrived before it was sent again.
+    /// The segment arrived before it was retransmitted.
     pub(super) in_time: Option<u32>,
-    /// It was sent again, and the receiver reports the copy as a duplicate.
+    /// The segment was retransmitted, and the receiver reported the retransmission as a duplicate.
     pub(super) in_vain: Option<u32>,
 }
 
@@ -43,8 +46,8 @@ impl Reordering {
         }
         let known = self.copies.len();
         self.copies.retain(|copy| copy.start != start);
-        // A second copy is not watched: a report would not say which copy it is about. Nor is one after a timeout,
-        // which is not about order.
+        // A second retransmission is not tracked, because a D-SACK does not show which copy it is about. A
+        // retransmission after a timeout is not tracked either, because its cause is not reordering.
         let told_apart = self.copies.len() == known;
         if told_apart && matches!(kind, Transmission::FastRetransmit | Transmission::Recovery) {
             self.copies.truncate(COPIES - 1);
@@ -59,7 +62,8 @@ impl Reordering {
             copy.needed.get_or_insert(needed);
         }
         let was_overtaken = ack.advances() && !ack.any_resent && self.overtaken_by > 0;
-        // After a partial ACK segments are sent again that nothing has overtaken: no threshold would avoid that.
+        // After a partial ACK, the sender also retransmits segments that no other has overtaken. No threshold
+        // can prevent that.
         let in_vain = ack.dsack.and_then(|range| self.reported(range, needed));
         let in_vain = in_vain.filter(|needed| *needed > view.knobs.dup_thresh);
         self.overtaken_by = view.cc.dupacks().max(view.flight.sacked().segments as u32);
@@ -79,8 +83,8 @@ impl Reordering {
     }
 }
 
-/// `dup_thresh`, but at most what the window can reach: where one segment is late, the number of all the others. At
-/// least the ordinary DupThresh.
+/// Limits `dup_thresh` to the number of duplicate ACKs that the window can produce if one segment is late,
+/// but not to less than the default DupThresh.
 pub(super) fn within_window(view: &View<'_>, dup_thresh: u32) -> u32 {
     let window = view.cc.cwnd.min(view.flight_size()).max(0.0) as u32;
     dup_thresh.min(window.saturating_sub(1)).max(view.knobs.dup_thresh)

@@ -1,20 +1,22 @@
 //! RR-TCP (Zhang, Karp, Floyd, Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICNP 2003; one of P3's
-//! differentiators, §II-A): DupThresh follows the reordering that the path has shown.
+//! differentiators, §II-A). Adapts DupThresh to the reordering seen on the path.
 //!
-//! Each segment that was overtaken and arrived gives a length: the DupThresh with which it would not have been taken
-//! for lost. If it was sent again, only a D-SACK proves that it was not lost. DupThresh is the length that the share FA
-//! of them does not exceed (the false-fast-retransmit avoidance ratio, `fa-ratio`, 90 %), at least 3, and at most as
-//! many duplicate ACKs as the window can bring. While it is above 3, each duplicate ACK is answered with a new segment
-//! (the paper's extended Limited Transmit), at most a window of them.
+//! Each segment that was overtaken and arrived yields a reordering length: the DupThresh with which it would
+//! not have been declared lost. If the segment was retransmitted, only a D-SACK proves that it was not lost.
+//! DupThresh is the length that the share FA of all lengths does not exceed (the false-fast-retransmit
+//! avoidance ratio, `fa-ratio`, 90 %). It is at least 3 and at most the number of duplicate ACKs that the
+//! window can produce. While it is above 3, each duplicate ACK releases a new segment, up to one window (the
+//! paper's extended Limited Transmit).
 //!
-//! Until the first D-SACK this is `three-dupacks`: shorter lengths do not raise the threshold. Without SACK there is
-//! no D-SACK, and `three-dupacks` takes its place. What a false fast retransmit has cost the window comes back only
-//! with `dsack` or `eifel`.
+//! Until the first D-SACK, the detector behaves like `three-dupacks`, because shorter lengths do not raise
+//! the threshold. Without SACK there are no D-SACKs, and `three-dupacks` replaces it. Only `dsack` or `eifel`
+//! restores the window after a spurious fast retransmission.
 //!
-//! Choice: the paper moves FA by weighing the cost of timeouts, idle time and false retransmits. Here a timeout that
-//! three duplicate ACKs would have avoided takes 10 points off it, and each false retransmit gives one back: a
-//! timeout costs about as much as ten false retransmits.
-//! Choice: the last 256 lengths count (the paper: 1000).
+//! Choice: The paper adapts FA by weighing the costs of timeouts, idle time and spurious retransmissions.
+//! Here, a timeout that three duplicate ACKs would have avoided lowers FA by 10 points, and each spurious
+//! retransmission raises it by one. So a timeout costs about as much as ten spurious retransmissions.
+//!
+//! Choice: The last 256 lengths count (1000 in the paper).
 
 use std::collections::VecDeque;
 
@@ -24,9 +26,9 @@ use super::{Detect, Traits, Verdict};
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, View};
 
-/// This many lengths are remembered.
+/// Number of reordering lengths to remember.
 const LENGTHS: usize = 256;
-/// What one of them takes off FA or gives back, in points (percent).
+/// Points (percent) by which a timeout lowers FA, and by which a spurious retransmission raises it again.
 const TIMEOUT: f64 = 10.0;
 const FALSE_RETRANSMIT: f64 = 1.0;
 
@@ -37,17 +39,17 @@ pub(crate) const FA_RATIO: Parameter = Parameter::number(
     "Zhang et al. 2003",
 );
 
-/// RR-TCP (Zhang et al. 2003): DupThresh follows the reordering that the path has shown.
+/// RR-TCP (Zhang et al. 2003): adapts DupThresh to the reordering seen on the path.
 #[derive(Debug)]
 pub(crate) struct Rr {
-    /// The share of reordered segments that is not to be sent again, in percent.
+    /// Share of reordered segments that must not be retransmitted, in percent.
     fa_ratio: f64,
     reordering: Reordering,
-    /// The newest first.
+    /// Reordering lengths, newest first.
     lengths: VecDeque<u32>,
-    /// What timeouts have taken off FA, in points.
+    /// Points by which timeouts have lowered FA.
     off: f64,
-    /// The length at FA.
+    /// The length that the share FA of all lengths does not exceed.
     length: u32,
 }
 
@@ -76,7 +78,7 @@ impl Rr {
         self.length = sorted.get(index.saturating_sub(1)).copied().unwrap_or(0);
     }
 
-    /// It waits for more duplicate ACKs than the ordinary detector.
+    /// Returns whether the detector waits for more duplicate ACKs than the default detector.
     fn is_patient(&self) -> bool {
         self.length > 3
     }

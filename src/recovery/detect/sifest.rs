@@ -1,21 +1,21 @@
-//! Segment-in-Flight Estimation (P0 §4.2): a sender that knows how few segments are in the path need not wait for
-//! three duplicate ACKs that cannot come.
+//! Segment-in-Flight Estimation (P0 §4.2). A sender that knows that few segments are in flight does not have
+//! to wait for three duplicate ACKs that cannot arrive.
 //!
-//! `sifest_` counts the segments in the path. A new segment adds one, a new ACK takes off what it covers, and a timeout
-//! or an idle round trip sets it to zero. On a duplicate ACK the first unacknowledged segment is sent again if
-//! `dupacks >= sifest_ - 1`, or if `dupacks` has reached DupThresh, *and* it was not sent again within the last
-//! round trip. The second half is what finds a lost retransmission (P0 Fig. 9): that is a loss event of its own
-//! (RFC 5681 §4.3), and reduces the window again.
+//! `sifest_` counts the segments in flight. A new segment adds one, a new ACK subtracts what it covers, and a
+//! timeout or an idle round trip sets it to zero. On a duplicate ACK, the first unacknowledged segment is
+//! retransmitted if `dupacks >= sifest_ - 1` or `dupacks` has reached DupThresh, *and* if it was not
+//! retransmitted within the last round trip. The second condition finds lost retransmissions (P0 Fig. 9).
+//! Such a loss starts a new episode (RFC 5681 §4.3) and reduces the window again.
 //!
-//! Any receiver will do: it counts immediate duplicate ACKs (RFC 5681 §4.2). With a scoreboard RFC 6675's IsLost() is
-//! asked too.
+//! The receiver only has to send duplicate ACKs immediately (RFC 5681 §4.2). With a scoreboard, IsLost() of
+//! RFC 6675 applies in addition.
 //!
-//! What the paper leaves open, or says in a way that costs more than it gains, is decided in [`choices`], each by an
-//! enum of its own; a parameter puts each back to the paper's words, and `sifest-literal` beside this file has five of
-//! these together. `airtcp reproduce p0-text` says what each is worth.
+//! Where the paper leaves something open, or its rule costs more than it gains, [`choices`] makes a choice.
+//! Each choice is an enum, and a parameter selects the paper's wording instead. `sifest-literal` combines
+//! five of these parameters. `airtcp reproduce p0-text` measures the effect of each.
 //!
-//! In profile `ns2`, SACK's dialect counts no duplicate ACKs between a timeout and the next new ACK, so the estimate
-//! hears none there.
+//! In the profile `ns2`, the dialect of `sack` counts no duplicate ACKs between a timeout and the next new
+//! ACK, so the estimate receives none then.
 
 mod choices;
 #[cfg(test)]
@@ -34,31 +34,32 @@ use super::{Detect, ThreeDupacks, Verdict};
 use crate::recovery::parameter::Given;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
-/// What the go-back-N pass is for in which segments leave that had left before.
+/// The reason for a go-back-N pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Pass {
-    /// What duplicate ACKs found (Tahoe).
+    /// A loss found by duplicate ACKs (Tahoe).
     #[default]
     AfterDupacks,
     AfterTimeout,
 }
 
-/// Segment-in-Flight Estimation (P0 §4.2): few segments in the path need few duplicate ACKs.
+/// Segment-in-Flight Estimation (P0 §4.2): few segments in flight need few duplicate ACKs.
 #[derive(Debug, Default)]
 pub(crate) struct Sifest {
     choices: Choices,
     ordinary: ThreeDupacks,
-    /// `sifest_`: the estimated number of segments in the path.
+    /// `sifest_`: the estimated number of segments in flight.
     sifest: u64,
-    /// One past the highest offset sent since the last timeout: what leaves below it has been counted.
+    /// One past the highest offset sent since the last timeout. Segments below it have already been counted.
     counted_to: u64,
     pass: Pass,
-    /// When the last segment left.
+    /// Time of the last transmission.
     left: Option<Instant>,
-    /// When the last ACK came.
+    /// Time of the last ACK.
     heard: Option<Instant>,
     copies: Copies,
-    /// Of the copies that the last new ACK covered, those that may arrive after the one that caused it.
+    /// Number of retransmissions covered by the last new ACK that may arrive after the one that caused the
+    /// ACK.
     in_vain: u64,
 }
 
@@ -67,7 +68,7 @@ impl Sifest {
         Self { choices: Choices::new(given), ..Self::default() }
     }
 
-    /// How many duplicate ACKs the estimate waits for.
+    /// Returns the number of duplicate ACKs that suffice according to the estimate.
     fn enough(&self) -> u64 {
         let estimated = self.sifest.saturating_sub(1);
         let estimated = match self.choices.least {
@@ -80,7 +81,7 @@ impl Sifest {
         }
     }
 
-    /// And how many it takes without the estimate.
+    /// Returns the number of duplicate ACKs that suffice without the estimate.
     fn fixed_threshold(&self, view: &View<'_>) -> u64 {
         let fixed = u64::from(view.knobs.dup_thresh);
         match self.choices.in_vain {
@@ -89,13 +90,14 @@ impl Sifest {
         }
     }
 
-    /// "or the sender has been idle for more than one rtt": a segment leaves now, and the path was empty.
+    /// Returns whether the sender was idle before this transmission: "or the sender has been idle for more
+    /// than one rtt".
     fn was_idle(&self, view: &View<'_>, departure: &Departure) -> bool {
         let longer = |since: Option<Instant>| {
             since.is_some_and(|since| view.now.saturating_since(since) > round_trip(view))
         };
         match self.choices.idle {
-            // Since the ACK of all that was outstanding.
+            // The idle period begins with the ACK of all outstanding data.
             Idle::NothingOutstanding => {
                 departure.kind == Transmission::New
                     && view.flight.una() == departure.start
@@ -117,7 +119,7 @@ impl Sifest {
         }
     }
 
-    /// Whether the head's newest copy ought to have been acknowledged by now.
+    /// Returns whether the latest copy of the head should have been acknowledged by now.
     fn is_overdue(&self, view: &View<'_>, left_at: Instant) -> bool {
         let passed = view.now.saturating_since(left_at);
         match self.choices.overdue {
@@ -164,7 +166,7 @@ impl Detect for Sifest {
                 self.copies.lost(head.start);
                 return Verdict::HeadAgain { new_event: true, why: "retransmitted one round trip ago" };
             }
-            // Nothing more can be said about the head, but a scoreboard may have more holes.
+            // The head has already been retransmitted, but a scoreboard may show more holes.
             return if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary };
         }
         if matches!(ordinary, Verdict::Below { .. }) {

@@ -1,35 +1,42 @@
-//! Segment-in-Flight Estimation as P0 §4.2 prints it, without a thought of ours: what `sifest` beside it makes of the
-//! same paragraphs is measured against this.
+//! Segment-in-Flight Estimation exactly as printed in P0 §4.2. It is the baseline for the choices of
+//! `sifest`.
 //!
-//! `sifest_` grows by one with each new data packet, a new ACK takes off what it covers, and it is zero after a timeout
-//! or when the sender "has been idle for more than one rtt". On a duplicate ACK, with `sifest_ - 1` of them or the fixed
-//! threshold, "and if the most unacknowledged packet has not been resent in the last rtt", that packet is sent again at
-//! once, as a fast retransmit does it.
+//! `sifest_` grows by one with each new data packet, and a new ACK subtracts what it covers. It is zero after
+//! a timeout, or when the sender "has been idle for more than one rtt". When `sifest_ - 1` duplicate ACKs or
+//! the fixed threshold are reached "and if the most unacknowledged packet has not been resent in the last
+//! rtt", that packet is retransmitted at once, as a fast retransmission.
 //!
-//! Each of these is read with the clock alone: idle is a sender that has sent nothing for a smoothed round trip, and a
-//! copy that is older than that is overdue. Nothing holds a retransmission back: neither `recover` (RFC 6582 §3.2), nor a
-//! pass after a timeout, nor duplicate ACKs of copies sent in vain.
+//! Time alone decides both conditions. A sender is idle if it has sent nothing for one smoothed RTT, and a
+//! retransmission is overdue if it is older than that. Nothing prevents a retransmission: neither `recover`
+//! (RFC 6582 §3.2), nor a go-back-N pass after a timeout, nor duplicate ACKs caused by spurious
+//! retransmissions.
 //!
-//! It is `sifest` with five of its parameters, in a file that can be read beside the paper; a test holds the two together.
+//! The algorithm equals `sifest` with five of its parameters. As a separate file, it can be compared with the
+//! paper line by line.
 //!
-//! Choice: what a timeout sends again counts, since the paper excludes only copies "triggered by schemes other than a
-//! timeout". Choice: the rtt is the smoothed one. Choice: it takes a duplicate ACK, as an ACK that brings none is no
-//! sign of a loss. Choice: with a scoreboard RFC 6675's IsLost() is asked too.
+//! Choice: Retransmissions after a timeout count, because the paper excludes only copies "triggered by
+//! schemes other than a timeout".
+//!
+//! Choice: "rtt" is the smoothed RTT.
+//!
+//! Choice: A duplicate ACK is required, because other ACKs are not a sign of a loss.
+//!
+//! Choice: With a scoreboard, IsLost() of RFC 6675 applies in addition.
 
 use airwire::time::{Duration, Instant};
 
 use super::{Detect, ThreeDupacks, Verdict};
 use crate::recovery::{Ack, Departure, Transmission, View};
 
-/// Segment-in-Flight Estimation by the paper's letter (P0 §4.2).
+/// Segment-in-Flight Estimation exactly as printed in P0 §4.2.
 #[derive(Debug, Default)]
 pub(crate) struct SifestLiteral {
     ordinary: ThreeDupacks,
-    /// `sifest_`: the estimated number of segments in the path.
+    /// `sifest_`: the estimated number of segments in flight.
     sifest: u64,
-    /// A timeout has begun the pass over the window, not duplicate ACKs (Tahoe).
+    /// Whether a timeout began the go-back-N pass, and not duplicate ACKs (Tahoe).
     timed_out: bool,
-    /// When the last segment left.
+    /// Time of the last transmission.
     left: Option<Instant>,
 }
 
@@ -39,7 +46,7 @@ impl Detect for SifestLiteral {
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        // "or the sender has been idle for more than one rtt": it is going to probe the network again.
+        // "or the sender has been idle for more than one rtt": the sender then probes the network again.
         if self.left.is_some_and(|left| view.now.saturating_since(left) > round_trip(view)) {
             self.sifest = 0;
         }
@@ -108,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_two_needs_one_duplicate_ack_and_a_wide_one_three() {
+    fn small_window_needs_fewer_duplicate_acks() {
         for (window, needed) in [(2, 1), (3, 2), (4, 3), (9, 3)] {
             let mut sender = sender("newreno+sifest-literal", f64::from(window));
             assert_eq!(sender.dupacks(needed - 1), "", "window {window}");
@@ -116,43 +123,44 @@ mod tests {
         }
     }
 
-    /// `sifest` waits for something that left after the copy; here the clock is all.
+    /// `sifest` waits until a segment sent after the retransmission arrives. Here, time alone decides.
     #[test]
-    fn a_copy_behind_a_queue_is_sent_again_by_the_clock() {
-        let copies = |recipe| {
+    fn queued_retransmission_is_repeated_after_round_trip() {
+        let repetitions = |recipe| {
             let mut sender = sender(recipe, 8.0);
             assert_eq!(sender.dupacks(3), "1r");
-            // One that left before the copy.
+            // A duplicate ACK from a segment sent before the retransmission.
             resent(&sender.wait(RTT + RTT / 2).dupacks(1), 1)
         };
-        assert_eq!(copies("newreno+sifest-literal"), 1);
-        assert_eq!(copies("newreno+sifest"), 0);
+        assert_eq!(repetitions("newreno+sifest-literal"), 1);
+        assert_eq!(repetitions("newreno+sifest"), 0);
     }
 
-    /// `sifest` allows for the duplicate ACKs of copies sent in vain.
+    /// `sifest` allows for duplicate ACKs caused by spurious retransmissions.
     #[test]
-    fn a_copy_sent_in_vain_is_taken_for_a_loss() {
-        let taken_in = |recipe| {
+    fn spurious_retransmission_is_mistaken_for_loss() {
+        let retransmissions = |recipe| {
             let mut sender = sender(recipe, 4.0);
             assert_eq!(sender.timeout(), "1r");
             sender.wait(RTT).ack(1);
-            // 2r has filled the hole, and 3r arrives in vain.
+            // 2r fills the hole, so 3r is spurious.
             assert_eq!(sender.wait(RTT).ack(4), "5 6");
             resent(&sender.dupacks(1), 5)
         };
-        assert_eq!(taken_in("newreno+sifest-literal"), 1);
-        assert_eq!(taken_in("newreno+sifest"), 0);
+        assert_eq!(retransmissions("newreno+sifest-literal"), 1);
+        assert_eq!(retransmissions("newreno+sifest"), 0);
     }
 
-    /// Eight in the path, and nothing has left for longer than a round trip: the estimate begins anew.
+    /// Eight segments are in flight, and nothing was sent for more than one round trip, so the estimate
+    /// starts again at zero.
     #[test]
-    fn a_sender_that_waits_for_acks_is_idle() {
-        let after_waiting = |recipe| {
+    fn sender_waiting_for_acks_counts_as_idle() {
+        let retransmissions = |recipe| {
             let mut sender = sender(recipe, 8.0);
             assert_eq!(sender.wait(RTT * 2).ack(1), "9 10");
             resent(&sender.dupacks(1), 2)
         };
-        assert_eq!(after_waiting("newreno+sifest-literal"), 1);
-        assert_eq!(after_waiting("newreno+sifest"), 0);
+        assert_eq!(retransmissions("newreno+sifest-literal"), 1);
+        assert_eq!(retransmissions("newreno+sifest"), 0);
     }
 }

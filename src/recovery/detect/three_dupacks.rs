@@ -1,10 +1,10 @@
-//! Three duplicate ACKs (RFC 5681 §3.2), and with SACK what RFC 6675 §4 makes of the same threshold: IsLost().
+//! Three duplicate ACKs (RFC 5681 §3.2) and, with SACK, IsLost() with the same threshold (RFC 6675 §4).
 
 use super::{Detect, Verdict};
 use crate::profile::knobs::SackDialect;
 use crate::recovery::{Ack, View};
 
-/// The ordinary detector (RFC 5681 §3.2, RFC 6675 §4).
+/// The default detector (RFC 5681 §3.2, RFC 6675 §4).
 #[derive(Debug, Default)]
 pub struct ThreeDupacks;
 
@@ -18,7 +18,7 @@ impl Detect for ThreeDupacks {
     }
 }
 
-/// The same with any threshold.
+/// Applies the rule with any threshold.
 pub(super) fn judge(view: &View<'_>, ack: &Ack, dup_thresh: u32) -> Verdict {
     if view.knobs.sack_dialect == SackDialect::Rfc6675 && !view.flight.sacked_ranges().is_empty() {
         let edge = view.flight.is_lost_edge(dup_thresh, view.smss);

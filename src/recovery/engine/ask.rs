@@ -1,19 +1,20 @@
-//! What an ACK means: to the last timeout, to a repair in progress, to the window.
+//! Processing of ACKs: their meaning for the last timeout, for a repair in progress, and for the window.
 
 use super::*;
 
-/// What an ACK says of the last reduction.
+/// Information from an ACK about the last reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Undone {
     Nothing,
-    /// It was a mistake, and the window is now what the answer says, with this ACK counted in.
+    /// The reduction was spurious. The restored window already includes the effect of this ACK.
     Window,
-    /// The original was late, while copies are outstanding whose ACKs will tell more.
+    /// The original was late, but retransmissions are outstanding whose ACKs will reveal more.
     Later,
 }
 
 impl Recovery {
-    /// True if recovery begins with this ACK: then it means nothing more to the repair.
+    /// Asks the timeout answer. Returns true if recovery begins with this ACK, which then has no meaning for
+    /// the repair.
     pub(super) fn ask_timeout(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) -> bool {
         if !self.cc.episode.is_after_timeout() {
             return false;
@@ -30,7 +31,7 @@ impl Recovery {
         self.cc.episode.is_after_timeout() && self.answers.timeout.is_undecided()
     }
 
-    /// True if recovery begins.
+    /// Returns true if recovery begins.
     pub(super) fn apply_afterwards(&mut self, path: &mut Path<'_>, afterwards: Afterwards) -> bool {
         let by = self.answers.timeout.name();
         let ssthresh = self.cc.ssthresh;
@@ -55,7 +56,7 @@ impl Recovery {
                 self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, why);
                 let inflation = self.inflation_of(entry);
                 let recovery = Episode::Recovery(FastRecovery { inflation, window: EventWindow::Reduced });
-                self.enter(path, Cue::TimeoutWithDuplicates, recovery, Question::Timeout, by);
+                self.enter(path, Condition::TimeoutWithDuplicates, recovery, Question::Timeout, by);
                 if let Some(srtt) = path.rtt.srtt() {
                     path.rtt.set_smoothed(srtt * 2, path.rtt.rttvar(), cwnd);
                 }
@@ -77,7 +78,8 @@ impl Recovery {
         self.restore(path, restore, Question::Undo, by);
         match restore.window {
             None if restore.reordered => Undone::Later,
-            // Linux 6.18, tcp_cong_control(): an ACK that ends an event opens the window like any other.
+            // With `Growth::Delivered`, an ACK that ends an episode also opens the window (Linux 6.18,
+            // tcp_cong_control()).
             Some(_) if self.profile.recovery.growth != Growth::Delivered => Undone::Window,
             _ => Undone::Nothing,
         }
@@ -102,17 +104,18 @@ impl Recovery {
                 return self.ask_window(path, ack);
             }
             Episode::Reduced => {
-                // RFC 3168 §6.1.2 and §6.1.3: CWR goes with the first data after `recover`, and the receiver echoes the same
-                // mark until it has seen that: in the ACK of exactly `recover`, too.
+                // RFC 3168 §6.1.2 and §6.1.3: the first data after `recover` carries CWR, and the receiver
+                // echoes the same mark until it receives CWR. So the ACK of exactly `recover` still carries
+                // the old echo.
                 let same_mark = ack.ece && self.cc.recover == Some(path.flight.una());
                 if over && !same_mark {
-                    self.leave(path, Cue::Acknowledged, Memory::Nothing);
+                    self.leave(path, Condition::Acknowledged, Memory::Nothing);
                 }
                 return self.ask_window(path, ack);
             }
             Episode::Restarted(_) => {
                 if over {
-                    self.leave(path, Cue::Acknowledged, Memory::Nothing);
+                    self.leave(path, Condition::Acknowledged, Memory::Nothing);
                 }
                 return self.ask_window(path, ack);
             }
@@ -130,7 +133,7 @@ impl Recovery {
                 }
             }
             RepairStep::Partial { resend_head, deflation, restart_timer } => {
-                // A hole of which a copy is under way has been asked about before that left.
+                // A hole that was already retransmitted needs no new attribution.
                 let head = path.flight.head().filter(|head| resend_head && head.transmissions == 1);
                 if let Some(hole) = head.map(|head| head.start) {
                     self.may_repair(path, hole);
@@ -162,13 +165,13 @@ impl Recovery {
                     ssthresh,
                     "recovery ends",
                 );
-                // A repair may leave an event before its end (Reno), when there may be more holes.
+                // A repair may leave an episode before its end (Reno), when there may be more holes.
                 let memory = match kept.filter(|_| !over) {
                     Some(kept) => Memory::KeptWindow(kept),
                     None if goes_on => Memory::Inflating(0.0),
                     None => Memory::Nothing,
                 };
-                self.leave(path, Cue::Acknowledged, memory);
+                self.leave(path, Condition::Acknowledged, memory);
                 let has_scoreboard = self.answers.repair.has_scoreboard();
                 let grows = match self.profile.recovery.grow_on_exit {
                     GrowOnExit::Never => false,
@@ -190,7 +193,8 @@ impl Recovery {
             PartialAckDeflation::All => *inflation = 0.0,
             PartialAckDeflation::Rfc6582 => {
                 let add_back = if acked >= 1.0 { 1.0 } else { 0.0 };
-                // What the inflation cannot pay comes off the window itself, but one segment stays.
+                // If the acknowledged data exceeds the inflation, the rest comes off the window, but one
+                // segment stays.
                 let unpaid = if *inflation > acked {
                     *inflation -= acked - add_back;
                     0.0
@@ -204,15 +208,15 @@ impl Recovery {
         }
     }
 
-    /// The window goes on opening in fast recovery, because the detector's algorithm knows none (TCP-PR), unless
-    /// somebody else decides it.
+    /// Returns whether the window also opens in fast recovery, because the detector's algorithm has no fast
+    /// recovery (TCP-PR). It does not if an add-on sets the window or the episode keeps it.
     fn opens_in_recovery(&self) -> bool {
         self.answers.detect.traits().opens == Opens::Always
             && !self.cc.episode.is_regulated()
             && self.cc.kept_window().is_none()
     }
 
-    /// Returns what the increase of the window is to be divided by.
+    /// Returns the divisor for the increase of the window.
     fn ask_slow_start(&mut self, path: &Path<'_>, ack: &Ack) -> f64 {
         let view = view_of(&self.cc, &self.profile, path);
         if !view.in_slow_start() {
@@ -233,7 +237,7 @@ impl Recovery {
     fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
         let divisor = self.ask_slow_start(path, ack);
         let view = view_of(&self.cc, &self.profile, path);
-        // After a collapse or a timeout only an ACK in sequence says that the hole is filled.
+        // After a collapse or a timeout, only an ACK in sequence shows that the hole is filled.
         let counts =
             self.answers.detect.traits().opens != Opens::InOrder && self.cc.phase() != Phase::Restarted;
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
@@ -245,7 +249,7 @@ impl Recovery {
         }
     }
 
-    /// Asked last of all, when it is known what is lost.
+    /// Asks the add-on for fast recovery, after all losses are known.
     pub(super) fn ask_in_recovery(&mut self, path: &Path<'_>) {
         if !self.cc.episode.is_regulated() {
             return;
@@ -263,7 +267,7 @@ impl Recovery {
         Progress { delivered: std::mem::take(&mut self.turn.delivered), pipe, is_safe: self.is_safe }
     }
 
-    /// RFC 3168 §6.1.2: an echo reduces the window once per window of data.
+    /// Reduces the window after an ECN echo, once per window of data (RFC 3168 §6.1.2).
     pub(super) fn ask_ecn(&mut self, path: &mut Path<'_>, ack: &Ack) {
         if !ack.ece || self.cc.phase() != Phase::Open {
             return;
@@ -271,18 +275,30 @@ impl Recovery {
         let view = view_of(&self.cc, &self.profile, path);
         let loss = Loss { kind: LossKind::EcnEcho, window_when_sent: None };
         let reduction = self.answers.window.on_loss(&view, &loss);
-        self.reduce(path, reduction, Cue::EcnEcho, "ECN echo");
+        self.reduce(path, reduction, Condition::EcnEcho, "ECN echo");
     }
 
-    /// The window is reduced although nothing is missing.
-    pub(super) fn reduce(&mut self, path: &Path<'_>, reduction: Reduction, cue: Cue, why: &'static str) {
+    /// Reduces the window although no segment is missing.
+    pub(super) fn reduce(
+        &mut self,
+        path: &Path<'_>,
+        reduction: Reduction,
+        condition: Condition,
+        why: &'static str,
+    ) {
         let Reduction { cwnd, ssthresh } = reduction;
         self.counters.window_reductions += 1;
         let (by, recover) = (self.answers.window.name(), path.flight.max());
         self.set_window(path.now, Question::Window, by, cwnd, ssthresh, why);
         self.send_cwr = true;
         self.cc.recover = Some(recover);
-        self.move_to(cue, Episode::Reduced);
-        self.note(path.now, Question::Window, by, What::Enter { phase: Phase::Reduced, recover }, cue.text());
+        self.move_to(condition, Episode::Reduced);
+        self.note(
+            path.now,
+            Question::Window,
+            by,
+            What::Enter { phase: Phase::Reduced, recover },
+            condition.text(),
+        );
     }
 }

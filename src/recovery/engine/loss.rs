@@ -1,9 +1,9 @@
-//! A loss: who found it, why it was lost, and how its repair begins.
+//! Losses: detection, attribution, and the beginning of the repair.
 
 use super::*;
 use crate::profile::knobs::BeyondRecover;
 
-/// Whether the copy that repairs an event's first loss has yet to leave.
+/// Whether the retransmission for an episode's first loss is still to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FirstRepair {
     Due,
@@ -11,7 +11,7 @@ enum FirstRepair {
 }
 
 impl Recovery {
-    /// Asks the detector and its witnesses in turn, and applies what each of them says.
+    /// Asks the detector and then the additional detectors. Applies their verdicts until one has an effect.
     pub(super) fn hear(
         &mut self,
         path: &mut Path<'_>,
@@ -30,14 +30,14 @@ impl Recovery {
         if found == Found::Nothing { self.begin_event_for_the_rest(path) } else { found }
     }
 
-    /// What left in an event, behind its `recover`, and was found lost before the event was over, begins one of its own
-    /// then: no detector speaks of it twice.
+    /// Starts an episode for segments that were sent after `recover` of an episode and declared lost before
+    /// it ended. Detectors do not report them again.
     #[inline]
     fn begin_event_for_the_rest(&mut self, path: &mut Path<'_>) -> Found {
         if path.flight.lost().segments == 0 {
             return Found::Nothing;
         }
-        // In a pass over the window everything counts as lost, and is sent again anyway.
+        // During a go-back-N pass, everything counts as lost and is retransmitted anyway.
         let is_over = matches!(self.cc.episode, Episode::Open(_))
             && self.answers.repair.has_scoreboard()
             && !path.flight.has_rewound();
@@ -46,7 +46,7 @@ impl Recovery {
         }
         let rest = match self.profile.recovery.beyond_recover {
             BeyondRecover::Unrepaired => path.flight.first_lost(),
-            // After an undone event marks below `recover` say nothing.
+            // After an undone episode, a retransmission below `recover` is not evidence of a loss.
             BeyondRecover::AnyLoss if self.cc.recover.is_some_and(|recover| path.flight.una() < recover) => {
                 path.flight.first_lost()
             }
@@ -99,7 +99,7 @@ impl Recovery {
     fn may_begin_event(&self, path: &Path<'_>) -> bool {
         match self.cc.episode {
             Episode::Recovery(_) => false,
-            // Nothing was missing until now: `recover` says what the reduction was for, not what is being repaired.
+            // No segment was missing until now, so `recover` belongs to the reduction and not to a repair.
             Episode::Reduced => !path.flight.is_empty(),
             Episode::Open(_) | Episode::Restarted(_) => {
                 !path.flight.is_empty()
@@ -121,7 +121,7 @@ impl Recovery {
             let again = path.flight.segment_at(*start).is_some_and(|sent| sent.fate == Fate::Resent);
             if path.flight.mark_lost(*start) {
                 lost = Some(lost.map_or((*start, 1), |(first, segments)| (first, segments + 1)));
-                self.counters.resent_again += u64::from(again);
+                self.counters.lost_retransmissions += u64::from(again);
             }
         }
         let Some((offset, segments)) = lost else { return Found::Nothing };
@@ -130,7 +130,7 @@ impl Recovery {
         match event {
             LossEvent::Present if self.may_begin_event(path) => self.begin_event(path, offset, None),
             LossEvent::Present | LossEvent::Past => {
-                // A scoreboard's marks are enough.
+                // A repair with a scoreboard finds the segments by their loss marks.
                 if self.answers.repair.has_scoreboard() {
                     return Found::Nothing;
                 }
@@ -152,9 +152,10 @@ impl Recovery {
         Found::Event
     }
 
-    /// Too much is lost for a repair: back to the loss window, and nothing leaves before `until`.
+    /// Restarts from the loss window, because there are too many losses for fast recovery. Nothing is sent
+    /// before `until`.
     fn start_over(&mut self, path: &mut Path<'_>, by: &'static str, until: Instant) {
-        // What the radio lost says nothing about how fast to send.
+        // Losses on the radio link are not a reason to send more slowly.
         if self.cc.kept_window().is_some() {
             let view = view_of(&self.cc, &self.profile, path);
             self.answers.each_detector(|detect| detect.on_refused_collapse(&view));
@@ -167,7 +168,7 @@ impl Recovery {
             || self.cc.episode.first_mut().is_some_and(|first| *first);
         self.cancel_resend();
         let collapse = Episode::Restarted(Restart::Collapse { until: Some(until), first });
-        self.enter(path, Cue::Collapse, collapse, Question::Detect, by);
+        self.enter(path, Condition::Collapse, collapse, Question::Detect, by);
     }
 
     fn reduce_for_repaired(&mut self, path: &mut Path<'_>, window_when_sent: f64, why: &'static str) {
@@ -176,7 +177,7 @@ impl Recovery {
         }
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent: Some(window_when_sent) };
         let reduction = self.answers.window.on_loss(&view_of(&self.cc, &self.profile, path), &loss);
-        self.reduce(path, reduction, Cue::RepairedByProbe, why);
+        self.reduce(path, reduction, Condition::RepairedByProbe, why);
     }
 
     fn send_head_again(
@@ -191,11 +192,11 @@ impl Recovery {
         }
         let una = path.flight.una();
         self.is_safe = false;
-        self.counters.resent_again += 1;
+        self.counters.lost_retransmissions += 1;
         self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
         if new_event {
-            // RFC 5681 §4.3: lowered once more, from what the first reduction has left. FlightSize would still count
-            // all that was outstanding before it.
+            // RFC 5681 §4.3: the window is reduced again, from its value after the first reduction.
+            // FlightSize would still include everything that was outstanding before it.
             let lowered = matches!(self.cc.phase(), Phase::Recovery | Phase::Restarted)
                 && self.cc.kept_window().is_none();
             let left = self.cc.cwnd.min(self.cc.ssthresh);
@@ -207,7 +208,7 @@ impl Recovery {
         Found::Resend
     }
 
-    /// The segment at `offset` is lost, and that is a loss event of its own.
+    /// Starts an episode because the segment at `offset` is lost.
     fn begin_event(&mut self, path: &mut Path<'_>, offset: u64, window_when_sent: Option<f64>) {
         self.begin_event_with(path, offset, window_when_sent, FirstRepair::Due);
     }
@@ -221,8 +222,8 @@ impl Recovery {
     ) {
         let before = self.cc.clone();
         let cause = self.cause(path, offset);
-        // The window of data that is lost has had its reduction, for an ECN echo say (RFC 3168 §6.1.2). A detector that
-        // remembers the window of each segment (TCP-PR) sees to that itself.
+        // This window of data has already had its reduction, for example after an ECN echo (RFC 3168 §6.1.2).
+        // A detector that remembers the window of each segment (TCP-PR) handles this itself.
         let was_reduced = before.episode == Episode::Reduced
             && window_when_sent.is_none()
             && before.recover.is_some_and(|end| offset < end);
@@ -240,7 +241,7 @@ impl Recovery {
                 Some(self.answers.window.on_loss(&view, &loss))
             }
             Cause::Radio => {
-                self.counters.put_down_to_radio += 1;
+                self.counters.attributed_to_radio += 1;
                 None
             }
         };
@@ -253,7 +254,7 @@ impl Recovery {
             (Entry::Restart, Some(Reduction { ssthresh, .. })) => {
                 self.set_window(path.now, Question::Repair, name, loss_window, ssthresh, "restart");
                 let restarted = Episode::Restarted(Restart::FastRetransmit { first: true });
-                self.enter(path, Cue::RestartingLoss, restarted, Question::Repair, name);
+                self.enter(path, Condition::RestartingLoss, restarted, Question::Repair, name);
                 path.flight.rewind();
             }
             (entry, reduction) => {
@@ -263,14 +264,15 @@ impl Recovery {
                 }
                 let window = match (reduction, self.cc.episode) {
                     (Some(_), _) => EventWindow::Reduced,
-                    // A copy lost on the radio does not give back what the event cost that is still being repaired.
+                    // A retransmission lost on the radio link does not undo the reduction of the episode in
+                    // progress.
                     (None, Episode::Recovery(FastRecovery { window, .. })) => window,
                     (None, _) => EventWindow::Kept(Kept { cwnd: before.cwnd, judged: Some(offset) }),
                 };
                 let recovery =
                     Episode::Recovery(FastRecovery { inflation: self.inflation_of(entry), window });
-                self.enter(path, Cue::Loss, recovery, Question::Repair, name);
-                // A scoreboard's marks say more than an unfinished pass.
+                self.enter(path, Condition::Loss, recovery, Question::Repair, name);
+                // Without a scoreboard, the go-back-N pass ends here. A scoreboard's loss marks must be kept.
                 if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.has_scoreboard() {
                     path.flight.resume_at_max();
                 }
@@ -284,8 +286,9 @@ impl Recovery {
         }
     }
 
-    /// The inflation with which fast recovery begins. A repair that has none of its own (Tahoe) begins one all the same
-    /// for what the radio lost, where it need not start all over, and after a timeout if the answer says so.
+    /// Returns the inflation at the beginning of fast recovery. A repair without fast recovery (Tahoe) also
+    /// enters it after a loss on the radio link, which requires no restart, and after a timeout if the
+    /// timeout answer requests it.
     pub(super) fn inflation_of(&self, entry: Entry) -> f64 {
         match entry {
             Entry::Recover { inflation } => inflation,
@@ -300,7 +303,8 @@ impl Recovery {
         self.note(path.now, Question::Repair, by, What::Resend { offset }, "fast retransmission");
     }
 
-    /// The window was reduced. From here to the end of recovery `in_recovery` decides it, if there is one.
+    /// Records that the window was reduced. From now until the end of recovery, the add-on for fast recovery
+    /// sets the window, if there is one.
     fn regulate(&mut self, path: &Path<'_>, before: f64, reduction: &Reduction) {
         let progress = self.progress(path);
         let Some(recovery) = self.cc.episode.recovery_mut() else { return };
@@ -314,7 +318,7 @@ impl Recovery {
         }
     }
 
-    /// What the loss at `lost` is put down to. `None`: it is not known yet.
+    /// Returns the cause of the loss at `lost`, or `None` if it is not known yet.
     pub(super) fn ask_why(&mut self, path: &Path<'_>, lost: u64) -> Option<Cause> {
         let view = view_of(&self.cc, &self.profile, path);
         let (cause, why) = self.answers.attribute.cause(&view, lost)?;
@@ -322,7 +326,7 @@ impl Recovery {
         Some(cause)
     }
 
-    /// The same where it has to be known now: a loss of which nothing is known is congestion.
+    /// Returns the cause of a loss where it is needed now. Losses with an unknown cause count as congestion.
     fn cause(&mut self, path: &Path<'_>, lost: u64) -> Cause {
         self.ask_why(path, lost).unwrap_or_else(|| {
             self.judged(path, lost, Cause::Congestion, "cause unknown");
@@ -347,22 +351,25 @@ impl Recovery {
         }
     }
 
-    /// What the window is reduced from if the event was put down to the radio, and a further loss in it is congestion.
-    /// FlightSize no longer tells: duplicate ACKs have let new segments out at full speed.
+    /// Returns the window to reduce from if an episode was attributed to the radio link and congestion caused
+    /// a further loss in it. FlightSize is too large then, because duplicate ACKs have released new segments
+    /// at the full rate.
     pub(super) fn window_of_kept_event(&self, path: &Path<'_>) -> Option<f64> {
         let view = view_of(&self.cc, &self.profile, path);
         self.cc.kept_window().map(|kept| kept.min(view.flight_size()))
     }
 
-    /// The same at a timeout. Nor does FlightSize tell where everything SACKed has been replaced by new segments.
+    /// Returns the window to reduce from at a timeout. FlightSize is also too large if new segments have
+    /// replaced everything that was SACKed.
     pub(super) fn window_at_timeout(&self, path: &Path<'_>) -> Option<f64> {
         let flight_size = view_of(&self.cc, &self.profile, path).flight_size();
         let replaced = self.answers.detect.traits().keeps_flowing.then(|| self.cc.cwnd.min(flight_size));
         self.window_of_kept_event(path).or(replaced)
     }
 
-    /// In an event that was put down to the radio each hole is asked about before it is sent again, and the first one
-    /// that is congestion reduces the window after all. False: nothing is known of this hole yet, and it waits.
+    /// Returns whether a hole may be retransmitted now. In an episode attributed to the radio link, each hole
+    /// is attributed before its retransmission, and the first one caused by congestion reduces the window
+    /// after all. A hole with an unknown cause must wait.
     pub(super) fn may_repair(&mut self, path: &Path<'_>, hole: u64) -> bool {
         if self.cc.episode.kept_mut().is_none_or(|kept| kept.judged == Some(hole)) {
             return true;
@@ -380,8 +387,9 @@ impl Recovery {
         true
     }
 
-    /// A further hole of an event that was put down to the radio is congestion. What left since the event began is in
-    /// the network now, and of the window that is reduced for: its losses reduce nothing more (RFC 5681 §4.3).
+    /// Reduces the window, because congestion caused a further hole of an episode attributed to the radio
+    /// link. The segments sent since the episode began belong to the window of data that is reduced for, so
+    /// their losses do not reduce it again (RFC 5681 §4.3).
     fn reduce_after_all(&mut self, path: &Path<'_>) {
         let window_when_sent = self.window_of_kept_event(path);
         let before = Congestion { cwnd: self.cc.kept_window().unwrap_or(self.cc.cwnd), ..self.cc.clone() };

@@ -1,13 +1,14 @@
-//! A window that a model of the path decides: it is told of departures and losses, and asked after everything else that
-//! an ACK means, in every state (Linux 6.18, tcp_cong_control()).
+//! Windows that a model of the path decides. The model learns about transmissions and losses, and is asked
+//! after all other steps for an ACK, in every state (Linux 6.18, tcp_cong_control()).
 
 use super::*;
 use crate::recovery::rate::Delivered;
 
-// Apart from what every sender goes through with each ACK and departure: few have a model.
+// These functions are separate from the code that every sender runs per ACK and transmission, because few
+// senders have a model.
 
 impl Recovery {
-    /// This sender's window goes by rate samples.
+    /// Returns whether this sender's window uses rate samples.
     pub(crate) fn samples_rates(&self) -> bool {
         self.rates.is_some()
     }
@@ -21,7 +22,7 @@ impl Recovery {
         }
     }
 
-    /// The scoreboard forgets what the receiver has reported: it may have reneged (RFC 2018 §8).
+    /// Discards the SACK information in the scoreboard, because the receiver may have reneged (RFC 2018 §8).
     pub(crate) fn forget_sacks(&mut self, path: &mut Path<'_>) {
         if let Some(rates) = &mut self.rates {
             rates.before_forgetting(path.flight);
@@ -29,11 +30,12 @@ impl Recovery {
         path.flight.forget_sacks();
     }
 
-    /// Unlike what counts against the window, it has nothing in it that duplicate ACKs have announced.
+    /// Returns the segments in flight. Unlike the amount that counts against the window, this excludes
+    /// deliveries that duplicate ACKs announced.
     fn on_its_way(&self, path: &Path<'_>) -> f64 {
         let view = view_of(&self.cc, &self.profile, path);
         let announced = self.rates.as_ref().map_or(0.0, |rates| rates.announced());
-        // A timeout takes all that was announced for lost as well.
+        // A timeout also declares all announced segments lost.
         let announced = if self.cc.phase() == Phase::Restarted { 0.0 } else { announced };
         (view.segments(view.flight.pipe()) - announced).max(0.0)
     }
@@ -52,7 +54,7 @@ impl Recovery {
         }
     }
 
-    /// The model is told what has been taken for lost. How much that is.
+    /// Reports newly lost segments to the model and returns their total size.
     fn tell_model_of_losses(&mut self, path: &Path<'_>) -> f64 {
         let Some(rates) = &mut self.rates else { return 0.0 };
         let view = view_of(&self.cc, &self.profile, path);
@@ -63,7 +65,8 @@ impl Recovery {
         lost.iter().map(|segment| segment.size).sum()
     }
 
-    /// A timer has fired, the retransmission timer (`timed_out`) or a detector's, and what is in flight may have changed.
+    /// Informs the model that a timer fired: the retransmission timer (`timed_out`) or a detector's timer.
+    /// The amount in flight may have changed.
     pub(super) fn tell_model_of_timer(&mut self, path: &Path<'_>, timed_out: bool) {
         if !self.samples_rates() {
             return;
@@ -76,7 +79,7 @@ impl Recovery {
         model.on_timeout(&view_of(&self.cc, &self.profile, path), rates.totals());
     }
 
-    /// What an ACK says to be delivered.
+    /// Returns what an ACK reports as delivered.
     fn delivery_of(&self, path: &Path<'_>, ack: &Ack) -> Delivered {
         let covered = view_of(&self.cc, &self.profile, path).segments(ack.delivered);
         if self.answers.repair.has_scoreboard() {
@@ -109,8 +112,9 @@ impl Recovery {
         self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "rate sample");
     }
 
-    /// The application writes. If all that it wrote before has left, and there was room for more, what leaves now says
-    /// nothing about how fast the path is (Linux 6.18, tcp_rate_check_app_limited()).
+    /// Processes a write by the application. If everything it wrote before was sent and there was room for
+    /// more, transmissions from now on say nothing about the rate of the path (Linux 6.18,
+    /// tcp_rate_check_app_limited()).
     #[inline(never)]
     pub(crate) fn on_write(&mut self, path: &Path<'_>) {
         let has_room = self.on_its_way(path) < self.cc.cwnd;

@@ -1,11 +1,13 @@
-//! What may leave now: a copy of something sent before, or something new.
+//! Decides what may be sent now: a retransmission or new data.
 
 use super::*;
 use crate::flight::Sent;
 
 impl Recovery {
-    /// Where the segment begins that is to be sent again now, and why it leaves. `None`: there is none, or no room.
-    // Asked before every departure, and nearly always there is none: that much is seen without asking anybody.
+    /// Returns the start of the segment to retransmit now, and why it is sent. `None` if there is none, or no
+    /// room.
+    // Called before every transmission. Nearly always there is nothing to retransmit, which this inlined part
+    // detects without asking the repair.
     #[inline]
     pub(crate) fn next_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
         let in_recovery = self.cc.phase() == Phase::Recovery;
@@ -31,12 +33,12 @@ impl Recovery {
         }
         let view = view_of(&self.cc, &self.profile, path);
         let start = self.answers.repair.next(&view)?;
-        // A pass over the window sends everything again, lost or not.
+        // A go-back-N pass retransmits everything, lost or not.
         let may_leave = path.flight.has_rewound() || self.may_repair(path, start);
         may_leave.then_some(start).and_then(|start| self.offer(path, start))
     }
 
-    /// The same when nothing new can be sent (RFC 6675 NextSeg rules 3 and 4).
+    /// Returns the segment to retransmit when no new data can be sent (RFC 6675 NextSeg rules 3 and 4).
     pub(crate) fn next_resend_without_new_data(
         &mut self,
         path: &mut Path<'_>,
@@ -61,7 +63,8 @@ impl Recovery {
     }
 
     fn offer(&self, path: &Path<'_>, start: u64) -> Option<(u64, Transmission)> {
-        // A FIN takes no room in the network, and after an ICMP "too big" the segment is cut before it leaves.
+        // A FIN takes no room in the network, and after an ICMP "too big" the segment is split before it is
+        // sent.
         let len = path.flight.segment_at(start)?.len().min(path.smss);
         let kind = match self.cc.episode {
             Episode::Restarted(
@@ -73,8 +76,8 @@ impl Recovery {
         self.has_room(path, len).then_some((start, kind))
     }
 
-    /// The copy at `start` was decided on by itself, and a pass over the window that is not finished goes on as if it had
-    /// not left (ns-2).
+    /// Returns whether the retransmission at `start` was decided separately, so that an unfinished go-back-N
+    /// pass continues as if it had not been sent (ns-2).
     pub(crate) fn leaves_apart_from_pass(&self, start: u64) -> bool {
         match &self.order {
             Some(Order::Resend { start: ordered, kind: Transmission::Recovery }) => {
@@ -84,27 +87,29 @@ impl Recovery {
         }
     }
 
-    /// May `len` octets of new data leave, as far as the congestion window goes?
+    /// Returns whether the congestion window permits `len` bytes of new data.
     pub(crate) fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
-        // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
+        // A window of less than one segment must not stop a connection with nothing outstanding (RFC 5681
+        // §3.1).
         let room = || path.flight.is_empty() || self.has_room(path, len);
         self.is_probing() || (self.turn.burst != Some(0) && !self.is_held(path) && room())
     }
 
-    /// Whether this sender gives a rate.
+    /// Returns whether the sender has a pacing rate.
     pub(crate) fn paces(&self) -> bool {
         let knobs = &self.profile.recovery;
         knobs.pacing.is_some() || knobs.max_rate.is_some() || self.answers.window.paces()
     }
 
-    /// How fast segments may leave now, in octets of text a second. `None`: as fast as the window lets them.
+    /// Returns the current pacing rate, in bytes of payload per second. `None` if only the window limits the
+    /// sender.
     pub(crate) fn pacing_rate(&self, path: &Path<'_>) -> Option<f64> {
         let knobs = &self.profile.recovery;
         let rate = self.own_rate(path).or_else(|| self.rate_of_window(path, knobs.pacing?));
         rate.or(knobs.max_rate)
     }
 
-    /// The rate that the window's answer gives, in octets of text a second.
+    /// Returns the pacing rate of the window answer, in bytes of payload per second.
     pub(crate) fn own_rate(&self, path: &Path<'_>) -> Option<f64> {
         self.answers
             .window
@@ -112,7 +117,8 @@ impl Recovery {
             .map(|rate| self.at_most(rate))
     }
 
-    /// So many windows a round trip, in octets of text a second. `None`: no round trip is known.
+    /// Returns the rate that `pacing` defines in windows per round trip, converted to bytes of payload per
+    /// second. `None` before the first RTT sample.
     pub(crate) fn rate_of_window(&self, path: &Path<'_>, pacing: Pacing) -> Option<f64> {
         let view = view_of(&self.cc, &self.profile, path);
         let srtt = view.rtt.srtt().filter(|srtt| !srtt.is_zero())?;
@@ -126,7 +132,7 @@ impl Recovery {
         self.profile.recovery.max_rate.map_or(rate, |max| rate.min(max))
     }
 
-    /// Octets for which the congestion window has room.
+    /// Returns the room in the congestion window, in bytes.
     pub(crate) fn room_for_new(&self, path: &Path<'_>) -> u64 {
         let view = view_of(&self.cc, &self.profile, path);
         let in_flight = self.in_flight(&view);
@@ -140,7 +146,8 @@ impl Recovery {
         room.max(0.0) as u64
     }
 
-    /// Room for new data may come without an ACK, when a timer finds something lost. The retransmission timer makes none.
+    /// Returns whether room for new data can appear without an ACK, when a timer other than the
+    /// retransmission timer fires.
     pub(crate) fn makes_room_by_clock(&self) -> bool {
         let traits = self.answers.detect.traits();
         traits.judges_each_segment
@@ -150,12 +157,12 @@ impl Recovery {
             || self.deadline().is_some()
     }
 
-    /// What is missing is being sent again.
+    /// Returns whether missing segments are being retransmitted.
     pub(crate) const fn is_repairing(&self) -> bool {
         matches!(self.cc.episode, Episode::Recovery(_) | Episode::Restarted(_))
     }
 
-    /// The window limits, though it is not quite full.
+    /// Records that the window limits the sender although it is not quite full.
     pub(crate) fn note_full_window(&mut self, path: &Path<'_>) {
         let outstanding = view_of(&self.cc, &self.profile, path).segments(path.flight.outstanding());
         self.cc.peak_flight = outstanding;
@@ -163,7 +170,7 @@ impl Recovery {
         self.cc.usage_seq = path.flight.max();
     }
 
-    /// A probe of the tail is to leave (RFC 8985 §7.3).
+    /// Returns whether a tail loss probe is to be sent (RFC 8985 §7.3).
     pub(crate) const fn is_probing(&self) -> bool {
         matches!(self.order, Some(Order::Probe(_)))
     }
@@ -172,8 +179,9 @@ impl Recovery {
         self.cc.episode.held_until().is_some_and(|until| path.now < until)
     }
 
-    /// What counts against the window: as the repair says or, while a patient detector waits, `pipe`. A model's window is
-    /// one of `pipe` always (C.inflight, draft-ietf-ccwg-bbr-06 §2.4).
+    /// Returns the amount that counts against the window: `pipe` while a patient detector waits, otherwise
+    /// the repair's count. A model's window always applies to `pipe` (C.inflight, draft-ietf-ccwg-bbr-06
+    /// §2.4).
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
         match view.cc.episode.kept() {
             Some(kept) => self.in_flight_beside(view, kept),
@@ -181,8 +189,8 @@ impl Recovery {
         }
     }
 
-    /// Holes that wait for a judgement count as well. They may turn out to be congestion: no new segments take their
-    /// place.
+    /// Returns the amount in flight plus the holes that wait for attribution. Congestion may have caused
+    /// them, so new segments must not replace them.
     fn in_flight_beside(&self, view: &View<'_>, kept: &Kept) -> Amount {
         let mut in_flight = self.in_path(view);
         let waits = |hole: &Sent| kept.judged != Some(hole.start);
@@ -208,7 +216,7 @@ impl Recovery {
         let in_flight = self.in_flight(&view);
         let extra = self.cc.inflation() + f64::from(self.limited_transmit_allowance(&view));
         match self.profile.recovery.accounting {
-            // Half an octet of slack: cwnd is kept in segments, in floating point.
+            // Half a byte of slack, because cwnd is a floating-point number of segments.
             Accounting::Bytes => {
                 (in_flight.bytes + len) as f64 <= (self.cc.cwnd + extra) * path.smss as f64 + 0.5
             }
@@ -216,8 +224,8 @@ impl Recovery {
         }
     }
 
-    /// How many segments beyond the window duplicate ACKs may release: one for each of the first (RFC 3042), or more if
-    /// the detector wants it (RFC 4653).
+    /// Returns the number of segments beyond the window that duplicate ACKs may release: one for each of the
+    /// first ones (RFC 3042), or more if the detector requests it (RFC 4653).
     fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
         let room = self.cc.disorder.room;
         if room == 0

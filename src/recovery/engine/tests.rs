@@ -1,4 +1,4 @@
-//! The engine by itself: what it owes every recipe, whatever comes in which order.
+//! Tests of the engine's invariants for every recipe, with arbitrary sequences of events.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::recovery::testing::{BareSender, SMSS};
 const RTT: Duration = Duration::from_millis(100);
 
 #[test]
-fn a_timeout_late_in_fast_recovery_halves_no_more_than_was_the_window() {
+fn timeout_in_fast_recovery_halves_window_not_flight() {
     for (repair, sack) in [("newreno", false), ("reno", false), ("sack", true)] {
         let mut sender = BareSender::new(repair).under_way(20.0, 8.0, RTT);
         sender.wait(RTT);
@@ -23,17 +23,17 @@ fn a_timeout_late_in_fast_recovery_halves_no_more_than_was_the_window() {
             sender.dupacks(19);
         }
         let outstanding = sender.flight.outstanding().segments;
-        assert!(outstanding > 25, "{repair}: new segments have replaced what has arrived: {outstanding}");
+        assert!(outstanding > 25, "{repair}: new segments replace the delivered ones: {outstanding}");
         sender.timeout();
         assert_eq!(sender.cc().ssthresh, 10.0, "{repair}: half of 20, not of {outstanding}");
     }
 }
 
 #[test]
-fn a_timeout_after_partial_acks_goes_by_the_window_in_force() {
+fn timeout_after_partial_acks_halves_current_window() {
     let mut sender = BareSender::new("newreno").under_way(20.0, 8.0, RTT);
     sender.wait(RTT).dupacks(19);
-    // Everything up to the last segment of the window has arrived but 20, and its copy is lost.
+    // Everything up to the last segment of the window has arrived except 20, and its retransmission is lost.
     sender.wait(RTT).ack(19);
     sender.dupacks(9);
     let cwnd = sender.cc().cwnd;
@@ -43,12 +43,12 @@ fn a_timeout_after_partial_acks_goes_by_the_window_in_force() {
 }
 
 #[test]
-fn what_is_lost_in_a_recovery_is_told_by_its_own_place() {
+fn loss_in_recovery_is_reported_at_its_offset() {
     let mut sender = BareSender::new("sack").under_way(20.0, 8.0, RTT);
     sender.wait(RTT);
     let first = sender.flight.una() / SMSS + 1;
     sender.sack(&[first + 1..first + 4]);
-    // Another hole, with the first one still there.
+    // A second hole appears while the first is still open.
     sender.sack(&[first + 1..first + 4, first + 5..first + 8]);
     let lost: Vec<_> = sender
         .trace()
@@ -61,22 +61,22 @@ fn what_is_lost_in_a_recovery_is_told_by_its_own_place() {
     assert_eq!(lost, [(0, 1), (4, 1)]);
 }
 
-/// What may happen to a sender.
+/// An event that a sender must handle.
 #[derive(Clone, Debug)]
 enum Event {
-    /// This share of what is outstanding is acknowledged, in eighths; at least one segment.
+    /// An ACK of this share of the outstanding data, in eighths, but at least one segment.
     Ack(u64),
-    /// A duplicate ACK, with SACK blocks of these parts of what is outstanding, in sixteenths.
+    /// A duplicate ACK with SACK blocks for these parts of the outstanding data, in sixteenths.
     Duplicate(Vec<Range<u64>>),
-    /// The receiver reports the first segment as a duplicate.
+    /// A D-SACK for the last acknowledged segment.
     Dsack,
-    /// The earliest timer fires, whichever it is.
+    /// The earliest timer fires.
     Timer,
-    /// Time passes, and no timer fires in it.
+    /// Time passes, up to the next timer.
     Wait(u64),
     /// The application writes this many segments.
     Write(u64),
-    /// The receiver's window is this many segments from here on.
+    /// The receiver's window becomes this many segments.
     Window(u64),
 }
 
@@ -93,7 +93,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Every answer of the catalogue, and what is said to be hard together.
+/// Every answer of the catalogue, and combinations that interact in complex ways.
 fn recipes() -> Vec<String> {
     let answers = catalogue::CATALOGUE.iter().filter(|row| row.question() != Question::Option);
     let together = ["sack+pr+rebate", "sack+rack+prr+cubic", "reno+vegas+fast-timeout", "sack+vegas+prr"];
@@ -105,12 +105,13 @@ fn recipes() -> Vec<String> {
 struct Model {
     sender: BareSender,
     name: String,
-    /// A recipe may say that one event reduces the window more than once, and why.
+    /// Whether the recipe declares that one episode may reduce the window more than once.
     reduces_again: bool,
-    /// Reductions, timeouts and reductions taken back so far; and `recover` of the event that had the last reduction.
+    /// Reductions, timeouts and undone reductions so far. `window_ends` is `recover` of the episode with the
+    /// last reduction.
     reduced: (u64, u64, u64),
     window_ends: u64,
-    /// SND.MAX before the last thing that happened.
+    /// SND.MAX before the last event.
     max_before: u64,
 }
 
@@ -127,7 +128,7 @@ impl Model {
         Self { sender, name, reduces_again, reduced: (0, 0, 0), window_ends: 0, max_before: 0 }
     }
 
-    fn happen(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Event) {
         let sender = &mut self.sender;
         self.max_before = sender.flight.max();
         let una = sender.flight.una() / SMSS;
@@ -139,7 +140,7 @@ impl Model {
             }
             Event::Duplicate(parts) if outstanding > 0 => {
                 let block = |part: &Range<u64>| {
-                    // The first segment is what is missing.
+                    // The first segment is the missing one.
                     let at =
                         |sixteenths: u64| una + 2 + outstanding.saturating_sub(1) * sixteenths.min(16) / 16;
                     at(part.start)..at(part.end)
@@ -175,7 +176,7 @@ impl Model {
         }
     }
 
-    /// One reduction for each loss event's window of data. Timeouts are left out, and what a recipe declares.
+    /// Checks that there is one reduction per window of data. Timeouts and declared exceptions do not count.
     fn check_reductions(&mut self) {
         let counters = self.sender.recovery.counters();
         let (reductions, timeouts, undone) = self.reduced;
@@ -184,12 +185,12 @@ impl Model {
         let una = self.sender.flight.una();
         assert!(
             !by_loss || self.reduces_again || una >= self.window_ends,
-            "{}: the window of data that ends at {} is reduced for twice, at {una}",
+            "{}: second reduction for the window of data that ends at {}, at {una}",
             self.name,
             self.window_ends
         );
         if now.0 > reductions {
-            // What had left until then is of the window that was reduced for.
+            // Segments sent before the reduction belong to the window of data that was reduced for.
             self.window_ends = self.sender.cc().recover.unwrap_or_default().max(self.max_before);
         }
         if now.2 > undone || now.1 > timeouts {
@@ -202,7 +203,8 @@ impl Model {
         let Self { sender, name, .. } = self;
         let cc = sender.recovery.congestion();
         let state = std::fmt::from_fn(|f| write!(f, "{name}: {cc:?}"));
-        // Half of one segment is less. ns-2 sends nothing then, until an ACK or the timer opens the window.
+        // Half of one segment is less than one. ns-2 then sends nothing until an ACK or the timer opens the
+        // window.
         let stands_still = sender.recovery.profile().recovery.least_window < 1.0 && cc.cwnd < 1.0;
         assert!(
             (cc.cwnd >= 1.0 || stands_still) && cc.cwnd >= 0.0 && cc.cwnd.is_finite(),
@@ -212,9 +214,9 @@ impl Model {
         if sender.flight.is_empty() {
             return;
         }
-        assert!(sender.rto.is_some(), "something is outstanding, and no timer runs: {state}");
+        assert!(sender.rto.is_some(), "data is outstanding, but no timer runs: {state}");
         let (pipe, outstanding) = (sender.flight.pipe(), sender.flight.outstanding());
-        // A segment that was sent again without being judged lost counts twice (RFC 6675 §4, SetPipe).
+        // A segment that was retransmitted without being declared lost counts twice (RFC 6675 §4, SetPipe).
         assert!(pipe.segments <= outstanding.segments + sender.flight.resent().segments, "{state}");
         let lost = sender.flight.first_lost().is_some();
         let nothing_in_path = pipe.segments == 0;
@@ -224,26 +226,26 @@ impl Model {
             || sender.recovery.deadline() == Some(sender.now);
         assert!(
             !(lost && nothing_in_path && !held),
-            "something is lost, the path is empty, and nothing leaves: {state}"
+            "a segment is lost and none is in flight, but nothing is sent: {state}"
         );
-        // Other repairs count what is in the path in ways of their own.
+        // Other repairs count the data in flight differently.
         let has_pipe = sender.recovery.answers().contains(&"sack");
         let room = pipe.segments as f64 + 1.0 <= cc.cwnd.floor();
         assert!(
             !(lost && has_pipe && room && !held),
-            "something is lost, there is room, and nothing leaves: {state}"
+            "a segment is lost and the window has room, but nothing is sent: {state}"
         );
     }
 }
 
-/// Checks every recipe in every profile after each of these events.
+/// Checks every recipe in every profile after each event.
 fn check_each_step(events: &[Event]) {
     for recipe in recipes() {
         for profile in Profile::NAMES {
             let mut model = Model::new(&recipe, profile);
             model.check();
             for event in events {
-                model.happen(event);
+                model.apply(event);
                 model.check();
                 model.check_reductions();
             }
@@ -259,7 +261,7 @@ proptest! {
     #![proptest_config(cases(24))]
 
     #[test]
-    fn whatever_happens_a_sender_goes_on(events in prop::collection::vec(event(), 1..120)) {
+    fn sender_never_stalls(events in prop::collection::vec(event(), 1..120)) {
         check_each_step(&events);
     }
 }

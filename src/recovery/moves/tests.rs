@@ -10,11 +10,12 @@ use crate::recovery::catalogue;
 use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Ack, Handshake, What};
 
-/// Reno leaves an event before its end; an ECN echo comes, and then the report that the event was a mistake.
+/// Causes a rare move: Reno leaves the episode early, then an ECN echo arrives, and then a D-SACK shows that
+/// the episode was spurious.
 const RARE: &str = "reno+dsack+ecn";
 
-/// Every name of the catalogue that may be part of a move, and every two of them that go together, with ECN and
-/// without.
+/// Returns every catalogue entry that may cause a move, and every compatible pair of them, with and without
+/// ECN.
 fn recipes() -> BTreeMap<String, Recipe> {
     let rows = catalogue::CATALOGUE.iter().filter(|row| row.question() != Question::Option);
     let mut words: Vec<&str> = rows.map(|row| row.name).collect();
@@ -31,11 +32,12 @@ fn recipes() -> BTreeMap<String, Recipe> {
         .collect()
 }
 
-/// A receiver and a path that do anything whatever: ACKs of any segment, with echoes of any copy, with marks and ECN
-/// echoes, in any order, and silence until a timer fires. Returns the moves that the sender has made.
+/// Runs a sender against an arbitrary receiver and path: ACKs of any segment, echoes of any transmission,
+/// marks and ECN echoes in any order, and silence until a timer fires. Returns the moves that the sender
+/// made.
 fn moves_made(recipe: &str, ecn: bool, seed: u64) -> Vec<Move> {
     let mut draw = Stream::new(seed, recipe);
-    // From a fixed host to a mobile one.
+    // The sender is a fixed host and the peer is a mobile one.
     let peer_flags = Flags(DB);
     let handshake = Handshake { sack: true, timestamps: true, peer_flags, ..Handshake::default() };
     let mut sender = BareSender::with(recipe, Profile::default(), &handshake);
@@ -57,14 +59,16 @@ fn moves_made(recipe: &str, ecn: bool, seed: u64) -> Vec<Move> {
             What::Leave { .. } => Phase::Open,
             _ => continue,
         };
-        let cue = MOVES.iter().map(|made| made.cue).find(|cue| cue.text() == decision.why);
-        moves.push(Move { from: state, cue: cue.expect("it is noted why"), to });
+        let condition =
+            MOVES.iter().map(|made| made.condition).find(|condition| condition.text() == decision.why);
+        moves.push(Move { from: state, condition: condition.expect("no condition has this reason"), to });
         state = to;
     }
     moves
 }
 
-/// Returns what leaves. `copies` has what was sent again.
+/// Generates one event and returns the segments sent in response. `copies` lists the segments retransmitted
+/// so far.
 fn one_event(sender: &mut BareSender, ecn: bool, copies: &[u64], draw: &mut Stream) -> String {
     let (una, last) = (sender.flight.una() / SMSS, sender.last());
     let outstanding = last - una;
@@ -72,9 +76,9 @@ fn one_event(sender: &mut BareSender, ecn: bool, copies: &[u64], draw: &mut Stre
         return sender.send();
     }
     let flags = if draw.chance(0.5) { Flags(OB) } else { Flags::default() };
-    // The connection hears echoes only if both ends understand ECN.
+    // A connection evaluates ECN echoes only if both ends support ECN.
     let ece = ecn && draw.chance(0.1);
-    // Of the newest copy that left, or of any earlier one.
+    // The echo belongs to the newest transmission or to any earlier one.
     let ecr = Some(sender.now.as_millis() as u32 - draw.below(400) as u32);
     let ack = Ack { flags, ece, ecr, ..Ack::default() };
     match draw.below(10) {
@@ -99,7 +103,7 @@ fn one_event(sender: &mut BareSender, ecn: bool, copies: &[u64], draw: &mut Stre
     }
 }
 
-/// Tries every recipe with this many seeds.
+/// Checks every recipe with this number of seeds.
 fn check_moves(seeds: u64) {
     let mut made_by_some = BTreeSet::new();
     for (name, recipe) in recipes() {
@@ -114,51 +118,51 @@ fn check_moves(seeds: u64) {
         }
     }
     let never: Vec<_> = MOVES.iter().filter(|made| !made_by_some.contains(made)).collect();
-    assert!(never.is_empty(), "{never:#?}");
+    assert!(never.is_empty(), "no recipe makes these moves: {never:#?}");
 }
 
 #[test]
-fn a_recipe_makes_only_the_moves_that_it_can_make_and_each_move_is_made() {
+fn recipes_make_declared_moves_and_no_others() {
     check_moves(1);
 }
 
 #[test]
 #[ignore = "nightly: eight times as many seeds"]
-fn only_possible_moves_with_more_seeds() {
+fn recipes_make_declared_moves_with_more_seeds() {
     check_moves(8);
 }
 
-/// The states from which the cue moves a sender of this recipe.
-fn from(recipe: &str, cue: Cue) -> Vec<Phase> {
+/// Returns the states from which `condition` moves a sender of this recipe.
+fn start_states(recipe: &str, condition: Condition) -> Vec<Phase> {
     let recipe: Recipe = recipe.parse().unwrap();
     let moves = recipe.moves(&recipe.tune(&Profile::default()));
-    moves.iter().filter(|made| made.cue == cue).map(|made| made.from).collect()
+    moves.iter().filter(|made| made.condition == condition).map(|made| made.from).collect()
 }
 
 #[test]
-fn each_part_adds_what_it_is_there_for() {
+fn each_answer_adds_its_moves() {
     use Phase::{Open, Recovery, Reduced, Restarted};
-    for (recipe, cue, states) in [
-        ("newreno", Cue::Loss, &[Open] as &[Phase]),
-        ("newreno", Cue::RestartingLoss, &[]),
-        ("newreno", Cue::EcnEcho, &[]),
-        ("newreno", Cue::Mistake, &[]),
-        ("newreno+sifest", Cue::Loss, &[Open, Recovery, Restarted]),
-        ("tahoe", Cue::RestartingLoss, &[Open]),
-        ("tahoe", Cue::Loss, &[]),
-        ("tahoe+judges", Cue::Loss, &[]),
-        // What the radio has lost does not make it start over.
-        ("tahoe+transit-marks", Cue::Loss, &[Open]),
-        ("tahoe+fast-timeout", Cue::TimeoutWithDuplicates, &[Restarted]),
-        ("sack+pr", Cue::Collapse, &[Open, Recovery, Restarted]),
-        // Without a scoreboard only the head is judged.
-        ("newreno+pr", Cue::Collapse, &[]),
-        ("sack+rack", Cue::RepairedByProbe, &[Open]),
-        ("newreno+ecn", Cue::EcnEcho, &[Open]),
-        ("newreno+ecn", Cue::Timeout, &[Open, Reduced, Recovery, Restarted]),
-        ("newreno+frto", Cue::Mistake, &[Restarted]),
-        ("newreno+eifel", Cue::Mistake, &[Recovery, Restarted]),
+    for (recipe, condition, states) in [
+        ("newreno", Condition::Loss, &[Open] as &[Phase]),
+        ("newreno", Condition::RestartingLoss, &[]),
+        ("newreno", Condition::EcnEcho, &[]),
+        ("newreno", Condition::Mistake, &[]),
+        ("newreno+sifest", Condition::Loss, &[Open, Recovery, Restarted]),
+        ("tahoe", Condition::RestartingLoss, &[Open]),
+        ("tahoe", Condition::Loss, &[]),
+        ("tahoe+judges", Condition::Loss, &[]),
+        // A loss attributed to the radio link does not restart the sender.
+        ("tahoe+transit-marks", Condition::Loss, &[Open]),
+        ("tahoe+fast-timeout", Condition::TimeoutWithDuplicates, &[Restarted]),
+        ("sack+pr", Condition::Collapse, &[Open, Recovery, Restarted]),
+        // Without a scoreboard, only the first outstanding segment can be marked lost.
+        ("newreno+pr", Condition::Collapse, &[]),
+        ("sack+rack", Condition::RepairedByProbe, &[Open]),
+        ("newreno+ecn", Condition::EcnEcho, &[Open]),
+        ("newreno+ecn", Condition::Timeout, &[Open, Reduced, Recovery, Restarted]),
+        ("newreno+frto", Condition::Mistake, &[Restarted]),
+        ("newreno+eifel", Condition::Mistake, &[Recovery, Restarted]),
     ] {
-        assert_eq!(from(recipe, cue), states, "{recipe}: {cue:?}");
+        assert_eq!(start_states(recipe, condition), states, "{recipe}: {condition:?}");
     }
 }

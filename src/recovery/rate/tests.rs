@@ -4,7 +4,7 @@ use crate::profile::knobs::Knobs;
 use crate::recovery::Congestion;
 use crate::recovery::testing::{BareSender, SMSS};
 
-/// Segments of 1000 octets, numbered from 1, that leave and are acknowledged when the test says so.
+/// A sender of 1000-byte segments, numbered from 1. The test decides when they are sent and acknowledged.
 struct Line {
     now: Instant,
     flight: Flight,
@@ -36,7 +36,7 @@ impl Line {
         f(sampler, &view)
     }
 
-    fn leave(&mut self, start: u64, end: u64, kind: Transmission) {
+    fn transmit(&mut self, start: u64, end: u64, kind: Transmission) {
         match kind {
             Transmission::New => self.flight.on_new(end, self.now, 0),
             _ => self.flight.on_resent(start, self.now, 0),
@@ -49,17 +49,17 @@ impl Line {
     fn send(&mut self, segments: u64) -> &mut Self {
         for _ in 0..segments {
             let start = self.flight.max();
-            self.leave(start, start + SMSS, Transmission::New);
+            self.transmit(start, start + SMSS, Transmission::New);
         }
         self
     }
 
     fn resend(&mut self, segment: u64) -> &mut Self {
-        self.leave((segment - 1) * SMSS, segment * SMSS, Transmission::Recovery);
+        self.transmit((segment - 1) * SMSS, segment * SMSS, Transmission::Recovery);
         self
     }
 
-    /// All up to `segment` have arrived, and these blocks.
+    /// Acknowledges all segments up to `segment`, with these SACK blocks.
     fn ack(&mut self, segment: u64, blocks: &[std::ops::Range<u64>]) -> RateSample {
         let acked = self.flight.on_ack((segment * SMSS).max(self.flight.una()));
         let mut news = Sacked::default();
@@ -91,7 +91,7 @@ impl Line {
 }
 
 #[test]
-fn a_window_in_a_round_trip_is_the_rate() {
+fn rate_is_window_per_round_trip() {
     let mut line = Line::new();
     line.send(10).wait(100);
     let sample = line.ack(10, &[]);
@@ -101,9 +101,9 @@ fn a_window_in_a_round_trip_is_the_rate() {
 }
 
 #[test]
-fn acks_one_after_the_other_show_the_rate_of_the_bottleneck() {
+fn paced_acks_yield_bottleneck_rate() {
     let mut line = Line::new();
-    // 10 leave at once; one arrives each 10 ms, and lets another out.
+    // Ten segments are sent at once. One arrives every 10 ms and releases another.
     line.send(10).wait(90);
     let rates: Vec<f64> = (1..=40)
         .map(|segment| {
@@ -111,14 +111,14 @@ fn acks_one_after_the_other_show_the_rate_of_the_bottleneck() {
             line.ack(segment, &[]).delivery_rate()
         })
         .collect();
-    // The burst itself is over after two round trips.
+    // The initial burst is over after two round trips.
     assert!(rates[21..].iter().all(|rate| (rate - 100.0).abs() < 1e-6), "{rates:?}");
 }
 
 #[test]
-fn acks_that_were_held_up_do_not_look_like_a_fast_path() {
+fn delayed_acks_do_not_inflate_rate() {
     let mut line = Line::new();
-    // One leaves each 10 ms. The ACKs of all come at once.
+    // One segment is sent every 10 ms. All ACKs arrive at once.
     for _ in 0..20 {
         line.send(1).wait(10);
     }
@@ -132,7 +132,7 @@ fn acks_that_were_held_up_do_not_look_like_a_fast_path() {
 }
 
 #[test]
-fn silence_is_not_part_of_the_interval() {
+fn idle_time_is_not_part_of_interval() {
     let mut line = Line::new();
     line.send(10).wait(100);
     line.ack(10, &[]);
@@ -141,24 +141,25 @@ fn silence_is_not_part_of_the_interval() {
 }
 
 #[test]
-fn what_is_sacked_is_delivered_once() {
+fn sacked_data_counts_as_delivered_once() {
     let mut line = Line::new();
     line.send(10).wait(100);
     assert_eq!(line.ack(0, &[3..6]).newly_acked, 3.0);
     assert_eq!(line.ack(0, &[3..7]).newly_acked, 1.0);
     let sample = line.ack(10, &[]);
     assert_eq!((sample.newly_acked, sample.totals.delivered), (6.0, 10.0));
-    assert_eq!(line.ack(10, &[]).measured, None, "nothing delivered, nothing measured");
+    assert_eq!(line.ack(10, &[]).measured, None, "nothing is delivered, so nothing is measured");
 }
 
 #[test]
-fn a_sample_shorter_than_the_shortest_round_trip_is_no_rate() {
+fn sample_shorter_than_min_rtt_yields_no_rate() {
     let mut line = Line::new();
     line.send(10).wait(100);
     line.ack(5, &[]);
-    // The first copy of 6 arrives 5 ms after the second has left, and that of 7 likewise.
+    // Segments 6 and 7 are each acknowledged 5 ms after their retransmission, so the ACK answers the
+    // original.
     line.resend(6).wait(5);
-    assert_eq!(line.ack(6, &[]).rtt, None, "nobody knows which copy");
+    assert_eq!(line.ack(6, &[]).rtt, None, "the ACK may be of either transmission");
     line.resend(7).wait(5);
     let sample = line.ack(7, &[]);
     assert_eq!(sample.measured.unwrap().interval, None);
@@ -166,23 +167,23 @@ fn a_sample_shorter_than_the_shortest_round_trip_is_no_rate() {
 }
 
 #[test]
-fn what_leaves_after_the_application_had_nothing_is_marked_until_the_gap_is_out_of_the_path() {
+fn segments_are_app_limited_until_gap_is_delivered() {
     let mut line = Line::new();
     line.send(4).wait(50);
     line.sampler.mark_app_limited();
     line.send(4).wait(50);
-    assert!(!line.ack(4, &[]).is_app_limited(), "these left before");
+    assert!(!line.ack(4, &[]).is_app_limited(), "these segments were sent before the gap");
     line.send(4);
     assert!(line.ack(8, &[]).is_app_limited());
-    // More than the four that were in flight then is delivered: from here on samples are good.
+    // More than the four segments in flight at the mark are delivered, so later transmissions are not marked.
     assert!(!line.sampler.is_app_limited());
     line.send(4).wait(100);
-    assert!(line.ack(12, &[]).is_app_limited(), "they left with the gap ahead of them");
+    assert!(line.ack(12, &[]).is_app_limited(), "these segments were sent with the gap ahead of them");
     assert!(!line.ack(16, &[]).is_app_limited());
 }
 
 #[test]
-fn each_lost_segment_is_told_once_with_what_was_in_flight_when_it_left() {
+fn lost_segment_is_reported_once_with_its_flight() {
     let mut line = Line::new();
     line.send(10).wait(100);
     line.ack(2, &[]);
@@ -192,14 +193,14 @@ fn each_lost_segment_is_told_once_with_what_was_in_flight_when_it_left() {
     let told: Vec<_> = lost.iter().map(|lost| (lost.start / SMSS, lost.tx_in_flight, lost.lost)).collect();
     assert_eq!(told, [(2, 3.0, 1.0), (4, 5.0, 2.0)]);
     assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
-    // A copy that is lost in its turn is another loss.
+    // The loss of a retransmission is a separate loss.
     line.resend(3);
     assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
     line.flight.mark_lost(2 * SMSS);
     let lost = line.with(|sampler, view| sampler.newly_lost(view));
     assert_eq!(lost.len(), 1);
-    assert_eq!(lost[0].lost, 1.0, "of the two before it nothing is counted twice");
-    // The rest arrives, and 3 too.
+    assert_eq!(lost[0].lost, 1.0, "the two losses before it are not counted twice");
+    // The rest arrives, and so does segment 3.
     let sample = line.ack(10, &[]);
     assert_eq!(sample.totals.lost, 3.0);
     assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
@@ -207,7 +208,7 @@ fn each_lost_segment_is_told_once_with_what_was_in_flight_when_it_left() {
 }
 
 #[test]
-fn what_the_scoreboard_forgets_is_not_delivered_twice() {
+fn forgotten_sacks_are_not_delivered_twice() {
     let mut line = Line::new();
     line.send(10).wait(100);
     assert_eq!(line.ack(0, &[3..9]).totals.delivered, 6.0);
@@ -216,36 +217,36 @@ fn what_the_scoreboard_forgets_is_not_delivered_twice() {
     line.flight.rewind();
     line.resend(1).resend(2).resend(3).wait(100);
     let sample = line.ack(2, &[4..6]);
-    assert_eq!((sample.newly_acked, sample.totals.delivered), (2.0, 8.0), "the first two, no more");
+    assert_eq!((sample.newly_acked, sample.totals.delivered), (2.0, 8.0), "only two segments are new");
     let sample = line.ack(4, &[]);
     assert_eq!((sample.newly_acked, sample.measured), (0.0, None));
     assert_eq!(line.ack(10, &[]).totals.delivered, 10.0);
 }
 
 #[test]
-fn without_sack_what_was_announced_is_not_delivered_twice() {
+fn announced_segments_are_not_delivered_twice() {
     let mut line = Line::new();
     line.send(10).wait(100);
     let mut ack = |delivered| line.with(|sampler, view| sampler.on_ack(view, delivered));
-    // 1 and 5 are missing: eight duplicate ACKs.
+    // Segments 1 and 5 are missing, which causes eight duplicate ACKs.
     let announced: f64 = (0..8).map(|_| ack(Delivered::Announced)).sum();
     assert_eq!(announced, 8.0);
-    assert_eq!(ack(Delivered::Announced) + ack(Delivered::Announced), 1.0, "the first one is missing");
-    // The hole is filled, then the other one.
+    assert_eq!(ack(Delivered::Announced) + ack(Delivered::Announced), 1.0, "the first segment is missing");
+    // The first hole is filled, then the second one.
     assert_eq!(ack(Delivered::Covered(4.0)), 1.0);
     assert_eq!(ack(Delivered::Covered(6.0)), 1.0);
 }
 
 #[test]
-fn a_segment_that_is_cut_is_two() {
+fn split_segment_counts_as_two() {
     let mut line = Line::new();
-    line.leave(0, 3000, Transmission::New);
+    line.transmit(0, 3000, Transmission::New);
     line.send(1).wait(100);
     line.flight.mark_lost(0);
     assert_eq!(line.with(|sampler, view| sampler.newly_lost(view)).len(), 1);
     line.flight.split(0, 1000);
-    line.leave(0, 1000, Transmission::Recovery);
-    assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty(), "the rest was known");
+    line.transmit(0, 1000, Transmission::Recovery);
+    assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty(), "the loss of the rest is known");
     line.wait(100);
     let sample = line.ack(1, &[]);
     assert_eq!(sample.measured.unwrap().tx_in_flight, 2.0);

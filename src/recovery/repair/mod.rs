@@ -1,4 +1,5 @@
-//! **What to retransmit?** A repair says how a loss event begins, what ACKs mean to it, and which segment is next.
+//! **What to retransmit?** A repair decides how an episode begins, what each ACK means to it, and which
+//! segment is retransmitted next.
 
 mod newreno;
 mod reno;
@@ -16,126 +17,133 @@ use super::{Ack, Departure, View};
 use crate::flight::Amount;
 use crate::profile::knobs::{Careful, PartialAckDeflation};
 
-/// How a loss event begins.
+/// How an episode begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Entry {
     /// Go back to SND.UNA and slow-start.
     Restart,
     /// Fast recovery.
     Recover {
-        /// Segments that the duplicate ACKs say have left the network: the window is inflated by them.
+        /// Number of segments that have left the network according to the duplicate ACKs. The window is
+        /// inflated by it.
         inflation: f64,
     },
 }
 
-/// What an ACK means to a recovery in progress.
+/// The meaning of an ACK for a recovery in progress.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RepairStep {
-    /// Nothing.
+    /// The ACK has no effect.
     Wait,
-    /// This many more segments have left the network: the window is inflated by them.
+    /// This number of further segments has left the network. The window is inflated by it.
     Inflate(f64),
-    /// It acknowledges new data, but the event goes on.
+    /// The ACK acknowledges new data, but the episode continues.
     Partial {
-        /// Whether the first unacknowledged segment, which is the next hole, is sent again at once.
+        /// Whether to retransmit the first unacknowledged segment, which is the next hole, at once.
         resend_head: bool,
-        /// By how much the inflation of the window is taken back.
+        /// How far to deflate the window.
         deflation: PartialAckDeflation,
-        /// Whether the retransmission timer is restarted.
+        /// Whether to restart the retransmission timer.
         restart_timer: bool,
     },
-    /// The event is over.
+    /// The episode ends.
     Exit,
 }
 
 /// An answer to "What to retransmit?".
 pub trait Repair: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// It finds the holes in the SACK scoreboard, and so needs SACK: without SACK, NewReno takes its place.
+    /// Returns whether the repair finds holes with the SACK scoreboard. If the peer does not permit SACK,
+    /// NewReno replaces such a repair.
     fn has_scoreboard(&self) -> bool {
         false
     }
 
-    /// Whether a loss found now may begin a new event (RFC 6582 §3.2 step 1). Not asked in fast recovery.
+    /// Returns whether a loss found now may begin a new episode (RFC 6582 §3.2 step 1). Not called in fast
+    /// recovery.
     fn may_enter(&self, view: &View<'_>) -> bool {
         beyond_recover(view)
     }
 
-    /// A loss event begins. The window is still what it was before.
+    /// Begins an episode. The window still has its old value.
     fn on_loss(&mut self, view: &View<'_>) -> Entry;
 
-    /// What an ACK in fast recovery means.
+    /// Returns the meaning of an ACK in fast recovery.
     fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep;
 
-    /// How many segments the last ACK may release, a segment already decided on not among them; `begins`: it began a
-    /// loss event. `None`: as many as the profile allows.
+    /// Returns how many segments the last ACK may release, not counting a retransmission that is already
+    /// decided. `begins`: the ACK began an episode. `None`: the limit of the profile applies.
     fn burst(&self, _view: &View<'_>, _begins: bool) -> Option<u32> {
         None
     }
 
-    /// Asked when fast recovery ends: whether duplicate ACKs after the third go on inflating the window (ns-2).
+    /// Called when fast recovery ends. Returns whether duplicate ACKs after the third continue to inflate the
+    /// window (ns-2).
     fn goes_on_inflating(&self, _view: &View<'_>) -> bool {
         false
     }
 
-    /// Whether duplicate ACKs counted before a timeout still count after it.
+    /// Returns whether duplicate ACKs received before a timeout still count after it.
     fn keeps_dupacks_at_timeout(&self, _view: &View<'_>) -> bool {
         false
     }
 
-    /// Whether the scoreboard is emptied after this ACK.
+    /// Returns whether to clear the scoreboard after this ACK.
     fn forgets_sacks(&self, _view: &View<'_>, _ack: &Ack) -> bool {
         false
     }
 
-    /// Whether duplicate ACKs count now.
+    /// Returns whether duplicate ACKs are counted now.
     fn counts_duplicates(&self, _view: &View<'_>) -> bool {
         true
     }
 
-    /// The retransmission timer fired.
+    /// Called when the retransmission timer fires.
     fn on_timeout(&mut self, _view: &View<'_>) {}
 
-    /// A segment has left.
+    /// Called when a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// What counts against the window.
+    /// Returns the amount that counts against the window.
     fn in_flight(&self, view: &View<'_>) -> Amount {
         view.flight.passed()
     }
 
-    /// Whether Limited Transmit counts duplicate ACKs. Otherwise `in_flight` shrinks with SACKed data anyway.
+    /// Returns whether Limited Transmit needs to count duplicate ACKs. With a scoreboard, SACKed data reduces
+    /// `in_flight` instead.
     fn limited_transmit_by_dupacks(&self) -> bool {
         true
     }
 
-    /// Where the segment begins that is to be sent again now, if the window has room. `None`: there is none. Asked in fast
-    /// recovery, and where a segment is judged lost or a pass over the window goes on.
+    /// Returns the start of the segment to retransmit next, if the window has room for it. `None`: there is
+    /// none. Called in fast recovery, and while a segment is marked lost or a pass over the window is in
+    /// progress.
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
         view.flight.next_in_pass().map(|s| s.start)
     }
 
-    /// The same in fast recovery when there is no new data that could be sent instead (RFC 6675 NextSeg rules 3 and 4).
+    /// Like [`Self::next`], in fast recovery without new data to send (RFC 6675 NextSeg rules 3 and 4).
     fn next_without_new_data(&mut self, _view: &View<'_>) -> Option<u64> {
         None
     }
 }
 
-/// RFC 6582 §3.2 step 1: not while the window that had the last loss event is still being acknowledged.
+/// Returns whether the window of the last episode has been acknowledged, as RFC 6582 §3.2 step 1 requires
+/// before a new episode. Some profiles relax this rule.
 fn beyond_recover(view: &View<'_>) -> bool {
     let careless_at = view.knobs.careless_at.map(|segments| 1 + u64::from(segments) * view.smss);
     if careless_at.is_some_and(|at| view.flight.una() < at) {
         return false;
     }
     let Some(recover) = view.cc.recover else { return true };
-    // The event was put down to the radio and left before its end (Reno): nothing that was sent again can have caused
-    // these duplicate ACKs.
+    // The last episode was attributed to the radio link, and Reno left it early. Retransmissions cannot have
+    // caused these duplicate ACKs.
     if view.cc.kept_window().is_some() {
         return true;
     }
-    // Once for each row of duplicate ACKs.
+    // True only once per series of duplicate ACKs.
     let first_time = view.cc.dupacks() <= view.knobs.dup_thresh;
     if careless_at == Some(view.flight.una()) {
         return first_time;

@@ -1,10 +1,11 @@
-//! NewReno (RFC 6582): a partial ACK names the next hole, and recovery lasts until `recover` is acknowledged.
+//! NewReno (RFC 6582): a partial ACK reveals the next hole, and recovery lasts until `recover` is
+//! acknowledged.
 
 use super::{Entry, Repair, RepairStep};
 use crate::profile::knobs::PartialAckTimer;
 use crate::recovery::{Ack, Phase, View};
 
-/// The ordinary repair (RFC 6582).
+/// NewReno, the default repair (RFC 6582).
 #[derive(Debug, Default)]
 pub struct NewReno {
     seen_partial: bool,
@@ -32,7 +33,7 @@ impl Repair for NewReno {
         if !ack.advances() {
             return if ack.duplicate { RepairStep::Inflate(1.0) } else { RepairStep::Wait };
         }
-        // §3.2 step 3. A full ACK covers all that was sent when the event began.
+        // §3.2 step 3: a full ACK covers everything sent before the episode began.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
             return RepairStep::Exit;
         }

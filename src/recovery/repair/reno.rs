@@ -1,7 +1,8 @@
-//! Reno (RFC 5681 §3.2): fast recovery until the first new ACK.
+//! Reno (RFC 5681 §3.2): fast recovery lasts until the first new ACK.
 //!
-//! A second loss in the same window is a second event and halves the window again. Because Reno leaves recovery at the
-//! first new ACK, whatever it covers, it waits for timeouts where NewReno does not (P0 Fig. 7).
+//! A second loss in the same window begins a second episode and halves the window again. Reno leaves recovery
+//! at the first new ACK, even at a partial one. Therefore it needs timeouts where NewReno does not (Pan et
+//! al. 2004, Fig. 7).
 
 use super::{Entry, Repair, RepairStep, beyond_recover};
 use crate::recovery::{Ack, Entered, View};
@@ -20,7 +21,7 @@ impl Repair for Reno {
     }
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
-        // Step 3: three segments have left the network (or as many as there were duplicate ACKs).
+        // Step 3: the duplicate ACKs, normally three, show how many segments have left the network.
         Entry::Recover { inflation: f64::from(view.cc.dupacks()) }
     }
 

@@ -1,4 +1,5 @@
-//! SACK-based recovery (RFC 6675): the scoreboard says what is lost, `pipe` how much may be sent.
+//! SACK-based recovery (RFC 6675): the scoreboard shows the lost segments, and `pipe` limits the data in
+//! flight.
 
 use super::{Entry, Repair, RepairStep};
 use crate::flight::Amount;
@@ -17,16 +18,16 @@ pub(crate) const NO_RESCUE: Parameter = Parameter::word(
 #[derive(Debug, Default)]
 pub(crate) struct Sack {
     rescue_rule: RescueRule,
-    /// HighRxt: one past the highest offset sent again in this recovery.
+    /// HighRxt: one past the highest offset retransmitted in this recovery.
     high_rxt: u64,
-    /// RescueRxt: the rescue retransmission is allowed once per recovery (NextSeg rule 4).
+    /// RescueRxt: the rescue retransmission of this recovery was sent. Only one is allowed (NextSeg rule 4).
     rescued: bool,
-    /// What rule 4 chose last; the window may still hold it back.
+    /// The last choice of rule 4. The window may still delay it.
     rescue: Option<u64>,
     seen_partial: bool,
 }
 
-/// Whether NextSeg rule 4 holds, which is a SHOULD.
+/// Whether NextSeg rule 4, a SHOULD, applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum RescueRule {
     #[default]
@@ -51,7 +52,7 @@ impl Repair for Sack {
     }
 
     fn may_enter(&self, view: &View<'_>) -> bool {
-        // §5.1: after a timeout, no new event before RecoveryPoint is acknowledged.
+        // §5.1: after a timeout, no new episode begins before RecoveryPoint is acknowledged.
         view.cc.recover.is_none_or(|recover| view.flight.una() >= recover)
     }
 
@@ -93,7 +94,8 @@ impl Repair for Sack {
 
     fn in_flight(&self, view: &View<'_>) -> Amount {
         match view.cc.phase() {
-            // §5 step 3.3: under Limited Transmit it is pipe that counts, else FlightSize (RFC 5681).
+            // §5 step 3.3: with Limited Transmit, `pipe` counts against the window. Without it, FlightSize
+            // does (RFC 5681).
             Phase::Open | Phase::Reduced if !view.knobs.limited_transmit && !view.flight.has_rewound() => {
                 view.flight.outstanding()
             }
@@ -105,7 +107,7 @@ impl Repair for Sack {
         false
     }
 
-    /// NextSeg() rule 1: the lowest segment that is lost and has not been sent again.
+    /// NextSeg() rule 1: the lowest segment that is lost and not yet retransmitted.
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
         self.rescue = None;
         view.flight.first_lost().map(|s| s.start)
@@ -116,7 +118,7 @@ impl Repair for Sack {
             return None;
         }
         let (una, recover) = (view.flight.una(), view.cc.recover?);
-        // Rule 3: not known to be lost, but below something SACKed.
+        // Rule 3: a segment that is not known to be lost, below the highest SACKed one.
         let highest_sacked = view.flight.sacked_ranges().last().map_or(una, |r| r.end);
         if self.high_rxt < highest_sacked
             && let Some(segment) = view.flight.first_unsacked_from(self.high_rxt.max(una))
@@ -124,7 +126,7 @@ impl Repair for Sack {
         {
             return Some(segment.start);
         }
-        // Rule 4: once per recovery, the highest un-SACKed segment below RecoveryPoint.
+        // Rule 4: once per recovery, the highest segment in flight, if it is below RecoveryPoint.
         if self.rescue_rule == RescueRule::On && !self.rescued && una < recover {
             let last = view.flight.last_in_flight()?;
             if last.end <= recover {

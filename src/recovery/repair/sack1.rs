@@ -1,22 +1,24 @@
-//! The "pipe" SACK sender of Fall and Floyd (1996), ns-2's Sack1: what `sack` means in profile `ns2`.
+//! The "pipe" SACK sender of Fall and Floyd (1996), Sack1 in ns-2. In the profile `ns2`, `sack` means this
+//! sender.
 //!
-//! It differs from RFC 6675: `pipe` is a counter that is estimated, not computed from a scoreboard; every
-//! hole below a SACKed block is sent again once, lowest first, without asking whether it is lost; only
-//! duplicate ACKs with new SACK information count.
+//! Differences from RFC 6675: `pipe` is an estimated counter and is not computed from a scoreboard. Every
+//! hole below a SACKed block is retransmitted once, lowest first, whether or not it is lost. Only duplicate
+//! ACKs with new SACK information count.
 
 use super::{Entry, Repair, RepairStep, beyond_recover};
 use crate::flight::Amount;
 use crate::profile::knobs::PartialAckDeflation;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
-/// Fall and Floyd's "pipe" sender (1996), ns-2's Sack1.
+/// The "pipe" sender of Fall and Floyd (1996), Sack1 in ns-2.
 #[derive(Debug, Default)]
 pub(crate) struct Sack1 {
-    /// Segments believed to be in the path during recovery.
+    /// Estimated number of segments in flight during recovery.
     pipe: i64,
-    /// Holes below this offset have been sent again.
+    /// Holes below this offset have been retransmitted.
     h_seqno: u64,
-    /// The last loss event ended with fast recovery. That clears `recover`: the next may begin at once.
+    /// Whether the last episode ended in fast recovery. That clears `recover`, so the next episode may begin
+    /// at once.
     recovered: bool,
 }
 
@@ -35,7 +37,7 @@ impl Repair for Sack1 {
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         self.recovered = false;
-        // Between a timeout and the next new ACK no duplicate ACKs are counted.
+        // No duplicate ACKs are counted between a timeout and the next new ACK.
         let left = if view.cc.dupacks() > 0 { view.cc.dupacks() } else { view.knobs.dup_thresh };
         self.pipe = view.flight.outstanding().segments as i64 - i64::from(left);
         self.h_seqno = view.flight.head().map_or_else(|| view.flight.una(), |head| head.end);
@@ -51,17 +53,18 @@ impl Repair for Sack1 {
             self.recovered = true;
             return RepairStep::Exit;
         }
-        // A partial ACK means that two segments have left: the one sent again and the one that was lost.
+        // A partial ACK means that two segments have left the network: the retransmitted one and the lost
+        // one.
         self.pipe -= 1;
         RepairStep::Partial { resend_head: false, deflation: PartialAckDeflation::All, restart_timer: true }
     }
 
-    /// The ACK that begins a loss event releases the fast retransmit and nothing else.
+    /// The ACK that begins an episode releases the fast retransmission and nothing else.
     fn burst(&self, _view: &View<'_>, begins: bool) -> Option<u32> {
         begins.then_some(0)
     }
 
-    /// Outside recovery the scoreboard lives from one new ACK to the next, and after a timeout not even that.
+    /// Outside recovery, every new ACK clears the scoreboard. After a timeout, every ACK does.
     fn forgets_sacks(&self, view: &View<'_>, ack: &Ack) -> bool {
         view.cc.phase() != Phase::Recovery && (ack.advances() || view.cc.timeouts_in_row > 0)
     }
@@ -76,7 +79,7 @@ impl Repair for Sack1 {
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        // The fast retransmit itself is not counted.
+        // The fast retransmission itself does not count.
         if view.cc.phase() != Phase::Recovery || departure.kind == Transmission::FastRetransmit {
             return;
         }

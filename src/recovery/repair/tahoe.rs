@@ -1,12 +1,13 @@
-//! Tahoe (Jacobson 1988; P0 §2.2): a fast retransmit goes back to the first unacknowledged segment and
-//! slow-starts, exactly as a timeout does but without the wait.
+//! Tahoe (Jacobson 1988; Pan et al. 2004, §2.2): a fast retransmission goes back to the first unacknowledged
+//! segment and slow-starts, as after a timeout but without the delay.
 //!
-//! Nothing that a later cumulative ACK covers is sent again: the pass jumps ahead with SND.UNA.
+//! The pass over the window skips segments that later cumulative ACKs cover, because it moves forward with
+//! SND.UNA.
 
 use super::{Entry, Repair, RepairStep};
 use crate::recovery::{Ack, View};
 
-/// Tahoe (Jacobson 1988; P0 §2.2).
+/// Tahoe (Jacobson 1988; Pan et al. 2004, §2.2).
 #[derive(Debug, Default)]
 pub(crate) struct Tahoe;
 
@@ -24,7 +25,7 @@ impl Repair for Tahoe {
     }
 
     fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
-        // Tahoe has no fast recovery of its own. After a loss on the radio it does as Reno does.
+        // Tahoe has no fast recovery of its own. After a loss on the radio link it behaves like Reno.
         if ack.advances() {
             RepairStep::Exit
         } else if ack.duplicate {

@@ -1,28 +1,31 @@
-//! Fast Timeout (Ludwig 2002; P2 §3.2 and Fig. 8): duplicate ACKs after a timeout say that the network delivers, so
-//! the sender leaves slow start for fast recovery.
+//! Fast Timeout (Ludwig 2002; Inamura et al. 2009, §3.2 and Fig. 8): duplicate ACKs after a timeout show that
+//! the network delivers, so the sender leaves slow start for fast recovery.
 //!
-//! These are steps 1 to 6 of Fig. 8; step 7 is `loss-retransmission`. A timeout is answered as ever, but cwnd is
-//! remembered. If an acceptable ACK comes first, it was a timeout like any other. If DupThresh duplicate ACKs come
-//! first, nothing more is sent again: new segments go out from SND.MAX, the window is half of what it was before the
-//! timeout, and the timer is restarted with twice the SRTT. It needs nothing from the receiver.
+//! This file implements steps 1 to 6 of Fig. 8; step 7 is `loss-retransmission`. A timeout has its usual
+//! effects, but the sender remembers cwnd. If an acceptable ACK arrives first, it was an ordinary timeout. If
+//! DupThresh duplicate ACKs arrive first, the sender stops retransmitting and sends new segments from
+//! SND.MAX. It sets the window to half of its value before the timeout and restarts the timer with twice the
+//! SRTT. The receiver needs no special support.
 //!
-//! Choice: the second timeout of the same segment is an ordinary one (Fig. 8 does not speak of it). P2 §7.2 has an
-//! ssthresh of 2 then: RFC 2581's half of a window that the first timeout had cut to one segment. After fast recovery
-//! the window is no longer one segment. So ssthresh is half of half in profile `ns2`, and half with RFC 5681 §3.1,
-//! which holds it while the same segment times out again.
-//! Choice: the RTO that step 5 recalculates is not backed off. Fig. 8 does not say; §7.2 has the second timeout "following
-//! the exponential backoff algorithm", but 4.7 s after the first, which is less than without backoff here.
+//! - Choice: the second timeout of the same segment is an ordinary one, because Fig. 8 does not cover it. In
+//!   §7.2 of the paper, ssthresh is then 2: RFC 2581 halves a window that the first timeout had reduced to
+//!   one segment. Here the window is larger than one segment after fast recovery. So ssthresh becomes a
+//!   quarter of the original window in the profile `ns2`. With RFC 5681 §3.1 it stays at half, because the
+//!   same segment timed out again.
+//! - Choice: the RTO that step 5 recalculates has no backoff. Fig. 8 does not say. In §7.2 the second timeout
+//!   follows "the exponential backoff algorithm", but only 4.7 s after the first, which is less than without
+//!   backoff here.
 
 use super::{Afterwards, Reaction, Timeout};
 use crate::recovery::{Ack, View};
 
-/// Fast Timeout (Ludwig 2002; P2 Fig. 8).
+/// Fast Timeout (Ludwig 2002; Inamura et al. 2009, Fig. 8).
 #[derive(Debug, Default)]
 pub(crate) struct FastTimeout {
     waiting: Option<Waiting>,
 }
 
-/// Step 2: what comes first, an acceptable ACK or DupThresh duplicate ones?
+/// Step 2: waiting for an acceptable ACK or for DupThresh duplicate ACKs.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     cwnd_prev: f64,
@@ -35,7 +38,7 @@ impl Timeout for FastTimeout {
     }
 
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
-        // Step 1.
+        // Step 1: remember cwnd.
         let first = view.cc.timeouts_in_row == 0;
         self.waiting = first.then_some(Waiting { cwnd_prev: view.cc.cwnd, dupacks: 0 });
         Reaction::Restart { cwnd: view.knobs.loss_window }
@@ -48,11 +51,11 @@ impl Timeout for FastTimeout {
             return Afterwards::Nothing;
         }
         waiting.dupacks += u32::from(ack.duplicate);
-        // Step 3.
+        // Step 3: wait for DupThresh duplicate ACKs.
         if waiting.dupacks < view.knobs.dup_thresh {
             return Afterwards::Nothing;
         }
-        // Step 6; steps 4 and 5 are the same for whoever answers with `Recover`.
+        // Step 6. The engine performs steps 4 and 5 for every answer that returns `Recover`.
         let ssthresh = (waiting.cwnd_prev / 2.0).max(view.knobs.least_ssthresh);
         self.waiting = None;
         let why = "fast timeout: DupThresh duplicate ACKs after the timeout";

@@ -1,15 +1,17 @@
-//! F-RTO (RFC 5682): after a timeout, look at two ACKs before believing it.
+//! F-RTO (RFC 5682): after a timeout, the next two ACKs show whether it was spurious.
 //!
-//! The first segment is sent again. If the next ACK advances, two *new* segments are sent instead of old ones. If the
-//! ACK after that acknowledges something below them that was not sent again, the originals are arriving: the timeout
-//! was spurious. Where there is a scoreboard, this is the SACK-enhanced algorithm (§3.1): duplicate ACKs before the
-//! first new one decide nothing, and a SACK of an original is as good as an ACK. Else it is the basic one (§2.1).
+//! The sender retransmits the first segment. If the next ACK advances, it sends two *new* segments instead of
+//! further retransmissions. If the second ACK acknowledges older data that was not retransmitted, the
+//! originals are arriving, and the timeout was spurious. With a scoreboard, this is the SACK-enhanced
+//! algorithm (§3.1): duplicate ACKs before the first new one decide nothing, and a SACK of an original counts
+//! like an ACK. Without a scoreboard, it is the basic algorithm (§2.1).
 //!
-//! Choice: the response is a full restoration of cwnd and ssthresh (RFC 5682 leaves it open; ns-2's
-//! spurious_response_ = 1).
-//! Choice: when there is nothing new to send, conventional recovery goes on (step 2b; Appendix A has alternatives).
+//! - Choice: the response fully restores cwnd and ssthresh. RFC 5682 leaves it open; ns-2 does the same with
+//!   spurious_response_ = 1.
+//! - Choice: without new data to send, conventional recovery continues (step 2b; Appendix A has
+//!   alternatives).
 //!
-//! Any receiver will do.
+//! It works with every receiver.
 
 use super::{Afterwards, Reaction, Timeout};
 use crate::recovery::parameter::{Given, Parameter};
@@ -24,19 +26,19 @@ pub(crate) const WINDOW: Parameter = Parameter::number(
     "RFC 5682 §2.1 step 3a",
 );
 
-/// F-RTO (RFC 5682), with SACK where there is a scoreboard.
+/// F-RTO (RFC 5682), with SACK if there is a scoreboard.
 #[derive(Debug, Default)]
 pub(crate) struct Frto {
-    /// cwnd after step 3a, which allows 3 segments at most.
+    /// cwnd after step 3a, which allows at most 3 segments.
     window: f64,
     scoreboard: bool,
     step: Step,
     /// cwnd and ssthresh before the timeout.
     before: (f64, f64),
-    /// RecoveryPoint: SND.MAX before the new segments left.
+    /// RecoveryPoint: SND.MAX before the new segments were sent.
     recovery_point: u64,
-    /// One past the highest octet SACKed before the timeout. The scoreboard may have forgotten it, but it is no news
-    /// when the receiver repeats it.
+    /// One past the highest byte SACKed before the timeout. The scoreboard may have forgotten it, but if the
+    /// receiver repeats the block, it is not new information.
     sacked_before: u64,
 }
 
@@ -44,9 +46,9 @@ pub(crate) struct Frto {
 enum Step {
     #[default]
     Idle,
-    /// Step 2: the retransmission has left.
+    /// Step 2: the retransmission was sent.
     Retransmitted,
-    /// Step 3: the new segments have left, or may.
+    /// Step 3: the new segments were sent, or may be sent.
     SentNew,
 }
 
@@ -66,7 +68,8 @@ impl Timeout for Frto {
     }
 
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
-        // Step 1: not while an earlier timeout is being recovered from; with SACK, not in fast recovery either.
+        // Step 1: F-RTO is not used during recovery from an earlier timeout. With SACK, it is not used in
+        // fast recovery either.
         let recovering = match view.cc.phase() {
             Phase::Restarted => view.cc.last_entry == Some(Entered::ByTimeout),
             Phase::Recovery => self.scoreboard,
@@ -89,7 +92,7 @@ impl Timeout for Frto {
         match self.step {
             Step::Idle => Afterwards::Nothing,
             Step::Retransmitted if ack.advances() => self.on_first_ack(view),
-            // With SACK: stay in step 2.
+            // With SACK, stay in step 2.
             Step::Retransmitted if self.scoreboard => Afterwards::Nothing,
             Step::Retransmitted => {
                 self.step = Step::Idle;
@@ -112,7 +115,7 @@ impl Timeout for Frto {
             return Afterwards::Nothing;
         }
         self.step = Step::Idle;
-        // As if the ACK had been taken for one of the retransmission: slow start has made one step.
+        // Treat the ACK as one for the retransmission: slow start has taken one step.
         Afterwards::GoBack {
             cwnd: view.knobs.loss_window + 1.0,
             head_sent: false,
@@ -122,9 +125,9 @@ impl Timeout for Frto {
 }
 
 impl Frto {
-    /// Step 2, an ACK that advances.
+    /// Step 2: handles an ACK that advances.
     fn on_first_ack(&mut self, view: &View<'_>) -> Afterwards {
-        // Step 2a: the retransmission completed the window; nothing can be learnt.
+        // Step 2a: the retransmission completed the window, so the ACK shows nothing.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
             self.step = Step::Idle;
             return Afterwards::Nothing;
@@ -136,7 +139,8 @@ impl Frto {
         Afterwards::SendNew { cwnd, why: "F-RTO step 2b: two new segments" }
     }
 
-    /// With SACK, step 3: data below RecoveryPoint that was sent once has arrived, and nothing above it.
+    /// Step 3 with SACK: returns whether data below RecoveryPoint that was sent once has arrived, and no data
+    /// above it.
     fn originals_arrive(&self, view: &View<'_>, ack: &Ack) -> bool {
         if ack.highest_sacked.max(Some(view.flight.una())) > Some(self.recovery_point) {
             return false;

@@ -1,4 +1,5 @@
-//! **What does a timeout mean?** The answer says what leaves at the timeout, and what later ACKs say about it.
+//! **What does a timeout mean?** The answer decides what is sent at a timeout, and what later ACKs show about
+//! it.
 
 mod fast_timeout;
 pub(crate) mod frto;
@@ -11,82 +12,85 @@ pub use restart::Restart;
 use super::undo::Restore;
 use super::{Ack, Handshake, View};
 
-/// What to do when the retransmission timer fires.
+/// The reaction to an expiry of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reaction {
     /// Everything outstanding is lost: go back to SND.UNA and slow-start.
     Restart {
-        /// cwnd from here on, in segments.
+        /// New cwnd, in segments.
         cwnd: f64,
     },
-    /// Send the first segment again, and look at the next ACKs before believing that more is lost (F-RTO).
+    /// Retransmit the first segment, and check the next ACKs before anything else counts as lost (F-RTO).
     Probe {
-        /// cwnd from here on, in segments.
+        /// New cwnd, in segments.
         cwnd: f64,
     },
 }
 
-/// What an ACK says about the last timeout. Windows are in segments; each `why` is for people, in the trace.
+/// The meaning of an ACK for the last timeout. Windows are in segments. Each `why` is a text for the decision
+/// trace.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Afterwards {
-    /// Nothing.
+    /// The ACK shows nothing.
     Nothing,
-    /// It was real: go back over the window.
+    /// The timeout was genuine: go back over the window.
     GoBack {
-        /// cwnd from here on.
+        /// New cwnd.
         cwnd: f64,
-        /// Whether the first segment was sent again already, and is not to be sent once more.
+        /// Whether the first segment was already retransmitted and must be skipped.
         head_sent: bool,
         /// The reason.
         why: &'static str,
     },
-    /// Not decided yet: send new segments instead of old ones.
+    /// Undecided: send new segments instead of retransmissions.
     SendNew {
-        /// cwnd from here on.
+        /// New cwnd.
         cwnd: f64,
         /// The reason.
         why: &'static str,
     },
-    /// It was real, but the network delivers: fast recovery from here, with a more cautious timer (P2 Fig. 8).
+    /// The timeout was genuine, but the network delivers: enter fast recovery, with a more cautious timer
+    /// (Inamura et al. 2009, Fig. 8).
     Recover {
-        /// cwnd from here on.
+        /// New cwnd.
         cwnd: f64,
-        /// ssthresh from here on.
+        /// New ssthresh.
         ssthresh: f64,
         /// The reason.
         why: &'static str,
     },
-    /// It was spurious.
+    /// The timeout was spurious.
     Spurious {
-        /// What is taken back.
+        /// The state to restore.
         restore: Restore,
     },
 }
 
 /// An answer to "What does a timeout mean?".
 pub trait Timeout: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// The handshake is over.
+    /// Called when the handshake is complete.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
-    /// The retransmission timer fired with data outstanding. Window, phase and `timeouts_in_row` are still what they
-    /// were before.
+    /// Called when the retransmission timer fires with data outstanding. Window, state and `timeouts_in_row`
+    /// still have their old values.
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction;
 
-    /// Every ACK after a timeout, until `recover` is acknowledged.
+    /// Called for every ACK after a timeout, until `recover` is acknowledged.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Afterwards {
         Afterwards::Nothing
     }
 
-    /// Whether it is not known yet if anything is lost: until then no detector is believed.
+    /// Returns whether the answer still waits for evidence that data was lost. Until then, the engine ignores
+    /// detections of lost originals.
     fn is_undecided(&self) -> bool {
         false
     }
 
-    /// It is undecided, everything old has been sent, and there is nothing new to send, or no room for it in the
-    /// receiver's window.
+    /// Called while the timeout is undecided, when all old data was sent and no new data can be sent: the
+    /// application has none, or the receiver's window has no room.
     fn on_nothing_new(&mut self, _view: &View<'_>) -> Afterwards {
         Afterwards::Nothing
     }

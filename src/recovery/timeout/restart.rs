@@ -1,4 +1,5 @@
-//! The ordinary answer (RFC 5681 §3.1, RFC 6298 §5): restart from the loss window, go back N, back off.
+//! The default answer (RFC 5681 §3.1, RFC 6298 §5): restart from the loss window, go back N, and back off the
+//! timer.
 
 use super::{Reaction, Timeout};
 use crate::recovery::View;

@@ -1,24 +1,25 @@
-//! D-SACK (RFC 3708): a loss event was a mistake if the receiver has reported every copy sent again in it as a
+//! D-SACK (RFC 3708): an episode was spurious if the receiver has reported every retransmission of it as a
 //! duplicate (RFC 2883).
 //!
-//! All copies that left between the beginning of the event and its end count, after a timeout as after a fast
-//! retransmit; a further reduction while that window is still being acknowledged belongs to the same event. A
-//! D-SACK of something in the window that was not sent again, or more of them than copies, means that the network
-//! duplicates: then nothing can be concluded about this event (RFC 3708 §3). D-SACKs of data below the event
-//! report copies of earlier ones, and say nothing about it. If a D-SACK is lost, the event is not undone.
+//! All retransmissions between the beginning and the end of the episode count, both after a timeout and after
+//! a fast retransmission. A further reduction while that window is still being acknowledged belongs to the
+//! same episode. The network duplicates packets if a D-SACK reports data in the window that was not
+//! retransmitted, or if there are more D-SACKs than retransmissions. Then the episode allows no conclusion
+//! (RFC 3708 §3). D-SACKs of data below the episode concern earlier retransmissions and are ignored. If a
+//! D-SACK is lost, the episode is not undone.
 //!
-//! The response is that of RFC 4015 (`response.rs`); RFC 3708 leaves it open. The last D-SACK comes a round trip after
-//! the copy left, when recovery may be over. Hence:
-//! - Choice: neither cwnd nor ssthresh becomes less than it is when the event is undone. What the event has cost
-//!   comes back by slow start up to what was in flight before it, without a burst (as Blanton and Allman 2002
-//!   restore it).
-//! - Choice: what still waits to be sent again is not sent (RFC 4015 step (8)): nothing that was sent again was
-//!   missing, and what is really lost will be found again.
-//! - Choice: while a later event of another kind is being repaired, nothing is undone any more. The ACK that ends the
-//!   event may itself report the last copy: it undoes what it would have ended.
+//! RFC 3708 leaves the response open; this one follows RFC 4015 (`response.rs`). The last D-SACK arrives one
+//! round trip after the retransmission was sent, when recovery may already be over. Therefore:
+//! - Choice: an undo never reduces cwnd or ssthresh. Slow start, up to the former flight, restores the window
+//!   without a burst, as in Blanton and Allman 2002.
+//! - Choice: segments that still wait for retransmission are not retransmitted (RFC 4015 step (8)). The
+//!   segments retransmitted so far were not missing, and a real loss will be detected again.
+//! - Choice: nothing is undone while a later episode of another kind is being repaired. The ACK that ends the
+//!   episode may itself report the last duplicate. Then the episode is undone instead of ended.
 //!
-//! An unmodified Linux receiver reports duplicates unless tcp_dsack = 0. With a receiver that never does, this sender
-//! behaves as without `dsack`; so it does with one that permits no SACK, and the trace says so once.
+//! An unmodified Linux receiver reports duplicates unless tcp_dsack = 0. With a receiver that never does,
+//! this sender behaves as without `dsack`. The same holds if the peer does not permit SACK, which the
+//! decision trace reports once.
 
 use std::collections::VecDeque;
 
@@ -27,10 +28,10 @@ use super::{Restore, Undo};
 use crate::recovery::window::{LossKind, Reduction};
 use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 
-/// The most copies to remember of one event: a receiver may never report any.
+/// Maximum number of retransmissions to remember per episode, because a receiver may never report any.
 const COPIES: usize = 1 << 16;
 
-/// D-SACK (RFC 3708): every copy was reported as a duplicate.
+/// D-SACK (RFC 3708): undo once every retransmission was reported as a duplicate.
 #[derive(Debug, Default)]
 pub(crate) struct Dsack {
     event: Option<Event>,
@@ -40,22 +41,22 @@ pub(crate) struct Dsack {
 #[derive(Debug)]
 struct Event {
     before: Before,
-    /// SND.UNA when it began.
+    /// SND.UNA when the episode began.
     una: u64,
     /// SND.MAX at the last reduction.
     max: u64,
-    /// Copies that left and have not been reported.
+    /// Retransmissions that have not been reported as duplicates.
     copies: VecDeque<(u64, u64)>,
     evidence: Evidence,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
-    /// Nothing has been sent again yet.
+    /// Nothing has been retransmitted yet.
     None,
-    /// All reports so far were about copies.
+    /// All reports so far concern retransmissions.
     Copies,
-    /// The network duplicates, or there is too much to remember.
+    /// No conclusion: the network duplicates packets, or there are too many retransmissions to remember.
     Void,
 }
 
@@ -116,7 +117,7 @@ impl Undo for Dsack {
 }
 
 impl Dsack {
-    /// What cwnd and ssthresh become if this ACK reports the last copy.
+    /// Returns the restored cwnd and ssthresh if this ACK reports the last retransmission.
     fn mistaken(&mut self, view: &View<'_>, ack: &Ack) -> Option<Reduction> {
         let event = self.event.as_mut()?;
         event.on_report(ack.dsack?);
@@ -125,7 +126,7 @@ impl Dsack {
         let another_is_repaired = match view.cc.phase() {
             Phase::Open => false,
             Phase::Reduced => true,
-            // `recover` is the event's own end if this ACK ends it.
+            // `recover` is the end of this episode if the ACK ends it.
             Phase::Recovery | Phase::Restarted => view.cc.recover.is_some_and(|recover| recover > event.max),
         };
         if over && another_is_repaired {
@@ -154,7 +155,8 @@ impl Event {
         self.copies.push_back((departure.start, departure.end));
     }
 
-    /// The receiver has got these octets twice. It may put several copies into one report.
+    /// Handles a report that the receiver got these bytes twice. One report may cover several
+    /// retransmissions.
     fn on_report(&mut self, (left, right): (u64, u64)) {
         let mut at = left.max(self.una);
         if left >= self.max {
@@ -165,7 +167,8 @@ impl Event {
             match reported.and_then(|index| self.copies.remove(index)) {
                 Some((_, end)) => at = end,
                 None => {
-                    // The rest of a copy that was needed in part proves nothing.
+                    // The receiver needed a part of this retransmission, so the report of the rest proves
+                    // nothing.
                     let part = self.copies.iter().any(|(start, end)| (*start..*end).contains(&at));
                     if !part {
                         self.evidence = Evidence::Void;

@@ -1,17 +1,20 @@
-//! Eifel (P2 §3.1): the timestamp that an ACK echoes tells whether it answers the original or the copy sent again.
+//! Eifel (Inamura et al. 2009, §3.1): the timestamp that an ACK echoes shows whether the ACK answers the
+//! original segment or the retransmission.
 //!
-//! Detection is that of RFC 3522, in `spurious.rs`. The first acceptable ACK after the retransmission that began loss
-//! recovery decides, whether that was a timeout or a fast retransmit. Nothing that is sent again later in the same
-//! recovery is judged, not even a timeout in the middle of it: there something was really lost, and FlightSize is full
-//! of it. As long as nothing is acknowledged, further timeouts belong to the first: RetransmitTS and what is to be
-//! restored stay the same. The response is that of RFC 4015, in `response.rs`.
+//! Detection follows RFC 3522 (`spurious.rs`). The first acceptable ACK after the retransmission that began
+//! the episode decides, whether it began with a timeout or with a fast retransmission. Later retransmissions
+//! of the same recovery are not judged, not even after a timeout during it: then data was really lost, and
+//! FlightSize still includes it. While nothing is acknowledged, further timeouts belong to the first one:
+//! RetransmitTS and the state to restore do not change. The response follows RFC 4015 (`response.rs`).
 //!
-//! It needs nothing from the receiver but RFC 7323's timestamps: any kernel will do. Without them nothing is ever
-//! undone, and the trace says so once. D-SACK is no part of it, except that RFC 3522 step (5) uses it to rule out that
-//! all ACKs of a window were lost: that is why an ACK of everything outstanding proves something only once the peer is
-//! known to report duplicates. A single outstanding segment can therefore hardly ever be judged.
+//! The receiver only needs the timestamps of RFC 7323, which every kernel supports. Without them nothing is
+//! ever undone, which the decision trace reports once. D-SACK matters only in RFC 3522 step (5), which
+//! excludes the case that all ACKs of a window were lost. So an ACK of everything outstanding is proof only
+//! if the peer is known to report duplicates. For the same reason, a single outstanding segment can hardly
+//! ever be judged.
 //!
-//! Deviation: step (10) of RFC 4015 is about RFC 2861, which this sender does not implement.
+//! Deviation: step (10) of RFC 4015 is not implemented, because it concerns RFC 2861, which this sender does
+//! not implement.
 
 use super::response::{Adaptation, Before};
 use super::{Restore, Undo};
@@ -19,7 +22,7 @@ use crate::recovery::spurious::EifelDetection;
 use crate::recovery::window::LossKind;
 use crate::recovery::{Ack, Congestion, Departure, Entered, Phase, View};
 
-/// The Eifel algorithm (P2 §3.1; RFC 3522, RFC 4015).
+/// The Eifel algorithm (Inamura et al. 2009, §3.1; RFC 3522, RFC 4015).
 #[derive(Debug, Default)]
 pub(crate) struct Eifel {
     detection: EifelDetection,
@@ -41,7 +44,7 @@ impl Undo for Eifel {
             self.before.iter_mut().for_each(|first| first.on_further_reduction(kind));
             return;
         }
-        // The first acceptable ACK of this loss recovery has been seen already.
+        // The first acceptable ACK of this recovery has already arrived.
         if matches!(before.phase(), Phase::Recovery | Phase::Restarted) {
             return;
         }
@@ -70,7 +73,7 @@ impl Undo for Eifel {
                 Entered::ByDuplicates => "older timestamp echo: the fast retransmission was spurious",
             };
             let window = before.reversed(view, ack);
-            // Step (8) does not depend on what happens to the window.
+            // Step (8) applies even if the window is not restored.
             let resume = window.is_some() || entered == Entered::ByTimeout;
             return Some(Restore { window, resume, reordered: false, timer, why });
         }

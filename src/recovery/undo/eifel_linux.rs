@@ -1,42 +1,46 @@
-//! Eifel as Linux 2.4 has it, the sender of P2 §5.2 ("The implementation of Eifel in Linux makes difference").
+//! Eifel as in Linux 2.4, the sender of Inamura et al. 2009, §5.2 ("The implementation of Eifel in Linux
+//! makes difference").
 //!
-//! Detection is tcp_packet_delayed(): an ACK of something new that echoes a timestamp older than that of the first copy
-//! (`rcv_tsecr < retrans_stamp`). RFC 3522's step (5) is not there: an ACK of everything that is outstanding counts like
-//! any other, so a first window of two segments can be judged too. What it risks is a mistake if all ACKs of a window
-//! are lost. Every new ACK of the event is asked, not the first alone, and a timeout of what had been sent again before is
-//! not asked about (tcp_enter_loss(): "nothing was retransmitted").
+//! Detection follows tcp_packet_delayed(): a new ACK echoes an older timestamp than the first retransmission
+//! carried (`rcv_tsecr < retrans_stamp`). Step (5) of RFC 3522 is missing. An ACK of everything outstanding
+//! counts like any other, so a first window of two segments can be judged too. In return, the detection is
+//! wrong if all ACKs of a window are lost. Every new ACK of the episode is checked, not only the first. A
+//! timeout of data that was retransmitted before is not checked (tcp_enter_loss(): "nothing was
+//! retransmitted").
 //!
-//! The response is tcp_undo_cwr(): ssthresh is what it was, or three quarters of the window if that is more, and cwnd
-//! twice the reduced ssthresh, but no more than three segments above what is in flight (tcp_moderate_cwnd()). Slow start
-//! brings the rest back. The timer stays as it is: P2 §3.1 says that Eifel "can adjust parameters for setting the RTO",
-//! and Linux does not.
+//! The response follows tcp_undo_cwr(): ssthresh returns to its old value, or to three quarters of the window
+//! if that is more. cwnd becomes twice the reduced ssthresh, but at most three segments more than the data in
+//! flight (tcp_moderate_cwnd()). Slow start restores the rest. The timer does not change. Inamura et al.
+//! (§3.1) write that Eifel "can adjust parameters for setting the RTO", but Linux does not.
 //!
-//! Choice: a fast retransmit is taken back at the first ACK that shows the mistake; Linux waits for the end of the event.
-//! Choice: a duplicate ACK proves nothing, as in later kernels: beside a hole it always echoes an old timestamp.
-//! Choice: after an ECN echo nothing is taken back.
+//! - Choice: a fast retransmission is undone at the first ACK that shows the mistake. Linux waits for the end
+//!   of the episode.
+//! - Choice: a duplicate ACK proves nothing, as in later kernels, because it echoes an old timestamp whenever
+//!   a segment is missing.
+//! - Choice: nothing is undone after an ECN echo.
 
 use super::{Restore, Undo};
 use crate::recovery::window::{LossKind, Reduction};
 use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 
-/// tcp_max_burst().
+/// tcp_max_burst(), in segments.
 const BURST: f64 = 3.0;
 
-/// The Eifel algorithm of Linux 2.4 (P2 §5.2).
+/// The Eifel algorithm of Linux 2.4 (Inamura et al. 2009, §5.2).
 #[derive(Debug, Default)]
 pub(crate) struct EifelLinux {
     event: Option<Event>,
 }
 
-/// What may turn out to have been a mistake.
+/// An episode that may turn out to be spurious.
 #[derive(Debug)]
 struct Event {
     prior_ssthresh: f64,
-    /// SND.UNA when it began.
+    /// SND.UNA when the episode began.
     una: u64,
-    /// SND.MAX when it began: it is over when that is acknowledged.
+    /// SND.MAX when the episode began. The episode is over when it is acknowledged.
     high_seq: u64,
-    /// TSval of its first copy.
+    /// TSval of the first retransmission.
     retrans_stamp: Option<u32>,
     kind: LossKind,
 }
@@ -66,7 +70,7 @@ impl Undo for EifelLinux {
         if departure.kind == Transmission::New || departure.kind == Transmission::Probe {
             return;
         }
-        // A second copy of the first segment: the timer fired again.
+        // The first segment is retransmitted a second time: the timer has fired again.
         self.event.take_if(|event| event.retrans_stamp.is_some() && departure.start == event.una);
         if let Some(event) = &mut self.event {
             event.retrans_stamp.get_or_insert(departure.tsval);
@@ -75,7 +79,7 @@ impl Undo for EifelLinux {
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {
         let event = self.event.as_ref().filter(|_| ack.advances())?;
-        // 0: the peer has seen no timestamp yet.
+        // The peer sends 0 before it has seen a timestamp.
         let echoed = ack.ecr.filter(|ecr| *ecr != 0 && !ack.ece).zip(event.retrans_stamp);
         if echoed.is_none_or(|(ecr, stamp)| (ecr.wrapping_sub(stamp) as i32) >= 0) {
             self.event.take_if(|event| view.flight.una() >= event.high_seq);

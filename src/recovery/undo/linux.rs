@@ -1,34 +1,37 @@
-//! What the Linux kernel takes for a mistake (Linux 6.18, tcp_may_undo()), by timestamps or by D-SACK, whichever tells
-//! first:
+//! Undo as in the Linux kernel (Linux 6.18, tcp_may_undo()). An episode counts as spurious as soon as
+//! timestamps or D-SACK show that it was:
 //!
-//! - An ACK that advances echoes a timestamp older than that of the first copy sent again in the event: the originals had
-//!   only been late (tcp_packet_delayed()). Before the end of the event it counts once no copy is outstanding any more
-//!   (tcp_try_undo_partial()), but the detector learns at once that there is reordering, and such an ACK lets out new
-//!   segments only.
-//! - As many copies were reported as duplicates as had been sent (undo_retrans).
+//! - Timestamps: a new ACK echoes an older timestamp than the first retransmission of the episode carried, so
+//!   the originals were only late (tcp_packet_delayed()). Before the end of the episode, this counts only
+//!   when no retransmission is outstanding (tcp_try_undo_partial()). However, the detector learns of the
+//!   reordering at once, and such an ACK releases only new segments.
+//! - D-SACK: the receiver has reported as many duplicates as there were retransmissions (undo_retrans).
 //!
-//! A timeout in fast recovery belongs to the same event: those copies count with the others (tcp_enter_loss()).
+//! A timeout in fast recovery belongs to the same episode: its retransmissions count together with the others
+//! (tcp_enter_loss()).
 //!
-//! cwnd and ssthresh are what they were before, or more if they have grown beyond (tcp_undo_cwnd_reduction()). The timer
-//! stays as it is. It needs timestamps or D-SACK; a kernel receiver has both. It works with the detector `rack`, which
-//! finds again what is really lost.
+//! cwnd and ssthresh return to their old values, unless they have grown beyond them
+//! (tcp_undo_cwnd_reduction()). The timer does not change. The peer must support timestamps or D-SACK; a
+//! Linux receiver supports both. The algorithm works with the detector `rack`, which detects real losses
+//! again.
 //!
-//! Choice: what was marked as lost and has not left again is not sent again, in both cases: the kernel leaves the marks
-//! after a D-SACK.
-//! Choice: a timeout is undone in the same way. The kernel leaves that to F-RTO, which is an answer of its own here
-//! (`frto`).
+//! - Choice: segments that were marked lost and not yet retransmitted are not retransmitted, in either case.
+//!   The kernel keeps the marks after a D-SACK.
+//! - Choice: a timeout is undone in the same way. The kernel leaves that to F-RTO, which is a separate answer
+//!   here (`frto`).
 
 use super::{Restore, Undo};
 use crate::recovery::window::{LossKind, Reduction};
 use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 
-/// Undo as the Linux kernel does it.
+/// Undo as in the Linux kernel.
 #[derive(Debug, Default)]
 pub(crate) struct UndoLinux {
     event: Option<Event>,
     timestamps: bool,
-    /// TSval of the first copy since no copy was outstanding. An event that begins while one is has it from the last: ACKs of
-    /// that one's copies are no proof.
+    /// TSval of the first retransmission since the last time when none was outstanding. An episode that
+    /// begins while an older retransmission is outstanding therefore keeps the older TSval, and ACKs of the
+    /// older retransmissions prove nothing.
     retrans_stamp: Option<u32>,
 }
 
@@ -36,9 +39,9 @@ pub(crate) struct UndoLinux {
 struct Event {
     prior_cwnd: f64,
     prior_ssthresh: f64,
-    /// SND.UNA when it began.
+    /// SND.UNA when the episode began.
     undo_marker: u64,
-    /// SND.MAX then.
+    /// SND.MAX when the episode began, or at a later timeout in it.
     high_seq: u64,
     sent: u32,
     reported: u32,
@@ -64,7 +67,8 @@ impl Undo for UndoLinux {
             event.high_seq = view.flight.max();
             return;
         }
-        // tcp_enter_cwr() has cleared undo_marker, and what it paid for is paid for once.
+        // tcp_enter_cwr() has cleared undo_marker. The window was already reduced for the ECN echo, and that
+        // reduction stands.
         let of_echo = before.phase() == Phase::Reduced
             && before.recover.is_some_and(|recover| view.flight.una() < recover);
         if kind == LossKind::Timeout && of_echo {
@@ -76,7 +80,7 @@ impl Undo for UndoLinux {
             prior_ssthresh: before.ssthresh,
             undo_marker: view.flight.una(),
             high_seq: view.flight.max(),
-            // tcp_init_undo(): copies that are outstanding already count.
+            // tcp_init_undo(): retransmissions that are already outstanding count.
             sent: view.flight.resent().segments as u32,
             reported: 0,
         });
@@ -105,7 +109,7 @@ impl Undo for UndoLinux {
         let over = view.flight.una() >= event.high_seq;
         let reordered = delayed && !over && view.cc.phase() == Phase::Recovery;
         let Some(why) = event.is_mistake(view, delayed).filter(|_| !ack.ece) else {
-            // A D-SACK comes a round trip later; an event that begins meanwhile takes the place of this one.
+            // The last D-SACK may arrive after the next episode has begun, which then replaces this one.
             let why = "older timestamp echo: the original was late";
             return reordered.then_some(Restore { window: None, resume: false, reordered, timer: None, why });
         };
@@ -125,13 +129,13 @@ impl Undo for UndoLinux {
     }
 }
 
-/// Something that was sent again is outstanding.
+/// Returns whether retransmitted data is outstanding.
 fn any_retrans_done(view: &View<'_>) -> bool {
     view.flight.resent().segments > 0 || view.flight.head().is_some_and(|head| head.transmissions > 1)
 }
 
 impl UndoLinux {
-    /// tcp_packet_delayed(), in a repair.
+    /// tcp_packet_delayed(), during a repair.
     fn is_delayed(&self, view: &View<'_>, ack: &Ack) -> bool {
         let echoed = ack.ecr.filter(|_| self.timestamps && ack.advances()).zip(self.retrans_stamp);
         let repairs = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
@@ -165,46 +169,46 @@ mod tests {
         BareSender::with("sack+undo-linux", Profile::linux(), &handshake).under_way(20.0, 10.0, RTT)
     }
 
-    /// Segment 1 is sent again, and everything is acknowledged by its copy.
-    fn repaired(sender: &mut BareSender) {
+    /// Retransmits segment 1. Then an ACK of this retransmission acknowledges everything.
+    fn recover_from_loss(sender: &mut BareSender) {
         sender.wait(RTT).sack(&[2..5]);
         let (copy, recover) = (sender.flight.head().unwrap().tsval, sender.flight.max() / 1000);
         sender.wait(RTT).ack_echoing(recover, copy);
     }
 
     #[test]
-    fn an_old_echo_brings_the_window_back_at_once() {
+    fn old_echo_restores_window_immediately() {
         let mut sender = sender();
         let original = sender.flight.head().unwrap().tsval;
         sender.wait(RTT).sack(&[2..5]);
         assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Recovery, 14.0));
-        // Segment 1 had only been overtaken.
+        // Segment 1 was only overtaken.
         sender.wait(RTT / 10).ack_echoing(4, original);
         assert_eq!((sender.cc().phase(), sender.cc().cwnd, sender.cc().ssthresh), (Phase::Open, 20.0, 14.0));
     }
 
     #[test]
-    fn the_ack_that_brings_the_window_back_opens_it_too() {
+    fn ack_that_restores_window_also_opens_it() {
         let mut sender = sender();
         sender.recovery.put_window(20.0, f64::INFINITY);
         let original = sender.flight.head().unwrap().tsval;
         sender.wait(RTT).sack(&[2..5]);
         sender.wait(RTT / 10).ack_echoing(4, original);
-        assert_eq!(sender.cc().cwnd, 21.0, "of 1 to 4 it is the first to report 1");
+        assert_eq!(sender.cc().cwnd, 21.0, "of 1 to 4, only 1 is newly delivered");
     }
 
     #[test]
-    fn an_echo_of_the_copy_proves_the_loss() {
+    fn echo_of_retransmission_proves_loss() {
         let mut sender = sender();
-        repaired(&mut sender);
-        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 15.0), "14, and one for the ACK");
+        recover_from_loss(&mut sender);
+        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 15.0), "14 + 1 for the ACK");
     }
 
     #[test]
-    fn while_a_copy_is_outstanding_an_old_echo_waits() {
+    fn old_echo_waits_for_outstanding_retransmission() {
         let mut sender = sender();
         let original = sender.flight.head().unwrap().tsval;
-        // 1 and 6 are missing, and both are sent again.
+        // Segments 1 and 6 are missing, and both are retransmitted.
         sender.wait(RTT).sack(&[2..6, 7..12]);
         while sender.flight.resent().segments < 2 {
             let top = sender.flight.sacked_ranges().last().unwrap().end / 1000 + 2;
@@ -218,21 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn an_old_echo_while_a_copy_is_outstanding_lets_out_new_segments_only() {
+    fn old_echo_during_retransmission_releases_only_new_segments() {
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
         let recipe = "sack+rack+undo-linux";
         let at_a_partial_ack = |echoes_original: bool| {
             let mut sender =
                 BareSender::with(recipe, Profile::linux(), &handshake).under_way(20.0, 10.0, RTT);
             let original = sender.flight.head().unwrap().tsval;
-            // 1 and 6 are missing, and both are sent again.
+            // Segments 1 and 6 are missing, and both are retransmitted.
             sender.wait(RTT).sack(&[2..6, 7..12]);
             let copy = sender.flight.head().unwrap().tsval;
             while sender.flight.resent().segments < 2 {
                 let top = sender.flight.sacked_ranges().last().unwrap().end / 1000 + 2;
                 sender.sack(&[2..6, 7..top]);
             }
-            // So is the next one, which is known with the ACK of 1.
+            // Another segment is missing, which the ACK of 1 reveals.
             let top = sender.flight.sacked_ranges().last().unwrap().end / 1000 + 1;
             let echo = if echoes_original { original } else { copy };
             let ack = Ack { ecr: Some(echo), ..Ack::default() };
@@ -242,10 +246,11 @@ mod tests {
         assert!(!late.contains('r') && lost.contains('r'), "{late:?} {lost:?}");
     }
 
-    /// 1 is lost, then 22, which is sent again before the first event is over and begins the next one at its end, and at
-    /// last 27. The copies of 27 and 22 arrive in this order: what is echoed is older than that event.
+    /// Segment 1 is lost, and then 22, which is retransmitted before the first episode is over and begins the
+    /// next episode at its end. Finally 27 is lost. The retransmissions of 27 and 22 arrive in this order, so
+    /// the echo is older than the second episode.
     #[test]
-    fn the_copies_of_the_last_event_prove_nothing_about_this_one() {
+    fn echo_of_previous_episode_does_not_undo() {
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
         let recipe = "sack+rack+undo-linux";
         let mut sender = BareSender::with(recipe, Profile::linux(), &handshake).under_way(20.0, 10.0, RTT);
@@ -253,7 +258,7 @@ mod tests {
         let copy_of_1 = sender.flight.head().unwrap().tsval;
         sender.wait(RTT / 10).sack(&[2..21]);
         sender.wait(RTT / 10).sack(&[2..22, 23..26]);
-        assert_eq!(sender.flight.segment_at(21_000).unwrap().transmissions, 2, "22 is sent again");
+        assert_eq!(sender.flight.segment_at(21_000).unwrap().transmissions, 2, "22 is retransmitted");
         sender.wait(RTT / 10).ack_echoing(21, copy_of_1);
         assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Recovery, 9.0), "14 × 0.7");
         let copy_of_22 = sender.flight.head().unwrap().tsval;
@@ -263,17 +268,17 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_every_copy_brings_it_back_too() {
+    fn dsack_of_every_retransmission_restores_window() {
         let mut sender = sender();
-        repaired(&mut sender);
+        recover_from_loss(&mut sender);
         let una = sender.flight.una() / 1000;
         sender.receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, una, &[]);
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (20.0, 14.0));
     }
 
-    /// The copy before the timeout counts as well as the one behind it.
+    /// The retransmissions before and after the timeout both count.
     #[test]
-    fn a_timeout_in_recovery_belongs_to_the_same_event() {
+    fn timeout_in_recovery_belongs_to_same_episode() {
         let mut sender = sender();
         sender.wait(RTT).sack(&[2..5]);
         sender.wait(RTT * 3).timeout();

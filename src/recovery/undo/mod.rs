@@ -1,4 +1,5 @@
-//! **Was that a mistake?** The answer says when the last loss event turns out to have been none, and what is restored.
+//! **Was that a mistake?** The answer decides when the last episode turns out to be spurious, and what is
+//! restored.
 
 mod dsack;
 mod eifel;
@@ -17,54 +18,58 @@ pub(crate) use linux::UndoLinux;
 use super::window::{LossKind, Reduction};
 use super::{Ack, Congestion, Departure, Handshake, View};
 
-/// What to restore when a reduction turns out to have been a mistake.
+/// The state to restore after a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Restore {
-    /// What cwnd and ssthresh become; the loss event is over then. `None`: they stay as they are.
+    /// New cwnd and ssthresh, which also end the episode. `None`: they do not change.
     pub window: Option<Reduction>,
-    /// Whether no more old segments are sent again: the sender goes on at SND.MAX.
+    /// Whether to stop retransmitting and continue at SND.MAX.
     pub resume: bool,
-    /// Whether the segments of the event had only been overtaken: the detector `rack` learns from that. If the window
-    /// stays as it is nevertheless, nothing more counts as lost, and no copy leaves, before the next ACK.
+    /// Whether the segments of the episode were only reordered, which the detector `rack` takes into account.
+    /// If the window is not restored, nothing more counts as lost and nothing is retransmitted before the
+    /// next ACK.
     pub reordered: bool,
-    /// SRTT and RTTVAR from which the timer goes on, more cautiously (RFC 4015 §3.2). `None`: they stay as they are.
+    /// New SRTT and RTTVAR, with which the timer is more cautious (RFC 4015 §3.2). `None`: they do not
+    /// change.
     pub timer: Option<(Duration, Duration)>,
-    /// The reason, for the trace.
+    /// The reason, for the decision trace.
     pub why: &'static str,
 }
 
 /// An answer to "Was that a mistake?".
 pub trait Undo: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// Whether it cannot do without SACK, and so D-SACK: if the peer does not permit it, nothing is ever undone.
+    /// Returns whether the algorithm requires SACK, and thereby D-SACK. If the peer does not permit it,
+    /// nothing is ever undone.
     fn needs_sack(&self) -> bool {
         false
     }
 
-    /// Whether it cannot do without timestamps: on a connection that has none, nothing is ever undone.
+    /// Returns whether the algorithm requires timestamps. On a connection without them, nothing is ever
+    /// undone.
     fn needs_timestamps(&self) -> bool {
         false
     }
 
-    /// The handshake is over.
+    /// Called when the handshake is complete.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
-    /// A loss event is about to reduce the window. `before` is the state that would have to be restored.
+    /// Called before an episode reduces the window. `before` is the state that an undo would restore.
     fn on_reduction(&mut self, _view: &View<'_>, _before: &Congestion, _kind: LossKind) {}
 
-    /// A segment has left.
+    /// Called when a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// What is to be restored after this ACK. `None`: nothing. A restored window counts the ACK in: the ACK does not
-    /// open it further, except where it counts for what it delivers (Linux).
+    /// Returns the state to restore after this ACK. `None`: nothing is restored. A restored window already
+    /// includes this ACK, which does not open it further, unless the profile counts delivered data (Linux).
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Option<Restore> {
         None
     }
 }
 
-/// The ordinary answer: never asked.
+/// The default answer: no reduction is ever undone.
 #[derive(Debug, Default)]
 pub struct Never;
 

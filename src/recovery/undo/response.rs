@@ -1,17 +1,18 @@
-//! The Eifel response (RFC 4015 §3.2): what to do once a loss event is known to have been a mistake, by whatever
-//! detection.
+//! The Eifel response (RFC 4015 §3.2): the reaction to an episode that any detection has found to be
+//! spurious.
 //!
-//! Choice: RFC 4015 answers spurious timeouts and leaves spurious fast retransmits open (§1). Here the congestion
-//! control state is reversed in the same way after both. But duplicate ACKs let new segments out, which FlightSize
-//! contains: so cwnd becomes no more than it was, and pipe_prev counts none that Limited Transmit sent. The timer is
-//! adapted after a timeout only, because a fast retransmit says nothing about it.
+//! Choice: RFC 4015 responds to spurious timeouts and leaves spurious fast retransmissions open (§1). Here,
+//! both reverse the congestion control state in the same way. But duplicate ACKs release new segments, which
+//! FlightSize includes. Therefore cwnd never exceeds its old value, and pipe_prev excludes segments that
+//! Limited Transmit sent. The timer is adapted only after a timeout, because a fast retransmission says
+//! nothing about it.
 
 use airwire::time::Duration;
 
 use crate::recovery::window::{LossKind, Reduction};
 use crate::recovery::{Ack, Congestion, View};
 
-/// Step (0): what is noted when loss recovery is initiated, before cwnd and ssthresh change.
+/// Step (0): the state recorded when loss recovery begins, before cwnd and ssthresh change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
     pipe_prev: f64,
@@ -34,12 +35,13 @@ impl Before {
         }
     }
 
-    /// The same event reduces the window again before anything was acknowledged.
+    /// Called when the same episode reduces the window again before anything was acknowledged.
     pub(super) fn on_further_reduction(&mut self, kind: LossKind) {
         self.by_timeout |= kind == LossKind::Timeout;
     }
 
-    /// Step (9). An ECN echo is a sign of congestion in itself: then nothing is reversed.
+    /// Step (9): returns the window to restore. An ECN echo is a sign of congestion in itself, so nothing is
+    /// reversed then.
     pub(super) fn reversed(&self, view: &View<'_>, ack: &Ack) -> Option<Reduction> {
         if ack.ece {
             return None;
@@ -50,25 +52,26 @@ impl Before {
         Some(Reduction { cwnd: cwnd.min(self.window_prev).max(1.0), ssthresh: self.pipe_prev })
     }
 
-    /// For step (11), where the timer was wrong.
+    /// Returns the data for step (11) if the episode includes a timeout, which shows that the timer was
+    /// wrong.
     pub(super) fn adaptation(&self, view: &View<'_>) -> Option<Adaptation> {
         let srtt_prev = self.srtt_prev.filter(|_| self.by_timeout)?;
         Some(Adaptation { srtt_prev, rttvar_prev: self.rttvar_prev, new_from: view.flight.max() })
     }
 }
 
-/// Step (11): a more conservative timer, as soon as there is a sample of the path as it is now. Samples of what
-/// was delayed would make it far too slow.
+/// Step (11): a more conservative timer, from the first sample of the current path. Samples of the delayed
+/// data would make the timer far too slow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Adaptation {
     srtt_prev: Duration,
     rttvar_prev: Duration,
-    /// Data from here on was unsent when the timeout was found to be spurious.
+    /// Data from this offset on was unsent when the timeout turned out to be spurious.
     new_from: u64,
 }
 
 impl Adaptation {
-    /// SRTT and RTTVAR with the first RTT-SAMPLE from new data.
+    /// Returns SRTT and RTTVAR after the first RTT sample of new data.
     pub(super) fn with_sample(&self, view: &View<'_>, ack: &Ack) -> Option<(Duration, Duration)> {
         let only_new = view.flight.una() - ack.acked.bytes >= self.new_from;
         let sample = ack.rtt.filter(|_| only_new)?;

@@ -1,10 +1,10 @@
-//! Additive increase, multiplicative decrease (RFC 5681), with the knobs in which real stacks differ.
+//! Additive increase, multiplicative decrease (RFC 5681), with the variations of real stacks.
 
 use super::{Loss, LossKind, Reduction, Window};
 use crate::profile::knobs::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
 use crate::recovery::{Ack, Phase, View};
 
-/// The ordinary window (RFC 5681 §3.1). Also the growth of many others.
+/// The default window (RFC 5681 §3.1). Many other windows use its growth.
 #[derive(Debug, Default)]
 pub struct Aimd {
     /// Segments delivered towards the next increment in congestion avoidance (`snd_cwnd_cnt`).
@@ -30,7 +30,8 @@ impl Window for Aimd {
 }
 
 impl Aimd {
-    /// The new cwnd: slow start, and above ssthresh `per_round_trip` segments a round trip, at most a doubling.
+    /// Returns the new cwnd: slow start below ssthresh, and above it `per_round_trip` segments per round
+    /// trip, at most a doubling.
     pub(super) fn increase(&mut self, view: &View<'_>, ack: &Ack, per_round_trip: f64) -> Option<f64> {
         if !window_was_used(view, ack) {
             return None;
@@ -58,12 +59,12 @@ impl Aimd {
         }
     }
 
-    /// The window at the loss is multiplied by `beta`.
+    /// Multiplies the window at the loss by `beta`.
     pub(super) fn decrease(&mut self, view: &View<'_>, loss: &Loss, beta: f64) -> Reduction {
         self.reduce_to(view, window_at_loss(view, loss) * beta)
     }
 
-    /// The window is reduced to `reduced`, rounded as this host does it.
+    /// Reduces the window to `reduced`, rounded as this host does.
     pub(super) fn reduce_to(&mut self, view: &View<'_>, reduced: f64) -> Reduction {
         self.count = 0.0;
         let (cwnd, ssthresh) = match view.knobs.rounding {
@@ -77,7 +78,8 @@ impl Aimd {
         }
     }
 
-    /// Linux, tcp_reno_cong_avoid(): slow start takes what it needs up to ssthresh, the rest counts in whole windows.
+    /// Linux, tcp_reno_cong_avoid(): slow start uses the delivered segments up to ssthresh, and the rest
+    /// counts towards whole windows.
     fn by_delivered(&mut self, delivered: f64, cwnd: f64, ssthresh: f64, increase: f64) -> Option<f64> {
         let mut left = delivered;
         let mut grown = cwnd;
@@ -102,7 +104,7 @@ impl Aimd {
     }
 }
 
-/// How many segments an ACK that advances counts for.
+/// Returns the number of segments that a new ACK counts for.
 pub(super) fn counted(view: &View<'_>, ack: &Ack) -> f64 {
     match view.knobs.growth {
         Growth::PerAck => 1.0,
@@ -111,31 +113,32 @@ pub(super) fn counted(view: &View<'_>, ack: &Ack) -> f64 {
     }
 }
 
-/// Whether an ACK may open the window at all, however much of it was in use.
+/// Returns whether an ACK may open the window, regardless of how much of the window was in use.
 pub(super) fn may_raise(view: &View<'_>, ack: &Ack) -> bool {
     match view.knobs.growth {
         Growth::PerAck | Growth::Rfc5681 => ack.advances(),
-        // Linux 6.18, tcp_may_raise_cwnd(): a duplicate ACK delivers too, but opens nothing. Nor does any while an ECN
-        // echo is being answered (tcp_cong_control()).
+        // Linux 6.18, tcp_may_raise_cwnd(): a duplicate ACK also delivers data, but does not open the window.
+        // While the sender responds to an ECN echo, no ACK does (tcp_cong_control()).
         Growth::Delivered => ack.advances() && view.cc.phase() != Phase::Reduced,
     }
 }
 
-/// The segments that this ACK is the first to report, without those that duplicate ACKs have announced; one at least,
-/// which filled the hole (Linux 6.18, tcp_remove_reno_sacks()).
+/// Returns the segments that this ACK is the first to report, without those that duplicate ACKs have
+/// announced. At least one segment counts, the one that filled the hole (Linux 6.18,
+/// tcp_remove_reno_sacks()).
 pub(super) fn newly_delivered(view: &View<'_>, ack: &Ack) -> f64 {
     let delivered = view.segments(ack.delivered);
     (delivered - f64::from(view.cc.announced)).max(delivered.min(1.0))
 }
 
-/// What the multiplicative decrease is taken from.
+/// Returns the window that the multiplicative decrease is applied to.
 pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
     let window = (view.cc.cwnd + view.cc.inflation()).min(view.rwnd_segments());
     match (loss.window_when_sent, view.knobs.decrease_from) {
         (Some(then), _) => then,
         (None, DecreaseFrom::FlightSize) if loss.kind == LossKind::EcnEcho => view.cc.cwnd,
-        // Fast recovery lets new segments out for what has arrived, and FlightSize counts both. Beyond what is left of
-        // the event's window, or the present one, nobody knows them to be in the network.
+        // In fast recovery, new segments replace those that have arrived, and FlightSize counts both. Only as
+        // many as the larger of cwnd and the rest of the episode's window are known to be in the network.
         (None, DecreaseFrom::FlightSize) if view.cc.phase() == Phase::Recovery => {
             let una = view.flight.una();
             let left = view.cc.recover.unwrap_or(una).saturating_sub(una) as f64 / view.smss as f64;
@@ -148,7 +151,7 @@ pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
     }
 }
 
-/// cwnd at the end of fast recovery, where the window to return to is `target`.
+/// Returns cwnd at the end of fast recovery. `target` is the window to return to.
 pub(super) fn exit_window(view: &View<'_>, target: f64) -> f64 {
     let flight = view.segments(view.flight.outstanding());
     match view.knobs.exit_window {
@@ -159,7 +162,7 @@ pub(super) fn exit_window(view: &View<'_>, target: f64) -> f64 {
     }
 }
 
-/// Only a window that was in use may open.
+/// Returns whether the window was in use. Only then may it grow.
 pub(super) fn window_was_used(view: &View<'_>, ack: &Ack) -> bool {
     let before = view.segments(ack.flight_before);
     match view.knobs.growth_limit {
@@ -177,9 +180,10 @@ mod tests {
 
     use crate::recovery::testing::BareSender;
 
-    /// Two segments are outstanding, so half of it is one. Chandra et al., Table 2: "Minimum slow-start threshold 1".
+    /// Two segments are outstanding, so half of the flight is one. Chandra et al. 2003, Table 2: "Minimum
+    /// slow-start threshold 1".
     #[test]
-    fn a_recipe_says_how_small_the_threshold_may_become() {
+    fn min_ssthresh_limits_reduction() {
         for (recipe, ssthresh, cwnd) in
             [("reno", 2.0, 2.0), ("reno+min-ssthresh=1", 1.0, 1.0), ("reno+min-ssthresh=3", 3.0, 2.0)]
         {
@@ -189,7 +193,11 @@ mod tests {
             assert_eq!(sender.cc().ssthresh, ssthresh, "{recipe}, timeout");
             let mut sender = under_way();
             sender.dupacks(3);
-            assert_eq!((sender.cc().ssthresh, sender.cc().cwnd), (ssthresh, cwnd), "{recipe}, duplicates");
+            assert_eq!(
+                (sender.cc().ssthresh, sender.cc().cwnd),
+                (ssthresh, cwnd),
+                "{recipe}, duplicate ACKs"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! A path for the tests of models: a bottleneck with a buffer, in amounts that need not be whole, one quarter of a
-//! millisecond after the other. The sender sends what the model's rate and window permit.
+//! A path for the tests of models: a bottleneck with a buffer, simulated in steps of a quarter of a
+//! millisecond. Amounts may be fractions of segments. The sender sends as much as the model's rate and window
+//! permit.
 
 use std::collections::VecDeque;
 
@@ -14,13 +15,13 @@ use crate::recovery::{Congestion, Departure, Phase, Transmission};
 
 const STEP: Duration = Duration::from_micros(250);
 
-/// What leaves in one step.
+/// The data sent in one step.
 #[derive(Clone, Copy)]
 struct Parcel {
     amount: f64,
     lost: f64,
     sent_at: Instant,
-    /// When the sender hears of it.
+    /// When the sender learns that it was delivered or lost.
     heard_at: Instant,
     first_send_time: Instant,
     delivered_time: Instant,
@@ -37,19 +38,19 @@ pub(super) struct Bench<M> {
     host: BareSender,
     /// In segments per second.
     pub(super) capacity: f64,
-    /// The round trip without a queue.
+    /// The round-trip time without a queue.
     pub(super) base: Duration,
-    /// Segments that fit into the buffer.
+    /// Size of the buffer in segments.
     pub(super) buffer: f64,
-    /// This share of everything is lost.
+    /// Share of all data that is lost.
     pub(super) loss: f64,
-    /// What the application writes, in segments per second.
+    /// Rate at which the application writes, in segments per second.
     pub(super) writes: f64,
-    /// Tokens per second, and those that are left: what finds none is lost.
+    /// Policer: tokens per second, and tokens left. Data without a token is lost.
     pub(super) policer: Option<(f64, f64)>,
     pub(super) queue: f64,
     pub(super) totals: Totals,
-    /// What has left so far.
+    /// Segments sent so far.
     pub(super) sent: f64,
     path: VecDeque<Parcel>,
     first_send_time: Instant,
@@ -59,8 +60,8 @@ pub(super) struct Bench<M> {
 }
 
 impl<M: Window + Model + Default> Bench<M> {
-    /// 1000 segments a second and 40 ms, of which a handshake has told: 40 segments fit. The buffer has room for twice
-    /// that.
+    /// Creates a path with 1000 segments per second and 40 ms, which the handshake has measured, so 40
+    /// segments fit. The buffer holds twice as many.
     pub(super) fn new() -> Self {
         let base = Duration::from_millis(40);
         let host = BareSender::new("newreno").under_way(10.0, f64::INFINITY, base);
@@ -97,11 +98,11 @@ impl<M: Window + Model + Default> Bench<M> {
         self.host.now
     }
 
-    /// Until `over`, which must come within 20 seconds.
+    /// Runs until `over` returns true, which must happen within 20 seconds.
     pub(super) fn until(&mut self, over: impl Fn(&Self) -> bool) -> &mut Self {
         let end = self.now() + Duration::from_secs(20);
         while !over(self) {
-            assert!(self.now() < end, "it never comes: {:?}", self.cc.cwnd);
+            assert!(self.now() < end, "condition not met within 20 s, cwnd {:?}", self.cc.cwnd);
             self.step();
         }
         self
@@ -119,7 +120,7 @@ impl<M: Window + Model + Default> Bench<M> {
         self.run(Duration::from_secs(seconds))
     }
 
-    /// An ECN echo, outside of a window that has had one.
+    /// Reports the first ECN echo of a window of data.
     pub(super) fn echo(&mut self) {
         self.model.on_loss(
             &self.host.view(&self.cc, &self.knobs),
@@ -127,14 +128,14 @@ impl<M: Window + Model + Default> Bench<M> {
         );
     }
 
-    /// The last event turns out to have been none.
+    /// Reports that the last episode was spurious.
     pub(super) fn mistake(&mut self) {
         self.model.on_undo(&self.host.view(&self.cc, &self.knobs));
         self.recovers = None;
         self.cc.episode = Episode::Open(Memory::Nothing);
     }
 
-    /// The retransmission timer fires, and all that was in flight is gone.
+    /// Fires the retransmission timer. Everything in flight is lost.
     pub(super) fn timeout(&mut self) {
         let loss = Loss { kind: LossKind::Timeout, window_when_sent: None };
         self.model.on_loss(&self.host.view(&self.cc, &self.knobs), &loss);
@@ -155,11 +156,11 @@ impl<M: Window + Model + Default> Bench<M> {
         if let Some((rate, tokens)) = &mut self.policer {
             *tokens = (*tokens + *rate * STEP.as_secs_f64()).min(200.0);
         }
-        self.hear(now);
+        self.process_arrivals(now);
         self.send(now);
     }
 
-    fn hear(&mut self, now: Instant) {
+    fn process_arrivals(&mut self, now: Instant) {
         let prior_in_flight = self.totals.in_flight;
         let (mut newest, mut heard) = (None, Vec::new());
         while let Some(parcel) = self.path.pop_front_if(|parcel| parcel.heard_at <= now) {

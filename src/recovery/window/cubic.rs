@@ -1,14 +1,17 @@
-//! CUBIC (RFC 9438): between two losses the window is a cubic function of the time since the last one, flat around the
-//! window at which that happened, and never below what Reno would have.
+//! CUBIC (RFC 9438): between two losses the window is a cubic function of the time since the last loss, flat
+//! around the window at that loss. It is never smaller than Reno's window.
 //!
-//! C = 0.4, β_cubic = 0.7, α_cubic = 3 · (1 − β_cubic) / (1 + β_cubic). Slow start and the way in which ACKs are
-//! counted are [`Aimd`]'s. Windows are in segments, times in seconds.
+//! C = 0.4, β_cubic = 0.7, α_cubic = 3 · (1 − β_cubic) / (1 + β_cubic). Slow start and the counting of ACKs
+//! are the same as in [`Aimd`]. Windows are in segments, times in seconds.
 //!
-//! Choice: the decrease is β_cubic whatever the option `beta` says, because α_cubic and the flat part depend on it. It
-//! is taken from what the profile's decrease is taken from (FlightSize in the RFCs, §4.6 permits both). While the
-//! application or the receiver limits, the clock of the epoch stands still (§5.8). Slow start after an idle time ends
-//! the epoch, and the next one returns to the same W_max. HyStart++ (RFC 9406) is not part of it. It needs nothing
-//! from the receiver.
+//! - Choice: the decrease is β_cubic whatever the option `beta` says, because α_cubic and the flat part
+//!   depend on it. It is applied to the amount that the profile selects (FlightSize in the RFCs; §4.6 also
+//!   permits cwnd).
+//! - Choice: while the application or the receiver limits the sender, the clock of the epoch stops (§5.8).
+//! - Choice: slow start after an idle time ends the epoch, and the next epoch returns to the same W_max.
+//! - Choice: HyStart++ (RFC 9406) is not included; the add-on `hystartpp` provides it.
+//!
+//! The receiver needs no special support.
 
 use airwire::time::Instant;
 
@@ -31,10 +34,10 @@ pub(crate) struct Cubic {
 
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
-    /// Zero before the first loss, and after a timeout.
+    /// Zero before the first loss and after a timeout.
     w_max: f64,
     cwnd_prior: f64,
-    /// The present stage of congestion avoidance.
+    /// The current stage of congestion avoidance.
     epoch: Option<Epoch>,
 }
 
@@ -44,13 +47,13 @@ struct Epoch {
     k: f64,
     w_max: f64,
     w_est: f64,
-    /// Since when something else than the window limits.
+    /// Time since which something other than the window has limited the sender.
     idle_since: Option<Instant>,
 }
 
 impl Epoch {
     fn new(now: Instant, w_max: f64, cwnd_epoch: f64) -> Self {
-        // §4.10: no loss is known at a larger window, so it probes from here.
+        // §4.10: no loss at a larger window is known, so the window probes from here.
         let w_max = w_max.max(cwnd_epoch);
         let k = ((w_max - cwnd_epoch) / C).cbrt();
         Self { t_epoch: now, k, w_max, w_est: cwnd_epoch, idle_since: None }
@@ -87,14 +90,14 @@ impl Window for Cubic {
         }
         let t = (now - epoch.t_epoch).as_secs_f64();
         let segments_acked = counted(view, ack);
-        // §4.3: beyond the window before the loss it grows as Reno does.
+        // §4.3: beyond the window before the loss, the estimate grows as fast as Reno's window.
         let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { ALPHA_CUBIC };
         epoch.w_est += alpha * segments_acked / cwnd;
         let grown = if epoch.w_cubic(t) < epoch.w_est {
             epoch.w_est
         } else {
             let rtt = view.rtt.srtt().unwrap_or_default().as_secs_f64();
-            // §4.2.
+            // §4.2: the target lies one round trip ahead, and between cwnd and 1.5 cwnd.
             let target = epoch.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
             (cwnd + (target - cwnd) / cwnd * segments_acked).min(target)
         };
@@ -107,7 +110,7 @@ impl Window for Cubic {
         let w_max = match loss.kind {
             // §4.8: the next epoch starts from its own window.
             LossKind::Timeout => 0.0,
-            // §4.7, fast convergence: others want room.
+            // §4.7, fast convergence: make room for new flows.
             _ if cwnd < self.state.w_max => cwnd * (1.0 + BETA_CUBIC) / 2.0,
             _ => cwnd,
         };
@@ -137,7 +140,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// Whole windows, each acknowledged evenly over a round trip of 100 ms, for so many seconds.
+    /// Acknowledges whole windows, each evenly over a round trip of 100 ms, for this number of seconds.
     fn run(sender: &mut BareSender, seconds: f64) -> f64 {
         let until = sender.now + Duration::from_secs_f64(seconds);
         while sender.now < until {
@@ -157,7 +160,7 @@ mod tests {
         BareSender::with("cubic", profile, &handshake).under_way(cwnd, cwnd / 2.0, RTT)
     }
 
-    /// A loss at a window of `cwnd`, whose recovery is just over.
+    /// Returns a sender after the recovery from a loss at a window of `cwnd`.
     fn after_a_loss(cwnd: f64) -> BareSender {
         let mut sender = sender(cwnd);
         sender.wait(RTT).dupacks(3);
@@ -168,14 +171,15 @@ mod tests {
     }
 
     #[test]
-    fn the_window_returns_to_w_max_after_k_and_is_flat_around_it() {
+    fn window_follows_cubic_function_around_w_max() {
         // W_max = 100, cwnd_epoch = 70: K = cbrt(30 / 0.4) = 4.217 s.
         let mut sender = after_a_loss(100.0);
         let began = sender.now;
-        // Reno's window would be 70 + 0.53 · 85 at the most before the last of these, and 128 there.
+        // Reno's window would be at most 70 + 0.53 · 85 before the last of these times, and 128 at the last.
         for seconds in [1.0, 1.2, 2.0, 4.0] {
             let window = run(&mut sender, seconds);
-            // The window aims at where the function is a round trip later, and gets there a round trip later.
+            // The window aims at the value of the function one round trip ahead, and reaches it one round
+            // trip later.
             let t = (sender.now - began).as_secs_f64();
             let w_cubic = |t: f64| 100.0 + 0.4 * (t - 4.217).powi(3);
             assert!((w_cubic(t) - 1.0..w_cubic(t + 0.1)).contains(&window), "{window} after {t} s");
@@ -183,16 +187,16 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_grows_like_renos() {
-        // W_max = 10, K = cbrt(3 / 0.4) = 1.96 s: the cubic function is back at 10 then. Reno with α = 0.53 needs
-        // 3 / 0.53 = 5.7 round trips, 0.57 s, and goes on with α = 1.
+    fn small_window_grows_like_reno() {
+        // W_max = 10, K = cbrt(3 / 0.4) = 1.96 s: then the cubic function is back at 10. Reno with α = 0.53
+        // needs 3 / 0.53 = 5.7 round trips, 0.57 s, and then continues with α = 1.
         let mut sender = after_a_loss(10.0);
         let window = run(&mut sender, 2.0);
-        // 7 + 3 + about 20 − 6 − 1 round trips more.
+        // 7 + 3 + about 20 − 6 − 1 further round trips.
         assert!((21.0..25.0).contains(&window), "{window}");
     }
 
-    /// A view of a sender that is not there: time, window, and nothing else that matters.
+    /// The view of a sender in which only the time and the window matter.
     struct Bench {
         sender: BareSender,
         cc: Congestion,
@@ -218,7 +222,7 @@ mod tests {
             (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
         }
 
-        /// An ACK of one segment in congestion avoidance, with the window in use or not.
+        /// Processes an ACK of one segment in congestion avoidance. `used`: the window was in use.
         fn ack(&mut self, cubic: &mut Cubic, after: Duration, used: bool) -> Option<f64> {
             self.sender.now += after;
             let one = Amount { bytes: 1000, segments: 1 };
@@ -229,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_below_w_max_releases_room_for_others() {
+    fn fast_convergence_lowers_w_max() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
         bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
         assert_eq!((cubic.state.w_max, bench.cc.cwnd), (100.0, 70.0));
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_it_probes_from_where_congestion_avoidance_begins() {
+    fn epoch_after_timeout_starts_at_current_window() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
         bench.lose(&mut cubic, 100.0, LossKind::Timeout);
         assert_eq!(bench.cc.ssthresh, 70.0);
@@ -249,11 +253,11 @@ mod tests {
         bench.ack(&mut cubic, RTT, true);
         let epoch = cubic.state.epoch.unwrap();
         assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
-        assert_eq!(epoch.w_est, 70.0 + ALPHA_CUBIC / 70.0, "one ACK above where it began");
+        assert_eq!(epoch.w_est, 70.0 + ALPHA_CUBIC / 70.0, "one ACK above the start of the epoch");
     }
 
     #[test]
-    fn the_clock_stands_still_while_the_window_is_not_used() {
+    fn epoch_clock_stops_while_window_is_unused() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
         bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
         bench.ack(&mut cubic, RTT, true);
@@ -262,12 +266,12 @@ mod tests {
         assert_eq!(bench.ack(&mut cubic, Duration::from_secs(60), false), None);
         let resumed = bench.ack(&mut cubic, Duration::from_secs(3), true).unwrap();
         assert_eq!(cubic.state.epoch.unwrap().t_epoch, began + Duration::from_secs(63));
-        // t = 0.1 s: without that it would have leapt to 1.5 cwnd.
+        // t = 0.1 s. If the clock had not stopped, the window would have jumped to 1.5 cwnd.
         assert!(resumed < 70.2, "{resumed}");
     }
 
     #[test]
-    fn an_ack_never_makes_more_than_half_a_window_of_a_long_silence() {
+    fn window_growth_after_silence_is_capped() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
         bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
         bench.ack(&mut cubic, RTT, true);
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reduction_that_was_a_mistake_leaves_no_trace() {
+    fn undone_reduction_restores_state() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
         bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
         bench.ack(&mut cubic, RTT, true);
@@ -290,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_is_aimds() {
+    fn slow_start_matches_aimd() {
         let mut sender = BareSender::new("cubic").under_way(10.0, 100.0, RTT);
         sender.wait(RTT).ack(1);
         assert_eq!(sender.cc().cwnd, 11.0);

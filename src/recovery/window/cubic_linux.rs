@@ -1,15 +1,17 @@
-//! CUBIC as the Linux kernel has it (Linux 6.18, net/ipv4/tcp_cubic.c), which is older than RFC 9438 and differs from it:
+//! CUBIC as in the Linux kernel (Linux 6.18, net/ipv4/tcp_cubic.c), which is older than RFC 9438 and differs
+//! from it:
 //!
-//! - cwnd opens by one segment for `cnt` that are delivered. The cubic function says what `cnt` is, at most 32 times a second
-//!   as long as cwnd stays, and never more than 1.5 windows a round trip.
-//! - Before the first loss, and after a timeout, the window opens by a twentieth a round trip at least.
-//! - What Reno would have (`tcp_cwnd`) grows by 8/15 of a segment a round trip, for ever: RFC 9438 §4.3 has a whole one
-//!   above the window before the loss.
-//! - The function looks one smallest round trip ahead, not a smoothed one.
-//! - An undo does not bring back what was known before the reduction.
+//! - cwnd grows by one segment per `cnt` delivered segments. The cubic function determines `cnt`, at most 32
+//!   times per second while cwnd does not change. cwnd grows at most by half per round trip.
+//! - Before the first loss and after a timeout, the window grows by at least a twentieth per round trip.
+//! - The estimate of Reno's window (`tcp_cwnd`) always grows by 8/15 of a segment per round trip. In RFC 9438
+//!   §4.3, it grows by a whole segment once it exceeds the window before the loss.
+//! - The function looks ahead by the minimum round-trip time, not by the smoothed one.
+//! - An undo does not restore the state from before the reduction.
 //!
-//! It is the window `cubic` of the profile `linux`. Slow start is [`Aimd`]'s, and its end [`HyStart`](super::HyStart)'s if
-//! the recipe has that. C = 0.4, β = 717/1024. Windows are in segments, times in milliseconds.
+//! In the profile `linux`, it is the window `cubic`. Slow start is the same as in [`Aimd`], and
+//! [`HyStart`](super::HyStart) ends it if the recipe includes that add-on. C = 0.4, β = 717/1024. Windows are
+//! in segments.
 
 use airwire::time::{Duration, Instant};
 
@@ -20,11 +22,11 @@ use crate::recovery::{Ack, Departure, View};
 
 const C: f64 = 0.4;
 const BETA: f64 = 717.0 / 1024.0;
-/// `beta_scale` / 8: so many windows are delivered until Reno would have one segment more.
+/// `beta_scale` / 8: number of delivered windows after which Reno would have grown by one segment.
 const RENO_WINDOWS: f64 = 15.0 / 8.0;
-/// `ca->last_time`: `cnt` holds for so long if cwnd stays.
+/// `ca->last_time`: time for which `cnt` is reused while cwnd does not change.
 const HOLDS: Duration = Duration::from_nanos(31_250_000);
-/// Delays that are measured so soon after a recovery are not those of the path.
+/// Time after a recovery in which delay samples are ignored, because they do not reflect the path.
 const AFTER_RECOVERY: Duration = Duration::from_secs(1);
 
 /// CUBIC of the Linux kernel.
@@ -34,7 +36,7 @@ pub(crate) struct CubicLinux {
     delay_min: Option<Duration>,
     last_max_cwnd: f64,
     epoch: Option<Epoch>,
-    /// Delivered towards the next segment (`snd_cwnd_cnt`).
+    /// Amount delivered towards the next segment (`snd_cwnd_cnt`).
     cwnd_cnt: f64,
     last_sent: Option<Instant>,
 }
@@ -42,15 +44,15 @@ pub(crate) struct CubicLinux {
 #[derive(Debug, Clone, Copy)]
 struct Epoch {
     epoch_start: Instant,
-    /// Seconds.
+    /// In seconds.
     bic_k: f64,
     bic_origin_point: f64,
     tcp_cwnd: f64,
     ack_cnt: f64,
-    /// When the cubic function was last looked at, and at which window.
+    /// Time and window of the last evaluation of the cubic function.
     last_time: Instant,
     last_cwnd: f64,
-    /// What it said.
+    /// The result of that evaluation.
     cnt: f64,
 }
 
@@ -79,7 +81,7 @@ impl Epoch {
         if self.last_cwnd == 0.0 || since >= JIFFY {
             (self.last_cwnd, self.last_time) = (cwnd, now);
             let t = (now - self.epoch_start + ahead).as_secs_f64();
-            // In whole segments, cut off on both sides: below the origin the target is rounded up.
+            // Whole segments, truncated on both sides of the origin: below it the target is rounded up.
             let delta = (C * (t - self.bic_k).abs().powi(3)).floor();
             let bic_target = self.bic_origin_point + if t < self.bic_k { -delta } else { delta };
             let short = bic_target - cwnd;
@@ -107,7 +109,7 @@ impl Window for CubicLinux {
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        // CA_EVENT_TX_START: the time in which there was nothing to send does not count.
+        // CA_EVENT_TX_START: time without data to send does not count.
         if let (Some(last_sent), Some(epoch)) = (self.last_sent, &mut self.epoch)
             && view.flight.una() == departure.start
             && view.flight.max() == departure.end
@@ -161,7 +163,7 @@ impl Window for CubicLinux {
         let cwnd = loss.window_when_sent.unwrap_or(view.cc.cwnd);
         self.epoch = None;
         self.cwnd_cnt = 0.0;
-        // Fast convergence: others want room.
+        // Fast convergence: make room for new flows.
         self.last_max_cwnd = if cwnd < self.last_max_cwnd { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }.floor();
         if loss.kind == LossKind::Timeout {
             // bictcp_reset()
@@ -189,7 +191,7 @@ mod tests {
         BareSender::with("sack+cubic", Profile::linux(), &handshake).under_way(cwnd, ssthresh, RTT)
     }
 
-    /// So many windows, each acknowledged segment by segment over a round trip.
+    /// Acknowledges this number of windows, each segment by segment over a round trip.
     fn rounds(sender: &mut BareSender, count: u32) -> f64 {
         for _ in 0..count {
             let (una, max) = (sender.flight.una() / 1000, sender.flight.max() / 1000);
@@ -201,19 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn before_a_loss_the_window_opens_by_a_twentieth() {
+    fn window_grows_by_twentieth_before_loss() {
         let mut sender = sender(100.0, 50.0);
         assert_eq!(rounds(&mut sender, 1), 105.0);
         assert_eq!(rounds(&mut sender, 1), 110.0);
     }
 
     #[test]
-    fn after_a_loss_it_is_flat_around_the_window_of_that() {
+    fn window_plateaus_at_w_max_after_loss() {
         let mut sender = sender(100.0, 50.0);
         sender.wait(RTT).sack(&[2..5]);
         rounds(&mut sender, 1);
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (70.0, 70.0));
-        // K is the cube root of 30 / 0.4: 4.2 s.
+        // K is the cube root of 30 / 0.4, which is 4.2 s.
         let window = rounds(&mut sender, 30);
         assert!((97.0..=100.0).contains(&window), "{window} after 3 s: rounded up");
         let window = rounds(&mut sender, 20);
@@ -221,17 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_grows_by_eight_fifteenths_a_round_trip() {
+    fn small_window_grows_at_reno_friendly_rate() {
         let mut sender = sender(10.0, 5.0);
         sender.wait(RTT).sack(&[2..5]);
         rounds(&mut sender, 1);
         assert_eq!(sender.cc().cwnd, 7.0);
         let window = rounds(&mut sender, 15);
-        assert!((14.0..=16.0).contains(&window), "{window}: 7 and 8");
+        assert!((14.0..=16.0).contains(&window), "{window}, expected 7 + 8");
     }
 
     #[test]
-    fn an_idle_time_is_not_made_up_for() {
+    fn idle_time_does_not_grow_window() {
         let mut sender = sender(100.0, 50.0);
         sender.wait(RTT).sack(&[2..5]);
         rounds(&mut sender, 10);

@@ -1,26 +1,29 @@
-//! HyStart as the Linux kernel has it (Ha and Rhee, *Taming the elephants: new TCP slow start*, 2011; Linux 6.18,
+//! HyStart as in the Linux kernel (Ha and Rhee, *Taming the elephants: new TCP slow start*, 2011; Linux 6.18,
 //! net/ipv4/tcp_cubic.c): slow start ends before it has filled the queue.
 //!
-//! In each round trip there are two signs that the path is full. The **ACK train**: ACKs that follow one another within
-//! 2 ms go on coming when half of the smallest round trip has passed since the round began, so what is in flight takes
-//! that long on the wire. The **delay**: the smallest of the first eight round-trip times of this round is longer than the
-//! smallest of all by an eighth of it (at least by 4 ms, at most by 16 ms). At either ssthresh becomes cwnd. Both are
-//! looked at from 16 segments on, once: after that slow start ends where ssthresh says, until a timeout starts all over.
+//! In each round trip, either of two signs shows that the path is full:
+//! - **ACK train**: ACKs that follow each other within 2 ms are still arriving when half of the minimum
+//!   round-trip time has passed since the round began. The data in flight occupies the link for that time.
+//! - **Delay**: the minimum of the first eight round-trip times of this round exceeds the overall minimum by
+//!   an eighth of it (at least by 4 ms, at most by 16 ms).
 //!
-//! It stands beside the window, whose growth it leaves as it is. The receiver need do nothing, but one that delays its
-//! ACKs has shorter trains.
+//! On either sign, ssthresh becomes cwnd. The search begins at a window of 16 segments and ends with the
+//! first sign. After that, slow start ends at ssthresh. A timeout resets the detection.
 //!
-//! Choice: a paced train is stretched to twice its length, so half of the round trip is not halved then, and a
-//! millisecond at most is added for what leaves in one piece (hystart_ack_delay()).
-//! Choice: the round-trip time is that of the segment sent last among those newly reported, if it was sent once: the
-//! kernel's ca_rtt_us.
+//! It is an add-on to the window and does not change its growth. The receiver needs no special support, but
+//! delayed ACKs make the trains shorter.
+//!
+//! - Choice: pacing stretches a train to twice its length. With pacing, the threshold is therefore the whole
+//!   minimum round-trip time, plus at most one millisecond for data sent in one burst (hystart_ack_delay()).
+//! - Choice: the round-trip time comes from the most recently sent segment among those newly reported, if it
+//!   was sent once (ca_rtt_us in the kernel).
 
 use airwire::time::{Duration, Instant};
 
 use super::slow_start::{SlowStart, Step};
 use crate::recovery::{Ack, View};
 
-/// hystart_low_window
+/// hystart_low_window, in segments.
 const LOW_WINDOW: f64 = 16.0;
 /// hystart_ack_delta_us
 const ACK_DELTA: Duration = Duration::from_millis(2);
@@ -28,7 +31,7 @@ const ACK_DELTA: Duration = Duration::from_millis(2);
 const MIN_SAMPLES: u32 = 8;
 /// HYSTART_DELAY_MIN and HYSTART_DELAY_MAX
 const DELAY_THRESH: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
-/// GSO_MAX_SIZE, four of which hystart_ack_delay() allows for.
+/// GSO_MAX_SIZE in bytes. hystart_ack_delay() allows for four times this size.
 const GSO_MAX_SIZE: f64 = 65_536.0;
 
 /// HyStart of the Linux kernel.
@@ -44,14 +47,14 @@ enum State {
     #[default]
     Fresh,
     Round(Round),
-    /// It has been found how much the path holds.
+    /// The capacity of the path was found.
     Found,
 }
 
 #[derive(Debug)]
 struct Round {
     round_start: Instant,
-    /// The round is over when this is acknowledged.
+    /// The round is over when an ACK exceeds this offset.
     end_seq: u64,
     last_ack: Instant,
     curr_rtt: Duration,
@@ -139,7 +142,8 @@ impl Round {
     }
 }
 
-/// How long what leaves in one piece may take, where so many octets leave in a round trip (hystart_ack_delay()).
+/// Returns the time that the data of one burst may take, if this number of bytes is sent per round trip
+/// (hystart_ack_delay()).
 fn ack_delay(octets: f64, view: &View<'_>) -> Duration {
     let Some(srtt) = view.rtt.srtt() else { return Duration::ZERO };
     let takes = 4.0 * GSO_MAX_SIZE / octets * srtt.as_secs_f64();
@@ -167,8 +171,8 @@ mod tests {
         sender
     }
 
-    /// The window in flight comes back, each segment a round trip after it left and `gap` after the one before.
-    /// Returns where slow start ended, and why.
+    /// Acknowledges the window in flight, each segment one round trip after it was sent and `gap` after the
+    /// previous one. Returns the ssthresh at which slow start ended, and the reason.
     fn round(sender: &mut BareSender, rtt: Duration, gap: Duration) -> Option<(f64, &'static str)> {
         for segment in sender.flight.una() / 1000 + 1..=sender.flight.max() / 1000 {
             let left = sender.flight.head().unwrap().last_sent;
@@ -178,24 +182,24 @@ mod tests {
         let left = sender.trace().into_iter().find(|decision| decision.by == "hystart");
         left.map(|decision| match decision.what {
             What::Window { ssthresh, .. } => (ssthresh, decision.why),
-            other => panic!("{other:?}"),
+            other => panic!("unexpected decision: {other:?}"),
         })
     }
 
     #[test]
-    fn a_train_of_half_a_round_trip_ends_slow_start() {
+    fn ack_train_of_half_rtt_ends_slow_start() {
         let mut sender = sender("cubic+hystart");
-        // 10, 20, 40 segments at 1 ms each: the ACK train is 10, 20 and 40 ms long.
+        // 10, 20 and 40 segments at 1 ms each: the ACK train is 10, 20 and 40 ms long.
         for _ in 0..3 {
             assert_eq!(round(&mut sender, RTT, Duration::from_millis(1)), None);
         }
-        // 80 segments: the 52nd ACK is the first that is more than 50 ms behind the first.
+        // 80 segments: the 52nd ACK is the first one more than 50 ms after the first.
         let (ssthresh, why) = round(&mut sender, RTT, Duration::from_millis(1)).unwrap();
         assert_eq!((ssthresh, why), (131.0, "the ACK train is half a round trip long"));
     }
 
     #[test]
-    fn acks_with_pauses_are_no_train() {
+    fn acks_with_gaps_do_not_form_train() {
         for (gap, found) in [(2000, true), (2100, false)] {
             let mut sender = sender("cubic+hystart");
             let gap = Duration::from_micros(gap);
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_of_an_eighth_more_ends_slow_start() {
+    fn delay_increase_of_eighth_ends_slow_start() {
         let mut sender = sender("cubic+hystart");
         for rtt in [100, 100, 111] {
             assert_eq!(round(&mut sender, Duration::from_millis(rtt), Duration::ZERO), None);
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_is_left_alone() {
+    fn small_window_stays_in_slow_start() {
         let mut sender = sender("cubic+hystart+iw=2");
         for _ in 0..3 {
             assert_eq!(round(&mut sender, RTT, Duration::ZERO), None);
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_holds_until_a_timeout() {
+    fn timeout_resets_detection() {
         let mut sender = sender("cubic+hystart");
         while round(&mut sender, RTT, Duration::from_millis(1)).is_none() {}
         let mut again = HyStart { state: State::Found, delay_min: Some(RTT) };

@@ -1,15 +1,19 @@
-//! HyStart++ (RFC 9406): when the delay grows, slow start goes on slowly for a while, to see whether it was a mistake.
+//! HyStart++ (RFC 9406): when the delay grows, slow start continues more slowly for a while, to find out
+//! whether the delay stays high.
 //!
-//! Each round trip keeps the smallest round-trip time. Once eight samples say that it is longer than that of the round
-//! before by an eighth (at least by MIN_RTT_THRESH, at most by MAX_RTT_THRESH), the window is in Conservative Slow
-//! Start, where it opens by a quarter of what it would. If the delay falls below what it was when that began, slow start
-//! goes on; after CSS_ROUNDS round trips ssthresh becomes cwnd. A loss or an ECN echo ends both (§4.2).
+//! Each round trip records its minimum round-trip time. If, after eight samples, the minimum exceeds the
+//! previous round's by an eighth (at least by MIN_RTT_THRESH, at most by MAX_RTT_THRESH), the window enters
+//! Conservative Slow Start, where it opens at a quarter of the normal speed. If the delay falls below its
+//! value at the beginning of that phase, slow start resumes. After CSS_ROUNDS round trips, ssthresh becomes
+//! cwnd. A loss or an ECN echo ends both phases (§4.2).
 //!
-//! It stands beside the window. §4.3: it is about the first slow start only.
+//! It is an add-on to the window and covers only the first slow start (§4.3).
 //!
-//! Choice: §4.2 lets an ACK open the window by L = 8 segments at most, or by all that it acknowledges if the sender
-//! paces. Here the profile says by how much, as ever: one segment, or all of it (`linux`).
-//! Choice: a round-trip time is what the retransmission timer is told, so an ACK of a copy without timestamps has none.
+//! - Choice: §4.2 lets an ACK open the window by at most L = 8 segments, or by everything that it
+//!   acknowledges if the sender paces. Here the profile decides, as for every window: by one segment, or by
+//!   everything (`linux`).
+//! - Choice: round-trip times are the samples of the retransmission timer. So without timestamps, an ACK of a
+//!   retransmission yields none.
 
 use airwire::time::Duration;
 
@@ -27,7 +31,8 @@ const CSS_ROUNDS: u32 = 5;
 #[derive(Debug, Default)]
 pub(crate) struct HyStartPp {
     state: State,
-    /// The round is over when this is acknowledged. `None`: the first ACK says how much has left.
+    /// The round is over when this offset is acknowledged. `None`: the first ACK sets it to everything sent
+    /// so far.
     window_end: Option<u64>,
     last_round_min_rtt: Option<Duration>,
     current_round_min_rtt: Option<Duration>,
@@ -52,7 +57,7 @@ impl SlowStart for HyStartPp {
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
-        // There has been a loss event, or an echo.
+        // An episode or an ECN echo has occurred.
         if view.cc.recover.is_some() {
             self.state = State::Done;
         }
@@ -99,7 +104,8 @@ impl HyStartPp {
                     self.state = State::SlowStart;
                     return Step::GoOn;
                 }
-                // The round in which it began is the first, however little of it was left (§4.2).
+                // The round in which the phase began counts as the first, even if little of it was left
+                // (§4.2).
                 if *rounds >= CSS_ROUNDS {
                     self.state = State::Done;
                     return Step::Leave { why: "the delay grew and stayed high" };
@@ -126,7 +132,8 @@ mod tests {
         sender
     }
 
-    /// The window in flight is acknowledged segment by segment, after so many milliseconds. Returns the new cwnd.
+    /// Acknowledges the window in flight segment by segment, after this number of milliseconds. Returns the
+    /// new cwnd.
     fn round(sender: &mut BareSender, rtt: u64) -> f64 {
         sender.wait(Duration::from_millis(rtt));
         for segment in sender.flight.una() / 1000 + 1..=sender.flight.max() / 1000 {
@@ -139,18 +146,19 @@ mod tests {
         let left = sender.trace().into_iter().find(|decision| decision.by == "hystartpp")?;
         match left.what {
             What::Window { ssthresh, .. } => Some(ssthresh),
-            other => panic!("{other:?}"),
+            other => panic!("unexpected decision: {other:?}"),
         }
     }
 
     #[test]
-    fn a_longer_delay_makes_slow_start_conservative_and_five_rounds_end_it() {
+    fn delay_increase_starts_css_for_five_rounds() {
         let mut sender = sender();
         assert_eq!(round(&mut sender, 100), 20.0);
         assert_eq!(round(&mut sender, 100), 40.0);
-        // 113 ms is an eighth more, but this round began with the last two segments of the one before.
+        // 113 ms is an eighth more, but this round began with the last two segments of the previous one.
         assert_eq!(round(&mut sender, 113), 80.0);
-        // Six samples of the next round had come: with the second more, ACKs count a quarter.
+        // Six samples of the next round had already arrived. From the eighth sample on, each ACK counts for a
+        // quarter.
         assert_eq!(round(&mut sender, 113), 81.0 + 79.0 / 4.0);
         let mut cwnd = sender.cc().cwnd;
         for _ in 0..3 {
@@ -159,14 +167,14 @@ mod tests {
             cwnd = grown;
         }
         assert_eq!(end_of_slow_start(&mut sender), None);
-        // The round in which it began was the first of five.
+        // The round in which the phase began was the first of five.
         round(&mut sender, 113);
-        let ssthresh = end_of_slow_start(&mut sender).expect("the fifth round ends it");
+        let ssthresh = end_of_slow_start(&mut sender).expect("slow start did not end in the fifth round");
         assert!((cwnd..1.25 * cwnd).contains(&ssthresh), "{ssthresh}");
     }
 
     #[test]
-    fn a_delay_that_falls_again_was_a_mistake() {
+    fn falling_delay_resumes_slow_start() {
         let mut sender = sender();
         for rtt in [100, 100, 120, 120] {
             round(&mut sender, rtt);
@@ -178,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_little_more_delay_is_noise() {
+    fn small_delay_increase_is_ignored() {
         let mut sender = sender();
         for (rtt, cwnd) in [(100, 20.0), (112, 40.0), (124, 80.0), (137, 160.0)] {
             assert_eq!(round(&mut sender, rtt), cwnd);
@@ -186,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_slow_start_is_watched() {
+    fn only_first_slow_start_is_monitored() {
         let mut sender = sender();
         round(&mut sender, 100);
         sender.timeout();

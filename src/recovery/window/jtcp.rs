@@ -1,24 +1,25 @@
-//! JTCP (Wu, Chen: *JTCP: Jitter-Based TCP for Heterogeneous Wireless Networks*, IEEE JSAC 22 (2004)): the jitter
-//! ratio over the last window tells a loss that a growing queue announced from one that nothing announced.
+//! JTCP (Wu, Chen: *JTCP: Jitter-Based TCP for Heterogeneous Wireless Networks*, IEEE JSAC 22 (2004)): the
+//! jitter ratio over the last window distinguishes a loss that follows a growing queue from a random loss.
 //!
-//! Additive increase sends one segment more each round trip. Where the path is full, that segment has to queue, and the
-//! last w segments take longer to arrive than they took to leave. With S the time at which a segment left and R that at
-//! which it arrived,
+//! Additive increase sends one more segment in each round trip. If the path is full, this segment queues, and
+//! the last w segments take longer to arrive than they took to be sent. With S the time when a segment was
+//! sent and R the time when it arrived,
 //!
 //! > Jr = ((R_n − R_(n−w)) − (S_n − S_(n−w))) / (R_n − R_(n−w))
 //!
-//! is the share of the window that queues, and one segment of it is 1/w. A loss found by duplicate ACKs is congestion
-//! only if Jr exceeds k/w, k = 1. Else recovery is immediate: the window stays, and the segment is sent again.
+//! is the share of the window that queues. One segment is a share of 1/w. A loss found by duplicate ACKs is
+//! congestion only if Jr exceeds k/w, with k = 1. Otherwise recovery is immediate: the segment is
+//! retransmitted, and the window does not change.
 //!
-//! The paper is known here only by what others say of it. Choice, or reconstructed:
-//! - R is the time at which the ACK arrives, not the receiver's timestamp. So the way back counts too, and the receiver
-//!   may be any kernel (its timestamp clock has a tick of its own).
-//! - ACKs of segments sent again are no samples. Growth is AIMD's.
-//! - Before a window of samples is there a loss is congestion; so are a timeout and an ECN echo.
-//! - Immediate recovery sets ssthresh to cwnd: after it the window grows by one segment a round trip.
-//! - k is counted in the segments by which the window has grown meanwhile, one without delayed ACKs and half a one with
-//!   them, and more than half of these have to queue: a sender alone on a full path, all of whose additional segments
-//!   queue, has Jr = 1/(w + 1), which would never exceed 1/w.
+//! The paper itself was not available, only descriptions in other publications. Choice or reconstruction:
+//! - R is the time when the ACK arrives, not the receiver's timestamp. So the return path counts too, and the
+//!   receiver may be any kernel (each kernel's timestamp clock has its own granularity).
+//! - ACKs of retransmissions are not samples. Growth is the same as in AIMD.
+//! - Until there is a window of samples, every loss is congestion. Timeouts and ECN echoes always are.
+//! - Immediate recovery sets ssthresh to cwnd, so the window grows by one segment per round trip afterwards.
+//! - k counts the segments by which the window has grown in the meantime: one without delayed ACKs, and half
+//!   a segment with them. More than half of them must queue. A sender alone on a full path, whose additional
+//!   segments all queue, has Jr = 1/(w + 1), which would never exceed 1/w.
 
 use std::collections::VecDeque;
 
@@ -28,14 +29,14 @@ use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::{Ack, View};
 
-/// k: if more segments of a window than this queue, a loss is congestion.
+/// k: a loss is congestion if more segments of a window than this queue.
 const K: f64 = 1.0;
 
-/// JTCP (Wu and Chen 2004; P3 §II).
+/// JTCP (Wu and Chen 2004; Lai et al. 2013, §II).
 #[derive(Debug)]
 pub(crate) struct Jtcp {
     aimd: Aimd,
-    /// The last segments that have arrived, two windows of them at most.
+    /// The latest segments that have arrived, at most two windows.
     arrivals: VecDeque<Arrival>,
     /// cwnd after the last reduction.
     reduced_to: f64,
@@ -44,11 +45,11 @@ pub(crate) struct Jtcp {
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
     end: u64,
-    /// S.
+    /// S: time when it was sent.
     sent: Instant,
-    /// R.
+    /// R: time when its ACK arrived.
     acked: Instant,
-    /// cwnd when it arrived.
+    /// cwnd when its ACK arrived.
     cwnd: f64,
 }
 
@@ -58,19 +59,19 @@ impl Default for Jtcp {
     }
 }
 
-/// What the last window shows.
+/// The measurement over the last window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Jitter {
     /// Jr.
     ratio: f64,
-    /// Segments by which cwnd has grown.
+    /// Number of segments by which cwnd has grown.
     grown: f64,
 }
 
 impl Jtcp {
-    /// `None`: less than a window of samples has arrived.
+    /// Returns the jitter over the last window. `None`: there is less than a window of samples.
     fn jitter(&self, view: &View<'_>) -> Option<Jitter> {
-        // What a queue drops makes room for what comes after it, so the window ends at the hole.
+        // A drop at the queue makes room for the following segments, so the window ends at the hole.
         let una = view.flight.una();
         let last = self.arrivals.iter().rev().find(|arrival| arrival.end <= una)?;
         let window = (view.cc.cwnd * view.smss as f64) as u64;
@@ -89,7 +90,7 @@ impl Window for Jtcp {
 
     fn observe(&mut self, view: &View<'_>, ack: &Ack) {
         let Some(newest) = ack.newest.filter(|newest| !newest.resent) else { return };
-        // What SACK reports late left before what is known already.
+        // A late SACK block reports a segment sent before the last known one.
         if self.arrivals.back().is_some_and(|last| newest.end <= last.end) {
             return;
         }
@@ -111,8 +112,8 @@ impl Window for Jtcp {
 
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
         let quiet = self.jitter(view).is_some_and(|Jitter { ratio, grown }| {
-            // In slow start half of the window is new, so growth counts as one segment at most. A window that stood
-            // still is taken for one that grows with delayed ACKs.
+            // In slow start half of the window is new, so growth counts for at most one segment. A window
+            // that did not grow is treated like one with delayed ACKs.
             ratio * view.cc.cwnd <= K * grown.clamp(0.5, 1.0) / 2.0
         });
         self.reduced_to = f64::INFINITY;
@@ -138,17 +139,17 @@ mod tests {
     use crate::recovery::testing::BareSender;
     use crate::recovery::{Congestion, Delivery, Knobs};
 
-    /// What the path does with the segment more that each round trip brings.
+    /// How the path handles the additional segment of each round trip.
     #[derive(Clone, Copy)]
     enum Pipe {
-        /// It arrives within the same round trip.
+        /// The segment arrives within the same round trip.
         Wide,
-        /// It has to queue: one segment in 10 ms.
+        /// The segment queues: the path delivers one segment per 10 ms.
         Full,
     }
 
-    /// A window of 10 that has grown for four round trips.
-    fn grown(pipe: Pipe) -> BareSender {
+    /// Returns a sender whose window of 10 has grown for four round trips.
+    fn grown_sender(pipe: Pipe) -> BareSender {
         let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100));
         for segment in 1..=45 {
@@ -162,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn the_ratio_is_the_share_of_the_window_that_queues() {
+    fn jitter_ratio_is_queued_share_of_window() {
         let mut jtcp = Jtcp::default();
-        // Ten segments that left within 100 ms arrive within 104 ms.
+        // Ten segments that were sent within 100 ms arrive within 104 ms.
         for i in 0..=20_u64 {
             let sent = Instant::from_millis(100 + 10 * i);
             let acked = Instant::from_micros(300_000 + 10_400 * i);
@@ -180,7 +181,7 @@ mod tests {
         // 0.38 of ten segments queue, and one was added.
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent: None };
         assert_eq!(jtcp.on_loss(&view, &loss), Reduction { cwnd: 10.0, ssthresh: 10.0 });
-        // 10/110: 0.91 of them do. What came after the hole is not looked at.
+        // 10/110: 0.91 of the ten segments queue. Arrivals beyond the hole do not count.
         jtcp.arrivals.back_mut().unwrap().acked += Duration::from_millis(6);
         let beyond = Arrival { end: 22_000, ..*jtcp.arrivals.back().unwrap() };
         jtcp.arrivals.push_back(beyond);
@@ -188,10 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn with_delayed_acks_half_a_segment_is_all_that_can_queue() {
+    fn loss_with_delayed_acks_and_queue_halves_window() {
         let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100));
-        // An ACK for two segments in 20 ms.
+        // One ACK for two segments every 20 ms.
         for segment in (2..=60).step_by(2) {
             sender.ack(segment);
             sender.wait(Duration::from_millis(20));
@@ -202,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_without_jitter_leaves_the_window() {
-        let mut sender = grown(Pipe::Wide);
+    fn loss_without_jitter_keeps_window() {
+        let mut sender = grown_sender(Pipe::Wide);
         let cwnd = sender.cc().cwnd;
         assert!(sender.dupacks(3).starts_with("46r"));
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (cwnd, cwnd));
@@ -213,23 +214,23 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_while_the_queue_grows_halves_it() {
-        let mut sender = grown(Pipe::Full);
+    fn loss_with_growing_queue_halves_window() {
+        let mut sender = grown_sender(Pipe::Full);
         let flight = sender.flight.outstanding().segments as f64;
         sender.dupacks(3);
         assert_eq!(sender.cc().ssthresh, flight / 2.0);
     }
 
     #[test]
-    fn a_timeout_is_congestion_whatever_the_jitter() {
-        let mut sender = grown(Pipe::Wide);
+    fn timeout_is_congestion_regardless_of_jitter() {
+        let mut sender = grown_sender(Pipe::Wide);
         let flight = sender.flight.outstanding().segments as f64;
         sender.timeout();
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (1.0, flight / 2.0));
     }
 
     #[test]
-    fn with_less_than_a_window_of_samples_a_loss_is_congestion() {
+    fn loss_without_enough_samples_is_congestion() {
         let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100)).ack(4);
         sender.dupacks(3);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn two_windows_are_remembered_and_no_more() {
+    fn sample_history_holds_two_windows() {
         let mut jtcp = Jtcp::default();
         let sender = BareSender::new("jtcp");
         let mut cc = sender.cc().clone();

@@ -1,5 +1,5 @@
-//! **How much may be in flight?** The answer opens the window with ACKs and reduces it at losses. All windows are in
-//! segments.
+//! **How much may be in flight?** The answer opens the window on ACKs and reduces it on losses. All windows
+//! are in segments.
 
 mod aimd;
 mod bbr;
@@ -45,116 +45,120 @@ use super::detect::Traits;
 use super::{Ack, Departure, Entered, Handshake, Truth, View};
 use crate::flight::Amount;
 
-/// What the window is reduced for.
+/// The reason for a reduction of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
     /// A detector found a loss, by duplicate ACKs or otherwise.
     Duplicates,
     /// The retransmission timer fired.
     Timeout,
-    /// An ECN echo; nothing is missing (RFC 3168 §6.1.2).
+    /// An ECN echo arrived, and nothing is missing (RFC 3168 §6.1.2).
     EcnEcho,
 }
 
-/// A loss put down to congestion.
+/// A loss attributed to congestion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Loss {
-    /// What the window is reduced for.
+    /// The reason for the reduction.
     pub kind: LossKind,
-    /// cwnd when the lost segment left, where somebody remembers it: the reduction is taken from that. `None`: from
-    /// what the profile says.
+    /// cwnd when the lost segment was sent, if the detector remembers it. The reduction is then applied to
+    /// it. `None`: the profile selects the value to reduce.
     pub window_when_sent: Option<f64>,
 }
 
-/// What a window becomes.
+/// The window after a reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reduction {
-    /// cwnd from here on.
+    /// New cwnd.
     pub cwnd: f64,
-    /// ssthresh from here on.
+    /// New ssthresh.
     pub ssthresh: f64,
 }
 
 /// An answer to "How much may be in flight?".
 pub trait Window: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// cwnd when the connection is established. The profile says `segments`.
+    /// Returns cwnd when the connection is established. `segments` is the value of the profile.
     fn initial(&self, segments: f64) -> f64 {
         segments
     }
 
-    /// The handshake is over. `detector`: what kind of detector will say what is lost.
+    /// Called when the handshake is complete. `detector` describes the detector of losses.
     fn on_established(&mut self, _handshake: &Handshake, _detector: Traits) {}
 
-    /// A segment has left.
+    /// Called when a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// Timestamps prove the last loss event to have been a mistake (RFC 3522), whether or not anything is taken back.
+    /// Called when timestamps prove that the last episode was spurious (RFC 3522), whether or not it is
+    /// undone.
     fn on_mistake(&mut self, _entered: Entered) {}
 
-    /// What only the path knows. Told to recipes with [`Need::Truth`](super::catalogue::Need::Truth), in virtual time.
+    /// Receives ground truth from the path, in virtual time, if the recipe has
+    /// [`Need::Truth`](super::catalogue::Need::Truth).
     fn on_truth(&mut self, _truth: Truth) {}
 
-    /// Every ACK, in fast recovery too, before anything is decided about it: for estimators.
+    /// Called for every ACK, including those in fast recovery, before any decision. For estimators.
     fn observe(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
-    /// The new cwnd after an ACK outside fast recovery. `None`: it stays.
+    /// Returns the new cwnd after an ACK outside fast recovery. `None`: cwnd does not change.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64>;
 
-    /// What the window becomes after a loss put down to congestion. After a timeout only `ssthresh` is used. cwnd and
-    /// ssthresh are still what they were before.
+    /// Returns the window after a loss attributed to congestion. After a timeout only `ssthresh` is used.
+    /// When this is called, cwnd and ssthresh still have their old values.
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction;
 
-    /// cwnd at the end of fast recovery.
+    /// Returns cwnd at the end of fast recovery.
     fn on_exit(&mut self, view: &View<'_>) -> f64;
 
-    /// The last reduction is about to be taken back: cwnd and ssthresh are still the reduced ones.
+    /// Called before the last reduction is undone. cwnd and ssthresh still have the reduced values.
     fn on_undo(&mut self, _view: &View<'_>) {}
 
-    /// The model of the path that decides the window in every state. Then [`Self::on_ack`] and [`Self::on_exit`] leave it
-    /// as it is, and so does [`Self::on_loss`]. `None`: there is none, and nobody takes rate samples.
+    /// Returns the model of the path, if one determines the window in every state. Then [`Self::on_ack`],
+    /// [`Self::on_exit`] and [`Self::on_loss`] do not change the window. `None`: the window has no model, and
+    /// no rate samples are taken.
     fn model(&mut self) -> Option<&mut dyn Model> {
         None
     }
 
-    /// It gives a rate: [`Self::pacing_rate`] is always `Some`.
+    /// Returns whether the window determines a pacing rate: [`Self::pacing_rate`] is then always `Some`.
     fn paces(&self) -> bool {
         false
     }
 
-    /// How fast segments may leave, in octets of text a second. `None`: as fast as cwnd lets them.
+    /// Returns the pacing rate, in bytes of payload per second. `None`: only cwnd limits the sender.
     fn pacing_rate(&self, _view: &View<'_>) -> Option<f64> {
         None
     }
 }
 
-/// What a window in fast recovery goes by.
+/// The progress of fast recovery, from which the window is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Newly delivered since the window was last asked.
+    /// Amount delivered since the last call.
     pub delivered: Amount,
-    /// What counts against the window now.
+    /// Amount that counts against the window now.
     pub pipe: Amount,
-    /// SND.UNA has advanced, and nothing more is known to be lost (RFC 9937 §6.2, safeACK).
+    /// Whether SND.UNA has advanced and no further loss was detected (RFC 9937 §6.2, safeACK).
     pub is_safe: bool,
 }
 
-/// Stands beside the answer: decides the window between the beginning and the end of fast recovery, where it would
-/// otherwise simply stand.
+/// An add-on that controls the window from the beginning to the end of fast recovery, where it would
+/// otherwise be constant.
 pub trait InRecovery: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// The new cwnd when fast recovery begins and the window has been reduced from `before` to `reduction`.
+    /// Returns the new cwnd when fast recovery begins, after the window was reduced from `before` to
+    /// `reduction`.
     fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64;
 
-    /// A segment has left, in a recovery that is under way.
+    /// Called when a segment was sent during recovery.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// The new cwnd after an ACK in fast recovery that does not end it, or when a detector's timer has found
-    /// something lost without one.
+    /// Returns the new cwnd after an ACK in fast recovery that does not end it, or after a detector's timer
+    /// has found a loss without an ACK.
     fn on_progress(&mut self, view: &View<'_>, progress: &Progress) -> f64;
 }
 

@@ -1,16 +1,17 @@
-//! Proportional rate reduction (RFC 9937): fast recovery sends in proportion to what is delivered, so that the window
-//! comes down evenly over a round trip and ends at ssthresh, however much is lost.
+//! Proportional rate reduction (RFC 9937): fast recovery sends in proportion to the delivered data. So the
+//! window decreases evenly over a round trip and ends at ssthresh, however much is lost.
 //!
-//! While more is in flight (`pipe`) than ssthresh, sndcnt = CEIL(prr_delivered·ssthresh / RecoverFS) - prr_out. Below, it
-//! is what was delivered (the conservative bound), and one segment more with an ACK that advances and shows no further
-//! loss (safeACK: the slow-start bound).
+//! While more data is in flight (`pipe`) than ssthresh, sndcnt = CEIL(prr_delivered·ssthresh / RecoverFS) -
+//! prr_out. Below ssthresh, sndcnt is the delivered amount (the conservative bound), plus one segment for an
+//! ACK that advances and reveals no further loss (safeACK: the slow-start bound).
 //!
-//! It stands beside the window algorithm, which says what ssthresh is, and acts from the beginning to the end of a
-//! recovery. It works with the repair `sack`, whose `pipe` it goes by. The receiver only has to send SACK.
+//! It is an add-on to the window algorithm, which determines ssthresh, and acts from the beginning to the end
+//! of a recovery. It requires the repair `sack`, because it uses `pipe`. The receiver only has to send SACK.
 //!
-//! Choice: RecoverFS is what ssthresh was taken from: FlightSize as the RFC has it or, where the profile says so, cwnd.
-//! Choice: sndcnt is whole segments, as in the RFC's examples.
-//! Choice: the fast retransmit leaves in any case (the engine sees to it) and counts in prr_out.
+//! - Choice: RecoverFS is the amount that ssthresh was computed from: FlightSize as in the RFC, or cwnd if
+//!   the profile says so.
+//! - Choice: sndcnt is a whole number of segments, as in the examples of the RFC.
+//! - Choice: the engine sends the fast retransmission in any case. It counts in prr_out.
 
 use super::{InRecovery, Progress, Reduction};
 use crate::flight::Amount;

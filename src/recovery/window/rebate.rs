@@ -1,31 +1,37 @@
-//! The tax-rebate (P3 §III): AIMD that gets back what losses without congestion, the *tax*, have cost it.
+//! The tax-rebate (Lai et al. 2013, §III): AIMD that compensates for losses without congestion, the *tax*.
 //!
-//! At every multiplicative decrease γ and ε are computed from the average window W, the average number of packets
-//! between two decreases Np and the tax T, by (8)–(15) with α = 0.25 (`rebate-alpha`). Algorithm 1 then adds 1 + γ segments a round
-//! trip, Algorithm 2 keeps (1 + ε)/2 of the window. The first decrease of a connection and slow start are as ever.
+//! At every multiplicative decrease, γ and ε are computed by (8)–(15) with α = 0.25 (`rebate-alpha`). Their
+//! inputs are the average window W, the average number of packets between two decreases Np, and the tax T.
+//! Algorithm 1 then adds 1 + γ segments per round trip, and Algorithm 2 keeps (1 + ε)/2 of the window. The
+//! first decrease of a connection and slow start are unchanged.
 //!
-//! T is the sum of the loss rates that base stations report (`Ack::loss_report`; an ACK without room for the report
-//! leaves the last value as it is). Where the detector takes reordering for loss (TCP-NR+), the reordering rate counts
-//! as well: the share of packets that the receiver saw overtaken by three, if it says so (`reordering-alarm`). An
-//! unmodified kernel does not; then the fast retransmits count that timestamps or D-SACK prove false. `tax` sets T by
-//! hand, `tax-scale` multiplies either. Without any of it T is zero, and every decision is [`Aimd`]'s.
+//! T is the sum of the loss rates that base stations report (`Ack::loss_report`; an ACK without room for the
+//! report does not change the value). If the detector mistakes reordering for loss (TCP-NR+), the reordering
+//! rate is added: the share of packets that the receiver saw reordered by more than three, if the receiver
+//! reports it (`reordering-alarm`). An unmodified kernel does not report it. Then the rate counts the fast
+//! retransmissions that timestamps or D-SACK prove to be spurious. `tax` sets T to a fixed value, and
+//! `tax-scale` multiplies T in both cases. Without any of this T is zero, and every decision is the same as
+//! in [`Aimd`].
 //!
-//! Choice, where the paper is silent:
-//! - The averages begin with their first sample. The first decrease takes none, but Np counts from there.
+//! Choice: the paper leaves these points open.
+//! - The averages begin with their first sample. The first decrease does not provide one, but Np counts from
+//!   there.
 //! - An ssthresh that was never set counts as cwnd in (8).
-//! - 0 ≤ ε, and never so large that ssthresh would exceed cwnd. By (5) ε lies between 0 and 1, because q^c is not above q;
-//!   its estimate (15) need not. `rebate-unclamped` takes the estimate as it is.
-//! - A fast retransmit of a segment that had been sent again before is never counted as proven false: of three copies
-//!   two may arrive without any reordering.
-//! - Np counts retransmissions, as ns-2's count of data packets does.
-//! - Growth is AIMD's, which adds the fraction of a segment at once where Algorithm 1 waits for a whole one. As there,
-//!   an ACK adds one segment at most.
-//! - A timeout ends an interval, enters the averages and uses up the first decrease, but ssthresh is halved without a
-//!   rebate, as in ns-2 after a timeout; with `rebate-at-timeouts` it has one. An ECN echo is a decrease like any other.
-//! - With another factor than 1/2 (option `beta`) that factor is multiplied by 1 + ε.
-//! - `rebate-ideal` is what the rebate approximates: γ and ε by (4) and (5), with the true q^c ([`Truth`]) over the
-//!   last [`MEMORY`] packets or so, the tax, and W by (9). For virtual time.
-//! - A reduction that is undone leaves γ and the averages as they were before it.
+//! - ε is at least 0, and at most so large that ssthresh does not exceed cwnd. By (5), ε lies between 0 and
+//!   1, because q^c does not exceed q, but its estimate (15) may lie outside. `rebate-unclamped` uses the
+//!   unlimited estimate.
+//! - A fast retransmission of a segment that was retransmitted before never counts as spurious: with three
+//!   transmissions, two may arrive without any reordering.
+//! - Np counts retransmissions, like the count of data packets in ns-2.
+//! - Growth is the same as in AIMD, which adds a fraction of a segment at once, while Algorithm 1 waits for a
+//!   whole segment. In both, an ACK adds at most one segment.
+//! - A timeout ends an interval, enters the averages, and can be the first decrease. But ssthresh is halved
+//!   without a rebate, like after a timeout in ns-2; `rebate-at-timeouts` applies the rebate. An ECN echo is
+//!   a decrease like any other.
+//! - If the factor is not 1/2 (option `beta`), it is multiplied by 1 + ε as well.
+//! - `rebate-ideal` is the ideal that the rebate approximates, for virtual time: γ and ε by (4) and (5), from
+//!   the tax, W by (9), and the true q^c ([`Truth`]) over about the last [`MEMORY`] packets.
+//! - An undone reduction restores γ and the averages from before it.
 
 use airwire::Cause;
 
@@ -79,18 +85,18 @@ pub(crate) const IDEAL: Parameter = Parameter::word(
     "Lai et al. 2013, §II-B, (4) and (5)",
 );
 
-/// α of (9) and (14), where nothing else is said.
+/// α of (9) and (14), unless the recipe or the profile sets it.
 const RECOMMENDED: f64 = 0.25;
-/// For so many packets the ideal compensator remembers a congestion loss.
+/// Number of packets for which the ideal compensator remembers a congestion loss.
 const MEMORY: f64 = 4096.0;
 
-/// The tax-rebate (P3 §III): AIMD that gets back what losses without congestion have cost it.
+/// The tax-rebate (Lai et al. 2013, §III): AIMD that compensates for losses without congestion.
 #[derive(Debug)]
 pub(crate) struct Rebate {
     aimd: Aimd,
     tax: Tax,
     rules: Rules,
-    /// q^c as the path tells it. `None`: nobody tells, or nobody asks.
+    /// q^c as the path reports it. `None`: the path does not report losses, or the recipe does not use them.
     congestion: Option<f64>,
     /// Data packets sent so far.
     npack: u64,
@@ -99,7 +105,7 @@ pub(crate) struct Rebate {
     before: Estimates,
 }
 
-/// What the paper leaves open.
+/// The choices that the paper leaves open.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     alpha: f64,
@@ -108,26 +114,26 @@ struct Rules {
     formula: Formula,
 }
 
-/// Whether ε keeps to the bounds of (5).
+/// Whether ε is limited to the range of (5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Clamp {
     Bounded,
     AsEstimated,
 }
 
-/// What ssthresh becomes at a timeout.
+/// How a timeout sets ssthresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AtTimeouts {
     Halved,
     Rebated,
 }
 
-/// Where γ and ε come from.
+/// The equations for γ and ε.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Formula {
-    /// (10) and (15).
+    /// Equations (10) and (15).
     TaxRebate,
-    /// (4) and (5).
+    /// Equations (4) and (5).
     Ideal,
 }
 
@@ -156,7 +162,7 @@ impl Rules {
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Estimates {
-    /// The first decrease is over (`first_decrease` = 0).
+    /// Whether the first decrease is over (`first_decrease` = 0).
     decreased: bool,
     w: Option<f64>,
     np: Option<f64>,
@@ -165,27 +171,28 @@ struct Estimates {
     gamma: f64,
 }
 
-/// The tax T, and what it is measured from.
+/// The tax T, and the measurements that it is computed from.
 #[derive(Debug)]
 struct Tax {
-    /// Set by hand. `None`: it is measured.
+    /// The fixed value. `None`: T is measured.
     known: Option<f64>,
-    /// T, set by hand or measured, is multiplied by this (§IV C).
+    /// Factor for T, whether fixed or measured (§IV C).
     scale: f64,
-    /// q^w, as base stations reported it last.
+    /// q^w, as last reported by base stations.
     reported: f64,
-    /// The detector takes reordering for loss: only then it is taxed.
+    /// Whether the detector mistakes reordering for loss. Only then is reordering taxed.
     reordering: bool,
     alarms: Option<Alarms>,
-    /// Fast retransmits proven false.
+    /// Number of fast retransmissions proven to be spurious.
     false_alarms: u64,
-    /// The last fast retransmit of a segment sent once, until it is proven false or sent again.
+    /// The last fast retransmission of a segment that had been sent once, until it is proven to be spurious
+    /// or the segment is retransmitted again.
     resent: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Alarms {
-    /// The receiver's running count.
+    /// The last value of the receiver's counter.
     last: u16,
     total: u64,
 }
@@ -214,7 +221,7 @@ impl Tax {
         if let Some(count) = ack.reordered {
             let known = self.alarms.unwrap_or(Alarms { last: 0, total: 0 });
             let news = count.wrapping_sub(known.last);
-            // An ACK that was overtaken has an old count.
+            // An ACK that was overtaken has an old counter value.
             if news < 1 << 15 {
                 self.alarms = Some(Alarms { last: count, total: known.total + u64::from(news) });
             }
@@ -229,7 +236,7 @@ impl Tax {
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         let copies = view.flight.segment_at(departure.start).map_or(0, |segment| segment.transmissions);
         match departure.kind {
-            // Of three copies two may arrive without any reordering.
+            // With three transmissions, two may arrive without any reordering.
             Transmission::FastRetransmit => {
                 self.resent = (copies == 2).then_some((departure.start, departure.end));
             }
@@ -237,7 +244,7 @@ impl Tax {
         }
     }
 
-    /// T, after `npack` packets.
+    /// Returns T after `npack` packets.
     fn rate(&self, npack: u64) -> f64 {
         let measured = || {
             let reordered = self.alarms.map_or(self.false_alarms, |alarms| alarms.total);
@@ -250,7 +257,8 @@ impl Tax {
 }
 
 impl Estimates {
-    /// (8)–(15) at a decrease. Returns ε. `ideal`: q^c, for (4) and (5) in the place of (10) and (15).
+    /// Applies (8)–(15) at a decrease and returns ε. If `ideal` contains q^c, (4) and (5) replace (10) and
+    /// (15).
     fn update(&mut self, view: &View<'_>, npack: u64, tax: f64, alpha: f64, ideal: Option<f64>) -> f64 {
         let (cwnd, ssthresh) = (view.cc.cwnd, view.cc.ssthresh);
         let sample_w = if ssthresh.is_finite() { (cwnd + ssthresh) / 2.0 } else { cwnd };
@@ -268,7 +276,8 @@ impl Estimates {
     }
 }
 
-/// γ and ε of the ideal compensator by P3's (4) and (5), with W for Dx(t), q^c and q^a.
+/// Returns γ and ε of the ideal compensator by (4) and (5) of Lai et al. 2013. `w`, `q_c` and `q` are Dx(t),
+/// q^c and q^a.
 pub fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
     if q <= q_c {
         return (0.0, 0.0);
@@ -356,17 +365,18 @@ impl Window for Rebate {
     }
 }
 
-/// P3's Theorem 1 (16): the throughput of TCP-NR+ in packets per second, with a round trip of `d` seconds and the
-/// shares of packets that are reordered (q^r), lost on the radio (q^w) and lost to congestion (q^c).
+/// Returns the throughput of TCP-NR+ in packets per second, by Theorem 1 (16) of Lai et al. 2013. `d` is the
+/// round-trip time in seconds. The other arguments are the shares of packets that are reordered (q^r), lost
+/// on the radio link (q^w), and lost to congestion (q^c).
 pub fn theorem_1(d: f64, q_r: f64, q_w: f64, q_c: f64) -> f64 {
     let tax = q_r + q_w;
     let q = tax + q_c;
     if q_c <= 0.0 {
-        // Nothing but the tax, and all of it comes back: no bound.
+        // All losses are tax, which the rebate fully compensates, so the throughput has no bound.
         return f64::INFINITY;
     }
     let under_root = 8.0 * q * q_c / (3.0 * q + tax);
-    // 2 / (√(tax² + x) − tax), with the difference of two nearly equal numbers multiplied away.
+    // 2 / (√(tax² + x) − tax), transformed to avoid the difference of two nearly equal numbers.
     2.0 * ((tax * tax + under_root).sqrt() + tax) / under_root / d
 }
 

@@ -1,11 +1,11 @@
-//! No congestion control at all: the receiver's window is the only limit, as in RFC 793.
+//! No congestion control: only the receiver's window limits the sender, as in RFC 793.
 //!
-//! For paths whose capacity is known, and for measuring everything else.
+//! For paths of known capacity, and for measurements that congestion control must not influence.
 
 use super::{Loss, Reduction, Window};
 use crate::recovery::{Ack, View};
 
-/// More than any receiver can advertise (RFC 7323: 2^30 octets).
+/// More than any receiver can advertise (RFC 7323: 2^30 bytes).
 const NO_LIMIT: f64 = (1_u64 << 30) as f64;
 
 /// No congestion control (RFC 793).

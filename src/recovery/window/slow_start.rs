@@ -1,38 +1,38 @@
-//! How slow start ends before anything is lost.
+//! Add-ons that end slow start before a loss.
 
 use crate::recovery::{Ack, View};
 
-/// What slow start does with an ACK.
+/// The effect of an ACK on slow start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Step {
-    /// The window opens as ever.
+    /// The window opens as usual.
     GoOn,
-    /// It opens by less: the increase is divided by this.
+    /// The window opens more slowly.
     Slowly {
-        /// What the increase is divided by.
+        /// Divisor of the increase.
         divisor: f64,
     },
-    /// Slow start is over: ssthresh becomes cwnd.
+    /// Slow start ends: ssthresh becomes cwnd.
     Leave {
-        /// For people who read the trace.
+        /// The reason, for the decision trace.
         why: &'static str,
     },
 }
 
-/// Stands beside the window's answer: looks for the end of slow start, which would otherwise be a loss.
+/// An add-on to the window that detects the end of slow start. Without it, only a loss ends slow start.
 pub trait SlowStart: std::fmt::Debug + Send {
-    /// Its name in the catalogue, and in the trace of decisions.
+    /// Returns the name in the catalogue and in the decision trace.
     fn name(&self) -> &'static str;
 
-    /// The handshake is over.
+    /// Called when the handshake is complete.
     fn on_established(&mut self, _view: &View<'_>) {}
 
-    /// Every ACK, whatever the phase: for estimators.
+    /// Called for every ACK in every state. For estimators.
     fn observe(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
-    /// An ACK in slow start, before the window opens.
+    /// Called for an ACK in slow start, before the window opens.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step;
 
-    /// The retransmission timer fired.
+    /// Called when the retransmission timer fires.
     fn on_timeout(&mut self) {}
 }

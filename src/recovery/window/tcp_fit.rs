@@ -1,17 +1,22 @@
-//! TCP-FIT (Wang, Wen, Zhang, Han: *TCP-FIT: An Improved TCP Congestion Control Algorithm and its Performance*,
-//! IEEE INFOCOM 2011, §III): one connection behaves like N Reno connections, and N is as large as the queue permits.
+//! TCP-FIT (Wang, Wen, Zhang, Han: *TCP-FIT: An Improved TCP Congestion Control Algorithm and its
+//! Performance*, IEEE INFOCOM 2011, §III): one connection behaves like N Reno connections, and N is as large
+//! as the queue permits.
 //!
-//! Each round trip adds N segments, each loss takes 2/(3N + 1) of the window: what N virtual sessions of w/N would
-//! do together. N follows the queue,
+//! Each round trip adds N segments, and each loss takes 2/(3N + 1) of the window, as N virtual sessions with
+//! a window of w/N would do together. N follows the queue,
 //!
 //! > N ← max(1, N + 1 − Q/(α·w) · N), Q = (average RTT − shortest RTT) / average RTT · w,
 //!
-//! so that it comes to rest where Q is α/N of the window. With N = 1 it is Reno.
+//! so it converges where Q is α/N of the window. With N = 1 the algorithm is Reno.
 //!
-//! Choice: α = 1/2, N is renewed each half second. It is not renewed while the application or the receiver's
-//! window limits (an empty queue says nothing then), nor is it ever larger than the window. With another factor than
-//! 1/2 (option `beta`) a loss takes 1 − β where N = 1, and less as N grows, in the same proportion. A timeout is a
-//! loss like any other to ssthresh. It needs nothing from the receiver.
+//! - Choice: α = 1/2, and N is updated every half second. It is not updated while the application or the
+//!   receiver's window limits the sender, because an empty queue shows nothing then. N never exceeds the
+//!   window.
+//! - Choice: if the factor is not 1/2 (option `beta`), a loss takes 1 − β for N = 1, and less as N grows, in
+//!   the same proportion.
+//! - Choice: a timeout changes ssthresh like any other loss.
+//!
+//! The receiver needs no special support.
 
 use airwire::time::{Duration, Instant};
 
@@ -22,7 +27,7 @@ use crate::recovery::{Ack, View};
 const ALPHA: f64 = 0.5;
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// TCP-FIT (Wang et al. 2011; P3 §II).
+/// TCP-FIT (Wang et al. 2011; Lai et al. 2013, §II).
 #[derive(Debug)]
 pub(crate) struct TcpFit {
     aimd: Aimd,
@@ -35,10 +40,10 @@ pub(crate) struct TcpFit {
 #[derive(Debug, Default)]
 struct Period {
     began: Option<Instant>,
-    /// Round-trip times in seconds: their sum and number.
+    /// Sum and number of the round-trip times, in seconds.
     sum: f64,
     count: u32,
-    /// The window was what limited, at least once.
+    /// Whether the window limited the sender at least once.
     used: bool,
 }
 
@@ -84,9 +89,9 @@ impl Window for TcpFit {
     }
 
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
-        // An ECN mark says outright that there is a queue.
+        // An ECN mark is direct evidence of a queue.
         let sessions = if loss.kind == LossKind::EcnEcho { 1.0 } else { self.sessions };
-        // With β = 1/2 that is 1 − 2 / (3N + 1).
+        // With β = 1/2 this is 1 − 2 / (3N + 1).
         let beta = 1.0 - 4.0 * (1.0 - view.knobs.beta) / (3.0 * sessions + 1.0);
         self.aimd.decrease(view, loss, beta)
     }
@@ -101,8 +106,8 @@ mod tests {
     use super::*;
     use crate::recovery::testing::BareSender;
 
-    /// Half a second with a window of 20 in which the round trips take `average`.
-    fn renewed(sessions: f64, average: f64) -> f64 {
+    /// Returns N after half a second with a window of 20 and round trips of `average` seconds.
+    fn sessions_after_update(sessions: f64, average: f64) -> f64 {
         let rtt_min = Some(Duration::from_millis(100));
         let period = Period { began: None, sum: 5.0 * average, count: 5, used: true };
         let mut fit = TcpFit { sessions, rtt_min, period, ..TcpFit::default() };
@@ -111,26 +116,26 @@ mod tests {
     }
 
     #[test]
-    fn n_grows_by_one_while_nothing_queues_and_rests_where_the_queue_is_alpha_of_w_by_n() {
-        assert_eq!(renewed(1.0, 0.1), 2.0);
-        assert_eq!(renewed(7.0, 0.1), 8.0);
+    fn session_count_adapts_to_queue() {
+        assert_eq!(sessions_after_update(1.0, 0.1), 2.0);
+        assert_eq!(sessions_after_update(7.0, 0.1), 8.0);
         // N = 4, Q = w/8: 4 + 1 − (1/8) / (1/2) · 4 = 4. The average is then 100 / (1 − 1/8) ms.
-        assert!((renewed(4.0, 0.1 / 0.875) - 4.0).abs() < 1e-12);
+        assert!((sessions_after_update(4.0, 0.1 / 0.875) - 4.0).abs() < 1e-12);
         // Half of the window queues: 4 + 1 − 4.
-        assert!((renewed(4.0, 0.2) - 1.0).abs() < 1e-12);
-        assert_eq!(renewed(1.0, 10.0), 1.0, "never less than one session");
-        assert_eq!(renewed(20.0, 0.1), 20.0, "nor more sessions than segments");
+        assert!((sessions_after_update(4.0, 0.2) - 1.0).abs() < 1e-12);
+        assert_eq!(sessions_after_update(1.0, 10.0), 1.0, "at least one session");
+        assert_eq!(sessions_after_update(20.0, 0.1), 20.0, "at most one session per segment");
     }
 
     #[test]
-    fn a_period_in_which_the_window_was_not_used_says_nothing() {
+    fn unused_window_keeps_session_count() {
         let period = Period { began: None, sum: 0.5, count: 5, used: false };
         let mut fit = TcpFit { rtt_min: Some(Duration::from_millis(100)), period, ..TcpFit::default() };
         fit.renew(20.0);
         assert_eq!(fit.sessions, 1.0);
     }
 
-    /// Window after window of 20 segments is acknowledged at once after 100 ms.
+    /// Acknowledges this number of windows, each at once after 100 ms. Returns the last acknowledged segment.
     fn rounds(sender: &mut BareSender, count: u64, mut segment: u64) -> u64 {
         for _ in 0..count {
             sender.wait(Duration::from_millis(100));
@@ -143,9 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_takes_two_of_3n_plus_1() {
+    fn loss_reduction_depends_on_session_count() {
         let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
-        // Ten round trips of 100 ms without a queue: N is renewed at 600 ms, counted from the first ACK at 100 ms.
+        // Six round trips of 100 ms without a queue: N is updated at 600 ms, counted from the first ACK at
+        // 100 ms.
         rounds(&mut sender, 6, 0);
         let flight = sender.flight.outstanding().segments as f64;
         sender.dupacks(3);
@@ -158,18 +164,18 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_adds_n_segments() {
+    fn round_trip_adds_n_segments() {
         let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
         let segment = rounds(&mut sender, 6, 0);
         let before = sender.cc().cwnd;
         rounds(&mut sender, 1, segment);
         let grown = sender.cc().cwnd - before;
-        // A little less than two, because cwnd grows under way and its fraction is not in flight.
+        // A little less than two, because cwnd grows in the meantime and its fraction is not in flight.
         assert!((1.8..=2.0).contains(&grown), "{grown}");
     }
 
     #[test]
-    fn with_one_session_it_is_reno() {
+    fn one_session_behaves_like_reno() {
         let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100));
         sender.ack(1);
@@ -180,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_sessions_the_window_is_at_most_doubled_in_a_round_trip() {
+    fn window_at_most_doubles_per_round_trip() {
         let mut fit = TcpFit { sessions: 1e9, ..TcpFit::default() };
         let sender = BareSender::new("tcp-fit").under_way(4.0, 2.0, Duration::from_millis(100));
         let knobs = crate::recovery::Knobs::rfc();

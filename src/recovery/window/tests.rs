@@ -1,4 +1,4 @@
-//! What holds for every window, whatever the peer does.
+//! Properties that every window has, whatever the peer does.
 
 use airwire::rng::Stream;
 use airwire::time::Duration;
@@ -7,7 +7,7 @@ use crate::profile::Profile;
 use crate::recovery::testing::BareSender;
 use crate::recovery::{Ack, Handshake, What};
 
-/// A model decides what these are, used or not.
+/// Windows controlled by a model, which may change them even when they are not in use.
 const BY_MODEL: [&str; 2] = ["bbr", "bbr3"];
 
 const WINDOWS: [&str; 11] = [
@@ -24,8 +24,8 @@ const WINDOWS: [&str; 11] = [
     "cubic",
 ];
 
-/// A peer that acknowledges, repeats and claims what it likes, and a path on which time passes or does not.
-fn torment(recipe: &str, profile: Profile, seed: u64) {
+/// Runs a sender with a peer that acknowledges, repeats and claims arbitrary things, at arbitrary times.
+fn run_with_arbitrary_peer(recipe: &str, profile: Profile, seed: u64) {
     let mut random = Stream::new(seed, recipe);
     let handshake = Handshake { timestamps: true, sack: true, ..Handshake::default() };
     let mut sender = BareSender::with(recipe, profile, &handshake);
@@ -64,36 +64,36 @@ fn torment(recipe: &str, profile: Profile, seed: u64) {
     }
 }
 
-fn torment_every_window(seeds: std::ops::Range<u64>) {
+fn check_every_window(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         for window in WINDOWS {
-            torment(&format!("newreno+{window}"), Profile::default(), seed);
-            torment(&format!("sack+{window}"), Profile::linux(), seed);
+            run_with_arbitrary_peer(&format!("newreno+{window}"), Profile::default(), seed);
+            run_with_arbitrary_peer(&format!("sack+{window}"), Profile::linux(), seed);
         }
         for window in BY_MODEL {
-            torment(window, Profile::default(), seed);
-            torment(window, Profile::linux(), seed);
+            run_with_arbitrary_peer(window, Profile::default(), seed);
+            run_with_arbitrary_peer(window, Profile::linux(), seed);
         }
     }
 }
 
 #[test]
-fn no_peer_makes_the_window_less_than_a_segment_or_no_number() {
-    torment_every_window(0..6);
+fn arbitrary_peer_keeps_window_valid() {
+    check_every_window(0..6);
 }
 
 #[test]
 #[ignore = "nightly: ten times as many seeds"]
-fn window_is_sane_with_more_seeds() {
-    torment_every_window(0..60);
+fn arbitrary_peer_keeps_window_valid_with_more_seeds() {
+    check_every_window(0..60);
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow() {
+fn unused_window_does_not_grow() {
     for window in WINDOWS {
         let rtt = Duration::from_millis(100);
         let mut sender = BareSender::new(window).under_way(20.0, 10.0, rtt);
-        // From here on the application writes one segment each round trip.
+        // From here on the application writes one segment per round trip.
         sender.wait(rtt).ack(20);
         sender.written = sender.flight.max() / 1000;
         for _ in 0..3 {

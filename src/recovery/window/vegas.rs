@@ -1,16 +1,20 @@
-//! TCP Vegas's window (Brakmo, Peterson: *TCP Vegas: End to End Congestion Avoidance on a Global Internet*, IEEE
-//! JSAC 13 (1995), §III B and C): a queue of between α and β segments of its own, and no loss needed to find it.
+//! The window of TCP Vegas (Brakmo, Peterson: *TCP Vegas: End to End Congestion Avoidance on a Global
+//! Internet*, IEEE JSAC 13 (1995), §III B and C): it keeps between α and β segments of its own in the queue,
+//! and needs no loss to find that window.
 //!
-//! Once a round trip, Diff = Expected − Actual = cwnd/BaseRTT − cwnd/RTT is compared, as Diff·BaseRTT in segments,
-//! with α = 1 and β = 3: below α the window grows by one segment, above β it shrinks by one. Slow start doubles only
-//! every other round trip, and ends as soon as Diff exceeds γ = 1 after a round trip in which the window stood still.
+//! Once per round trip, Diff = Expected − Actual = cwnd/BaseRTT − cwnd/RTT, as Diff·BaseRTT in segments, is
+//! compared with α = 1 and β = 3: below α the window grows by one segment, above β it shrinks by one. Slow
+//! start doubles the window only every other round trip. It ends as soon as Diff exceeds γ = 1 after a round
+//! trip with a constant window.
 //!
-//! Vegas's earlier retransmission (§III A) answers another question, and is not part of this. After a loss the window
-//! does as AIMD.
+//! The earlier retransmission of Vegas (§III A) answers another question and is not included. After a loss
+//! the window behaves like AIMD.
 //!
-//! Choice: RTT is the shortest of the round trip, so that a delayed ACK does not look like a queue. When slow start
-//! ends early the window goes back by an eighth, as in ns-2: the paper says only that the mode changes.
-//! It needs nothing from the receiver.
+//! - Choice: RTT is the minimum of the round trip, so that a delayed ACK does not look like a queue.
+//! - Choice: when slow start ends early, the window shrinks by an eighth, as in ns-2. The paper says only
+//!   that the mode changes.
+//!
+//! The receiver needs no special support.
 
 use airwire::time::Duration;
 
@@ -22,14 +26,14 @@ const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
 const GAMMA: f64 = 1.0;
 
-/// Vegas's window (Brakmo and Peterson 1995; P1 §2).
+/// The window of Vegas (Brakmo and Peterson 1995; Ni et al. 2002, §2).
 #[derive(Debug, Default)]
 pub(crate) struct VegasWindow {
     aimd: Aimd,
     base_rtt: Option<Duration>,
-    /// The shortest RTT measured in the present round trip.
+    /// The minimum round-trip time measured in the current round trip.
     rtt: Option<Duration>,
-    /// The present round trip is over when something beyond this offset is acknowledged.
+    /// The current round trip is over when an ACK exceeds this offset.
     round_ends: u64,
     start: SlowStart,
 }
@@ -39,18 +43,18 @@ enum SlowStart {
     #[default]
     Doubles,
     StandsStill,
-    /// Left below ssthresh, because a queue was seen.
+    /// Slow start ended below ssthresh, because a queue was found.
     Over,
 }
 
 impl VegasWindow {
-    /// Diff · BaseRTT, in segments.
+    /// Returns Diff · BaseRTT, in segments.
     fn diff(&self, cwnd: f64) -> Option<f64> {
         let (base_rtt, rtt) = (self.base_rtt?, self.rtt?);
         Some(cwnd * (1.0 - base_rtt.as_secs_f64() / rtt.as_secs_f64()))
     }
 
-    /// A round trip is over: the new cwnd.
+    /// Returns the new cwnd at the end of a round trip.
     fn judge(&mut self, cwnd: f64, in_slow_start: bool) -> f64 {
         let diff = self.diff(cwnd);
         if in_slow_start {
@@ -114,7 +118,8 @@ mod tests {
     use super::*;
     use crate::recovery::testing::BareSender;
 
-    /// Round trips of so many milliseconds, each of a whole window; cwnd after each of them.
+    /// Runs round trips of these durations in milliseconds, each with a whole window. Returns cwnd after
+    /// each.
     fn rounds(sender: &mut BareSender, times: &[u64]) -> Vec<f64> {
         let mut after = Vec::new();
         for time in times {
@@ -128,7 +133,7 @@ mod tests {
         after
     }
 
-    fn avoiding(cwnd: f64) -> BareSender {
+    fn in_congestion_avoidance(cwnd: f64) -> BareSender {
         let mut sender = BareSender::new("vegas-window").under_way(cwnd, 2.0, Duration::from_millis(100));
         rounds(&mut sender, &[100]);
         sender.recovery.put_window(cwnd, 2.0);
@@ -136,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn between_alpha_and_beta_the_window_stands_and_beyond_it_moves_by_one() {
+    fn window_moves_by_one_outside_alpha_and_beta() {
         // Diff·BaseRTT = 20 · (1 − 100/RTT).
         let after = |rtt| {
-            let mut sender = avoiding(20.0);
-            // The first of these round trips closes one that began at 100 ms.
-            rounds(&mut sender, &[rtt, rtt])[1] - rounds(&mut avoiding(20.0), &[rtt])[0]
+            let mut sender = in_congestion_avoidance(20.0);
+            // The first of these round trips ends a measurement whose minimum is 100 ms.
+            rounds(&mut sender, &[rtt, rtt])[1] - rounds(&mut in_congestion_avoidance(20.0), &[rtt])[0]
         };
         assert_eq!(after(104), 1.0, "0.77 segments");
         assert_eq!(after(111), 0.0, "1.98 segments");
@@ -161,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_when_a_queue_is_seen() {
+    fn slow_start_ends_when_queue_builds() {
         let mut sender =
             BareSender::new("vegas-window").under_way(16.0, f64::INFINITY, Duration::from_millis(100));
         let windows = rounds(&mut sender, &[100, 120, 120, 120, 120]);
@@ -172,16 +177,16 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_aimds() {
-        let mut sender = avoiding(20.0);
+    fn loss_response_matches_aimd() {
+        let mut sender = in_congestion_avoidance(20.0);
         let flight = sender.flight.outstanding().segments as f64;
         sender.dupacks(3);
         assert_eq!(sender.cc().ssthresh, flight / 2.0);
     }
 
     #[test]
-    fn a_window_of_two_does_not_shrink() {
-        let mut sender = avoiding(2.0);
+    fn window_of_two_does_not_shrink() {
+        let mut sender = in_congestion_avoidance(2.0);
         rounds(&mut sender, &[100]);
         sender.recovery.put_window(2.0, 2.0);
         let windows = rounds(&mut sender, &[2000, 2000, 2000]);

@@ -1,40 +1,43 @@
 //! TCP Veno (Fu, Liew: *TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks*, IEEE JSAC
-//! 21 (2003), §III): Vegas's estimate of the backlog in the bottleneck's queue tells random loss from congestion,
-//! and Reno's window takes less back when the loss was random.
+//! 21 (2003), §III): the backlog in the bottleneck's queue, estimated as in Vegas, distinguishes random loss
+//! from congestion. A random loss takes less from Reno's window.
 //!
-//! N = (cwnd/BaseRTT − cwnd/RTT) · BaseRTT. With N ≥ β = 3 the path is full: every other ACK opens the window, and
-//! a loss halves it. Below β a loss found by duplicate ACKs is taken for random, and costs a fifth. After a timeout the
-//! window does as Reno's (§III B).
+//! N = (cwnd/BaseRTT − cwnd/RTT) · BaseRTT. With N ≥ β = 3 the path is full: every other ACK opens the
+//! window, and a loss halves it. Below β, a loss found by duplicate ACKs counts as random and takes a fifth.
+//! After a timeout the window behaves like Reno's (§III B).
 //!
-//! BaseRTT is forgotten at each loss (§III A), so that other traffic and other routes are noticed. RTT is smoothed
-//! with a gain of 1/8.
+//! BaseRTT is reset at each loss (§III A), to adapt to other traffic and other routes. RTT is smoothed with a
+//! gain of 1/8.
 //!
-//! Choice: without a BaseRTT nothing is known, and the window is Reno's. An ECN echo is congestion. A factor
-//! (option `beta`) above 4/5 replaces both factors. It needs nothing from the receiver.
+//! - Choice: without a BaseRTT the window behaves like Reno's.
+//! - Choice: an ECN echo is congestion.
+//! - Choice: a factor (option `beta`) above 4/5 replaces both factors.
+//!
+//! The receiver needs no special support.
 
 use airwire::time::Duration;
 
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::{Ack, View};
 
-/// With this backlog or more the path is congested, in segments.
+/// Minimum backlog of a congested path, in segments.
 const BETA: f64 = 3.0;
-/// What a random loss leaves of the window.
+/// Share of the window that is left after a random loss.
 const RANDOM_LOSS: f64 = 4.0 / 5.0;
 
-/// TCP Veno (Fu and Liew 2003; P3 §II).
+/// TCP Veno (Fu and Liew 2003; Lai et al. 2013, §II).
 #[derive(Debug, Default)]
 pub(crate) struct Veno {
     aimd: Aimd,
     base_rtt: Option<Duration>,
     /// Smoothed round-trip time, in seconds.
     rtt: Option<f64>,
-    /// With a full path, the last ACK opened nothing, and the next one may.
+    /// On a full path: the last ACK did not open the window, so the next one may.
     skip: bool,
 }
 
 impl Veno {
-    /// N, in segments.
+    /// Returns N, in segments.
     fn backlog(&self, view: &View<'_>) -> Option<f64> {
         let (base_rtt, rtt) = (self.base_rtt?.as_secs_f64(), self.rtt?);
         Some((view.cc.cwnd * (1.0 - base_rtt / rtt)).max(0.0))
@@ -81,11 +84,12 @@ mod tests {
     use super::*;
     use crate::recovery::testing::BareSender;
 
-    /// A window of 20 segments, of which 20 are acknowledged after `rtt`, when the shortest round trip was 100 ms.
+    /// Returns a sender with a window of 20 segments, which were acknowledged after `rtt` milliseconds. The
+    /// minimum round-trip time was 100 ms.
     fn sender(rtt: u64) -> BareSender {
         let mut sender = BareSender::new("veno").under_way(20.0, 10.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100)).ack(1);
-        // The segments that follow are 100 ms old already when they leave the first window.
+        // 100 ms have already passed since the remaining segments of the first window were sent.
         sender.wait(Duration::from_millis(rtt - 100));
         for segment in 2..=20 {
             sender.ack(segment);
@@ -94,8 +98,8 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_while_the_queue_is_short_costs_a_fifth() {
-        // RTT → 110 ms after 19 samples: N = 20 · (1 − 100 / 109.2) = 1.7 at the most.
+    fn loss_with_short_queue_reduces_by_fifth() {
+        // RTT → 110 ms after 19 samples: N = 20 · (1 − 100 / 109.2) = 1.7 at most.
         let mut sender = sender(110);
         let flight = sender.flight.outstanding().segments as f64;
         sender.dupacks(3);
@@ -103,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_while_the_queue_is_long_costs_half() {
+    fn loss_with_long_queue_halves_window() {
         // RTT = 200 − 100 · (7/8)^19 = 192 ms: N = 20 · (1 − 100 / 192) = 9.6.
         let mut sender = sender(200);
         let flight = sender.flight.outstanding().segments as f64;
@@ -112,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_path_is_probed_half_as_fast() {
+    fn long_queue_halves_window_growth() {
         let grown = |rtt| {
             let mut sender = sender(rtt);
             sender.recovery.put_window(20.0, 10.0);
@@ -123,14 +127,15 @@ mod tests {
             }
             sender.cc().cwnd - before
         };
-        // A window of ACKs is one segment, a little less because cwnd grows under way; then half of it.
+        // A window of ACKs adds one segment, a little less because cwnd grows in the meantime. On a full path
+        // it adds half of that.
         let (short, full) = (grown(110), grown(200));
         assert!((0.95..=1.0).contains(&short), "{short}");
         assert!((0.48..=0.5).contains(&full), "{full}");
     }
 
     #[test]
-    fn slow_start_is_not_slowed_down() {
+    fn slow_start_ignores_queue() {
         let mut sender = sender(200);
         sender.recovery.put_window(20.0, 100.0);
         sender.send();
@@ -140,12 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_round_trip_is_forgotten_at_a_loss() {
+    fn loss_resets_base_rtt() {
         let mut sender = sender(110);
         sender.dupacks(3);
         let recover = sender.flight.max() / 1000;
         sender.wait(Duration::from_millis(200)).ack(recover);
-        // Nothing was sent only once, so there is no sample: a second loss finds nothing known, and halves.
+        // The ACK covers a retransmission and yields no sample, so BaseRTT is unknown: a second loss halves
+        // the window.
         sender.recovery.put_window(20.0, 10.0);
         sender.send();
         sender.wait(Duration::from_millis(110)).dupacks(3);
@@ -153,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_renos() {
+    fn timeout_response_matches_reno() {
         let mut sender = sender(110);
         let flight = sender.flight.outstanding().segments as f64;
         sender.timeout();

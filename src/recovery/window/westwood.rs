@@ -1,25 +1,30 @@
 //! TCP Westwood (Casetti, Gerla, Mascolo, Sanadidi, Wang: *TCP Westwood: End-to-End Congestion Control for
-//! Wired/Wireless Networks*, Wireless Networks 8 (2002), §2 and §3): the rate at which ACKs come back is the
-//! bandwidth that the connection has, and after a loss the window is what fills that bandwidth, and no more.
+//! Wired/Wireless Networks*, Wireless Networks 8 (2002), §2 and §3): the rate at which ACKs return measures
+//! the bandwidth of the connection. After a loss, the window is set to fill exactly that bandwidth.
 //!
-//! Growth is [`Aimd`]'s. `BWE` is filtered from one sample per ACK with the coefficients of the published procedure, 19/21
-//! and 1/21. `westwood-tau` takes the filter itself, whose coefficients depend on the time Δ between two samples
-//! (Mascolo, Casetti, Gerla, Sanadidi, Wang: *TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
-//! Links*, MobiCom 2001, §2.2): α = (2τ − Δ) / (2τ + Δ), BWE ← α·BWE + (1 − α)·(b_k + b_(k−1)) / 2. That is Tustin's
-//! transform of the low-pass filter τ·BWE' + BWE = b. It follows its input only if there are samples at least twice in τ
-//! (Nyquist), so after each τ/m without an ACK, m ≥ 2, comes a virtual sample of zero. The procedure's coefficients are
-//! those of Δ = τ/10.
+//! Growth is the same as in [`Aimd`]. `BWE` is filtered from one sample per ACK with the coefficients of the
+//! published procedure, 19/21 and 1/21. `westwood-tau` selects the original filter, whose coefficients depend
+//! on the time Δ between two samples (Mascolo, Casetti, Gerla, Sanadidi, Wang: *TCP Westwood: Bandwidth
+//! Estimation for Enhanced Transport over Wireless Links*, MobiCom 2001, §2.2):
 //!
-//! ACKs are counted as in the procedure `AckedCount`, so that a cumulative ACK does not count again what duplicate ACKs
-//! before it have counted.
+//! > α = (2τ − Δ) / (2τ + Δ), BWE ← α·BWE + (1 − α)·(b_k + b_(k−1)) / 2.
 //!
-//! Choice: m = 2. After zero samples the next one still is what was acknowledged over the time since the last ACK, and
-//! the filter takes its last step over the time since the last zero.
+//! This is Tustin's transform of the low-pass filter τ·BWE' + BWE = b. The filter follows its input only with
+//! at least two samples per τ (Nyquist). Therefore each time τ/m without an ACK, m ≥ 2, adds a virtual sample
+//! of zero. With Δ = τ/10, the filter has the coefficients of the procedure.
 //!
-//! Choice: the filter begins with its first sample, not with zero, which would make the first loss of a
-//! connection expensive. ACKs that arrive at the same moment are one sample. Without a sample, or without a
-//! round-trip time, the reduction is AIMD's; so it is for an ECN echo, which a router sends when its queue
-//! grows. It needs nothing from the receiver.
+//! ACKs are counted by the procedure `AckedCount`, so that a cumulative ACK does not count segments again
+//! that earlier duplicate ACKs have counted.
+//!
+//! - Choice: m = 2. After samples of zero, the next sample is still the acknowledged amount divided by the
+//!   time since the last ACK, and the last step of the filter covers the time since the last zero.
+//! - Choice: the filter begins with its first sample. If it began with zero, the first loss of a connection
+//!   would be expensive.
+//! - Choice: ACKs that arrive at the same time are one sample.
+//! - Choice: without a sample or a round-trip time, the reduction is the same as in AIMD. This also applies
+//!   to an ECN echo, which a router sends when its queue grows.
+//!
+//! The receiver needs no special support.
 
 use airwire::time::{Duration, Instant};
 
@@ -35,26 +40,26 @@ pub(crate) const TAU: Parameter = Parameter::number(
     "Mascolo et al. 2001, §2.2",
 );
 
-/// m: so often a sample is due in τ.
+/// m: minimum number of samples per τ.
 const M: f64 = 2.0;
 
-/// TCP Westwood (Casetti et al. 2002; P3 §II).
+/// TCP Westwood (Casetti et al. 2002; Lai et al. 2013, §II).
 #[derive(Debug)]
 pub(crate) struct Westwood {
     aimd: Aimd,
     bandwidth: Bandwidth,
     rtt_min: Option<Duration>,
-    /// cwnd after the last reduction, which ssthresh may exceed.
+    /// cwnd after the last reduction. ssthresh may be larger.
     reduced_to: f64,
 }
 
-/// How BWE follows its samples.
+/// The filter that computes BWE from the samples.
 #[derive(Debug, Default, Clone, Copy)]
 enum Filter {
-    /// The procedure's: 19/21 and 1/21.
+    /// The coefficients of the procedure, 19/21 and 1/21.
     #[default]
     Constant,
-    /// By the time between samples, with the time constant τ in seconds.
+    /// Coefficients that depend on the time between samples, with the time constant τ in seconds.
     TimeVarying { tau: f64 },
 }
 
@@ -67,9 +72,9 @@ struct Bandwidth {
     last_sample: f64,
     /// t_(k-1).
     last_at: Option<Instant>,
-    /// Segments acknowledged at that very moment, after the sample was taken.
+    /// Segments acknowledged at the same moment, after the sample was taken.
     waiting: f64,
-    /// Segments that duplicate ACKs have counted already.
+    /// Segments that duplicate ACKs have already counted.
     accounted_for: f64,
 }
 
@@ -93,7 +98,7 @@ impl Westwood {
 }
 
 impl Filter {
-    /// BWE after a sample, `time` seconds after the last one.
+    /// Returns BWE after a sample that comes `time` seconds after the last one.
     fn follow(self, bwe: f64, last: f64, sample: f64, time: f64) -> f64 {
         let Self::TimeVarying { tau } = self else { return 19.0 / 21.0 * bwe + (sample + last) / 21.0 };
         let alpha = |time: f64| (2.0 * tau - time) / (2.0 * tau + time);
@@ -104,7 +109,7 @@ impl Filter {
         let missing = ((time / due).ceil() - 1.0).max(0.0);
         let rest = time - missing * due;
         let (bwe, last) = match missing > 0.0 {
-            // Only the first sample of zero follows one that is not.
+            // Only the first sample of zero follows a nonzero one.
             true => (step(bwe, last, 0.0, alpha(due)) * alpha(due).powf(missing - 1.0), 0.0),
             false => (bwe, last),
         };
@@ -132,7 +137,7 @@ impl Bandwidth {
         (self.last_sample, self.last_at, self.waiting) = (sample, Some(now), 0.0);
     }
 
-    /// `AckedCount` (§3): a duplicate ACK is one segment that has arrived.
+    /// `AckedCount` (§3): a duplicate ACK counts for one segment that has arrived.
     fn acked_count(&mut self, cumul_ack: f64) -> f64 {
         if cumul_ack <= 0.0 {
             self.accounted_for += 1.0;
@@ -192,11 +197,11 @@ mod tests {
     const RTT: Duration = Duration::from_millis(100);
 
     #[test]
-    fn the_filter_has_the_published_coefficients() {
+    fn filter_uses_published_coefficients() {
         let mut bandwidth = Bandwidth::default();
         let at = Instant::from_millis;
         bandwidth.on_ack(at(0), 2.0);
-        assert_eq!(bandwidth.bwe, None, "one ACK is no rate");
+        assert_eq!(bandwidth.bwe, None, "one ACK does not yield a rate");
         bandwidth.on_ack(at(100), 2.0);
         assert_eq!(bandwidth.bwe, Some(20.0));
         bandwidth.on_ack(at(120), 1.0);
@@ -210,23 +215,24 @@ mod tests {
     }
 
     #[test]
-    fn the_time_varying_filter_by_hand() {
+    fn time_varying_filter_matches_manual_calculation() {
         let filter = Filter::TimeVarying { tau: 0.5 };
         let close = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}");
-        // Δ = τ/10: the procedure's coefficients.
+        // Δ = τ/10: the coefficients of the procedure.
         close(filter.follow(20.0, 20.0, 50.0, 0.05), 450.0 / 21.0);
         // Δ = 0.1: α = 0.9 / 1.1.
         close(filter.follow(20.0, 20.0, 50.0, 0.1), (0.9 * 20.0 + 0.2 * 35.0) / 1.1);
-        // Δ = 0.6: samples of zero after 0.25 and 0.5 s, each with α = 0.6: 0.6 · 20 + 0.4 · 10 = 16, 0.6 · 16 = 9.6;
-        // then Δ = 0.1, after a sample of zero.
+        // Δ = 0.6: samples of zero after 0.25 and 0.5 s, each with α = 0.6: 0.6 · 20 + 0.4 · 10 = 16,
+        // 0.6 · 16 = 9.6; then Δ = 0.1, after a sample of zero.
         close(filter.follow(20.0, 20.0, 50.0, 0.6), (0.9 * 9.6 + 0.2 * 25.0) / 1.1);
-        // After τ/m exactly nothing is missing.
+        // After exactly τ/m, no sample is missing.
         close(filter.follow(20.0, 20.0, 50.0, 0.25), 0.6 * 20.0 + 0.4 * 35.0);
     }
 
-    /// The low-pass filter itself, with samples of 100 a second from time zero on: 100·(1 − e^(−t/τ)).
+    /// Compares the filter with the exact low-pass filter. With samples of 100 per second from time zero on,
+    /// that yields 100·(1 − e^(−t/τ)).
     #[test]
-    fn the_time_varying_filter_is_a_low_pass_filter_however_often_it_is_sampled() {
+    fn time_varying_filter_is_independent_of_sample_rate() {
         let filter = Filter::TimeVarying { tau: 0.5 };
         for steps in [5, 50, 500] {
             let time = 1.0 / f64::from(steps);
@@ -234,13 +240,13 @@ mod tests {
             let exact = 100.0 * (1.0 - (-1.0 / 0.5_f64).exp());
             assert!((bwe / exact - 1.0).abs() < 0.02, "{steps} samples: {bwe}, exactly {exact}");
         }
-        // Nothing comes for a second: 100·e^(−t/τ), before the sample that ends it.
+        // Without an ACK for a second: 100·e^(−t/τ), before the sample that ends the pause.
         let decayed = filter.follow(100.0, 0.0, 0.0, 1.0);
         assert!((decayed / (100.0 * (-1.0 / 0.5_f64).exp()) - 1.0).abs() < 0.05, "{decayed}");
     }
 
     #[test]
-    fn a_sender_that_heard_nothing_for_long_has_little_bandwidth_by_the_clock() {
+    fn silence_lowers_time_varying_estimate() {
         let ssthresh = |recipe| {
             let mut sender = paced(recipe);
             sender.wait(Duration::from_secs(3)).dupacks(3);
@@ -250,19 +256,20 @@ mod tests {
     }
 
     #[test]
-    fn a_cumulative_ack_does_not_count_again_what_duplicate_acks_have_counted() {
+    fn cumulative_ack_excludes_segments_counted_by_dupacks() {
         let mut bandwidth = Bandwidth::default();
         let counted: Vec<f64> =
             [2.0, 0.0, 0.0, 0.0, 6.0, 1.0].map(|acked| bandwidth.acked_count(acked)).into();
         assert_eq!(counted, [2.0, 1.0, 1.0, 1.0, 3.0, 1.0]);
-        // More duplicates than the ACK then covers: the rest waits for the next.
+        // There are more duplicate ACKs than the next ACK covers: the rest counts against a later one.
         let counted: Vec<f64> = [0.0, 0.0, 0.0, 2.0, 3.0].map(|acked| bandwidth.acked_count(acked)).into();
         assert_eq!(counted, [1.0, 1.0, 1.0, 1.0, 2.0]);
-        // A partial ACK in between, of one segment, is counted as it is.
+        // A partial ACK of one segment in between counts in full.
         assert_eq!(bandwidth.acked_count(0.0) + bandwidth.acked_count(1.0), 2.0);
     }
 
-    /// A window of 20, of which one segment in 10 ms is acknowledged: 100 per second.
+    /// Returns a sender with a window of 20, whose segments are acknowledged one per 10 ms, or 100 per
+    /// second.
     fn paced(recipe: &str) -> BareSender {
         let mut sender = BareSender::new(recipe).under_way(20.0, 10.0, RTT);
         sender.wait(RTT);
@@ -273,19 +280,20 @@ mod tests {
     }
 
     #[test]
-    fn after_a_loss_the_window_is_bandwidth_times_the_shortest_round_trip() {
+    fn loss_sets_window_to_bandwidth_times_min_rtt() {
         let mut sender = paced("westwood");
         assert!(sender.cc().cwnd > 20.0, "{}", sender.cc().cwnd);
         for _ in 0..3 {
             sender.wait(Duration::from_millis(10)).dupacks(1);
         }
-        // 100 segments per second in 110 ms, the round trip of the first segment acknowledged: half would be 10.7.
+        // 100 segments per second times 110 ms, the round-trip time of the first segment acknowledged. Half
+        // of the window would be 10.7.
         assert!((sender.cc().ssthresh - 11.0).abs() < 1e-6, "{}", sender.cc().ssthresh);
         assert_eq!(sender.cc().cwnd, sender.cc().ssthresh);
     }
 
     #[test]
-    fn after_a_timeout_it_starts_over_towards_the_same_threshold() {
+    fn timeout_sets_ssthresh_from_bandwidth_estimate() {
         let mut sender = paced("westwood");
         sender.timeout();
         assert_eq!(sender.cc().cwnd, 1.0);
@@ -293,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_smaller_than_the_bandwidth_allows_stays_as_it_is() {
+    fn loss_keeps_window_below_bandwidth_estimate() {
         let mut sender = paced("westwood");
         sender.recovery.put_window(8.0, 4.0);
         for _ in 0..3 {
@@ -307,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn without_an_estimate_it_is_aimd() {
+    fn loss_without_estimate_matches_aimd() {
         let mut sender = BareSender::new("westwood").under_way(10.0, 8.0, RTT);
         sender.wait(RTT).dupacks(3);
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
     }
 
     #[test]
-    fn a_flood_of_duplicate_acks_leaves_finite_numbers() {
+    fn duplicate_ack_flood_keeps_window_finite() {
         let mut sender = paced("westwood");
         sender.dupacks(10_000);
         sender.wait(Duration::from_nanos(1)).dupacks(10_000);

@@ -1,8 +1,8 @@
-//! The largest value of late, in constant space: Kathleen Nichols' estimator, as both versions of BBR have it (Linux,
-//! lib/win_minmax.c; draft-ietf-ccwg-bbr-06 §5.5.5).
+//! The maximum of recent values in constant space: Kathleen Nichols' estimator, as in both versions of BBR
+//! (Linux, lib/win_minmax.c; draft-ietf-ccwg-bbr-06 §5.5.5).
 
-/// The best three of the window, each younger than the one before it and no larger: when the best is too old, the next
-/// takes its place. Time is whatever the caller counts, round trips for example.
+/// The best three values of the window, each newer than the one before it and not larger. When the best is
+/// too old, the next one replaces it. The caller defines the unit of time, for example round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax {
     best: [At; 3],
@@ -19,12 +19,12 @@ impl WindowedMax {
         self.best[0].value
     }
 
-    /// A value at `time`, where the window is as long as `window`. Returns the largest.
+    /// Adds a value at `time`, with a window of length `window`. Returns the maximum.
     pub(super) fn update(&mut self, window: u64, time: u64, value: f64) -> f64 {
         let new = At { time, value };
         let [first, second, third] = &mut self.best;
         if value >= first.value || time - third.time > window {
-            // It beats all, or all are too old.
+            // It is the new maximum, or all values are too old.
             self.best = [new; 3];
             return value;
         }
@@ -40,7 +40,7 @@ impl WindowedMax {
                 self.best = [self.best[1], self.best[2], new];
             }
         } else if second.time == first.time && age > window / 4 {
-            // A quarter of the window has nothing to take the place of the best.
+            // A quarter of the window has passed without a value to replace the best.
             (*second, *third) = (new, new);
         } else if third.time == second.time && age > window / 2 {
             *third = new;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peak_is_remembered_for_as_long_as_the_window_and_no_longer() {
+    fn peak_expires_after_window() {
         let mut max = WindowedMax::default();
         assert_eq!(max.update(10, 0, 100.0), 100.0);
         for time in 1..=10 {
@@ -65,10 +65,10 @@ mod tests {
         assert_eq!(max.update(10, 11, 50.0), 50.0);
     }
 
-    /// Against the whole window, remembered: never more than its largest value, and never less than the largest of its
-    /// younger half.
+    /// Compares the estimate with the complete window: it never exceeds the window's maximum, and is never
+    /// less than the maximum of its newer half.
     #[test]
-    fn it_lies_between_the_maxima_of_the_window_and_of_its_half() {
+    fn estimate_lies_between_half_and_full_window_maxima() {
         let mut random = Stream::new(1, "windowed max");
         let (mut max, mut all) = (WindowedMax::default(), Vec::new());
         for step in 0..5000_u64 {

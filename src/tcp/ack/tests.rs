@@ -1,4 +1,5 @@
-//! What an ACK costs, whatever its blocks say: counted in looks at the list of what is in flight.
+//! The cost of an ACK, whatever its SACK blocks are: the number of segments on the in-flight list that it
+//! visits.
 
 use std::net::IpAddr;
 
@@ -16,18 +17,18 @@ const HOST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 const IRS: Seq = Seq(5000);
 
-/// A host that sends, and a peer that says what it likes.
+/// A sending host, and a peer that sends arbitrary ACKs.
 struct Attacked {
     now: Instant,
     host: Host,
     id: ConnId,
     iss: Seq,
-    /// Segments that have left so far.
+    /// Segments sent so far.
     left: u64,
 }
 
 impl Attacked {
-    /// The peer offers an MSS of so much, and its window is as wide as one can be.
+    /// Opens a connection. The peer offers this MSS and the largest possible window.
     fn open(recipe: &str, mss: u16) -> Self {
         let profile = Profile::by_name("linux").unwrap();
         let options = SocketOptions { nodelay: true, ..SocketOptions::of(&profile) };
@@ -84,14 +85,14 @@ impl Attacked {
         }
     }
 
-    /// Time passes, and what is due then happens.
+    /// Lets time pass and runs the timers that are due.
     fn wait(&mut self, time: Duration) {
         self.now += time;
         self.host.handle_deadline(self.now);
         self.send();
     }
 
-    /// Slow start until so many segments are in flight, or no more may be.
+    /// Runs slow start until `segments` segments are in flight, or no more are allowed.
     fn fill(&mut self, segments: usize) {
         let data = vec![b'y'; 4 << 20];
         let _ = self.host.write(self.now, self.id, &data);
@@ -99,7 +100,7 @@ impl Attacked {
         while self.in_flight() < segments {
             let (before, max) = (self.in_flight(), self.flight().max());
             self.wait(Duration::from_millis(1));
-            // Every second one, as receivers do.
+            // Acknowledge every second segment, as receivers do.
             let ends: Vec<u64> = self.flight().iter().map(|sent| sent.end).skip(1).step_by(2).collect();
             ends.into_iter().for_each(|end| self.ack(end, &[]));
             let _ = self.host.write(self.now, self.id, &data);
@@ -118,7 +119,8 @@ impl Attacked {
         self.flight().len()
     }
 
-    /// The most and the mean of looks at the list that these ACKs cost, and of segments that left.
+    /// Returns the maximum and the mean number of list visits per ACK. Visits on behalf of the segments that
+    /// the ACK releases are included.
     fn cost(&mut self, acks: u64, mut ack: impl FnMut(&mut Self, u64)) -> (u64, f64) {
         let (before, mut most) = (self.flight().steps(), 0);
         for n in 0..acks {
@@ -130,10 +132,10 @@ impl Attacked {
     }
 }
 
-/// The most that an ACK may cost on average, whatever is in flight: it takes a little more than it delivers.
-const LITTLE: f64 = 40.0;
-/// With the send buffer of these tests, however small the segments are.
-const MOST_IN_FLIGHT: usize = 8192;
+/// Upper bound on the mean cost of an ACK, whatever is in flight: slightly more than it delivers.
+const MAX_MEAN_COST: f64 = 40.0;
+/// Maximum number of segments in flight with the send buffer of these tests, however small the segments are.
+const MAX_IN_FLIGHT: usize = 8192;
 
 const RECIPES: [&str; 4] = ["sack", "sack+rack+cubic", "sack+blanton-allman", "linux"];
 
@@ -141,16 +143,16 @@ const RECIPES: [&str; 4] = ["sack", "sack+rack+cubic", "sack+blanton-allman", "l
 fn small_segments_in_flight_are_limited_by_number() {
     let mut small = Attacked::open("sack", 64);
     small.fill(usize::MAX);
-    assert_eq!(small.in_flight(), MOST_IN_FLIGHT);
-    // As many octets as there are, where segments are of an ordinary size.
+    assert_eq!(small.in_flight(), MAX_IN_FLIGHT);
+    // With segments of an ordinary size, the send buffer is the limit.
     let mut ordinary = Attacked::open("sack", 536);
     ordinary.fill(usize::MAX);
     let octets = ordinary.flight().outstanding().bytes;
-    assert!(octets > (4 << 20) - 536, "{octets} octets in {} segments", ordinary.in_flight());
+    assert!(octets > (4 << 20) - 536, "{octets} bytes in {} segments", ordinary.in_flight());
 }
 
 #[test]
-fn a_peer_that_reneges_with_every_ack_costs_no_pass_over_the_list_each_time() {
+fn reneging_costs_few_steps_per_ack() {
     for recipe in RECIPES {
         let mut attacked = Attacked::open(recipe, 64);
         attacked.fill(6000);
@@ -159,22 +161,23 @@ fn a_peer_that_reneges_with_every_ack_costs_no_pass_over_the_list_each_time() {
         let (most, mean) = attacked.cost(1000, |attacked, _| {
             let (end, max) = (attacked.flight().head().unwrap().end, attacked.flight().max());
             attacked.now += Duration::from_micros(700);
-            // All but one segment are SACKed, and the ACK stops in front of them.
+            // All but one segment are SACKed, and the ACK stops just below them.
             attacked.ack(end, &[(end + 1, max)]);
         });
         println!("{recipe}: reneging: {mean} steps for an ACK, {most} at most, with {n} in flight");
-        assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK");
+        assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK");
         assert!(most < 4 * n, "{recipe}: {most} steps for one ACK");
     }
 }
 
 #[test]
-fn a_peer_that_repeats_itself_costs_no_search_each_time() {
+fn repeated_sack_blocks_cost_few_steps_per_ack() {
     for recipe in RECIPES {
         let mut attacked = Attacked::open(recipe, 64);
         attacked.fill(6000);
         let (una, end) = (attacked.flight().una(), attacked.flight().head().unwrap().end);
-        // Everything but the head has arrived; then the same again, and single octets of D-SACK with it.
+        // Everything but the head has arrived. Then repeat the same blocks, each time with a D-SACK of a
+        // single byte.
         let max = attacked.flight().max();
         attacked.ack(una, &[(end + 1, max)]);
         let (_, mean) = attacked.cost(1000, |attacked, n| {
@@ -182,24 +185,25 @@ fn a_peer_that_repeats_itself_costs_no_search_each_time() {
             attacked.ack(una, &[(una - 1 - n % 2, una - n % 2), (end + 1, max)]);
         });
         println!("{recipe}: repeated: {mean} steps for an ACK");
-        assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK");
-        // The same in the pass over the window that a timeout has begun.
+        assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK");
+        // The same during the go-back-N pass that a timeout starts.
         attacked.wait(Duration::from_secs(2));
         let (_, mean) = attacked.cost(1000, |attacked, _| {
             attacked.now += Duration::from_micros(700);
             attacked.ack(una, &[(end + 1, max)]);
         });
         println!("{recipe}: repeated after a timeout: {mean} steps for an ACK");
-        assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK after a timeout");
+        assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK after a timeout");
     }
 }
 
 #[test]
-fn a_scoreboard_full_of_holes_costs_no_pass_each_time() {
+fn sack_holes_cost_few_steps_per_ack() {
     for recipe in RECIPES {
         for descending in [false, true] {
             let mut attacked = Attacked::open(recipe, 64);
-            // RACK without PRR retransmits most of the window with each of these ACKs, so the test takes quadratic time.
+            // RACK without PRR retransmits most of the window with each of these ACKs, so the test takes
+            // quadratic time.
             attacked.fill(1000);
             let una = attacked.flight().una();
             let mut odd: Vec<_> =
@@ -212,7 +216,7 @@ fn a_scoreboard_full_of_holes_costs_no_pass_each_time() {
                 attacked.ack(una, &[odd[n as usize]]);
             });
             println!("{recipe}: holes, descending {descending}: {mean} steps for an ACK");
-            assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK");
+            assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where a connection asks [`LinuxReceiver`](super::linux::LinuxReceiver): the steps of its receiving side under
+//! The calls from a connection to [`LinuxReceiver`](super::linux::LinuxReceiver): its receive steps under
 //! [`AckRules::Linux`] and [`WindowUpdate::Tuned`].
 
 use airwire::segment::{Flags, Segment};
@@ -11,7 +11,7 @@ use crate::tcp::connection::Connection;
 use crate::tcp::socket::SocketOptions;
 use crate::tcp::variables::AckDue;
 
-/// The receiver that a profile asks for. `advmss`: the MSS that it offers.
+/// Returns the receiver for a profile. `advmss` is the MSS that we advertise.
 pub(in crate::tcp) fn receiver_of(
     profile: &Profile,
     options: &SocketOptions,
@@ -40,7 +40,7 @@ impl Connection {
         }
     }
 
-    /// Something has come that an ACK is owed for.
+    /// Schedules an ACK for a segment that requires one.
     pub(super) fn ack_news(&mut self) {
         match (&mut self.rcv.linux, self.profile.ack.rules) {
             (Some(linux), AckRules::Linux(_)) => linux.acks.owe(),
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// An ACK is owed that does not wait.
+    /// Schedules an ACK that is not delayed.
     pub(super) fn ack_at_once(&mut self) {
         match (&mut self.rcv.linux, self.profile.ack.rules) {
             (Some(linux), AckRules::Linux(_)) => linux.acks.owe_at_once(),
@@ -56,7 +56,8 @@ impl Connection {
         }
     }
 
-    /// The next ACKs, `most` of them at most, are quick, and data need not be waited for.
+    /// Enters quick-ACK mode: up to `most` of the next ACKs are not delayed and do not wait for data to carry
+    /// them.
     pub(in crate::tcp) fn enter_quick_ack(&mut self, most: u32) {
         let Some(acks) = self.linux_acks() else { return };
         if let Some(linux) = &mut self.rcv.linux {
@@ -65,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// The peer's clock in an acceptable segment with text.
+    /// Measures the round-trip time from the echoed timestamp of an acceptable segment with data.
     pub(in crate::tcp) fn measure_receive_rtt(&mut self, now: Instant, segment: &Segment<'_>) {
         let ts_now = self.ts_now(now);
         let ecr = segment.options.timestamps.filter(|_| self.ts_enabled).map_or(0, |ts| ts.ecr);
@@ -75,7 +76,8 @@ impl Connection {
         }
     }
 
-    /// Text has been stored: `len` octets at `offset`, of which `repeated` were there before. It was due at `next`.
+    /// Passes stored data to the Linux receiver: `len` bytes at `offset`, of which `repeated` were received
+    /// before. `next` was RCV.NXT when the segment arrived.
     pub(super) fn show_linux(
         &mut self,
         now: Instant,
@@ -116,26 +118,27 @@ impl Connection {
         self.rcv.linux = Some(linux);
     }
 
-    /// From RCV.NXT to the end of what is held out of order.
+    /// Returns the distance from RCV.NXT to the end of the out-of-order data.
     fn out_of_order_span(&self) -> u64 {
         let ranges = self.rcv.buffer.out_of_order();
         ranges.last().map_or(0, |last| last.end - self.rcv.buffer.next())
     }
 
-    /// A segment out of order: what it pushes aside is told first, if no ACK has told it yet.
+    /// Adds an out-of-order segment to the SACK blocks. If it displaces blocks that no ACK has reported yet,
+    /// an ACK with those blocks is sent first.
     pub(super) fn remember_segment(&mut self, start: u64, end: u64) {
         let next = self.rcv.buffer.next();
-        // What lies beyond the window, or has no room, is not held.
+        // Data beyond the window, or without room in the buffer, is not held.
         let Some((_, held)) = self.held_around(start) else { return };
         let end = end.min(held);
-        // A FIN may be a copy, or due.
+        // A FIN may be a duplicate, or in order.
         let Some(linux) = self.rcv.linux.as_mut().filter(|_| start > next) else { return };
         if linux.add_sack(start, end) {
             self.rcv.ack = AckDue::Now;
         }
     }
 
-    /// All that a segment asks for has been done: what becomes of the ACK?
+    /// Decides about the ACK once the segment has been processed.
     pub(in crate::tcp) fn settle_ack(&mut self, now: Instant, segment: &Segment<'_>) {
         let Some(rules) = self.linux_acks() else { return };
         let moment = Moment {
@@ -151,7 +154,7 @@ impl Connection {
         if !linux.acks.is_owed() || self.rcv.ack == AckDue::Now {
             return;
         }
-        // tcp_ecn_accept_cwr(): who has just slowed down may have room for one segment only.
+        // tcp_ecn_accept_cwr(): a sender that has just reduced its window may have room for one segment only.
         if self.ecn_enabled && segment.flags.contains(Flags::CWR) && segment.seq_len() > 0 {
             linux.acks.owe_at_once();
         }
@@ -167,7 +170,7 @@ impl Connection {
         }
     }
 
-    /// The application has read: some ACKs leave for that.
+    /// Sends an ACK after a read, if one is due.
     pub(super) fn ack_read(&mut self) {
         let closed = !self.state.may_receive_data() || self.rcv.fin.is_some();
         let rcv_nxt = self.rcv_nxt();
@@ -185,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// The first window of a connection, for what begins behind the peer's SYN.
+    /// Returns the first window of the connection, which starts after the peer's SYN.
     pub(in crate::tcp) fn first_window(&mut self, answers_syn: bool) -> u64 {
         let mss = self.expected_mss();
         match &mut self.rcv.linux {
@@ -199,12 +202,12 @@ impl Connection {
         }
     }
 
-    /// Text of the largest segment that the peer may send.
+    /// Returns the bytes of data in the largest segment that the peer may send.
     pub(in crate::tcp) fn expected_mss(&self) -> u32 {
         u32::from(self.advertised_mss()).saturating_sub(if self.ts_enabled { 12 } else { 0 }).max(8)
     }
 
-    /// The window of a segment that leaves now.
+    /// Returns the window for a segment that is sent now.
     pub(super) fn offer_tuned(&mut self, scale: u8) -> Advertisement {
         let (next, edge) = (self.rcv_nxt(), self.rcv.adv);
         let syn = !self.state.is_synchronized();

@@ -1,4 +1,4 @@
-//! Which connections are told of, and in which order.
+//! The selection and the order of the connections in the output.
 
 use std::process::Command;
 
@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::made::{Frames, line, text};
 
-/// Three connections: at 0 s for 1 s with 1000 octets, at 10 s for 5 s with 3000, at 100 s one that is not answered.
-fn three() -> Frames {
+/// Three connections: one at 0 s that lasts 1 s and carries 1000 bytes, one at 10 s that lasts 5 s and
+/// carries 3000 bytes, and one at 100 s that is not answered.
+fn three_connections() -> Frames {
     let mut frames = Frames::default();
     for (at, host, port, len, seconds) in [(0.0, 1, 80, 1000, 1.0), (10.0, 3, 443, 3000, 5.0)] {
         let (client, server) = (v4(host, 4000), v4(2, port));
@@ -31,9 +32,9 @@ fn numbers(file: &TempFile, more: &[&str]) -> Vec<u64> {
 }
 
 #[test]
-fn connections_are_chosen_by_host_port_and_time_and_keep_their_numbers() {
-    let file = three().file();
-    // The frames begin at 1000000000 s, which is 01:46:40 in Greenwich.
+fn filters_select_connections_and_keep_their_numbers() {
+    let file = three_connections().file();
+    // The first frame is at 1000000000 s, which is 01:46:40 UTC.
     for (more, chosen) in [
         (&["--host", "10.0.0.3"][..], &[1][..]),
         (&["--host", "10.0.0.1"], &[0, 2]),
@@ -61,8 +62,8 @@ fn connections_are_chosen_by_host_port_and_time_and_keep_their_numbers() {
 }
 
 #[test]
-fn connections_are_sorted_and_the_first_are_shown() {
-    let file = three().file();
+fn connections_are_sorted_and_limited() {
+    let file = three_connections().file();
     assert_eq!(numbers(&file, &["--sort", "bytes"]), [1, 0, 2]);
     assert_eq!(numbers(&file, &["--sort", "start"]), [0, 1, 2]);
     assert_eq!(numbers(&file, &["--sort", "duration", "--top", "1"]), [1]);
@@ -73,8 +74,8 @@ fn connections_are_sorted_and_the_first_are_shown() {
 }
 
 #[test]
-fn the_overview_has_a_line_for_each_in_the_order_of_their_begin() {
-    let file = three().file();
+fn overview_lists_connections_in_start_order() {
+    let file = three_connections().file();
     let output = airtcp(&["analyze", "--overview", "--wide", file.path()]).env("TZ", "UTC").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().skip(1).take(4).collect();
@@ -85,7 +86,7 @@ fn the_overview_has_a_line_for_each_in_the_order_of_their_begin() {
     assert_eq!(words[2][5..], ["3.00", "kB", "0", "B", "not", "closed"], "{text}");
     assert!(lines[3].ends_with("no answer to 1 SYN"), "{text}");
     line(&text, &["the first frame came 2001-09-09 01:46:40.000000 +00:00"]);
-    // tshark has the same conversations.
+    // tshark lists the same conversations.
     let conversations = Command::new("tshark")
         .args(["-q", "-z", "conv,tcp", "-r", file.path()])
         .output()
@@ -101,8 +102,8 @@ fn the_overview_has_a_line_for_each_in_the_order_of_their_begin() {
 }
 
 #[test]
-fn the_begin_is_told_in_local_time_and_from_the_first_frame() {
-    let file = three().file();
+fn connection_start_is_shown_in_local_time() {
+    let file = three_connections().file();
     let output = airtcp(&["analyze", "--connection", "1", file.path()]).env("TZ", "EST5").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     line(&text, &["began 2001-09-08 20:46:50.000000 -05:00, 10.000000 s after the first frame"]);

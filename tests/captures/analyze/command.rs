@@ -1,4 +1,4 @@
-//! The command: what it refuses, what it prints, and interfaces.
+//! The command line of `airtcp analyze`: errors, output, and capturing on interfaces.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{acked, analyze_path, counts, ethernet_of, file, no_problems, plain, transfer};
 
-fn complaint(args: &[&str], code: i32) -> String {
+fn single_line_error(args: &[&str], code: i32) -> String {
     let ended = run(args);
     assert_eq!(ended.code, code, "{args:?}: {}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.is_empty() && ended.stderr.lines().count() == 1, "{args:?}: {}", ended.stderr);
@@ -20,7 +20,7 @@ fn complaint(args: &[&str], code: i32) -> String {
 }
 
 #[test]
-fn nothing_to_tell_is_told() {
+fn empty_capture_is_reported() {
     let empty = file(&Pcap::new(ETHERNET).file);
     let ended = run(&["analyze", empty.path()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -28,33 +28,33 @@ fn nothing_to_tell_is_told() {
 }
 
 #[test]
-fn what_cannot_be_analyzed_is_one_line() {
+fn unreadable_input_yields_one_line_error() {
     assert!(
-        complaint(&["analyze", "/nonexistent.pcap"], 2)
+        single_line_error(&["analyze", "/nonexistent.pcap"], 2)
             .contains("cannot read /nonexistent.pcap: No such file")
     );
     for octets in [&b""[..], b"GIF89a, not a capture", &[0x0a, 0x0d, 0x0d]] {
         let octets = file(octets);
-        let stderr = complaint(&["analyze", octets.path()], 1);
+        let stderr = single_line_error(&["analyze", octets.path()], 1);
         assert!(stderr.contains("not a supported capture"), "{stderr}");
     }
     let usb = file(&Pcap::new(189).file);
-    let stderr = complaint(&["analyze", usb.path()], 1);
+    let stderr = single_line_error(&["analyze", usb.path()], 1);
     assert!(stderr.contains("unsupported link type USB_LINUX"), "{stderr}");
     let capture = file(&ethernet_of(&plain()));
     let path = capture.path();
-    let stderr = complaint(&["analyze", path, "-f", "prot 80"], 2);
+    let stderr = single_line_error(&["analyze", path, "-f", "prot 80"], 2);
     assert!(stderr.contains("invalid filter `prot 80`") && stderr.contains("pcap-filter"), "{stderr}");
-    let stderr = complaint(&["analyze", "-i", "no-such-device", "--for", "1s"], 2);
+    let stderr = single_line_error(&["analyze", "-i", "no-such-device", "--for", "1s"], 2);
     assert!(stderr.contains("unknown interface `no-such-device`; available are"), "{stderr}");
     let ended = run(&["analyze", path, "--connection", "4"]);
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("there is no connection 4: there is only 0"), "{}", ended.stderr);
 }
 
-/// P0's question of each retransmission: what had the sender heard, and what was under way?
+/// For each retransmission, the list shows the duplicate ACKs before it and the data in flight.
 #[test]
-fn each_packet_that_was_sent_again_is_listed() {
+fn every_retransmission_is_listed() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../pcaps/newreno.pcap");
     let capture = analyze_path(path, &["--resent"]);
     let direction = &capture["connections"][0]["directions"][0]["retransmissions"];
@@ -69,7 +69,7 @@ fn each_packet_that_was_sent_again_is_listed() {
     assert!(first["in_flight"].as_u64().unwrap() > 3, "{first}");
 
     let ended = run(&["analyze", path, "--resent", "--wide"]);
-    let (_, list) = ended.stdout.split_once("segments in flight  outcome\n").expect("there is a list");
+    let (_, list) = ended.stdout.split_once("segments in flight  outcome\n").expect("the list heading");
     let listed: Vec<_> = list.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(listed.len(), resent.len(), "{}", ended.stdout);
     let words: Vec<_> = listed[0].split_whitespace().collect();
@@ -78,9 +78,9 @@ fn each_packet_that_was_sent_again_is_listed() {
     assert!(listed.iter().any(|line| line.ends_with("spurious (timestamp)")), "{}", ended.stdout);
 }
 
-/// Needs root, like everything that captures.
+/// Needs root privileges, because it captures on an interface.
 #[test]
-fn an_interface_is_listened_to_for_as_long_as_was_said() {
+fn interrupted_interface_capture_includes_all_packets() {
     let namespace = airtcp_testkit::machine::namespace();
     let up = || Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap();
     assert!(namespace.enter(up).unwrap().success());
@@ -97,7 +97,7 @@ fn an_interface_is_listened_to_for_as_long_as_was_said() {
         .enter(|| TcpStream::connect(("127.0.0.1", 9000)).unwrap().write_all(&[7; 300_000]).unwrap())
         .unwrap();
     assert_eq!(receiver.join().unwrap().bytes, 300_000);
-    // The kernel still holds the last packets back.
+    // At this time the kernel still holds back the last packets.
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -109,7 +109,7 @@ fn an_interface_is_listened_to_for_as_long_as_was_said() {
 }
 
 #[test]
-fn the_table_has_a_line_for_each_direction_with_data() {
+fn table_has_line_per_direction_with_data() {
     let files = [ethernet_of(&plain()), ethernet_of(&transfer(v6(1, 4000), v6(2, 80), 1))]
         .map(|octets| file(&octets));
     let ended = run(&["analyze", "--wide", files[0].path(), files[1].path()]);
@@ -126,7 +126,7 @@ fn the_table_has_a_line_for_each_direction_with_data() {
 }
 
 #[test]
-fn frame_numbers_do_not_depend_on_the_filter() {
+fn frame_numbers_do_not_depend_on_filter() {
     let both = [plain(), transfer(v4(3, 4000), v4(2, 80), 1)].concat();
     let capture = file(&ethernet_of(&both));
     let filtered = analyze_path(capture.path(), &["-f", "host 10.0.0.3"]);

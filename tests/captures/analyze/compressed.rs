@@ -1,4 +1,4 @@
-//! Captures that were compressed.
+//! Compressed captures.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{acked, analyze, counts, ethernet_of, file, no_problems, plain, problem};
 
-/// By the tool itself.
+/// Compresses with the given tool.
 fn compress(tool: &[&str], octets: &[u8]) -> Vec<u8> {
     let mut child = Command::new(tool[0])
         .args(&tool[1..])
@@ -41,7 +41,7 @@ fn captures() -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn a_compressed_capture_is_read_from_a_file_and_from_standard_input() {
+fn compressed_capture_is_read_from_file_and_stdin() {
     for octets in captures() {
         let here = analyze(&octets);
         for tool in TOOLS {
@@ -62,15 +62,15 @@ fn a_compressed_capture_is_read_from_a_file_and_from_standard_input() {
     }
 }
 
-/// As rotating captures are put together, or parallel compressors write.
+/// Concatenated files, as parallel compressors write them, or as made from rotated captures.
 #[test]
-fn a_compressed_file_may_have_several_parts() {
+fn compressed_file_may_have_several_parts() {
     let octets = ethernet_of(&plain());
     for tool in TOOLS {
         let (first, second) = octets.split_at(500);
         let mut parts = compress(tool, first);
         if tool[0] == "zstd" {
-            // A frame to be skipped.
+            // A skippable frame (RFC 8878 §3.1.2).
             parts.splice(0..0, [0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
         }
         parts.extend(compress(tool, second));
@@ -81,25 +81,25 @@ fn a_compressed_file_may_have_several_parts() {
 }
 
 #[test]
-fn a_compressed_file_that_is_damaged_is_read_as_far_as_it_goes() {
-    // Several windows of zstd, the last of which is not handed out before the file's end.
+fn damaged_compressed_file_is_read_partially() {
+    // The data spans several zstd windows. The decoder returns the last one only at the end of the file.
     let data = |at: u32| Tcp::new(v4(1, 4000), v4(2, 80), ACK, at * 9000, 1, 9000);
     let octets = ethernet_of(&(0..700).map(data).collect::<Vec<_>>());
     for tool in &TOOLS[..2] {
         let whole = compress(tool, &octets);
-        // It ends early; its checksum is another one.
+        // One file is truncated, and the other one has a wrong checksum.
         let mut other = whole.clone();
         let at = if tool[0] == "gzip" { whole.len() - 8 } else { whole.len() - 4 };
         other[at] ^= 1;
         for broken in [&whole[..whole.len() - 9], &other] {
             let capture = analyze(broken);
-            let damage = problem(&capture, "damaged").expect("it is damaged");
+            let damage = problem(&capture, "damaged").expect("the damage is reported");
             assert!(damage.0 == 1 && counts(&capture).0 > 300, "{tool:?}: {damage:?}");
             let text = run(&["analyze", file(broken).path(), "--wide"]).stdout;
             assert!(text.contains(&format!("`{} -d`, which may report more", tool[0])), "{text}");
         }
     }
-    // No capture is inside, or nothing at all.
+    // The decompressed content is not a capture, or is empty.
     for (tool, name) in [(TOOLS[0], "gzip"), (TOOLS[1], "zstd")] {
         for inside in [&b"these are words and no capture at all"[..], b""] {
             let ended = run(&["analyze", file(&compress(tool, inside)).path()]);
@@ -109,10 +109,10 @@ fn a_compressed_file_that_is_damaged_is_read_as_far_as_it_goes() {
     }
 }
 
-/// As much as the tool itself gets out of it, to the last packet.
+/// The analysis reads as many packets as the tool can decompress.
 #[test]
-fn a_compressed_file_that_ends_early_is_read_to_where_it_ends() {
-    // They do not compress well: several blocks, and less than a window.
+fn truncated_compressed_file_is_read_to_its_end() {
+    // The payload hardly compresses, so there are several blocks, but less data than one window.
     let data = |at: u32| Tcp::new(v4(1, 4000), v4(2, 80), ACK, at.wrapping_mul(0x9e37_79b1), 1, 600);
     let packets: Vec<_> = (0..2000).map(data).collect();
     let mut octets = ethernet_of(&packets);
@@ -136,15 +136,15 @@ fn a_compressed_file_that_ends_early_is_read_to_where_it_ends() {
             let found = analyze(broken);
             assert!(problem(&found, "damaged").is_some(), "{tool:?}");
             assert!(counts(&there).0 > 500, "{tool:?}: {:?}", counts(&there));
-            assert_eq!(counts(&found), counts(&there), "{tool:?}, {cut} octets cut off");
+            assert_eq!(counts(&found), counts(&there), "{tool:?}, truncated by {cut} bytes");
         }
     }
 }
 
-/// Zeros after a capture, beyond 256 MiB and 500 times the length of the file. gzip needs 512 MiB of zeros for that, zstd
-/// 320 MiB. The limit is the same code for both.
+/// Zeros after a capture, more than 256 MiB and more than 500 times the length of the file. gzip needs 512
+/// MiB of zeros for that, zstd 320 MiB. Both use the same code for the limit.
 #[test]
-fn a_bomb_ends_with_an_error_that_says_what_to_do() {
+fn decompression_bomb_error_suggests_decompressing_first() {
     let bombs = [(&["gzip"][..], "gzip -d", 8), (&["zstd"], "zstd -d", 5)];
     for (tool, name, parts) in &bombs[sample::size(1, 0)..] {
         let mut bomb = compress(tool, &ethernet_of(&plain()));
@@ -152,7 +152,7 @@ fn a_bomb_ends_with_an_error_that_says_what_to_do() {
         for _ in 0..*parts {
             bomb.extend(&zeros);
         }
-        assert!(bomb.len() < 1 << 20, "{} octets", bomb.len());
+        assert!(bomb.len() < 1 << 20, "{} bytes", bomb.len());
         let capture = analyze(&bomb);
         assert_eq!(counts(&capture), (10, 1));
         let problems = capture["totals"]["problems"].to_string();

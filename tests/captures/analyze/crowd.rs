@@ -1,5 +1,4 @@
-//! A hundred thousand connections that are all open at the same time: a busy server, a scan, and ports that are used
-//! again and again.
+//! A hundred thousand connections that are open at the same time: a busy server, a scan, and reused ports.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -14,7 +13,7 @@ use airwire::seq::Seq;
 
 use super::assert_little_memory;
 
-/// The memory of each connection is the same with fewer of them.
+/// Fewer connections suffice by default, because the memory per connection does not depend on their number.
 fn connections() -> u32 {
     sample::size(10_000, 100_000)
 }
@@ -23,18 +22,18 @@ const REQUEST: u32 = 200;
 const SEGMENT: u32 = 1448;
 const ANSWER: u32 = 3 * SEGMENT;
 const SERVER_ISS: u32 = 7;
-/// Packets are so far apart, in seconds; all connections have had one before the first has its next.
+/// Time between packets in seconds. Every connection has sent one packet before the first one sends its next.
 const GAP: f64 = 10e-6;
 
 #[derive(Clone, Copy)]
 struct Flow {
     index: u32,
-    /// How often its ends have been those of a connection before.
+    /// Number of earlier connections with the same addresses and ports.
     generation: u32,
 }
 
 impl Flow {
-    /// One in ten over IPv6, one in ten loses the second segment of its answer.
+    /// The addresses of the client and the server. One connection in ten uses IPv6.
     fn ends(self) -> (SocketAddr, SocketAddr) {
         let [_, high, middle, low] = self.index.to_be_bytes();
         let port = 10_000 + (self.index % 50_000) as u16;
@@ -78,7 +77,7 @@ impl Flow {
         segment
     }
 
-    /// Of the segment `number`, as it arrives.
+    /// The client's ACK when segment `number` arrives.
     fn acknowledges(self, number: u32) -> Option<Tcp> {
         let whole = |segments: u32| self.forth(1 + REQUEST, 1 + segments * SEGMENT);
         match number {
@@ -96,7 +95,7 @@ impl Flow {
 
 type Step = fn(Flow) -> Option<Tcp>;
 
-/// As the server sees it.
+/// The packets of one connection, as captured at the server.
 const EXCHANGE: [Step; 13] = [
     Flow::syn,
     Flow::syn_ack,
@@ -119,7 +118,7 @@ const CLOSE: [Step; 3] = [
     |flow| Some(flow.back(2 + ANSWER, 2 + REQUEST)),
 ];
 
-/// Cut, as a busy server's would be.
+/// Writes a capture with a small snap length, as on a busy server.
 fn capture(packets: impl Iterator<Item = Tcp>) -> TempFile {
     let path = TempFile::new("crowd");
     let mut output = BufWriter::new(File::create(path.path()).unwrap());
@@ -133,19 +132,19 @@ fn capture(packets: impl Iterator<Item = Tcp>) -> TempFile {
     path
 }
 
-/// Each step of all the connections before the next step of any.
+/// All connections take a step before any of them takes the next one.
 fn interleaved(connections: u32, generation: u32, steps: &[Step]) -> impl Iterator<Item = Tcp> {
     let flows = move || (0..connections).map(move |index| Flow { index, generation });
     steps.iter().flat_map(move |step| flows().filter_map(*step))
 }
 
-/// What the JSON document says, of which each connection is one line.
+/// Totals of the JSON document, in which each connection is one line.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     connections: u64,
     requests: u64,
     answers: u64,
-    /// Connections in which one segment was sent again.
+    /// Connections with exactly one retransmission.
     resent: u64,
     problems: Vec<String>,
 }
@@ -178,7 +177,7 @@ fn analyze(path: &TempFile) -> (Seen, u64) {
     (seen, memory.trim().parse().unwrap())
 }
 
-fn busy(connections: u64) -> Seen {
+fn all_answered(connections: u64) -> Seen {
     Seen {
         connections,
         requests: connections,
@@ -189,16 +188,16 @@ fn busy(connections: u64) -> Seen {
 }
 
 #[test]
-fn all_of_a_hundred_thousand_that_are_open_at_once_are_followed() {
+fn all_concurrently_open_connections_are_followed() {
     let path = capture(interleaved(connections(), 0, &EXCHANGE));
     let (seen, kib) = analyze(&path);
     println!("{kib} KiB");
-    assert_eq!(seen, busy(u64::from(connections())));
+    assert_eq!(seen, all_answered(u64::from(connections())));
     assert_little_memory(kib, connections());
 }
 
 #[test]
-fn a_scan_of_a_hundred_thousand_ports_is_that_many_connections() {
+fn scan_yields_one_connection_per_target() {
     let scan = (0..connections()).flat_map(|index| {
         let [_, high, middle, low] = index.to_be_bytes();
         let (here, there) = ([203, 0, 113, 9], [10, high, middle, low]);
@@ -213,10 +212,10 @@ fn a_scan_of_a_hundred_thousand_ports_is_that_many_connections() {
 }
 
 #[test]
-fn the_same_ports_are_further_connections_each_time() {
+fn reused_ports_count_as_new_connections() {
     let each = sample::size(1_000, 5_000);
     let whole: Vec<Step> = EXCHANGE.into_iter().chain(CLOSE).collect();
     let rounds = [0, 1, 2].map(|generation| interleaved(each, generation, &whole));
     let (seen, _) = analyze(&capture(rounds.into_iter().flatten()));
-    assert_eq!(seen, busy(3 * u64::from(each)));
+    assert_eq!(seen, all_answered(3 * u64::from(each)));
 }

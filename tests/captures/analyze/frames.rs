@@ -1,4 +1,5 @@
-//! Whatever is around the packets: headers of every kind, fragments, lengths that are wrong. tshark is asked as well.
+//! Everything around the packets: headers of every kind, fragments, and wrong lengths. The results are
+//! compared with tshark.
 
 use airtcp_testkit::frames::around::{self, udp, v4 as ipv4};
 use airtcp_testkit::frames::{ETHERNET, Pcap, Tcp, ethernet, v4, v6};
@@ -9,11 +10,11 @@ use super::{
     tshark_each,
 };
 
-/// tshark 4.0 does not look into these by itself.
+/// tshark 4.0 does not dissect these by default.
 const UNLIKE_TSHARK: [&str; 2] = ["Ethernet in MPLS", "Ethernet in MPLS without a control word"];
 
 #[test]
-fn every_header_around_packets_leads_to_the_same_connection() {
+fn every_encapsulation_yields_same_connection() {
     let mut names = Vec::new();
     let mut captures: Vec<Frames> = Vec::new();
     for (number, around) in (0..).zip(around::ALL) {
@@ -40,10 +41,10 @@ fn every_header_around_packets_leads_to_the_same_connection() {
     assert_eq!(unlike, UNLIKE_TSHARK);
 }
 
-/// 26 octets of IP's 1040 are in the frame, as a broken machine writes it: the rest is not payload, and what comes then was
-/// not sent again.
+/// A packet whose IP length exceeds the frame, as broken devices send it. The missing part does not count as
+/// payload, so its later arrival is not a retransmission.
 #[test]
-fn what_a_length_claims_beyond_the_frame_is_no_payload() {
+fn length_beyond_frame_does_not_count_as_payload() {
     let pppoe = around::ALL.iter().find(|around| around.name == "PPPoE").unwrap();
     for wrap in [|packet: &[u8]| ethernet(packet), pppoe.wrap] {
         let frames = plain().into_iter().map(|tcp| {
@@ -51,13 +52,13 @@ fn what_a_length_claims_beyond_the_frame_is_no_payload() {
             let tcp = Tcp { len: if is_first_data { 500 } else { tcp.len }, ..tcp };
             let mut packet = tcp.packet();
             if is_first_data {
-                // Twice as long as it is.
+                // 1000 bytes more than the packet has.
                 packet[2..4].copy_from_slice(&1540_u16.to_be_bytes());
             }
             wrap(&packet)
         });
         let mut frames: Vec<_> = frames.collect();
-        // The other half of the first thousand.
+        // The second half of the first 1000 bytes.
         let [client, server] = [v4(1, 4000), v4(2, 80)];
         let half = Tcp::new(client, server, airtcp_testkit::frames::ACK, 578, 501, 500);
         frames.insert(4, wrap(&half.packet()));
@@ -70,7 +71,7 @@ fn what_a_length_claims_beyond_the_frame_is_no_payload() {
     }
 }
 
-/// What IPv4 has split, in eights of an octet.
+/// Splits a packet into IPv4 fragments with `octets` bytes of payload, a multiple of 8.
 fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
     let (header, payload) = packet.split_at(20);
     let last = payload.len().div_ceil(octets) - 1;
@@ -79,7 +80,7 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
         let place = (index * octets / 8) as u16 | u16::from(index < last) << 13;
         header[2..4].copy_from_slice(&(piece.len() as u16 + 20).to_be_bytes());
         header[6..8].copy_from_slice(&place.to_be_bytes());
-        // A device will fill it in.
+        // As with checksum offload.
         header[10..12].fill(0);
         [&header, piece].concat()
     };
@@ -87,16 +88,16 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn fragments_are_packets_again_and_what_is_missing_is_told() {
+fn fragments_are_reassembled_and_missing_ones_reported() {
     let mut frames = Vec::new();
     for (ident, mut tcp) in plain().into_iter().enumerate() {
         tcp.ident = ident as u16 + 1;
         let mut pieces = split(&tcp.packet(), 400);
-        // Each overtakes the others.
+        // The fragments arrive in reverse order.
         pieces.reverse();
         frames.extend(pieces);
     }
-    // The first two parts of a packet, and something else in three.
+    // Two of the three fragments of a packet, and all three fragments of a UDP datagram.
     let lonely = Tcp { ident: 99, ..plain()[3].clone() };
     frames.extend(split(&lonely.packet(), 400).into_iter().take(2));
     frames.extend(split(&ipv4(17, &udp([53, 53], &[0; 1000])), 400));
@@ -116,7 +117,7 @@ fn fragments_are_packets_again_and_what_is_missing_is_told() {
 }
 
 #[test]
-fn what_is_skipped_has_a_name() {
+fn skipped_frames_are_counted_by_kind() {
     let mut pcap = Pcap::new(ETHERNET);
     for (at, tcp) in plain().iter().enumerate() {
         pcap.frame(at as f64, &tcp.ethernet());
@@ -131,7 +132,7 @@ fn what_is_skipped_has_a_name() {
     assert_eq!(capture["totals"]["others"], expected);
     let text = run(&["analyze", file(&pcap.file).path(), "--wide"]).stdout;
     assert!(text.contains("3 with something else (2 ARP, 1 ICMP)"), "{text}");
-    // A home's wireless network, listened to from outside.
+    // An encrypted wireless network, captured by a machine that does not belong to it.
     let mut beacon = vec![0x80, 0];
     beacon.resize(80, 0);
     let mut data = vec![0x88, 0x41];

@@ -1,4 +1,4 @@
-//! Connections that did not open, and paths that lose what is long.
+//! Connections that were not established, and paths that drop long packets.
 
 use airtcp_testkit::frames::{ACK, RST, SYN, SYN_ACK, Tcp, v4, v6};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn syns(frames: &mut Frames, times: u32) {
 }
 
 #[test]
-fn a_handshake_fails_in_its_own_way() {
+fn failed_handshake_reports_its_outcome() {
     let (client, server) = (v4(1, 4000), v4(2, 80));
     let syn = Tcp::new(client, server, SYN, 100, 0, 0);
     let syn_ack = Tcp::new(server, client, SYN_ACK, 500, 101, 0);
@@ -58,7 +58,7 @@ fn a_handshake_fails_in_its_own_way() {
         ),
         (&unreachable, json!({"is": "unreachable"}), "host unreachable by ICMP (2 SYNs)", "1 unreachable"),
     ];
-    // tshark reads the frames of all cases at once.
+    // One run of tshark reads the frames of all cases.
     let mut all = Frames::default();
     cases.iter().for_each(|(frames, ..)| all.append(frames));
     let flags = all.tshark("frame", &["tcp.flags.syn", "tcp.flags.ack", "tcp.flags.reset"]);
@@ -87,7 +87,7 @@ fn a_handshake_fails_in_its_own_way() {
 }
 
 #[test]
-fn what_is_refused_at_first_may_open_after_all() {
+fn refused_connection_may_open_on_retry() {
     let (client, server) = (v4(1, 4000), v4(2, 80));
     let mut frames = Frames::default();
     frames.tcp(0.0, &Tcp::new(client, server, SYN, 100, 0, 0));
@@ -102,7 +102,7 @@ fn what_is_refused_at_first_may_open_after_all() {
 }
 
 #[test]
-fn a_scan_is_counted_and_its_list_is_bounded() {
+fn scan_is_counted_and_list_is_bounded() {
     let mut frames = Frames::default();
     for port in 1..=200 {
         let syn = Tcp::new(v4(1, 4000), v4(2, port), SYN, 100, 0, 0);
@@ -118,7 +118,7 @@ fn a_scan_is_counted_and_its_list_is_bounded() {
 }
 
 #[test]
-fn each_kind_of_icmp_is_told_beside_its_connection() {
+fn icmp_errors_are_shown_with_their_connection() {
     let four = [
         ((3, 0), "net-unreachable", "network unreachable"),
         ((3, 1), "host-unreachable", "host unreachable"),
@@ -140,7 +140,7 @@ fn each_kind_of_icmp_is_told_beside_its_connection() {
         (&four[..], [v4(1, 4000), v4(2, 80), v4(9, 0)], ["icmp.type", "icmp.code"]),
         (&six[..], [v6(1, 4000), v6(2, 80), v6(9, 0)], ["icmpv6.type", "icmpv6.code"]),
     ] {
-        // Each kind of error concerns its own connection.
+        // Each kind of error concerns a different connection.
         let mut frames = Frames::default();
         for (number, (code, ..)) in kinds.iter().enumerate() {
             let (at, port) = (number as f64, client.port() + number as u16);
@@ -173,14 +173,14 @@ fn each_kind_of_icmp_is_told_beside_its_connection() {
         let expected = kinds.iter().flat_map(|(code, ..)| vec![format!("{}\t{}", code.0, code.1); 2]);
         assert_eq!(seen, expected.collect::<Vec<_>>());
     }
-    // About a connection that is not there.
+    // An error about an unknown connection.
     let mut frames = Frames::default();
     frames.icmp(0.0, v4(9, 0).ip(), (3, 3), 0, &Tcp::new(v4(1, 4000), v4(2, 80), SYN, 1, 0, 0));
     let totals = &frames.json()["totals"];
     assert_eq!((&totals["icmp_errors"], &totals["icmp_errors_elsewhere"]), (&json!(1), &json!(1)));
 }
 
-/// The request arrives, the answer's long segments do not.
+/// The request arrives, but the long segments of the response do not.
 fn black_hole() -> (Frames, Tcp) {
     let (client, server) = (v4(1, 4000), v4(2, 80));
     let mut frames = Frames::default();
@@ -195,7 +195,7 @@ fn black_hole() -> (Frames, Tcp) {
 }
 
 #[test]
-fn long_segments_that_never_arrive_are_a_black_hole() {
+fn undelivered_long_segments_reveal_mtu_black_hole() {
     let (mut silently, long) = black_hole();
     let path_mtu = |capture: &Value| capture["connections"][0]["directions"][1]["path_mtu"].clone();
     let found = path_mtu(&silently.json());
@@ -208,11 +208,11 @@ fn long_segments_that_never_arrive_are_a_black_hole() {
         &["path MTU", "a segment of 1400 bytes was sent 4 times (first retransmission in frame 7)"],
     );
 
-    // The client is there: it sends a keep-alive.
+    // A keep-alive shows that the client still exists.
     silently.tcp(2.5, &Tcp::new(long.dst, long.src, ACK, 300, 501, 0));
     assert_eq!(path_mtu(&silently.json())["black_hole"], "likely");
 
-    // The router says so, and the server does not care.
+    // The router reports the MTU, and the server ignores it.
     let (mut told, long) = black_hole();
     told.icmp(2.2, v4(9, 0).ip(), (3, 4), 1300, &long);
     told.tcp(4.55, &long);
@@ -222,16 +222,16 @@ fn long_segments_that_never_arrive_are_a_black_hole() {
     line(&told.text(&[]), &["1 packets longer than 1300 bytes sent after ICMP"]);
     assert_eq!(told.tshark("icmp", &["icmp.mtu"]), ["1300"]);
 
-    // The server tries shorter ones (RFC 4821), and they arrive.
+    // The server sends shorter segments (RFC 4821), which arrive.
     let (mut shorter, long) = black_hole();
     shorter.tcp(4.55, &Tcp { len: 1000, ..long.clone() });
     shorter.tcp(4.56, &Tcp::new(long.dst, long.src, ACK, 301, 1501, 0));
     shorter.tcp(4.57, &Tcp { seq: 1501, len: 400, ..long.clone() });
     shorter.tcp(4.58, &Tcp::new(long.dst, long.src, ACK, 301, 1901, 0));
     let found = path_mtu(&shorter.json());
-    assert_eq!((&found["black_hole"], &found["in_pieces"]), (&json!("likely"), &json!(true)));
+    assert_eq!((&found["black_hole"], &found["lost_segment_split"]), (&json!("likely"), &json!(true)));
 
-    // It arrives in the end: an ordinary loss.
+    // The segment arrives in the end, so this was an ordinary loss.
     let (mut lossy, long) = black_hole();
     lossy.tcp(2.3, &Tcp::new(long.dst, long.src, ACK, 301, 1901, 0));
     assert!(path_mtu(&lossy.json()).is_null());

@@ -1,4 +1,4 @@
-//! Packets with a payload and a window of one's own, ICMP errors, and what tshark says of them.
+//! Packets with a chosen payload and window, ICMP errors, and tshark's view of them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{analyze_path, file};
 
-/// Frames of a capture, each with its time.
+/// The frames of a capture, each with its time.
 #[derive(Default)]
 pub(super) struct Frames(Vec<(f64, Vec<u8>)>);
 
@@ -32,7 +32,7 @@ impl Frames {
         self
     }
 
-    /// An error about `tcp`, which has the IP header and 8 octets of it, or in IPv6 all of it.
+    /// An ICMP error about `tcp`. It quotes the IP header and 8 bytes of the segment, or in IPv6 all of it.
     pub(super) fn icmp(
         &mut self,
         at: f64,
@@ -56,14 +56,14 @@ impl Frames {
                 let head = [&[0x60, 0, 0, 0][..], &(body.len() as u16).to_be_bytes(), &[58, 64]].concat();
                 ([&head[..], &from.octets(), &to.octets()].concat(), body)
             }
-            _ => panic!("an error is of the same family"),
+            _ => panic!("an ICMP error has the IP version of its packet"),
         };
         header.extend(rest);
         self.0.push((at, ethernet(&header)));
         self
     }
 
-    /// SYN, SYN-ACK and ACK, in 20 ms.
+    /// A handshake that takes 20 ms.
     pub(super) fn open(&mut self, at: f64, client: SocketAddr, server: SocketAddr) -> &mut Self {
         let options = Options { mss: Some(1460), window_scale: Some(7), ..Options::default() };
         let theirs = Options { mss: Some(1400), window_scale: Some(2), ..Options::default() };
@@ -102,7 +102,7 @@ impl Frames {
         text(&self.file(), more)
     }
 
-    /// Fields of the frames that a display filter chooses.
+    /// The fields of the frames that match a display filter.
     pub(super) fn tshark(&self, filter: &str, fields: &[&str]) -> Vec<String> {
         let file = self.file();
         let fields = fields.iter().flat_map(|field| ["-e", field]);
@@ -122,7 +122,7 @@ pub(super) fn text(file: &TempFile, more: &[&str]) -> String {
     ended.stdout
 }
 
-/// A line of a text that has all of these.
+/// Returns the line that contains all of these parts.
 #[track_caller]
 pub(super) fn line<'a>(text: &'a str, parts: &[&str]) -> &'a str {
     let found = text.lines().find(|line| parts.iter().all(|part| line.contains(part)));

@@ -1,5 +1,5 @@
-//! `airtcp analyze` and whatever it is given: every kind of capture, and none. tshark counts the same packets and
-//! connections, where it reads the file at all.
+//! `airtcp analyze` with every kind of capture, and with files that are not captures. tshark counts the same
+//! packets and connections if it can read the file.
 
 mod choosing;
 mod command;
@@ -48,7 +48,7 @@ fn analyze(octets: &[u8]) -> Value {
     analyze_path(file(octets).path(), &[])
 }
 
-/// Of this problem, how often and from which frame on.
+/// Number of occurrences of this problem, and its first frame.
 fn problem(capture: &Value, name: &str) -> Option<(u64, u64)> {
     let problems = capture["totals"]["problems"].as_array().unwrap();
     let found = problems.iter().find(|problem| problem["problem"] == name)?;
@@ -59,14 +59,14 @@ fn no_problems(capture: &Value) {
     assert_eq!(capture["totals"]["problems"], serde_json::json!([]));
 }
 
-/// TCP packets and connections.
+/// Number of TCP packets and of connections.
 fn counts(capture: &Value) -> (u64, u64) {
     let totals = &capture["totals"];
     assert_eq!(totals["connections"], capture["connections"].as_array().unwrap().len());
     (totals["tcp_packets"].as_u64().unwrap(), totals["connections"].as_u64().unwrap())
 }
 
-/// The same by tshark.
+/// The same numbers from tshark.
 fn tshark(octets: &[u8]) -> (u64, u64) {
     let file = file(octets);
     let output = Command::new("tshark")
@@ -79,10 +79,10 @@ fn tshark(octets: &[u8]) -> (u64, u64) {
     (streams.len() as u64, streams.iter().max().map_or(0, |last| last + 1))
 }
 
-/// Frames of one link type.
+/// The link type and the frames of a capture.
 type Frames = (u32, Vec<Vec<u8>>);
 
-/// The analysis of each capture: the program runs once for all of them.
+/// The analysis of each capture. The program runs once for all of them.
 fn analyze_each(captures: &[Frames]) -> Vec<Value> {
     let files: Vec<_> =
         captures.iter().map(|(link_type, frames)| file(&pcap_of(*link_type, frames.clone()))).collect();
@@ -93,8 +93,8 @@ fn analyze_each(captures: &[Frames]) -> Vec<Value> {
     document["captures"].as_array().unwrap().clone()
 }
 
-/// TCP packets and connections of each capture, by a single run of tshark: each capture is an interface of one file. The
-/// captures must have different ports.
+/// The number of TCP packets and of connections in each capture, from a single run of tshark, for which each
+/// capture becomes an interface of one file. The captures must have different ports.
 fn tshark_each(captures: &[Frames]) -> Vec<(u64, u64)> {
     let mut pcapng = Pcapng::new(false);
     for (number, (link_type, frames)) in captures.iter().enumerate() {
@@ -122,7 +122,7 @@ fn acked(capture: &Value, connection: usize) -> [u64; 2] {
     [0, 1].map(|end| directions[end]["acked_bytes"].as_u64().unwrap())
 }
 
-/// A whole connection of 2000 octets in two segments: ten packets, at 10 ms each.
+/// A complete connection with 2000 bytes in two segments: ten packets.
 fn transfer(client: SocketAddr, server: SocketAddr, iss: u32) -> Vec<Tcp> {
     let seq = |offset: u32| iss.wrapping_add(offset);
     let forth = |flags, offset, ack, len| Tcp::new(client, server, flags, seq(offset), ack, len);
@@ -164,7 +164,7 @@ fn ethernet_of(packets: &[Tcp]) -> Vec<u8> {
 // ----- link layers -----
 
 #[test]
-fn every_link_layer_leads_to_the_same_connection() {
+fn every_link_type_yields_same_connection() {
     type Framing = (u32, fn(&[u8]) -> Vec<u8>);
     let framings: [Framing; 12] = [
         (1, ethernet),
@@ -204,8 +204,9 @@ fn every_link_layer_leads_to_the_same_connection() {
     }
 }
 
-/// Of another machine, or of an older tcpdump: the same frames in the other byte order, or in microseconds.
-fn written_elsewhere(pcap: &[u8], big: bool, micros: bool) -> Vec<u8> {
+/// The same frames as another machine or an older tcpdump writes them: in the other byte order, or with times
+/// in microseconds.
+fn in_other_format(pcap: &[u8], big: bool, micros: bool) -> Vec<u8> {
     let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
     let put = |value: u32| if big { value.to_be_bytes() } else { value.to_le_bytes() };
     let mut file = put(if micros { 0xa1b2_c3d4 } else { word(0) }).to_vec();
@@ -223,12 +224,12 @@ fn written_elsewhere(pcap: &[u8], big: bool, micros: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_pcap_file_may_be_in_either_byte_order_and_resolution() {
+fn pcap_byte_order_and_resolution_are_detected() {
     let pcap = ethernet_of(&plain());
     let here = analyze(&pcap);
     assert_eq!((counts(&here), acked(&here, 0)), ((10, 1), [2000, 0]));
     for (big, micros) in [(false, true), (true, false), (true, true)] {
-        let elsewhere = written_elsewhere(&pcap, big, micros);
+        let elsewhere = in_other_format(&pcap, big, micros);
         assert_ne!(elsewhere, pcap);
         let capture = analyze(&elsewhere);
         assert_eq!(capture["connections"], here["connections"], "big {big}, microseconds {micros}");
@@ -238,7 +239,7 @@ fn a_pcap_file_may_be_in_either_byte_order_and_resolution() {
 }
 
 #[test]
-fn a_pcapng_file_may_have_interfaces_of_every_kind() {
+fn pcapng_interfaces_may_differ_in_link_type() {
     for big in [false, true] {
         let mut pcapng = Pcapng::new(big);
         pcapng.interface(1, 262_144);
@@ -248,24 +249,24 @@ fn a_pcapng_file_may_have_interfaces_of_every_kind() {
             pcapng.frame(0, at as f64, &one.ethernet());
             pcapng.frame(1, at as f64 + 0.5, &other.packet());
         }
-        // A link type of nobody's, and more than the interface keeps.
+        // An unknown link type, and a frame that exceeds the interface's snap length.
         pcapng.frame(2, 20.0, &[0; 100]);
         let capture = analyze(&pcapng.file);
         assert_eq!(counts(&capture), (20, 2));
         assert_eq!((acked(&capture, 0), acked(&capture, 1)), ([2000, 0], [2000, 0]));
         assert_eq!(problem(&capture, "unknown-link"), Some((1, 21)));
-        // Both data packets of the one, then the last frame.
+        // Both data packets of the first connection, and the last frame.
         assert_eq!(problem(&capture, "above-snap-length"), Some((3, 8)));
         assert_eq!(tshark(&pcapng.file), (20, 2));
         let file = file(&pcapng.file);
         let filtered = analyze_path(file.path(), &["-f", "ip6 and dst port 80"]);
         assert_eq!(counts(&filtered), (6, 1));
-        assert_eq!(filtered["connections"][0]["first_packet"], 2, "frame numbers are the file's");
+        assert_eq!(filtered["connections"][0]["first_packet"], 2, "frame numbers refer to the file");
     }
 }
 
 #[test]
-fn standard_input_is_a_capture_as_well() {
+fn capture_is_read_from_standard_input() {
     let mut pcapng = Pcapng::new(false);
     pcapng.interface(1, 0);
     for tcp in plain() {
@@ -284,14 +285,14 @@ fn standard_input_is_a_capture_as_well() {
 // ----- connections -----
 
 #[test]
-fn a_port_used_again_is_a_second_connection() {
+fn reused_port_starts_second_connection() {
     let again = transfer(v4(1, 4000), v4(2, 80), 900_000);
     let octets = ethernet_of(&[plain(), again].concat());
     let capture = analyze(&octets);
     assert_eq!(counts(&capture), (20, 2));
     assert_eq!((acked(&capture, 0), acked(&capture, 1)), ([2000, 0], [2000, 0]));
     assert_eq!(tshark(&octets), (20, 2));
-    // Without any end of the first one.
+    // The first connection does not end with a FIN or a reset.
     let half = plain()[..5].to_vec();
     let octets = ethernet_of(&[half, transfer(v4(1, 4000), v4(2, 80), 900_000)].concat());
     let capture = analyze(&octets);
@@ -300,7 +301,7 @@ fn a_port_used_again_is_a_second_connection() {
 }
 
 #[test]
-fn a_reset_ends_a_connection_and_leaves_no_other_behind() {
+fn reset_ends_connection_without_starting_another() {
     let mut packets = plain()[..5].to_vec();
     packets.push(Tcp::new(v4(2, 80), v4(1, 4000), RST, 501, 0, 0));
     let octets = ethernet_of(&packets);
@@ -309,7 +310,7 @@ fn a_reset_ends_a_connection_and_leaves_no_other_behind() {
 }
 
 #[test]
-fn a_capture_that_begins_in_the_middle_has_the_rest() {
+fn capture_starting_mid_connection_is_analysed() {
     let octets = ethernet_of(&plain()[3..]);
     let capture = analyze(&octets);
     assert_eq!(counts(&capture), (7, 1));
@@ -326,7 +327,7 @@ fn sequence_numbers_may_wrap() {
     }
 }
 
-/// Peak memory of the program for this capture, in KiB, and its output.
+/// Returns the output of the program and its peak memory in KiB.
 fn memory(args: &[&str]) -> (String, u64) {
     let output = Command::new("/usr/bin/time")
         .args(["-f", "%M"])
@@ -339,7 +340,8 @@ fn memory(args: &[&str]) -> (String, u64) {
     (String::from_utf8(output.stdout).unwrap(), memory.trim().parse().unwrap())
 }
 
-/// The analysis takes at most 2 kB per connection more than the idle program. The total is at most 200 MB.
+/// The analysis needs at most 2 kB per connection beyond the memory for a tiny capture, and at most 200 MB in
+/// total.
 fn assert_little_memory(kib: u64, connections: u32) {
     let (_, alone) = memory(&[file(&ethernet_of(&plain())).path()]);
     println!("{kib} KiB, the program alone {alone} KiB");
@@ -349,10 +351,10 @@ fn assert_little_memory(kib: u64, connections: u32) {
 }
 
 #[test]
-fn a_hundred_thousand_connections_take_neither_long_nor_much_memory() {
+fn many_connections_use_little_memory() {
     let path = TempFile::new("many");
     let connections = sample::size(5_000, 100_000);
-    // Few connections are open at a time, so memory kept for closed ones shows.
+    // Few connections are open at a time, so memory that is kept for closed ones shows.
     let many = Bulk { parallel: connections / 50, connections, segments: 4, loss: 1000 };
     let mut output = BufWriter::new(std::fs::File::create(path.path()).unwrap());
     many.write(&mut output).unwrap();

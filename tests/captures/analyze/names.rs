@@ -1,4 +1,4 @@
-//! What clients call their servers, and how long these take to answer.
+//! Server names that clients ask for, and the response times of the servers.
 
 use airtcp_testkit::frames::{ACK, Tcp, v4, v6};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::analyze_path;
 use super::made::{Frames, line};
 
-/// RFC 8446 §4.1.2, with a key share in front of the name, as browsers may have it.
+/// A ClientHello (RFC 8446 §4.1.2) with a key share in front of the server name, as some browsers send it.
 fn client_hello(name: &str, key_share: usize) -> Vec<u8> {
     let long = |len: usize| (len as u16).to_be_bytes();
     let extension = |kind: u8, body: &[u8]| [&[0, kind], &long(body.len())[..], body].concat();
@@ -19,7 +19,7 @@ fn client_hello(name: &str, key_share: usize) -> Vec<u8> {
     [&[22, 3, 1][..], &long(message.len()), &message].concat()
 }
 
-/// A request in segments of at most `mss`, and an answer 30 ms after the last of them.
+/// A request in segments of at most `mss` bytes, and a response 30 ms after the last of them.
 fn exchange(frames: &mut Frames, request: &[u8], mss: usize, is_v6: bool) {
     let (client, server) = if is_v6 { (v6(1, 4000), v6(2, 443)) } else { (v4(1, 4000), v4(2, 443)) };
     frames.open(0.0, client, server);
@@ -37,7 +37,7 @@ fn name(capture: &Value) -> &Value {
 }
 
 #[test]
-fn a_connection_has_the_name_that_the_client_asks_for() {
+fn connection_is_named_after_requested_host() {
     let hello = client_hello("www.example.org", 32);
     let long = client_hello("www.example.org", 1900);
     let get = b"GET /a HTTP/1.1\r\nUser-Agent: x\r\nHost: www.example.org:8080\r\n\r\n".to_vec();
@@ -64,7 +64,7 @@ fn a_connection_has_the_name_that_the_client_asks_for() {
 }
 
 #[test]
-fn a_cut_hello_has_a_name_if_the_name_was_kept() {
+fn truncated_client_hello_yields_name_if_captured() {
     let mut frames = Frames::default();
     exchange(&mut frames, &client_hello("www.example.org", 32), 1400, false);
     assert_eq!(name(&analyze_path(frames.cut(300).path(), &[]))["name"], "www.example.org");
@@ -72,7 +72,7 @@ fn a_cut_hello_has_a_name_if_the_name_was_kept() {
 }
 
 #[test]
-fn a_name_does_nothing_to_a_terminal() {
+fn control_characters_in_name_are_escaped() {
     let mut frames = Frames::default();
     exchange(&mut frames, b"GET / HTTP/1.1\r\nHost: a\x1b]0;b\x07\tc\r\n\r\n", 1400, false);
     assert_eq!(name(&frames.json())["name"], "a\\u001b]0;b\\u0007\\u0009c");
@@ -81,14 +81,14 @@ fn a_name_does_nothing_to_a_terminal() {
 }
 
 #[test]
-fn answers_are_timed_from_the_last_octet_of_the_request() {
+fn response_time_starts_at_end_of_request() {
     let (client, server) = (v4(1, 4000), v4(2, 80));
     let mut frames = Frames::default();
     frames.open(0.0, client, server);
     let request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let response = b"HTTP/1.1 204 No Content\r\n\r\n";
     let (mut seq, mut ack) = (101, 501);
-    // The second request is sent again, which changes nothing.
+    // The second request is retransmitted, which must not change the result.
     for (asked, again, answered) in [(0.1, None, 0.15), (1.0, Some(1.3), 1.4), (2.0, None, 2.02)] {
         for at in [Some(asked), again].into_iter().flatten() {
             frames.data(at, &Tcp::new(client, server, ACK, seq, ack, request.len()), request);

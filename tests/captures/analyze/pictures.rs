@@ -1,4 +1,4 @@
-//! Pictures of captures that nobody would choose for one: they are drawn, and nothing is said but what is ours.
+//! Plots of unusual captures: they are drawn, and the plotting program prints no messages of its own.
 
 use std::fs;
 
@@ -38,8 +38,8 @@ fn ack(sequence: u32) -> Tcp {
     Tcp::new(v4(2, 80), v4(1, 4000), ACK, 501, sequence, 0)
 }
 
-/// A handshake, and segments of these sequence numbers, each of which is acknowledged; all at the times that `at` says of
-/// their place in the capture.
+/// A handshake, then one segment for each sequence number with its ACK. `at` maps the index of a packet to
+/// its time.
 fn transfer(sequences: impl IntoIterator<Item = u32>, at: impl Fn(u64) -> u64) -> Vec<u8> {
     let handshake = [
         Tcp::new(v4(1, 4000), v4(2, 80), SYN, 0, 0, 0),
@@ -51,7 +51,7 @@ fn transfer(sequences: impl IntoIterator<Item = u32>, at: impl Fn(u64) -> u64) -
 }
 
 #[test]
-fn a_strange_capture_has_pictures_and_no_program_but_ours_speaks() {
+fn unusual_captures_are_plotted_without_error_output() {
     let thousands = || (0..20).map(|index| 1 + index * 1000);
     let regular = |place: u64| BEGIN + place * SECOND / 20;
     let captures = [
@@ -93,7 +93,8 @@ fn a_strange_capture_has_pictures_and_no_program_but_ours_speaks() {
         let ended = run(&["report", capture.path(), "-o", &directory.path("page.html")]);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{name}");
     }
-    // A PNG file takes a hundred times as long to draw as an SVG file and has the same shapes, so a sample is enough.
+    // A PNG file takes a hundred times as long to draw as an SVG file and has the same shapes, so a sample is
+    // enough.
     for (name, octets) in sample("strange", &captures, 1) {
         let (capture, directory) = (file(octets), TempDir::new("strange"));
         let pictures = directory.path("pictures");

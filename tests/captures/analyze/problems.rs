@@ -1,4 +1,4 @@
-//! What is wrong with captures: told, and the rest is still analysed.
+//! Damaged captures: the problem is reported, and the rest is still analysed.
 
 use airtcp_testkit::frames::{ETHERNET, Pcap, Pcapng, Tcp, ethernet};
 use airtcp_testkit::machine::run;
@@ -6,7 +6,7 @@ use airtcp_testkit::machine::run;
 use super::{acked, analyze, counts, ethernet_of, file, pcap_of, plain, problem, tshark};
 
 #[test]
-fn a_truncated_file_is_read_up_to_its_end() {
+fn truncated_file_is_read_to_its_end() {
     let octets = ethernet_of(&plain());
     let capture = analyze(&octets[..octets.len() - 7]);
     assert_eq!(counts(&capture), (9, 1));
@@ -21,7 +21,7 @@ fn a_truncated_file_is_read_up_to_its_end() {
 }
 
 #[test]
-fn garbage_ends_a_pcap_file_and_is_stepped_over_in_pcapng() {
+fn garbage_ends_pcap_but_is_skipped_in_pcapng() {
     let mut pcap = Pcap::new(ETHERNET);
     let mut pcapng = Pcapng::new(false);
     pcapng.interface(1, 0);
@@ -41,8 +41,8 @@ fn garbage_ends_a_pcap_file_and_is_stepped_over_in_pcapng() {
 }
 
 #[test]
-fn a_packet_above_the_snap_length_is_taken() {
-    // As written by programs that do not keep to their own header.
+fn packet_above_snap_length_is_accepted() {
+    // Some programs write packets that exceed the snap length in their own file header.
     let mut pcap = Pcap::cut(ETHERNET, 96);
     for (at, tcp) in plain().iter().enumerate() {
         let frame = tcp.ethernet();
@@ -53,7 +53,7 @@ fn a_packet_above_the_snap_length_is_taken() {
     let capture = analyze(&pcap.file);
     assert_eq!((counts(&capture), acked(&capture, 0)), ((10, 1), [2000, 0]));
     assert_eq!(problem(&capture, "above-snap-length"), Some((2, 4)));
-    // No frame can have that many octets.
+    // No frame can be this long.
     let mut pcap = Pcap::new(ETHERNET);
     pcap.frame(0.0, &plain()[0].ethernet());
     pcap.header(0, 0x7fff_ffff, 0x7fff_ffff);
@@ -62,7 +62,7 @@ fn a_packet_above_the_snap_length_is_taken() {
 }
 
 #[test]
-fn a_small_snap_length_costs_options_and_then_packets_but_no_lengths() {
+fn small_snap_length_preserves_payload_lengths() {
     for (snap_length, name) in [(66, "payload-cut"), (60, "options-cut")] {
         let mut pcap = Pcap::cut(ETHERNET, snap_length);
         for (at, tcp) in plain().into_iter().enumerate() {
@@ -80,7 +80,7 @@ fn a_small_snap_length_costs_options_and_then_packets_but_no_lengths() {
 }
 
 #[test]
-fn a_clock_that_goes_backwards_is_told_with_the_frame() {
+fn backward_clock_step_is_reported_with_frame() {
     let mut pcap = Pcap::new(ETHERNET);
     for (at, tcp) in plain().iter().enumerate() {
         let step = if at >= 5 { 3.0 } else { 0.0 };
@@ -92,9 +92,10 @@ fn a_clock_that_goes_backwards_is_told_with_the_frame() {
 }
 
 #[test]
-fn fragments_and_broken_headers_are_counted_and_left_out() {
+fn fragments_and_malformed_headers_are_counted_and_skipped() {
     let mut packets: Vec<_> = plain().iter().map(Tcp::packet).collect();
-    // The second half of a packet, an IP header of 16 octets, a TCP header of 60 in a packet of 40.
+    // The second half of a packet, an IP header of 16 bytes, and a TCP header of 60 bytes in a packet of 40
+    // bytes.
     let mut second = packets[3].clone();
     second[6..8].copy_from_slice(&[0, 100]);
     let mut short = packets[3].clone();
@@ -116,7 +117,7 @@ fn fragments_and_broken_headers_are_counted_and_left_out() {
 }
 
 #[test]
-fn a_clock_may_jump_by_centuries() {
+fn clock_jump_of_centuries_is_tolerated() {
     let packets = plain();
     let jumps = [0.0, 8.2e9, 0.1, 8.1e9, 1e10, 8.2e9, 0.2, 1.7e10, 8.2e9, 0.3];
     let mut pcapng = Pcapng::new(false);

@@ -1,11 +1,11 @@
-//! `airtcp report` of captures that no lab has made.
+//! `airtcp report` for captures that were not made by `airtcp lab`.
 
 use airtcp_testkit::frames::{ACK, Tcp, v4};
 use airtcp_testkit::machine::{TempFile, run};
 
 use super::made::Frames;
 
-/// Connections with so many segments of 1000 octets from each client.
+/// A capture with one connection per client, each with the given number of segments of 1000 bytes.
 fn capture(segments: &[u32]) -> TempFile {
     let mut frames = Frames::default();
     for (client, segments) in segments.iter().enumerate() {
@@ -28,7 +28,7 @@ fn page(args: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn any_capture_makes_a_page_with_a_row_for_each_connection() {
+fn page_has_row_for_each_connection() {
     let file = capture(&[3, 9, 6]);
     let (said, html) = page(&[file.path()]);
     assert!(said.contains("3 graphs"), "{said}");
@@ -36,11 +36,11 @@ fn any_capture_makes_a_page_with_a_row_for_each_connection() {
         assert!(html.contains(&format!("{client} → 10.0.0.2:80</button>")), "{client}");
     }
     assert_eq!(html.matches("class=\"run\" id=").count(), 3);
-    assert!(!html.contains("with most data"), "nothing is left out");
+    assert!(!html.contains("with most data"), "all connections have graphs");
 }
 
 #[test]
-fn those_with_most_data_have_graphs_and_the_page_says_so() {
+fn page_graphs_connections_with_most_data() {
     let file = capture(&[3, 9, 6]);
     let (said, html) = page(&[file.path(), "--top", "1"]);
     assert!(said.contains("1 graph"), "{said}");
@@ -51,7 +51,7 @@ fn those_with_most_data_have_graphs_and_the_page_says_so() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
+fn non_capture_is_rejected() {
     for (args, code, says) in [
         (&["report", "/nonexistent.pcap"][..], 2, "or a capture"),
         (&["report", "/etc/hostname"], 1, "not a supported capture"),

@@ -1,11 +1,12 @@
-//! Which congestion control a sender seems to have, on paths of every kind: in virtual time, where the truth is known.
+//! The congestion control that the analysis infers, on paths of every kind, in virtual time, where the truth
+//! is known.
 
 use airtcp_testkit::machine::TempFile;
 use serde_json::Value;
 
 use super::*;
 
-/// Rate in Mbit/s, round trip in ms, queue in packets, packets lost at random in per cent.
+/// Rate in Mbit/s, round-trip time in ms, queue in packets, random loss in per cent.
 type Path = (u32, u32, u32, f64);
 
 const PATHS: [Path; 6] = [
@@ -17,7 +18,7 @@ const PATHS: [Path; 6] = [
     (20, 30, 50, 0.0),
 ];
 
-/// What the sender's congestion is judged to be, with the evidence.
+/// The inferred congestion control of the sender, with the evidence.
 fn judged(recipe: &str, (rate, rtt, queue, loss): Path, seed: u32) -> Value {
     let scenario = TempFile::new("scenario");
     let loss = format!(
@@ -49,8 +50,8 @@ fn judged(recipe: &str, (rate, rtt, queue, loss): Path, seed: u32) -> Value {
     direction["sender"]["congestion"].clone()
 }
 
-/// The paths for this recipe, with their seeds. The fast paths take longest to simulate, so an ordinary run uses slow ones:
-/// one without random loss and, for one recipe of each congestion control, one with it.
+/// The paths for this recipe, with their seeds. Fast paths take longest to simulate, so an ordinary run uses
+/// slow ones: one without random loss and, for one recipe of each congestion control, one with it.
 fn paths(recipe: &str) -> Vec<(u32, Path)> {
     let one_of_each = ["sack", "sack+cubic", "sack+bbr"].contains(&recipe);
     let is_tried =
@@ -58,7 +59,7 @@ fn paths(recipe: &str) -> Vec<(u32, Path)> {
     (0..).zip(PATHS).filter(is_tried).collect()
 }
 
-/// Judges this recipe on its paths: what else it is called than `truth`, and how often it is called that.
+/// Runs the recipe on its paths. Returns the wrong judgements and the number of correct ones.
 fn judge(recipe: &str, truth: &str) -> (Vec<String>, usize) {
     let judgements: Vec<_> =
         paths(recipe).into_iter().map(|(seed, path)| (path, judged(recipe, path, seed))).collect();
@@ -66,13 +67,13 @@ fn judge(recipe: &str, truth: &str) -> (Vec<String>, usize) {
     let right = judgements.iter().filter(|(_, judgement)| is(judgement, truth)).count();
     let wrong = judgements
         .iter()
-        .filter(|(_, judgement)| !is(judgement, truth) && !is(judgement, "cannot-be-told"))
+        .filter(|(_, judgement)| !is(judgement, truth) && !is(judgement, "undetermined"))
         .map(|(path, judgement)| format!("{recipe} on {path:?}: {judgement}"));
     (wrong.collect(), right)
 }
 
 #[test]
-fn reno_and_cubic_are_told_on_most_paths_and_never_mistaken() {
+fn reno_and_cubic_are_recognised_without_mistakes() {
     for (recipe, truth) in [
         ("sack", "reno"),
         ("newreno+eifel", "reno"),
@@ -88,14 +89,14 @@ fn reno_and_cubic_are_told_on_most_paths_and_never_mistaken() {
 }
 
 #[test]
-fn bbr_is_told_where_it_probes_and_never_mistaken() {
+fn bbr_is_recognised_without_mistakes() {
     let (wrong, right) = judge("sack+bbr", "bbr");
     assert_eq!(wrong, [""; 0]);
     assert!(right > 0);
 }
 
 #[test]
-fn other_congestion_controls_have_no_name() {
+fn other_congestion_controls_stay_undetermined() {
     let recipes = ["tahoe", "sack+rack+bbr3", "sack+jtcp", "sack+receiver-window", "sack@linux"];
     for recipe in sample::sample("others", recipes, 3) {
         assert_eq!(judge(recipe, "none of these").0, [""; 0]);

@@ -1,4 +1,4 @@
-//! What the ends offer each other.
+//! Windows and options that both ends advertise.
 
 use airtcp_testkit::frames::{ACK, Tcp, v4};
 use serde_json::json;
@@ -6,12 +6,12 @@ use serde_json::json;
 use super::made::{Frames, line};
 
 #[test]
-fn closed_and_shrinking_windows_scale_and_mss_are_told() {
+fn window_changes_scale_and_mss_are_reported() {
     let (client, server) = (v4(1, 4000), v4(2, 80));
     let mut frames = Frames::default();
     frames.open(0.0, client, server);
     frames.tcp(0.1, &Tcp::new(client, server, ACK, 101, 501, 1000));
-    // 1000 octets of window, scaled by 4; then none, then some, then a part of these is taken back.
+    // Windows in units of 4 bytes: open, closed, open, smaller, closed.
     for (at, window) in [(0.12, 250), (0.2, 0), (0.3, 500), (0.4, 400), (0.5, 0)] {
         frames.window(at, &Tcp::new(server, client, ACK, 501, 1101, 0), window);
     }

@@ -1,5 +1,5 @@
-//! The captures in `pcaps/`: each shows what it is there for, the analyses beside them are what the program says, and
-//! tshark and tcptrace count and measure what we do.
+//! The captures in `pcaps/`: each contains what it is meant to show, the stored analyses match the program's
+//! output, and tshark and tcptrace agree with our counts and measurements.
 
 mod counts;
 mod round_trips;
@@ -12,38 +12,40 @@ use airtcp_testkit::programs::program;
 use airtcp_testkit::sample::sample;
 use round_trips::Ours;
 use serde_json::Value;
-use tools::{analysis, beside, dissected, file, names, root, sender, stdout};
+use tools::{analysis, dissected, file, names, root, sender, stdout, stored_file};
 
 const AGAIN: &str = "look at what changed, then: pcaps/regenerate.sh --analyses";
 
 #[test]
-fn the_analyses_are_what_the_program_says() {
+fn stored_analyses_match_program_output() {
     for name in names() {
         let path = file(&name);
         let path = path.strip_prefix(root()).unwrap();
         let analyze = ["analyze", "--json", path.to_str().unwrap()];
         let said = stdout(Command::new(program("airtcp")).current_dir(root()).args(analyze));
-        let kept = fs::read_to_string(beside(&name, "json")).unwrap();
-        assert!(said == kept, "{name} is analysed differently now: {AGAIN}");
+        let kept = fs::read_to_string(stored_file(&name, "json")).unwrap();
+        assert!(said == kept, "the analysis of {name} has changed: {AGAIN}");
     }
 }
 
-/// A sample is enough here: `the_analyses_are_what_the_program_says` detects any change in the analysis of any capture.
+/// A sample is enough, because `stored_analyses_match_program_output` detects any change in the analysis of
+/// any capture.
 #[test]
-fn tshark_counts_and_measures_the_same() {
+fn counts_and_rtt_samples_match_tshark() {
     for name in sample("tshark", names(), 10) {
         let (ours, theirs) = (Ours::of(&name), dissected(&name));
-        counts::tshark_counts_the_same_packets_sent_again_and_out_of_order(&name, &theirs);
-        counts::tshark_counts_the_same_duplicate_acks(&name, &theirs);
-        round_trips::tshark_takes_the_same_round_trips(&name, &ours, &theirs);
-        round_trips::what_timestamps_measure_begins_with_the_packet_that_carried_them(&name, &ours, &theirs);
+        counts::check_retransmissions_match_tshark(&name, &theirs);
+        counts::check_duplicate_acks_match_tshark(&name, &theirs);
+        round_trips::check_rtt_samples_match_tshark(&name, &ours, &theirs);
+        round_trips::check_samples_start_at_echoed_timestamps(&name, &ours, &theirs);
     }
 }
 
 #[test]
-fn every_capture_says_where_it_comes_from() {
+fn every_capture_has_provenance() {
     for name in names() {
-        let provenance: toml::Table = fs::read_to_string(beside(&name, "toml")).unwrap().parse().unwrap();
+        let provenance: toml::Table =
+            fs::read_to_string(stored_file(&name, "toml")).unwrap().parse().unwrap();
         for key in ["shows", "scenario", "settings", "sender", "bytes", "seed", "kernel", "airtcp", "command"]
         {
             assert!(provenance.contains_key(key), "{name}: {key}");
@@ -52,7 +54,7 @@ fn every_capture_says_where_it_comes_from() {
 }
 
 #[test]
-fn every_capture_shows_what_it_is_there_for() {
+fn captures_contain_intended_events() {
     let number = |name: &str, pointer: &str| {
         sender(name).pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{name}: {pointer}"))
     };
@@ -71,11 +73,12 @@ fn every_capture_shows_what_it_is_there_for() {
     assert!(number("rebate", "/marks/loss_reports") > 0.0);
     assert!(number("etcp", "/marks/ob") > 0.0);
     assert!(number("reset", "/retransmissions/packets") > 0.0);
-    assert!(number("handover", "/time/waiting_for_timeout_seconds") > 2.0, "the hole in the coverage");
-    // In the hole RLC gives up, and what the timer sends again was lost; in the handover everything is late.
+    assert!(number("handover", "/time/waiting_for_timeout_seconds") > 2.0, "a timeout in the coverage hole");
+    // In the coverage hole RLC discards packets, so retransmissions after timeouts are necessary. During the
+    // handover packets are only late, so the timeouts are spurious.
     let timeouts = number("handover", "/retransmissions/timeouts");
     let mistakes = number("handover", "/retransmissions/spurious/timeouts");
-    assert!(timeouts > mistakes && mistakes > 0.0, "{mistakes} of {timeouts}");
+    assert!(timeouts > mistakes && mistakes > 0.0, "{mistakes} of {timeouts} timeouts are spurious");
     for kernel in ["cubic", "bbr"] {
         assert_eq!(number(kernel, "/acked_bytes"), 1e6, "{kernel}");
     }
@@ -87,19 +90,19 @@ fn every_capture_shows_what_it_is_there_for() {
         number("receiver", "/arrivals/out_of_order") > 0.0 && number("receiver", "/arrivals/duplicate") > 0.0
     );
     assert_eq!(word("receiver", "/rtt_of").as_deref(), Some("receiver-delay"));
-    // What the capture does not have is not made up.
+    // Values that the capture does not contain are left out.
     assert!(sender("receiver")["window"]["max_flight_bytes"].is_null());
     assert!(sender("one-sided")["window"]["max_flight_bytes"].is_null());
     assert!(sender("one-sided")["sender"]["initial_window_segments"].is_null());
     assert_eq!(number("one-sided", "/acks/packets"), 0.0);
     assert_eq!(number("one-sided", "/goodput_bit_per_s"), 0.0);
-    assert!(number("one-sided", "/throughput_bit_per_s") > 1e6, "what was sent is to be seen");
+    assert!(number("one-sided", "/throughput_bit_per_s") > 1e6, "a one-sided capture shows the throughput");
     assert_eq!(sender("short")["window"]["unscaled"], true);
     assert_eq!(number("short", "/time/window_limited_seconds"), 0.0);
 }
 
 #[test]
-fn every_kind_of_frame_is_there() {
+fn captures_cover_every_frame_type() {
     let kinds = |name: &str| {
         let told = stdout(Command::new("capinfos").args(["-tE"]).arg(file(name)));
         ["pcapng", "Ethernet", "Linux cooked-mode capture v2", "Raw IP"].map(|kind| told.contains(kind))

@@ -1,17 +1,22 @@
-//! Round trips, sample by sample: which ones only we or only a tool takes, and why; then the figures of the rest.
+//! RTT samples, compared one by one with tshark and tcptrace. A sample that only one side takes must have a
+//! known reason. The statistics are compared as well.
 //!
-//! A sample is that of the segment that an ACK ends with. All three measure from its first copy. Beyond that:
+//! A sample belongs to the segment that an ACK ends with. All three programs measure from the first copy of
+//! the segment. They differ in these points:
 //!
-//! - We take none if the ACK waited for something else: for a hole (SACK had reported the segment), or for something
-//!   sent twice. Then we take the transmission that the echoed timestamp names, if one does (RFC 7323 §4).
-//! - tshark takes every ACK that ends with a segment, and has no use for timestamps. It looks no further at a packet
-//!   whose options are cut.
-//! - tcptrace takes none if anything below the segment was sent again after it, acknowledged meanwhile or not. It
-//!   does not know what SACK says: where a packet was overtaken and nothing sent again, it takes what waited.
-//!   Of an ACK for something sent twice and for something behind it, it takes the latter.
+//! - We take no sample if the ACK was delayed by a hole (SACK had reported the segment before), or if it
+//!   covers retransmitted data. If an echoed timestamp identifies the transmission, we measure from that one
+//!   (RFC 7323 §4).
+//! - tshark takes a sample from every ACK that ends with a segment, and does not use timestamps. It does not
+//!   analyse packets with truncated options.
+//! - tcptrace takes no sample if anything below the segment was retransmitted after it, even if that was
+//!   acknowledged meanwhile. It ignores SACK: if a packet was overtaken and not retransmitted, tcptrace takes
+//!   the delayed sample. If an ACK covers retransmitted data and a later segment, it takes the sample of the
+//!   later segment.
 //!
-//! The tools also take the handshake's, which we say by itself. tcptrace's figures of full-sized segments are left
-//! out: it has the SYN alone for full, unless that was sent again.
+//! The tools also take a sample from the handshake, which we report separately. tcptrace's statistics of
+//! full-sized segments are not compared: it treats only the SYN as full-sized, unless the SYN was
+//! retransmitted.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +24,10 @@ use airtcp_analyze::trace::{RttSample, Sending, SentSegment, Trace};
 
 use super::tools::*;
 
-/// Times of captures are in microseconds, and tools round to them.
+/// Times in captures are in microseconds, and the tools round to them.
 const TICK: f64 = 1.01e-6;
 
-/// One capture's samples by the ACK's frame.
+/// The samples of one capture, by the frame of the ACK.
 pub(super) struct Ours {
     trace: Trace,
     samples: BTreeMap<u64, RttSample>,
@@ -34,40 +39,40 @@ impl Ours {
         let mut samples = BTreeMap::new();
         for sample in &trace.rtt {
             let ack = trace.acks.iter().find(|ack| ack.at == sample.at && !samples.contains_key(&ack.number));
-            samples.insert(ack.expect("a sample is an ACK's").number, *sample);
+            samples.insert(ack.expect("each sample belongs to an ACK").number, *sample);
         }
         Self { trace, samples }
     }
 
-    /// What the ACK of this frame acknowledges, and what had been acknowledged before.
+    /// The data that the ACK in this frame newly acknowledges.
     fn acked(&self, frame: u64) -> std::ops::Range<u64> {
-        let at = self.trace.acks.iter().position(|ack| ack.number == frame).expect("an ACK");
+        let at = self.trace.acks.iter().position(|ack| ack.number == frame).expect("the frame is an ACK");
         let before = self.trace.acks[..at].iter().map(|ack| ack.ack).max().unwrap_or(0);
         before..self.trace.acks[at].ack
     }
 
-    /// The first copy of the segment that ends here.
+    /// The first copy of the segment that ends at `end`.
     fn segment(&self, end: u64) -> Option<&SentSegment> {
         self.trace.segments.iter().find(|segment| segment.end == end)
     }
 
-    /// Whether the ACK of this frame covers something that was sent twice.
-    fn covers_sent_twice(&self, frame: u64) -> bool {
+    /// Returns whether the ACK in this frame covers data that was sent twice.
+    fn covers_retransmitted(&self, frame: u64) -> bool {
         let acked = self.acked(frame);
         let again = self.trace.segments.iter().filter(|segment| segment.sending != Sending::New);
         let mut before = again.filter(|segment| segment.number < frame);
         before.any(|segment| segment.start < acked.end && acked.start < segment.end)
     }
 
-    /// Whether it covers something that SACK had reported.
+    /// Returns whether the ACK in this frame covers data that SACK had reported before.
     fn covers_sacked(&self, frame: u64) -> bool {
         let acked = self.acked(frame);
         let before = self.trace.acks.iter().filter(|ack| ack.number < frame);
         before.flat_map(|ack| &ack.sack).any(|(left, right)| *left < acked.end && acked.start < *right)
     }
 
-    /// Whether a second copy of anything below the segment left after it.
-    fn was_sent_again_below(&self, start: u64) -> bool {
+    /// Returns whether data below the segment was retransmitted after the segment was sent.
+    fn was_retransmitted_below(&self, start: u64) -> bool {
         let segments = &self.trace.segments;
         let first = segments.iter().position(|segment| segment.start == start).expect("it was sent");
         let mut below = segments[first..].iter().filter(|other| other.start < start);
@@ -79,18 +84,19 @@ impl Ours {
     }
 }
 
-/// What differs between tshark and us.
+/// Differences between tshark's samples and ours.
 #[derive(Debug, Default, PartialEq)]
 struct WithTshark {
-    /// Only tshark's: the ACK waited, and no timestamp tells for what. It measures from the first copy.
+    /// Samples that only tshark has: the ACK was delayed, and no timestamp identifies the transmission.
+    /// tshark measures from the first copy.
     waited: usize,
-    /// Both, but ours from the transmission that the timestamp names.
+    /// Samples of both, where ours starts at the transmission that the timestamp identifies.
     echoed: usize,
-    /// Only ours: the ACK's options are cut.
+    /// Samples that only we have: the ACK's options are truncated.
     cut: usize,
 }
 
-pub(super) fn tshark_takes_the_same_round_trips(name: &str, ours: &Ours, theirs: &[Dissected]) {
+pub(super) fn check_rtt_samples_match_tshark(name: &str, ours: &Ours, theirs: &[Dissected]) {
     let known = [
         ("cooked", WithTshark { waited: 0, echoed: 8, cut: 0 }),
         ("eifel", WithTshark { waited: 0, echoed: 1, cut: 0 }),
@@ -124,25 +130,25 @@ pub(super) fn tshark_takes_the_same_round_trips(name: &str, ours: &Ours, theirs:
                 differs.echoed += 1;
             }
             None => {
-                let waited = ours.covers_sent_twice(*frame) || ours.covers_sacked(*frame);
-                assert!(waited, "{name}: frame {frame}: tshark {rtt}, and we have none");
+                let waited = ours.covers_retransmitted(*frame) || ours.covers_sacked(*frame);
+                assert!(waited, "{name}: frame {frame}: only tshark has a sample: {rtt}");
                 differs.waited += 1;
             }
         }
     }
-    // Frames whose options are cut: longer on the wire than in the file, without a payload.
+    // ACKs with truncated options: longer on the wire than in the file, without a payload.
     let cut: Vec<u64> = acks().filter(|ack| ack.len == Some(0) && ack.is_cut).map(|ack| ack.frame).collect();
     for (frame, sample) in ours.samples.iter().filter(|(frame, _)| !taken.contains_key(frame)) {
-        assert!(cut.contains(frame), "{name}: frame {frame}: {sample:?}, and tshark has none");
+        assert!(cut.contains(frame), "{name}: frame {frame}: only we have a sample: {sample:?}");
         differs.cut += 1;
     }
-    percentiles_are_those_of_the_samples(name, ours);
+    check_percentiles_match_samples(name, ours);
     let known = known.into_iter().find(|(one, _)| *one == name).map(|(_, differs)| differs);
     assert_eq!(differs, known.unwrap_or_default(), "{name}");
 }
 
-/// Of the nearest rank; a histogram of many samples is exact to a hundredth.
-fn percentiles_are_those_of_the_samples(name: &str, ours: &Ours) {
+/// Nearest-rank percentiles. With many samples, the analysis uses a histogram that is exact to 1 %.
+fn check_percentiles_match_samples(name: &str, ours: &Ours) {
     let mut samples: Vec<f64> = ours.samples.values().map(|sample| sample.seconds).collect();
     samples.sort_by(f64::total_cmp);
     let rtt = &sender(name)["rtt"];
@@ -156,20 +162,16 @@ fn percentiles_are_those_of_the_samples(name: &str, ours: &Ours) {
             (Some(told), Some(expected)) => {
                 assert!(
                     (told / expected - 1.0).abs() < 0.01 + TICK / expected,
-                    "{name}: {figure}: {told}, not {expected}"
+                    "{name}: {figure}: {told} instead of {expected}"
                 );
             }
-            (told, expected) => panic!("{name}: {figure}: {told:?}, not {expected:?}"),
+            (told, expected) => panic!("{name}: {figure}: {told:?} instead of {expected:?}"),
         }
     }
 }
 
-/// What an echoed timestamp names is a transmission that carried it, and the ACK covers.
-pub(super) fn what_timestamps_measure_begins_with_the_packet_that_carried_them(
-    name: &str,
-    ours: &Ours,
-    theirs: &[Dissected],
-) {
+/// An echoed timestamp identifies a transmission that carried it and that the ACK covers.
+pub(super) fn check_samples_start_at_echoed_timestamps(name: &str, ours: &Ours, theirs: &[Dissected]) {
     let by_frame: BTreeMap<u64, &Dissected> = theirs.iter().map(|packet| (packet.frame, packet)).collect();
     for (frame, sample) in ours.samples.iter().filter(|(_, sample)| sample.timestamps) {
         let acked = ours.acked(*frame);
@@ -177,27 +179,28 @@ pub(super) fn what_timestamps_measure_begins_with_the_packet_that_carried_them(
             let rtt = (sample.at - segment.at) as f64 / 1e9;
             (rtt - sample.seconds).abs() < 1e-9 && segment.start < acked.end && acked.start < segment.end
         });
-        let sent = sent.unwrap_or_else(|| panic!("{name}: {sample:?}: from nothing that was sent"));
+        let sent = sent.unwrap_or_else(|| panic!("{name}: {sample:?}: no transmission at its start"));
         let (carried, echoed) = (by_frame[&sent.number], by_frame[frame]);
         assert!(carried.is_forth && !echoed.is_forth, "{name}: {sample:?}");
         assert_eq!(carried.tsval, echoed.tsecr, "{name}: {sample:?}");
     }
 }
 
-/// What differs between tcptrace and our samples from segments that were sent once.
+/// Differences between tcptrace's samples and ours, for segments that were sent once.
 #[derive(Debug, Default, PartialEq)]
 struct WithTcptrace {
-    /// Only ours: something below was sent again later.
+    /// Samples that only we have: data below the segment was retransmitted later.
     sent_again_below: usize,
-    /// Only tcptrace's: SACK had reported it, because an overtaken packet was missing.
+    /// Samples that only tcptrace has: SACK had reported the segment before, because an overtaken packet was
+    /// missing.
     overtaken: usize,
-    /// Only tcptrace's: the ACK covers something below as well, which had been sent again before this segment left, or
-    /// of which tcptrace saw the second copy only.
+    /// Samples that only tcptrace has: the ACK also covers data below the segment. That data was
+    /// retransmitted before this segment was sent, or tcptrace saw only its second copy.
     sent_again_before: usize,
 }
 
 #[test]
-fn tcptrace_takes_the_same_round_trips() {
+fn rtt_samples_match_tcptrace() {
     let known = [
         ("eifel", WithTcptrace { sent_again_below: 6, overtaken: 0, sent_again_before: 0 }),
         ("rebate", WithTcptrace { sent_again_below: 0, overtaken: 9, sent_again_before: 0 }),
@@ -207,16 +210,16 @@ fn tcptrace_takes_the_same_round_trips() {
     let mut found = Vec::new();
     for name in names() {
         let (ours, theirs) = (Ours::of(&name), tcptrace(&name));
-        // By the segment's first number, as tcptrace has it: that of the SYN is 0.
+        // By the segment's first sequence number, as in tcptrace. The SYN has number 0.
         let mut once: BTreeMap<u64, f64> = BTreeMap::new();
         for (frame, sample) in ours.samples.iter().filter(|(_, sample)| !sample.timestamps) {
-            let segment = ours.segment(ours.acked(*frame).end).expect("it was seen");
+            let segment = ours.segment(ours.acked(*frame).end).expect("the capture contains the segment");
             once.insert(segment.start, sample.seconds);
         }
         let first = first_number(&name);
         let taken = theirs.samples.iter().map(|(seq, ms)| (u64::from(seq.wrapping_sub(first)), *ms));
         let taken: BTreeMap<u64, u64> = taken.collect();
-        // Its figures are those of these samples.
+        // tcptrace's statistics must match these samples.
         let mut samples = Vec::new();
         let mut differs = WithTcptrace::default();
         for (start, ms) in &taken {
@@ -224,11 +227,11 @@ fn tcptrace_takes_the_same_round_trips() {
                 Some(rtt) => *rtt,
                 None => {
                     let (segment, ack) = acknowledged(&ours, *start);
-                    match (ours.covers_sent_twice(ack.0), ours.covers_sacked(ack.0)) {
+                    match (ours.covers_retransmitted(ack.0), ours.covers_sacked(ack.0)) {
                         _ if *start == 0 => {}
-                        (true, _) if !ours.was_sent_again_below(*start) => differs.sent_again_before += 1,
+                        (true, _) if !ours.was_retransmitted_below(*start) => differs.sent_again_before += 1,
                         (false, true) => differs.overtaken += 1,
-                        _ => panic!("{name}: segment {start}: {ms} ms, and we have none"),
+                        _ => panic!("{name}: segment {start}: only tcptrace has a sample: {ms} ms"),
                     }
                     (ack.1 - segment) as f64 / 1e9
                 }
@@ -238,10 +241,10 @@ fn tcptrace_takes_the_same_round_trips() {
             samples.push(rtt);
         }
         for start in once.keys().filter(|start| !taken.contains_key(start)) {
-            assert!(ours.was_sent_again_below(*start), "{name}: segment {start}: tcptrace has none");
+            assert!(ours.was_retransmitted_below(*start), "{name}: segment {start}: only we have a sample");
             differs.sent_again_below += 1;
         }
-        figures_are_those_of(&name, &theirs, &samples);
+        check_statistics_match_tcptrace(&name, &theirs, &samples);
         if differs != WithTcptrace::default() {
             found.push((name, differs));
         }
@@ -249,15 +252,15 @@ fn tcptrace_takes_the_same_round_trips() {
     assert_eq!(found, known.map(|(name, differs)| (name.to_owned(), differs)));
 }
 
-/// When the segment left first, and the frame and time of the ACK that ends with it.
+/// The time at which the segment was first sent, and the frame and the time of the ACK that ends with it.
 fn acknowledged(ours: &Ours, start: u64) -> (i64, (u64, i64)) {
     let segment = ours.trace.segments.iter().find(|segment| segment.start == start).expect("it was sent");
     let ack = ours.trace.acks.iter().find(|ack| ack.ack == segment.end).expect("it was acknowledged");
     (segment.at, (ack.number, ack.at))
 }
 
-/// To a tenth of a millisecond.
-fn figures_are_those_of(name: &str, theirs: &Tcptrace, samples: &[f64]) {
+/// Compares tcptrace's statistics, which it rounds to 0.1 ms.
+fn check_statistics_match_tcptrace(name: &str, theirs: &Tcptrace, samples: &[f64]) {
     let n = samples.len() as f64;
     assert_eq!(theirs.figure::<usize>("RTT samples"), samples.len(), "{name}");
     let mean = if samples.is_empty() { 0.0 } else { samples.iter().sum::<f64>() / n };

@@ -1,4 +1,4 @@
-//! The captures, what we say of them, and what tshark and tcptrace do.
+//! The captures in `pcaps/`, our analyses of them, and the output of tshark and tcptrace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ pub(crate) fn root() -> &'static Path {
     airtcp_testkit::programs::repository()
 }
 
-/// Of all captures.
+/// The names of all captures.
 pub(crate) fn names() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root().join("pcaps"))
         .unwrap()
@@ -31,13 +31,13 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-pub(crate) fn beside(name: &str, extension: &str) -> PathBuf {
+pub(crate) fn stored_file(name: &str, extension: &str) -> PathBuf {
     root().join("pcaps").join(format!("{name}.{extension}"))
 }
 
 pub(crate) fn file(name: &str) -> PathBuf {
-    let pcapng = beside(name, "pcapng");
-    if pcapng.exists() { pcapng } else { beside(name, "pcap") }
+    let pcapng = stored_file(name, "pcapng");
+    if pcapng.exists() { pcapng } else { stored_file(name, "pcap") }
 }
 
 pub(crate) fn stdout(command: &mut Command) -> String {
@@ -48,10 +48,10 @@ pub(crate) fn stdout(command: &mut Command) -> String {
 }
 
 pub(crate) fn analysis(name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(beside(name, "json")).unwrap()).unwrap()
+    serde_json::from_str(&fs::read_to_string(stored_file(name, "json")).unwrap()).unwrap()
 }
 
-/// The direction with the data.
+/// The analysis of the direction that carries the data.
 pub(crate) fn sender(name: &str) -> Value {
     let analysis = analysis(name);
     let directions = analysis["captures"][0]["connections"][0]["directions"].as_array().unwrap();
@@ -62,7 +62,7 @@ pub(crate) fn count(of: &Value, pointer: &str) -> u64 {
     of.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {pointer} in {of}"))
 }
 
-/// All that happened in that direction.
+/// The trace of that direction.
 pub(crate) fn trace(name: &str) -> Trace {
     let mut capture = Capture::open(&file(name), None).unwrap();
     let mut traces = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn trace(name: &str) -> Trace {
     traces.into_iter().max_by_key(|trace| trace.segments.len()).unwrap()
 }
 
-/// The sequence number of that direction's SYN.
+/// The sequence number of the SYN in that direction.
 pub(crate) fn first_number(name: &str) -> u32 {
     let port: u16 = port(name).parse().unwrap();
     let mut capture = Capture::open(&file(name), None).unwrap();
@@ -85,12 +85,12 @@ pub(crate) fn first_number(name: &str) -> u32 {
     }
 }
 
-/// The sender's.
+/// The sender's port.
 pub(crate) fn port(name: &str) -> String {
     sender(name)["from"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned()
 }
 
-/// What tshark says of the packets that `filter` lets through.
+/// The fields that tshark prints for the packets that match `filter`.
 pub(crate) fn tshark(name: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let told = stdout(
         Command::new("tshark")
@@ -103,7 +103,7 @@ pub(crate) fn tshark(name: &str, filter: &str, fields: &[&str]) -> Vec<Vec<Strin
 /// A TCP packet as tshark dissects it. A field that tshark does not have is empty.
 pub(crate) struct Dissected {
     pub(crate) frame: u64,
-    /// Whether the end with the data sent it.
+    /// Whether the data sender sent it.
     pub(crate) is_forth: bool,
     /// Length of the payload.
     pub(crate) len: Option<u64>,
@@ -116,7 +116,8 @@ pub(crate) struct Dissected {
     pub(crate) ack_rtt: String,
 }
 
-/// All TCP packets of a capture, by one run of tshark: it takes longer to start than to read.
+/// All TCP packets of a capture, from a single run of tshark, because tshark takes longer to start than to
+/// read.
 pub(crate) fn dissected(name: &str) -> Vec<Dissected> {
     const FIELDS: [&str; 11] = [
         "frame.number",
@@ -164,24 +165,24 @@ pub(crate) fn dissected(name: &str) -> Vec<Dissected> {
 
 pub(crate) struct Tcptrace {
     figures: BTreeMap<String, String>,
-    /// The round trips that it took: of which segment, by its first number, in milliseconds.
+    /// RTT samples: the first sequence number of the segment, and the time in milliseconds.
     pub(crate) samples: Vec<(u32, u64)>,
 }
 
-/// What tcptrace says of the direction with the data.
+/// tcptrace's output for the direction that carries the data.
 pub(crate) fn tcptrace(name: &str) -> Tcptrace {
-    // tcptrace leaves files in its working directory.
+    // tcptrace writes files into its working directory.
     let scratch = TempDir::new(&format!("tcptrace-{name}"));
     let scratch = scratch.directory();
     let mut file = file(name);
     if name == "cooked" {
-        // It does not know that link type: the packets alone.
+        // tcptrace does not support this link type, so it gets the IP packets without it.
         let packets = scratch.join("packets.pcap");
         stdout(Command::new("editcap").args(["-C", "20", "-T", "rawip"]).arg(&file).arg(&packets));
         file = packets;
     }
     let told = stdout(Command::new("tcptrace").args(["-n", "-l", "-r", "-Z"]).arg(file).current_dir(scratch));
-    // That direction's number is the first one in a line.
+    // The first number in a line belongs to that direction.
     let rows = told.lines().filter_map(|line| line.split_once(':'));
     let rows = rows.filter_map(|(what, rest)| Some((what.trim(), rest.split_whitespace().next()?)));
     let mut figures = BTreeMap::new();
@@ -204,7 +205,7 @@ impl Tcptrace {
     }
 }
 
-/// By how much a tool's number is another than ours, where its definition is another one.
+/// The known difference between a tool's number and ours, where the definitions differ.
 pub(crate) fn known(differences: &[(&str, i64)], name: &str) -> i64 {
     differences.iter().find(|(one, _)| *one == name).map_or(0, |(_, more)| *more)
 }

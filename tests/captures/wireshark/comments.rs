@@ -1,4 +1,4 @@
-//! The comments that `airtcp analyze --comments` writes beside packets, read back by tshark and tcpdump.
+//! The packet comments that `airtcp analyze --comments` writes, read back by tshark and tcpdump.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{fields, tshark};
 
-/// A run in virtual time, with the sender's capture and its log, and the report.
+/// Runs a transfer in virtual time. Returns the sender's capture, its log, and its counters.
 fn simulated(recipe: &str, more: &[&str]) -> (TempFile, TempFile, Value) {
     let (pcap, log) = (TempFile::new("run.pcap"), TempFile::new("run.jsonl"));
     let arguments = ["sim", "--recipe", recipe, "--bytes", "400k", "--json", "--seed", "3"];
@@ -32,7 +32,7 @@ fn matching(file: &TempFile, filter: &str) -> u64 {
 }
 
 #[test]
-fn the_comments_find_exactly_what_the_sender_has_sent_again() {
+fn comments_match_sender_retransmission_counters() {
     for (scenario, recipe) in [
         ("tax-rebate", "newreno"),
         ("tax-rebate", "sack"),
@@ -43,7 +43,10 @@ fn the_comments_find_exactly_what_the_sender_has_sent_again() {
         let number = |name: &str| counters[name].as_u64().unwrap();
         let file = annotated(pcap.path(), &["--decisions", log.path()]);
         let fast = number("resent_fast") + number("resent_recovery");
-        assert!(fast > 0 && number("timeouts") > 0, "{recipe} had little to do: {counters}");
+        assert!(
+            fast > 0 && number("timeouts") > 0,
+            "{recipe}: no fast retransmissions or no timeouts: {counters}"
+        );
         let comments: Vec<String> = fields(file.path(), &["frame.comment"]).concat();
         for (text, expected) in [
             ("resent fast", fast),
@@ -56,7 +59,7 @@ fn the_comments_find_exactly_what_the_sender_has_sent_again() {
             assert_eq!(found, expected, "{scenario}, {recipe}: \"{text}\", {counters}");
         }
         assert_eq!(matching(&file, "frame.comment contains \"resent fast\""), fast, "{scenario}, {recipe}");
-        // What a window was is what it had become before.
+        // Each change of the window starts from the value that the previous change ended with.
         let comments = comments.concat();
         let mut last = "1.0".to_owned();
         for change in comments.split("cwnd ").skip(1) {
@@ -70,7 +73,7 @@ fn the_comments_find_exactly_what_the_sender_has_sent_again() {
 }
 
 #[test]
-fn a_mistake_stands_at_the_retransmission_with_its_proof() {
+fn spurious_retransmission_comment_includes_proof() {
     let path = ["-s", "wcdma-384-jitter", "--set", "radio.down.channel.errors.bler=10%"];
     let (pcap, log, counters) = simulated("newreno+eifel", &path);
     assert_eq!(counters["spurious_timeouts"], 1);
@@ -84,13 +87,13 @@ fn a_mistake_stands_at_the_retransmission_with_its_proof() {
     );
 }
 
-/// Number, time and octets of every frame, as tshark has them.
+/// The number, the time and the lengths of every frame, as tshark reads them.
 fn raw(file: &str) -> Vec<Vec<String>> {
     fields(file, &["frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "ip.id", "tcp.checksum"])
 }
 
 #[test]
-fn the_frames_are_the_same_and_tcpdump_reads_the_file() {
+fn annotation_preserves_frames_for_tshark_and_tcpdump() {
     let (pcap, log, _) = simulated("sack", &["-s", "tax-rebate"]);
     let more = ["--decisions", log.path()];
     let [file, again] = [annotated(pcap.path(), &more), annotated(pcap.path(), &more)];
@@ -103,12 +106,13 @@ fn the_frames_are_the_same_and_tcpdump_reads_the_file() {
         output.stdout
     };
     assert!(tcpdump(file.path()) == tcpdump(pcap.path()));
-    // And what was written is itself a capture.
+    // The annotated file is a capture itself. Annotating it again does not change it.
     assert_eq!(annotated(file.path(), &more).read(), file.read());
 }
 
-/// A lost segment over Ethernet, three duplicate ACKs, ARP between, and a snap length that cuts the payload.
-fn anybodys_capture() -> TempFile {
+/// An Ethernet capture with a lost segment, three duplicate ACKs, an ARP frame, and a snap length that cuts
+/// the payload.
+fn capture_with_fast_retransmission() -> TempFile {
     let (client, server) = (v4(1, 40_000), v4(2, 9000));
     let forth = |seq, ack, len| Tcp::new(client, server, ACK, seq, ack, len);
     let back = |seq, ack| Tcp::new(server, client, ACK, seq, ack, 0);
@@ -136,8 +140,8 @@ fn anybodys_capture() -> TempFile {
 }
 
 #[test]
-fn anybodys_capture_is_told_without_a_log() {
-    let pcap = anybodys_capture();
+fn foreign_capture_is_annotated_without_log() {
+    let pcap = capture_with_fast_retransmission();
     let file = annotated(pcap.path(), &[]);
     assert_eq!(raw(file.path()), raw(pcap.path()));
     let comments = fields(file.path(), &["frame.number", "frame.comment"]);
@@ -149,8 +153,8 @@ fn anybodys_capture_is_told_without_a_log() {
 }
 
 #[test]
-fn any_text_goes_into_a_comment() {
-    let pcap = anybodys_capture();
+fn comments_accept_any_text() {
+    let pcap = capture_with_fast_retransmission();
     let log = TempFile::new("log.jsonl");
     let why = r#"a \"quote\", a tab\t, a line\n, Σ → ∞ 🙂 \\"#;
     let line = |wall: f64, why: &str| {
@@ -164,7 +168,7 @@ fn any_text_goes_into_a_comment() {
     // tshark escapes the backslash.
     assert_eq!(comment.replace(r"\\", r"\"), told);
 
-    // Longer than a comment may be: cut, and the file is whole.
+    // A comment beyond the maximum length is truncated, and the file stays intact.
     let long = vec![line(1e9 + 0.125, &"Σ".repeat(900)); 100].join("\n");
     fs::write(log.path(), long).unwrap();
     let file = annotated(pcap.path(), &["--decisions", log.path()]);
@@ -174,8 +178,8 @@ fn any_text_goes_into_a_comment() {
 }
 
 #[test]
-fn what_cannot_be_written_or_matched_is_said() {
-    let pcap = anybodys_capture();
+fn annotation_failures_are_reported() {
+    let pcap = capture_with_fast_retransmission();
     let (out, log) = (TempFile::new("out.pcapng"), TempFile::new("log.jsonl"));
     let line = |more: &str| {
         format!("{{\"time\":1,\"question\":\"window\",\"by\":\"x\",\"what\":\"y\",\"why\":\"z\"{more}}}\n")

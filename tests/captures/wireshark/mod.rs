@@ -1,4 +1,4 @@
-//! Wireshark as a witness: what its plug-in says of marks and reports, and the comments beside packets.
+//! Checks with Wireshark: the fields that its plug-in shows for marks and reports, and the packet comments.
 
 mod comments;
 mod streams;
@@ -36,19 +36,19 @@ fn tshark(file: &str, more: &[&str]) -> String {
     text
 }
 
-/// Of every frame, in a row: the fields, separated by tabs.
+/// Returns these fields of every frame.
 fn fields(file: &str, names: &[&str]) -> Vec<Vec<String>> {
     let names = names.iter().flat_map(|name| ["-e", name]);
     let text = tshark(file, &[&["-T", "fields"][..], &names.collect::<Vec<_>>()].concat());
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// What the plug-in says of every frame.
+/// Returns the plug-in's fields of every frame.
 fn plugin(file: &str) -> Vec<[String; 6]> {
     fields(file, &FIELDS).into_iter().map(|row| row.try_into().unwrap()).collect()
 }
 
-/// A capture on one side of the hosts of a world.
+/// Runs a flow in virtual time and captures at `port`.
 fn capture(
     scenario: &str,
     recipe: &str,
@@ -76,7 +76,7 @@ fn down(octets: u64) -> Flow {
     Flow::down(Length::Octets(octets))
 }
 
-/// The same packets as our own parser has them.
+/// Returns the same packets as our own parser reads them.
 fn packets(file: &str) -> Vec<Packet> {
     let mut capture = capture::Capture::open(Path::new(file), None).unwrap();
     let mut packets = Vec::new();
@@ -93,7 +93,7 @@ fn packets(file: &str) -> Vec<Packet> {
     }
 }
 
-/// What the plug-in ought to say of the flags and options of each packet, all but the words.
+/// Returns the values that the plug-in must show for each packet, except the words.
 fn expected(packets: &[Packet]) -> Vec<[String; 5]> {
     let mut announced = Vec::new();
     let row = |packet: &Packet| {
@@ -115,7 +115,8 @@ fn expected(packets: &[Packet]) -> Vec<[String; 5]> {
     packets.iter().map(row).collect()
 }
 
-/// Numbers are written with as many digits as they need, or not: they are compared as such.
+/// Compares the plug-in's fields with the expected ones. Numbers are compared by value, because they may have
+/// different numbers of digits.
 fn check(file: &str) -> Vec<[String; 6]> {
     let rows = plugin(file);
     let expected = expected(&packets(file));
@@ -139,7 +140,7 @@ fn count(rows: &[[String; 6]], wanted: impl Fn(&[String; 6]) -> bool) -> usize {
 }
 
 #[test]
-fn transit_marks_are_named_on_every_kind_of_path() {
+fn plugin_names_transit_marks_on_every_path() {
     for (scenario, path, port, flow) in [
         ("etcp-fixed-mobile", "fixed → mobile", FIXED, down(60_000)),
         ("etcp-mobile-fixed", "mobile → fixed", MOBILE, Flow::up(Length::Octets(60_000))),
@@ -154,19 +155,19 @@ fn transit_marks_are_named_on_every_kind_of_path() {
             assert!(count(&rows, acks) > 0, "{scenario}: no ACK says {cause}");
         }
         let lost = tshark(file.path(), &["-Y", "airtcp.cause == \"radio\" and tcp.analysis.duplicate_ack"]);
-        assert!(!lost.is_empty(), "{scenario}: no duplicate ACK for what the radio lost");
+        assert!(!lost.is_empty(), "{scenario}: no duplicate ACK for a radio loss");
     }
 }
 
 #[test]
-fn a_loss_rate_is_told_in_per_cent_and_reordering_as_a_count() {
+fn plugin_shows_loss_rate_and_reordering_count() {
     let file = capture(&preset("tax-rebate"), "newreno+rebate", "newreno", FIXED, down(400_000));
     let rows = check(file.path());
     assert!(count(&rows, |row| row[3].parse::<f64>().is_ok_and(|rate| 1.0 < rate && rate < 20.0)) > 50);
     let wanted = tshark(file.path(), &["-Y", "airtcp.loss_rate > 1.5"]).lines().count();
     assert_eq!(wanted, count(&rows, |row| row[3].parse::<f64>().is_ok_and(|rate| rate > 1.5)));
 
-    // A link layer that repeats out of order.
+    // A link layer that delivers retransmissions out of order.
     let recipe = "newreno+timestamps+reordering-alarm";
     let file = capture(&preset("tax-rebate-llrtx"), "newreno+rebate", recipe, MOBILE, down(400_000));
     let rows = check(file.path());
@@ -176,7 +177,7 @@ fn a_loss_rate_is_told_in_per_cent_and_reordering_as_a_count() {
 }
 
 #[test]
-fn an_ordinary_connection_has_none_of_the_fields_and_the_same_dissection_as_ever() {
+fn ordinary_connection_has_no_plugin_fields() {
     let file = capture(&preset("geo"), "sack", "newreno", FIXED, down(100_000));
     assert_eq!(tshark(file.path(), &["-Y", "airtcp"]), "");
     assert!(check(file.path()).iter().flatten().all(String::is_empty));
@@ -184,7 +185,8 @@ fn an_ordinary_connection_has_none_of_the_fields_and_the_same_dissection_as_ever
     assert!(tshark(file.path(), &["-V"]).as_bytes() == without.stdout);
 }
 
-/// Of a SYN-ACK or an ACK from the other end: the TCP header's octets are changed behind its back.
+/// A frame from the other end, whose TCP header has other reserved bits and options than the packet was built
+/// with.
 fn frame(number: u8, flags: Flags, bits: u8, options: &[u8]) -> Vec<u8> {
     let packet = Tcp::new(v4(2, 9000), v4(1, 40_000 + u16::from(number)), flags, 1, 7241, 0).packet();
     let mut packet = [&packet, options].concat();
@@ -195,12 +197,12 @@ fn frame(number: u8, flags: Flags, bits: u8, options: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn malformed_options_and_cut_headers_break_nothing() {
+fn plugin_tolerates_malformed_options_and_truncated_headers() {
     let mut file = Pcap::new(ETHERNET);
     let mut frames = Vec::new();
     for options in [
         &[254, 6, 0x71, 0x77, 0x10, 0, 0, 0][..],
-        // Too long, too short, of no length, cut, and with another option before and behind it.
+        // Too long, too short, without a length, truncated, and between other options.
         &[254, 60, 0x71, 0x77, 0x10, 0, 0, 0],
         &[254, 7, 0x71, 0x77, 0x10, 0, 0, 0],
         &[254, 1, 0x71, 0x77, 0x10, 0, 0, 0],
@@ -212,7 +214,7 @@ fn malformed_options_and_cut_headers_break_nothing() {
     ] {
         frames.push(frame(frames.len() as u8, ACK, 0, options));
     }
-    // Bits without a SYN, on a RST, and on segments of both.
+    // Mark bits without a SYN that announces them, on a RST, and on SYNs.
     for flags in [ACK, Flags::RST, SYN, SYN_ACK] {
         for bits in [0x8, 0x4, 0xc] {
             frames.push(frame(frames.len() as u8, flags, bits, &[]));
@@ -230,7 +232,7 @@ fn malformed_options_and_cut_headers_break_nothing() {
     tshark(path.path(), &["-V"]);
     tshark(path.path(), &["-2", "-V"]);
 
-    // Each frame, cut at each length after the IP header.
+    // Each frame, truncated at each length after the IP header.
     let mut file = Pcap::new(ETHERNET);
     for (kept, frame) in (34..90).flat_map(|kept| frames.iter().map(move |frame| (kept, frame))) {
         let kept = frame.len().min(kept);
@@ -241,7 +243,7 @@ fn malformed_options_and_cut_headers_break_nothing() {
     tshark(path.path(), &["-V"]);
 }
 
-/// As `check`, where no SYN says what the bits mean.
+/// Like [`check`], for captures in which no SYN announces the meaning of the bits.
 fn check_bits(file: &str) -> Vec<[String; 6]> {
     let rows = plugin(file);
     for (row, packet) in rows.iter().zip(packets(file)) {
@@ -259,7 +261,7 @@ fn check_bits(file: &str) -> Vec<[String; 6]> {
 }
 
 #[test]
-fn what_an_icmp_error_quotes_is_not_said_again_and_ipv6_is_told_apart() {
+fn plugin_ignores_quoted_packets_and_reads_ipv6() {
     let syn_ack = Tcp::new(v6(2, 9000), v6(1, 40_000), Flags(SYN_ACK.0 | DB), 7, 8, 0).packet();
     let quoted = Tcp::new(v4(2, 9000), v4(1, 40_000), Flags(ACK.0 | OB), 7, 8, 0).packet();
     let mut icmp = Tcp::new(v4(9, 1), v4(2, 1), ACK, 0, 0, 0).packet();

@@ -1,4 +1,4 @@
-//! Which packets are one connection: Wireshark's `tcp.stream` numbers the same ones in the same way.
+//! The assignment of packets to connections agrees with Wireshark's `tcp.stream`.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use airwire::segment::Flags;
 
 use super::fields;
 
-/// Between two hosts, whose packets are written by hand: who sends, flags, sequence number, acknowledgement, octets.
+/// A packet between two hosts: sender, flags, sequence number, acknowledgement number, payload length.
 type Row = (char, Flags, u32, u32, usize);
 
 const RST_ACK: Flags = Flags::RST.with(Flags::ACK);
@@ -34,7 +34,7 @@ fn written(rows: &[Row]) -> TempFile {
     file
 }
 
-/// The first frame of each stream, by Wireshark and by us, and whether we know its windows' scale.
+/// The first frame of each stream according to Wireshark and to us, and whether we know the window scale.
 fn streams(rows: &[Row]) -> (Vec<u64>, Vec<u64>, Vec<bool>) {
     let file = written(rows);
     let mut theirs: Vec<u64> = Vec::new();
@@ -59,20 +59,20 @@ const HANDSHAKE: [Row; 3] = [('a', SYN, 100, 0, 0), ('b', SYN_ACK, 500, 101, 0),
 const DATA: [Row; 2] = [('a', ACK, 101, 501, 1000), ('b', ACK, 501, 1101, 0)];
 
 #[test]
-fn a_syn_that_is_answered_late_begins_one_stream() {
+fn repeated_syn_before_handshake_starts_one_stream() {
     let cases: [(&str, &[Row]); 4] = [
-        ("nothing in between", &[]),
-        // RFC 5961 §4: the other end still has an old connection, says so, and is reset.
+        ("no earlier attempt", &[]),
+        // RFC 5961 §4: the other end still has an old connection, answers with a challenge ACK, and is reset.
         (
-            "a challenge ACK, and the reset that it asks for",
+            "a challenge ACK and the reset that it causes",
             &[
                 ('a', SYN, 100, 0, 0),
                 ('b', ACK, 3_000_000_000, 2_500_000_000, 0),
                 ('a', RST, 2_500_000_000, 0, 0),
             ],
         ),
-        ("it was refused", &[('a', SYN, 100, 0, 0), ('b', RST_ACK, 0, 101, 0)]),
-        ("no answer, twice", &[('a', SYN, 100, 0, 0), ('a', SYN, 100, 0, 0)]),
+        ("a refused SYN", &[('a', SYN, 100, 0, 0), ('b', RST_ACK, 0, 101, 0)]),
+        ("two SYNs without an answer", &[('a', SYN, 100, 0, 0), ('a', SYN, 100, 0, 0)]),
     ];
     for (what, before) in cases {
         let (theirs, ours, scaled) = streams(&[before, &HANDSHAKE[..], &DATA].concat());
@@ -82,7 +82,7 @@ fn a_syn_that_is_answered_late_begins_one_stream() {
 }
 
 #[test]
-fn the_same_ports_again_are_another_stream_if_the_syn_has_another_number() {
+fn new_isn_on_same_ports_starts_new_stream() {
     let close = [('a', FIN_ACK, 1101, 501, 0), ('b', FIN_ACK, 501, 1102, 0), ('a', ACK, 1102, 502, 0)];
     let again = [('a', SYN, 70_000, 0, 0), ('b', SYN_ACK, 90_000, 70_001, 0), ('a', ACK, 70_001, 90_001, 0)];
     for end in [&close[..], &[('b', RST_ACK, 501, 1101, 0)], &[]] {

@@ -1,12 +1,14 @@
-//! Our senders `linux`, `reno-linux` and `bbr-linux` beside the kernel's own, on the same paths with the same losses.
+//! Our senders `linux`, `reno-linux` and `bbr-linux` compared with the kernel's own, on the same paths with
+//! the same losses.
 //!
-//! A pair is one transfer of each, one after the other, over a path with the same seed. Goodput is alike if the 95 %
-//! interval of the paired differences reaches 5 % of the kernel's, what is sent again if it reaches 10 % (or a segment),
-//! timeouts if it reaches 0. The lines that are printed have the intervals, so that one sees how much has been shown.
-//! What is known to differ stands in `expected.toml`, with the reason.
+//! A pair consists of one transfer by each sender, one after the other, over a path with the same seed. The
+//! senders differ if the 95 % interval of the paired differences lies beyond a limit: 5 % of the kernel's
+//! goodput, 10 % of its retransmissions (at least one segment), or 0 timeouts. The printed lines contain the
+//! intervals, which show how much the pairs prove. `expected.toml` lists the known differences, with the
+//! reasons.
 //!
-//! `make pairs` takes thirty pairs of every sender on every path, and a machine that has nothing else to do. AIRTCP_JOBS
-//! transfers run at a time.
+//! `make pairs` runs thirty pairs of every sender on every path, and needs an otherwise idle machine.
+//! AIRTCP_JOBS sets the number of transfers that run in parallel.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +19,11 @@ use airtcp_testkit::sample::size;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Ours, the kernel's.
+/// Our sender, and the kernel's.
 const SENDERS: [(&str, &str); 3] =
     [("linux", "linux:cubic"), ("reno-linux", "linux:reno"), ("bbr-linux", "linux:bbr")];
 
-/// A file in `paths` or a preset, and octets of a transfer.
+/// A file in `paths` or a preset, and the number of bytes per transfer.
 const PATHS: [(&str, &str); 8] = [
     ("lossless", "6M"),
     ("random-1", "3M"),
@@ -36,7 +38,7 @@ const PATHS: [(&str, &str); 8] = [
 const GOODPUT: f64 = 0.05;
 const RESENT: f64 = 0.10;
 
-/// What is known to differ.
+/// Known differences.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
@@ -50,24 +52,24 @@ struct Difference {
     sender: String,
     path: String,
     what: What,
-    /// The least and the most that the mean of the paired differences may be, ours less the kernel's: goodput in per cent,
-    /// segments, timeouts.
+    /// The minimum and the maximum of the mean paired difference, ours minus the kernel's: goodput in per
+    /// cent, retransmissions in segments, or the number of timeouts.
     from: f64,
     to: f64,
     reason: String,
 }
 
 impl Difference {
-    fn excuses(&self, found: &Found) -> bool {
+    fn covers(&self, found: &Found) -> bool {
         self.what == found.what && (self.from..=self.to).contains(&found.mean)
     }
 }
 
-/// More than a pair of senders that are alike would differ by.
+/// A difference beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Found {
     what: What,
-    /// As [`Difference::from`] has it.
+    /// In the unit of [`Difference::from`].
     mean: f64,
 }
 
@@ -95,7 +97,7 @@ impl Transfers {
     }
 }
 
-/// Ours and the kernel's of the rounds in which the machine has spoiled neither, and how many rounds are left out.
+/// Our transfers and the kernel's in the rounds where both are valid, and the number of the other rounds.
 fn pairs_of(report: &Value, ours: &str, kernels: &str) -> (Transfers, Transfers, usize) {
     let all = report["transfers"].as_array().unwrap();
     let of = |sender: &str| all.iter().filter(|transfer| transfer["sender"] == sender).collect::<Vec<_>>();
@@ -106,7 +108,7 @@ fn pairs_of(report: &Value, ours: &str, kernels: &str) -> (Transfers, Transfers,
         for transfer in [pair.0, pair.1] {
             assert_eq!(transfer["failure"], Value::Null, "{transfer}");
         }
-        if pair.0["spoiled"].is_null() && pair.1["spoiled"].is_null() {
+        if pair.0["invalid"].is_null() && pair.1["invalid"].is_null() {
             own.push(pair.0);
             theirs.push(pair.1);
         } else {
@@ -116,28 +118,28 @@ fn pairs_of(report: &Value, ours: &str, kernels: &str) -> (Transfers, Transfers,
     (own, theirs, left_out)
 }
 
-/// By how much `estimate` is away from 0 beyond what its interval may be off.
-fn certain(estimate: Mean) -> f64 {
+/// The distance between 0 and the interval of `estimate`, or 0 if the interval contains 0.
+fn distance_from_zero(estimate: Mean) -> f64 {
     (estimate.mean.abs() - estimate.half_width.unwrap_or(f64::INFINITY)).max(0.0)
 }
 
-/// A line that says by how much they differ, and what is too much.
+/// Returns a line with the differences, and those that exceed their limits.
 fn compare(ours: &Transfers, kernels: &Transfers) -> (String, Vec<Found>) {
     let goodput = Mean::of(&gains(&ours.kbit_per_s, &kernels.kbit_per_s)).unwrap();
     let resent = Mean::of(&differences(&ours.resent, &kernels.resent)).unwrap();
     let timeouts = Mean::of(&differences(&ours.timeouts, &kernels.timeouts)).unwrap();
     let kernels_resent = average(&kernels.resent).unwrap();
     let too_much = [
-        (What::Goodput, 100.0 * goodput.mean, certain(goodput) > GOODPUT),
-        // A segment more or less is no difference.
-        (What::Resent, resent.mean, certain(resent) > (RESENT * kernels_resent).max(1.0)),
-        (What::Timeouts, timeouts.mean, certain(timeouts) > 0.0),
+        (What::Goodput, 100.0 * goodput.mean, distance_from_zero(goodput) > GOODPUT),
+        // One segment more or less does not count.
+        (What::Resent, resent.mean, distance_from_zero(resent) > (RESENT * kernels_resent).max(1.0)),
+        (What::Timeouts, timeouts.mean, distance_from_zero(timeouts) > 0.0),
     ];
     let show = |mean: Mean, unit: f64| {
         format!("{:+.2} ± {:.2}", mean.mean * unit, mean.half_width.unwrap_or(f64::INFINITY) * unit)
     };
     let line = format!(
-        "goodput {} %, sent again {} beside {kernels_resent:.1}, timeouts {}",
+        "goodput {} %, retransmissions {} (kernel: {kernels_resent:.1}), timeouts {}",
         show(goodput, 100.0),
         show(resent, 1.0),
         show(timeouts, 1.0)
@@ -165,18 +167,19 @@ fn pairs_on(path: &str, bytes: &str, pairs: u32, senders: &[(&str, &str)]) -> Va
     serde_json::from_str(&text).unwrap()
 }
 
-/// Of our sender of this recipe, whatever its profile, and the kernel's.
+/// Like [`pairs_of`], for our sender with this recipe and any profile.
 fn pairs_with(report: &Value, ours: &str, kernels: &str) -> (Transfers, Transfers, usize) {
     let mut names = report["summary"].as_array().unwrap().iter().filter_map(|row| row["sender"].as_str());
     let name = names.find(|name| name.split('@').next() == Some(ours)).unwrap();
     pairs_of(report, name, kernels)
 }
 
-/// A machine that has spoiled nearly all pairs may have other things to do for a minute.
+/// Number of attempts per path. A machine that disturbed nearly all pairs may be idle a minute later.
 const ATTEMPTS: usize = 3;
 
-/// Compares on these paths. `all`: a row of `expected.toml` that is not needed is an error.
-fn hold(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool) {
+/// Compares the senders on these paths. With `all`, an entry of `expected.toml` that is not needed is an
+/// error.
+fn assert_senders_alike(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool) {
     let expected: Expected = toml::from_str(include_str!("expected.toml")).unwrap();
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();
@@ -190,16 +193,15 @@ fn hold(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool)
         let report = tried.unwrap();
         for (ours, kernels) in senders {
             let (own, theirs, left_out) = pairs_with(&report, ours, kernels);
-            assert!(own.kbit_per_s.len() > 1, "{path}, {ours}: the machine has spoiled {left_out} pairs");
+            assert!(own.kbit_per_s.len() > 1, "{path}, {ours}: the machine disturbed {left_out} pairs");
             let (line, differ) = compare(&own, &theirs);
             let spoiled = match left_out {
                 0 => String::new(),
-                left_out => format!("; {left_out} pairs left out, as the machine has spoiled them"),
+                left_out => format!("; {left_out} pairs left out because the machine disturbed them"),
             };
             println!("{path}, {ours}: {line}{spoiled}");
             for found in differ {
-                let about =
-                    |row: &Difference| row.sender == *ours && row.path == *path && row.excuses(&found);
+                let about = |row: &Difference| row.sender == *ours && row.path == *path && row.covers(&found);
                 match expected.difference.iter().position(about) {
                     Some(row) => drop(seen.insert(row)),
                     None => wrong.push(format!("{path}, {ours}: {:?}: {line}", found.what)),
@@ -209,15 +211,15 @@ fn hold(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool)
     }
     let needless = expected.difference.iter().enumerate().filter(|(row, _)| all && !seen.contains(row));
     wrong.extend(needless.map(|(_, row)| {
-        format!("no difference is seen any more, but expected.toml has {row:?}: {}", row.reason)
+        format!("expected.toml lists a difference that no longer exists: {row:?}: {}", row.reason)
     }));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn a_pair_of_which_the_machine_has_spoiled_one_counts_for_neither() {
-    let transfer = |sender: &str, kbit_per_s: f64, spoiled: Value| {
-        json!({ "sender": sender, "kbit_per_s": kbit_per_s, "failure": null, "spoiled": spoiled,
+fn pair_with_invalid_transfer_is_left_out() {
+    let transfer = |sender: &str, kbit_per_s: f64, invalid: Value| {
+        json!({ "sender": sender, "kbit_per_s": kbit_per_s, "failure": null, "invalid": invalid,
                 "capture": { "resent_packets": 3 }, "repair": { "timeouts": 1 } })
     };
     let transfers = [
@@ -236,7 +238,7 @@ fn a_pair_of_which_the_machine_has_spoiled_one_counts_for_neither() {
 }
 
 #[test]
-fn a_known_difference_has_a_direction_and_a_size() {
+fn known_difference_has_sign_and_bounds() {
     let known: Expected = toml::from_str(include_str!("expected.toml")).unwrap();
     assert!(known.difference.iter().all(|row| row.from < row.to), "{known:?}");
     let row: Difference = toml::from_str(
@@ -249,11 +251,11 @@ fn a_known_difference_has_a_direction_and_a_size() {
     )
     .unwrap();
     let found = |what, mean| Found { what, mean };
-    assert!(row.excuses(&found(What::Resent, -22.0)) && row.excuses(&found(What::Resent, -13.0)));
+    assert!(row.covers(&found(What::Resent, -22.0)) && row.covers(&found(What::Resent, -13.0)));
     for another in [found(What::Resent, 22.0), found(What::Resent, -60.0), found(What::Goodput, -22.0)] {
-        assert!(!row.excuses(&another), "{another:?}");
+        assert!(!row.covers(&another), "{another:?}");
     }
-    // What is found has the sign and the unit of the rows.
+    // Differences have the sign and the unit of the entries in `expected.toml`.
     let transfers = |kbit_per_s: f64, resent: [f64; 3]| Transfers {
         kbit_per_s: vec![kbit_per_s, kbit_per_s + 1.0, kbit_per_s + 2.0],
         resent: resent.to_vec(),
@@ -272,20 +274,20 @@ fn a_known_difference_has_a_direction_and_a_size() {
 }
 
 #[test]
-fn a_few_pairs_on_two_paths_are_alike() {
-    // The radio link takes most of the time.
+fn few_pairs_match_kernel_on_two_paths() {
+    // The path with the radio link takes longest, so it runs only in `make nightly`.
     let paths = [("random-5", "300k"), ("wcdma-384", "60k")];
-    hold(&paths[..size(1, 2)], &SENDERS[..1], 4, false);
+    assert_senders_alike(&paths[..size(1, 2)], &SENDERS[..1], 4, false);
 }
 
-/// AIRTCP_PAIRS pairs, thirty if it is not set; of the paths that AIRTCP_PATHS names, all if it is not set.
+/// AIRTCP_PAIRS sets the number of pairs (default: thirty), and AIRTCP_PATHS names the paths (default: all).
 #[test]
 #[ignore = "hours: see `make pairs`"]
-fn thirty_pairs_on_eight_paths_are_alike() {
+fn thirty_pairs_match_kernel_on_eight_paths() {
     let pairs = std::env::var("AIRTCP_PAIRS").ok().map_or(30, |pairs| pairs.parse().unwrap());
     let named = std::env::var("AIRTCP_PATHS").ok();
     let wanted = |path: &str| named.as_ref().is_none_or(|named| named.split(',').any(|name| name == path));
     let paths: Vec<_> = PATHS.into_iter().filter(|(path, _)| wanted(path)).collect();
     assert!(!paths.is_empty(), "AIRTCP_PATHS names none of {PATHS:?}");
-    hold(&paths, &SENDERS, pairs, named.is_none());
+    assert_senders_alike(&paths, &SENDERS, pairs, named.is_none());
 }

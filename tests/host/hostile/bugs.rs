@@ -1,4 +1,4 @@
-//! What went wrong once. Each test names the rule that was broken.
+//! Regression tests. Each names the rule that was broken.
 
 use airtcp::host::IoError;
 use airtcp::tcp::{KeepAlive, SocketOptions, State};
@@ -14,7 +14,7 @@ const ACK: Flags = Flags::ACK;
 const FIN: Flags = Flags::ACK.with(Flags::FIN);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A plain connection from the host to a peer with a window of `window`.
+/// A connection to a peer with a receive window of `window`, without other options than the MSS.
 fn connected(recipe: &str, profile_name: &str, window: u16) -> Hand {
     let profile = profile(profile_name);
     let options = SocketOptions::of(&profile);
@@ -23,10 +23,11 @@ fn connected(recipe: &str, profile_name: &str, window: u16) -> Hand {
     hand
 }
 
-/// RFC 9293 §3.8.6.1: as long as the peer answers, a closed window ends nothing, also if it closed in front
-/// of data already sent. That leaves as soon as the window opens, not when the backed-off timer fires.
+/// RFC 9293 §3.8.6.1: while the peer answers probes, a closed window must not end the connection, even if
+/// data beyond the window is in flight. That data leaves as soon as the window opens, not when the backed-off
+/// timer expires.
 #[test]
-fn a_window_closed_in_front_of_data_in_flight_is_waited_for() {
+fn zero_window_with_data_in_flight_keeps_connection() {
     for (recipe, profile_name) in VARIANTS.iter().flat_map(|r| PROFILES.map(|p| (r, p))) {
         let mut hand = connected(recipe, profile_name, 65_535);
         assert!(!hand.write(5000).is_empty());
@@ -37,21 +38,21 @@ fn a_window_closed_in_front_of_data_in_flight_is_waited_for() {
             }
             assert_eq!(hand.state(), State::Established, "{recipe} {profile_name} at {}", hand.now);
         }
-        // The window opens: the data comes, and the timeouts of the closed window do not count any more.
+        // The window opens: the data is sent, and timeouts during the closed window do not count.
         let out = hand.segment(ACK, 1, 1, 65_535, 0);
         assert!(out.iter().any(|o| o.seq == 1 && o.len > 0), "{recipe} {profile_name}: {out:?}");
         hand.wait(Duration::from_secs(240));
         assert_eq!(hand.state(), State::Established, "{recipe} {profile_name}");
-        // A peer that does not answer any more is given up as ever.
+        // A peer that stops answering is given up as usual.
         hand.wait(HOUR * 10);
         assert_eq!(hand.state(), State::Closed, "{recipe} {profile_name}");
     }
 }
 
-/// RFC 9293 §3.8.6: what a window refused that closed in front of it leaves when the window opens, all of it as fast as
-/// ACKs come in, whoever decides what is lost; and answers to probes are no reason to send anything.
+/// RFC 9293 §3.8.6: data that a closed window refused is sent when the window opens, as fast as ACKs arrive,
+/// with every loss detector. Answers to probes do not trigger any transmission.
 #[test]
-fn what_a_closed_window_has_refused_waits_for_no_timer_when_it_opens() {
+fn refused_data_is_sent_when_window_opens() {
     let others = [
         "sack+rack",
         "sack+pr",
@@ -91,16 +92,19 @@ fn what_a_closed_window_has_refused_waits_for_no_timer_when_it_opens() {
     }
 }
 
-/// RFC 9293 §3.8.6.2.1 (4): what a small window has room for leaves after the override timeout, not one octet
-/// per probe, nor never.
+/// RFC 9293 §3.8.6.2.1 (4): a small window is filled after the override timeout. The sender must not send one
+/// byte per probe, and must not stall.
 #[test]
-fn a_window_that_stays_small_is_used() {
+fn small_window_is_filled_after_override_timeout() {
     for profile_name in PROFILES {
         let mut hand = connected("newreno", profile_name, 65_535);
         hand.write(1000);
-        // 300 octets a time, where there were 64 KiB before.
+        // The window is 300 bytes after it was 64 KiB.
         assert!(hand.segment(ACK, 1, 1001, 300, 0).is_empty());
-        assert!(hand.write(3000).is_empty(), "{profile_name}: a silly segment at once");
+        assert!(
+            hand.write(3000).is_empty(),
+            "{profile_name}: a small segment left before the override timeout"
+        );
         let mut acked = 1001;
         let begin = hand.now;
         while acked < 4001 {
@@ -114,10 +118,10 @@ fn a_window_that_stays_small_is_used() {
     }
 }
 
-/// RFC 9293 §3.8.6.1: a probe carries an octet that was written, and when that was the last one, there is nothing
-/// to probe for: not even with an octet, or a FIN, that nobody wrote.
+/// RFC 9293 §3.8.6.1: a probe carries a byte that the application has written. Once the last such byte is
+/// accepted, there is nothing left to probe with. The host must not make up a byte or a FIN.
 #[test]
-fn an_accepted_probe_is_not_followed_by_an_octet_that_nobody_wrote() {
+fn window_probe_never_sends_unwritten_byte() {
     let mut hand = connected("newreno", "default", 0);
     assert!(hand.write(1).is_empty());
     let probe = hand.next();
@@ -133,9 +137,9 @@ fn an_accepted_probe_is_not_followed_by_an_octet_that_nobody_wrote() {
     );
 }
 
-/// RFC 7323 §2.4: a window rounded up to its unit must not be rounded up again with every ACK.
+/// RFC 7323 §2.4: a window that was rounded up to its unit must not be rounded up again with every ACK.
 #[test]
-fn a_scaled_window_closes_although_segments_are_tiny() {
+fn scaled_window_closes_despite_tiny_segments() {
     let profile = profile("default");
     let options = SocketOptions { recv_buffer: 1000, ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
@@ -146,20 +150,20 @@ fn a_scaled_window_closes_although_segments_are_tiny() {
         let mut replies = hand.segment(ACK, next, 1, 65_535, 1);
         replies.extend(hand.wait(Duration::from_millis(100)));
         let last = replies.last().unwrap();
-        assert!(last.ack > edge, "an octet inside the window was refused");
+        assert!(last.ack > edge, "a byte inside the window was refused");
         next = last.ack;
         if last.window == 0 {
             break;
         }
-        assert!(next < 1 + 1000 + 256, "{next} octets in a buffer of 1000");
+        assert!(next < 1 + 1000 + 256, "{next} bytes in a buffer of 1000");
     }
-    assert!(next > 900, "closed after {next} octets already");
+    assert!(next > 900, "closed after only {next} bytes");
     assert_eq!(hand.connection().readable() as u64, next - 1);
 }
 
-/// RFC 9293 §3.4: a FIN has a sequence number, which has to lie in the window.
+/// RFC 9293 §3.4: a FIN occupies a sequence number, which must be inside the window.
 #[test]
-fn a_fin_waits_for_the_window() {
+fn fin_waits_for_window() {
     for profile_name in PROFILES {
         let mut hand = connected("newreno", profile_name, 1000);
         let id = hand.id.unwrap();
@@ -170,7 +174,7 @@ fn a_fin_waits_for_the_window() {
         assert!(fills && out.iter().all(|out| !out.flags.contains(Flags::FIN)), "{profile_name}: {out:?}");
         assert!(hand.segment(ACK, 1, 1001, 0, 0).is_empty());
         let probes = hand.wait(Duration::from_secs(60));
-        assert!(!probes.is_empty(), "{profile_name}: nobody asks for the window");
+        assert!(!probes.is_empty(), "{profile_name}: no window probe was sent");
         let mut out = hand.segment(ACK, 1, 1001, 1000, 0);
         out.extend(hand.wait(Duration::from_secs(120)));
         assert!(out.iter().any(|o| o.flags.contains(Flags::FIN) && o.seq == 1001), "{profile_name}: {out:?}");
@@ -179,9 +183,9 @@ fn a_fin_waits_for_the_window() {
     }
 }
 
-/// A full-sized segment that carries the FIN is one octet longer than the loss window, and still leaves.
+/// A full-sized segment with a FIN is one byte longer than the loss window, and must still be retransmitted.
 #[test]
-fn a_full_segment_with_a_fin_is_sent_again() {
+fn full_segment_with_fin_is_retransmitted() {
     for recipe in VARIANTS {
         for profile_name in PROFILES {
             let mut hand = connected(recipe, profile_name, 65_535);
@@ -195,9 +199,10 @@ fn a_full_segment_with_a_fin_is_sent_again() {
     }
 }
 
-/// RFC 1191 §6.4: after "too big", what is in flight is cut, also if the window is only one (smaller) segment.
+/// RFC 1191 §6.4: after "packet too big", data in flight is split into smaller segments, even if the window
+/// is only one such segment.
 #[test]
-fn segments_shrink_with_the_path_after_a_timeout() {
+fn packet_too_big_splits_segments_after_timeout() {
     for recipe in VARIANTS {
         let mut hand = connected(recipe, "default", 65_535);
         hand.write(5000);
@@ -210,7 +215,7 @@ fn segments_shrink_with_the_path_after_a_timeout() {
     }
 }
 
-/// An ICMP error that quotes the first segment in flight.
+/// An ICMP "packet too big" error that quotes the first segment in flight.
 fn too_big(hand: &Hand, mtu: u16) -> Vec<u8> {
     use airwire::checksum;
     let mut quote = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
@@ -230,9 +235,9 @@ fn too_big(hand: &Hand, mtu: u16) -> Vec<u8> {
     packet
 }
 
-/// RFC 7323 §2.2: a SYN that offers scaling is answered with the option, also when our own shift is 0.
+/// RFC 7323 §2.2: a SYN with the window scale option is answered with the option, even if our own shift is 0.
 #[test]
-fn a_shift_of_zero_is_an_answer() {
+fn syn_ack_offers_window_scale_of_zero() {
     let mut profile = profile("default");
     profile.window_scale = Some(0);
     let options = SocketOptions { recv_buffer: 60_000, ..SocketOptions::of(&profile) };
@@ -241,12 +246,12 @@ fn a_shift_of_zero_is_an_answer() {
     assert_eq!(answer.options.window_scale, Some(0));
 }
 
-/// A host may take in several packets before it sends: what acknowledges a SYN that has not left is refused.
+/// A host may take in several packets before it sends. An ACK of a SYN that has not been sent yet is refused.
 #[test]
-fn nothing_acknowledges_a_syn_that_has_not_left() {
+fn ack_of_unsent_syn_is_refused() {
     let profile = profile("default");
     let mut hand = Hand::new("newreno", profile.clone());
-    // Learn the initial number from a first run of the same host.
+    // Learn the initial sequence number from another host with the same seed.
     hand.connect(SocketOptions::of(&profile), mss(1460), 1000);
     let iss = hand.iss();
     let mut hand = Hand::new("newreno", profile.clone());
@@ -256,7 +261,7 @@ fn nothing_acknowledges_a_syn_that_has_not_left() {
     hand.set_iss(iss);
     hand.put(Flags::SYN.with(ACK), 0, 1, 1000, 0);
     assert_eq!(hand.state(), State::SynSent);
-    // Both open: their SYN, and an ACK of ours before our SYN, ACK has left.
+    // Simultaneous open: the peer's SYN arrives, then an ACK of our SYN before our SYN,ACK has left.
     hand.put(Flags::SYN, 0, 0, 1000, 0);
     hand.put(ACK, 1, 1, 1000, 0);
     assert_eq!(hand.state(), State::SynReceived);
@@ -265,10 +270,10 @@ fn nothing_acknowledges_a_syn_that_has_not_left() {
     assert_eq!(hand.state(), State::Established);
 }
 
-/// RFC 9293 §3.10.4: a CLOSE in SYN-RECEIVED sends its FIN once established, whichever segment does that; and
-/// nothing can be written after it.
+/// RFC 9293 §3.10.4: after CLOSE in SYN-RECEIVED, the FIN is sent once the connection is established,
+/// whichever segment establishes it. Later writes fail.
 #[test]
-fn a_close_in_syn_received_is_not_forgotten() {
+fn shutdown_in_syn_received_sends_fin_once_established() {
     for last in [Flags::SYN.with(ACK), ACK] {
         let profile = profile("default");
         let mut hand = Hand::new("newreno", profile.clone());
@@ -291,9 +296,9 @@ fn a_close_in_syn_received_is_not_forgotten() {
     }
 }
 
-/// RFC 9293 §3.10.7.4: text beyond the peer's FIN is ignored; it must not end a connection that still sends.
+/// RFC 9293 §3.10.7.4: data beyond the peer's FIN is ignored. It must not end a connection that still sends.
 #[test]
-fn text_beyond_a_fin_is_ignored() {
+fn data_beyond_fin_is_ignored_in_last_ack() {
     let mut hand = connected("newreno", "default", 65_535);
     let id = hand.id.unwrap();
     hand.segment(FIN, 1, 1, 65_535, 0);
@@ -305,12 +310,12 @@ fn text_beyond_a_fin_is_ignored() {
     let replies = hand.segment(ACK, 2, 1, 65_535, 100);
     assert!(replies.iter().all(|o| !o.flags.contains(Flags::RST)), "{replies:?}");
     assert_eq!(hand.state(), State::LastAck);
-    assert!(!hand.next().is_empty(), "the data is still sent again");
+    assert!(!hand.next().is_empty(), "the data is still retransmitted");
 }
 
-/// A FIN cannot lie below octets that have arrived.
+/// A FIN below data that has already arrived is ignored.
 #[test]
-fn a_fin_in_the_middle_of_the_stream_is_not_believed() {
+fn fin_below_received_data_is_ignored() {
     let mut hand = connected("newreno", "default", 65_535);
     hand.segment(ACK, 101, 1, 65_535, 100);
     hand.segment(FIN, 51, 1, 65_535, 0);
@@ -320,9 +325,9 @@ fn a_fin_in_the_middle_of_the_stream_is_not_believed() {
     assert_eq!(hand.state(), State::CloseWait);
 }
 
-/// RFC 6191: a new SYN ends a TIME-WAIT, but the application may not have read everything yet.
+/// RFC 6191: a new SYN ends TIME-WAIT, but the application can still read what it has not read yet.
 #[test]
-fn what_a_time_wait_holds_unread_survives_a_new_connection() {
+fn time_wait_data_stays_readable_after_new_syn() {
     let profile = profile("default");
     let options = SocketOptions::of(&profile);
     let mut hand = Hand::new("newreno", profile);
@@ -342,12 +347,12 @@ fn what_a_time_wait_holds_unread_survives_a_new_connection() {
     assert_eq!(hand.host.read(hand.now, id, &mut buffer), Ok(0));
     hand.host.close(hand.now, id);
     hand.out();
-    assert_eq!(hand.host.connections(), 1, "only the new one");
+    assert_eq!(hand.host.connections(), 1, "only the new connection remains");
 }
 
-/// RFC 3168 §6.1.2: CWR follows a reduction for any reason, or the next echo reduces the window again.
+/// RFC 3168 §6.1.2: CWR is set after any reduction. Otherwise the next ECN echo reduces the window again.
 #[test]
-fn cwr_is_set_after_a_loss() {
+fn cwr_is_set_after_loss() {
     let profile = profile("default");
     let options = SocketOptions::of(&profile);
     let mut hand = Hand::new("newreno+ecn", profile);
@@ -368,9 +373,10 @@ fn cwr_is_set_after_a_loss() {
     assert!(cwr[0] && !cwr[1..].contains(&true), "{cwr:?}");
 }
 
-/// RFC 7323 §5.5: a TS.Recent of 24 days ago refuses nothing, and gives way to what arrives.
+/// RFC 7323 §5.5: a TS.Recent that is older than 24 days is invalid. No segment is refused because of it, and
+/// the next timestamp replaces it.
 #[test]
-fn an_outdated_timestamp_gives_way() {
+fn outdated_ts_recent_does_not_refuse_segments() {
     let profile = profile("default");
     let options = SocketOptions::of(&profile);
     let mut hand = Hand::new("newreno", profile);
@@ -378,17 +384,19 @@ fn an_outdated_timestamp_gives_way() {
     let echo = |out: &[super::hand::Out]| out.last().and_then(|o| o.options.timestamps).map(|ts| ts.ecr);
     hand.options = with_timestamps(Options::default(), 0x6fff_ffff);
     hand.segment(ACK, 1, 1, 65_535, 10);
-    assert_eq!(hand.connection().readable(), 0, "an old timestamp");
+    assert_eq!(hand.connection().readable(), 0, "the old timestamp is refused");
     hand.now += Duration::from_secs(25 * 24 * 3600);
     let mut out = hand.segment(ACK, 1, 1, 65_535, 10);
     out.extend(hand.wait(Duration::from_secs(1)));
     assert_eq!((hand.connection().readable(), echo(&out)), (10, Some(0x6fff_ffff)));
 }
 
-/// The ACK of the original was lost: the sender must see by the echo that its copy is answered (RFC 7323 §4.3), and a
-/// forged copy from the future must not make what follows look old.
+/// The ACK of the original was lost, and a retransmission arrives. The default profile echoes the timestamp
+/// of the retransmission, so that the sender can attribute the ACK to it (RFC 7323 §4.3). Linux and FreeBSD
+/// echo the old timestamp. A forged copy with a timestamp from the future must not make later segments look
+/// old.
 #[test]
-fn the_answer_to_a_copy_echoes_the_copy() {
+fn ack_of_retransmission_echoes_timestamp_per_profile() {
     let echo = |out: &[super::hand::Out]| out.last().and_then(|o| o.options.timestamps).map(|ts| ts.ecr);
     for (name, echoed) in [("default", 1100), ("linux", 100), ("freebsd", 100)] {
         let mut hand = Hand::new("newreno", profile(name));
@@ -407,9 +415,9 @@ fn the_answer_to_a_copy_echoes_the_copy() {
     }
 }
 
-/// Keep-alive that is switched on while nothing happens.
+/// Keep-alive that is enabled on an idle connection.
 #[test]
-fn keepalive_begins_when_it_is_switched_on() {
+fn keepalive_starts_when_enabled_on_idle_connection() {
     let mut hand = connected("newreno", "default", 65_535);
     let keepalive = KeepAlive { idle: HOUR, interval: Duration::from_secs(75), probes: 3 };
     let options = SocketOptions { keepalive: Some(keepalive), ..hand.connection().options().clone() };
@@ -420,9 +428,9 @@ fn keepalive_begins_when_it_is_switched_on() {
     assert_eq!(hand.state(), State::Closed);
 }
 
-/// A receiver that reports every second octet must not make the scoreboard grow without bound.
+/// A receiver that SACKs single bytes must not make the scoreboard grow without bound.
 #[test]
-fn a_scoreboard_has_no_more_pieces_than_segments() {
+fn scoreboard_has_no_more_ranges_than_segments() {
     let mut hand = Hand::new("sack", profile("default"));
     let options = SocketOptions::of(&profile("default"));
     hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);
@@ -435,12 +443,13 @@ fn a_scoreboard_has_no_more_pieces_than_segments() {
         hand.segment(ACK, 1, 1, 65_535, 0);
     }
     let pieces = hand.connection().flight().sacked_ranges().len();
-    assert!(pieces <= hand.connection().flight().len() + 1, "{pieces} pieces");
+    assert!(pieces <= hand.connection().flight().len() + 1, "{pieces} ranges");
 }
 
-/// RFC 9293 §3.10.7.4: with a closed window text is refused, but the ACK counts, also that of our FIN.
+/// RFC 9293 §3.10.7.4: with a closed window data is refused, but the ACK is processed, even an ACK of our
+/// FIN.
 #[test]
-fn a_fin_is_acknowledged_by_a_segment_that_the_window_refuses() {
+fn refused_segment_still_acknowledges_fin() {
     let profile = profile("default");
     let options = SocketOptions { recv_buffer: 0, ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
@@ -452,9 +461,9 @@ fn a_fin_is_acknowledged_by_a_segment_that_the_window_refuses() {
     assert_eq!((hand.state(), hand.connection().readable()), (State::FinWait2, 0));
 }
 
-/// RFC 9293 §3.10.7.4: SYN-RECEIVED answers an unacceptable segment with an ACK.
+/// RFC 9293 §3.10.7.4: in SYN-RECEIVED an unacceptable segment is answered with an ACK.
 #[test]
-fn syn_received_answers_what_it_cannot_accept() {
+fn syn_received_acks_unacceptable_segment() {
     let profile = profile("default");
     let mut hand = Hand::new("newreno", profile.clone());
     hand.open(SocketOptions::of(&profile), mss(1460));
@@ -463,10 +472,10 @@ fn syn_received_answers_what_it_cannot_accept() {
     assert_eq!((replies[0].flags, replies[0].seq, replies[0].ack), (ACK, 1, 1));
 }
 
-/// What an application wrote and was told is taken leaves, also if it shuts writing down, or closes, before the handshake
-/// is over (RFC 9293 §3.9.1.4: several SENDs, then CLOSE).
+/// Data that a write has accepted is sent, even if the application shuts down writing, or closes, before the
+/// handshake is complete (RFC 9293 §3.9.1.4: several SENDs, then CLOSE).
 #[test]
-fn what_was_written_before_the_handshake_is_sent() {
+fn data_written_before_handshake_is_sent_after_close() {
     for (close, profile_name) in [false, true].into_iter().flat_map(|close| PROFILES.map(|p| (close, p))) {
         let profile = profile(profile_name);
         let options = SocketOptions::of(&profile);
@@ -479,7 +488,7 @@ fn what_was_written_before_the_handshake_is_sent() {
             true => hand.host.close(hand.now, id),
             false => hand.host.shutdown_write(hand.now, id).unwrap(),
         }
-        assert!(hand.out().is_empty(), "{profile_name}: nothing leaves before the answer");
+        assert!(hand.out().is_empty(), "{profile_name}: nothing is sent before the SYN,ACK");
         let out = hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0);
         let text = out.last().unwrap();
         assert_eq!((text.seq, text.len), (1, 5), "{profile_name}: {out:?}");
@@ -490,9 +499,10 @@ fn what_was_written_before_the_handshake_is_sent() {
     }
 }
 
-/// A half-close says nothing about what is read: the FIN waits for the handshake, and the peer is heard.
+/// A half-close does not affect the receiving direction. The FIN waits for the handshake, and data from the
+/// peer is accepted.
 #[test]
-fn writing_shut_down_in_syn_sent_leaves_the_other_direction() {
+fn shutdown_write_in_syn_sent_keeps_reading_open() {
     for simultaneous in [false, true] {
         let profile = profile("default");
         let options = SocketOptions::of(&profile);
@@ -517,9 +527,9 @@ fn writing_shut_down_in_syn_sent_leaves_the_other_direction() {
     }
 }
 
-/// Where nothing was written, there is nothing to wait for (RFC 9293 §3.10.4).
+/// CLOSE in SYN-SENT without written data deletes the connection (RFC 9293 §3.10.4).
 #[test]
-fn a_close_in_syn_sent_ends_a_connection_that_has_nothing_to_send() {
+fn close_in_syn_sent_deletes_empty_connection() {
     let profile = profile("default");
     let mut hand = Hand::new("newreno", profile.clone());
     let to = (RIGHT, 80).into();
@@ -530,9 +540,9 @@ fn a_close_in_syn_sent_ends_a_connection_that_has_nothing_to_send() {
     assert_eq!(hand.host.connections(), 0);
 }
 
-/// A segment that repeats something counts, whether or not it is reported by D-SACK.
+/// A segment that repeats data counts as a duplicate, whether or not D-SACK reports it.
 #[test]
-fn an_overlap_counts_as_a_duplicate_without_dsack_too() {
+fn overlap_counts_as_duplicate_with_or_without_dsack() {
     for dsack in [true, false] {
         let profile = airtcp::profile::Profile { dsack, ..profile("linux") };
         let options = SocketOptions::of(&profile);
@@ -540,7 +550,8 @@ fn an_overlap_counts_as_a_duplicate_without_dsack_too() {
         hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);
         let duplicates = |hand: &Hand| hand.connection().statistics().duplicate_segments_in;
         hand.segment(ACK, 1, 1, 65_535, 100);
-        // Half old, half new; above a hole, and over its upper edge; all of it old.
+        // Segments with half old and half new data, beyond a hole, across the upper edge of the data beyond
+        // the hole, and with old data only.
         hand.segment(ACK, 51, 1, 65_535, 100);
         assert_eq!(duplicates(&hand), 1, "D-SACK {dsack}");
         hand.segment(ACK, 501, 1, 65_535, 100);
@@ -552,9 +563,9 @@ fn an_overlap_counts_as_a_duplicate_without_dsack_too() {
     }
 }
 
-/// A close before the handshake is over leaves nobody to read what comes with the SYN,ACK.
+/// After a close during the handshake no application reads the data of a SYN,ACK, so it is not acknowledged.
 #[test]
-fn text_of_a_syn_ack_for_nobody_is_not_acknowledged() {
+fn syn_ack_data_after_close_is_not_acknowledged() {
     let profile = profile("default");
     let mut hand = Hand::new("newreno", profile.clone());
     let (from, to) = ((LEFT, 40_000).into(), (RIGHT, 80).into());
@@ -567,9 +578,9 @@ fn text_of_a_syn_ack_for_nobody_is_not_acknowledged() {
     let out = hand.segment(ACK, 1, 7, 65_535, 10);
     assert!(out.len() == 1 && out[0].flags.contains(Flags::RST), "{out:?}");
 }
-/// RFC 2018: a FIN that has come before the data in front of it is part of the block.
+/// RFC 2018: a FIN that arrives before the data in front of it is part of the SACK block.
 #[test]
-fn an_early_fin_is_reported() {
+fn early_fin_is_part_of_sack_block() {
     let mut hand = Hand::new("sack", profile("linux"));
     let options = SocketOptions::of(&profile("linux"));
     hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);
@@ -578,14 +589,15 @@ fn an_early_fin_is_reported() {
     let out = hand.segment(ACK, 501, 1, 65_535, 500);
     let sack = out[0].options.sack.as_slice().to_vec();
     assert_eq!(sack.len(), 1);
-    assert_eq!(sack[0].1.0.wrapping_sub(sack[0].0.0), 501, "500 octets and the FIN");
+    assert_eq!(sack[0].1.0.wrapping_sub(sack[0].0.0), 501, "500 bytes and the FIN");
     let out = hand.segment(ACK, 1, 1, 65_535, 500);
     assert_eq!((out[0].ack, hand.state()), (1002, State::CloseWait));
 }
 
-/// RFC 9293 §3.10.7.4, seventh step: in CLOSE-WAIT the text of a segment is ignored. A copy of the FIN is answered.
+/// RFC 9293 §3.10.7.4, seventh step: in CLOSE-WAIT the segment text is ignored. A retransmitted FIN is
+/// acknowledged.
 #[test]
-fn text_behind_the_fin_is_ignored() {
+fn data_after_fin_is_ignored_in_close_wait() {
     for profile_name in PROFILES {
         let mut hand = connected("newreno", profile_name, 65_535);
         hand.segment(FIN, 1, 1, 65_535, 0);
@@ -595,10 +607,10 @@ fn text_behind_the_fin_is_ignored() {
     }
 }
 
-/// RFC 9293 §3.10.5, §3.10.7.4: neither a close with data unread nor late segments take TIME-WAIT away, and an abort
-/// sends no reset where all has been sent.
+/// RFC 9293 §3.10.5, §3.10.7.4: TIME-WAIT survives a close with unread data and late segments. An abort sends
+/// no reset if all data was sent.
 #[test]
-fn the_last_states_end_without_a_reset() {
+fn time_wait_and_last_ack_send_no_reset() {
     let mut hand = connected("newreno", "linux", 65_535);
     let id = hand.id.unwrap();
     hand.host.shutdown_write(hand.now, id).unwrap();
@@ -620,9 +632,10 @@ fn the_last_states_end_without_a_reset() {
     assert!(hand.out().is_empty());
 }
 
-/// RFC 9293 §3.6.1: what is missing before an early FIN will be text that nobody reads.
+/// RFC 9293 §3.6.1: after a close, the data missing in front of an early FIN will never be read, so the
+/// answer is a reset.
 #[test]
-fn an_early_fin_after_a_close_is_answered_with_a_reset() {
+fn early_fin_after_close_triggers_reset() {
     let mut hand = connected("newreno", "linux", 65_535);
     let id = hand.id.unwrap();
     hand.host.close(hand.now, id);
@@ -631,9 +644,10 @@ fn an_early_fin_after_a_close_is_answered_with_a_reset() {
     assert!(out.len() == 1 && out[0].flags.contains(Flags::RST), "{out:?}");
 }
 
-/// The profile `linux` as the kernel is: ACKs that nobody needs twice a second, segments of half the window.
+/// The profile `linux` imitates the kernel: at most two unnecessary ACKs per second, and segments of at most
+/// half the window.
 #[test]
-fn linux_answers_sparingly_and_halves_the_window() {
+fn linux_limits_unnecessary_acks_and_segment_size() {
     for (profile_name, answers, largest) in [("default", 3, 1000), ("linux", 1, 500)] {
         let mut hand = connected("newreno", profile_name, 1000);
         let answered: usize = (0..3).map(|_| hand.segment(ACK, 1, 5000, 1000, 0).len()).sum();

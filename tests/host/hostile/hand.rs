@@ -1,4 +1,5 @@
-//! One host whose peer is played by hand, in offsets: 0 is a SYN, 1 the first octet of a stream.
+//! One host whose peer the test plays by hand. Sequence numbers are offsets: 0 is the SYN, 1 the first byte
+//! of the stream.
 
 use std::net::IpAddr;
 
@@ -32,7 +33,7 @@ pub(crate) struct Hand {
     pub(crate) listener: Option<ListenId>,
     iss: Seq,
     port: u16,
-    /// What the peer puts into its segments.
+    /// The options of the peer's next segments.
     pub(crate) options: Options,
     pub(crate) ecn: Ecn,
 }
@@ -54,7 +55,7 @@ impl Hand {
         }
     }
 
-    /// The host has connected and the peer has answered; the window of the SYN,ACK is never scaled.
+    /// Connects the host to the peer. The window of the SYN,ACK is never scaled (RFC 7323 §2.2).
     pub(crate) fn connect(&mut self, options: SocketOptions, syn_ack: Options, window: u16) {
         let id =
             self.host.connect(self.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap();
@@ -66,7 +67,7 @@ impl Hand {
         self.options = Options { timestamps: syn_ack.timestamps, ..Options::default() };
     }
 
-    /// A SYN from the peer reaches a listener. Returns the answer.
+    /// Delivers a SYN from the peer to a listener. Returns the answer.
     pub(crate) fn open(&mut self, options: SocketOptions, syn: Options) -> Out {
         self.port = 4000;
         self.listener = Some(self.host.listen((LEFT, 40_000).into(), 4, options).unwrap());
@@ -81,7 +82,7 @@ impl Hand {
         assert!(self.id.is_some());
     }
 
-    /// The peer sends a segment, without waiting for what the host has to say to it.
+    /// Delivers a segment from the peer and leaves the host's answers queued.
     pub(crate) fn put(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) {
         let header = Header {
             src: (RIGHT, self.port).into(),
@@ -103,13 +104,14 @@ impl Hand {
         self.host.handle_packet(self.now, &packet);
     }
 
-    /// The same, and what the host answers.
+    /// Delivers a segment from the peer. Returns the host's answers.
     pub(crate) fn segment(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) -> Vec<Out> {
         self.put(flags, seq, ack, window, len);
         self.out()
     }
 
-    /// A router says something about the segment at this offset of the host's stream. `mtu` is for code 4 of type 3.
+    /// Delivers an ICMP error about the segment at `offset` of the host's stream. `mtu` is for type 3, code
+    /// 4.
     pub(crate) fn icmp(&mut self, kind: u8, code: u8, mtu: u32, offset: u64) {
         let quoted = Header {
             src: (LEFT, 40_000).into(),
@@ -130,7 +132,7 @@ impl Hand {
         self.out();
     }
 
-    /// An ICMP message from a router. Its checksum is filled in.
+    /// Delivers an ICMP message from a router. The checksum is filled in here.
     pub(crate) fn icmp_message(&mut self, mut message: Vec<u8>) {
         let sum = checksum::plain(&message);
         message[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -143,7 +145,7 @@ impl Hand {
         self.host.handle_packet(self.now, &packet);
     }
 
-    /// The host's next packet, whatever its protocol.
+    /// Returns the host's next packet, of any protocol.
     pub(crate) fn raw(&mut self) -> Option<Vec<u8>> {
         let mut packet = Vec::new();
         self.host.poll_packet(self.now, &mut packet).then_some(packet)
@@ -169,14 +171,14 @@ impl Hand {
         all
     }
 
-    /// Goes to the next deadline. Returns what leaves then.
+    /// Advances to the next deadline. Returns the packets that leave then.
     pub(crate) fn next(&mut self) -> Vec<Out> {
         self.now = self.now.max(self.host.next_deadline().expect("a timer is running"));
         self.host.handle_deadline(self.now);
         self.out()
     }
 
-    /// Goes on for `time`. Returns what leaves meanwhile.
+    /// Advances by `time`. Returns the packets that leave meanwhile.
     pub(crate) fn wait(&mut self, time: Duration) -> Vec<Out> {
         let until = self.now + time;
         let mut all = vec![];
@@ -193,12 +195,12 @@ impl Hand {
         self.out()
     }
 
-    /// The number on the wire of an offset of the host's stream.
+    /// The sequence number on the wire of an offset in the host's stream.
     pub(crate) fn wire(&self, offset: u64) -> Seq {
         self.iss.at(offset)
     }
 
-    /// The host's initial number, for a test that has to know it beforehand.
+    /// The host's initial sequence number, for a test that must know it in advance.
     pub(crate) fn iss(&self) -> Seq {
         self.iss
     }

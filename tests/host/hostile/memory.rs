@@ -1,4 +1,4 @@
-//! What a peer can cost in memory, and what a host does that has little.
+//! The memory that a peer can make a host use, and the behaviour of a host with little memory.
 
 use std::net::SocketAddr;
 
@@ -18,8 +18,8 @@ use super::world::{PROFILES, START, VARIANTS, host, pair, path, plan};
 
 const WINDOW: u64 = 4 << 20;
 
-/// A host that listens, and clients that say what they like.
-struct Served {
+/// A listening host, and clients that the test plays.
+struct Server {
     now: Instant,
     host: Host,
     clients: Vec<Client>,
@@ -30,31 +30,31 @@ struct Client {
     addr: SocketAddr,
     id: ConnId,
     iss: Seq,
-    /// Of its last ACK.
+    /// The acknowledgement number that the client sends: one past the host's SYN.
     ack: Seq,
-    /// The right edge of the window.
+    /// The highest right edge of the window that the host has advertised.
     edge: u64,
     scale: u8,
-    /// That edge has moved to the left.
+    /// The right edge has moved to the left.
     shrunk: bool,
 }
 
 const CLIENT_ISS: Seq = Seq(0xffff_0000);
 
-impl Served {
+impl Server {
     fn new(profile: &str, clients: u16) -> Self {
         let profile = Profile::by_name(profile).unwrap();
         let options = SocketOptions { recv_buffer: WINDOW as usize, ..SocketOptions::of(&profile) };
-        let mut served = Self { now: START, host: host("sack", profile), clients: vec![] };
-        // So that it counts.
-        served.host.limit_memory(1 << 30);
-        let listener = served.host.listen((LEFT, 80).into(), 1000, options).unwrap();
+        let mut server = Self { now: START, host: host("sack", profile), clients: vec![] };
+        // The host counts its memory only if it has a limit.
+        server.host.limit_memory(1 << 30);
+        let listener = server.host.listen((LEFT, 80).into(), 1000, options).unwrap();
         for n in 0..clients {
-            served.open(n);
-            let id = served.host.accept(listener).unwrap();
-            served.clients.last_mut().unwrap().id = id;
+            server.open(n);
+            let id = server.host.accept(listener).unwrap();
+            server.clients.last_mut().unwrap().id = id;
         }
-        served
+        server
     }
 
     fn open(&mut self, n: u16) -> bool {
@@ -84,7 +84,7 @@ impl Served {
             let ip = segment::parse_ip(&packet).unwrap();
             let segment = segment::parse_tcp(&ip).unwrap();
             if segment.flags.contains(Flags::SYN) {
-                let id = self.clients.last().map_or_else(no_id, |client| client.id);
+                let id = self.clients.last().map_or_else(placeholder_id, |client| client.id);
                 self.clients.push(Client {
                     addr: segment.dst,
                     id,
@@ -99,7 +99,8 @@ impl Served {
             let client = self.clients.iter_mut().find(|client| client.addr == segment.dst).unwrap();
             let acked = segment.ack.offset(CLIENT_ISS, 1).unwrap();
             let edge = acked + (u64::from(segment.window) << client.scale);
-            // What is promised is told in whole units (RFC 7323 §2.4).
+            // Windows are advertised in units of 2^scale (RFC 7323 §2.4), so the edge may move by less than
+            // one unit.
             client.shrunk |= edge + (1 << client.scale) <= client.edge;
             client.edge = client.edge.max(edge);
         }
@@ -134,132 +135,132 @@ impl Served {
     }
 }
 
-/// Of a host that has none: never used.
-fn no_id() -> ConnId {
+/// A placeholder from another host. It is never used.
+fn placeholder_id() -> ConnId {
     let profile = Profile::default();
     let options = SocketOptions::of(&profile);
     host("sack", profile).connect(START, None, (RIGHT, 1).into(), options).unwrap()
 }
 
 #[test]
-fn an_octet_at_the_far_edge_costs_little_more_than_an_octet() {
+fn byte_at_window_edge_costs_little_memory() {
     for profile in ["default", "linux"] {
-        let mut served = Served::new(profile, 256);
+        let mut server = Server::new(profile, 256);
         for client in 0..256 {
-            // Two octets each, the second at the edge of the window.
-            served.text(client, 1, b"x");
-            served.wait(Duration::from_millis(500));
-            let edge = served.clients[client].edge;
-            served.text(client, edge - 1, b"x");
-            assert_eq!(served.connection(client).statistics().out_of_order_segments_in, 1);
+            // Each client sends two bytes, the second one at the right edge of the window.
+            server.text(client, 1, b"x");
+            server.wait(Duration::from_millis(500));
+            let edge = server.clients[client].edge;
+            server.text(client, edge - 1, b"x");
+            assert_eq!(server.connection(client).statistics().out_of_order_segments_in, 1);
         }
-        let used = served.host.memory().used;
-        assert!(used < 256 * 1024, "{profile}: {used} octets for 512");
-        assert!(served.host.memory().out_of_order > 0);
+        let used = server.host.memory().used;
+        assert!(used < 256 * 1024, "{profile}: {used} bytes used for 512");
+        assert!(server.host.memory().out_of_order > 0);
     }
 }
 
 #[test]
-fn single_octets_with_holes_between_them_are_limited_by_the_buffer() {
-    let mut served = Served::new("default", 1);
-    served.text(0, 1, &[b'x'; 1400]);
-    served.text(0, 1401, &[b'x'; 1400]);
-    let edge = served.clients[0].edge;
+fn memory_for_single_bytes_with_holes_is_bounded() {
+    let mut server = Server::new("default", 1);
+    server.text(0, 1, &[b'x'; 1400]);
+    server.text(0, 1401, &[b'x'; 1400]);
+    let edge = server.clients[0].edge;
     let (mut at, mut segments) = (edge - 1, 0);
-    // From the end, so that each of them is worth more than those before.
+    // Backwards from the right edge, so that each byte is needed earlier than the previous ones.
     while at > 10_000 && segments < 20_000 {
-        served.text(0, at, b"x");
+        server.text(0, at, b"x");
         (at, segments) = (at - 3, segments + 1);
     }
-    let memory = served.host.memory();
-    assert!(memory.out_of_order < 1 << 20, "{memory:?} for {segments} octets");
-    assert!(memory.pruned > 0, "{memory:?}: the last of them made room");
+    let memory = server.host.memory();
+    assert!(memory.out_of_order < 1 << 20, "{memory:?} for {segments} bytes");
+    assert!(memory.pruned > 0, "{memory:?}: no range was pruned");
 }
 
-/// However little memory there is, whatever is sent arrives, and no window is ever taken back.
+/// With little memory all data still arrives, and the window never shrinks.
 #[test]
-fn a_host_with_little_memory_prunes_and_offers_less_and_ends_nothing() {
-    // A window of the profile `linux` is small until the application has read.
+fn host_with_little_memory_keeps_all_connections() {
+    // In the profile `linux` the window stays small until the application reads.
     for (profile, limit) in [("default", 8 << 20), ("linux", 2 << 20)] {
-        let mut served = Served::new(profile, 40);
-        served.host.limit_memory(limit);
+        let mut server = Server::new(profile, 40);
+        server.host.limit_memory(limit);
         let text = [b'x'; 1400];
-        // Each sends all its window permits but the first segment, as far as it is taken.
+        // Each client sends everything that its window permits except the first segment.
         for round in 1..400 {
             for client in 0..40 {
                 let at = 1 + 1400 * round;
-                if at + 1400 <= served.clients[client].edge {
-                    served.text(client, at, &text);
+                if at + 1400 <= server.clients[client].edge {
+                    server.text(client, at, &text);
                 }
             }
         }
-        let memory = served.host.memory();
+        let memory = server.host.memory();
         assert!(memory.most <= limit, "{profile}: {memory:?}");
         assert!(memory.pruned > 0, "{profile}: {memory:?}");
-        // Then in order, and nobody reads.
+        // Then the clients send in order while the application does not read.
         for round in 0..400 {
             for client in 0..40 {
                 let at = 1 + 1400 * round;
-                if at + 1400 <= served.clients[client].edge {
-                    served.text(client, at, &text);
+                if at + 1400 <= server.clients[client].edge {
+                    server.text(client, at, &text);
                 }
             }
         }
-        let memory = served.host.memory();
+        let memory = server.host.memory();
         let most = limit + 40 * 2 * RESERVE;
         assert!(memory.most <= most && memory.refused_segments > 0, "{profile}: {memory:?}");
         println!("{profile}: {memory:?}");
         for client in 0..40 {
-            assert_eq!(served.connection(client).state(), State::Established);
-            assert!(served.connection(client).readable() >= 2800, "each has got through");
-            assert!(!served.clients[client].shrunk, "{profile}: a window was taken back");
+            assert_eq!(server.connection(client).state(), State::Established);
+            assert!(server.connection(client).readable() >= 2800, "each client delivered its first segments");
+            assert!(!server.clients[client].shrunk, "{profile}: the right edge of a window moved left");
         }
-        assert!(!served.open(900), "{profile}: a SYN is answered: {memory:?}");
-        assert_eq!(served.host.memory().refused_connections, 1);
-        // When the application reads there is room again, and everybody comes to the end.
+        assert!(!server.open(900), "{profile}: a SYN was answered without memory: {memory:?}");
+        assert_eq!(server.host.memory().refused_connections, 1);
+        // When the application reads there is room again, and all clients complete.
         for client in 0..40 {
-            let mut got = served.read_all(client) as u64;
+            let mut got = server.read_all(client) as u64;
             while got < 1400 * 400 {
-                served.text(client, 1 + got, &text);
-                let read = served.read_all(client) as u64;
-                assert!(read > 0, "{profile}: client {client} does not get on at {got}");
+                server.text(client, 1 + got, &text);
+                let read = server.read_all(client) as u64;
+                assert!(read > 0, "{profile}: client {client} is stalled at {got}");
                 got += read;
             }
         }
-        assert!(served.open(901), "there is room again");
-        let memory = served.host.memory();
+        assert!(server.open(901), "memory is available again");
+        let memory = server.host.memory();
         assert!(memory.used < limit / 8, "{profile}: {memory:?}");
     }
 }
 
 #[test]
-fn senders_share_what_there_is() {
+fn senders_share_limited_memory() {
     const LIMIT: usize = 8 << 20;
-    let mut served = Served::new("default", 40);
-    served.host.limit_memory(LIMIT);
+    let mut server = Server::new("default", 40);
+    server.host.limit_memory(LIMIT);
     let data = vec![b'y'; 1 << 20];
     for client in 0..40 {
-        let id = served.clients[client].id;
-        let taken = served.host.write(served.now, id, &data).unwrap();
-        assert!(taken >= RESERVE, "{taken} octets of client {client}");
-        served.drain();
+        let id = server.clients[client].id;
+        let taken = server.host.write(server.now, id, &data).unwrap();
+        assert!(taken >= RESERVE, "{taken} bytes of client {client}");
+        server.drain();
     }
-    let memory = served.host.memory();
+    let memory = server.host.memory();
     assert!(memory.most <= LIMIT + 40 * 2 * RESERVE, "{memory:?}");
-    assert_eq!(served.connection(39).writable(), 0);
-    // What is acknowledged makes room.
-    let first = served.clients[0].clone();
-    while served.connection(0).unacknowledged() > 0 {
-        let end = served.connection(0).flight().max();
-        served.packet(first.addr, Flags::ACK, 1, first.iss.at(end), &Options::default(), &[]);
+    assert_eq!(server.connection(39).writable(), 0);
+    // Acknowledged data makes room.
+    let first = server.clients[0].clone();
+    while server.connection(0).unacknowledged() > 0 {
+        let end = server.connection(0).flight().max();
+        server.packet(first.addr, Flags::ACK, 1, first.iss.at(end), &Options::default(), &[]);
     }
-    assert!(served.host.memory().used < memory.used - (1 << 20));
-    assert!(served.connection(0).writable() >= RESERVE);
+    assert!(server.host.memory().used < memory.used - (1 << 20));
+    assert!(server.connection(0).writable() >= RESERVE);
 }
 
-/// Two programs that send to each other over a path with losses, with a fortieth of the memory that they would like.
+/// Two applications send to each other over a lossy path, with a fortieth of the memory that they would use.
 #[test]
-fn every_octet_arrives_however_little_memory_there_is() {
+fn streams_arrive_exact_with_little_memory() {
     for recipe in VARIANTS {
         for profile in PROFILES {
             let lossy = Impairments { loss: 0.02, ..path(20) };

@@ -1,5 +1,5 @@
-//! Bad input: whatever arrives, nothing panics, no octet is lost or changed, and no packet is answered by more
-//! than one.
+//! Hostile input. The host never panics, no byte is lost or changed, and no packet causes more than one
+//! answer.
 
 mod bugs;
 pub(crate) mod hand;

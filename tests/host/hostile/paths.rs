@@ -1,4 +1,5 @@
-//! Honest hosts on bad paths: windows and segments of any size, numbers that wrap, every way to open and close.
+//! Well-behaved hosts on bad paths: any window and segment size, sequence numbers that wrap, and every way to
+//! open and close a connection.
 
 use airtcp::profile::Profile;
 use airtcp_testkit::exchange::{Exchange, Opening};
@@ -16,7 +17,7 @@ fn bad_path(rng: &mut Stream) -> Impairments {
         loss: rng.unit() * 0.15,
         duplicate: rng.unit() * 0.1,
         reorder: rng.unit() * 0.3,
-        // Now and then long enough to be taken for a loss, or for a delay spike.
+        // Sometimes long enough to look like a loss or a delay spike.
         reorder_by: Duration::from_millis(if rng.chance(0.3) { 3000 } else { 80 }),
         truncate: rng.unit() * 0.02,
         corrupt: rng.unit() * 0.02,
@@ -28,9 +29,9 @@ fn bad_path(rng: &mut Stream) -> Impairments {
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Windows of one octet to a few segments, tiny segments, slow readers, both ways of opening.
+/// Windows from one byte to many segments, tiny segments, slow readers, and both ways of opening.
 #[test]
-fn any_window_and_any_segment_size_carries_both_streams() {
+fn any_window_and_segment_size_carries_both_streams() {
     for seed in seeds(40, 150) {
         let mut rng = Stream::new(seed, "sizes");
         let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
@@ -44,7 +45,7 @@ fn any_window_and_any_segment_size_carries_both_streams() {
         plan.options.nodelay = rng.chance(0.5);
         plan.read_at_most = 1 + rng.below(5000) as usize;
         plan.read_every = Duration::from_millis([0, 1, 50, 700][rng.below(4) as usize]);
-        // An octet a round trip is slow enough.
+        // Such a transfer needs about one round trip per byte, so it must be short.
         if plan.options.recv_buffer < 100 || plan.options.send_buffer < 100 || plan.read_at_most < 100 {
             plan.octets = [1 + rng.below(60), rng.below(40)];
         }
@@ -55,9 +56,9 @@ fn any_window_and_any_segment_size_carries_both_streams() {
     }
 }
 
-/// A reader that takes nothing for an hour: the window closes, and opens again.
+/// A reader that reads once per hour. The window closes and opens again.
 #[test]
-fn an_hour_of_closed_window_ends_nothing() {
+fn connection_survives_hour_of_closed_window() {
     for recipe in VARIANTS {
         for profile in PROFILES {
             let mut plan = plan(profile, [300_000, 1000]);
@@ -66,19 +67,22 @@ fn an_hour_of_closed_window_ends_nothing() {
             plan.read_every = Duration::from_secs(3600);
             let what = format!("{recipe} {profile}");
             let exchange = run(&what, pair(1, recipe, profile, path(10)), plan, DAY);
-            assert!(exchange.pair.now > Instant::from_secs(3600), "{what}: the reader did not stop anything");
+            assert!(
+                exchange.pair.now > Instant::from_secs(3600),
+                "{what}: the slow reader did not close the window"
+            );
         }
     }
 }
 
-/// Only ACKs are lost, or only data.
+/// Loss in one direction only: ACKs or data.
 #[test]
-fn one_direction_may_lose_most_of_its_packets() {
+fn transfer_survives_heavy_loss_in_one_direction() {
     for (seed, side) in seeds(8, 20).flat_map(|seed| [(seed, Peer::Left), (seed, Peer::Right)]) {
         let mut rng = Stream::new(seed, "one direction");
         let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
         let profile = PROFILES[rng.below(3) as usize];
-        // A SYN may take as long as it takes: what is asked is what comes after.
+        // The handshake may take any number of retries, because the test is about the data transfer.
         let patient = Profile { syn_retries: 100, ..profile_of(profile) };
         let recipe_of = recipe_of(recipe);
         let mut pair = Pair::new(seed, (&recipe_of, &recipe_of), (&patient, &patient), path(20));
@@ -87,9 +91,9 @@ fn one_direction_may_lose_most_of_its_packets() {
     }
 }
 
-/// One side closes at once and goes on reading a long stream.
+/// One side closes at once and continues to read a long stream.
 #[test]
-fn a_half_closed_connection_carries_a_long_stream() {
+fn half_closed_connection_carries_long_stream() {
     for recipe in VARIANTS {
         for profile in PROFILES {
             let path = Impairments { loss: 0.02, ..path(10) };
@@ -100,7 +104,7 @@ fn a_half_closed_connection_carries_a_long_stream() {
 }
 
 #[test]
-fn simultaneous_open_and_close_survive_a_lossy_path() {
+fn simultaneous_open_and_close_survive_loss() {
     for seed in seeds(300, 300) {
         let mut rng = Stream::new(seed, "simultaneous");
         let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
@@ -113,9 +117,10 @@ fn simultaneous_open_and_close_survive_a_lossy_path() {
     }
 }
 
-/// Both streams, their ends too, are handed over while the SYNs are under way or lost (RFC 9293 §3.9.1.4).
+/// Both applications write their whole streams and shut down while the SYNs are in flight or lost (RFC 9293
+/// §3.9.1.4).
 #[test]
-fn what_is_written_and_shut_before_the_handshake_arrives() {
+fn data_and_fin_queued_before_handshake_arrive() {
     for seed in seeds(60, 200) {
         let mut rng = Stream::new(seed, "eager");
         let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
@@ -134,7 +139,7 @@ fn what_is_written_and_shut_before_the_handshake_arrives() {
     }
 }
 
-/// The first sequence number that `side` uses in the exchange that `make` starts.
+/// Returns the initial sequence number of `side` in the exchange that `make` starts.
 fn initial_number(side: Peer, make: impl Fn() -> Exchange) -> u32 {
     let mut exchange = make();
     exchange.pair.tap = Some(Vec::new());
@@ -149,9 +154,9 @@ fn initial_number(side: Peer, make: impl Fn() -> Exchange) -> u32 {
     }
 }
 
-/// Initial numbers follow a clock of 4 µs (RFC 6528), so the start time chooses them.
+/// Initial sequence numbers follow a 4 µs clock (RFC 6528), so the start time determines them.
 #[test]
-fn sequence_numbers_wrap_at_two_to_the_31_and_32() {
+fn streams_survive_sequence_number_wrap() {
     for (recipe, profile) in VARIANTS.iter().flat_map(|r| PROFILES.map(|p| (*r, p))) {
         for (side, wrap) in [Peer::Left, Peer::Right].into_iter().flat_map(|s| [(s, 1 << 31), (s, 0)]) {
             let octets = [100_000, 100_000];
@@ -175,10 +180,10 @@ fn sequence_numbers_wrap_at_two_to_the_31_and_32() {
     }
 }
 
-/// More than 2^32 octets: every number comes round again. Without loss, and in large segments.
+/// Sequence numbers wrap completely, because the stream is longer than 2^32 bytes. No packets are lost.
 #[test]
 #[ignore = "nightly: a minute in an optimised build"]
-fn a_stream_of_more_than_four_gigabytes_arrives_exact() {
+fn stream_longer_than_4_gib_arrives_exact() {
     let mut plan = plan("default", [(1 << 32) + 5_000_000, 0]);
     plan.read_at_most = 1 << 20;
     let path = Impairments { per_byte: Duration::ZERO, ..path(1) };

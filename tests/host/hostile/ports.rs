@@ -1,4 +1,4 @@
-//! Many connections at one host: floods of SYNs, ports used again, listeners that come and go.
+//! Many connections at one host: SYN floods, reused ports, and listeners that come and go.
 
 use airtcp::host::{Host, IoError};
 use airtcp::profile::Profile;
@@ -27,7 +27,7 @@ fn drain(host: &mut Host, now: Instant) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_syn_flood_takes_no_more_than_the_backlog_and_passes() {
+fn syn_flood_uses_no_more_than_backlog() {
     for backlog in [1, 2, 7, 128] {
         let profile: Profile = profile("default");
         let mut host = host("newreno", profile.clone());
@@ -38,7 +38,7 @@ fn a_syn_flood_takes_no_more_than_the_backlog_and_passes() {
             host.handle_packet(now, &syn(1024 + i as u16 % 60_000, i, Flags::SYN));
             answers += drain(&mut host, now).len();
         }
-        // Each is answered once, and nothing is kept of those for which there was no room.
+        // Every SYN is answered once, and no state is kept for those beyond the backlog.
         assert_eq!((host.connections(), answers), (backlog, 50_000));
         assert_eq!(host.counters().gate.cookies_sent, 50_000 - backlog as u64);
         assert_eq!(host.counters().syns_dropped, 0);
@@ -49,14 +49,14 @@ fn a_syn_flood_takes_no_more_than_the_backlog_and_passes() {
         }
         assert_eq!(answers, 50_000 + backlog * profile.syn_retries as usize);
         assert_eq!((host.connections(), host.accept(listener)), (0, None));
-        // And it listens again.
+        // The listener works again.
         host.handle_packet(now, &syn(9, 9, Flags::SYN));
         assert_eq!((drain(&mut host, now).len(), host.connections()), (1, 1));
     }
 }
 
 #[test]
-fn a_backlog_that_is_changed_holds_for_the_next_syn() {
+fn changed_backlog_applies_to_next_syn() {
     let profile: Profile = profile("default");
     let mut host = host("newreno", profile.clone());
     let listener = host.listen((LEFT, 80).into(), 1, SocketOptions::of(&profile)).unwrap();
@@ -72,11 +72,11 @@ fn a_backlog_that_is_changed_holds_for_the_next_syn() {
 }
 
 #[test]
-fn every_flag_combination_without_a_connection_gets_at_most_one_reset() {
+fn segment_without_connection_gets_at_most_one_reset() {
     let mut host = host("newreno", profile("default"));
     host.listen((LEFT, 81).into(), 1, SocketOptions::of(&profile("default"))).unwrap();
     for flags in 0..1 << 12 {
-        // There are not as many resets in one second.
+        // One combination per second, so that the limit on resets per second does not apply.
         let now = START + Duration::from_secs(flags.into());
         let flags = Flags(flags);
         host.handle_packet(now, &syn(7, 1, flags));
@@ -84,7 +84,7 @@ fn every_flag_combination_without_a_connection_gets_at_most_one_reset() {
         assert_eq!(drain(&mut host, now).len(), expected, "{flags:?}");
     }
     let now = START + Duration::from_secs(1 << 12);
-    // However many arrive before anything can leave, the replies that wait are bounded.
+    // The queue of replies is bounded, however many packets arrive before it drains.
     for _ in 0..100_000 {
         host.handle_packet(now, &syn(7, 1, Flags::ACK));
     }
@@ -92,9 +92,10 @@ fn every_flag_combination_without_a_connection_gets_at_most_one_reset() {
     assert_eq!(host.connections(), 0);
 }
 
-/// One client port, many connections in a row: each finds the one before in TIME-WAIT at one of the two hosts.
+/// One client port, many successive connections. Each finds its predecessor in TIME-WAIT at one of the two
+/// hosts.
 #[test]
-fn thousands_of_short_connections_use_one_port_again() {
+fn short_connections_reuse_one_port() {
     for profile_name in PROFILES {
         let mut pair = pair(1, "newreno", profile_name, path(1));
         let options = SocketOptions::of(&profile(profile_name));
@@ -109,7 +110,7 @@ fn thousands_of_short_connections_use_one_port_again() {
                 }
             };
             let hello = round.to_be_bytes();
-            // The server closes first, so its host keeps the TIME-WAIT that the next SYN has to get past.
+            // The server closes first, so its host keeps the TIME-WAIT that the next SYN must get past.
             pair.right.write(pair.now, peer, &hello).unwrap();
             pair.right.close(pair.now, peer);
             let mut buffer = [0; 8];
@@ -124,7 +125,7 @@ fn thousands_of_short_connections_use_one_port_again() {
             assert_eq!(buffer[..received], hello);
             pair.left.close(pair.now, id);
             while pair.left.connections() > 0 {
-                assert!(pair.step(), "round {round}: the client's end stays");
+                assert!(pair.step(), "round {round}: the client's connection remains");
             }
         }
         assert_eq!(pair.right.connections(), 1, "the last TIME-WAIT");
@@ -133,9 +134,9 @@ fn thousands_of_short_connections_use_one_port_again() {
     }
 }
 
-/// The port range of the client wraps, and its own TIME-WAITs are stepped over.
+/// The client can connect again after it has used all ephemeral ports and aborted those connections.
 #[test]
-fn ephemeral_ports_run_out_and_come_back() {
+fn ephemeral_ports_are_reusable_after_exhaustion() {
     let mut pair = pair(1, "newreno", "default", path(0));
     let options = SocketOptions::of(&profile("default"));
     pair.right.listen((RIGHT, 80).into(), 1, options.clone()).unwrap();
@@ -157,7 +158,7 @@ fn ephemeral_ports_run_out_and_come_back() {
 }
 
 #[test]
-fn a_listener_that_goes_away_resets_what_nobody_accepted() {
+fn closed_listener_resets_unaccepted_connections() {
     let mut pair = pair(1, "newreno", "default", path(1));
     let options = SocketOptions::of(&profile("default"));
     let listener = pair.right.listen((RIGHT, 80).into(), 4, options.clone()).unwrap();
@@ -176,7 +177,7 @@ fn a_listener_that_goes_away_resets_what_nobody_accepted() {
 }
 
 #[test]
-fn time_wait_is_over_after_its_time_and_not_before() {
+fn time_wait_lasts_one_minute() {
     let mut pair = pair(1, "newreno", "default", path(1));
     let options = SocketOptions::of(&profile("default"));
     let listener = pair.right.listen((RIGHT, 80).into(), 4, options.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! A live connection under forged packets.
+//! A live connection under attack by forged packets.
 
 use airtcp_testkit::calls;
 use airtcp_testkit::exchange::{Exchange, Faults};
@@ -11,7 +11,7 @@ use airwire::time::Duration;
 use super::world::{PROFILES, VARIANTS, pair, path, plan, seeds};
 
 #[test]
-fn every_variant_survives_what_a_tcp_has_to_survive() {
+fn every_variant_survives_forged_packets() {
     for recipe in VARIANTS {
         for profile in PROFILES {
             for seed in seeds(2, 12) {
@@ -31,7 +31,7 @@ fn every_variant_survives_what_a_tcp_has_to_survive() {
 }
 
 #[test]
-fn nothing_that_arrives_breaks_a_connection_s_sums() {
+fn forged_packets_never_break_connection_invariants() {
     for recipe in VARIANTS {
         for profile in PROFILES {
             for seed in seeds(5, 30) {
@@ -71,9 +71,9 @@ fn challenge_acks_are_throttled() {
     exchange.complete(Duration::from_secs(100)).unwrap();
 }
 
-/// Any program of user calls, packets and time ends with nothing left behind.
+/// After any sequence of user calls, packets and time steps, no connection remains.
 #[test]
-fn any_order_of_calls_packets_and_time_comes_to_rest() {
+fn random_calls_and_packets_leave_no_connection() {
     for seed in seeds(500, 3000) {
         let mut draw = Stream::new(seed, "calls");
         let calls = 20 + draw.below(300) as u32;

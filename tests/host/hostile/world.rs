@@ -1,4 +1,4 @@
-//! What the tests of this directory share.
+//! Helpers for the tests in this directory.
 
 use airtcp::host::{Host, HostConfig};
 use airtcp::profile::Profile;
@@ -52,7 +52,7 @@ pub(crate) fn path(delay_ms: u64) -> Impairments {
     }
 }
 
-/// Runs an exchange to its end, and to the end of everything.
+/// Runs an exchange until both streams are complete and both hosts have removed their connections.
 pub(crate) fn run(what: &str, pair: Pair, plan: ExchangeSpec, limit: Duration) -> Exchange {
     let mut exchange = Exchange::new(pair, plan).unwrap();
     exchange.complete(limit).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -67,8 +67,8 @@ pub(crate) fn host(recipe_name: &str, profile: Profile) -> Host {
 
 pub(crate) const START: Instant = Instant::from_secs(1);
 
-/// Seeds of a randomised test: for a change, and in `make nightly`. `SOAK=100 cargo test --test host hostile` tries a hundred
-/// times as many.
+/// Seeds of a randomised test: fewer for each change, more in `make nightly`.
+/// `SOAK=100 cargo test --test host hostile` tries a hundred times as many.
 pub(crate) fn seeds(for_a_change: u64, everything: u64) -> std::ops::Range<u64> {
     let soak = std::env::var("SOAK").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
     0..size(for_a_change, everything) * soak

@@ -1,4 +1,4 @@
-//! What a peer that plays by no rules costs `airtcp serve` and its other clients: in memory, and in time.
+//! The memory and time that a misbehaving peer costs `airtcp serve` and its other clients.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,26 +23,26 @@ use super::stand::{PATIENCE, SERVED, Serving, connect, listener, strangers_devic
 
 const TARGET: &str = "127.0.0.1:8080";
 
-/// Of every stranger.
+/// Initial sequence number of every simulated peer.
 const ISS: Seq = Seq(1000);
 
-/// Peers behind a device of their own, of which this test says every word.
+/// Peers behind a separate device, whose packets the test makes.
 struct Strangers {
     tun: Tun,
     mss: u16,
     seen: BTreeMap<SocketAddr, Seen>,
 }
 
-/// What a stranger knows of the other side.
+/// A peer's view of the server's connection.
 #[derive(Clone, Copy)]
 struct Seen {
     iss: Seq,
     scale: u8,
-    /// The right edge of the window, as an offset of the stranger's stream.
+    /// The right edge of the server's window, as an offset of the peer's stream.
     edge: u64,
-    /// One past the highest offset that has arrived of the other's.
+    /// One past the highest offset of the server's stream that has arrived.
     max: u64,
-    /// A SACK block has come.
+    /// A SACK block has arrived.
     blocks: bool,
 }
 
@@ -64,8 +64,8 @@ impl Strangers {
         self.send(from, Flags::ACK, seq, ack, &Options::default(), text);
     }
 
-    /// Takes in what has come.
-    fn hear(&mut self) {
+    /// Processes all packets that have arrived.
+    fn receive(&mut self) {
         let mut buffer = vec![0; 65_536];
         while let Ok(Some(len)) = self.tun.recv(&mut buffer) {
             let Ok(ip) = segment::parse_ip(&buffer[..len]) else { continue };
@@ -84,13 +84,13 @@ impl Strangers {
         }
     }
 
-    /// Takes in what comes until this is so.
-    fn hear_until(&mut self, what: &str, so: impl Fn(&Self) -> bool) {
+    /// Processes packets until `so` returns true.
+    fn receive_until(&mut self, what: &str, so: impl Fn(&Self) -> bool) {
         let begin = Instant::now();
         while !so(self) {
-            assert!(begin.elapsed() < PATIENCE, "waited for {what}");
+            assert!(begin.elapsed() < PATIENCE, "timed out while waiting for {what}");
             thread::sleep(Duration::from_millis(1));
-            self.hear();
+            self.receive();
         }
     }
 
@@ -102,17 +102,17 @@ impl Strangers {
             ..Options::default()
         };
         self.send(from, Flags::SYN, 0, Seq(0), &offer, &[]);
-        self.hear_until("a SYN,ACK", |strangers| strangers.seen.contains_key(&from));
+        self.receive_until("a SYN,ACK", |strangers| strangers.seen.contains_key(&from));
         self.text(from, 1, &[]);
     }
 }
 
-fn stranger(n: u16) -> SocketAddr {
+fn peer_addr(n: u16) -> SocketAddr {
     SocketAddr::new(Ipv4Addr::new(198, 18, (n / 200) as u8, 1 + (n % 200) as u8).into(), 10_000 + n)
 }
 
-/// Keeps its connections, and has nothing to say.
-fn silent(listener: TcpListener) {
+/// Accepts connections and keeps them open without sending.
+fn accept_only(listener: TcpListener) {
     thread::spawn(move || {
         let mut kept = vec![];
         while let Ok((stream, _)) = listener.accept() {
@@ -122,38 +122,38 @@ fn silent(listener: TcpListener) {
 }
 
 #[test]
-fn two_octets_of_256_clients_pin_no_buffers() {
+fn out_of_order_bytes_do_not_pin_buffers() {
     const CLIENTS: u16 = 256;
     let namespace = namespace();
-    silent(listener(&namespace, 8080));
-    // The strangers never close: the server waits only for a moment when it is stopped.
+    accept_only(listener(&namespace, 8080));
+    // The peers never close, so a short grace period lets the server stop soon.
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack", "--grace=300ms"]);
     let mut strangers = Strangers::new(&namespace, 1460);
-    (0..CLIENTS).for_each(|n| strangers.open(stranger(n)));
+    (0..CLIENTS).for_each(|n| strangers.open(peer_addr(n)));
     serving.events("opened", CLIENTS.into(), |_| true);
     let before = serving.memory("VmRSS");
     for n in 0..CLIENTS {
-        strangers.text(stranger(n), 1, b"x");
+        strangers.text(peer_addr(n), 1, b"x");
     }
-    strangers.hear_until("the windows", |strangers| strangers.seen.values().all(|seen| seen.edge > 0));
+    strangers.receive_until("open windows", |strangers| strangers.seen.values().all(|seen| seen.edge > 0));
     for n in 0..CLIENTS {
-        let edge = strangers.seen[&stranger(n)].edge;
-        strangers.text(stranger(n), edge - 1, b"x");
+        let edge = strangers.seen[&peer_addr(n)].edge;
+        strangers.text(peer_addr(n), edge - 1, b"x");
     }
-    strangers.hear_until("its blocks", |strangers| strangers.seen.values().all(|seen| seen.blocks));
+    strangers.receive_until("SACK blocks", |strangers| strangers.seen.values().all(|seen| seen.blocks));
     let growth = serving.memory("VmHWM") - before;
-    println!("{growth} kB more for two octets of each of {CLIENTS} clients");
-    assert!(growth < 8_000, "{growth} kB more");
+    println!("memory grew by {growth} kB for two bytes from each of {CLIENTS} clients");
+    assert!(growth < 8_000, "memory grew by {growth} kB");
     let end = serving.stop();
     assert!(end["memory"]["most"].as_u64() < Some(1 << 20), "{end}");
     seen(
-        "256 clients send an octet at the window's far edge",
-        "data out of order cost what arrived",
-        format_args!("{growth} kB more"),
+        "256 clients send a byte at the right window edge",
+        "out-of-order data costs only the bytes received",
+        format_args!("memory grew by {growth} kB"),
     );
 }
 
-/// Answers `page` with 20,000 octets, and anything else with as many as there is room for.
+/// Answers the request `page` with 20,000 bytes, and any other request with an endless stream.
 fn pages(listener: TcpListener) {
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
@@ -171,7 +171,7 @@ fn pages(listener: TcpListener) {
     });
 }
 
-/// How long this many pages take, one after the other: sorted.
+/// Fetches `count` pages one after the other. Returns the times, sorted.
 fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
     let mut times: Vec<_> = (0..count)
         .map(|_| {
@@ -188,26 +188,27 @@ fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
     times
 }
 
-/// So many are in flight before the attack begins.
+/// Number of segments in flight before the attack begins.
 const SEGMENTS: u64 = 2000;
 
-/// A client that offers an MSS of 64, and in whose every ACK all is SACKed but one segment, and taken back with the next.
+/// A client with an MSS of 64 sends ACKs that SACK all data except the first segment. Each new ACK advances
+/// by one segment only, and so reneges on the data that the previous one SACKed.
 #[test]
-fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
+fn reneging_peer_does_not_delay_other_clients() {
     let namespace = namespace();
     pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack", "--grace=300ms"]);
     let alone = fetches(&namespace, 20);
     let mut strangers = Strangers::new(&namespace, 64);
-    let attacker = stranger(1);
+    let attacker = peer_addr(1);
     strangers.open(attacker);
     strangers.text(attacker, 1, b"much");
-    // The congestion window opens, and then nothing is acknowledged.
+    // First let the congestion window open. After that, acknowledge no more data.
     let (begin, mut una) = (Instant::now(), 1);
     while begin.elapsed() < Duration::from_secs(30) && strangers.seen[&attacker].max < una + 64 * SEGMENTS {
-        strangers.hear();
+        strangers.receive();
         let Seen { iss, max, .. } = strangers.seen[&attacker];
-        // Every second segment, as receivers do; when there are enough, no more.
+        // Acknowledge every second segment, as receivers do, until enough segments are in flight.
         while una + 128 <= max && max < una + 64 * SEGMENTS {
             una += 128;
             strangers.send(attacker, Flags::ACK, 5, iss.at(una), &Options::default(), &[]);
@@ -219,9 +220,9 @@ fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
     let attack = thread::spawn(move || {
         let (begin, mut acks) = (Instant::now(), 0_u32);
         while !stopped.load(Ordering::Relaxed) {
-            strangers.hear();
+            strangers.receive();
             let Seen { iss, max, .. } = strangers.seen[&attacker];
-            // A megabit a second: ACKs of 88 octets with what a link adds.
+            // 1 Mbit/s of ACKs that are 88 bytes long, including the link layer's overhead.
             while f64::from(acks) < begin.elapsed().as_secs_f64() * 1400.0 && una + 128 < max {
                 una += 64;
                 let mut blocks = Options::default();
@@ -234,23 +235,23 @@ fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
         acks
     });
     thread::sleep(Duration::from_millis(200));
-    let beside = fetches(&namespace, 20);
+    let attacked = fetches(&namespace, 20);
     stop.store(true, Ordering::Relaxed);
     let acks = attack.join().unwrap();
     let text = format!(
-        "the slowest of 20 pages takes {:?} alone, {:?} beside {acks} such ACKs with {outstanding} segments in flight",
-        alone[19], beside[19]
+        "the slowest of 20 pages takes {:?} alone, {:?} during the attack: {acks} ACKs, {outstanding} segments in flight",
+        alone[19], attacked[19]
     );
-    println!("{text}; alone: {alone:?}; beside: {beside:?}");
+    println!("{text}; alone: {alone:?}; attacked: {attacked:?}");
     assert!(outstanding >= SEGMENTS, "{text}");
-    assert!(beside[19] < Duration::from_secs(2), "{text}");
+    assert!(attacked[19] < Duration::from_secs(2), "{text}");
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
-    seen("a client takes back what it SACKed, ACK by ACK", "the others do not wait for it", text);
+    seen("a client reneges on SACKed data with every ACK", "other clients are not delayed", text);
 }
 
-/// Clients that ask for all that there is and read nothing: the window of each closes.
-fn crowd(namespace: &Namespace, most: usize) -> Vec<TcpStream> {
+/// Opens up to `most` connections that request endless data and do not read, so that each window closes.
+fn non_reading_clients(namespace: &Namespace, most: usize) -> Vec<TcpStream> {
     let soon = Duration::from_millis(300);
     let connect = || TcpStream::connect_timeout(&SERVED.parse().unwrap(), soon);
     let connected = (0..most).map_while(|_| namespace.enter(connect).unwrap().ok());
@@ -258,45 +259,45 @@ fn crowd(namespace: &Namespace, most: usize) -> Vec<TcpStream> {
     for mut stream in &crowd {
         stream.write_all(b"much").unwrap();
     }
-    // Until all that has room for something is full.
+    // Long enough to fill all buffers.
     thread::sleep(Duration::from_secs(1));
     crowd
 }
 
 #[test]
-fn a_crowd_that_reads_nothing_keeps_nobody_waiting() {
+fn non_reading_clients_do_not_delay_others() {
     const CROWD: usize = 200;
     let namespace = namespace();
     pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack"]);
     let alone = fetches(&namespace, 20);
     let before = serving.memory("RssAnon");
-    let crowd = crowd(&namespace, CROWD);
+    let crowd = non_reading_clients(&namespace, CROWD);
     assert_eq!(crowd.len(), CROWD);
-    let beside = fetches(&namespace, 20);
+    let attacked = fetches(&namespace, 20);
     let growth = serving.memory("RssAnon").saturating_sub(before);
-    // Each is still served: what it reads makes room for more.
+    // Each client is still served: reading makes room for more data.
     for mut stream in crowd {
-        // More than all buffers on the way hold.
+        // More than all buffers on the path can hold.
         let mut much = vec![0; size(1_500_000, 5_000_000)];
         stream.read_exact(&mut much).unwrap();
         assert!(much.iter().all(|octet| *octet == 7));
     }
     let text = format!(
-        "the slowest of 20 pages takes {:.1?} alone, {:.1?} beside them; {growth} kB more",
-        alone[19], beside[19]
+        "the slowest of 20 pages takes {:.1?} alone, {:.1?} with these clients; memory grew by {growth} kB",
+        alone[19], attacked[19]
     );
-    assert!(beside[19] < Duration::from_secs(2), "{text}");
-    // Of each the 64 KiB that wait to leave, in a buffer of twice that, and what a connection is.
+    assert!(attacked[19] < Duration::from_secs(2), "{text}");
+    // Per client, a 128 KiB buffer that holds the 64 KiB to be sent, and the state of the connection.
     assert!(growth < 150 * CROWD as u64, "{text}");
     serving.stop();
-    seen("200 clients with closed windows", "the others do not wait; at most 150 kB for each", text);
+    seen("200 clients with closed windows", "others are not delayed; at most 150 kB per client", text);
 }
 
 #[test]
-fn a_crowd_that_has_taken_all_memory_gives_way() {
+fn memory_exhaustion_evicts_connections_for_new_clients() {
     const MEMORY: u64 = 1 << 10;
-    // Each waits until a connection of the crowd gives way.
+    // Each page waits until one connection of the crowd is closed to make room.
     const PAGES: usize = 5;
     let namespace = namespace();
     pages(listener(&namespace, 8080));
@@ -304,27 +305,31 @@ fn a_crowd_that_has_taken_all_memory_gives_way() {
     let serving = Serving::start(&namespace, &[TARGET], &more);
     let before = serving.memory("RssAnon");
     let mut crowds = vec![];
-    while crowds.iter().map(Vec::len).sum::<usize>() < 400 {
-        crowds.push(crowd(&namespace, 20));
+    let (mut growth, mut begin) = (0, Instant::now());
+    while !serving.has_outcome("gave-way") {
+        let came = crowds.iter().map(Vec::len).sum::<usize>();
+        assert!(came < 400, "the memory was sufficient for all 400 clients");
+        crowds.push(non_reading_clients(&namespace, 20));
+        growth = serving.memory("RssAnon").saturating_sub(before);
+        // A client that was not admitted found the memory full, or the machine was slow.
         if crowds.last().unwrap().len() < 20 {
-            break;
+            begin = Instant::now();
+            assert_eq!(fetches(&namespace, PAGES).len(), PAGES);
         }
     }
     let came: usize = crowds.iter().map(Vec::len).sum();
-    assert!(came < 400, "there was memory for all of them");
-    let growth = serving.memory("RssAnon").saturating_sub(before);
-    let begin = Instant::now();
-    assert_eq!(fetches(&namespace, PAGES).len(), PAGES);
-    let text =
-        format!("with {came} of them: {growth} kB more, then {PAGES} pages in {:.1?}", begin.elapsed());
+    let text = format!(
+        "{came} clients: memory grew by {growth} kB, then {PAGES} pages took {:.1?}",
+        begin.elapsed()
+    );
     println!("{text}");
     assert!(growth < MEMORY + 20 * came as u64, "{text}");
     assert!(serving.outcome("gave-way")["reason"].as_str().unwrap().contains("other connections"));
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
     seen(
-        "closed windows take all of --memory=1Mi",
-        "no more than that; the idlest gives way to a newcomer",
+        "closed windows use all of --memory=1Mi",
+        "the limit holds; the idlest gives way to a new client",
         text,
     );
 }

@@ -1,4 +1,5 @@
-//! What the machine does to a server: its device goes down and comes up, its MTU changes, it stands still for a while.
+//! Changes of the machine under a running server: its device goes down and up, its MTU changes, and the
+//! process is suspended.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -18,14 +19,14 @@ use super::stand::{SERVED, Serving, connect, listener, read_to_end};
 
 const TARGET: &str = "127.0.0.1:8080";
 
-/// What happens to the server's device in the namespace that it serves.
+/// Runs `ip` in the namespace of the server, to change its device.
 fn ip(namespace: &Namespace, args: &str) {
     let ended =
         Command::new("ip").args(["-n", namespace.name()]).args(args.split_whitespace()).output().unwrap();
     assert!(ended.status.success(), "{args}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// A client gets every octet, whatever is done to the server while it does.
+/// Checks that a client gets every byte of a download during which `what` runs.
 fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
@@ -35,7 +36,7 @@ fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
         let (mut peer, _) = server.accept().unwrap();
         let mut asked = [0; 5];
         peer.read_exact(&mut asked).unwrap();
-        // Slowly, so that what happens meanwhile happens in the midst of it.
+        // Slowly, so that `what` runs during the transfer.
         for part in sent.chunks(100_000) {
             peer.write_all(part).unwrap();
             thread::sleep(Duration::from_millis(10));
@@ -52,9 +53,9 @@ fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
     serving.stop();
     seen(
         name,
-        "its connections come through, octet by octet",
+        "connections survive and their data is unchanged",
         format_args!(
-            "8 MB exact in {:.1} s, {} segments sent again",
+            "8 MB unchanged in {:.1} s, {} segments retransmitted",
             closed["seconds"].as_f64().unwrap(),
             closed["retransmissions"]["segments"]
         ),
@@ -62,8 +63,8 @@ fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
 }
 
 #[test]
-fn its_device_goes_down_and_comes_up() {
-    survives("its device goes down and comes up, three times", |namespace, _| {
+fn connections_survive_device_down_and_up() {
+    survives("the device goes down and up, three times", |namespace, _| {
         for _ in 0..3 {
             ip(namespace, "link set airtcp0 down");
             thread::sleep(Duration::from_millis(100));
@@ -74,8 +75,8 @@ fn its_device_goes_down_and_comes_up() {
 }
 
 #[test]
-fn its_mtu_gets_smaller_and_larger() {
-    survives("its MTU changes, five times", |namespace, _| {
+fn connections_survive_mtu_changes() {
+    survives("the MTU of the device changes, five times", |namespace, _| {
         for mtu in [600, 1500, 296, 1400, 1500] {
             ip(namespace, &format!("link set airtcp0 mtu {mtu}"));
             thread::sleep(Duration::from_millis(60));
@@ -84,8 +85,8 @@ fn its_mtu_gets_smaller_and_larger() {
 }
 
 #[test]
-fn it_is_stopped_and_goes_on() {
-    survives("it is stopped and goes on, three times", |_, serving| {
+fn connections_survive_process_suspension() {
+    survives("the process is suspended and resumed, three times", |_, serving| {
         for _ in 0..3 {
             serving.signal(Signal::SIGSTOP);
             thread::sleep(Duration::from_millis(200));
@@ -95,9 +96,10 @@ fn it_is_stopped_and_goes_on() {
     });
 }
 
-/// Killed while it starts, while it listens and in the midst of transfers: what comes after it finds nothing of it.
+/// The server is killed during startup, while it listens, and during transfers. Its remains must not prevent
+/// the next one from starting.
 #[test]
-fn it_is_killed_at_any_moment_and_the_next_one_starts() {
+fn server_restarts_after_kill_at_any_moment() {
     const KILLS: u64 = 12;
     let namespace = namespace();
     let server = listener(&namespace, 8080);
@@ -133,15 +135,15 @@ fn it_is_killed_at_any_moment_and_the_next_one_starts() {
     serving.event("closed", |_| true);
     serving.stop();
     seen(
-        "it is killed at any moment, a dozen times",
-        "nothing of it stays, and the next one serves",
-        format_args!("no device left; {midst} were in the midst of transfers"),
+        "the process is killed at random times, 12 times",
+        "no device remains, and the next process serves",
+        format_args!("no device left; {midst} kills during transfers"),
     );
 }
 
 #[test]
-fn each_of_many_connections_hears_of_the_end() {
-    // More than wait for the device at once.
+fn shutdown_resets_every_open_connection() {
+    // More than the queue to the device holds at once.
     const MANY: usize = 2000;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();

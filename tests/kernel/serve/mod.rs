@@ -1,6 +1,6 @@
-//! `airtcp serve`: ordinary servers and ordinary clients, with our TCP between them.
+//! `airtcp serve`: ordinary servers and clients, with our TCP between them.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root privileges they fail and say so.
 
 #![expect(clippy::disallowed_methods, reason = "real programs take their time")]
 

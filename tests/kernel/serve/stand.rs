@@ -1,4 +1,4 @@
-//! What the tests of `airtcp serve` share: the program itself, nginx, and clients on the kernel's TCP.
+//! Helpers for the tests of `airtcp serve`: the program itself, nginx, and clients on the kernel's TCP.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,13 +16,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// A test that hangs is worse than one that fails.
+/// Limit for every wait, so that a test fails instead of hanging.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where our TCP listens in every test.
+/// Address at which our TCP listens in every test.
 pub(crate) const SERVED: &str = "10.83.0.2:80";
 
-/// A running `airtcp serve --json`, in front of whatever listens in its namespace.
+/// A running `airtcp serve --json` in front of a server in the same namespace.
 pub(crate) struct Serving {
     child: Child,
     lines: Arc<Mutex<Vec<Value>>>,
@@ -46,7 +46,7 @@ impl Serving {
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let lines = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&lines);
-        // Always, so that it never waits for us.
+        // Read all output at once, so that the program never blocks on its stdout.
         let reader = thread::spawn(move || {
             for line in stdout.lines() {
                 let line = serde_json::from_str(&line.unwrap()).unwrap();
@@ -58,14 +58,14 @@ impl Serving {
         serving
     }
 
-    /// The first event of this name, and of this kind, as soon as there is one.
+    /// Waits for the first event with this name for which `kind` returns true.
     pub(crate) fn event(&self, name: &str, kind: impl Fn(&Value) -> bool) -> Value {
         self.events(name, 1, kind).remove(0)
     }
 
-    /// That many of them, as soon as they are there.
+    /// Waits for `count` such events.
     pub(crate) fn events(&self, name: &str, count: usize, kind: impl Fn(&Value) -> bool) -> Vec<Value> {
-        wait_for(&format!("{count} times `{name}`"), || {
+        wait_for(&format!("{count} events `{name}`"), || {
             let lines = self.lines.lock().unwrap();
             let events = lines.iter().filter(|line| line["event"] == name).map(|line| &line["data"]);
             let events: Vec<Value> = events.filter(|data| kind(data)).cloned().collect();
@@ -73,7 +73,13 @@ impl Serving {
         })
     }
 
-    /// The first connection that ended so.
+    /// Whether a connection has ended with this outcome by now.
+    pub(crate) fn has_outcome(&self, outcome: &str) -> bool {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().any(|line| line["event"] == "closed" && line["data"]["outcome"] == outcome)
+    }
+
+    /// Waits for the first connection that ended with this outcome.
     pub(crate) fn outcome(&self, outcome: &str) -> Value {
         self.event("closed", |closed| closed["outcome"] == outcome)
     }
@@ -82,14 +88,15 @@ impl Serving {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// In kB, as /proc/PID/status has it. RssAnon leaves out the pages of the program, which the kernel loads as they are needed.
+    /// A field of /proc/PID/status in kB. RssAnon excludes the pages of the executable, which the kernel
+    /// loads on demand.
     pub(crate) fn memory(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// A line of /proc/PID/status, in words.
+    /// A line of /proc/PID/status, split into words.
     pub(crate) fn status(&self, field: &str) -> Vec<String> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
@@ -101,7 +108,7 @@ impl Serving {
     }
 
     pub(crate) fn end(mut self) -> Served {
-        wait_for("its end", || self.child.try_wait().unwrap());
+        wait_for("the process to end", || self.child.try_wait().unwrap());
         let code = self.child.wait().unwrap().code();
         self.reader.take().unwrap().join().unwrap();
         let mut stderr = String::new();
@@ -109,7 +116,7 @@ impl Serving {
         Served { code, stderr, lines: std::mem::take(&mut self.lines.lock().unwrap()) }
     }
 
-    /// Asks it to stop, and returns what it says at its end, which is a good one.
+    /// Stops the server with SIGTERM and checks that it succeeds. Returns its `end` event.
     pub(crate) fn stop(self) -> Value {
         self.signal(Signal::SIGTERM);
         let served = self.end();
@@ -119,7 +126,7 @@ impl Serving {
 }
 
 impl Drop for Serving {
-    /// A failed assertion must not leave it running.
+    /// Kills the server if a failed assertion has left it running.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = self.child.kill();
@@ -131,7 +138,7 @@ impl Drop for Serving {
 impl Served {
     pub(crate) fn last(&self, name: &str) -> Value {
         let line = self.lines.iter().rfind(|line| line["event"] == name);
-        line.unwrap_or_else(|| panic!("no `{name}`: {}", self.stderr))["data"].clone()
+        line.unwrap_or_else(|| panic!("no event `{name}`: {}", self.stderr))["data"].clone()
     }
 }
 
@@ -141,12 +148,12 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited for {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out while waiting for {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Debian's nginx on a loopback, with files to fetch and a place to put some.
+/// Debian's nginx on a loopback device, with files to download and a directory for uploads.
 pub(crate) struct Nginx {
     child: Child,
     directory: TempDir,
@@ -173,7 +180,7 @@ impl Nginx {
         )
         .unwrap();
         let mut command = Command::new("/usr/sbin/nginx");
-        // As root it would give its files away otherwise.
+        // Without this, nginx started by root makes another user the owner of its directories.
         command.args(["-p", &here, "-c", &config, "-e", &directory.path("error.log"), "-g", "user root;"]);
         let child = namespace.spawn(command.stdin(Stdio::null())).expect("this test needs nginx-light");
         wait_for_listener(namespace, 8080);
@@ -192,7 +199,7 @@ impl Drop for Nginx {
     }
 }
 
-/// A listener on the loopback of a namespace, for a server that the test plays itself.
+/// A listener on the loopback device of a namespace, for a server that the test plays.
 pub(crate) fn listener(namespace: &Namespace, port: u16) -> TcpListener {
     let listener = namespace.enter(|| TcpListener::bind(("127.0.0.1", port)).unwrap()).unwrap();
     limit_waits(&listener);
@@ -212,7 +219,7 @@ pub(crate) fn read_to_end(mut stream: &TcpStream) -> Vec<u8> {
     data
 }
 
-/// A device behind which strangers are, whose packets a test makes itself: 198.18.0.0/16 is there (RFC 2544).
+/// A device for packets that a test forges. 198.18.0.0/16 (RFC 2544) is routed to it.
 pub(crate) fn strangers_device(namespace: &Namespace) -> Tun {
     Tun::open(&TunConfig {
         namespace: Some(namespace.name().into()),

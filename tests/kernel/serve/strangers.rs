@@ -1,5 +1,5 @@
-//! Strangers before `airtcp serve`: forged SYNs while the kernel's clients fetch, idle crowds, and one source that wants
-//! everything.
+//! Unknown clients of `airtcp serve`: forged SYNs during downloads by kernel clients, idle connections, and
+//! one source that takes every place.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -30,7 +30,7 @@ name = "wire"
 both = { rate = "50Mbit", delay = "10ms", queue = { packets = 200 } }
 "#;
 
-/// Number `i` of many: sources and ports differ, and behind none of them is anybody.
+/// Forged segment number `i`. Addresses and ports differ, and no host exists at these addresses.
 fn forged(i: u32, flags: Flags) -> Vec<u8> {
     let addr = Ipv4Addr::from_bits(0xc612_0000 | i & 0xffff).into();
     forged_from(SocketAddr::new(addr, 1024 + (i % 60_000) as u16), i, flags)
@@ -48,7 +48,7 @@ fn forged_from(src: SocketAddr, i: u32, flags: Flags) -> Vec<u8> {
     segment_of((src, SERVED.parse().unwrap()), flags, numbers, &offer, &[])
 }
 
-/// Forged segments from a network behind a device of its own.
+/// Forged segments from a network behind a separate device.
 struct Flood {
     stop: Arc<AtomicBool>,
     answers: Arc<AtomicU64>,
@@ -81,7 +81,7 @@ impl Flood {
         Self { stop, answers, thread: Some(thread) }
     }
 
-    /// Returns how many were sent, and how many were answered.
+    /// Returns the number of segments sent and the number of answers.
     fn stop(mut self) -> (u64, u64) {
         self.stop.store(true, Ordering::Relaxed);
         let sent = self.thread.take().unwrap().join().unwrap();
@@ -95,7 +95,7 @@ impl Drop for Flood {
     }
 }
 
-/// Answers each request with 20,000 octets.
+/// Answers each request with 20,000 bytes.
 fn pages(listener: TcpListener) {
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
@@ -107,7 +107,7 @@ fn pages(listener: TcpListener) {
     });
 }
 
-/// From the SYN to the end of the answer.
+/// Returns the time from the SYN to the end of the answer.
 fn fetch(namespace: &Namespace) -> Duration {
     let begin = Instant::now();
     let mut stream = connect(namespace);
@@ -118,7 +118,7 @@ fn fetch(namespace: &Namespace) -> Duration {
     begin.elapsed()
 }
 
-/// Sorted.
+/// Fetches `count` pages. Returns the times, sorted.
 fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
     let mut times: Vec<_> = (0..count).map(|_| fetch(namespace)).collect();
     times.sort();
@@ -126,7 +126,7 @@ fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
 }
 
 #[test]
-fn under_five_thousand_forged_syns_a_second_clients_are_as_fast_as_without() {
+fn syn_flood_does_not_slow_clients() {
     let link = EmulatedPath::new(PATH, 1);
     pages(listener(&link.fixed, 8080));
     let serving = Serving::start(&link.fixed, &[TARGET], &[]);
@@ -136,7 +136,7 @@ fn under_five_thousand_forged_syns_a_second_clients_are_as_fast_as_without() {
     let with = fetches(&link.mobile, 40);
     let (sent, answered) = flood.stop();
     let text = format!(
-        "median {:?} without and {:?} with; {sent} forged SYNs, {answered} answers",
+        "median {:?} without and {:?} with the flood; {sent} forged SYNs, {answered} answers",
         without[20], with[20]
     );
     println!("{text}; all without: {without:?}; with: {with:?}");
@@ -147,19 +147,23 @@ fn under_five_thousand_forged_syns_a_second_clients_are_as_fast_as_without() {
     assert!(gate("syn_cookies_accepted") >= 30, "{end}");
     assert_eq!((gate("syn_cookies_refused"), gate("syns_dropped")), (0, 0), "{end}");
     assert_eq!(end["totals"]["done"], 80);
-    // Each is answered once, but for those that are kept: they are answered three times before they give way.
+    // Each forged SYN gets one answer. Only those that hold a half-open connection get three before they are
+    // evicted.
     assert!(answered < sent * 11 / 10, "{text}");
     let ratio = with[20].as_secs_f64() / without[20].as_secs_f64();
     seen(
-        "5000 forged SYNs a second",
-        "clients are as fast as without, within a factor of 2",
-        format_args!("median {:.1?}, {ratio:.2} of that without; {answered} answers to {sent}", with[20]),
+        "5000 forged SYNs per second",
+        "clients are slower by less than a factor of 2",
+        format_args!(
+            "median {:.1?}, {ratio:.2} times that without flood; {answered} answers to {sent}",
+            with[20]
+        ),
     );
 }
 
-/// Segments of no connection are answered with resets to wherever they claim to come from: not with as many.
+/// Resets go to the claimed sources of segments without a connection. The server limits their rate.
 #[test]
-fn strays_are_not_answered_one_by_one() {
+fn resets_to_stray_segments_are_rate_limited() {
     let namespace = namespace();
     pages(listener(&namespace, 8080));
     namespace.sysctl("net.ipv4.ip_forward", "1").unwrap();
@@ -169,22 +173,25 @@ fn strays_are_not_answered_one_by_one() {
     thread::sleep(Duration::from_secs(2));
     fetch(&namespace);
     let (sent, answered) = flood.stop();
-    // At most 1000 in each second that had begun.
+    // At most 1000 in each second that has begun.
     let seconds = begin.elapsed().as_secs() + 2;
-    assert!(sent > 5000 && answered > 0 && answered <= 1000 * seconds, "{answered} of {sent} in {seconds} s");
+    assert!(
+        sent > 5000 && answered > 0 && answered <= 1000 * seconds,
+        "{answered} answers to {sent} segments in {seconds} s"
+    );
     let end = serving.stop();
     assert_eq!(end["gate"]["resets_sent"].as_u64(), end["resets_sent"].as_u64());
     assert!(end["gate"]["resets_withheld"].as_u64() > Some(1000), "{end}");
     seen(
-        "5000 ACKs of no connection a second",
-        "at most 1000 resets a second",
+        "5000 ACKs without a connection per second",
+        "at most 1000 resets per second",
         format_args!("{answered} resets to {sent} in {seconds} s at most"),
     );
 }
 
-/// Somebody who knows both ends of a connection, but none of its numbers (RFC 5961).
+/// An attacker who knows both endpoints of a connection but none of its sequence numbers (RFC 5961).
 #[test]
-fn blind_resets_and_syns_end_no_connection() {
+fn blind_resets_and_syns_do_not_close_connections() {
     let link = EmulatedPath::new(PATH, 1);
     let server = listener(&link.fixed, 8080);
     let data = bytes(1, 3_000_000);
@@ -210,23 +217,23 @@ fn blind_resets_and_syns_end_no_connection() {
     assert!(sent > 5000, "{sent}");
     assert_eq!(end["totals"]["radio_failed"], 0, "{end}");
     seen(
-        "5000 blind resets and SYNs a second",
-        "a connection whose numbers are not known goes on",
+        "5000 blind resets and SYNs per second",
+        "a connection with unknown sequence numbers survives",
         format_args!(
-            "3 MB exact beside {sent} of them, {} answers withheld",
+            "3 MB unchanged during {sent} segments, {} answers withheld",
             end["gate"]["answers_withheld"]
         ),
     );
 }
 
 #[test]
-fn who_has_been_idle_for_longest_gives_way() {
+fn longest_idle_connection_gives_way_to_new_client() {
     let namespace = namespace();
     pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--max-connections=3", "--give-way=500ms"]);
     let mut idle: Vec<TcpStream> = (0..3).map(|_| connect(&namespace)).collect();
     serving.events("opened", 3, |_| true);
-    // The first one has the latest word.
+    // Only the first connection has sent anything recently.
     thread::sleep(Duration::from_millis(300));
     idle[0].write_all(b"g").unwrap();
     let took = fetch(&namespace);
@@ -236,21 +243,21 @@ fn who_has_been_idle_for_longest_gives_way() {
     assert!(closed["reason"].as_str().unwrap().contains("other connections"), "{closed}");
     let mut rest = vec![];
     assert_eq!(idle[1].read_to_end(&mut rest).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    // The one that had something to say goes on.
+    // The connection that sent something continues.
     idle[0].write_all(b"ive").unwrap();
     idle[0].read_to_end(&mut rest).unwrap();
     assert_eq!(rest.len(), 20_000);
     drop(idle);
     assert_eq!(serving.stop()["totals"]["gave_way"], 1);
     seen(
-        "idle connections take every place",
-        "the idlest gives way to a newcomer after --give-way",
+        "idle connections reach --max-connections",
+        "the idlest gives way to a client after --give-way",
         format_args!("served in {took:.1?} with --give-way=500ms"),
     );
 }
 
 #[test]
-fn one_source_gets_no_more_than_its_share() {
+fn max_per_source_limits_connections_of_one_source() {
     let namespace = namespace();
     pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--max-per-source=2", "--grace=300ms"]);
@@ -261,8 +268,8 @@ fn one_source_gets_no_more_than_its_share() {
         namespace.enter(|| TcpStream::connect_timeout(&addr, soon)).unwrap()
     };
     assert_eq!(another(SERVED).unwrap_err().kind(), ErrorKind::TimedOut);
-    assert!(another("[fd83::2]:80").is_ok(), "another address is another source");
-    // One is given back: the next one finds room, when its SYN is sent again at the latest.
+    assert!(another("[fd83::2]:80").is_ok(), "a different address must count as another source");
+    // One place becomes free. The next client gets it, at the latest when it retransmits its SYN.
     drop(share.pop());
     let mut stream = connect(&namespace);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -274,8 +281,8 @@ fn one_source_gets_no_more_than_its_share() {
     let end = serving.stop();
     assert!(end["gate"]["over_source"].as_u64() >= Some(1), "{end}");
     seen(
-        "one source wants every place",
-        "it gets --max-per-source, others are not concerned",
-        "2 of 3, and 1 of 1 from elsewhere",
+        "one source opens as many connections as it can",
+        "it gets --max-per-source, others are not affected",
+        "2 of 3, and 1 of 1 from another source",
     );
 }

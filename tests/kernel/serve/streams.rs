@@ -1,4 +1,4 @@
-//! What happens to streams and connections between the two sides, without losses.
+//! Streams and connections between the two sides, without packet loss.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -26,16 +26,16 @@ fn is_reset(mut stream: &TcpStream) -> bool {
     matches!(stream.read_to_end(&mut rest), Err(error) if error.kind() == ErrorKind::ConnectionReset)
 }
 
-/// Connects and is reset, maybe before it has seen that it was connected.
-fn is_turned_away(namespace: &Namespace) -> bool {
+/// Returns whether a new connection is reset. The reset may arrive before `connect` returns.
+fn is_connect_reset(namespace: &Namespace) -> bool {
     match namespace.enter(|| TcpStream::connect(SERVED)).unwrap() {
         Ok(stream) => is_reset(&stream),
         Err(error) => error.kind() == ErrorKind::ConnectionReset,
     }
 }
 
-/// Answers each connection with the digest of what it has sent, after its end.
-fn digests(listener: TcpListener) {
+/// After the end of each incoming stream, answers with its digest.
+fn answer_with_digests(listener: TcpListener) {
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
             thread::spawn(move || {
@@ -47,9 +47,9 @@ fn digests(listener: TcpListener) {
 }
 
 #[test]
-fn a_client_that_has_closed_its_side_still_gets_the_answer() {
+fn client_receives_answer_after_half_close() {
     let namespace = namespace();
-    digests(listener(&namespace, 8080));
+    answer_with_digests(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &[]);
     for size in [0, 5, 2_000_000] {
         let mut stream = connect(&namespace);
@@ -64,7 +64,7 @@ fn a_client_that_has_closed_its_side_still_gets_the_answer() {
 }
 
 #[test]
-fn a_server_that_has_closed_its_side_still_gets_the_rest() {
+fn server_receives_remaining_data_after_half_close() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &[]);
@@ -83,7 +83,7 @@ fn a_server_that_has_closed_its_side_still_gets_the_rest() {
 }
 
 #[test]
-fn both_directions_are_carried_at_once_over_ipv6_too() {
+fn ipv6_carries_both_directions_at_once() {
     let namespace = namespace();
     let server = namespace.enter(|| TcpListener::bind("[::1]:8080").unwrap()).unwrap();
     let serving = Serving::start(&namespace, &["[::1]:8080"], &[]);
@@ -104,7 +104,7 @@ fn both_directions_are_carried_at_once_over_ipv6_too() {
         assert!(at_server.join().unwrap() == *up);
         assert!(at_client.join().unwrap() == *down);
     });
-    // Nothing follows the ends.
+    // The ends of the streams follow, and nothing else.
     assert_eq!((client.read(&mut [0]).unwrap(), peer.read(&mut [0]).unwrap()), (0, 0));
     let closed = serving.outcome("done");
     assert_eq!((&closed["up_bytes"], &closed["down_bytes"]), (&10_000_000.into(), &10_000_000.into()));
@@ -112,15 +112,15 @@ fn both_directions_are_carried_at_once_over_ipv6_too() {
 }
 
 #[test]
-fn a_target_that_refuses_resets_the_radio_side_and_the_next_one_stands_in() {
+fn refused_target_resets_client_unless_another_accepts() {
     let namespace = namespace();
     let serving = Serving::start(&namespace, &[TARGET], &[]);
-    assert!(is_turned_away(&namespace));
+    assert!(is_connect_reset(&namespace));
     let closed = serving.outcome("refused");
     assert!(closed["reason"].as_str().unwrap().contains("Connection refused"), "{closed}");
     assert_eq!(serving.stop()["totals"]["refused"], 1);
 
-    digests(listener(&namespace, 8082));
+    answer_with_digests(listener(&namespace, 8082));
     let serving = Serving::start(&namespace, &["127.0.0.1:8081", "127.0.0.1:8082"], &[]);
     for _ in 0..4 {
         let stream = connect(&namespace);
@@ -133,9 +133,9 @@ fn a_target_that_refuses_resets_the_radio_side_and_the_next_one_stands_in() {
 }
 
 #[test]
-fn a_target_that_does_not_answer_is_given_up() {
+fn silent_target_times_out_and_client_is_reset() {
     let namespace = namespace();
-    // What is sent to this address gets lost: a device on which nobody listens.
+    // Packets to this address are lost: no program reads from the device.
     let _hole = airlink::tun::Tun::open(&airlink::tun::TunConfig {
         namespace: Some(namespace.name().into()),
         addrs: vec!["10.99.0.1/24".parse().unwrap()],
@@ -152,7 +152,7 @@ fn a_target_that_does_not_answer_is_given_up() {
 }
 
 #[test]
-fn a_reset_of_either_side_reaches_the_other() {
+fn reset_on_either_side_reaches_other_side() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &[]);
@@ -165,14 +165,14 @@ fn a_reset_of_either_side_reaches_the_other() {
 
     let client = connect(&namespace);
     let (peer, _) = server.accept().unwrap();
-    // An octet that has come through: what is reset before that is a connection that was refused.
+    // Transfer a byte first, because a reset before any data means that the target refused the connection.
     (&peer).write_all(b"x").unwrap();
     (&client).read_exact(&mut [0]).unwrap();
     reset(peer);
     assert!(is_reset(&client));
     serving.outcome("target-failed");
 
-    // Also while more is on its way than the other side takes.
+    // A reset is also noticed while the client does not read and data is queued for it.
     let client = connect(&namespace);
     let (peer, _) = server.accept().unwrap();
     peer.set_nonblocking(true).unwrap();
@@ -185,7 +185,7 @@ fn a_reset_of_either_side_reaches_the_other() {
 }
 
 #[test]
-fn a_server_that_stops_reading_stops_its_client_and_loses_nothing() {
+fn backpressure_stops_client_without_data_loss() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &["--receive-buffer=256Ki"]);
@@ -193,7 +193,7 @@ fn a_server_that_stops_reading_stops_its_client_and_loses_nothing() {
     let (peer, _) = server.accept().unwrap();
     let before = serving.memory("VmRSS");
 
-    // More than all the buffers on the way.
+    // More than all buffers on the path can hold.
     let data = bytes(5, 60_000_000);
     client.set_nonblocking(true).unwrap();
     let (mut sent, mut since) = (0, Instant::now());
@@ -203,9 +203,9 @@ fn a_server_that_stops_reading_stops_its_client_and_loses_nothing() {
             Err(_) => thread::sleep(Duration::from_millis(5)),
         }
     }
-    assert!(sent < data.len(), "the client was not held back");
+    assert!(sent < data.len(), "backpressure did not stop the client");
     let growth = serving.memory("VmHWM") - before;
-    assert!(growth < 2_000, "{growth} kB more");
+    assert!(growth < 2_000, "memory grew by {growth} kB");
 
     client.shutdown(Shutdown::Write).unwrap();
     assert!(read_to_end(&peer) == data[..sent]);
@@ -214,7 +214,7 @@ fn a_server_that_stops_reading_stops_its_client_and_loses_nothing() {
 }
 
 #[test]
-fn one_busy_connection_does_not_keep_the_others_waiting() {
+fn busy_connection_does_not_delay_others() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     thread::spawn(move || {
@@ -230,7 +230,7 @@ fn one_busy_connection_does_not_keep_the_others_waiting() {
         }
     });
     let serving = Serving::start(&namespace, &[TARGET], &[]);
-    let for_a_little = || {
+    let fetch_small = || {
         let start = Instant::now();
         for _ in 0..20 {
             let mut stream = connect(&namespace);
@@ -239,22 +239,25 @@ fn one_busy_connection_does_not_keep_the_others_waiting() {
         }
         start.elapsed() / 20
     };
-    // On a machine that has other things to do this takes long by itself.
-    let alone = for_a_little();
+    // The baseline, because on a busy machine the time is long in any case.
+    let alone = fetch_small();
     let mut busy = connect(&namespace);
     busy.write_all(b"b").unwrap();
     let mut sink = busy.try_clone().unwrap();
     let reader = thread::spawn(move || std::io::copy(&mut sink, &mut std::io::sink()));
     serving.event("interval", |interval| interval["down_bytes"].as_u64() > Some(10_000_000));
-    let each = for_a_little();
-    assert!(each < 4 * alone + Duration::from_millis(100), "{each:?} for a little, and {alone:?} alone");
+    let each = fetch_small();
+    assert!(
+        each < 4 * alone + Duration::from_millis(100),
+        "{each:?} per small request, {alone:?} without the busy connection"
+    );
     busy.shutdown(Shutdown::Both).unwrap();
     let _ = reader.join().unwrap();
     serving.stop();
 }
 
 #[test]
-fn who_comes_above_the_limit_waits_until_somebody_leaves() {
+fn client_above_max_connections_waits() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &["--max-connections=2"]);
@@ -263,7 +266,11 @@ fn who_comes_above_the_limit_waits_until_somebody_leaves() {
     let peers = [server.accept().unwrap().0, server.accept().unwrap().0];
     server.set_nonblocking(true).unwrap();
     thread::sleep(Duration::from_millis(200));
-    assert_eq!(server.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody else was let through");
+    assert_eq!(
+        server.accept().unwrap_err().kind(),
+        ErrorKind::WouldBlock,
+        "the third connection did not wait"
+    );
     server.set_nonblocking(false).unwrap();
     drop((first, peers));
     let (mut peer, _) = server.accept().unwrap();
@@ -275,7 +282,7 @@ fn who_comes_above_the_limit_waits_until_somebody_leaves() {
 }
 
 #[test]
-fn a_connection_over_which_nothing_moves_is_reset() {
+fn idle_timeout_resets_idle_connection() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &["--idle-timeout=500ms"]);
@@ -287,12 +294,12 @@ fn a_connection_over_which_nothing_moves_is_reset() {
     }
     assert!(is_reset(&client) && is_reset(&peer));
     let closed = serving.outcome("idle");
-    assert!(closed["seconds"].as_f64() > Some(0.9), "while something moved it was kept: {closed}");
+    assert!(closed["seconds"].as_f64() > Some(0.9), "reset although it was not idle: {closed}");
     serving.stop();
 }
 
 #[test]
-fn after_sigterm_running_transfers_end_and_nobody_is_let_in() {
+fn sigterm_completes_transfers_and_refuses_new_clients() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &["--grace=20s"]);
@@ -313,7 +320,7 @@ fn after_sigterm_running_transfers_end_and_nobody_is_let_in() {
 }
 
 #[test]
-fn after_the_grace_or_a_second_signal_what_is_open_is_reset() {
+fn grace_expiry_or_second_signal_resets_open_connections() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     for (grace, signals) in [("--grace=300ms", 1), ("--grace=1000s", 2)] {
@@ -334,9 +341,9 @@ fn after_the_grace_or_a_second_signal_what_is_open_is_reset() {
 }
 
 #[test]
-fn five_hundred_connections_leave_nothing_behind() {
+fn closed_connections_leak_no_descriptors_or_state() {
     let namespace = namespace();
-    digests(listener(&namespace, 8080));
+    answer_with_digests(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &[]);
     let before = serving.descriptors();
     for _ in 0..500 {
@@ -346,15 +353,15 @@ fn five_hundred_connections_leave_nothing_behind() {
     }
     serving.events("closed", 500, |closed| closed["outcome"] == "done");
     assert_eq!(serving.descriptors(), before);
-    // The client closed first each time: no one waits for the end of TIME-WAIT here.
+    // The client closes first each time, so this host has no connections in TIME-WAIT.
     let interval =
         serving.event("interval", |interval| interval["connections"] == 500 && interval["open"] == 0);
     assert_eq!(interval["host_connections"], 0, "{interval}");
     assert_eq!(serving.stop()["totals"]["done"], 500);
 }
 
-/// What the kernel counts at our device: octets in a packet, on average, from us and to us.
-fn octets_in_a_packet(namespace: &Namespace) -> [u64; 2] {
+/// Average number of bytes per packet at our device, from and to airtcp, as the kernel counts them.
+fn mean_packet_sizes(namespace: &Namespace) -> [u64; 2] {
     let devices = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
     let ours = devices.lines().find_map(|line| line.trim_start().strip_prefix("airtcp0:")).unwrap();
     let counters: Vec<u64> = ours.split_whitespace().map(|count| count.parse().unwrap()).collect();
@@ -362,7 +369,7 @@ fn octets_in_a_packet(namespace: &Namespace) -> [u64; 2] {
 }
 
 #[test]
-fn segments_cross_the_device_in_large_pieces_unless_that_is_switched_off() {
+fn offload_sends_large_packets_unless_disabled() {
     let length = size(5_000_000, 20_000_000);
     for (more, large) in [(&[][..], true), (&["--offload=off"], false)] {
         let namespace = namespace();
@@ -380,19 +387,19 @@ fn segments_cross_the_device_in_large_pieces_unless_that_is_switched_off() {
             assert!(came == data);
         }
         drop((client, peer));
-        let octets = octets_in_a_packet(&namespace);
-        // Half of the packets each way are ACKs.
+        let octets = mean_packet_sizes(&namespace);
+        // Half of the packets in each direction are ACKs.
         assert!(octets.iter().all(|octets| (*octets > 1500) == large), "{more:?}: {octets:?}");
         let end = serving.stop();
         let segments = end["device"]["packets_out"].as_u64().unwrap();
-        assert!(segments > length as u64 / 1500, "the host's own count is of segments: {segments}");
+        assert!(segments > length as u64 / 1500, "the device must count segments: {segments}");
     }
 }
 
 #[test]
-fn decisions_and_packets_are_written_with_the_number_of_their_connection() {
+fn decisions_carry_connection_numbers_and_pcap_is_written() {
     let namespace = namespace();
-    digests(listener(&namespace, 8080));
+    answer_with_digests(listener(&namespace, 8080));
     let (decisions, packets) = (TempFile::new("decisions"), TempFile::new("packets"));
     let more = ["--decisions", decisions.path(), "--pcap", packets.path()];
     let serving = Serving::start(&namespace, &[TARGET], &more);
@@ -413,7 +420,7 @@ fn decisions_and_packets_are_written_with_the_number_of_their_connection() {
 }
 
 #[test]
-fn what_cannot_work_is_said_before_a_device_is_made() {
+fn invalid_arguments_are_usage_errors() {
     for (args, words) in [
         (&["--listen=80", "--forward=127.0.0.1"][..], "use for example 127.0.0.1:80"),
         (&["--listen=localhost:80", "--forward=127.0.0.1:80"], "use for example 10.83.0.2:80"),

@@ -1,6 +1,6 @@
-//! The invariants, and the books of both ends that they are checked against.
+//! Checks the invariants against the reconstructed state of both ends.
 //!
-//! At each instant, arrivals come before transmissions.
+//! Arrivals are processed before transmissions of the same time.
 
 mod arrivals;
 mod books;
@@ -15,12 +15,12 @@ use crate::trace::{Pdu, PduKind, Status};
 
 const MODULUS: u64 = 4096;
 
-/// The number congruent to `sn` that is at or after `base`.
+/// Returns the number congruent to `sn` that is at or after `base`.
 fn at_or_after(base: u64, sn: u16) -> u64 {
     base + (u64::from(sn) + MODULUS - base % MODULUS) % MODULUS
 }
 
-/// The number congruent to `sn` that is before `limit`; negative if there is none.
+/// Returns the number congruent to `sn` that is before `limit`; negative if there is none.
 fn before(limit: u64, sn: u16) -> i64 {
     let back = (limit % MODULUS + MODULUS - 1 - u64::from(sn)) % MODULUS + 1;
     limit as i64 - back as i64
@@ -28,14 +28,15 @@ fn before(limit: u64, sn: u16) -> i64 {
 
 pub(crate) struct Checker {
     settings: [Direction; 2],
-    /// The end that sends down, and the end that sends up.
+    /// State of the end that sends down, and of the end that sends up.
     ends: [End; 2],
-    /// PDUs of each end that have not arrived at the other.
+    /// PDUs that each end has sent and that have not arrived at the other end.
     flying: [VecDeque<Arrival>; 2],
-    /// The TTI that each end is filling: when it is, its PDUs so far, and the frame of the first.
+    /// The current TTI of each end: its time, its number of PDUs so far, and the frame of the first.
     filling: [(Time, u16, u64); 2],
     counts: [Counts; 2],
-    /// The last epoch in which an objection to a packet inside was excused. The first epoch needs none.
+    /// Per end, the last epoch in which an objection to the packet inside was excused. The first epoch needs
+    /// no excuse.
     excused: [u32; 2],
     report: Judgement,
     now: Time,
@@ -94,7 +95,8 @@ impl Checker {
         }
     }
 
-    /// `until`: when the capture ended. If that is not known, silence after the last PDU is no violation.
+    /// Ends the check. `until` is the end of the capture. If it is unknown, silence after the last PDU is not
+    /// a violation.
     pub(crate) fn finish(mut self, until: Option<Time>) -> Judgement {
         if let Some(until) = until.filter(|until| *until > self.now) {
             self.arrivals(until);
@@ -108,7 +110,8 @@ impl Checker {
             if let Some(bler) = settings.bler {
                 let expected = bler * counts.pdus as f64;
                 let deviation = (counts.pdus as f64 * bler * (1.0 - bler)).sqrt();
-                // 3.29 standard deviations are 99.9 % of a normal distribution, which this is near.
+                // 3.29 standard deviations contain 99.9 % of a normal distribution, which approximates the
+                // binomial one.
                 let holds = (counts.lost as f64 - expected).abs() <= 3.29 * deviation + 0.5;
                 self.report.expect(Invariant::BlockErrors, 0, holds, || {
                     format!("{} of {} lost where {expected:.0} are expected", counts.lost, counts.pdus)
@@ -119,8 +122,9 @@ impl Checker {
         self.report
     }
 
-    /// Finds what was reported missing long ago and never sent again. Copies go before new data, so each has its turn
-    /// after a window at most, also with one PDU per TTI and a report or an MRW in every other one.
+    /// Checks that every PDU that was reported missing is retransmitted. Retransmissions precede new data, so
+    /// each is sent within a window, even with one PDU per TTI and a status report or an MRW in every other
+    /// TTI.
     fn forgotten(&mut self, end: usize) {
         let Self { settings, ends, report, now, .. } = self;
         let (settings, sender) = (&settings[end], &ends[end].sender);
@@ -143,7 +147,7 @@ impl Checker {
 
     fn block(&mut self, end: usize, pdu: &Pdu) {
         let settings = &mut self.settings[end];
-        // The grid begins with the run, and that is at any time of the day.
+        // The TTI grid starts at an arbitrary time of day, so the first PDU determines its phase.
         let phase = *settings.phase.get_or_insert(pdu.at % settings.tti);
         let counts = &mut self.counts[end];
         counts.pdus += 1;
@@ -160,7 +164,8 @@ impl Checker {
         self.report.expect(Invariant::Format, pdu.frame, pdu.objections.is_empty(), || {
             format!("tshark says: {}", pdu.objections)
         });
-        // To tshark each lap is a new channel. It takes the end of a packet that crosses the wrap for a whole packet.
+        // For tshark, each wrap of the sequence numbers starts a new channel. It therefore mistakes the end
+        // of a packet that crosses the wrap for a whole packet.
         let excused = !pdu.inside.is_empty() && pdu.epoch != self.excused[end];
         if excused {
             self.excused[end] = pdu.epoch;
@@ -241,13 +246,14 @@ impl Checker {
         let state = sender.pdus.entry(number).or_default();
         state.transmissions += 1;
         state.nacked = None;
-        // What is known to have arrived is sent again only to carry a poll: that does not count.
+        // A PDU known to be received is retransmitted only to carry a poll. Such retransmissions do not
+        // count.
         if let Some(max_dat) = settings.max_dat.filter(|_| !state.acked) {
             report.expect(Invariant::MaxDat, frame, state.transmissions < max_dat.max(2), || {
                 format!("SN {sn} is transmitted {} times", state.transmissions)
             });
         }
-        // Every lap of the numbers and every RESET has an epoch of its own, so that (epoch, SN) is unique.
+        // Each wrap of the sequence numbers and each RESET starts a new epoch, so that (epoch, SN) is unique.
         let lap = (number / MODULUS) as u32 % 4096;
         let epoch = pdu.epoch.wrapping_sub(1);
         report.expect(Invariant::Format, frame, epoch % 4096 == lap, || {
@@ -263,7 +269,7 @@ impl Checker {
         number
     }
 
-    /// Returns the MRW's number without modulus.
+    /// Checks a status report. Returns the sequence number of its MRW without modulus.
     fn status_sent(&mut self, end: usize, pdu: &Pdu, status: &Status) -> Option<u64> {
         let Self { settings, ends, report, .. } = self;
         let other = &settings[1 - end];
@@ -275,7 +281,7 @@ impl Checker {
         report.expect(Invariant::Reset, frame, sender.pending.is_none(), || {
             "STATUS while a RESET is not answered".to_owned()
         });
-        // A report is made when it is triggered, and may wait for the next TTI.
+        // A report is composed when it is triggered, and may wait for the next TTI.
         let made = pdu.at.saturating_sub(settings[end].tti);
         let mut missing: Vec<u64> = Vec::new();
         for &sn in &status.missing {
@@ -295,8 +301,8 @@ impl Checker {
             });
             missing.push(number.max(0) as u64);
         }
-        // A report whose parts go out one by one may be behind VR(R), but by a window at most. Nothing that was sent is
-        // a window ahead of VR(R).
+        // A report that is sent in parts may lag behind VR(R), but by at most a window. No PDU that was sent
+        // is a window or more ahead of VR(R).
         let oldest = receiver.vr_r.saturating_sub(MODULUS.saturating_sub(other.window));
         let lsn = status.lsn.map(|lsn| at_or_after(oldest, lsn));
         if let Some(lsn) = lsn {
@@ -311,7 +317,8 @@ impl Checker {
             });
         }
         if status.acknowledges() {
-            // LSN = VR(R) with more known above: the rest of the report comes in another PDU (§9.2.2.11.2).
+            // LSN = VR(R) although later PDUs are known: the rest of the report is in another PDU
+            // (§9.2.2.11.2).
             let partial = lsn.is_none_or(|lsn| lsn <= receiver.vr_r) && receiver.vr_h > receiver.vr_r;
             if let (Some(tsp), Some(last)) = (other.tsp, &receiver.last_report) {
                 let same = last.partial && pdu.at - last.at <= settings[end].tti || pdu.at == last.at;
@@ -322,7 +329,7 @@ impl Checker {
             receiver.last_report = Some(LastReport { at: pdu.at, partial });
             receiver.polled = None;
         }
-        // §9.2.2.11.9.
+        // Poll_SN is VT(S) − 1 (§9.2.2.11.9).
         if let Some(sn) = status.poll_sn {
             let last = sender.vt_s.saturating_sub(1) % MODULUS;
             report.expect(Invariant::Polling, frame, u64::from(sn) == last, || {
@@ -334,7 +341,7 @@ impl Checker {
         let number = at_or_after(sender.vt_a, mrw);
         sender.vt_s = sender.vt_s.max(number);
         sender.mrw = Some(number);
-        // No answer is expected about what is given up.
+        // The receiver does not answer polls for discarded PDUs.
         if sender.open_poll.as_ref().is_some_and(|poll| poll.vt_s <= number) {
             sender.open_poll = None;
         }
@@ -354,9 +361,10 @@ impl Checker {
             return;
         }
         counts[end].resets += 1;
-        // The other causes are MaxMRW, and an erroneous number in what the peer says.
+        // The other causes of a RESET are MaxMRW, which does not apply here, and an erroneous sequence number
+        // from the peer, which sets `must_reset`.
         if let (Discard::Reset, Some(max_dat)) = (settings[end].discard, settings[end].max_dat) {
-            // Such a PDU may have been due to carry a poll once more.
+            // The PDU need not be reported missing: it may have been the one to carry the next poll.
             let exhausted =
                 sender.pdus.values().any(|pdu| !pdu.acked && pdu.transmissions + 1 >= max_dat.max(2));
             report.expect(Invariant::Reset, pdu.frame, sender.must_reset || exhausted, || {
@@ -365,8 +373,8 @@ impl Checker {
         }
         let expected = sender.last_rsn.is_some_and(|last| !last);
         report.expect(Invariant::Reset, pdu.frame, rsn == expected, || format!("a new RESET has RSN {rsn}"));
-        // If the RESET was decided on before that of the other end came, the two cross, and only the answer increases
-        // the HFN.
+        // If this RESET was triggered before the peer's RESET arrived, the two cross, and only the RESET ACK
+        // increases the HFN.
         let just_now = sender.set_back_by_peer.is_some_and(|at| pdu.at - at <= 2 * settings[end].tti);
         if just_now && sender.vt_s == 0 && hfni == sender.hfn.wrapping_sub(1) & HFN {
             sender.hfn = hfni;
@@ -382,7 +390,7 @@ impl Checker {
     }
 }
 
-/// A poll goes out, in an AMD PDU or as a POLL.
+/// Records a poll, either in an AMD PDU or as a POLL SUFI.
 fn polled(sender: &mut SenderBook, settings: &Direction, report: &mut Judgement, pdu: &Pdu) {
     if let (Some(prohibit), Some(last)) = (settings.poll_prohibit, sender.last_poll) {
         report.expect(Invariant::Polling, pdu.frame, pdu.at - last >= prohibit, || {

@@ -1,30 +1,32 @@
-//! What the judge has found.
+//! The result of a check.
 
-/// What must hold in every capture.
+/// A rule that must hold in every capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
-    /// PDUs have the size that is set and are well formed, and new ones have the next sequence number.
+    /// PDUs have the configured size and are well formed, and new ones have consecutive sequence numbers.
     Format,
-    /// Nothing is sent beyond the window.
+    /// No PDU is sent beyond the window.
     Window,
-    /// No PDU is transmitted more often than MaxDAT allows, and then a RESET or an MRW follows.
+    /// No PDU is transmitted more often than MaxDAT allows, and a RESET or an MRW follows when MaxDAT is
+    /// reached.
     MaxDat,
-    /// Only what is reported missing is sent again, and reports say what has arrived.
+    /// Only PDUs that are reported missing are retransmitted, and reports agree with the arrivals.
     Acknowledgement,
-    /// Timer_Status_Prohibit lies between two reports.
+    /// Two reports are at least Timer_Status_Prohibit apart.
     StatusProhibit,
-    /// Polls are answered, keep their distance, and are repeated without an answer.
+    /// Polls are answered, are at least Timer_Poll_Prohibit apart, and are repeated if unanswered.
     Polling,
-    /// PDUs leave on the grid of TTIs, in a number that a transport format has.
+    /// PDUs are sent on the TTI grid, and a transport format exists for their number in each TTI.
     Tti,
-    /// The share of damaged PDUs agrees with the block error rate.
+    /// The fraction of damaged PDUs agrees with the block error rate.
     BlockErrors,
-    /// RESETs have a cause, the right numbers, and an answer; both say the highest HFN used.
+    /// RESETs have a cause and the right sequence numbers, and are acknowledged. RESET and RESET ACK carry
+    /// the highest HFN used.
     Reset,
 }
 
 impl Invariant {
-    /// All of them, in the order of the output.
+    /// All invariants, in the order of the output.
     pub const ALL: [Self; 9] = [
         Self::Format,
         Self::Window,
@@ -37,7 +39,7 @@ impl Invariant {
         Self::Reset,
     ];
 
-    /// In words.
+    /// Returns the description of the invariant.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Format => "sizes, no objections, new numbers ascend by 1 from 0",
@@ -53,51 +55,52 @@ impl Invariant {
     }
 }
 
-/// An invariant that does not hold somewhere.
+/// A violation of an invariant.
 #[derive(Debug)]
 pub struct Violation {
-    /// Which one.
+    /// The violated invariant.
     pub invariant: Invariant,
-    /// Number of the frame that shows it; 0 if none does.
+    /// Number of the frame that shows the violation; 0 if no frame does.
     pub frame: u64,
-    /// What is wrong.
+    /// Description of the violation.
     pub what: String,
 }
 
-/// PDUs of one direction.
+/// Numbers of PDUs in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// All of them.
+    /// All PDUs.
     pub pdus: u64,
-    /// Damaged by the channel.
+    /// PDUs damaged by the channel.
     pub lost: u64,
     /// Data PDUs transmitted for the first time.
     pub new: u64,
-    /// Data PDUs transmitted again.
+    /// Retransmissions of data PDUs.
     pub resent: u64,
     /// STATUS PDUs.
     pub status: u64,
-    /// RESETs, without their repeats.
+    /// RESETs, not counting repetitions.
     pub resets: u64,
-    /// How often the sequence numbers began anew at 0.
+    /// Wraps of the sequence numbers.
     pub laps: u64,
 }
 
-/// Everything that was found in a capture.
+/// The result of checking one capture.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// How often each invariant was checked, in the order of [`Invariant::ALL`].
+    /// Number of checks of each invariant, in the order of [`Invariant::ALL`].
     pub checks: [u64; 9],
-    /// Where one does not hold.
+    /// All violations.
     pub violations: Vec<Violation>,
-    /// PDUs sent to the mobile side.
+    /// Counts of the PDUs sent to the mobile side.
     pub down: Counts,
-    /// PDUs sent by the mobile side.
+    /// Counts of the PDUs sent by the mobile side.
     pub up: Counts,
 }
 
 impl Judgement {
-    /// For people: each invariant with the number of its checks, and up to `show` of its violations.
+    /// Formats the result as text: each invariant with the number of its checks, and at most `show` of its
+    /// violations.
     pub fn to_text(&self, show: usize) -> String {
         let mut text = String::new();
         let mut line = |line: String| {

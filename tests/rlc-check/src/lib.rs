@@ -1,7 +1,9 @@
-//! Judges how an RLC AM bearer behaves (3GPP TS 25.322) from a capture of its PDUs alone, in the order of transmission,
-//! as tshark decodes them. It keeps its own books of both ends, and shares no code with what it judges.
+//! Checks the behaviour of an RLC AM bearer (3GPP TS 25.322), given only a capture of its PDUs in the order
+//! of transmission, as tshark decodes them. It reconstructs the state of both ends, and shares no code with
+//! the implementation that it checks.
 //!
-//! The carrier's UDP source port tells which PDUs the channel damaged, so the states of both ends can be rebuilt.
+//! The UDP source port of a PDU shows whether the channel damaged it. Without this, the state of the ends
+//! could not be reconstructed.
 
 #![warn(missing_docs)]
 
@@ -16,19 +18,19 @@ use check::Checker;
 use judgement::Judgement;
 use settings::{Direction, Time};
 
-/// When a capture ended. If that is not known, silence after the last PDU is no violation.
+/// End of a capture. If it is unknown, silence after the last PDU is not a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Nobody says.
+    /// The end is unknown.
     Unknown,
-    /// At this time, since 1970.
+    /// A time since 1970.
     At(Time),
-    /// So long after its first PDU.
+    /// A duration after the first PDU.
     After(Time),
 }
 
-/// Judges all PDUs in this capture, or those of one radio bearer. `lost_port` is the UDP source port of PDUs that the
-/// channel damaged.
+/// Checks all PDUs in this capture, or only the PDUs of one radio bearer. `lost_port` is the UDP source port
+/// of PDUs that the channel damaged.
 pub fn judge(
     pcap: &Path,
     down: Direction,

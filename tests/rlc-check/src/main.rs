@@ -1,4 +1,4 @@
-//! The program `rlc-check`: see the library.
+//! The command line of `rlc-check`. The library contains the checks.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,51 +1,51 @@
-//! The settings of each direction, as the command line has them.
+//! The settings of each direction, parsed from the command line.
 
 use std::str::FromStr;
 
-/// Nanoseconds.
+/// A time or a duration in nanoseconds.
 pub type Time = u64;
 
-/// What a sender does about a PDU that was transmitted MaxDAT - 1 times in vain.
+/// Reaction of a sender to a PDU that was transmitted MaxDAT − 1 times without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discard {
-    /// It resets both ends.
+    /// Reset both ends.
     Reset,
-    /// It gives the SDU up and tells the receiver with an MRW.
+    /// Discard the SDU, and send an MRW to the receiver.
     Mrw,
 }
 
-/// The "RLC PDU size".
+/// The parameter "RLC PDU size".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizing {
-    /// Fixed.
+    /// All PDUs have the same size.
     Fixed,
-    /// Flexible, with "Length Indicators" of so many bits.
+    /// PDUs have any size up to a maximum, and "Length Indicators" of this many bits.
     Flexible(u8),
 }
 
-/// The settings of one direction: of the sender that pushes data that way, and of the receiver at its other end. `None`
-/// is not checked.
+/// The settings of one direction: of the sender of its data, and of the receiver at the other end. Settings
+/// that are `None` are not checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
     /// Length of a TTI.
     pub tti: Time,
-    /// Where the grid of TTIs begins. `None`: the first PDU of the direction stands on it.
+    /// Start of the TTI grid. `None`: it starts with the first PDU of the direction.
     pub phase: Option<Time>,
-    /// The numbers of PDUs that a TTI may have; empty is not checked.
+    /// Permitted numbers of PDUs in a TTI. Not checked if empty.
     pub blocks: Vec<u16>,
-    /// From a PDU's transmission to its arrival.
+    /// Time from the transmission of a PDU to its arrival.
     pub flight: Time,
-    /// Octets of a PDU, or the most.
+    /// Size of a PDU in bytes; the maximum if the size is flexible.
     pub pdu: usize,
-    /// Whether all PDUs have that size.
+    /// Whether the size is fixed or flexible.
     pub sizing: Sizing,
-    /// The sender's window as configured, in PDUs.
+    /// The sender's configured window, in PDUs.
     pub window: u64,
     /// The HFN of the first PDU.
     pub hfn: u32,
     /// MaxDAT.
     pub max_dat: Option<u32>,
-    /// What follows when MaxDAT is reached.
+    /// Reaction when MaxDAT is reached.
     pub discard: Discard,
     /// Timer_Status_Prohibit of the receiver of this direction's data.
     pub tsp: Option<Time>,
@@ -53,7 +53,7 @@ pub struct Direction {
     pub timer_poll: Option<Time>,
     /// Timer_Poll_Prohibit.
     pub poll_prohibit: Option<Time>,
-    /// The share of the PDUs that the channel damages.
+    /// Fraction of the PDUs that the channel damages.
     pub bler: Option<f64>,
 }
 
@@ -118,7 +118,8 @@ impl FromStr for Direction {
 }
 
 impl Direction {
-    /// The "Length Indicator" that announces a report (§9.2.2.8) has 7 bits in PDUs of a fixed size up to 126 octets.
+    /// Returns the "Length Indicator" that announces a piggybacked report (§9.2.2.8). It has 7 bits in PDUs
+    /// of a fixed size of at most 126 octets, and 15 bits in larger ones.
     pub fn announces_report(&self) -> u16 {
         match self.sizing {
             Sizing::Fixed if self.pdu <= 126 => 126,
@@ -128,7 +129,7 @@ impl Direction {
     }
 }
 
-/// Reads a time such as `10ms` or `500us`.
+/// Parses a time such as `10ms` or `500us`.
 pub fn time(text: &str) -> Option<Time> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 1_000_000),

@@ -1,4 +1,4 @@
-//! What tshark says about each PDU, as values.
+//! Reads the PDUs of a capture with tshark.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::settings::{Direction, Time};
 
-/// Which way a PDU goes.
+/// Direction of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the mobile side.
@@ -17,44 +17,44 @@ pub enum Way {
     Up,
 }
 
-/// A PDU as it was transmitted.
+/// A transmitted PDU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pdu {
-    /// The number of its frame in the capture.
+    /// Number of its frame in the capture.
     pub frame: u64,
-    /// When it was transmitted, since 1970.
+    /// Time of transmission, since 1970.
     pub at: Time,
-    /// Which way it goes.
+    /// Its direction.
     pub way: Way,
-    /// The channel damaged it.
+    /// Whether the channel damaged it.
     pub lost: bool,
-    /// Its size.
+    /// Its size in bytes.
     pub octets: usize,
-    /// Some of them are padding.
+    /// Whether it contains padding.
     pub padded: bool,
     /// The U-RNTI, which the capture uses as an epoch.
     pub epoch: u32,
-    /// What it carries.
+    /// Its type and content.
     pub kind: PduKind,
-    /// What tshark objects to in the PDU.
+    /// tshark's objections to the PDU.
     pub objections: String,
-    /// What it objects to in the packet inside.
+    /// tshark's objections to the packet inside.
     pub inside: String,
 }
 
-/// What a PDU carries (§9.2.1).
+/// Type and content of a PDU (§9.2.1).
 #[derive(Clone, Debug, PartialEq)]
 pub enum PduKind {
-    /// Data.
+    /// A data PDU.
     Data {
         /// Sequence number.
         sn: u16,
         /// The polling bit.
         poll: bool,
-        /// A report that fills the room behind the data.
+        /// A report in the space after the data.
         piggybacked: Option<Status>,
     },
-    /// A report.
+    /// A status report.
     Status(Status),
     /// A RESET.
     Reset {
@@ -63,34 +63,34 @@ pub enum PduKind {
         /// The sender's hyper frame number.
         hfni: u32,
     },
-    /// The answer to a RESET.
+    /// A RESET ACK, the answer to a RESET.
     ResetAck {
-        /// That of the RESET.
+        /// Reset sequence number of the RESET.
         rsn: bool,
         /// The sender's hyper frame number.
         hfni: u32,
     },
 }
 
-/// The SUFIs of a report (§9.2.2.11).
+/// The SUFIs of a status report (§9.2.2.11).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// LSN of an ACK: everything below has arrived, except what is missing.
+    /// LSN of an ACK: all PDUs below it have arrived, except those reported missing.
     pub lsn: Option<u16>,
     /// WSN of a WINDOW.
     pub window: Option<u16>,
-    /// Everything that LIST, BITMAP and RLIST report missing.
+    /// Sequence numbers that LIST, BITMAP and RLIST report missing.
     pub missing: Vec<u16>,
-    /// SN_MRW_LENGTH and NLENGTH.
+    /// SN_MRW_LENGTH and N_LENGTH of an MRW.
     pub mrw: Option<(u16, u8)>,
-    /// SN_ACK and N.
+    /// SN_ACK and N of an MRW_ACK.
     pub mrw_ack: Option<(u16, u8)>,
     /// Poll_SN of a POLL.
     pub poll_sn: Option<u16>,
 }
 
 impl Status {
-    /// Whether Timer_Status_Prohibit holds it back (§9.7.2).
+    /// Returns whether Timer_Status_Prohibit applies to the report (§9.7.2).
     pub fn acknowledges(&self) -> bool {
         self.lsn.is_some() || !self.missing.is_empty()
     }
@@ -143,18 +143,18 @@ const FIELDS: [&str; 44] = [
     "rlc.lingering_endpoint",
 ];
 
-/// The fields from this one on are objections to the PDU.
+/// Index of the first field that is an objection to the PDU.
 const OBJECTIONS: usize = 30;
 
-/// UDP header and the framing in front of a PDU.
+/// Bytes of the UDP header and of the framing before a PDU.
 const AROUND: usize = 8 + 24;
 
-/// All PDUs of a capture, or those of one radio bearer. PDUs from `lost_port` are those that the channel damaged.
-/// `settings`: of the downlink and of the uplink.
+/// Reads all PDUs of a capture, or only the PDUs of one radio bearer. `lost_port` is the UDP source port of
+/// PDUs that the channel damaged. `settings` contains the downlink, then the uplink.
 pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>, settings: [&Direction; 2]) -> Result<Vec<Pdu>> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(pcap).args(["-n", "--enable-heuristic", "rlc_udp", "-T", "fields"]);
-    // Only the RLC is judged, not what its data look like to other dissectors.
+    // Only RLC is checked, so other dissectors must not raise objections to the data that it carries.
     for protocol in ["tcp", "icmp", "icmpv6", "ipv6", "rtcp"] {
         tshark.args(["--disable-protocol", protocol]);
     }
@@ -183,14 +183,14 @@ fn pdu(fields: &[&str], lost_port: u16, settings: [&Direction; 2]) -> Result<Pdu
         let index = FIELDS.iter().position(|field| *field == name).expect("a field that is asked for");
         fields[index]
     };
-    // The field may be there for the carrier and for the packet inside; the carrier's comes first.
+    // The field may exist for both the carrier and the packet inside. The carrier's value comes first.
     let outer = |name: &str| field(name).split(',').next().unwrap_or("");
     let octets = number::<usize>(outer("udp.length")).context("no UDP length")?.saturating_sub(AROUND);
     let way = if field("rlc.channel.dir") == "1" { Way::Down } else { Way::Up };
     let kind = match (field("rlc.dc"), field("rlc.ctrl_pdu_type")) {
         ("1", _) => {
             let sn = number(field("rlc.seq")).context("no sequence number")?;
-            // Where length indicators have 15 bits, 126 is an ordinary one.
+            // Among 15-bit length indicators, 126 is an ordinary length.
             let announced = settings[way as usize].announces_report().to_string();
             let piggybacked = field("rlc.li.value").split(',').any(|value| value == announced);
             let piggybacked = piggybacked.then(|| status(&field)).transpose()?;
@@ -278,8 +278,9 @@ fn status<'a>(field: &impl Fn(&str) -> &'a str) -> Result<Status> {
     Ok(status)
 }
 
-/// §9.2.2.11.6. Each code word has three bits of a number, the lowest first; its last bit says that the number ends.
-/// The word 0001 says that the next number counts errors in a row.
+/// Decodes an RLIST (§9.2.2.11.6). Each code word contains three bits of a number, the least significant ones
+/// first, and its last bit marks the end of the number. The code word 0001 means that the next number counts
+/// consecutive errors.
 fn relative_list(fsn: u16, words: &[u16]) -> Result<Vec<u16>> {
     let mut missing = vec![fsn];
     let (mut distance, mut shift, mut burst) = (0, 0, false);
@@ -308,7 +309,7 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// "1.000000020" in nanoseconds. Floating point would not be exact.
+/// Parses a time such as "1.000000020" into nanoseconds. Floating point would not be exact.
 fn nanoseconds(text: &str) -> Option<Time> {
     let (seconds, fraction) = text.split_once('.')?;
     (fraction.len() == 9).then_some(())?;
@@ -330,23 +331,23 @@ mod tests {
     }
 
     #[test]
-    fn all_three_codings_of_missing_pdus_are_read() {
+    fn list_bitmap_and_rlist_are_parsed() {
         let list = "3|0.020000000|50000|74|0|0x00000001|5|0|||0|3,2|2|12||4,10|1,0||||||||||||";
-        let PduKind::Status(status) = parsed(list).kind else { panic!("a STATUS PDU") };
+        let PduKind::Status(status) = parsed(list).kind else { panic!("expected a STATUS PDU") };
         assert_eq!((status.missing, status.lsn), (vec![4, 5, 10], Some(12)));
         let bitmap = "4|0.030000000|50002|74|0|0x00000001|5|0|||0|4,2|1|116||||100|b7ff||||||||||";
-        let PduKind::Status(status) = parsed(bitmap).kind else { panic!("a STATUS PDU") };
+        let PduKind::Status(status) = parsed(bitmap).kind else { panic!("expected a STATUS PDU") };
         assert_eq!(status.missing, [101, 104]);
-        // Errors 1, 5, then three that follow, 28: code words 1001 0001 0111 1000 0101.
+        // Errors 1 and 5, the three after 5, and 28: code words 1001 0001 0111 1000 0101.
         let rlist = "5|0.040000000|50000|74|0|0x00000001|5|0|||0|5,2|5|40||||1||9,1,7,8,5|||||||||";
-        let PduKind::Status(status) = parsed(rlist).kind else { panic!("a STATUS PDU") };
+        let PduKind::Status(status) = parsed(rlist).kind else { panic!("expected a STATUS PDU") };
         assert_eq!(status.missing, [1, 5, 6, 7, 8, 28]);
         assert!(relative_list(1, &[8]).is_err());
         assert!(relative_list(1, &[9, 1]).is_err());
     }
 
     #[test]
-    fn li_126_announces_a_report_among_7_bit_indicators_only() {
+    fn li_126_marks_report_only_with_7_bits() {
         let li_126 = |settings: &str| {
             let around = format!("1|1.000000020|50000|{}|1|0x00000001|5|1|2|0|", 126 + AROUND);
             parsed_as(&format!("{around}||||||||||||||||||126"), settings).kind
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn data_and_resets_are_read() {
+    fn data_and_reset_pdus_are_parsed() {
         let data = "1|1.000000020|50002|74,20|1|0x00001002|5|1|2|1|||||||||||||||||||20,127";
         let pdu = parsed(data);
         assert_eq!(pdu.kind, PduKind::Data { sn: 2, poll: true, piggybacked: None });

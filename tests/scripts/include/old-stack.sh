@@ -1,5 +1,5 @@
 #!/bin/sh
-# A TCP without the options of RFC 7323 and RFC 2018, and a receive buffer of $1 octets.
+# Sets up a TCP without the options of RFC 7323 and RFC 2018, and with a receive buffer of $1 bytes.
 set -e
 BUFFER=$1
 sysctl -q net.ipv4.tcp_timestamps=0 net.ipv4.tcp_window_scaling=0

@@ -1,7 +1,8 @@
-//! P0 §3.3: what happens to a sender over a radio link that loses in clusters, and what sifest makes of it (§4).
+//! P0 §3.3 and §4: a sender over a radio link with clustered losses, with and without `sifest`.
 //!
-//! The path of §3.1 without the voice: 128 kbit/s of radio, so 34.5 ms for a segment of 512 octets, and a round trip
-//! of 110 ms without a queue. The paper's runs lose at random; here exactly what the figures show lost.
+//! The path of §3.1 without voice traffic: the radio link has 128 kbit/s, so a segment of 512 bytes takes
+//! 34.5 ms, and the round trip is 110 ms without a queue. The paper's runs have random losses. Here, exactly
+//! the packets are lost that its figures show as lost.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::Profile;
@@ -27,7 +28,8 @@ fn losing(drop: &[&str]) -> String {
     format!("{PATH}[[stage]]\nkind = \"loss\"\ndown = {{ model = \"list\", drop = {drop:?} }}\n")
 }
 
-/// A receiver window of 8 kB, 16 segments; and in both profiles a connection begins with one.
+/// Runs a transfer with a receive window of 8 kB (16 segments). In both profiles, the initial window is one
+/// segment.
 fn run(profile: &Profile, recipe: &str, drop: &[&str]) -> Sequence {
     let recipe = if profile.name == "ns2" || recipe.contains("liw") {
         recipe.to_owned()
@@ -50,8 +52,8 @@ fn profiles() -> [Profile; 2] {
 }
 
 #[test]
-fn figure_7_two_losses_in_one_window() {
-    // The paper's #613 and #614 of a window of six: here 6 and 7, when five ACKs have opened cwnd to six.
+fn figure_7_reno_times_out_after_two_losses() {
+    // Segments 6 and 7 correspond to the paper's #613 and #614: five ACKs have increased cwnd to six.
     for profile in profiles() {
         let [tahoe, reno, newreno, sack] =
             ["tahoe", "reno", "newreno", "sack"].map(|recipe| run(&profile, recipe, &["segments 6-7"]));
@@ -63,15 +65,16 @@ fn figure_7_two_losses_in_one_window() {
             assert_eq!(third.map(|row| row.ssthresh), Some(3.0), "{name}\n{s}");
             assert_eq!(s.resent().first(), Some(&6), "{name}\n{s}");
         }
-        // Reno: the paper's #619, by inflation (3 + 4 > 6), then one duplicate ACK, which is too few: a timeout.
+        // Reno sends the paper's #619 by inflation (3 + 4 > 6), then gets one duplicate ACK, which is too
+        // few: timeout.
         assert!(reno.sent(12, 1) < reno.sent(7, 2), "{name}\n{reno}");
         assert_eq!(reno.acked(6).map(|row| row.cwnd >= 3.0), Some(true), "{name}\n{reno}");
         assert_eq!(reno.counters.timeouts_by_dupacks, [0, 1, 0, 0], "{name}\n{reno}");
         assert_eq!(reno.timeouts().first().copied(), reno.sent(7, 2), "{name}\n{reno}");
-        // Tahoe slow-starts at once, and its second segment is the second loss.
+        // Tahoe enters slow start at once, and its second segment is the second loss.
         assert_eq!(tahoe.resent().get(..2), Some(&[6, 7][..]), "{name}\n{tahoe}");
         assert_eq!(tahoe.sent(7, 2), tahoe.acked(6).map(|row| row.at), "{name}\n{tahoe}");
-        // NewReno sends it for the partial ACK, SACK needs no ACK in between.
+        // NewReno retransmits it after the partial ACK. SACK needs no ACK in between.
         assert_eq!(newreno.resent(), [6, 7], "{name}\n{newreno}");
         assert_eq!(newreno.sent(7, 2), newreno.acked(6).map(|row| row.at), "{name}\n{newreno}");
         assert_eq!(sack.resent(), [6, 7], "{name}\n{sack}");
@@ -85,11 +88,11 @@ fn figure_7_two_losses_in_one_window() {
 }
 
 #[test]
-fn figure_8_a_tiny_window() {
+fn figure_8_sifest_avoids_timeout_with_tiny_window() {
     for profile in profiles() {
         for repair in ["tahoe", "reno", "newreno", "sack"] {
             let context = format!("{} {repair}", profile.name);
-            // Two segments in the path, the first of them is lost.
+            // Two segments are in flight, and the first of them is lost.
             let without = run(&profile, repair, &["segment 2"]);
             assert_eq!(without.timeouts().first().copied(), without.sent(2, 2), "{context}\n{without}");
             assert_eq!(without.counters.timeouts_by_dupacks, [0, 1, 0, 0], "{context}\n{without}");
@@ -101,7 +104,7 @@ fn figure_8_a_tiny_window() {
             assert_eq!(with.sent(2, 2), Some(first.at), "{context}\n{with}");
             assert_eq!(with.counters.timeouts, 0, "{context}\n{with}");
             assert_eq!(with.counters.fast_retransmits, 1, "{context}\n{with}");
-            // The wait for the timer is what it saves: at least a second, less the round trip that both need.
+            // It saves the wait for the timer: at least a second, minus the round trip that both need.
             assert!(
                 with.acked(3).unwrap().at + 0.8 < without.acked(3).unwrap().at,
                 "{context}\n{with}\n{without}"
@@ -111,18 +114,18 @@ fn figure_8_a_tiny_window() {
 }
 
 #[test]
-fn a_receiver_that_has_little_room_and_a_transfer_that_ends() {
+fn sifest_avoids_timeouts_limited_transmit_cannot() {
     for profile in profiles() {
         let run = |recipe, segments, rwnd, drop| {
             let profile = profile.clone();
             Run { profile, recipe, scenario: losing(&[drop]), mss: 512, segments, rwnd }.go()
         };
-        // P0 §4.1: a window of two segments. Limited Transmit has no room for a segment that could help.
+        // P0 §4.1: with a window of two segments, Limited Transmit has no room for a segment that would help.
         for (recipe, timeouts) in [("newreno", 1), ("newreno+limited-transmit", 1), ("newreno+sifest", 0)] {
             let s = run(recipe, 30, 2, "segment 20");
             assert_eq!(s.counters.timeouts, timeouts, "{} {recipe}\n{s}", profile.name);
         }
-        // The last but one. Here nothing is left to be sent.
+        // The second-to-last segment is lost, and no further data is left to send.
         for (recipe, timeouts) in [("newreno", 1), ("newreno+limited-transmit", 1), ("newreno+sifest", 0)] {
             let s = run(recipe, 30, 16, "segment 29");
             assert_eq!(s.counters.timeouts, timeouts, "{} {recipe}\n{s}", profile.name);
@@ -130,7 +133,7 @@ fn a_receiver_that_has_little_room_and_a_transfer_that_ends() {
     }
 }
 
-/// Segment 18 is lost, and each time that it is sent again but the fourth.
+/// Segment 18 and its first three retransmissions are lost.
 const FIGURE_9: [&str; 4] = [
     "segment 18",
     "segment 18 retransmission 1",
@@ -139,16 +142,17 @@ const FIGURE_9: [&str; 4] = [
 ];
 
 #[test]
-fn figure_9_the_resent_segment_is_lost() {
+fn figure_9_lost_retransmissions_cause_repeated_timeouts() {
     for profile in profiles() {
-        // Tahoe sends nothing that could report the loss, and here the receiver's window keeps the others from it.
+        // Tahoe sends no further segment that could report the loss. The other senders are limited by the
+        // receive window.
         for recipe in ["tahoe", "reno", "newreno", "sack", "tahoe+sifest", "newreno+sifest"] {
             let context = format!("{} {recipe}", profile.name);
             let s = run(&profile, recipe, &FIGURE_9);
             let resent = [2, 3, 4, 5].map(|copy| s.sent(18, copy).unwrap());
             assert_eq!(s.counters.timeouts, 3, "{context}\n{s}");
             assert_eq!(s.timeouts(), resent[1..], "{context}\n{s}");
-            // The paper's 0.7, 1.4 and 2.8 s; here the timer is never shorter than a second.
+            // The paper has 0.7, 1.4 and 2.8 s. Here the timer is never shorter than a second.
             let waits = [resent[1] - resent[0], resent[2] - resent[1], resent[3] - resent[2]];
             for (wait, expected) in waits.into_iter().zip([1.0, 2.0, 4.0]) {
                 assert!((wait - expected).abs() < 0.02, "{context} {waits:?}\n{s}");
@@ -158,10 +162,10 @@ fn figure_9_the_resent_segment_is_lost() {
 }
 
 #[test]
-fn figure_9_with_sifest_where_there_are_duplicate_acks() {
+fn figure_9_sifest_detects_lost_retransmissions() {
     for profile in profiles() {
-        // Two segments at each restart (P0 §4.2): the second reports that the first was lost, a round trip later.
-        // A receiver with more room: new segments report it.
+        // With two segments per restart (P0 §4.2), the second one reports the loss of the first after a round
+        // trip. With a larger receive window, new segments report it.
         for (recipe, rwnd) in
             [("tahoe+sifest+liw", 16), ("reno+sifest", 64), ("newreno+sifest", 64), ("sack+sifest", 64)]
         {
@@ -175,8 +179,9 @@ fn figure_9_with_sifest_where_there_are_duplicate_acks() {
                 rwnd,
             }
             .go();
-            assert_eq!((s.counters.timeouts, s.counters.resent_again), (0, 3), "{context}\n{s}");
-            // Each time for a duplicate ACK, and one that cannot be of what left before.
+            assert_eq!((s.counters.timeouts, s.counters.lost_retransmissions), (0, 3), "{context}\n{s}");
+            // Each retransmission follows a duplicate ACK that segments sent before the loss cannot have
+            // caused.
             for copy in 3..=5 {
                 let (before, at) = (s.sent(18, copy - 1).unwrap(), s.sent(18, copy).unwrap());
                 let dupack =
@@ -185,14 +190,15 @@ fn figure_9_with_sifest_where_there_are_duplicate_acks() {
                 let dropped = s.row(Event::Dropped { segment: 18, copy: copy - 1 }).unwrap().at;
                 assert!(before < dropped && dropped < at, "{context}: copy {copy}\n{s}");
             }
-            // RFC 5681 §4.3: every time it is a new sign.
+            // Each loss is a new congestion indication (RFC 5681 §4.3).
             assert_eq!(s.counters.window_reductions, 4, "{context}\n{s}");
             assert_eq!(s.acked(18).map(|row| row.ssthresh), Some(2.0), "{context}\n{s}");
         }
     }
 }
 
-/// P0's own radio (x, y by preset) for 100 s: what became of it, over some seeds.
+/// Returns the packets acknowledged over P0's radio link (x, y of the preset) within 100 s, and the counters,
+/// summed over five seeds.
 fn hundred_seconds(preset: &str, recipe: &str) -> (u64, Counters) {
     let host = |profile: Profile| Profile { mss: Some(512), ..profile };
     let mut sum = (0, Counters::default());
@@ -217,16 +223,16 @@ fn hundred_seconds(preset: &str, recipe: &str) -> (u64, Counters) {
 }
 
 #[test]
-fn figure_12_half_of_the_timeouts_become_fast_retransmits() {
+fn figure_12_sifest_replaces_timeouts_by_fast_retransmits() {
     for repair in ["tahoe", "reno", "newreno", "sack"] {
         let (acked, without) = hundred_seconds("sifest-resent", repair);
         let (more, with) = hundred_seconds("sifest-resent", &format!("{repair}+sifest"));
         let context = format!("{repair}: {acked} {without:?}\n{more} {with:?}");
-        // P0 Fig. 11a has 19 % (Tahoe) and 27 % (Reno).
+        // P0 Fig. 11a shows 19 % (Tahoe) and 27 % (Reno).
         assert!(more as f64 > 1.1 * acked as f64, "{context}");
         assert!(with.timeouts as f64 <= 0.6 * without.timeouts as f64, "{context}");
         assert!(with.fast_retransmits > without.fast_retransmits, "{context}");
-        // Fig. 10: most timeouts could have been avoided, and now hardly any.
+        // Fig. 10: most timeouts were avoidable, and now hardly any are.
         assert!(u64::from(without.failed_dupack) * 2 > without.timeouts, "{context}");
         assert!(u64::from(with.failed_dupack) * 3 < with.timeouts, "{context}");
         // "When the error rate is comparatively low, the difference is quite trivial."
@@ -238,8 +244,9 @@ fn figure_12_half_of_the_timeouts_become_fast_retransmits() {
 }
 
 #[test]
-fn over_a_queue_that_overflows_sifest_is_quiet() {
-    // Nothing but congestion, with windows of up to a hundred segments: what sifest finds is what the others find.
+fn sifest_stays_passive_on_queue_overflow() {
+    // The only losses are queue drops, with windows of up to a hundred segments. `sifest` must not detect
+    // additional losses.
     for packets in [5, 10, 20, 50, 100] {
         for repair in ["reno", "newreno"] {
             let run = |recipe: &str| {

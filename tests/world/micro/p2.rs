@@ -1,15 +1,15 @@
-//! P2 §7: the first segment of a window is lost, the rest of the window is held up until the timer has fired, and what
-//! the timer sends again is lost too. What does a sender make of the duplicate ACKs that then come?
+//! P2 §7: the reaction of a sender to duplicate ACKs after a timeout. The first segment of a window is lost,
+//! the others are delayed until the timer has expired, and the retransmission is lost as well.
 //!
-//! The path of Fig. 10. The paper shows no more of the losses than what the sender sees of them. Choice: a handover
-//! holds up what follows the lost segment until the timeout is over.
+//! The path is taken from Fig. 10. The paper shows the losses only as the sender sees them. Our choice: a
+//! handover delays the segments after the lost one until the timeout is over.
 
 use airtcp::profile::Profile;
 use airtcp_reproduce::p2::handover::{FIRST, SND_HIGH, path};
 
 use super::sequence::{Event, Row, Run, Sequence};
 
-/// It begins when segment 21 is through, and ends after the timeout.
+/// Duration of the handover, which begins after segment 21 and ends after the timeout.
 const HANDOVER: Option<&str> = Some("3.3s");
 
 fn run(profile: &Profile, recipe: &str, scenario: String) -> Sequence {
@@ -17,7 +17,7 @@ fn run(profile: &Profile, recipe: &str, scenario: String) -> Sequence {
     Run { profile: profile.clone(), recipe: &recipe, scenario, mss: 1460, segments: 200, rwnd: 128 }.go()
 }
 
-fn twice_lost(profile: &Profile, recipe: &str) -> Sequence {
+fn run_losing_twice(profile: &Profile, recipe: &str) -> Sequence {
     run(profile, recipe, path(&["segment 22", "segment 22 retransmission 1"], HANDOVER))
 }
 
@@ -25,7 +25,7 @@ fn profiles() -> [Profile; 2] {
     [Profile::ns2(), Profile::default()]
 }
 
-/// The n-th duplicate ACK after the first timeout.
+/// Returns the n-th duplicate ACK after the first timeout.
 fn dupack(s: &Sequence, n: u64) -> Row {
     let nth = |row: &&Row| {
         row.at > s.timeouts()[0] && matches!(row.event, Event::Dupack { n: nth, .. } if nth == n)
@@ -33,8 +33,9 @@ fn dupack(s: &Sequence, n: u64) -> Row {
     *s.rows.iter().find(nth).unwrap_or_else(|| panic!("no duplicate ACK {n}\n{s}"))
 }
 
-/// What all senders meet alike: 22 segments outstanding, a timeout of the first one, and what it sends again is lost.
-fn begins_alike(s: &Sequence) {
+/// Checks the common beginning: 22 segments are outstanding, the first one times out, and its retransmission
+/// is lost.
+fn check_common_beginning(s: &Sequence) {
     let timeout = s.timeouts()[0];
     let before = s.rows.iter().rfind(|row| row.at < timeout).unwrap();
     assert_eq!(before.cwnd, 22.0, "\n{s}");
@@ -46,51 +47,51 @@ fn begins_alike(s: &Sequence) {
 }
 
 #[test]
-fn figure_12_without_anything_a_second_timeout_and_a_window_of_two() {
-    let s = twice_lost(&Profile::ns2(), "newreno");
-    begins_alike(&s);
-    // 21 duplicate ACKs, and nothing is sent for them.
+fn figure_12_plain_newreno_needs_second_timeout() {
+    let s = run_losing_twice(&Profile::ns2(), "newreno");
+    check_common_beginning(&s);
+    // 21 duplicate ACKs arrive, and nothing is sent in response.
     let second = s.timeouts()[1];
     assert!(dupack(&s, 21).at < second, "\n{s}");
     assert_eq!(s.sent(SND_HIGH + 1, 1).map(|sent| sent > second), Some(true), "\n{s}");
     assert_eq!(s.sent(FIRST, 3), Some(second), "\n{s}");
-    // Exponential backoff: twice the first wait, which began with the last new ACK.
+    // Exponential backoff: twice the first RTO, whose timer started at the last new ACK.
     let wait = s.timeouts()[0] - s.acked(FIRST - 1).unwrap().at;
     assert!((second - s.timeouts()[0] - 2.0 * wait).abs() < 1e-6, "\n{s}");
-    // "ssthresh ← max(cwnd/2, 2) = 2", so congestion avoidance from the first acceptable ACK on.
+    // "ssthresh ← max(cwnd/2, 2) = 2", so congestion avoidance begins with the first acceptable ACK.
     assert_eq!(s.at(second).map(|row| (row.cwnd, row.ssthresh)), Some((1.0, 2.0)), "\n{s}");
     assert_eq!(s.acked(FIRST).map(|row| row.cwnd), Some(2.0), "\n{s}");
 }
 
 #[test]
-fn figure_12_fast_timeout_alone_sends_new_segments_and_waits_for_the_second_timeout() {
+fn figure_12_fast_timeout_alone_needs_second_timeout() {
     for (profile, ssthresh) in [(Profile::ns2(), 5.0), (Profile::default(), 11.0)] {
-        let s = twice_lost(&profile, "newreno+fast-timeout");
-        begins_alike(&s);
-        // Nothing before the third duplicate ACK, and then half of the window and fast recovery.
+        let s = run_losing_twice(&profile, "newreno+fast-timeout");
+        check_common_beginning(&s);
+        // Until the third duplicate ACK nothing happens. Then the window is halved and fast recovery begins.
         assert_eq!((dupack(&s, 2).cwnd, dupack(&s, 3).cwnd), (1.0, 11.0), "\n{s}");
-        // 11 + 12 > 22 outstanding.
+        // 11 + 12 > 22 segments are outstanding.
         assert_eq!(s.sent(SND_HIGH + 1, 1), Some(dupack(&s, 12).at), "\n{s}");
-        // The 25th finds it as it was.
+        // The 25th duplicate ACK changes nothing.
         let second = s.timeouts()[1];
         assert!(dupack(&s, 25).at < second, "\n{s}");
         assert_eq!(s.sent(FIRST, 3), Some(second), "\n{s}");
-        // Step 5: the timer was restarted by the third duplicate ACK.
+        // Step 5: the third duplicate ACK restarted the timer.
         assert!(second - dupack(&s, 3).at > 2.0 * 1.1, "\n{s}");
-        // ns-2 halves again, RFC 5681 §3.1 holds ssthresh for the same segment.
+        // ns-2 halves again. RFC 5681 §3.1 keeps ssthresh for the same segment.
         assert_eq!(s.at(second).map(|row| (row.cwnd, row.ssthresh)), Some((1.0, ssthresh)), "\n{s}");
         assert_eq!(s.counters.timeouts, 2, "\n{s}");
     }
 }
 
 #[test]
-fn figure_13_the_25th_duplicate_ack() {
+fn figure_13_25th_duplicate_ack_triggers_retransmission() {
     for profile in profiles() {
-        let s = twice_lost(&profile, "newreno+fast-timeout+loss-retransmission");
-        begins_alike(&s);
-        // FlightSize 22 + DupThresh.
+        let s = run_losing_twice(&profile, "newreno+fast-timeout+loss-retransmission");
+        check_common_beginning(&s);
+        // FlightSize (22) + DupThresh.
         assert_eq!(s.sent(FIRST, 3), Some(dupack(&s, 25).at), "\n{s}");
-        // And a new segment for this duplicate ACK as for each other.
+        // This duplicate ACK, like all others, also allows a new segment.
         for (n, new) in (12..=30).zip(SND_HIGH + 1..) {
             assert_eq!(s.sent(new, 1), Some(dupack(&s, n).at), "duplicate ACK {n}\n{s}");
         }
@@ -100,9 +101,9 @@ fn figure_13_the_25th_duplicate_ack() {
         assert!((11.0..12.0).contains(&over.cwnd), "\n{s}");
         assert_eq!(s.resent(), [FIRST, FIRST], "\n{s}");
         assert_eq!((s.counters.timeouts, s.counters.window_reductions), (1, 1), "\n{s}");
-        // What all this is for.
+        // Compare with the other recipes, which need a second timeout.
         for recipe in ["newreno", "newreno+fast-timeout", "newreno+loss-retransmission"] {
-            let other = twice_lost(&profile, recipe);
+            let other = run_losing_twice(&profile, recipe);
             let end = |s: &Sequence| s.acked(200).unwrap().at;
             assert_eq!(other.counters.timeouts, 2, "{recipe}\n{other}");
             assert!(end(&s) + 1.0 < end(&other), "{recipe}\n{s}\n{other}");
@@ -111,13 +112,13 @@ fn figure_13_the_25th_duplicate_ack() {
 }
 
 #[test]
-fn figure_15_with_sack_the_right_edge_even_if_others_are_lost_as_well() {
+fn figure_15_sack_edge_triggers_retransmission() {
     for profile in profiles() {
         for others in [&[][..], &["segment 30", "segment 37"]] {
             let drop = [&["segment 22", "segment 22 retransmission 1"], others].concat();
             let s = run(&profile, "sack+fast-timeout+loss-retransmission", path(&drop, HANDOVER));
-            begins_alike(&s);
-            // The first duplicate ACK with an edge above SND.HIGH: one new segment has arrived.
+            check_common_beginning(&s);
+            // The first duplicate ACK with a SACK edge above SND.HIGH shows that a new segment has arrived.
             let above = |row: &&Row| matches!(row.event, Event::Dupack { edge, .. } if edge > SND_HIGH);
             let first = s.rows.iter().find(above).unwrap();
             assert!(matches!(first.event, Event::Dupack { edge, .. } if edge == SND_HIGH + 1), "\n{s}");
@@ -125,7 +126,7 @@ fn figure_15_with_sack_the_right_edge_even_if_others_are_lost_as_well() {
                 assert!(matches!(first.event, Event::Dupack { n: 22, .. }), "\n{s}");
             }
             assert_eq!(s.sent(FIRST, 3), Some(first.at), "\n{s}");
-            // The other holes are repaired once each.
+            // Each of the other holes is retransmitted once.
             let mut resent = s.resent();
             resent.sort_unstable();
             let expected = if others.is_empty() { vec![22, 22] } else { vec![22, 22, 30, 37] };
@@ -137,7 +138,7 @@ fn figure_15_with_sack_the_right_edge_even_if_others_are_lost_as_well() {
 }
 
 #[test]
-fn nothing_lost_twice_and_loss_retransmission_is_quiet() {
+fn loss_retransmission_stays_passive_without_second_loss() {
     for profile in profiles() {
         for recipe in ["newreno+fast-timeout", "sack+fast-timeout"] {
             let scenario = path(&["segment 22"], HANDOVER);
@@ -150,8 +151,8 @@ fn nothing_lost_twice_and_loss_retransmission_is_quiet() {
 }
 
 #[test]
-fn a_timeout_that_an_acceptable_ack_follows_is_no_fast_timeout() {
-    // Nothing is lost at all: the originals arrive late, and their ACKs are acceptable (Fig. 8 step 3).
+fn acceptable_ack_after_timeout_prevents_fast_timeout() {
+    // Nothing is lost: the originals arrive late, and their ACKs are acceptable (Fig. 8, step 3).
     for profile in profiles() {
         let without = run(&profile, "newreno", path(&["segment 300"], HANDOVER));
         let with =
@@ -162,14 +163,15 @@ fn a_timeout_that_an_acceptable_ack_follows_is_no_fast_timeout() {
 }
 
 #[test]
-fn lin_and_kungs_own_place_is_fast_recovery() {
-    // The same two losses without the handover: a fast retransmit is lost. RTT + 1 s, so that the timer can wait.
+fn loss_retransmission_works_in_fast_recovery() {
+    // The same two losses without the handover: a fast retransmission is lost. The RTO is RTT + 1 s, so that
+    // the timer does not expire first.
     let scenario = || path(&["segment 22", "segment 22 retransmission 1"], None);
     for profile in profiles() {
         for repair in ["reno", "newreno"] {
             let context = format!("{} {repair}", profile.name);
             let s = run(&profile, &format!("{repair}+loss-retransmission+min-rto=3000"), scenario());
-            // 22 outstanding when recovery began.
+            // 22 segments were outstanding when recovery began.
             let nth = s.rows.iter().find(|row| row.event == Event::Dupack { n: 25, edge: 0 }).unwrap();
             assert_eq!(s.sent(FIRST, 3), Some(nth.at), "{context}\n{s}");
             assert_eq!((s.counters.timeouts, s.counters.window_reductions), (0, 1), "{context}\n{s}");

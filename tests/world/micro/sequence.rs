@@ -1,5 +1,5 @@
-//! One flow in the virtual-time world, as the papers draw it: a time-sequence graph of segments counted from 1, with
-//! cwnd and ssthresh beside it. It is what a test prints when it fails.
+//! One flow in virtual time in the form that the papers use: a time-sequence graph of segments, counted from
+//! 1, next to cwnd and ssthresh. A test prints it when it fails.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -10,15 +10,14 @@ use airtcp::recovery::{Counters, Decision, What};
 use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldConfig};
 use airwire::time::Duration;
 
-/// P0's sender and receiver (§3.1): MSS 512, a receiver window of 8 kB, and no delayed ACKs, so that every event has
-/// one ACK.
+/// One transfer. Its receiver does not delay ACKs, as in P0 §3.1, so that each event has one ACK.
 pub(crate) struct Run<'a> {
     pub(crate) profile: Profile,
     pub(crate) recipe: &'a str,
     pub(crate) scenario: String,
     pub(crate) mss: u16,
     pub(crate) segments: u64,
-    /// The receiver's window, in segments.
+    /// The receive window in segments.
     pub(crate) rwnd: usize,
 }
 
@@ -49,7 +48,7 @@ impl Run<'_> {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Event {
-    /// `copy` 1 is the first transmission.
+    /// `copy` is 1 for the first transmission.
     Sent {
         segment: u64,
         copy: u32,
@@ -58,11 +57,11 @@ pub(crate) enum Event {
         segment: u64,
         copy: u32,
     },
-    /// Up to and including this segment.
+    /// Acknowledges everything up to and including this segment.
     Ack {
         segment: u64,
     },
-    /// The n-th duplicate ACK in a row; the right edge of its SACK blocks.
+    /// The n-th consecutive duplicate ACK, and the right edge of its SACK blocks.
     Dupack {
         n: u64,
         edge: u64,
@@ -74,7 +73,7 @@ pub(crate) enum Event {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Row {
-    /// In seconds.
+    /// Time in seconds.
     pub(crate) at: f64,
     pub(crate) event: Event,
     pub(crate) cwnd: f64,
@@ -107,7 +106,8 @@ impl Sequence {
                     push(sighting.at, Event::Sent { segment: segment(*offset), copy: *copy });
                 }
                 Seen::Sent { .. } => {}
-                // A sender may not count it (ns-2's SACK after a timeout), but it is one.
+                // A duplicate ACK by its content. A sender may not count it as one (ns-2's Sack1 after a
+                // timeout).
                 Seen::Ack { ack, duplicate, sacked } if *duplicate || *ack == una && !sacked.is_empty() => {
                     n += 1;
                     let edge = sacked.iter().map(|(_, right)| right.div_ceil(data) - 1).max().unwrap_or(0);
@@ -127,7 +127,7 @@ impl Sequence {
         Self { rows, counters: world.result(0).counters }
     }
 
-    /// When copy `copy` of `segment` left.
+    /// Returns the time at which copy `copy` of `segment` was sent.
     pub(crate) fn sent(&self, segment: u64, copy: u32) -> Option<f64> {
         self.row(Event::Sent { segment, copy }).map(|row| row.at)
     }
@@ -136,12 +136,12 @@ impl Sequence {
         self.rows.iter().copied().find(|row| row.event == event)
     }
 
-    /// When the timer fired.
+    /// Returns the times at which the timer expired.
     pub(crate) fn timeouts(&self) -> Vec<f64> {
         self.rows.iter().filter(|row| matches!(row.event, Event::Timeout { .. })).map(|row| row.at).collect()
     }
 
-    /// What was sent again, in order.
+    /// Returns the retransmitted segments in order.
     pub(crate) fn resent(&self) -> Vec<u64> {
         let again = |row: &Row| match row.event {
             Event::Sent { segment, copy } if copy > 1 => Some(segment),
@@ -150,19 +150,19 @@ impl Sequence {
         self.rows.iter().filter_map(again).collect()
     }
 
-    /// The last row at or before `at`.
+    /// Returns the last row at or before `at`.
     pub(crate) fn at(&self, at: f64) -> Option<Row> {
         self.rows.iter().copied().rfind(|row| row.at <= at)
     }
 
-    /// When everything up to `segment` was acknowledged.
+    /// Returns the first row at which everything up to `segment` is acknowledged.
     pub(crate) fn acked(&self, segment: u64) -> Option<Row> {
         let covers = |row: &&Row| matches!(row.event, Event::Ack { segment: to } if to >= segment);
         self.rows.iter().find(covers).copied()
     }
 }
 
-/// Beside each event, the windows as they are when it is over.
+/// Sets the windows of each row to their values after the event.
 fn put_windows(rows: &mut [Row], decisions: &[Decision]) {
     let mut decisions = decisions.iter().peekable();
     let mut window = (0.0, 0.0);
@@ -188,7 +188,7 @@ impl Display for Sequence {
         for Row { at, event, cwnd, ssthresh } in &self.rows {
             let (text, segment, mark) = match *event {
                 Event::Sent { segment, copy: 1 } => (format!("sent {segment}"), segment, '.'),
-                Event::Sent { segment, copy } => (format!("sent again {segment} ({copy})"), segment, 'R'),
+                Event::Sent { segment, copy } => (format!("retransmit {segment} ({copy})"), segment, 'R'),
                 Event::Dropped { segment, copy } => (format!("dropped {segment} ({copy})"), segment, 'x'),
                 Event::Ack { segment } => {
                     una = segment + 1;

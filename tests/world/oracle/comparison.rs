@@ -1,4 +1,4 @@
-//! Means against means.
+//! Compares means with ns-2's means.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use airtcp_sim::run::{self, Report, Run};
 
 use super::tables::Published;
 
-/// Differences that are known, and why they are there.
+/// Known differences and their cause.
 pub(crate) struct Cause<'a> {
-    /// By row: ours less ns-2's, as it was measured.
+    /// Name of the row, and the measured difference (airtcp minus ns-2).
     pub(crate) differences: &'a [(&'a str, f64)],
     pub(crate) why: &'a str,
 }
 
-/// What is taken from a run, and what ns-2 had for it.
+/// A metric of a run, and ns-2's mean of it.
 pub(crate) struct Measure<'a> {
     name: String,
     theirs: Published,
@@ -39,7 +39,7 @@ impl Row {
         self.ours.mean - self.theirs
     }
 
-    /// Half the width of the 95 % interval of the difference of two independent means.
+    /// Returns the half-width of the 95 % interval of the difference of two independent means.
     fn joint(&self) -> f64 {
         self.ours.half_width.unwrap_or(f64::INFINITY).hypot(self.their_half_width)
     }
@@ -49,11 +49,12 @@ impl Row {
     }
 }
 
-/// A table's rows.
+/// The rows of a table.
 pub(crate) struct Comparison {
-    /// How many each of ns-2's means is of, where no interval of it was recorded: its runs are taken to scatter as ours.
+    /// Number of seeds of ns-2's means. It is used for means without a recorded interval, whose runs are
+    /// assumed to vary as ours do.
     their_seeds: u32,
-    /// Half a unit of its last digit: ns-2's mean is known no better.
+    /// Rounding error of ns-2's means: half a unit of the last digit.
     rounding: f64,
     rows: Vec<Row>,
 }
@@ -63,7 +64,7 @@ impl Comparison {
         Self { their_seeds, rounding, rows: Vec::new() }
     }
 
-    /// Runs `plan` with `seeds` seeds and sets each of `measures` beside what ns-2 had.
+    /// Runs `plan` with `seeds` seeds, and compares each of `measures` with ns-2's mean.
     pub(crate) fn add(&mut self, seeds: u64, plan: &Run, measures: &[Measure<'_>]) {
         let reports: Vec<_> =
             (1..=seeds).map(|seed| run::run(&Run { seed, ..plan.clone() }).unwrap()).collect();
@@ -78,7 +79,7 @@ impl Comparison {
         }
     }
 
-    /// Every mean agrees, or its difference is a known one and still the same.
+    /// Checks that every mean agrees with ns-2's, or has the known difference.
     pub(crate) fn check(&self, known: &[Cause<'_>]) {
         let mut table = String::new();
         let mut wrong = 0;
@@ -91,12 +92,12 @@ impl Comparison {
             let (right, verdict) = match cause {
                 None if row.agrees() => (true, ""),
                 None => (false, "not within the joint interval"),
-                Some(_) if row.agrees() => (false, "agrees now: take its cause out"),
+                Some(_) if row.agrees() => (false, "agrees now: remove its cause"),
                 Some((known, why)) if (row.difference() - known).abs() <= width => (true, why),
                 Some(_) => (false, "no longer the known difference"),
             };
             wrong += usize::from(!right);
-            // Writing into a string does not fail.
+            // Writing to a string does not fail.
             let _ = writeln!(
                 table,
                 "{} {:<42} {:9.3} ± {width:<7.3} ns-2 {:9.3} ± {:<7.3} difference {:+8.3} of {:<7.3} {verdict}",

@@ -1,15 +1,18 @@
-//! The ordinary senders in the world of virtual time against ns-2.35: the same scenarios, other random numbers, the
-//! same means.
+//! Compares senders in virtual time with ns-2.35: in the same scenarios, with different random numbers, the
+//! means must agree.
 //!
-//! `tests/ns2` compares one sender event for event over ns-2's own links. This is about everything together: hosts that
-//! exchange real packets, airlink's queues, links and channels, and the statistics that a figure is made of.
+//! `tests/ns2` compares one sender with ns-2 event by event, over ns-2's own links. These tests cover the
+//! whole system: hosts that exchange real packets, airlink's queues, links and channels, and the statistics
+//! behind a figure.
 //!
-//! Where a recorded mean is not met the cause is named, with the difference; ns-2 was asked again there, and has to be
-//! met (`tests/world/oracle/ns2`).
+//! If a recorded mean is not reproduced, the test states the cause and the difference. In these cases ns-2
+//! was run again (`tests/world/oracle/ns2`), and the new means must be reproduced.
 //!
-//! For a change some of the means are compared, with fewer seeds and intervals that are wider accordingly. All of them:
+//! For a change, some of the means are compared, with fewer seeds and therefore wider intervals. To compare
+//! all of them:
 //!
-//!     AIRTCP_TESTS=all cargo test --release -p airtcp-tests --test world oracle -- --include-ignored --nocapture
+//!     AIRTCP_TESTS=all cargo test --release -p airtcp-tests --test world oracle -- \
+//!         --include-ignored --nocapture
 
 mod comparison;
 mod scenarios;
@@ -24,12 +27,12 @@ use comparison::{Cause, Comparison, Measure};
 use scenarios::{AS_NS2, PACKET, SENDERS, SOONER, backbone, dumbbell, last_hop};
 use tables::Published;
 
-/// ns-2's first packet is our SYN: one more is acknowledged.
+/// Returns the acknowledged packets. ns-2's first packet corresponds to our SYN, which counts as one more.
 fn packets(report: &Report) -> f64 {
     (report.flows[0].acked / u64::from(MSS)) as f64 + 1.0
 }
 
-/// Of all flows together, where a packet with `mss` octets of data counts 1000.
+/// Returns the goodput of all flows in bit/s, where a packet with `mss` bytes of data counts as 1000 bytes.
 fn goodput(report: &Report, mss: u16) -> f64 {
     let octets: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s).sum();
     octets * f64::from(PACKET) / f64::from(mss)
@@ -47,7 +50,7 @@ fn p0(recipe: &'static str, channel: Channel, acks: Acks) -> Run {
     Setting { acks, reading: Reading::AsInNs2, ..Setting::new(recipe, channel) }.plan().unwrap()
 }
 
-/// In packets.
+/// Creates a comparison in units of packets.
 fn p0_comparison() -> Comparison {
     Comparison::new(tables::P0_SEEDS, 0.5)
 }
@@ -60,7 +63,7 @@ fn p0_table(
     seeds: u64,
 ) {
     for ((x, y), mean) in tables::TABLE_1.into_iter().zip(theirs) {
-        // Where losses are few their place decides, and only many seeds show the known difference: `IN_FRONT`.
+        // With few losses, the point of loss matters. Only many seeds show the known difference: `IN_FRONT`.
         if (x, y) == (0.03, 0.03) && !is_everything() {
             continue;
         }
@@ -71,23 +74,23 @@ fn p0_table(
 }
 
 #[test]
-fn p0_without_losses_the_voice_leaves_as_much() {
+fn p0_capacity_left_by_voice_matches_ns2() {
     let report = run::run(&p0("tahoe", Channel::new(0.0, 0.0), Acks::Delayed)).unwrap();
-    // The SYN is shorter than ns-2's first packet, and the last delayed ACK may just miss the end.
+    // The SYN is shorter than ns-2's first packet, and the last delayed ACK may arrive just after the end.
     assert!((packets(&report) - tables::NO_LOSS).abs() <= 1.0, "{}", packets(&report));
 }
 
-/// Asked again at x = y = 0.02, ns-2's Tahoe has 1465 ± 7 packets if they are lost in front of the radio's queue, and
-/// 1444 ± 6 if behind the link; at 0.03 1376 ± 9 and 1354 ± 9.
+/// With ns-2 run again at x = y = 0.02, Tahoe has 1465 ± 7 packets if they are lost before the queue of the
+/// radio link, and 1444 ± 6 if they are lost after the link. At 0.03, the numbers are 1376 ± 9 and 1354 ± 9.
 const IN_FRONT: &str =
     "recorded with losses in front of the queue, where they cost no capacity; here they are behind the link";
-/// One in twenty is outside.
+/// One in twenty means is expected outside its 95 % interval.
 const BY_CHANCE: &str = "by chance: not with 200 seeds";
-/// The same with the few seeds of a change.
+/// Outside the interval by chance, with the few seeds of a change.
 const BY_CHANCE_OF_FEW: &str = "by chance: not with 30 seeds or more";
 
 #[test]
-fn p0_the_four_senders_over_the_four_channels() {
+fn p0_sender_means_match_ns2_on_all_channels() {
     let mut comparison = p0_comparison();
     for (recipe, theirs) in SENDERS.into_iter().zip(&tables::R1) {
         p0_table(&mut comparison, recipe, Acks::Delayed, theirs, size(8, 40));
@@ -106,7 +109,7 @@ fn p0_the_four_senders_over_the_four_channels() {
 }
 
 #[test]
-fn p0_limited_transmit_and_no_delayed_acks() {
+fn p0_limited_transmit_and_undelayed_acks_match_ns2() {
     let mut comparison = p0_comparison();
     p0_table(&mut comparison, "tahoe+limited-transmit", Acks::Delayed, &tables::R1_LIMITED, size(8, 40));
     for (recipe, theirs) in ["tahoe", "newreno"].into_iter().zip(&tables::R1_UNDELAYED) {
@@ -130,7 +133,7 @@ fn p0_limited_transmit_and_no_delayed_acks() {
 }
 
 #[test]
-fn p0_lost_behind_the_link() {
+fn p0_losses_after_link_match_ns2() {
     let mut comparison = p0_comparison();
     for (recipe, acks, per, theirs) in tables::R1_AGAIN {
         let name = format!("{recipe} {acks:?} {per}");
@@ -146,7 +149,7 @@ fn p0_lost_behind_the_link() {
 fn p0_sweep(seeds: u64) -> Comparison {
     let mut comparison = p0_comparison();
     for (point, z) in tables::SWEEP_Z.into_iter().enumerate() {
-        // Where losses are few, `IN_FRONT` holds as well.
+        // With few losses, `IN_FRONT` applies as well.
         if !(is_everything() || z == 0.04 || z == 0.10) {
             continue;
         }
@@ -160,7 +163,7 @@ fn p0_sweep(seeds: u64) -> Comparison {
                 Measure::new(name(" timeouts"), to, &timeouts),
                 Measure::new(name(" fast retransmits"), fr, &fast_retransmits),
             ];
-            // The counts are Tahoe's.
+            // ns-2's counts are known for Tahoe only.
             comparison.add(seeds, &plan, if recipe == "tahoe" { &all } else { &all[..1] });
         }
         let plan = p0("tahoe", channel, Acks::Each);
@@ -171,7 +174,7 @@ fn p0_sweep(seeds: u64) -> Comparison {
 }
 
 #[test]
-fn p0_as_losses_increase() {
+fn p0_loss_sweep_matches_ns2() {
     let in_front = Cause {
         differences: &[
             ("tahoe z = 0.02", -22.9),
@@ -192,7 +195,7 @@ fn p0_as_losses_increase() {
 
 #[test]
 #[ignore = "nightly: takes minutes without optimisation"]
-fn p0_as_losses_increase_with_200_seeds() {
+fn p0_loss_sweep_matches_ns2_with_200_seeds() {
     p0_sweep(200).check(&[Cause {
         differences: &[
             ("tahoe z = 0.02", -23.6),
@@ -205,16 +208,17 @@ fn p0_as_losses_increase_with_200_seeds() {
     }]);
 }
 
-/// Mbit/s.
+/// Returns the goodput in Mbit/s.
 fn p3_goodput(report: &Report) -> f64 {
     goodput(report, PACKET) / 1e6
 }
 
-/// With many seeds two of the six P3 means are 1 % below ns-2's, and Sack1's at P1. The tick's phase is not it (ns-2 has
-/// the same with one phase for all seeds), nor are D-SACKs, nor where a packet is lost.
-const A_LITTLE_LESS: &str = "about 1 % less than ns-2; why was not found";
+/// With many seeds, two of the six P3 means are 1 % below ns-2's, and so is Sack1's at P1. The cause is not
+/// the phase of the tick (ns-2 gets the same means with one phase for all seeds), nor D-SACK, nor the point
+/// of loss.
+const A_LITTLE_LESS: &str = "about 1 % less than ns-2; the cause is unknown";
 
-fn p3_again(seeds: u64, measured: &Range<u64>, known: &[(&str, f64)]) {
+fn compare_p3(seeds: u64, measured: &Range<u64>, known: &[(&str, f64)]) {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0);
     for (recipe, per, theirs) in tables::BACKBONE_AGAIN {
         let name = format!("{recipe} PER {per}");
@@ -225,30 +229,31 @@ fn p3_again(seeds: u64, measured: &Range<u64>, known: &[(&str, f64)]) {
 }
 
 #[test]
-fn p3_newreno_and_sack() {
+fn p3_newreno_and_sack_match_ns2() {
     if is_everything() {
-        p3_again(6, &AS_NS2, &[("newreno+limited-transmit PER 0.08", -0.004)]);
+        compare_p3(6, &AS_NS2, &[("newreno+limited-transmit PER 0.08", -0.004)]);
     } else {
-        p3_again(6, &SOONER, &[]);
+        compare_p3(6, &SOONER, &[]);
     }
 }
 
 #[test]
 #[ignore = "nightly: takes minutes without optimisation"]
-fn p3_newreno_and_sack_with_40_seeds() {
-    p3_again(
+fn p3_means_match_ns2_with_40_seeds() {
+    compare_p3(
         40,
         &AS_NS2,
         &[("newreno+limited-transmit PER 0.04", -0.003), ("newreno+limited-transmit PER 0.08", -0.003)],
     );
 }
 
-/// ns-2 itself, asked again in this scenario, has more: `BACKBONE_AGAIN`. What differed is not recorded.
-const NOT_MET_BY_NS2: &str = "ns-2 does not meet it either, asked again";
+/// When ns-2 itself was run again in this scenario, it had a higher goodput (`BACKBONE_AGAIN`). The
+/// difference in settings is not recorded.
+const NOT_MET_BY_NS2: &str = "a new run of ns-2 does not reproduce it either";
 
 #[test]
 #[ignore = "nightly: takes minutes without optimisation"]
-fn p3_as_it_was_recorded() {
+fn p3_means_match_original_record() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0005);
     for (recipe, theirs) in tables::BACKBONE {
         for (per, mean) in tables::BACKBONE_PER.into_iter().zip(theirs) {
@@ -276,10 +281,11 @@ fn p3_as_it_was_recorded() {
 }
 
 #[test]
-fn p3_twelve_flows_share_evenly() {
+fn p3_twelve_flows_share_evenly_like_ns2() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0005);
     for (per, theirs) in tables::DUMBBELL {
-        // ns-2's mean without loss is exact to a packet a second, which takes the whole time to compare.
+        // ns-2's mean without loss is exact to a packet per second, so the comparison needs the whole
+        // duration.
         if per == 0.0 && !is_everything() {
             continue;
         }
@@ -297,15 +303,15 @@ fn p3_twelve_flows_share_evenly() {
     comparison.check(&[]);
 }
 
-/// kbit/s.
+/// Returns the goodput in kbit/s.
 fn p1_goodput(report: &Report) -> f64 {
     goodput(report, PACKET - 40) / 1e3
 }
 
-fn p1_again(seeds: u64) {
+fn compare_p1(seeds: u64) {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0);
     for (per, means) in tables::LAST_HOP_AGAIN {
-        // A change is compared at the middle loss rate only.
+        // For a change, only the middle loss rate is compared.
         if per != 0.04 && !is_everything() {
             continue;
         }
@@ -318,19 +324,19 @@ fn p1_again(seeds: u64) {
 }
 
 #[test]
-fn p1_uniform_loss() {
-    p1_again(size(5, 10));
+fn p1_uniform_loss_matches_ns2() {
+    compare_p1(size(5, 10));
 }
 
 #[test]
 #[ignore = "nightly: takes minutes without optimisation"]
-fn p1_uniform_loss_with_80_seeds() {
-    p1_again(80);
+fn p1_uniform_loss_matches_ns2_with_80_seeds() {
+    compare_p1(80);
 }
 
 #[test]
 #[ignore = "nightly: takes minutes without optimisation"]
-fn p1_as_it_was_recorded() {
+fn p1_means_match_original_record() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.5);
     for (per, means) in tables::LAST_HOP {
         for (recipe, theirs) in SENDERS.into_iter().zip(means) {

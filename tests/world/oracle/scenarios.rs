@@ -1,4 +1,4 @@
-//! The scenarios that ns-2 played, and its agents, as ours. P0's stands with P0's figures.
+//! The scenarios and agents of ns-2 for airtcp. P0's scenario is defined with P0's figures.
 
 use std::ops::Range;
 
@@ -15,28 +15,28 @@ use airwire::time::{Duration, Instant};
 /// ns-2's Tahoe, Reno, NewReno and Sack1.
 pub(crate) const SENDERS: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 
-/// Octets that ns-2 counts for a packet in its goodput.
+/// Bytes per packet in ns-2's goodput.
 pub(crate) const PACKET: u16 = 1000;
 
-/// ns-2's receivers report no duplicates.
+/// Adapts a profile to ns-2, whose receivers do not report duplicates.
 fn host(profile: Profile, mss: u16) -> Profile {
     Profile { mss: Some(mss), timestamps: false, dsack: false, ack: AckPolicy::EVERY, ..profile }
 }
 
 struct Agents {
-    /// Data of a segment; 40 octets of headers come to it.
+    /// Payload bytes of a segment; headers add 40 bytes.
     mss: u16,
-    /// In ms.
+    /// In milliseconds.
     tick: u64,
     min_rto: u64,
-    /// The receiver's, in packets.
+    /// The receive window in packets.
     window: usize,
 }
 
 fn plan(agents: &Agents, scenario: &str, flows: Vec<Flow>, from: u64, until: u64) -> Run {
     let mut sender = host(Profile::ns2(), agents.mss);
     let tick = Duration::from_millis(agents.tick);
-    // Where in a tick ns-2's clock begins.
+    // Phase of ns-2's clock within a tick.
     let phase = Duration::from_nanos(agents.tick * 555_881);
     sender.timer.style = TimerStyle::Ns2 { tick, phase, min_before_backoff: true };
     sender.timer.limits = RtoLimits {
@@ -65,7 +65,8 @@ fn flow(recipe: &str) -> Flow {
     Flow { recipe: Some(recipe.parse().unwrap()), ..Flow::down(Length::Endless) }
 }
 
-/// Two links, the second one with uniform loss of data. A limit of L in ns-2 lets L − 1 packets wait.
+/// Returns a path of two links, the second one with uniform loss of data. With a limit of L in ns-2, L − 1
+/// packets can wait.
 fn two_links(first: (&str, &str), second: (&str, &str), limit: u32, per: f64) -> String {
     let link = |(rate, delay): (&str, &str)| {
         let queue = limit - 1;
@@ -77,32 +78,34 @@ fn two_links(first: (&str, &str), second: (&str, &str), limit: u32, per: f64) ->
     ["schema = 1\n", &link(first), &link(second), &loss].concat()
 }
 
-/// When ns-2 measured P3's goodput. The goodput is steady long before: for a change [`SOONER`] is measured, with an interval of
-/// confidence that is wider by itself.
+/// Seconds in which ns-2's goodput of P3 was measured. The goodput is steady long before. A change therefore
+/// measures [`SOONER`], with a wider confidence interval.
 pub(crate) const AS_NS2: Range<u64> = 1000..2000;
 pub(crate) const SOONER: Range<u64> = 20..170;
 
-/// P3's: headers on the wire.
+/// P3's agents, whose packets include headers on the wire.
 const MODERN: Agents = Agents { mss: PACKET, tick: 10, min_rto: 200, window: 1000 };
 
-/// P3 Fig. 1. `measured`: from when until when, in seconds.
+/// Returns the run of P3 Fig. 1. `measured` is the period of the measurement in seconds.
 pub(crate) fn backbone(recipe: &str, per: f64, measured: Range<u64>) -> Run {
     let path = two_links(("10Mbit", "50ms"), ("2Mbit", "10ms"), 50, per);
     plan(&MODERN, &path, vec![flow(recipe)], measured.start, measured.end)
 }
 
-/// P3 Fig. 3: each of the twelve has an access link of its own on either side, 10 Mbit/s and 10 ms. Nothing queues in
-/// them, so here they are what they add to a round trip: 40 ms, and 1.73 ms of transmission.
+/// Returns the run of P3 Fig. 3. Each of the twelve flows has its own access link on either side, with 10
+/// Mbit/s and 10 ms. No queue builds up there, so the path only includes their part of the round trip: 40 ms,
+/// and 1.73 ms of transmission.
 pub(crate) fn dumbbell(per: f64, measured: Range<u64>) -> Run {
     let path = two_links(("1Gbit", "20.86ms"), ("2Mbit", "20ms"), 50, per);
     let flows = vec![flow("newreno+limited-transmit"); 12];
     plan(&MODERN, &path, flows, measured.start, measured.end)
 }
 
-/// P1 Fig. 3a.
+/// Returns the run of P1 Fig. 3a.
 pub(crate) fn last_hop(recipe: &str, per: f64) -> Run {
     let path = two_links(("10Mbit", "5ms"), ("500kbit", "30ms"), 20, per);
-    // Here a packet has 1000 octets on the wire: with headers on top, 477 kbit/s at 1 % loss would be more than fits.
+    // A packet has 1000 bytes on the wire, including headers: with headers on top, 477 kbit/s at 1 % loss
+    // would exceed the capacity.
     let agents = Agents { mss: PACKET - 40, tick: 100, min_rto: 1000, window: 20 };
     plan(&agents, &path, vec![flow(recipe)], 0, 400)
 }

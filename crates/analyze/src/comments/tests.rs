@@ -15,7 +15,8 @@ fn ack(ms: i64, number: u64, ack: u64) -> AckSeen {
     AckSeen { at: ms * MS, number, ack, edge: ack + 65_535, duplicate: false, sack: vec![] }
 }
 
-/// Sent at 0 ms, acknowledged at 100 ms; sent on at 100 ms, and again at 300 ms.
+/// A segment at 0 ms, acknowledged at 100 ms. The next segment leaves at 100 ms and is retransmitted at 300
+/// ms.
 fn trace() -> Trace {
     Trace {
         origin: 1_000_000_000_000,
@@ -29,7 +30,7 @@ fn trace() -> Trace {
     }
 }
 
-/// Decisions, at times since the trace's beginning; the sender started half a second before.
+/// A log of decisions at these times after the trace's origin. The sender started 0.5 s before the origin.
 fn log(decisions: &[(f64, &str)]) -> Log {
     let line = |(at, rest): &(f64, &str)| {
         let (time, wall) = (at + 0.5, 1000.0 + at);
@@ -52,10 +53,10 @@ fn frames(decisions: &[(f64, &str)]) -> Vec<u64> {
 }
 
 #[test]
-fn a_packet_tells_why_it_was_sent_and_new_data_need_no_reason() {
+fn only_losses_and_retransmissions_get_comments() {
     let mut trace = trace();
     trace.segments[1].fate = Fate::Lost(Loss::Airlink(Cause::Radio));
-    trace.segments[2].fate = Fate::Unneeded { proof: Proof::Timestamp };
+    trace.segments[2].fate = Fate::Spurious { proof: Proof::Timestamp };
     let texts: Vec<_> = trace.segments.iter().map(why_sent).collect();
     let expected = [
         None,
@@ -66,17 +67,17 @@ fn a_packet_tells_why_it_was_sent_and_new_data_need_no_reason() {
 }
 
 #[test]
-fn a_decision_goes_to_what_was_sent_upon_it_or_else_to_what_it_was_decided_upon() {
-    // At one instant, as in virtual time, and a moment later, as in ours.
+fn decision_annotates_triggered_segment_or_preceding_packet() {
+    // At the same instant, as in virtual time, and shortly afterwards, as in real time.
     assert_eq!(frames(&[(0.1, r#""window","cwnd":2.0"#)]), [3]);
     assert_eq!(frames(&[(0.299, r#""window","cwnd":2.0"#)]), [4], "the next packet is an ACK");
     assert_eq!(frames(&[(0.25, r#""window","cwnd":2.0"#)]), [4]);
-    assert_eq!(frames(&[(0.45, r#""leave","phase":"recovery""#)]), [7], "nothing comes after it");
+    assert_eq!(frames(&[(0.45, r#""leave","phase":"recovery""#)]), [7], "no packet follows");
     assert_eq!(frames(&[(0.0, r#""window","cwnd":2.0"#)]), [1]);
 }
 
 #[test]
-fn what_leads_to_a_retransmission_stands_beside_it() {
+fn decisions_annotate_resulting_retransmission() {
     let window = r#""window","cwnd":2.0,"was_cwnd":4.0,"ssthresh":2.0"#;
     let decisions = [
         (0.2, r#""lost","offset":1001,"segments":1"#),
@@ -88,18 +89,18 @@ fn what_leads_to_a_retransmission_stands_beside_it() {
     let text = "sack: 1 segment lost from 1001 (because) | sack: cwnd 4.0 → 2.0, ssthresh ∞ → 2.0 (because) | \
                 sack: retransmit 1001 (because) | sack: enter recovery until 5001 (because)";
     assert_eq!((comments, elsewhere), (vec![(6, text.to_owned())], 0));
-    // 299 ms later it is another transmission.
+    // 299 ms later, the segment is a different transmission.
     assert_eq!(frames(&[(0.001, r#""resend","offset":2500"#)]), [1]);
 }
 
 #[test]
-fn decisions_of_another_time_are_counted_and_nowhere_shown() {
+fn decisions_outside_capture_time_are_only_counted() {
     let (comments, elsewhere) = comments(&[(-3600.0, r#""window""#), (3600.0, r#""window""#)]);
     assert_eq!((comments, elsewhere), (vec![], 2));
 }
 
 #[test]
-fn a_comment_is_one_line_of_bounded_length() {
+fn comment_is_single_line_of_bounded_length() {
     let mut comments = Comments::default();
     comments.add(1, "“one”\nline\0");
     assert_eq!(comments.by_frame[&1], "“one” line ");
@@ -110,7 +111,7 @@ fn a_comment_is_one_line_of_bounded_length() {
 }
 
 #[test]
-fn a_log_that_cannot_be_used_says_why() {
+fn unusable_decision_log_is_rejected_with_reason() {
     let line = |more: &str| {
         format!(r#"{{"time":1.0,"question":"window","by":"aimd","what":"window","why":"ACK"{more}}}"#)
     };
@@ -120,5 +121,5 @@ fn a_log_that_cannot_be_used_says_why() {
     assert_eq!(Log::read(&several), Err(LogError::Several));
     let cut = line(r#","wall":2.0"#) + "\n{\"time\":1";
     assert_eq!(Log::read(&cut).map(|log| (log.lines.len(), log.start)), Ok((1, 1_000_000_000)));
-    assert!(Log::read("").is_ok_and(|log| log.lines.is_empty()), "nothing was decided");
+    assert!(Log::read("").is_ok_and(|log| log.lines.is_empty()), "an empty log has no decisions");
 }

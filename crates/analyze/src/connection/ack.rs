@@ -1,4 +1,4 @@
-//! A packet of the data's receiver: what it acknowledges, and what that proves.
+//! Processes packets of the data's receiver: the data that they acknowledge, and the conclusions from it.
 
 use std::ops::Range;
 
@@ -17,25 +17,25 @@ use super::time_spent::Shows;
 use crate::trace::{AckSeen, Proof, RttSample};
 use aircaptures::packet::Packet;
 
-/// Octets above what was seen that an ACK may cover, since the capture may have missed them. An ACK for more is not of
-/// this stream.
+/// Bytes beyond the captured data that an ACK may cover, because the capture may have missed them. An ACK for
+/// more does not belong to this stream.
 pub(super) const UNSEEN: u64 = 1 << 26;
-/// E-TCP's two bits (docs/reference/header-extensions.md).
+/// The two bits of E-TCP (docs/reference/header-extensions.md).
 const OB: Flags = Flags(marks::OB);
 const DB: Flags = Flags(marks::DB);
 
-/// The segments that an ACK covers as a whole.
+/// The segments that an ACK covers completely.
 #[derive(Default)]
 struct Covered {
     first: Option<Sent>,
     last: Option<Sent>,
-    /// Something was sent twice or had been SACKed: the ACK did not come for `last` alone.
+    /// Whether a segment was sent twice or had been SACKed, so that the ACK does not time `last` alone.
     held_back: bool,
-    /// When the transmission left whose timestamp is echoed.
+    /// Send time of the transmission whose timestamp is echoed.
     echoed: Option<i64>,
-    /// One past the last octet that was looked at.
+    /// One past the last byte processed.
     next: u64,
-    /// What the capture does not have.
+    /// Ranges that the capture does not contain.
     holes: Vec<Range<u64>>,
 }
 
@@ -48,12 +48,12 @@ impl Covered {
     }
 }
 
-/// Finds out when the newest copy left of all that an ACK says has arrived.
+/// Determines the send time of the newest copy that an ACK shows to have arrived.
 struct Newest {
     now: i64,
     /// The timestamp that the ACK echoes.
     echo: Option<u32>,
-    /// The least round trip so far; 0 before the first.
+    /// Minimum RTT so far, or 0 before the first sample.
     least_rtt: i64,
     left: i64,
 }
@@ -64,9 +64,9 @@ impl Newest {
         Self { now: now.at, echo, least_rtt: least_rtt.unwrap_or(0), left: 0 }
     }
 
-    /// RFC 8985 §6.2, step 2: of a segment that was sent twice, the first copy may be the one that arrived. As in
-    /// Linux the echoed timestamp counts only where it names the second copy: with SACK it is that of the last segment
-    /// in order.
+    /// Processes a segment that has arrived. RFC 8985 §6.2, step 2: the ACK of a retransmitted segment may be
+    /// for the original transmission. As in Linux, an echoed timestamp counts only if it identifies the
+    /// retransmission: with SACK, the echo is the timestamp of the last segment that arrived in order.
     fn take(&mut self, sent: &Sent) {
         let is_second = self.echo == Some(sent.last_tsval) && sent.first_tsval != sent.last_tsval;
         if sent.times == 1 || is_second || self.now - sent.last_at >= self.least_rtt {
@@ -80,7 +80,7 @@ fn is_older(tsval: u32, than: u32) -> bool {
 }
 
 impl Direction {
-    /// Takes in a packet of the data's receiver, which acknowledges `seq`.
+    /// Processes a packet of the data's receiver, which acknowledges `seq`.
     pub(super) fn take_ack(&mut self, now: &Moment, packet: &Packet, seq: Seq) {
         let shows = self.take_ack_number(now, packet, seq);
         self.count_time(now, shows);
@@ -108,7 +108,7 @@ impl Direction {
             if duplicate {
                 self.anomalies.get_or_default().acks.duplicate += 1;
             }
-            // RFC 6675 §2: with SACK, what counts is whether it says anything new.
+            // RFC 6675 §2: with SACK, an ACK counts as duplicate if it contains new SACK information.
             if duplicate || news && self.flight.is_outstanding() && packet.seq_len() == 0 {
                 self.dupacks += 1;
             }
@@ -147,7 +147,7 @@ impl Direction {
         blocks.filter_map(|(left, right)| Some(self.offset(*left)?..self.offset(*right)?))
     }
 
-    /// Takes in SACK blocks. Returns whether anything is SACKed for the first time.
+    /// Processes SACK blocks. Returns whether they report new data.
     fn take_sacks(&mut self, now: &Moment, packet: &Packet, ack: u64, una: u64) -> bool {
         if packet.options.sack.is_empty() {
             return false;
@@ -164,7 +164,8 @@ impl Direction {
         let mut news = false;
         let mut newest = Newest::new(now, packet, self.rtt.min());
         for (place, block) in blocks[..count].iter().enumerate() {
-            // RFC 2883 §4: the first block, if it is acknowledged already or lies within the second.
+            // RFC 2883 §4: the first block is a D-SACK if it is below the ACK number or within the second
+            // block.
             let within = |outer: &Range<u64>| outer.start <= block.start && block.end <= outer.end;
             if place == 0 && (block.end <= ack || count > 1 && within(&blocks[1])) {
                 self.anomalies.get_or_default().acks.dsacks += 1;
@@ -180,7 +181,7 @@ impl Direction {
     fn note_arrival(&mut self, now: &Moment, newest: &Newest) {
         let Some(anomalies) = self.anomalies.get_mut() else { return };
         anomalies.newest_arrived = anomalies.newest_arrived.max(newest.left);
-        // Of a burst that left at once, what stands behind it has left later.
+        // Segments of one burst may have the same send time. Only those below SACKed data were sent earlier.
         let oldest = self.flight.oldest().filter(|sent| self.flight.sacked_above(sent.start));
         let overtaken = oldest.map(|sent| sent.last_at).filter(|left| *left <= anomalies.newest_arrived);
         anomalies.oldest_overtaken = match (overtaken, anomalies.oldest_overtaken) {
@@ -190,7 +191,7 @@ impl Direction {
         };
     }
 
-    /// The receiver has got this twice: its last retransmission, if there was one, was a mistake.
+    /// Processes a D-SACK: the last retransmission of this data, if there was one, was spurious.
     fn take_dsack(&mut self, block: &Range<u64>) {
         let touches = |range: &Range<u64>| range.start < block.end && block.start < range.end;
         let last = self.anomalies.get().and_then(|anomalies| {
@@ -201,7 +202,8 @@ impl Direction {
         }
     }
 
-    /// RFC 5681 §2. The answer to a probe of a closed window is not a duplicate ACK.
+    /// Returns whether the ACK is a duplicate (RFC 5681 §2). The reply to a zero-window probe is not a
+    /// duplicate ACK.
     fn is_duplicate(&self, packet: &Packet, ack: u64, una: u64) -> bool {
         ack == una
             && self.flight.is_outstanding()
@@ -224,7 +226,7 @@ impl Direction {
         }
     }
 
-    /// Takes in an ACK for something new. Returns how many octets of data are acknowledged for the first time.
+    /// Processes an ACK for new data. Returns the number of newly acknowledged data bytes.
     fn advance(&mut self, now: &Moment, packet: &Packet, ack: u64, una: u64) -> u64 {
         let echo = packet.options.timestamps.map(|timestamps| timestamps.ecr);
         let syn = self.numbering.syn_range();
@@ -242,7 +244,7 @@ impl Direction {
             covered.held_back |= sent.times > 1 || sent.sacked;
             if let (Some(echo), None) = (echo, covered.echoed) {
                 covered.echoed = match (sent.first_tsval == echo, sent.last_tsval == echo) {
-                    // Two transmissions within one tick of the clock cannot be told apart.
+                    // Two transmissions within one clock tick cannot be distinguished.
                     (true, true) if sent.times == 1 => Some(sent.first_at),
                     (true, false) => Some(sent.first_at),
                     (false, true) => Some(sent.last_at),
@@ -293,7 +295,7 @@ impl Direction {
         data
     }
 
-    /// Returns the octets of data among what is acknowledged for the first time.
+    /// Returns the number of data bytes among the newly acknowledged sequence space.
     fn count_acked(&mut self, now: &Moment, ack: u64, una: u64) -> u64 {
         let syn = self.numbering.syn_range();
         let syns = syn.end.min(ack).saturating_sub(syn.start.max(una));
@@ -326,7 +328,7 @@ impl Direction {
         }
     }
 
-    /// Counts for how many segments an ACK is that came for data in order alone.
+    /// Counts how many segments an ACK covers, if it acknowledges only data that arrived in order.
     fn count_policy(
         &mut self,
         now: &Moment,
@@ -343,7 +345,7 @@ impl Direction {
             return;
         }
         let segment = self.path_segment(now.peer_mss);
-        // Before it left, everything else had been acknowledged, and nothing has left since.
+        // The segment was sent after all other data had been acknowledged, and nothing was sent after it.
         let is_alone = first.start == last.start
             && octets <= u64::from(segment)
             && !self.flight.is_outstanding()
@@ -353,9 +355,9 @@ impl Direction {
         self.ack_counts.take(Acked { octets, segment, alone });
     }
 
-    /// RFC 3522 §3.2: the ACK echoes the timestamp of the *first* segment that it acknowledges (RFC 7323 §4.3). If that
-    /// is older than a retransmission of the segment, the retransmission was not needed. It says nothing about later
-    /// segments.
+    /// Detects spurious retransmissions as in RFC 3522 §3.2. The ACK echoes the timestamp of the *first*
+    /// segment that it acknowledges (RFC 7323 §4.3). If this timestamp is older than a retransmission of that
+    /// segment, the retransmission was spurious. Nothing follows from it for later segments.
     fn compare_timestamps(&mut self, first: &Sent, echo: u32) {
         if first.times < 2 || is_older(echo, first.first_tsval) {
             return;

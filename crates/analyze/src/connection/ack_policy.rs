@@ -1,32 +1,33 @@
-//! How the receiver of data acknowledges: each segment, every second one, or by a timer.
+//! Determines how the receiver of data acknowledges: every segment, every second segment, or by a timer.
 
 use super::compact::OnDemand;
 use super::findings::{AckPolicy, AckPolicyFindings};
 use super::rtt::{Measured, Rtt};
 
-/// Nanoseconds. What comes so much later than the fastest answer has waited for a timer: none is shorter (Linux takes 40 ms
-/// or more, others up to 500, RFC 9293 §3.8.6.3), and machines take less to answer.
+/// Nanoseconds. An ACK that is later than the fastest one by this time was delayed by a timer. Delayed-ACK
+/// timers are longer (40 ms or more in Linux, up to 500 ms in other stacks, RFC 9293 §3.8.6.3), and hosts
+/// respond faster.
 const WAITED: i64 = 20_000_000;
-/// ACKs that a judgement needs.
+/// Minimum number of ACKs for a verdict.
 const ENOUGH: u32 = 10;
 
-/// ACKs for new data in order, while nothing was lost.
+/// ACKs for new data that arrived in order without loss.
 #[derive(Debug, Default)]
 pub(super) struct AckCounts {
     one: u32,
     two: u32,
     more: u32,
-    /// For how long segments waited that had nothing beside them in flight.
+    /// The ACK delays of segments that were alone in flight.
     waited: OnDemand<Rtt>,
 }
 
-/// What an ACK is for.
+/// The data that an ACK covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acked {
     pub(super) octets: u64,
     pub(super) segment: u32,
-    /// The segment, if it is one that left when nothing else was in flight, and nothing else has left since: for how long
-    /// it took, and what the fastest answer takes.
+    /// If the ACK covers a segment that was alone in flight and nothing was sent after it: the time until the
+    /// ACK, and the minimum RTT.
     pub(super) alone: Option<[i64; 2]>,
 }
 
@@ -37,7 +38,8 @@ impl AckCounts {
                 self.waited.get_or_default().add(took - least, Measured::BySegment);
                 return;
             }
-            // It may be that the ACK is at once for a segment of a request, say: that tells nothing.
+            // Receivers may acknowledge a short segment, such as a request, immediately. Such an ACK is not
+            // evidence.
             Some(_) if acked.octets < u64::from(acked.segment) => return,
             _ => {}
         }
@@ -59,7 +61,7 @@ impl AckCounts {
         let all = self.one.saturating_add(self.two).saturating_add(self.more);
         let fewer = self.two.saturating_add(self.more);
         let looks_like = match () {
-            _ if all < ENOUGH => AckPolicy::CannotBeTold,
+            _ if all < ENOUGH => AckPolicy::Undetermined,
             _ if u64::from(self.one) * 5 >= u64::from(all) * 4 => AckPolicy::EverySegment,
             _ if u64::from(fewer) * 2 < u64::from(all) => AckPolicy::Mixed,
             _ if self.two >= self.more => AckPolicy::EverySecondSegment,

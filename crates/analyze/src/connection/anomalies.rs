@@ -1,5 +1,5 @@
-//! What is remembered of a direction once something was lost, overtaken, acknowledged twice or sent again. Most
-//! connections have none of it.
+//! State of a direction that is needed only after a loss, reordering, a duplicate ACK or a retransmission.
+//! Most connections never need it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,18 +10,18 @@ use super::findings::{AckFindings, Arrivals, Retransmissions};
 use super::guess::Guess;
 use crate::trace::Proof;
 
-/// A retransmission that may yet turn out to be a mistake.
+/// A retransmission that may still prove to be spurious.
 #[derive(Clone, Debug)]
 pub(super) struct Retransmission {
     pub(super) range: Range<u64>,
     pub(super) tsval: Option<u32>,
     pub(super) begins: Begins,
     pub(super) proven: bool,
-    /// Its index in the trace.
+    /// Index of the segment in the trace.
     pub(super) index: usize,
 }
 
-/// The loss recovery that a retransmission is the first of.
+/// The loss recovery that a retransmission starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begins {
     Nothing,
@@ -29,40 +29,42 @@ pub(super) enum Begins {
     Timeout,
 }
 
-/// Retransmissions that are kept in mind: the proof that one was a mistake comes within a round trip or two.
+/// Number of retransmissions remembered. Evidence that one was spurious arrives within one or two round
+/// trips.
 const REMEMBERED: usize = 128;
 
-/// Octets that were acknowledged before the capture had them.
+/// Data that was acknowledged before the capture contained it.
 #[derive(Clone, Debug)]
 pub(super) struct Unseen {
     pub(super) range: Range<u64>,
-    /// When, and which timestamp the ACK echoed.
+    /// The time of the ACK. `echo` is the timestamp that it echoed.
     pub(super) at: i64,
     pub(super) echo: Option<u32>,
 }
 
-/// Such holes that are kept in mind: what fills one comes at once.
+/// Number of such holes remembered. Packets that fill them follow immediately.
 const HOLES: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Anomalies {
     pub(super) retransmissions: Retransmissions,
-    /// The last retransmissions, the newest at the end.
+    /// The most recent retransmissions, oldest first.
     pub(super) recent: VecDeque<Retransmission>,
-    /// When everything that had been outstanding at the last timeout was acknowledged.
+    /// The time when all data outstanding at the last timeout was acknowledged.
     pub(super) timeout_repaired: Option<i64>,
-    /// When the newest copy left that is known to have arrived (RACK.xmit_ts of RFC 8985 §5.2). It is 0 until the
-    /// first anomaly: up to then nothing that left earlier is outstanding.
+    /// Send time of the newest copy that is known to have arrived (RACK.xmit_ts, RFC 8985 §5.2). It is 0
+    /// until the first anomaly; before that, nothing sent earlier is outstanding.
     pub(super) newest_arrived: i64,
-    /// Of the oldest copy outstanding: when it left, and when something was first known to have arrived that left later.
+    /// For the oldest outstanding copy: its send time, and the time when the first segment sent later was
+    /// known to have arrived.
     pub(super) oldest_overtaken: Option<[i64; 2]>,
     pub(super) guess: Guess,
     pub(super) congestion: Congestion,
     pub(super) arrivals: Arrivals,
-    /// All but `packets`, which is counted for every connection.
+    /// All counts except `packets`, which is counted for every connection.
     pub(super) acks: AckFindings,
     pub(super) acked_unseen: u64,
-    /// The last of them, the newest at the end.
+    /// The most recent holes, oldest first.
     pub(super) unseen: VecDeque<Unseen>,
     pub(super) zero_windows: u64,
     pub(super) shrunk: u64,
@@ -76,7 +78,7 @@ impl Anomalies {
         self.recent.push_back(retransmission);
     }
 
-    /// The capture has not had these octets, and an ACK has come for them.
+    /// Records data that was acknowledged but is not in the capture.
     pub(super) fn miss(&mut self, unseen: Unseen) {
         self.acked_unseen += unseen.range.end - unseen.range.start;
         if self.unseen.len() == HOLES {
@@ -85,13 +87,13 @@ impl Anomalies {
         self.unseen.push_back(unseen);
     }
 
-    /// The last ACK for all of `range`, of which nothing had been seen.
+    /// Returns the most recent hole that contains `range`.
     pub(super) fn missed(&self, range: &Range<u64>) -> Option<&Unseen> {
         let holds = |hole: &&Unseen| hole.range.start <= range.start && range.end <= hole.range.end;
         self.unseen.iter().rev().find(holds)
     }
 
-    /// They have come after all.
+    /// Removes data from the holes that appears in the capture after all.
     pub(super) fn find(&mut self, range: &Range<u64>) {
         let holds = |hole: &Unseen| hole.range.start <= range.start && range.end <= hole.range.end;
         let Some(at) = self.unseen.iter().rposition(holds) else { return };
@@ -104,7 +106,8 @@ impl Anomalies {
         }
     }
 
-    /// Notes that `recent[at]` was a mistake. Returns its index in the trace, unless that was known before.
+    /// Records that `recent[at]` was spurious. Returns its index in the trace, or `None` if this was already
+    /// known.
     pub(super) fn prove(&mut self, at: usize, proof: Proof) -> Option<usize> {
         let retransmission = &mut self.recent[at];
         if std::mem::replace(&mut retransmission.proven, true) {
@@ -126,7 +129,7 @@ impl Anomalies {
         Some(retransmission.index)
     }
 
-    /// Octets of heap, itself included.
+    /// Returns the heap memory in bytes, including this struct.
     pub(super) fn heap(&self) -> usize {
         size_of::<Self>()
             + ALLOCATOR_OVERHEAD

@@ -1,22 +1,22 @@
-//! From a request to its answer: the last new octet of `ends[0]`, and the first one that `ends[1]` sends upon it.
+//! Measures response times: from the last new byte of `ends[0]` to the next new byte of `ends[1]`.
 
 use super::compact::CompactOption;
 use super::findings::AnswerFindings;
 
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// When the request that is not answered yet was last added to.
+    /// The time when the pending request last grew.
     asked: CompactOption,
     /// Seconds.
     sum: f32,
-    /// Microseconds, an hour at most.
+    /// Microseconds, at most about an hour.
     first: u32,
     longest: u32,
     count: u32,
 }
 
 impl Answers {
-    /// An end sends something new.
+    /// Records that an end sends new data.
     pub(super) fn sent(&mut self, at: i64, from: usize) {
         if from == 0 {
             self.asked = CompactOption::time(at);
@@ -35,7 +35,7 @@ impl Answers {
 
     pub(super) fn findings(&self) -> AnswerFindings {
         let seconds = |micros: u32| (self.count > 0).then(|| f64::from(micros) / 1e6);
-        // To the microsecond, which a sum in 32 bits has for as long as it matters.
+        // Rounded to microseconds, because a 32-bit sum is not more precise.
         AnswerFindings {
             count: u64::from(self.count),
             first_seconds: seconds(self.first),

@@ -1,12 +1,12 @@
-//! Types that take less memory when they are empty: there may be a hundred thousand connections at a time.
+//! Types that take less memory when they are empty, since there may be 100,000 connections at a time.
 
 use std::num::NonZero;
 
-/// Octets that the allocator adds to each allocation, about.
+/// Approximate overhead of an allocation in bytes.
 pub(super) const ALLOCATOR_OVERHEAD: usize = 16;
 
-/// Octets of heap that a vector of this capacity takes. The smaller buffers that it had before it grew are counted too:
-/// what they leave behind is of little use to others.
+/// Returns the heap memory in bytes of a vector with this capacity. It includes the smaller buffers that the
+/// vector had before it grew, because the allocator can rarely reuse them.
 pub(super) fn heap_of_vec<T>(capacity: usize) -> usize {
     const FIRST: usize = 4;
     match capacity {
@@ -15,7 +15,7 @@ pub(super) fn heap_of_vec<T>(capacity: usize) -> usize {
     }
 }
 
-/// A value on the heap that few connections need. It is made when something in it changes.
+/// A value on the heap that few connections need. It is created when it is first modified.
 #[derive(Debug)]
 pub(super) struct OnDemand<T>(Option<Box<T>>);
 
@@ -34,7 +34,7 @@ impl<T: Default> OnDemand<T> {
         self.0.as_deref_mut()
     }
 
-    /// Makes the value if there is none: to be called only where something changes.
+    /// Returns the value, and creates it if necessary. It should be called only to modify the value.
     pub(super) fn get_or_default(&mut self) -> &mut T {
         self.0.get_or_insert_default()
     }
@@ -44,7 +44,7 @@ impl<T: Default> OnDemand<T> {
     }
 }
 
-/// An offset or a time that may be missing, in eight octets: neither comes near `u64::MAX`.
+/// An optional offset or time in eight bytes. The value `u64::MAX` never occurs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CompactOption(Option<NonZero<u64>>);
 
@@ -53,7 +53,7 @@ impl CompactOption {
         Self(NonZero::new(!offset))
     }
 
-    /// Negative times count as 0.
+    /// Stores a time. Negative times become 0.
     pub(super) fn time(ns: i64) -> Self {
         Self::offset(ns.max(0).unsigned_abs())
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_is_not_missing() {
+    fn compact_option_distinguishes_zero_from_none() {
         for offset in [0, 1, 1 << 32, 1 << 63] {
             assert_eq!(CompactOption::offset(offset).as_offset(), Some(offset));
         }

@@ -1,8 +1,8 @@
-//! Which congestion control a sender seems to have: how far its window falls at a loss, how it grows until the next, and
-//! whether it goes down without one.
+//! Identifies a sender's congestion control by the reduction of its window at a loss, by its growth until the
+//! next loss, and by reductions without a loss.
 //!
-//! The window itself is in no packet. What stands for it is the most that is in flight within a round trip, as long as nothing
-//! else limits the sender.
+//! The window is not contained in any packet. It is approximated by the maximum flight within a round trip,
+//! as long as nothing else limits the sender.
 
 use std::ops::RangeInclusive;
 
@@ -11,57 +11,60 @@ use airtcp_numbers::statistics::median;
 use super::compact::heap_of_vec;
 use super::findings::{CongestionControl, CongestionFindings};
 
-/// Falls and slopes that are remembered, the first ones: a median of more says no more.
+/// Maximum number of reductions and growth periods remembered. More would hardly change the median.
 const REMEMBERED: usize = 64;
-/// Rounds without another limit, after which the flight stands for the window.
+/// Number of rounds without another limit, after which the flight equals the window.
 pub(super) const UNLIMITED_ROUNDS: u8 = 2;
-/// Rounds over which growth is measured.
+/// Minimum number of rounds over which growth is measured.
 const GROWING_ROUNDS: u16 = 8;
-/// A window of fewer segments tells too little of a factor: what is in flight may be a segment more or less.
+/// Minimum window in segments. The flight is uncertain by one segment, which distorts the factor of smaller
+/// windows.
 const SEGMENTS: f64 = 16.0;
-/// Falls that have to agree.
+/// Minimum number of reductions that must agree.
 const FALLS: usize = 3;
 
-/// Reno's factor (RFC 5681 §3.2), and what a segment more or less makes of it.
+/// Reno's factor (RFC 5681 §3.2), with a tolerance of about one segment.
 const HALF: RangeInclusive<f64> = 0.42..=0.58;
-/// CUBIC's (RFC 9438 §4.6).
+/// CUBIC's factor (RFC 9438 §4.6), with the same tolerance.
 const SEVEN_TENTHS: RangeInclusive<f64> = 0.63..=0.77;
-/// What a sender that answers losses by a factor of its own has.
+/// The factors of senders that multiply the window by a constant at a loss.
 const REDUCES: RangeInclusive<f64> = 0.42..=0.77;
 const REDUCES_NOT: RangeInclusive<f64> = 0.85..=1.2;
-/// Segments that Reno's window grows by in a round trip: one, or half of it where an ACK comes for two (RFC 5681 §3.1).
+/// The growth of Reno's window in segments per round trip: one, or half a segment if an ACK covers two
+/// segments (RFC 5681 §3.1).
 const A_SEGMENT_OR_HALF: RangeInclusive<f64> = 0.35..=1.2;
 
-/// A window that falls to 0.7 and grows by a segment in each round trip is no CUBIC's: as long as Reno would be faster, CUBIC
-/// grows by 0.53 segments (RFC 9438 §4.3), and then by a curve.
+/// Linear growth in segments per round trip that CUBIC does not have. CUBIC grows by 0.53 segments in its
+/// Reno-friendly region (RFC 9438 §4.3), and otherwise along a curve.
 const A_SEGMENT: RangeInclusive<f64> = 0.85..=1.15;
-/// Of [`Growth::bulge`].
+/// Limit of [`Growth::bulge`] for linear growth.
 const STRAIGHT: f64 = 0.06;
-/// Of the median.
+/// Tolerance around the median.
 const NEAR: f64 = 0.07;
 
-/// BBR keeps four segments in flight for 200 ms, to see the round trip without a queue, each ten seconds
-/// (draft-cardwell-iccrg-bbr-congestion-control-00, ProbeRTT).
+/// BBR reduces its flight to four segments for 200 ms every ten seconds, to measure the round trip without a
+/// queue (draft-cardwell-iccrg-bbr-congestion-control-00, ProbeRTT).
 const PROBE_SEGMENTS: u32 = 4;
 const PROBE_LASTS: RangeInclusive<i64> = 150_000_000..=1_500_000_000;
 const PROBES_APART: i64 = 5_000_000_000;
-/// The window before is so many times as large.
+/// Minimum ratio of the window to the flight during a probe.
 const PROBE_DEPTH: u32 = 5;
 
-/// Octets in flight within a round trip before a loss, and in the first one after its repair.
+/// Maximum flight in bytes within a round trip: before a loss, and in the first round trip after the
+/// recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fall {
     before: u32,
     after: u32,
 }
 
-/// How the window grew from the repair of a loss to the next loss.
+/// The growth of the window from a recovery to the next loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Growth {
-    /// Octets per round trip.
+    /// Bytes per round trip.
     slope: f32,
-    /// By how much the mean window is above the middle between the first and the last, as a part of their difference: 0 of a
-    /// line, 1/4 of CUBIC's curve up to its old window.
+    /// By how much the mean window exceeds the midpoint of the first and the last, as a fraction of their
+    /// difference. It is 0 for linear growth, and 1/4 for CUBIC's curve up to its previous maximum.
     bulge: f32,
 }
 
@@ -77,38 +80,39 @@ pub(super) struct Congestion {
 
 #[derive(Debug, Default)]
 enum Phase {
-    /// No loss that tells anything is being repaired, or was.
+    /// Not measuring a loss.
     #[default]
     Other,
     Repairing {
         before: u32,
-        /// Retransmissions known to be mistakes by then.
+        /// Number of spurious retransmissions known at the loss.
         spurious: u64,
     },
-    /// The first round after the repair.
+    /// The first round after the recovery.
     Fallen { before: u32, spurious: u64 },
     Growing {
         from: u32,
         last: u32,
-        /// Of all rounds.
+        /// Sum of the flights of all rounds.
         sum: u64,
         rounds: u16,
     },
 }
 
-/// A probe for the least round trip.
+/// A probe for the minimum RTT.
 #[derive(Clone, Copy, Debug, Default)]
 enum Probe {
     #[default]
     No,
-    /// Little is in flight, though new segments leave.
+    /// Little data is in flight, although new segments are sent.
     Low { since: i64, before: u32 },
-    /// It is over, and the window is as it was before this time.
+    /// The flight has risen. The probe is confirmed if the window is restored at or before `by`.
     Over { by: i64, before: u32 },
 }
 
 impl Congestion {
-    /// A loss was found without a timeout. `before` is in flight within a round trip, unless something else limits it.
+    /// Records a loss that was detected without a timeout. `before` is the maximum flight within a round
+    /// trip, or `None` if something other than the window limits it.
     pub(super) fn lost(&mut self, before: Option<u32>, spurious: u64) {
         self.probe = Probe::No;
         self.phase = match (before, &self.phase) {
@@ -119,28 +123,28 @@ impl Congestion {
                 }
                 Phase::Repairing { before, spurious }
             }
-            // One loss after the other: which of them the window answers cannot be told.
+            // Two losses in close succession: the change of the window cannot be attributed to one of them.
             _ => Phase::Other,
         };
     }
 
-    /// A timeout, congestion experienced, or another limit than the window.
+    /// Records a timeout, a congestion mark, or a limit other than the window.
     pub(super) fn interrupted(&mut self) {
         (self.phase, self.probe) = (Phase::Other, Probe::No);
     }
 
-    /// What was lost has been repaired.
+    /// Records that the lost data has been repaired.
     pub(super) fn repaired(&mut self) {
         if let Phase::Repairing { before, spurious } = self.phase {
             self.phase = Phase::Fallen { before, spurious };
         }
     }
 
-    /// A round trip is over, with so much in flight at most.
+    /// Records the end of a round trip. `flight` is the maximum flight in it.
     pub(super) fn round(&mut self, flight: u32, spurious: u64) {
         match &mut self.phase {
             Phase::Fallen { before, spurious: known } => {
-                // A sender takes a reduction back that turns out to be a mistake (RFC 3522, RFC 4015).
+                // A sender undoes a window reduction that proves to be spurious (RFC 3522, RFC 4015).
                 if *known == spurious && self.falls.len() < REMEMBERED {
                     self.falls.push(Fall { before: *before, after: flight });
                 }
@@ -154,7 +158,8 @@ impl Congestion {
         }
     }
 
-    /// A full segment has left, and so much is in flight with it; `window` is the most within a round trip.
+    /// Records that a full segment was sent. `flight` includes it, and `window` is the maximum flight within
+    /// a round trip.
     pub(super) fn sent(&mut self, now: i64, flight: u32, window: u32, segment: u32, round_trip: i64) {
         let low = flight <= PROBE_SEGMENTS * segment;
         self.probe = match self.probe {
@@ -168,7 +173,7 @@ impl Congestion {
                 _ => Probe::No,
             },
             Probe::Over { by, .. } if now > by => Probe::No,
-            // In so short a time, slow start makes twice as much of four segments, or three times.
+            // Within this short time, slow start can only double or triple four segments.
             Probe::Over { before, .. } if u64::from(flight) * 3 >= u64::from(before) * 2 => {
                 if self.last_probe.is_none_or(|last| now - last >= PROBES_APART) {
                     self.probes += 1;
@@ -180,7 +185,7 @@ impl Congestion {
         };
     }
 
-    /// Whether a segment that leaves with so little in flight may be part of a probe.
+    /// Returns whether a segment sent with this flight may be part of a probe.
     pub(super) fn may_probe(flight: u32, window: u32, segment: u32) -> bool {
         flight <= PROBE_SEGMENTS * segment && window >= PROBE_DEPTH * PROBE_SEGMENTS * segment
     }
@@ -208,23 +213,24 @@ impl Congestion {
             falls_to_least: factors.first().copied(),
             falls_to_most: factors.last().copied(),
             grows_segments_per_round_trip: growth,
-            grows_above_a_line: bulge,
+            growth_curvature: bulge,
             min_rtt_probes: u64::from(self.probes),
         }
     }
 
-    /// `factor`: what losses leave of the window, if they agree. `growth`: segments per round trip, and the bulge.
+    /// Returns the verdict. `factor` is the reduction factor, if the losses agree. `growth` contains the
+    /// segments per round trip and the bulge.
     fn judge(&self, factor: Option<f64>, growth: Option<(f64, f64)>) -> CongestionControl {
         let is = |range: &RangeInclusive<f64>| factor.is_some_and(|factor| range.contains(&factor));
         let grows = |range: &RangeInclusive<f64>| growth.is_some_and(|(growth, _)| range.contains(&growth));
         let in_a_line = growth.is_some_and(|(_, bulge)| bulge.abs() <= STRAIGHT);
         match self.probes {
-            // BBR answers losses in its own way, and not always in the same, but with no fixed factor.
+            // BBR's response to losses varies, but it never multiplies the window by a constant.
             2.. if !is(&REDUCES) => CongestionControl::Bbr,
             1 if is(&REDUCES_NOT) => CongestionControl::Bbr,
             0 if is(&HALF) && grows(&A_SEGMENT_OR_HALF) => CongestionControl::Reno,
             0 if is(&SEVEN_TENTHS) && !(grows(&A_SEGMENT) && in_a_line) => CongestionControl::Cubic,
-            _ => CongestionControl::CannotBeTold,
+            _ => CongestionControl::Undetermined,
         }
     }
 }
@@ -234,14 +240,14 @@ impl Growth {
         let [from, last, rounds] = [f64::from(from), f64::from(last), f64::from(rounds)];
         let by = last - from;
         let mean = sum as f64 / rounds;
-        // The first of the rounds that were summed is a step above `from`.
+        // The first summed round is one step above `from`.
         let middle = (from + by / rounds + last) / 2.0;
         let bulge = if by > 0.0 { (mean - middle) / by } else { 0.0 };
         Self { slope: (by / rounds) as f32, bulge: bulge as f32 }
     }
 }
 
-/// The median, if nine values in ten are near it.
+/// Returns the median, if at least nine in ten values are near it.
 fn agreed(factors: &[f64]) -> Option<f64> {
     let middle = median(factors)?;
     let near = factors.iter().filter(|factor| (**factor - middle).abs() <= NEAR).count();

@@ -1,34 +1,36 @@
-//! One packet seen twice: the network made a copy, or the capture was made at two places at once.
+//! Detects packets that are captured twice, because the network duplicated them or because of the capture
+//! setup.
 
 use aircaptures::packet::Packet;
 
-/// Packets among which a copy is looked for.
+/// Number of recent packets that are compared.
 const REMEMBERED: usize = 4;
 /// Nanoseconds within which the copy of a packet follows it.
 const MOMENT: i64 = 100_000_000;
-/// The same without an IP identification, which a retransmission would have different.
+/// The same for packets without an IP identification, which would distinguish a retransmission.
 const INSTANT: i64 = 50_000;
 
-/// The last packets of one end.
+/// The most recent packets of one end.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     recent: [Seen; REMEMBERED],
     next: u8,
 }
 
-/// A fingerprint, and below it the lower bits of the time in microseconds: there may be a hundred thousand connections.
+/// A fingerprint in the upper bits, and the time in microseconds in the lower bits. It is compact because
+/// there may be 100,000 connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen(u64);
 
 impl Seen {
-    /// Some 17 s: what is known is younger, or of no interest.
+    /// Mask of the time, which wraps after about 17 s. Older packets are irrelevant.
     const TIME: u64 = (1 << 24) - 1;
 
     fn new(fingerprint: u64, at: i64) -> Self {
         Self(fingerprint & !Self::TIME | (at / 1000).cast_unsigned() & Self::TIME)
     }
 
-    /// Whether `self` is the same packet as an earlier one, which came at most `moment` nanoseconds before.
+    /// Returns whether `self` is a copy of an earlier packet, at most `moment` nanoseconds later.
     fn is_copy_of(self, earlier: Self, moment: i64) -> bool {
         let passed = self.0.wrapping_sub(earlier.0) & Self::TIME;
         (self.0 ^ earlier.0) & !Self::TIME == 0 && passed.cast_signed() * 1000 <= moment
@@ -38,7 +40,7 @@ impl Seen {
 impl Copies {
     pub(super) fn is_copy(&mut self, at: i64, packet: &Packet) -> bool {
         let identified = packet.ip_id.is_some_and(|id| id != 0);
-        // Without identification two duplicate ACKs look the same, but are two.
+        // Without an identification, two distinct duplicate ACKs would look the same.
         let comparable = identified || packet.len > 0;
         let moment = if identified { MOMENT } else { INSTANT };
         let seen = Seen::new(fingerprint(packet), at);
@@ -51,7 +53,8 @@ impl Copies {
     }
 }
 
-/// A hash of everything that differs in a retransmission or in another ACK. Its upper bits are never all 0.
+/// Returns a hash of the fields that differ in a retransmission or in another ACK. Its highest bit is always
+/// set.
 fn fingerprint(packet: &Packet) -> u64 {
     let timestamps = packet.options.timestamps.unwrap_or_default();
     let words = [
@@ -62,7 +65,7 @@ fn fingerprint(packet: &Packet) -> u64 {
     ];
     let blocks = packet.options.sack.as_slice().iter();
     let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
-    // FNV-1a over words of 64 bits, with a shift to mix the upper bits in.
+    // FNV-1a over 64-bit words, with a shift to mix the upper bits in.
     let hash = words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| {
         let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         mixed ^ mixed >> 29

@@ -1,6 +1,6 @@
-//! The data that one end sends, and the ACKs for it: what is remembered of both while the data is under way.
+//! State of one direction: the data that one end sends, and the ACKs for it, while the data is in flight.
 //!
-//! `send` takes in the packets of the data's sender, `ack` those of the other end.
+//! `send` processes the packets of the data's sender, and `ack` processes the packets of the other end.
 
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
@@ -21,34 +21,35 @@ use super::time_spent::{Shows, SpentOn, TimeSpent};
 use crate::trace::{Fate, Offset, Proof, SentSegment, Trace, WindowPoint};
 use aircaptures::packet::Packet;
 
-/// What a direction is told about a packet beside the packet.
+/// Information about a packet that the packet itself does not contain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// Nanoseconds since the connection's first packet.
     pub(super) at: i64,
-    /// Since the last packet of either direction.
+    /// Nanoseconds since the last packet of either direction.
     pub(super) silence: i64,
-    /// The least time from a packet that the capture sees to the answer of this direction's sender.
+    /// Minimum time from a packet at the capture point to the response of this direction's sender.
     pub(super) sender_replies: i64,
-    /// The least round trip from end to end.
+    /// Minimum round-trip time between the ends.
     pub(super) round_trip: Option<i64>,
-    /// SACK was agreed on, and no block has been seen: the capture cuts them off, or there was no need for any.
+    /// Whether SACK was negotiated but no block has been seen. Either the capture cuts the blocks off, or
+    /// they were not needed yet.
     pub(super) hides_sacks: bool,
-    /// The longest segment that the other end takes, as its SYN says.
+    /// The MSS in the SYN of the other end.
     pub(super) peer_mss: Option<u16>,
 }
 
-/// What the sender is busy with.
+/// The loss recovery that is in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Repairing {
     #[default]
     Nothing,
-    /// Until `recover` is acknowledged.
+    /// Fast recovery, until `recover` is acknowledged.
     Fast {
         recover: u64,
-        /// An ACK for a part has come, and no retransmission upon it yet.
+        /// Whether a partial ACK has arrived and has not triggered a retransmission yet.
         partial: bool,
-        /// It began while a timeout was being repaired, which goes on beside it.
+        /// Whether it began during the recovery after a timeout, which continues in parallel.
         after_timeout: bool,
     },
     AfterTimeout {
@@ -56,30 +57,30 @@ pub(super) enum Repairing {
     },
 }
 
-/// Totals of the whole connection.
+/// Totals of one direction.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// All packets of the sender.
+    /// Number of packets of the sender.
     pub(super) packets: u64,
     pub(super) data_packets: u64,
     pub(super) sent_bytes: u64,
     pub(super) acked_bytes: u64,
-    /// Packets of the other end that acknowledge this one.
+    /// Number of packets of the other end that acknowledge this direction.
     pub(super) acks: u64,
 }
 
-/// Payload of segments, in octets.
+/// Payload sizes of segments in bytes.
 #[derive(Debug, Default)]
 pub(super) struct SegmentSizes {
     pub(super) longest: u32,
-    /// Of the last one that was sent for the first time.
+    /// The size of the last new segment.
     pub(super) last_new: u32,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct AckTimes {
     pub(super) last: CompactOption,
-    /// When an ACK for new data last restarted the timer, and when one did before that.
+    /// The times when an ACK for new data restarted the timer: the last time, and the time before that.
     pub(super) advanced: [i64; 2],
 }
 
@@ -89,7 +90,7 @@ impl AckTimes {
     }
 }
 
-/// Whether the IP identifications of the sender count its packets.
+/// Detects whether the sender increments the IP identification for each packet.
 #[derive(Debug, Default)]
 pub(super) struct IpIds {
     evidence: i8,
@@ -109,7 +110,8 @@ impl IpIds {
         self.last = id;
     }
 
-    /// Whether the packet with identification `id` left before the one with `other`, if that can be told.
+    /// Returns whether the packet with identification `id` was sent before the one with `other`, or `None` if
+    /// unknown.
     pub(super) fn is_before(&self, id: Option<u16>, other: Option<u16>) -> Option<bool> {
         let (id, other) = (id?, other?);
         (self.evidence > 3).then(|| (id.wrapping_sub(other) as i16) < 0)
@@ -122,11 +124,11 @@ pub(super) struct Direction {
     pub(super) flight: Flight,
     pub(super) repairing: Repairing,
     pub(super) dupacks: u32,
-    /// Something new has left since the first of them.
+    /// Whether new data was sent since the first duplicate ACK.
     pub(super) sent_on_dupacks: bool,
     pub(super) window: ReceiverWindow,
     pub(super) ack_times: AckTimes,
-    /// Something has left since the last ACK came.
+    /// Whether a packet was sent since the last ACK.
     pub(super) ack_is_answered: bool,
     pub(super) sizes: SegmentSizes,
     pub(super) ip_ids: IpIds,
@@ -172,14 +174,14 @@ impl Direction {
 
     // ----- sequence numbers -----
 
-    /// Takes in the number of a packet of either end.
+    /// Initializes the numbering from a packet of either end.
     pub(super) fn begin(&mut self, seq: Seq) {
         if self.numbering.begin(seq) {
             self.flight.begin(BASE);
         }
     }
 
-    /// Takes in the number of a SYN.
+    /// Initializes the numbering from a SYN.
     pub(super) fn syn(&mut self, seq: Seq, mss: Option<u16>) {
         if self.numbering.begin_with_syn(seq) {
             self.flight.begin(BASE);
@@ -209,22 +211,24 @@ impl Direction {
         self.sizes.longest.max(1)
     }
 
-    /// No window is larger than 2^30 (RFC 7323 §2.3): what is more than that was acknowledged unseen.
+    /// Returns the bytes in flight, limited to `u32`. A window is at most 2^30 bytes (RFC 7323 §2.3), so a
+    /// larger value means that the capture has missed packets.
     pub(super) fn flight_bytes(&self) -> u32 {
         self.flight.bytes(self.dupacks, self.segment()).try_into().unwrap_or(u32::MAX)
     }
 
-    /// The longest payload of a packet on the path. A capture on a host may have longer ones, which the device cuts (TSO).
+    /// Returns the longest payload of a packet on the path. A capture on a host may contain longer packets,
+    /// which the device splits (TSO).
     pub(super) fn path_segment(&self, peer_mss: Option<u16>) -> u32 {
         let longest = self.segment();
         match peer_mss.map(u32::from) {
-            // RFC 6691 §2: the MSS has room for options, of which timestamps take twelve octets.
+            // RFC 6691 §2: the MSS does not account for TCP options. Timestamps take 12 bytes of it.
             Some(mss) if longest > mss => mss.saturating_sub(12).max(1),
             _ => longest,
         }
     }
 
-    /// Octets for which the receiver's window has room, as far as it is known.
+    /// Returns the number of bytes that still fit into the receiver's window, if known.
     pub(super) fn room(&self) -> Option<u64> {
         self.window.room(self.flight.pass_next)
     }
@@ -232,7 +236,8 @@ impl Direction {
     fn spends(&self, peer_mss: Option<u16>) -> SpentOn {
         let outstanding = self.flight.is_outstanding();
         let all_new = self.flight.pass_next >= self.flight.max;
-        // What is longer is several segments, not all of which need be there for the sender to have more (TSO).
+        // A packet with several segments (TSO) ends short only if its last segment is not full. Their number
+        // may vary although the sender has more data.
         let ends_short = !self.sizes.last_new.is_multiple_of(self.path_segment(peer_mss));
         if self.window.is_closed() {
             SpentOn::ZeroWindow
@@ -245,10 +250,11 @@ impl Direction {
         }
     }
 
-    /// Counts the time up to a packet of either end, which has been taken in.
+    /// Accounts for the time up to a packet of either end, after the packet has been processed.
     pub(super) fn count_time(&mut self, now: &Moment, shows: Shows) {
         let (spent, passed) = self.time_spent.pass(now.at, shows);
-        // Between an ACK and what leaves upon it nothing may be outstanding for an instant, which is no limit.
+        // Between an ACK and the data that it triggers, nothing may be outstanding for a moment. This is not
+        // a limit.
         if spent != SpentOn::Network && passed > self.rtt.min().unwrap_or(0) / 4 {
             self.rounds.limited();
             if let Some(anomalies) = self.anomalies.get_mut() {
@@ -282,7 +288,7 @@ impl Direction {
         }
     }
 
-    /// Counts what routers and the sender wrote into the header of one of the sender's packets.
+    /// Counts the marks that routers and the sender wrote into the headers of one of the sender's packets.
     pub(super) fn count_marks(&mut self, packet: &Packet) {
         self.counts.packets += 1;
         let cwr = packet.flags.contains(Flags::CWR) && !packet.flags.contains(Flags::SYN);
@@ -300,11 +306,11 @@ impl Direction {
         marks.resets += u64::from(reset);
     }
 
-    /// Notes that `anomalies.recent[at]` was a mistake.
+    /// Records that the retransmission `anomalies.recent[at]` was spurious.
     pub(super) fn prove(&mut self, at: usize, proof: Proof) {
         let Some(index) = self.anomalies.get_or_default().prove(at, proof) else { return };
         if let Some(segment) = self.trace.as_mut().and_then(|trace| trace.segments.get_mut(index)) {
-            segment.fate = Fate::Unneeded { proof };
+            segment.fate = Fate::Spurious { proof };
         }
     }
 
@@ -314,7 +320,7 @@ impl Direction {
         trace.segments.len() - 1
     }
 
-    /// Octets of heap, the trace not counted.
+    /// Returns the heap memory in bytes, without the trace.
     pub(super) fn heap(&self) -> usize {
         let marks = self.marks.get().map_or(0, |marks| size_of_val(marks) + ALLOCATOR_OVERHEAD);
         let anomalies = self.anomalies.get().map_or(0, Anomalies::heap);
@@ -329,7 +335,8 @@ impl Direction {
 
     // ----- findings -----
 
-    /// At the end of the capture data were outstanding, or the receiver's window was closed, or there is no ACK that tells.
+    /// Returns whether data was outstanding or the receiver's window was closed at the end of the capture, or
+    /// whether the capture does not contain ACKs.
     fn is_left_undone(&self) -> bool {
         let end = self.numbering.fin.as_offset().map_or(self.flight.max, |fin| fin - 1);
         self.counts.acks == 0 || self.una() < end.min(self.flight.max) || self.window.is_closed()
@@ -352,7 +359,7 @@ impl Direction {
             trace.rtt_of = rtt_of;
         }
         if let (RttOf::ReceiverDelay, Some(trace)) = (rtt_of, &mut self.trace) {
-            // What comes past a capture at the receiver has arrived.
+            // Segments that pass a capture point at the receiver have arrived.
             for segment in trace.segments.iter_mut().filter(|segment| segment.fate == Fate::Unknown) {
                 segment.fate = Fate::Arrived { at: segment.at as Offset };
             }
@@ -370,7 +377,8 @@ impl Direction {
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let path_segment = self.path_segment(peer_mss);
         let anomalies = self.anomalies.into_inner();
-        // A capture at the receiver sees only what the receiver has not answered yet.
+        // A capture at the receiver does not show data in transit, only data that the receiver has not
+        // acknowledged.
         let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.counts.acks > 0;
         let estimated = if self.sizes.longest > 0 { self.rounds.max() } else { 0 };
         let is_told = flight_is_known || self.counts.data_packets == 0;
@@ -385,7 +393,7 @@ impl Direction {
             shrunk: anomalies.shrunk,
         };
         let beginning = self.numbering.syn_seen.then_some(&self.beginning);
-        // Elsewhere, what is in flight before the capture is not seen.
+        // At other capture points, the data in flight before the capture point is not visible.
         let congestion = if rtt_of == RttOf::RoundTrip && self.counts.acks > 0 {
             anomalies.congestion.findings(path_segment)
         } else {

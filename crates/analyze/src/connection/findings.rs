@@ -1,6 +1,7 @@
-//! What is said about a connection, for programs: serialized as JSON. `Display` says the same to a person.
+//! The results for a connection, serialized as JSON. `Display` formats them as text.
 //!
-//! What cannot be told is `null`, `unknown` or `cannot-be-told`: no field is ever left out.
+//! A result that the capture does not show is `null`, `unknown` or `undetermined`. Fields are never
+//! omitted.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,68 +10,71 @@ use serde::Serialize;
 
 pub use aircaptures::icmp::IcmpKind;
 
-/// Everything that is said about a connection.
+/// All results for a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConnectionFindings {
-    /// The end that opened the connection, or that sent the first packet seen, comes first.
+    /// The two ends. The end that opened the connection, or that sent the first packet seen, comes first.
     pub ends: [SocketAddr; 2],
-    /// Frame number of the first packet.
+    /// The frame number of the first packet.
     pub first_packet: u64,
     /// The time of the first packet, in nanoseconds since 1970.
     pub begin_unix_ns: i64,
-    /// From the first packet to the last.
+    /// Time from the first packet to the last.
     pub seconds: f64,
-    /// Of both directions, copies included.
+    /// Number of packets in both directions, including copies.
     pub packets: u64,
-    /// Packets that the network, or the capture, brought twice: they count here and in `packets` alone.
+    /// Number of packets captured twice, because of the network or the capture. They are included only here
+    /// and in `packets`.
     pub copies: u64,
-    /// Packets that are older than the one before them: they count as if they had come at the same time.
+    /// Number of packets with an earlier timestamp than the packet before. The time of that packet is used
+    /// instead.
     pub clock_went_back: u64,
-    /// What the client calls the server; `None` if its first octets do not say it or were not kept.
+    /// The client's name for the server. `None` if the first bytes do not contain it or were not captured.
     pub name: Option<Name>,
-    /// What is seen of the handshake.
+    /// The handshake.
     pub handshake: Handshake,
-    /// Where the capture was made.
+    /// The capture point.
     pub capture_at: CaptureAt,
-    /// How soon each end answers, seen from the capture: the least time from a packet to what answers it. Where the capture was
-    /// made follows from these.
+    /// The minimum time from a packet at the capture point to the response of each end. The capture point is
+    /// derived from these times.
     pub answers_after_seconds: [Option<f64>; 2],
-    /// How the connection ended.
+    /// Whether and how the connection ended.
     pub close: Close,
-    /// The timestamps option (RFC 7323): both SYNs have it, or, if the capture lacks a SYN, it is in use.
+    /// Whether timestamps (RFC 7323) are in use: both SYNs have the option, or a packet has it if a SYN is
+    /// missing.
     pub timestamps: bool,
-    /// SACK (RFC 2018): in the same way.
+    /// Whether SACK (RFC 2018) is in use, determined in the same way.
     pub sack: bool,
-    /// A packet of either end is ECN-capable (RFC 3168).
+    /// Whether any packet is ECN-capable (RFC 3168).
     pub ecn: bool,
-    /// From data of `ends[0]` to the next data of `ends[1]`.
+    /// Response times: from data of `ends[0]` to the next data of `ends[1]`.
     pub answers: AnswerFindings,
-    /// ICMP errors about packets of either end, each kind from each sender once, eight at most.
+    /// ICMP errors about packets of either end: one entry per kind and sender, at most eight.
     pub icmp: Vec<IcmpFindings>,
-    /// Data of `ends[0]`, then of `ends[1]`.
+    /// The data of `ends[0]`, then of `ends[1]`.
     pub directions: [DirectionFindings; 2],
 }
 
-/// The handshake as the capture has it.
+/// The handshake as captured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Handshake {
-    /// How much of it the capture has.
+    /// The captured part of the handshake.
     pub seen: HandshakeSeen,
-    /// What came of it.
+    /// The outcome of the handshake.
     pub outcome: Opening,
-    /// RSTs before the connection was open.
+    /// Number of RSTs before the connection was open.
     pub resets: u64,
-    /// What the SYN of `ends[0]`, then that of `ends[1]` said; `None` where the capture has none.
+    /// The SYNs of `ends[0]` and `ends[1]`. `None` if the capture does not contain the SYN.
     pub syns: [Option<SynFindings>; 2],
-    /// From the SYN to the SYN-ACK: the way from the capture to `ends[1]` and back.
+    /// Time from the SYN to the SYN-ACK: the round trip from the capture point to `ends[1]`.
     pub syn_to_syn_ack_seconds: Option<f64>,
-    /// From the SYN-ACK to its acknowledgment: the way from the capture to `ends[0]` and back.
+    /// Time from the SYN-ACK to its ACK: the round trip from the capture point to `ends[0]`.
     pub syn_ack_to_ack_seconds: Option<f64>,
-    /// The whole round trip: the sum of both.
+    /// The sum of both, which is the whole round trip.
     pub rtt_seconds: Option<f64>,
 }
 
-/// How much of the handshake the capture has.
+/// The captured part of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandshakeSeen {
@@ -78,63 +82,63 @@ pub enum HandshakeSeen {
     Whole,
     /// One of the two SYNs.
     Part,
-    /// No SYN: the capture began later.
+    /// Neither SYN: the capture began later.
     None,
 }
 
-/// What came of the handshake.
+/// The outcome of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Opening {
-    /// The connection was open: the SYN-ACK was acknowledged, or data came.
+    /// The connection was opened: the SYN-ACK was acknowledged, or data arrived.
     Open,
     /// The SYN was answered by an RST.
     Refused,
-    /// An RST came between the SYN-ACK and its acknowledgment, or from who had sent the SYN.
+    /// An RST came between the SYN-ACK and its ACK, or from the end that sent the SYN.
     Reset {
-        /// Index in [`ConnectionFindings::ends`].
+        /// Index of the end in [`ConnectionFindings::ends`].
         by: usize,
     },
-    /// ICMP says that the SYN cannot get there.
+    /// ICMP reports that the SYN cannot reach its destination.
     Unreachable,
-    /// Nothing came back.
+    /// The SYN was not answered.
     NoAnswer,
-    /// The SYN-ACK came, and nothing upon it.
+    /// The SYN-ACK was not acknowledged.
     HalfOpen,
-    /// The capture has no SYN.
+    /// The capture does not contain a SYN.
     Unseen,
 }
 
 impl Opening {
-    /// Whether no connection came of it.
+    /// Returns whether the connection attempt failed.
     pub fn has_failed(self) -> bool {
         !matches!(self, Self::Open | Self::Unseen)
     }
 }
 
-/// What the SYN of an end said: the last one, if it was sent again.
+/// The contents of the SYN of one end. If the SYN was retransmitted, the last one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SynFindings {
-    /// How often it was sent, 255 times at most.
+    /// Number of transmissions, limited to 255.
     pub times: u64,
-    /// The MSS option: the longest segment that this end takes.
+    /// The MSS option: the longest segment that this end accepts.
     pub mss: Option<u16>,
-    /// The window scale option (RFC 7323 §2), as it stands there. It counts if both ends have it.
+    /// The window scale option (RFC 7323 §2). It is in effect only if both ends send it.
     pub window_scale: Option<u8>,
     /// The SACK-permitted option (RFC 2018 §2).
     pub sack_permitted: bool,
     /// The timestamps option (RFC 7323 §3).
     pub timestamps: bool,
-    /// The capture did not keep all of its options.
-    pub cut: bool,
+    /// Whether the capture cut off some of the options.
+    pub options_cut: bool,
 }
 
-/// What a client calls its server.
+/// A client's name for its server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Name {
-    /// As the client wrote it, control characters as escapes.
+    /// The name as the client sent it, with control characters escaped.
     pub name: String,
-    /// Where it stands.
+    /// The protocol field that contains the name.
     pub by: NamedBy,
 }
 
@@ -155,274 +159,280 @@ impl fmt::Display for Name {
     }
 }
 
-/// Where the name of a server stands.
+/// The protocol field that contains the name of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedBy {
-    /// In a TLS ClientHello (RFC 6066 §3).
+    /// The server name in a TLS ClientHello (RFC 6066 §3).
     TlsServerName,
-    /// In the Host of an HTTP request (RFC 9110 §7.2).
+    /// The Host field of an HTTP request (RFC 9110 §7.2).
     HttpHost,
 }
 
-/// How long `ends[1]` took to answer: from the last new data of `ends[0]` to its own next new data. A capture at `ends[0]`
-/// has the round trip in it.
+/// Response times of `ends[1]`: from the last new data of `ends[0]` to the next new data of `ends[1]`. With a
+/// capture at `ends[0]`, they include the round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AnswerFindings {
-    /// How often data of `ends[1]` followed data of `ends[0]`.
+    /// Number of times that data of `ends[1]` followed data of `ends[0]`.
     pub count: u64,
-    /// The first time.
+    /// The first response time.
     pub first_seconds: Option<f64>,
-    /// The mean of all.
+    /// The mean response time.
     pub mean_seconds: Option<f64>,
-    /// The longest.
+    /// The longest response time.
     pub max_seconds: Option<f64>,
 }
 
 /// ICMP errors of one kind, from one sender, about the packets of one end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IcmpFindings {
-    /// What they say.
+    /// The reason that the errors state.
     pub kind: IcmpKind,
-    /// The type of ICMP, or of ICMPv6 if `from` is an IPv6 address.
+    /// The ICMP type, or the ICMPv6 type if `from` is an IPv6 address.
     pub icmp_type: u8,
-    /// Its code.
+    /// The ICMP code.
     pub icmp_code: u8,
-    /// Who sent them.
+    /// The sender of the errors.
     pub from: IpAddr,
-    /// Whose packets they are about: an index in [`ConnectionFindings::ends`].
-    pub about: usize,
-    /// How many.
+    /// The end whose packets caused the errors: an index in [`ConnectionFindings::ends`].
+    pub caused_by_end: usize,
+    /// Number of errors.
     pub count: u64,
-    /// The frame number of the first one.
+    /// The frame number of the first error.
     pub first_frame: u64,
-    /// When it came, since the connection's first packet.
+    /// The time of the first error, relative to the connection's first packet.
     pub first_seconds: f64,
-    /// The least MTU of the next link that they name.
+    /// The smallest reported MTU of the next link.
     pub mtu: Option<u32>,
 }
 
-/// Where the capture was made: what round trips, the order of events and losses mean depends on it.
+/// The capture point. The meaning of RTTs, of the order of events and of losses depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum CaptureAt {
-    /// At an end whose answers take less than a tenth of the round trip.
+    /// At an end, whose responses take less than a tenth of the round trip.
     End {
-        /// Index in [`ConnectionFindings::ends`].
+        /// Index of the end in [`ConnectionFindings::ends`].
         end: usize,
     },
-    /// On the way.
+    /// Between the ends.
     Between {
-        /// The part of the round trip, from 0 to 1, that lies between the capture and `ends[0]`.
+        /// The share of the round trip between the capture point and `ends[0]`, from 0 to 1.
         share: f64,
     },
-    /// The capture does not tell.
+    /// The capture does not show it.
     Unknown,
 }
 
-/// How a connection ended.
+/// Whether and how a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Close {
-    /// It did not: the capture ended first, or the connection was silent for too long to be followed.
+    /// The connection did not end before the capture did, or it was idle for too long to be followed.
     Open,
     /// Both FINs were acknowledged.
     Closed,
     /// An RST ended it.
     Reset {
-        /// Index in [`ConnectionFindings::ends`].
+        /// Index of the end in [`ConnectionFindings::ends`].
         by: usize,
     },
 }
 
-/// The data that one end sent, and the ACKs that came back for it.
+/// The data that one end sent, and the ACKs for it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionFindings {
     /// The sender of the data.
     pub from: SocketAddr,
     /// The receiver of the data.
     pub to: SocketAddr,
-    /// All packets of the sender, those without data included.
+    /// Number of packets of the sender, including packets without data.
     pub packets: u64,
-    /// Packets with payload.
+    /// Number of packets with payload.
     pub data_packets: u64,
-    /// Octets of payload, retransmissions included.
+    /// Bytes of payload, including retransmissions.
     pub sent_bytes: u64,
-    /// Octets of payload that were acknowledged, each counted once.
+    /// Acknowledged bytes of payload, each counted once.
     pub acked_bytes: u64,
-    /// Octets that were acknowledged although no packet of the capture has them: the capture missed them.
+    /// Acknowledged bytes that are not in any packet of the capture, because the capture missed them.
     pub acked_unseen_bytes: u64,
-    /// From the first packet with data to the last ACK for new data; without any ACK, to the last packet.
+    /// Time from the first packet with data to the last ACK for new data, or to the last packet if the
+    /// capture does not contain ACKs.
     pub transfer_seconds: f64,
-    /// `acked_bytes` in `transfer_seconds`.
+    /// `acked_bytes` per `transfer_seconds`.
     pub goodput_bit_per_s: f64,
-    /// `sent_bytes` in `transfer_seconds`.
+    /// `sent_bytes` per `transfer_seconds`.
     pub throughput_bit_per_s: f64,
-    /// What was sent and acknowledged, over time.
+    /// The data sent and acknowledged over time.
     pub series: SeriesFindings,
-    /// What was sent again.
+    /// The retransmissions.
     pub retransmissions: Retransmissions,
-    /// The time from the capture to the receiver and back: `rtt_of` says which part of the round trip that is.
+    /// The time from the capture point to the receiver and back.
     pub rtt: RttFindings,
-    /// What `rtt` measures.
+    /// The part of the round trip that `rtt` measures.
     pub rtt_of: RttOf,
     /// The windows of both ends.
     pub window: WindowFindings,
-    /// What the sender's time was spent on.
+    /// The sender's time by what limited the sender.
     pub time: TimeFindings,
-    /// In which order packets came.
+    /// The order in which packets arrived.
     pub arrivals: Arrivals,
     /// The ACKs for the data.
     pub acks: AckFindings,
-    /// What routers and base stations wrote.
+    /// The marks that routers and base stations wrote.
     pub marks: Marks,
-    /// What kind of sender it looks like.
+    /// The characteristics of the sender.
     pub sender: SenderFindings,
-    /// What shows the MTU of the path; `None` if neither ICMP nor lost segments do.
+    /// Evidence about the path MTU. `None` if there are neither ICMP errors nor lost segments.
     pub path_mtu: Option<PathMtuFindings>,
 }
 
-/// Segments that are too long for the path.
+/// Evidence that segments are too long for the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathMtuFindings {
-    /// Whether long segments vanish on the way.
+    /// Whether long segments disappear on the path.
     pub black_hole: BlackHole,
-    /// Payload of the segment that was sent again and never acknowledged whole.
+    /// Payload of the segment that was retransmitted and never acknowledged as a whole.
     pub lost_segment_bytes: Option<u64>,
-    /// The frame in which it was first sent again.
+    /// The frame of its first retransmission.
     pub lost_segment_frame: Option<u64>,
-    /// How often it was sent.
+    /// Number of its transmissions.
     pub lost_segment_times: u64,
-    /// Its data were then sent in shorter segments.
-    pub in_pieces: bool,
+    /// Whether its data was sent in shorter segments afterwards.
+    pub lost_segment_split: bool,
     /// The longest payload that was acknowledged.
     pub longest_acked_bytes: u64,
-    /// The least MTU that ICMP names to the sender.
+    /// The smallest MTU that ICMP reported to the sender.
     pub icmp_mtu: Option<u32>,
-    /// Packets above it that were sent all the same.
+    /// Number of packets longer than this MTU that were sent afterwards.
     pub above_icmp_mtu: u64,
 }
 
-/// Whether long segments vanish on the way (RFC 2923 §2.1): one of more than 512 octets was sent three times or more, and
-/// nothing as long was ever acknowledged.
+/// Whether long segments disappear on the path (RFC 2923 §2.1). The evidence is a segment of more than 512
+/// bytes that was sent at least three times, while the receiver never acknowledged a segment of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlackHole {
-    /// Nothing shows one.
+    /// No evidence.
     No,
-    /// The other end was not heard of any more: it may be gone altogether.
+    /// Possible, but nothing more was received from the other end, so it may have disappeared.
     Possible,
-    /// The other end still sent packets, the same data arrived in shorter segments, or ICMP says so.
+    /// The other end still sent packets, the data arrived in shorter segments, or ICMP reported it.
     Likely,
 }
 
-/// Octets over time, from the direction's first data on, in 200 bins of equal width at most.
+/// Bytes over time, from the direction's first data, in at most 200 bins of equal width.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SeriesFindings {
-    /// The begin of the first bin, since the connection's first packet.
+    /// The beginning of the first bin, relative to the connection's first packet.
     pub begin_seconds: f64,
     /// The width of a bin.
     pub bin_seconds: f64,
-    /// Octets of payload that left in each bin.
+    /// Bytes of payload sent in each bin.
     pub sent_bytes: Vec<u64>,
-    /// Octets acknowledged for the first time in each bin.
+    /// Bytes acknowledged for the first time in each bin.
     pub acked_bytes: Vec<u64>,
 }
 
-/// Everything that was sent again. A packet is in exactly one of `fast`, `timeout`, `tail` and `unexplained`.
+/// The retransmissions. Each packet is counted in exactly one of `fast`, `timeout`, `tail` and `unexplained`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Retransmissions {
-    /// With data or a FIN.
+    /// Number of retransmitted packets with data or a FIN.
     pub packets: u64,
-    /// Octets of payload in them.
+    /// Bytes of payload in these packets.
     pub bytes: u64,
-    /// Of these: after duplicate ACKs, for a hole that SACK or a partial ACK showed, or because what left later has
-    /// arrived (RACK, RFC 8985).
+    /// Fast retransmissions: after duplicate ACKs, for a hole that SACK or a partial ACK revealed, or because
+    /// data sent later has arrived (RACK, RFC 8985).
     pub fast: u64,
-    /// By the timer, and what was sent again because of it, until everything that had been outstanding was acknowledged.
+    /// Retransmissions by timeouts, including the following ones until all data that was outstanding is
+    /// acknowledged.
     pub timeout: u64,
-    /// The last segment again before the timer would have sent it (TLP, RFC 8985 §7).
+    /// Tail loss probes: retransmissions of the last segment before the timer expires (TLP, RFC 8985 §7).
     pub tail: u64,
-    /// Nothing in the capture tells why.
+    /// Retransmissions whose reason the capture does not show.
     pub unexplained: u64,
-    /// Beside these: SYNs.
+    /// Retransmitted SYNs. They are not included in `packets`.
     pub syns: u64,
-    /// Beside these: into a closed window (RFC 9293 §3.8.6.1).
+    /// Zero-window probes (RFC 9293 §3.8.6.1). They are not included in `packets`.
     pub window_probes: u64,
-    /// Beside these: of an idle connection (RFC 9293 §3.8.4).
+    /// Keep-alives (RFC 9293 §3.8.4). They are not included in `packets`.
     pub keep_alives: u64,
-    /// Of `packets`: those of which the capture has no earlier copy, since that was lost before the capture.
+    /// The retransmissions without an earlier copy in the capture, because it was lost before the capture
+    /// point.
     pub lost_before_capture: u64,
-    /// Loss recoveries that began without a timeout (Pan et al. 2004, §4.1: succeeded-dupack).
+    /// Number of loss recoveries that began without a timeout (Pan et al. 2004, §4.1: succeeded-dupack).
     pub fast_retransmits: u64,
-    /// Times that the retransmission timer ran out.
+    /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
-    /// `timeouts` by how many duplicate ACKs had come: 0, 1, 2, 3 and more (Pan et al. 2004, §4.1: x-dupack).
+    /// The timeouts by the number of preceding duplicate ACKs: 0, 1, 2, and 3 or more (Pan et al. 2004, §4.1:
+    /// x-dupack).
     pub timeouts_by_dupacks: [u64; 4],
-    /// Timeouts after x duplicate ACKs with x + 1 segments outstanding (Pan et al. 2004, §4.1: failed-dupack).
+    /// Timeouts after x duplicate ACKs with x + 1 segments outstanding (Pan et al. 2004, §4.1:
+    /// failed-dupack).
     pub failed_dupack: u64,
-    /// Those that were a mistake.
+    /// The spurious retransmissions.
     pub spurious: Spurious,
 }
 
-/// Retransmissions that were a mistake, each with its first proof.
+/// Spurious retransmissions, each counted with its first proof.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spurious {
-    /// All of them.
+    /// Number of spurious retransmissions.
     pub packets: u64,
     /// The ACK echoed a timestamp from before the retransmission (Eifel, RFC 3522).
     pub by_timestamp: u64,
     /// The receiver reported a duplicate (RFC 2883, RFC 3708).
     pub by_dsack: u64,
-    /// The ACK for all of it had come past the capture before it left.
+    /// The data had been acknowledged before the retransmission passed the capture point.
     pub by_ack: u64,
-    /// Timeouts of which the first retransmission was a mistake.
+    /// Timeouts whose first retransmission was spurious.
     pub timeouts: u64,
-    /// Fast retransmits of which the first retransmission was a mistake.
+    /// Fast retransmits whose first retransmission was spurious.
     pub fast_retransmits: u64,
 }
 
-/// Round-trip times. An ACK for something new gives one sample at most: from the newest segment that it covers, if nothing
-/// that it covers was sent twice or waited behind a hole (Karn); else from the transmission whose timestamp it echoes.
+/// Round-trip times. An ACK for new data yields at most one sample. The sample is measured from the newest
+/// segment that the ACK covers, if none of the covered segments was sent twice or waited for a hole to be
+/// filled (Karn's algorithm). Otherwise it is measured from the transmission whose timestamp the ACK echoes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RttFindings {
-    /// How many there are. If there is none, all that follows is `None`.
+    /// Number of samples. If it is 0, all following fields are `None`.
     pub samples: u64,
-    /// Samples from echoed timestamps.
+    /// Number of samples measured with echoed timestamps.
     pub by_timestamps: u64,
-    /// The least.
+    /// The minimum.
     pub min_seconds: Option<f64>,
     /// The mean.
     pub mean_seconds: Option<f64>,
-    /// Of more than 64 samples within a hundredth, as the other quantiles.
+    /// The median. With more than 64 samples, all quantiles have an error of up to 1 %.
     pub median_seconds: Option<f64>,
     /// The 90 % quantile.
     pub p90_seconds: Option<f64>,
     /// The 99 % quantile.
     pub p99_seconds: Option<f64>,
-    /// The greatest.
+    /// The maximum.
     pub max_seconds: Option<f64>,
-    /// The mean distance of samples from their mean.
+    /// The mean absolute deviation from the mean.
     pub mean_deviation_seconds: Option<f64>,
 }
 
-/// What round-trip times of a direction measure.
+/// The part of the round trip that the RTT samples of a direction measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttOf {
-    /// The whole round trip: the capture is at the sender.
+    /// The whole round trip, because the capture point is at the sender.
     RoundTrip,
-    /// The part between the capture, which is on the way, and the receiver.
+    /// The round trip between the capture point, which is between the ends, and the receiver.
     PartOfRoundTrip,
-    /// How long the receiver takes to acknowledge: the capture is there.
+    /// The response time of the receiver, because the capture point is at the receiver.
     ReceiverDelay,
-    /// Where the capture was made is not known.
+    /// Unknown, because the capture point is unknown.
     #[default]
     Unknown,
 }
 
 impl RttOf {
-    /// What the axis of a picture is called.
+    /// Returns the axis label for graphs.
     pub fn name(self) -> &'static str {
         match self {
             Self::RoundTrip | Self::Unknown => "round-trip time",
@@ -432,241 +442,254 @@ impl RttOf {
     }
 }
 
-/// What was in flight, and what the windows allowed. What depends on the flight is `None` where a capture at the receiver,
-/// or one without ACKs, does not show it.
+/// The data in flight and the windows. Values that depend on the flight are `None` for a capture at the
+/// receiver or without ACKs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WindowFindings {
-    /// Sent and neither acknowledged, nor reported by SACK or duplicate ACKs, nor given up by a timeout.
+    /// Maximum flight: data that was sent and is neither acknowledged, nor SACKed or covered by duplicate
+    /// ACKs, nor considered lost after a timeout.
     pub max_flight_bytes: Option<u64>,
-    /// The same, as the mean over the time of the transfer.
+    /// Mean flight over the time of the transfer.
     pub mean_flight_bytes: Option<f64>,
-    /// Most in flight within a round trip: the sender's window, if nothing else held it back.
+    /// Maximum flight within a round trip. It equals the sender's window if nothing else limited the sender.
     pub max_estimated_cwnd_bytes: Option<u64>,
-    /// The greatest that the receiver offered, scaled.
+    /// The largest window that the receiver advertised, scaled.
     pub max_receiver_window_bytes: u64,
-    /// The least that the receiver offered, scaled; `None` without ACKs.
+    /// The smallest window that the receiver advertised, scaled. `None` without ACKs.
     pub min_receiver_window_bytes: Option<u64>,
-    /// The receiver's scale is not known: its windows are as they stand in the header.
+    /// Whether the receiver's window scale is unknown, so that its windows are not scaled.
     pub unscaled: bool,
-    /// Times that the receiver's window closed.
+    /// Number of times that the receiver's window closed.
     pub zero_windows: u64,
-    /// Times that its right edge moved to the left (RFC 9293 §3.8.6).
+    /// Number of times that its right edge moved to the left (RFC 9293 §3.8.6).
     pub shrunk: u64,
 }
 
-/// What the time of a transfer was spent on: from the first data to the last ACK for new data, or to the last packet, if
-/// data were outstanding then or the window was closed. The parts add up to it. What is `None` the capture does not tell:
-/// at the receiver nobody sees what is on its way, and so the network looks like a sender with nothing to send.
+/// The time of a transfer by what limited the sender. It extends from the first data to the last ACK for new
+/// data, or to the last packet if data was outstanding or the window was closed at the end. The parts add up
+/// to the total.
+///
+/// Fields are `None` if the capture does not show them. A capture at the receiver does not show data in
+/// transit, so a slow network cannot be distinguished from a sender that has nothing to send.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TimeFindings {
     /// The sum of the parts.
     pub total_seconds: f64,
-    /// The receiver's window is closed.
+    /// The receiver's window was closed.
     pub zero_window_seconds: f64,
-    /// Silence in both directions that ended with a retransmission by timeout.
+    /// Neither end sent anything until the sender retransmitted by timeout.
     pub waiting_for_timeout_seconds: f64,
-    /// Less than a segment more fits into the receiver's window.
+    /// Less than one more segment fitted into the receiver's window.
     pub window_limited_seconds: f64,
-    /// Nothing is outstanding, or the newest segment was not full and no loss is being repaired.
+    /// Nothing was outstanding, or the newest segment was not full and the sender was not in recovery.
     pub application_limited_seconds: Option<f64>,
-    /// All the rest: the sender's window and the network decide.
+    /// The remaining time, when the sender's window and the network were the limit.
     pub network_limited_seconds: Option<f64>,
-    /// One of these two, and at the receiver also a timer of which nothing was seen.
-    pub untold_seconds: f64,
-    /// The longest single silence of `waiting_for_timeout_seconds`.
+    /// Time that is either application-limited or network-limited. At the receiver, it may also include
+    /// timeouts.
+    pub undetermined_seconds: f64,
+    /// The longest single wait in `waiting_for_timeout_seconds`.
     pub longest_wait_for_timeout_seconds: f64,
 }
 
-/// In which order packets came past the capture.
+/// The order in which packets passed the capture point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Arrivals {
-    /// Packets with data that were sent before others that came earlier.
+    /// Packets with data that were sent before packets that passed earlier.
     pub out_of_order: u64,
-    /// Packets with data all of which was seen before: copies that the network made, and retransmissions.
+    /// Packets with data that had been seen completely before: copies made by the network, and
+    /// retransmissions.
     pub duplicate: u64,
 }
 
 /// The ACKs for the data of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AckFindings {
-    /// Packets that acknowledge this direction.
+    /// Number of packets that acknowledge this direction.
     pub packets: u64,
-    /// RFC 5681 §2: no data, no SYN or FIN, same window, the highest acknowledgment again, data outstanding.
+    /// Duplicate ACKs (RFC 5681 §2): the highest ACK number is repeated while data is outstanding, in a
+    /// packet without data, SYN or FIN and with the same window.
     pub duplicate: u64,
-    /// Below what was acknowledged before.
+    /// ACKs below the highest ACK number.
     pub old: u64,
-    /// Packets with a SACK option.
+    /// Number of packets with a SACK option.
     pub with_sack: u64,
-    /// Blocks in these, D-SACKs included.
+    /// Number of SACK blocks, including D-SACKs.
     pub sack_blocks: u64,
-    /// Blocks that report a duplicate (RFC 2883).
+    /// Number of blocks that report a duplicate (D-SACK, RFC 2883).
     pub dsacks: u64,
-    /// Congestion experienced, echoed (RFC 3168).
+    /// Number of ACKs that echo a congestion mark (ECE, RFC 3168).
     pub ece: u64,
-    /// For how much of the data an ACK comes.
+    /// The ACK frequency.
     pub policy: AckPolicyFindings,
 }
 
-/// How a receiver acknowledges data in order, while nothing is lost, in packets without data. Where it, or the capture, puts
-/// segments together (GRO), there are fewer ACKs, each for more.
+/// The ACK frequency of a receiver for data that arrives in order, without loss. If the receiver or the
+/// capture merges segments (GRO), there are fewer ACKs, and each covers more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AckPolicyFindings {
-    /// The judgement.
+    /// The verdict.
     pub looks_like: AckPolicy,
-    /// ACKs for one segment, beside those that waited.
+    /// ACKs for one segment, without the delayed ones.
     pub for_one_segment: u64,
-    /// For two.
+    /// ACKs for two segments.
     pub for_two_segments: u64,
-    /// For more.
+    /// ACKs for more than two segments.
     pub for_more_segments: u64,
-    /// ACKs for a segment that was alone in flight, 20 ms or more later than the fastest.
+    /// ACKs for a segment that was alone in flight, at least 20 ms later than the fastest ACK.
     pub delayed: u64,
-    /// By how much they came later: the median.
+    /// The median of their delay, relative to the fastest ACK.
     pub delayed_by_median_seconds: Option<f64>,
-    /// The most.
+    /// The maximum of their delay.
     pub delayed_by_max_seconds: Option<f64>,
 }
 
-/// For how many segments a receiver sends an ACK.
+/// The number of segments for which a receiver sends an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckPolicy {
-    /// For each, four times in five at least.
+    /// At least four in five ACKs are for one segment.
     EverySegment,
-    /// Half of them at least are for two or more, mostly for two (RFC 9293 §3.8.6.3).
+    /// At least half of the ACKs are for two or more segments, mostly for two (RFC 9293 §3.8.6.3).
     EverySecondSegment,
-    /// Half of them at least are for two or more, mostly for more.
+    /// At least half of the ACKs are for two or more segments, mostly for more than two.
     Fewer,
-    /// None of these.
+    /// None of the other patterns.
     Mixed,
-    /// There were too few.
+    /// There were too few ACKs.
     #[default]
-    CannotBeTold,
+    Undetermined,
 }
 
-/// What routers and base stations wrote.
+/// The marks that routers and base stations wrote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Marks {
-    /// Packets of the sender that are ECN-capable.
+    /// Number of ECN-capable packets of the sender.
     pub ecn_capable: u64,
-    /// Of these, those that are marked "congestion experienced".
+    /// Number of these packets that are marked "congestion experienced".
     pub ecn_ce: u64,
-    /// Packets of the sender with CWR, SYNs excepted.
+    /// Number of packets of the sender with CWR, except SYNs.
     pub cwr: u64,
-    /// Packets of the sender with RST.
+    /// Number of packets of the sender with RST.
     pub resets: u64,
-    /// ACKs for this direction with E-TCP's bit Ob (docs/reference/header-extensions.md).
+    /// Number of ACKs for this direction with the bit Ob of E-TCP (docs/reference/header-extensions.md).
     pub ob: u64,
-    /// ACKs for this direction with E-TCP's bit Db.
+    /// Number of ACKs for this direction with the bit Db of E-TCP.
     pub db: u64,
-    /// ACKs for this direction with a loss-rate report.
+    /// Number of ACKs for this direction with a loss-rate report.
     pub loss_reports: u64,
-    /// The last report's loss rate, from 0 to 1.
+    /// The loss rate in the last report, from 0 to 1.
     pub last_loss_report: Option<f64>,
     /// The receiver's last count of segments reordered by more than three.
     pub reordering_alarm: Option<u16>,
 }
 
-/// What kind of sender it looks like. What a capture at the receiver does not show is `None` or `CannotBeTold`.
+/// The characteristics of the sender. `None` or `Undetermined` if a capture at the receiver does not show
+/// them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SenderFindings {
-    /// The MSS that the SYN of the other end allows.
+    /// The MSS in the SYN of the other end.
     pub mss_option: Option<u16>,
     /// The longest payload of a packet.
     pub longest_segment_bytes: u32,
-    /// New data that left before the first ACK for data. The window may be larger, if the application had no more.
+    /// Bytes of new data sent before the first ACK for data. The window may be larger if the application had
+    /// less data.
     pub initial_window_bytes: Option<u64>,
     /// The same in segments.
     pub initial_window_segments: Option<u64>,
-    /// The factor by which the window grew in each round trip from the beginning on, until the first loss or any limit: 2
-    /// in slow start, or 1.5 with one ACK for two segments.
+    /// The factor by which the window grew per round trip, from the start of the connection to the first loss
+    /// or limit. It is 2 in slow start, or 1.5 with one ACK for two segments.
     pub growth_per_round_trip: Option<f64>,
-    /// What it sends again after a timeout.
+    /// The data that the sender retransmits after a timeout.
     pub after_timeout: AfterTimeout,
-    /// What it does with partial ACKs.
+    /// The reaction to partial ACKs.
     pub partial_acks: PartialAcks,
-    /// Whether it sends new data upon the first two duplicate ACKs (RFC 3042).
+    /// Whether the sender sends new data on the first two duplicate ACKs (limited transmit, RFC 3042).
     pub limited_transmit: Evidence,
-    /// Which congestion control it seems to have.
+    /// The apparent congestion control.
     pub congestion: CongestionFindings,
 }
 
-/// Which congestion control a sender seems to have, and what speaks for it. Only a capture at the sender shows it, and only
-/// where the window and not the application or the receiver limits the sender.
+/// The apparent congestion control of a sender, and the evidence. It can be determined only from a capture at
+/// the sender, and only while the congestion window, not the application or the receiver, is the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CongestionFindings {
-    /// The judgement.
+    /// The verdict.
     pub looks_like: CongestionControl,
-    /// Losses that were found without a timeout, before and after which the flight stands for the window, and at least sixteen
-    /// segments were in flight.
+    /// Number of losses from which the window reduction can be measured: detected without a timeout, with at
+    /// least 16 segments in flight, and with a flight that equals the window before and after.
     pub falls: u64,
-    /// The flight in the round trip after the repair, as a part of that before the loss: the median.
+    /// The median of the reduction factor: the flight in the round trip after the recovery, divided by the
+    /// flight before the loss.
     pub falls_to: Option<f64>,
-    /// The least.
+    /// The smallest reduction factor.
     pub falls_to_least: Option<f64>,
-    /// The greatest.
+    /// The largest reduction factor.
     pub falls_to_most: Option<f64>,
-    /// By how many segments the flight grows in a round trip between two losses eight rounds or more apart: the median.
+    /// The median growth of the flight in segments per round trip, between losses at least eight round trips
+    /// apart.
     pub grows_segments_per_round_trip: Option<f64>,
-    /// By how much the mean flight in such a time is above the middle of its beginning and end, as a part of their difference:
-    /// 0 where it grows in a line, more where it grows fast at first and then slowly.
-    pub grows_above_a_line: Option<f64>,
-    /// Times that, without a loss or a limit, no more than four segments were in flight for a fifth of a second, and then as
-    /// many as before.
+    /// By how much the mean flight between two such losses exceeds the midpoint of its first and last value,
+    /// as a fraction of their difference. It is 0 for linear growth, and larger if growth is fast at first
+    /// and slow later.
+    pub growth_curvature: Option<f64>,
+    /// Number of times that at most four segments were in flight for about 0.2 s without a loss or a limit,
+    /// and nearly as many as before afterwards.
     pub min_rtt_probes: u64,
 }
 
-/// A congestion control that can be told by its traces.
+/// A congestion control that captures can identify.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionControl {
-    /// The window is halved at a loss and grows by a segment in a round trip, or by half of one (RFC 5681).
+    /// The window is halved at a loss and grows by one segment, or half a segment, per round trip (RFC 5681).
     Reno,
-    /// The window falls to 0.7 at a loss (RFC 9438).
+    /// The window is reduced to 0.7 at a loss (RFC 9438).
     Cubic,
-    /// The window does not fall at a loss, and goes down to four segments about each ten seconds (version 1).
+    /// The window is not reduced at a loss, but falls to four segments about every ten seconds (BBR version
+    /// 1).
     Bbr,
-    /// There were too few losses, they do not agree, or it is another one.
+    /// There were too few losses, they are inconsistent, or it is another congestion control.
     #[default]
-    CannotBeTold,
+    Undetermined,
 }
 
-/// What a sender sends after a timeout.
+/// The data that a sender retransmits after a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterTimeout {
-    /// Everything from the first unacknowledged segment on, even what has arrived.
+    /// All data from the first unacknowledged segment on, including data that has arrived.
     GoBackN,
-    /// What is missing, then new data.
+    /// Only the missing data, then new data.
     HolesOnly,
-    /// There was no such timeout, or the capture does not show it.
-    CannotBeTold,
+    /// Such a timeout did not occur, or the capture does not show it.
+    Undetermined,
 }
 
-/// What a sender does in fast recovery with an ACK that does not end the recovery.
+/// A sender's reaction to a partial ACK, which does not end fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAcks {
-    /// Sends again from there on as after a timeout: there is no fast recovery.
+    /// The sender does not have fast recovery and retransmits from there as after a timeout.
     Tahoe,
-    /// Takes it for the end.
+    /// The sender leaves fast recovery.
     Reno,
-    /// Sends the next segment again at once.
+    /// The sender retransmits the next segment immediately.
     NewReno,
-    /// Does not wait for it: it sends again what SACK shows to be missing.
+    /// The sender retransmits what SACK reports as missing, without waiting for partial ACKs.
     Sack,
-    /// There was no such ACK, or the capture does not show it.
-    CannotBeTold,
+    /// A partial ACK did not occur, or the capture does not show the reaction.
+    Undetermined,
 }
 
-/// Whether a sender does something.
+/// Whether a sender uses a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
-    /// It mostly did where it could have.
+    /// The sender mostly used it when it was applicable.
     Yes,
-    /// It mostly did not where it could have.
+    /// The sender mostly did not use it when it was applicable.
     No,
-    /// It never could have, or the capture does not show it.
-    CannotBeTold,
+    /// It was never applicable, or the capture does not show it.
+    Undetermined,
 }

@@ -1,4 +1,4 @@
-//! What one end has sent and the other has not acknowledged, as the capture shows it.
+//! The data that one end has sent and the other has not acknowledged, according to the capture.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use airtcp::ranges::RangeSet;
 
 use super::compact::{ALLOCATOR_OVERHEAD, CompactOption, heap_of_vec};
 
-/// The most segments that are remembered: nobody has more in flight, and without ACKs in the capture memory must not
-/// grow.
+/// Maximum number of segments remembered. It exceeds any realistic flight, and bounds the memory for captures
+/// without ACKs.
 const MOST: usize = 1 << 16;
-/// The same while no ACK has been seen at all, when nothing needs many of them.
+/// The same limit before the first ACK, when few segments are needed.
 const MOST_UNACKNOWLEDGED: usize = 1 << 10;
 
-/// Room that is made at first: most connections have no more in flight.
+/// Initial capacity. Most connections do not have more segments in flight.
 const FIRST: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,28 +24,28 @@ pub(super) struct Sent {
     pub(super) last_at: i64,
     pub(super) first_tsval: u32,
     pub(super) last_tsval: u32,
-    /// How often it was seen leaving.
+    /// Number of transmissions in the capture.
     pub(super) times: u32,
-    /// The pass in which it left last. Every timeout begins a pass.
+    /// The pass of its last transmission. Every timeout starts a new pass.
     pub(super) pass: u32,
     /// IP identification of the last transmission.
     pub(super) ip_id: Option<u16>,
     pub(super) sacked: bool,
-    /// Sent into a closed window: nothing that the receiver had to take.
+    /// Whether it was sent into a closed window, so that the receiver was free to drop it.
     pub(super) probe: bool,
 }
 
-/// Disjoint and in the order of sequence space. A hole is what the capture has not seen.
+/// The segments are disjoint and sorted. Holes between them are data that the capture does not contain.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
     segments: VecDeque<Sent>,
-    /// `None` if nothing is SACKed.
+    /// `None` if no data is SACKed.
     sacked: Option<Box<Sacked>>,
-    /// One past what has left in the present pass: after a timeout it is below `max`.
+    /// One past the last byte sent in the current pass. After a timeout it is below `max`.
     pub(super) pass_next: u64,
     pub(super) pass: u32,
     una: CompactOption,
-    /// One past the highest octet that was seen or acknowledged.
+    /// One past the highest byte that was sent or acknowledged.
     pub(super) max: u64,
 }
 
@@ -64,7 +64,7 @@ impl Flight {
         self.una().is_none_or(|una| una < self.max) && !self.segments.is_empty()
     }
 
-    /// SND.UNA. At the first ACK of the capture, which is `ack`, it is the lowest octet that the capture has.
+    /// Returns SND.UNA. At the first ACK of the capture, `ack`, it is the lowest captured byte.
     pub(super) fn first_una(&mut self, ack: u64) -> u64 {
         let first = self.segments.front().map_or(self.max, |sent| sent.start);
         let una = self.una().unwrap_or_else(|| first.min(ack));
@@ -72,12 +72,12 @@ impl Flight {
         una
     }
 
-    /// SND.UNA; `None` before the first ACK of the capture.
+    /// Returns SND.UNA, or `None` before the first ACK of the capture.
     pub(super) fn una(&self) -> Option<u64> {
         self.una.as_offset()
     }
 
-    /// The segments that `range` touches.
+    /// Returns the segments that overlap `range`.
     pub(super) fn overlapping(&mut self, range: &Range<u64>) -> impl Iterator<Item = &mut Sent> {
         let (first, end) = (self.first_beyond(range.start), range.end);
         self.segments.range_mut(first..).take_while(move |sent| sent.start < end)
@@ -88,7 +88,8 @@ impl Flight {
         self.segments.get(first).filter(|sent| sent.start < range.end).copied()
     }
 
-    /// The place of the first segment that ends beyond `start`. Most packets are new, and beyond all others.
+    /// Returns the index of the first segment that ends after `start`. Most packets are new and lie after all
+    /// segments.
     fn first_beyond(&self, start: u64) -> usize {
         match self.segments.back() {
             Some(last) if last.end > start => self.segments.partition_point(|sent| sent.end <= start),
@@ -96,12 +97,12 @@ impl Flight {
         }
     }
 
-    /// The lowest octet that matters.
+    /// Returns the lowest relevant byte.
     pub(super) fn lowest(&self) -> u64 {
         self.una().or_else(|| Some(self.segments.front()?.start)).unwrap_or(0)
     }
 
-    /// Everything below `end` has been sent.
+    /// Records that everything below `end` has been sent.
     pub(super) fn reach(&mut self, end: u64) {
         self.max = self.max.max(end);
         self.pass_next = self.pass_next.max(end);
@@ -115,7 +116,7 @@ impl Flight {
         self.segments.back()
     }
 
-    /// Adds the parts of `sent` that are not there yet.
+    /// Adds the parts of `sent` that are not present yet.
     pub(super) fn insert(&mut self, sent: Sent) {
         self.max = self.max.max(sent.end);
         self.pass_next = self.pass_next.max(sent.end);
@@ -141,14 +142,14 @@ impl Flight {
         }
     }
 
-    /// The timer has fired: what leaves from here on is a new pass.
+    /// Starts a new pass at `to` after a timeout.
     pub(super) fn rewind(&mut self, to: u64) {
         self.pass += 1;
         self.pass_next = to;
     }
 
-    /// Everything below `ack` has arrived. Calls `gone` with each segment that lies below it as a whole. Returns which part of
-    /// another one does.
+    /// Records that everything below `ack` has arrived. Calls `gone` with each segment that is completely
+    /// below `ack`. Returns the part of another segment that is below `ack`.
     pub(super) fn acknowledge(&mut self, ack: u64, mut gone: impl FnMut(&Sent)) -> Range<u64> {
         let mut part = ack..ack;
         self.una = CompactOption::offset(ack);
@@ -171,14 +172,15 @@ impl Flight {
             }
         }
         self.sacked.take_if(|sacked| sacked.ranges.is_empty());
-        // An idle connection needs no memory for segments.
+        // Free the memory of idle connections.
         if self.segments.is_empty() && self.segments.capacity() > 0 {
             self.segments = VecDeque::new();
         }
         part
     }
 
-    /// Returns whether `block` says anything new. Calls `arrived` with each segment that is SACKed for the first time.
+    /// Records a SACK block. Calls `arrived` with each segment that is SACKed for the first time. Returns
+    /// whether the block contains new information.
     pub(super) fn sack(&mut self, block: Range<u64>, mut arrived: impl FnMut(&Sent)) -> bool {
         let (segments, mut fresh_bytes) = (&mut self.segments, 0);
         let whole = block.clone();
@@ -197,7 +199,7 @@ impl Flight {
         fresh_bytes > 0
     }
 
-    /// Whether SACK shows that the receiver has something above `offset`.
+    /// Returns whether any data above `offset` is SACKed.
     pub(super) fn sacked_above(&self, offset: u64) -> bool {
         let last = self.sacked.as_ref().and_then(|sacked| sacked.ranges.last());
         last.is_some_and(|range| range.end > offset)
@@ -211,7 +213,7 @@ impl Flight {
         self.sacked.is_some()
     }
 
-    /// Segments outstanding in the present pass, those that are SACKed included.
+    /// Returns the number of segments outstanding in the current pass, including SACKed segments.
     pub(super) fn passed_segments(&self) -> u32 {
         if self.pass_next >= self.max {
             return self.segments.len() as u32;
@@ -219,8 +221,8 @@ impl Flight {
         self.segments.partition_point(|sent| sent.start < self.pass_next) as u32
     }
 
-    /// Octets that may still be under way: those outstanding in this pass, less what SACK reports or, without SACK, less
-    /// a segment for each duplicate ACK.
+    /// Returns the bytes that may still be in flight: the data outstanding in this pass, minus the SACKed
+    /// data, or without SACK, minus one segment per duplicate ACK.
     pub(super) fn bytes(&self, dupacks: u32, segment: u32) -> u64 {
         let Some(una) = self.una().or_else(|| Some(self.segments.front()?.start)) else { return 0 };
         let outstanding = self.pass_next.saturating_sub(una);
@@ -235,7 +237,7 @@ impl Flight {
         outstanding.saturating_sub(arrived)
     }
 
-    /// Octets of heap.
+    /// Returns the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         let sacked = self.sacked.as_ref().map_or(0, |sacked| {
             size_of::<Sacked>() + ALLOCATOR_OVERHEAD + heap_of_vec::<Range<u64>>(sacked.ranges.len())
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_late_fills_holes_only() {
+    fn late_segment_fills_only_holes() {
         let mut flight = flight(&[(1, 11), (21, 31), (41, 51)]);
         flight.insert(sent(5, 60));
         assert_eq!(ranges(&flight), [(1, 11), (11, 21), (21, 31), (31, 41), (41, 51), (51, 60)]);
@@ -285,12 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn sacked_octets_are_not_under_way_and_are_forgotten_when_acknowledged() {
+    fn sacked_bytes_do_not_count_as_flight() {
         let mut flight = flight(&[(1, 11), (11, 21), (21, 31), (31, 41)]);
         flight.una = CompactOption::offset(1);
         assert!(flight.sack(21..31, |_| {}) && !flight.sack(21..31, |_| {}) && flight.sack(21..36, |_| {}));
         assert_eq!((flight.bytes(9, 10), flight.passed_segments()), (25, 4));
-        assert_eq!(flight.segments.iter().filter(|sent| sent.sacked).count(), 1, "as a whole");
+        assert_eq!(flight.segments.iter().filter(|sent| sent.sacked).count(), 1, "only complete segments");
         flight.acknowledge(33, |_| ());
         assert_eq!((flight.bytes(0, 10), ranges(&flight)), (5, vec![(33, 41)]));
         flight.acknowledge(41, |_| ());
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_pass_counts_what_it_has_sent() {
+    fn flight_after_rewind_counts_only_new_pass() {
         let mut flight = flight(&[(1, 11), (11, 21), (21, 31)]);
         flight.una = CompactOption::offset(1);
         flight.rewind(1);
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn without_acks_memory_stays_bounded() {
+    fn memory_is_bounded_without_acks() {
         let mut flight = Flight::default();
         for at in 0..100_000 {
             flight.insert(sent(at * 10, at * 10 + 10));

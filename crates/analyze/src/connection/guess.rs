@@ -1,35 +1,36 @@
-//! What kind of sender it looks like: evidence is counted as it comes and weighed at the end.
+//! Infers the characteristics of a sender. Evidence is counted as it arrives and evaluated at the end.
 
 use super::congestion::UNLIMITED_ROUNDS;
 use super::findings::{AfterTimeout, CongestionFindings, Evidence, PartialAcks, SenderFindings};
 
-/// How often something was seen that tells senders apart.
+/// Counts of events that distinguish senders.
 #[derive(Debug, Default)]
 pub(super) struct Guess {
-    /// After a timeout: segments sent again that SACK had reported, or one after the other without SACK.
+    /// After a timeout: retransmissions of SACKed segments, or without SACK, of successive segments.
     pub(super) went_back: u32,
-    /// After a timeout: what SACK had reported was left out.
+    /// After a timeout: SACKed segments that were skipped.
     pub(super) left_out: u32,
-    /// In fast recovery: segments above the first unacknowledged one, without SACK.
+    /// In fast recovery without SACK: retransmissions above the first unacknowledged segment.
     pub(super) tahoe: u32,
-    /// A partial ACK was followed by duplicates or a timeout for the next hole.
+    /// Partial ACKs that were followed by duplicate ACKs or a timeout for the next hole.
     pub(super) reno: u32,
-    /// A partial ACK brought the next segment at once.
+    /// Partial ACKs that triggered an immediate retransmission of the next segment.
     pub(super) newreno: u32,
-    /// In fast recovery: a hole above the first unacknowledged segment, which SACK showed.
+    /// In fast recovery: retransmissions of holes above the first unacknowledged segment that SACK revealed.
     pub(super) sack: u32,
-    /// Upon an ACK, what had been sent again already: it can tell that a copy is lost, as RACK can.
+    /// Second retransmissions that an ACK triggered. They show that the sender detects lost retransmissions,
+    /// as RACK does.
     pub(super) resent_copies: u32,
-    /// New data left upon the first or second duplicate ACK.
+    /// New data sent on the first or second duplicate ACK.
     pub(super) limited_transmit: u32,
-    /// None did although there was room.
+    /// Cases in which new data was not sent on them, although the receiver's window had space.
     pub(super) no_limited_transmit: u32,
 }
 
 impl Guess {
     pub(super) fn after_timeout(&self) -> AfterTimeout {
         match (self.went_back, self.left_out) {
-            (0, 0) => AfterTimeout::CannotBeTold,
+            (0, 0) => AfterTimeout::Undetermined,
             (back, out) if back >= out => AfterTimeout::GoBackN,
             _ => AfterTimeout::HolesOnly,
         }
@@ -41,7 +42,7 @@ impl Guess {
         } else if self.tahoe > 0 {
             PartialAcks::Tahoe
         } else if self.newreno == 0 && self.reno == 0 {
-            PartialAcks::CannotBeTold
+            PartialAcks::Undetermined
         } else if self.newreno >= self.reno {
             PartialAcks::NewReno
         } else {
@@ -51,29 +52,29 @@ impl Guess {
 
     pub(super) fn limited_transmit(&self) -> Evidence {
         match (self.limited_transmit, self.no_limited_transmit) {
-            (0, 0) => Evidence::CannotBeTold,
+            (0, 0) => Evidence::Undetermined,
             (yes, no) if yes >= no => Evidence::Yes,
             _ => Evidence::No,
         }
     }
 }
 
-/// The sender's window as its flight shows it, from round trip to round trip.
+/// Estimates the sender's window from the maximum flight in each round trip.
 ///
-/// A round ends with the first ACK for something that was sent after it began.
+/// A round ends with the first ACK for data that was sent after the round began.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     end: u64,
-    /// Most in flight in this round, and in the one before.
+    /// The maximum flight in this round, and in the previous round.
     now: u32,
     before: u32,
     max: u32,
     growth: Growth,
-    /// Since something else than the window limited the sender.
+    /// Number of rounds since something other than the window limited the sender.
     unlimited: u8,
 }
 
-/// The beginning of the connection, as long as the window grows.
+/// The growth at the start of the connection, as long as the window grows.
 #[derive(Debug, Default)]
 struct Growth {
     first: u32,
@@ -82,7 +83,7 @@ struct Growth {
     over: bool,
 }
 
-/// The least factor by which a window grows from one round to the next in slow start.
+/// Minimum factor by which a window grows per round in slow start.
 const GROWS: f64 = 1.2;
 
 impl Rounds {
@@ -91,8 +92,8 @@ impl Rounds {
         self.max = self.max.max(bytes);
     }
 
-    /// New data up to `una` are acknowledged, and up to `max` have been sent. Returns what was in flight in the round that
-    /// this ends.
+    /// Records that new data up to `una` was acknowledged, with data up to `max` sent. If this ends a round,
+    /// returns the maximum flight in it.
     pub(super) fn acknowledged(&mut self, una: u64, max: u64) -> Option<u32> {
         if una <= self.end {
             return None;
@@ -114,18 +115,19 @@ impl Rounds {
         Some(most)
     }
 
-    /// Another limit than the sender's window: what comes after it does not show how the window grows.
+    /// Records a limit other than the sender's window. Afterwards, the flight does not show how the window
+    /// grows.
     pub(super) fn limited(&mut self) {
         self.growth.over = true;
         self.unlimited = 0;
     }
 
-    /// Ends the round, so that the next shows what is in flight from now on.
+    /// Starts a new round, so that its flight is measured from now on.
     pub(super) fn restart(&mut self, max: u64) {
         (self.now, self.end) = (0, max);
     }
 
-    /// The most in flight within a round trip, if nothing but the window has limited it.
+    /// Returns the maximum flight within a round trip, if only the window has limited it.
     pub(super) fn window(&self) -> Option<u32> {
         (self.unlimited >= UNLIMITED_ROUNDS).then(|| self.before.max(self.now))
     }
@@ -149,12 +151,12 @@ impl Rounds {
     }
 }
 
-/// What left before the first ACK for data.
+/// The data sent before the first ACK for data.
 #[derive(Debug, Default)]
 pub(super) struct Beginning {
     pub(super) bytes: u64,
     pub(super) segments: u32,
-    /// The first ACK has come, or the capture began too late or elsewhere.
+    /// Whether the first ACK has arrived.
     pub(super) over: bool,
 }
 
@@ -175,9 +177,9 @@ pub(super) fn findings(
         initial_window_segments: beginning.map(|beginning| u64::from(beginning.segments)),
         growth_per_round_trip: rounds.growth().filter(|_| flight_is_known),
         after_timeout: guess.after_timeout(),
-        // These go by what leaves just after an ACK, which a capture at the receiver does not see.
-        partial_acks: if flight_is_known { guess.partial_acks() } else { PartialAcks::CannotBeTold },
-        limited_transmit: if flight_is_known { guess.limited_transmit() } else { Evidence::CannotBeTold },
+        // These depend on the packets sent just after an ACK, which a capture at the receiver does not show.
+        partial_acks: if flight_is_known { guess.partial_acks() } else { PartialAcks::Undetermined },
+        limited_transmit: if flight_is_known { guess.limited_transmit() } else { Evidence::Undetermined },
         congestion,
     }
 }

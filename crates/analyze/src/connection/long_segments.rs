@@ -1,36 +1,37 @@
-//! Long segments that never arrive while shorter ones do: a path MTU black hole (RFC 2923 §2.1).
+//! Detects path MTU black holes (RFC 2923 §2.1): long segments never arrive, but shorter ones do.
 
 use super::compact::ALLOCATOR_OVERHEAD;
 use super::findings::{BlackHole, PathMtuFindings};
 
-/// How often a segment has to be sent before its length is suspected.
+/// Number of transmissions of a segment after which its length is suspected.
 const SUSPECT: u32 = 3;
-/// Payload that fits through every path: 576 octets without headers and options (RFC 791 §3.1).
+/// Payload that fits into every path: 576 bytes without headers and options (RFC 791 §3.1).
 const FITS: u16 = 512;
 
-/// Of one direction. Lengths of payload, 65535 standing for all that are longer.
+/// The state of one direction. Lengths are bytes of payload, limited to 65,535.
 #[derive(Debug, Default)]
 pub(super) struct LongSegments {
-    /// The longest that was acknowledged.
+    /// The length of the longest acknowledged segment.
     arrived: u16,
-    /// Of the first segment that is longer and is not acknowledged yet; 0 if there is none.
+    /// The length of the first longer segment that is not acknowledged yet, or 0.
     len: u16,
-    /// The lower half of the offset behind it.
+    /// The lower 32 bits of the offset after that segment.
     end: u32,
-    /// Once something was sent again, or ICMP has said something.
+    /// Present after a retransmission or an ICMP error.
     more: Option<Box<More>>,
 }
 
 #[derive(Debug, Default)]
 struct More {
-    /// The first segment that was sent again, is longer than all that have arrived, and is not acknowledged yet.
+    /// The first retransmitted segment that is longer than all acknowledged segments and not acknowledged
+    /// yet.
     waiting: Option<Waiting>,
-    /// The first such segment that came through in pieces alone.
+    /// The first such segment whose data arrived only in shorter segments.
     hole: Option<Waiting>,
     icmp: Option<Icmp>,
 }
 
-/// What ICMP has said, and how often the sender did not care.
+/// The MTU that ICMP reported, and the number of longer packets sent afterwards.
 #[derive(Debug, Default)]
 struct Icmp {
     mtu: Option<u32>,
@@ -43,14 +44,15 @@ struct Waiting {
     len: u16,
     times: u32,
     frame: u64,
-    /// Sent again in shorter segments.
+    /// Whether its data was retransmitted in shorter segments.
     pieces: bool,
-    /// A packet of the other end has come since it was sent again.
+    /// Whether a packet of the other end arrived after the retransmission.
     heard: bool,
 }
 
 impl LongSegments {
-    /// The sender sends `len` octets at `start`, of which something is new or nothing. `headers`: of IP and TCP.
+    /// Records that the sender sends `len` bytes at `start`. `is_new` means that some of the data is new.
+    /// `headers` is the length of the IP and TCP headers.
     pub(super) fn sent(&mut self, start: u64, len: u32, is_new: bool, frame: u64, headers: u32) {
         if let Some(icmp) = self.more.as_mut().and_then(|more| more.icmp.as_mut())
             && icmp.mtu.is_some_and(|mtu| len + headers > mtu)
@@ -69,7 +71,7 @@ impl LongSegments {
             None if len > self.arrived => {
                 let waiting = Waiting { start, len, times: 2, frame, pieces: false, heard: false };
                 self.more.get_or_insert_default().waiting = Some(waiting);
-                // How it arrives will be seen from there.
+                // From now on, `waiting` tracks its arrival.
                 self.len = 0;
             }
             Some(waiting) if start == waiting.start && len >= waiting.len => waiting.times += 1,
@@ -78,7 +80,7 @@ impl LongSegments {
         }
     }
 
-    /// A packet of the receiver acknowledges everything before `una`.
+    /// Records that the receiver acknowledges everything before `una`.
     pub(super) fn acked(&mut self, una: u64) {
         if self.len > 0 && (una as u32).wrapping_sub(self.end) < 1 << 31 {
             self.arrived = self.arrived.max(std::mem::take(&mut self.len));
@@ -100,22 +102,23 @@ impl LongSegments {
         }
     }
 
-    /// ICMP says that a packet was too long for a link with this MTU.
+    /// Records an ICMP error: a packet was too long for a link with this MTU.
     pub(super) fn too_big(&mut self, mtu: Option<u32>) {
         let icmp = self.more.get_or_insert_default().icmp.get_or_insert_default();
         icmp.mtu = icmp.mtu.into_iter().chain(mtu).min();
     }
 
-    /// Octets of heap.
+    /// Returns the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         self.more.as_ref().map_or(0, |_| size_of::<More>() + ALLOCATOR_OVERHEAD)
     }
 
-    /// `None` if there is nothing to tell. Without any ACK in the capture nothing can be missing.
+    /// Returns the results, or `None` if there are none. Without ACKs in the capture, lost segments cannot be
+    /// detected.
     pub(super) fn findings(self, has_acks: bool) -> Option<PathMtuFindings> {
         let arrived = self.arrived;
         let More { waiting, hole, icmp } = *self.more?;
-        // What arrived whole later was not too long.
+        // A length that arrived as a whole later is not too long for the path.
         let hole = hole
             .filter(|hole| hole.len > arrived)
             .or_else(|| waiting.filter(Waiting::is_suspect))
@@ -126,7 +129,7 @@ impl LongSegments {
         let black_hole = match &hole {
             None => BlackHole::No,
             Some(hole) if hole.heard || icmp.is_some() => BlackHole::Likely,
-            // Who is silent may be gone altogether.
+            // If nothing was received from the other end, it may have disappeared.
             Some(_) => BlackHole::Possible,
         };
         Some(PathMtuFindings {
@@ -134,7 +137,7 @@ impl LongSegments {
             lost_segment_bytes: hole.as_ref().map(|hole| u64::from(hole.len)),
             lost_segment_frame: hole.as_ref().map(|hole| hole.frame),
             lost_segment_times: hole.as_ref().map_or(0, |hole| u64::from(hole.times)),
-            in_pieces: hole.as_ref().is_some_and(|hole| hole.pieces),
+            lost_segment_split: hole.as_ref().is_some_and(|hole| hole.pieces),
             longest_acked_bytes: u64::from(arrived),
             icmp_mtu: icmp.as_ref().and_then(|icmp| icmp.mtu),
             above_icmp_mtu: icmp.map_or(0, |icmp| u64::from(icmp.above)),
@@ -156,7 +159,7 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    /// The request arrives, and nothing as long as 1448 octets ever does.
+    /// A request that arrives, and a segment of 1448 bytes that never does.
     fn stuck(segments: &mut LongSegments) {
         segments.sent(1, 200, true, 4, 40);
         segments.acked(201);
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_and_never_arrives_is_suspected() {
+    fn repeatedly_lost_long_segment_is_possible_black_hole() {
         let mut segments = LongSegments::default();
         stuck(&mut segments);
         let findings = segments.findings(true).unwrap();
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_is_heard_or_gets_shorter_ones_makes_it_likely() {
+    fn ack_or_shorter_segments_make_black_hole_likely() {
         let mut heard = LongSegments::default();
         stuck(&mut heard);
         heard.acked(201);
@@ -188,18 +191,18 @@ mod tests {
         pieces.sent(1225, 424, false, 10, 40);
         pieces.acked(1649);
         let findings = pieces.findings(true).unwrap();
-        assert_eq!((findings.black_hole, findings.in_pieces), (BlackHole::Likely, true));
+        assert_eq!((findings.black_hole, findings.lost_segment_split), (BlackHole::Likely, true));
     }
 
     #[test]
-    fn without_acks_nothing_is_missing() {
+    fn black_hole_is_not_reported_without_acks() {
         let mut segments = LongSegments::default();
         stuck(&mut segments);
         assert_eq!(segments.findings(false), None);
     }
 
     #[test]
-    fn what_arrives_in_the_end_is_an_ordinary_loss() {
+    fn acknowledged_long_segment_rules_out_black_hole() {
         let mut segments = LongSegments::default();
         stuck(&mut segments);
         segments.acked(1649);

@@ -1,9 +1,10 @@
-//! What one capture says about one connection.
+//! Analyses one connection in one capture.
 //!
-//! The capture may have been made at either end or between. It may begin in the middle of the connection, lack a direction
-//! or have packets twice. Memory is bounded by what is in flight, not by the length of the connection.
+//! The capture may have been made at either end or between them. It may begin in the middle of the
+//! connection, lack a direction, or contain packets twice. Memory is bounded by the data in flight, not by
+//! the length of the connection.
 //!
-//! Each direction is analysed on its own: the data that one end sends, and what the other acknowledges.
+//! Each direction is analysed separately: the data that one end sends, and the ACKs of the other end.
 
 mod ack;
 mod ack_policy;
@@ -50,20 +51,20 @@ use super::trace::Trace;
 use aircaptures::icmp::{IcmpError, IcmpKind};
 use aircaptures::packet::{Packet, Timestamp};
 
-/// What is kept of a connection.
+/// Selects the data to keep for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     Findings,
-    /// The findings and a trace, for pictures: memory grows with the connection.
+    /// The findings and a trace for graphs. Memory grows with the connection.
     Trace,
 }
 
-/// What is said about a connection in the end.
+/// The results for a connection that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
-    /// Of both directions.
+    /// The findings for both directions.
     pub findings: ConnectionFindings,
-    /// In the order of `findings.directions`, if they were asked for.
+    /// The traces in the order of `findings.directions`, if requested.
     pub traces: Option<[Trace; 2]>,
 }
 
@@ -72,7 +73,7 @@ pub(crate) struct Connection {
     ends: Endpoints,
     first_packet: u64,
     begin: Timestamp,
-    /// Nanoseconds since `begin`; never goes back.
+    /// Nanoseconds since `begin`. It never decreases.
     now: i64,
     packets: u64,
     copied: u32,
@@ -81,7 +82,7 @@ pub(crate) struct Connection {
     reply_delays: [ReplyDelay; 2],
     directions: [Direction; 2],
     syns: [Option<Syn>; 2],
-    /// The times of the handshake: from SYN to SYN-ACK, and from that to its ACK.
+    /// The durations of the handshake: from SYN to SYN-ACK, and from SYN-ACK to its ACK.
     opening: [CompactOption; 2],
     progress: Progress,
     rare: OnDemand<Rare>,
@@ -94,15 +95,15 @@ pub(crate) struct Connection {
     ecn: bool,
 }
 
-/// What hardly any connection has.
+/// State that few connections need.
 #[derive(Debug, Default)]
 struct Rare {
-    /// By how much the clock was set back, in all.
+    /// The sum of all backward steps of the clock, in nanoseconds.
     set_back: i64,
     icmp: Messages,
 }
 
-/// What the SYN of one end said: the last one, if it was sent again.
+/// The contents of the SYN of one end. If the SYN was retransmitted, the last one counts.
 #[derive(Clone, Copy, Debug)]
 struct Syn {
     at: i64,
@@ -110,12 +111,12 @@ struct Syn {
     scale: Option<u8>,
     sack: bool,
     timestamps: bool,
-    /// The capture did not keep all of its options.
+    /// Whether the capture cut off some of its options.
     cut: bool,
 }
 
 impl Syn {
-    /// Whether the SYNs of both ends have an option, if the capture tells.
+    /// Returns whether both ends' SYNs have an option. Returns `None` if the capture does not show it.
     fn agreed(syns: [Option<Self>; 2], option: fn(&Self) -> bool) -> Option<bool> {
         let [first, second] = [syns[0]?, syns[1]?];
         let is_told = |syn: &Self| option(syn) || !syn.cut;
@@ -123,14 +124,15 @@ impl Syn {
     }
 }
 
-/// Nine years in nanoseconds. A clock that jumps further is taken to jump so far, so that sums of times do not overflow.
+/// Largest time in a connection: nine years in nanoseconds. Later timestamps are clamped, so that sums of
+/// times do not overflow.
 const LONGEST: i64 = 1 << 58;
 
-/// Nanoseconds: a clock that goes back by more was set.
+/// A backward step of more than this many nanoseconds means that the clock was set back.
 const SET_BACK: i64 = 1_000_000_000;
 
 impl Connection {
-    /// `first` is the first packet seen; `take` has still to be called with it.
+    /// Creates a connection from its first packet. The caller must also pass this packet to `take`.
     pub(crate) fn new(first: &Packet, keep: Keep) -> Self {
         let syn_ack = first.flags.contains(Flags::SYN.with(Flags::ACK));
         let ends = if syn_ack { [first.dst, first.src] } else { [first.src, first.dst] };
@@ -167,11 +169,11 @@ impl Connection {
         }
     }
 
-    /// Takes in a packet, in the order of the capture.
+    /// Processes a packet. Packets are passed in the order of the capture.
     pub(crate) fn take(&mut self, packet: &Packet) {
         let at = packet.at.0.saturating_sub(self.begin.0).saturating_add(self.set_back()).min(LONGEST);
         self.clock_went_back += u32::from(at < self.now);
-        // Packets a little out of order are no reason to go by another clock.
+        // Smaller backward steps are reordered packets.
         if self.now.saturating_sub(at) > SET_BACK {
             let step = self.now.saturating_sub(at);
             let rare = self.rare.get_or_default();
@@ -209,12 +211,12 @@ impl Connection {
         self.rare.get().map_or(0, |rare| rare.set_back)
     }
 
-    /// Whether [`take_octets`](Self::take_octets) has any use for the octets of this packet.
+    /// Returns whether [`take_octets`](Self::take_octets) needs the payload of this packet.
     pub(super) fn wants_octets(&self, packet: &Packet) -> bool {
         self.naming.wants(self.from(packet))
     }
 
-    /// Takes in as much as was kept of the payload of a packet that was taken in.
+    /// Processes the captured payload of the packet that was passed to [`take`](Self::take) last.
     pub(super) fn take_octets(&mut self, packet: &Packet, octets: &[u8]) {
         let from = self.from(packet);
         let Some(offset) = self.directions[from].offset(packet.seq) else { return };
@@ -222,7 +224,7 @@ impl Connection {
         self.naming.take(from, start, octets, packet.len as usize);
     }
 
-    /// Takes in an error about one of its packets, in frame `number`.
+    /// Processes an ICMP error about one of the connection's packets, in frame `number`.
     pub(super) fn take_icmp(&mut self, error: &IcmpError, number: u64, at: Timestamp) {
         let about = usize::from(error.about[0] != self.ends.first());
         self.rare.get_or_default().icmp.take(error, number, at, self.begin, about);
@@ -239,12 +241,13 @@ impl Connection {
         &self.ends
     }
 
-    /// Reset, or closed by both ends: what comes later on the same ports may be another connection.
+    /// Returns whether the connection was reset or closed by both ends. Later packets with the same ports may
+    /// belong to another connection.
     pub(crate) fn is_over(&self) -> bool {
         self.close != Close::Open
     }
 
-    /// Whether the packet is a SYN that cannot be of this connection.
+    /// Returns whether the packet is a SYN that starts another connection.
     pub(crate) fn begins_anew(&self, packet: &Packet) -> bool {
         if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::RST) {
             return false;
@@ -253,7 +256,7 @@ impl Connection {
         !self.directions[from].may_begin_with(packet.seq)
     }
 
-    /// Octets of memory, without the traces.
+    /// Returns the memory in bytes, without the traces.
     pub(super) fn octets(&self) -> usize {
         let heap: usize = self.directions.iter().map(Direction::heap).sum();
         let long: usize = self.long_segments.iter().map(LongSegments::heap).sum();
@@ -321,8 +324,9 @@ impl Connection {
         }
     }
 
-    /// While a SYN waits for its answer, the other end may still have a connection that was there before: what it says of that
-    /// acknowledges something else than the SYN (RFC 9293 §3.10.7.3, RFC 5961 §4).
+    /// Returns whether the packet belongs to an earlier connection. The other end may still have one while a
+    /// SYN is unanswered. Its packets acknowledge something other than the SYN (RFC 9293 §3.10.7.3, RFC 5961
+    /// §4).
     fn is_of_an_earlier_one(&self, packet: &Packet, from: usize) -> bool {
         let is_waited_for = self.syns[1 - from].is_some() && self.syns[from].is_none();
         if !is_waited_for || packet.flags.contains(Flags::SYN) {
@@ -334,7 +338,7 @@ impl Connection {
         acked.is_none_or(|acked| acked < syn.end || acked > other.flight.max + ack::UNSEEN)
     }
 
-    /// `sent`: the end of what had been sent before.
+    /// Processes a packet with payload. `sent` is the end of the data sent before it.
     fn take_data(&mut self, packet: &Packet, from: usize, sent: u64) {
         let direction = &self.directions[from];
         let Some(start) = direction.offset(packet.seq) else { return };
@@ -379,10 +383,10 @@ impl Connection {
         if let (Some(_), [Some(first), Some(second)]) = (scaled, self.syns) {
             let scales = match (first.scale, second.scale) {
                 (Some(first), Some(second)) => [first, second],
-                // RFC 7323 §2.2: unless both ends offer it, neither scales.
+                // RFC 7323 §2.2: window scaling is in effect only if both ends send the option.
                 _ => [0; 2],
             };
-            // The data of one end goes into the window of the other.
+            // The data of one end is limited by the window of the other end.
             self.directions[0].window.scale = Scale::Shift(scales[1]);
             self.directions[1].window.scale = Scale::Shift(scales[0]);
         }
@@ -412,7 +416,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5961 §3.2: an RST far outside the window does not reset the connection.
+    /// Returns whether the RST is valid. RFC 5961 §3.2: an RST outside the receive window must be discarded.
+    /// A tolerance allows for packets that the capture has missed.
     fn may_reset(&self, seq: Seq, from: usize) -> bool {
         let direction = &self.directions[from];
         let Some(offset) = direction.offset(seq) else { return true };
@@ -437,7 +442,7 @@ impl Connection {
                 window_scale: syn.scale,
                 sack_permitted: syn.sack,
                 timestamps: syn.timestamps,
-                cut: syn.cut,
+                options_cut: syn.cut,
             })
         };
         Handshake {

@@ -1,24 +1,24 @@
-//! What a client calls its server, by the first octets that it sends: the server name of a TLS ClientHello (RFC 6066 §3),
-//! or the Host of an HTTP request (RFC 9110 §7.2).
+//! Determines the client's name for its server from the first bytes that it sends: the server name of a TLS
+//! ClientHello (RFC 6066 §3), or the Host of an HTTP request (RFC 9110 §7.2).
 //!
-//! Either may be cut, or come in several segments: what has been understood is dropped, and what has not is kept, some
-//! hundred octets at most.
+//! Both may be truncated or split into several segments. Parsed bytes are dropped, and at most a few
+//! hundred unparsed bytes are kept.
 
 use super::compact::{ALLOCATOR_OVERHEAD, heap_of_vec};
 use super::findings::{Name, NamedBy};
 
-/// The most octets that are kept between two segments.
+/// Maximum number of bytes kept between two segments.
 const KEPT: usize = 512;
-/// The longest name in the DNS, and a port.
+/// Length of the longest DNS name with a port.
 const LONGEST: usize = 253 + 6;
-/// Lines of an HTTP request among which its Host is looked for.
+/// Number of lines of an HTTP request that are searched for the Host field.
 const LINES: u8 = 100;
 
-/// Of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
     known: Option<Box<Known>>,
-    /// Ends whose first data have been seen, or matter no more.
+    /// The ends whose first data was seen, or is no longer relevant.
     heard: [bool; 2],
 }
 
@@ -31,10 +31,10 @@ enum Known {
 #[derive(Debug)]
 struct Reading {
     from: usize,
-    /// The offset of the octet that is to come.
+    /// The offset of the next expected byte.
     next: u64,
     place: Place,
-    /// What has come and is not understood yet.
+    /// The bytes that have not been parsed yet.
     octets: Vec<u8>,
 }
 
@@ -42,24 +42,24 @@ struct Reading {
 enum Place {
     /// Before the extensions of a ClientHello.
     Hello,
-    /// Among them: so many octets of one that says nothing are still to be skipped, and so many of all are left.
+    /// In the extensions: `skip` bytes of an irrelevant extension remain, and `left` bytes of all extensions.
     Extensions { skip: usize, left: usize },
-    /// Among the lines of an HTTP request, of which so many may follow.
+    /// In an HTTP request, of which at most `left` more lines are parsed.
     Lines { left: u8 },
-    /// In a line that is too long to be a Host.
+    /// In a line that is too long for a Host field.
     LongLine { left: u8 },
 }
 
 enum Step {
     On(Place, usize),
-    /// More octets are needed.
+    /// More bytes are needed.
     Wait,
     Found(Name),
     Nothing,
 }
 
 impl Naming {
-    /// Whether the octets of a segment of this end are of any interest.
+    /// Returns whether the payload of this end's segments is needed.
     pub(super) fn wants(&self, from: usize) -> bool {
         match self.known.as_deref() {
             None => !self.heard[from],
@@ -68,12 +68,12 @@ impl Naming {
         }
     }
 
-    /// Takes in those octets of a segment at `start` that the capture has kept; it has `len`.
+    /// Processes the captured bytes of a segment at `start` with `len` bytes of payload.
     pub(super) fn take(&mut self, from: usize, start: u64, octets: &[u8], len: usize) {
         if self.known.is_none() {
             self.heard[from] = true;
             let place = match octets {
-                // A record with a handshake in it (RFC 8446 §5.1), which is a ClientHello (§4).
+                // A handshake record (RFC 8446 §5.1) that contains a ClientHello (§4).
                 [22, 3, _, _, _, 1, ..] => Place::Hello,
                 _ if is_request(octets) => Place::Lines { left: LINES },
                 _ => return,
@@ -82,13 +82,13 @@ impl Naming {
             self.known = Some(Box::new(Known::Reading(reading)));
         }
         let Some(Known::Reading(reading)) = self.known.as_deref_mut() else { return };
-        // What comes behind a hole has to wait until it is sent again.
+        // Bytes after a hole are ignored until the hole is filled.
         let Some(known) = reading.next.checked_sub(start) else { return };
         let new = octets.get(known as usize..).unwrap_or_default();
         reading.next += new.len() as u64;
         match reading.take(new) {
             Step::Found(name) => self.known = Some(Box::new(Known::Named(name))),
-            // The rest of a segment that is cut will never be seen.
+            // The rest of a truncated segment will never be captured.
             Step::Wait | Step::On(..) if octets.len() == len => {}
             Step::Nothing | Step::Wait | Step::On(..) => *self = Self { known: None, heard: [true; 2] },
         }
@@ -111,7 +111,7 @@ impl Naming {
     }
 }
 
-/// Methods of RFC 9110 §9.3 and RFC 5789.
+/// Returns whether the bytes begin with an HTTP method (RFC 9110 §9.3, RFC 5789).
 fn is_request(octets: &[u8]) -> bool {
     let methods = ["GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "TRACE "];
     methods.iter().any(|method| octets.starts_with(method.as_bytes()))
@@ -165,7 +165,8 @@ fn word(octets: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_be_bytes([*octets.get(at)?, *octets.get(at + 1)?])))
 }
 
-/// RFC 8446 §4.1.2: the record's header, the message's, version and random, session, cipher suites, compression.
+/// Skips a ClientHello (RFC 8446 §4.1.2) up to its extensions: record header, message header, version and
+/// random, session ID, cipher suites, compression methods.
 fn hello(octets: &[u8]) -> Step {
     let extensions = || {
         let session = 5 + 4 + 2 + 32;
@@ -177,7 +178,8 @@ fn hello(octets: &[u8]) -> Step {
     extensions().map_or(Step::Wait, |(used, left)| Step::On(Place::Extensions { skip: 0, left }, used))
 }
 
-/// RFC 6066 §3: a list with a name of type `host_name`.
+/// Parses an extension. The server name extension contains a list with a name of type `host_name` (RFC 6066
+/// §3).
 fn extension(octets: &[u8], left: usize) -> Step {
     const SERVER_NAME: usize = 0;
     const HEAD: usize = 4;
@@ -196,10 +198,10 @@ fn extension(octets: &[u8], left: usize) -> Step {
     }
 }
 
-/// RFC 9112 §2.1, §5.
+/// Parses a line of an HTTP request (RFC 9112 §2.1, §5).
 fn line(octets: &[u8], left: u8) -> Step {
     let Some(end) = octets.iter().position(|octet| *octet == b'\n') else {
-        // The beginning of a long line may be that of a Host all the same, which is never so long.
+        // A Host field is never this long, so the rest of the line is skipped.
         return if octets.len() > KEPT {
             Step::On(Place::LongLine { left }, octets.len())
         } else {
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_wherever_the_octets_are_parted() {
+    fn name_is_found_across_any_segment_boundary() {
         let hello = hello_of("www.example.org", 1200);
         let post = b"POST /a HTTP/1.1\r\nCookie: 123456789\r\nhOsT:  www.example.org \r\n\r\n".to_vec();
         for request in [hello, post] {
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_passed_over_and_a_request_without_host_has_no_name() {
+    fn name_skips_long_lines_and_requires_host() {
         let cookie = format!("GET / HTTP/1.1\r\nCookie: {}\r\nHost: a.example\r\n\r\n", "x".repeat(5000));
         let pieces: Vec<_> = cookie.as_bytes().chunks(100).collect();
         assert_eq!(named(&pieces).as_deref(), Some("a.example"));
@@ -274,12 +276,12 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_escapes() {
+    fn control_characters_in_name_are_escaped() {
         assert_eq!(named(&[b"GET / HTTP/1.1\r\nHost: a\x1b[2Jb\r\n\r\n"]).as_deref(), Some("a\\u001b[2Jb"));
     }
 
     #[test]
-    fn a_cut_segment_says_what_it_can() {
+    fn truncated_segment_yields_name_if_captured() {
         let hello = hello_of("www.example.org", 10);
         for (kept, name) in [(96, None), (200, Some("www.example.org"))] {
             let mut naming = Naming::default();
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_is_filled_by_what_is_sent_again() {
+    fn retransmission_fills_hole_in_name() {
         let hello = hello_of("www.example.org", 1200);
         let (one, other) = hello.split_at(700);
         let mut naming = Naming::default();

@@ -1,4 +1,4 @@
-//! The sequence numbers of one direction as offsets that do not wrap.
+//! Converts the sequence numbers of one direction to offsets that do not wrap.
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use airwire::seq::Seq;
 
 use super::compact::CompactOption;
 
-/// Offset of the first number seen. There is room below it for what was sent before the capture began.
+/// Offset of the first number seen. The space below it is for data sent before the capture began.
 pub(super) const BASE: u64 = 1 << 32;
 
 #[derive(Debug)]
 pub(super) struct Numbering {
-    /// The number that has offset [`BASE`].
+    /// The sequence number with offset [`BASE`].
     base: Option<Seq>,
-    /// The offset that is shown as 0: the SYN's, even if it was not seen.
+    /// The offset that is displayed as 0. It is the SYN's offset, even if the SYN was not captured.
     zero: u64,
     pub(super) syn_seen: bool,
     /// The MSS option of the SYN.
     pub(super) syn_mss: Option<u16>,
-    /// One past the FIN.
+    /// One past the offset of the FIN.
     pub(super) fin: CompactOption,
     pub(super) fin_acked: bool,
-    /// Packets in a row whose numbers cannot belong to this connection as it is known.
+    /// Number of consecutive packets whose sequence numbers do not fit this connection.
     pub(super) strays: u8,
 }
 
@@ -38,51 +38,51 @@ impl Numbering {
         }
     }
 
-    /// Takes `seq` for the number of [`BASE`] if it is the first one seen, be it sent or acknowledged. Returns whether
-    /// it is.
+    /// If `seq` is the first number seen, sent or acknowledged, makes it the number of [`BASE`]. Returns
+    /// whether it is the first.
     pub(super) fn begin(&mut self, seq: Seq) -> bool {
         let is_first = self.base.is_none();
         if is_first {
             self.base = Some(seq);
-            // A SYN that the capture does not have came before it.
+            // The SYN precedes it, although the capture does not contain it.
             self.zero = BASE - 1;
         }
         is_first
     }
 
-    /// The same for a SYN.
+    /// Does the same as [`begin`](Self::begin) for a SYN.
     pub(super) fn begin_with_syn(&mut self, seq: Seq) -> bool {
         let is_first = self.base.is_none();
         self.base.get_or_insert(seq);
         is_first
     }
 
-    /// The SYN is here.
+    /// Sets the offset of the SYN.
     pub(super) fn set_zero(&mut self, offset: u64) {
         self.zero = offset;
     }
 
-    /// The offset of `seq`, the one of those that it may have that is nearest to `max`.
+    /// Returns the offset of `seq`. If several are possible, returns the one nearest to `max`.
     pub(super) fn offset(&self, seq: Seq, max: u64) -> Option<u64> {
         seq.offset(self.base?, max)
     }
 
-    /// Whether a SYN with this number belongs to the stream that is known already, of which `max` is the end.
+    /// Returns whether a SYN with this number belongs to the known stream, whose end is `max`.
     pub(super) fn may_begin_with(&self, seq: Seq, max: u64) -> bool {
         match self.offset(seq, max) {
             None => self.base.is_none(),
             Some(offset) if self.syn_seen => offset == self.zero,
-            // The first data overtook the SYN.
+            // The first data has overtaken the SYN.
             Some(offset) => offset == BASE - 1 && max < BASE + (1 << 16),
         }
     }
 
-    /// As a person counts: from the SYN on.
+    /// Returns the offset for display, relative to the SYN.
     pub(super) fn shown(&self, offset: u64) -> u64 {
         offset.saturating_sub(self.zero)
     }
 
-    /// The SYN's place in sequence space; empty if it was not seen.
+    /// Returns the SYN's range of sequence space, or an empty range if it was not captured.
     pub(super) fn syn_range(&self) -> Range<u64> {
         if self.syn_seen { self.zero..self.zero + 1 } else { 0..0 }
     }

@@ -1,4 +1,4 @@
-//! How far the handshake came, and what ICMP said of the connection's packets.
+//! The progress of the handshake, and ICMP errors about the connection's packets.
 
 use airwire::segment::Flags;
 
@@ -7,25 +7,25 @@ use super::findings::{IcmpFindings, Opening};
 use aircaptures::icmp::IcmpError;
 use aircaptures::packet::{Packet, Timestamp};
 
-/// How far the handshake has come.
+/// The progress of the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
     #[default]
     Begun,
-    /// An RST came for an answer to the SYN.
+    /// The SYN was answered by an RST.
     Refused,
-    /// An RST came after the SYN-ACK, or from who had sent the SYN.
+    /// An RST came after the SYN-ACK, or from the end that sent the SYN.
     Reset {
         by: u8,
     },
     Open,
 }
 
-/// What a packet does to the handshake.
+/// The effect of a packet on the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     None,
-    /// The reset before it was not the end.
+    /// The connection continues after an RST.
     AfterAll,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// `answered`: a SYN of `ends[1]` has been seen.
+    /// Processes a packet. `answered` means that a SYN of `ends[1]` has been seen.
     pub(super) fn take(&mut self, packet: &Packet, from: usize, answered: bool) -> Step {
         if self.stage == Stage::Open {
             return Step::None;
@@ -47,7 +47,8 @@ impl Progress {
             let is_refusal = from == 1 && !answered;
             self.stage = if is_refusal { Stage::Refused } else { Stage::Reset { by: from as u8 } };
         } else if flags.contains(Flags::SYN) {
-            // Windows tries again with the same number, and so does who was answered by an ACK (RFC 5961 §4.2).
+            // Windows retries with the same sequence number. So does a client that received a challenge ACK
+            // (RFC 5961 §4.2).
             if packet.ack.is_some() && self.stage != Stage::Begun {
                 self.stage = Stage::Begun;
                 return Step::AfterAll;
@@ -59,7 +60,7 @@ impl Progress {
         Step::None
     }
 
-    /// `syns`: whether each end has sent one.
+    /// Returns the outcome. `syns` states whether each end has sent a SYN.
     pub(super) fn findings(&self, syns: [bool; 2], icmp: Option<&Messages>) -> Opening {
         match (self.stage, syns) {
             (_, [false, false]) => Opening::Unseen,
@@ -73,26 +74,26 @@ impl Progress {
     }
 }
 
-/// ICMP errors, each kind from each sender once.
+/// ICMP errors, one entry per kind and sender.
 #[derive(Debug, Default)]
 pub(super) struct Messages(Vec<IcmpFindings>);
 
-/// Kinds and senders that are told apart: more are not worth their memory.
+/// Maximum number of entries, to bound the memory.
 const MOST: usize = 8;
 
 impl Messages {
-    /// `about`: whose packet it was.
+    /// Adds an error. `caused_by_end` is the index of the end whose packet caused it.
     pub(super) fn take(
         &mut self,
         error: &IcmpError,
         number: u64,
         at: Timestamp,
         begin: Timestamp,
-        about: usize,
+        caused_by_end: usize,
     ) {
         let same = |known: &&mut IcmpFindings| {
-            (known.icmp_type, known.icmp_code, known.from, known.about)
-                == (error.icmp_type, error.code, error.from, about)
+            (known.icmp_type, known.icmp_code, known.from, known.caused_by_end)
+                == (error.icmp_type, error.code, error.from, caused_by_end)
         };
         if let Some(known) = self.0.iter_mut().find(same) {
             known.count += 1;
@@ -103,7 +104,7 @@ impl Messages {
                 icmp_type: error.icmp_type,
                 icmp_code: error.code,
                 from: error.from,
-                about,
+                caused_by_end,
                 count: 1,
                 first_frame: number,
                 first_seconds: at.since(begin),
@@ -113,7 +114,7 @@ impl Messages {
     }
 
     fn says_unreachable(&self) -> bool {
-        self.0.iter().any(|message| message.about == 0 && message.kind.is_unreachable())
+        self.0.iter().any(|message| message.caused_by_end == 0 && message.kind.is_unreachable())
     }
 
     pub(super) fn heap(&self) -> usize {

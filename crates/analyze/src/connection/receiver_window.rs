@@ -1,14 +1,14 @@
-//! The window that the receiver of the data offers.
+//! The window that the receiver of the data advertises.
 
 use airwire::segment::Flags;
 
 use super::compact::CompactOption;
 use aircaptures::packet::Packet;
 
-/// How the windows in the headers are to be read.
+/// The scale of the window fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// The capture does not have both SYNs.
+    /// Unknown, because the capture does not contain both SYNs.
     Unknown,
     Shift(u8),
 }
@@ -16,20 +16,20 @@ pub(super) enum Scale {
 #[derive(Debug)]
 pub(super) struct ReceiverWindow {
     pub(super) scale: Scale,
-    /// The last one, as it stands in the header.
+    /// The last window field, not scaled.
     in_header: Option<u16>,
-    /// The last octet that the receiver takes, and one.
+    /// One past the last byte that the receiver accepts.
     edge: CompactOption,
     most: u32,
-    /// Once there is one `in_header`.
+    /// Valid if `in_header` is set.
     least: u32,
 }
 
-/// What a new window does to the one before.
+/// The change from the previous window to a new one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowChange {
     pub(super) closes: bool,
-    /// Its right edge moves to the left.
+    /// Whether the right edge moves to the left.
     pub(super) shrinks: bool,
 }
 
@@ -38,10 +38,10 @@ impl ReceiverWindow {
         Self { scale: Scale::Unknown, in_header: None, edge: CompactOption::default(), most: 0, least: 0 }
     }
 
-    /// Takes in the window of a packet that acknowledges everything up to `ack`.
+    /// Records the window of a packet that acknowledges everything up to `ack`.
     pub(super) fn update(&mut self, packet: &Packet, ack: u64) -> WindowChange {
         let shift = match self.scale {
-            // RFC 7323 §2.2: the window of a SYN is never scaled.
+            // RFC 7323 §2.2: the window field of a segment with SYN must not be scaled.
             Scale::Shift(shift) if !packet.flags.contains(Flags::SYN) => shift,
             _ => 0,
         };
@@ -70,12 +70,12 @@ impl ReceiverWindow {
         self.in_header == Some(0)
     }
 
-    /// Whether the header of `packet` has the same window as the last one.
+    /// Returns whether the window field of `packet` equals the last one.
     pub(super) fn is_same_in(&self, packet: &Packet) -> bool {
         self.in_header == Some(packet.window)
     }
 
-    /// Octets that may be sent from `next` on, as far as the window is known.
+    /// Returns the number of bytes that may be sent from `next` on, if the window is known.
     pub(super) fn room(&self, next: u64) -> Option<u64> {
         if self.scale == Scale::Unknown {
             return None;

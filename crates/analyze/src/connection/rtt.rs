@@ -1,21 +1,21 @@
-//! Statistics of round-trip times in little memory.
+//! RTT statistics in little memory.
 
 use hdrhistogram::Histogram;
 
 use super::compact::{ALLOCATOR_OVERHEAD, heap_of_vec};
 use super::findings::RttFindings;
 
-/// The most samples that are kept one by one. For more there is a histogram, which takes some kilobytes.
+/// Maximum number of samples stored individually. More samples are stored in a histogram of a few kilobytes.
 const EXACT: usize = 64;
 
-/// The most samples that are kept without [`Many`], which is made from them when it is needed: most connections have no
-/// more samples.
+/// Maximum number of samples stored without [`Many`], which is then computed on demand. Most connections do
+/// not have more samples.
 const FEW: usize = 3;
 
-/// What a sample was measured by.
+/// The method by which a sample was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measured {
-    /// A segment that was sent once, and its ACK (Karn).
+    /// A segment that was sent once, and its ACK (Karn's algorithm).
     BySegment,
     ByTimestamp,
 }
@@ -57,7 +57,7 @@ impl Rtt {
         }
     }
 
-    /// The least that a sender's timer waits.
+    /// Returns the shortest plausible retransmission timeout of the sender.
     pub(super) fn timeout(&self) -> i64 {
         match self {
             Self::Few { .. } => self.worked_out().timeout(),
@@ -72,7 +72,7 @@ impl Rtt {
         }
     }
 
-    /// Octets of heap.
+    /// Returns the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         match self {
             Self::Few { .. } => 0,
@@ -80,7 +80,7 @@ impl Rtt {
         }
     }
 
-    /// The statistics of a few samples, made anew from them.
+    /// Computes the statistics of a few samples.
     fn worked_out(&self) -> Many {
         let mut many = Many::default();
         if let Self::Few { samples, count, by_timestamps } = self {
@@ -98,12 +98,12 @@ pub(crate) struct Many {
     min: i64,
     max: i64,
     sum: f64,
-    /// As RFC 6298 §2 has it, in nanoseconds: what the sender's timer may be like.
+    /// Estimates as in RFC 6298 §2, in nanoseconds. They approximate the sender's timer.
     srtt: f64,
     rttvar: f64,
-    /// All samples, as long as there are few.
+    /// All samples, if there are few.
     first: Vec<i64>,
-    /// All samples, once there are many: in microseconds, to two digits.
+    /// All samples, if there are many: in microseconds, with two significant digits.
     rest: Option<Box<Histogram<u32>>>,
 }
 
@@ -154,7 +154,7 @@ impl Many {
             None => {
                 let mut sorted = self.first.clone();
                 sorted.sort_unstable();
-                // The nearest rank.
+                // The nearest-rank method.
                 let rank = |q: f64| (q * sorted.len() as f64).ceil().max(1.0) as usize - 1;
                 let sum: f64 = sorted.iter().map(|ns| (*ns as f64 - mean).abs()).sum();
                 ([0.5, 0.9, 0.99].map(|q| sorted[rank(q)]), sum / sorted.len() as f64)
@@ -186,7 +186,7 @@ impl Many {
     }
 }
 
-/// A histogram grows as far as its values do; an hour is more than any round trip takes.
+/// Records a sample. The limit of an hour bounds the histogram, which grows with its largest value.
 fn record(histogram: &mut Histogram<u32>, ns: i64) {
     const HOUR: u64 = 3_600_000_000;
     histogram.record((ns.unsigned_abs() / 1000).min(HOUR)).expect("it grows by itself");
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_samples_are_exact_and_many_within_a_hundredth() {
+    fn rtt_statistics_are_within_one_percent() {
         for count in [50_i64, 1000] {
             let mut rtt = Rtt::default();
             for i in 1..=count {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_nothing_said() {
+    fn rtt_findings_are_empty_without_samples() {
         assert_eq!(Rtt::default().findings(), RttFindings::default());
     }
 }

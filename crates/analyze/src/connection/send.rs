@@ -1,4 +1,5 @@
-//! Packets of the data's sender: new, late, a copy, a probe or sent again, and why.
+//! Classifies the packets of the data's sender: new, reordered, copied, probe or retransmission, with the
+//! reason.
 
 use std::ops::Range;
 
@@ -16,38 +17,40 @@ use super::trigger::{Explanation, Trigger};
 use crate::trace::{Fate, Idle, Proof, Sending, SentSegment};
 use aircaptures::packet::Packet;
 
-/// So many packets in a row outside the known window mean that it is the window that is wrong.
+/// Number of consecutive packets outside the known window after which the known window is assumed to be
+/// wrong.
 const STRAYS: u8 = 8;
-/// Nanoseconds within which a machine or a capture may reorder packets; Wireshark takes the same.
+/// Nanoseconds within which a host or a capture may reorder packets. Wireshark uses the same value.
 const REORDERED_WITHIN: i64 = 3_000_000;
 
-/// Octets beside the known window in which a packet may lie.
+/// Bytes by which a packet may exceed the known window.
 pub(super) const AROUND: u64 = 1 << 20;
-/// Clock ticks: a delayed ACK echoes the timestamp of the first of two segments.
+/// Timestamp clock ticks by which the echo in an ACK may be older than a segment that it covers, because a
+/// delayed ACK echoes the first of two segments.
 const DELAYED_ACK: i32 = 50;
-/// Nanoseconds for which the network may hold a copy back. A sender whose packets all have one identification may have sent
-/// again what comes later.
+/// Nanoseconds for which the network may delay a copy. A later packet may be a retransmission of a sender
+/// that uses the same identification for all packets.
 const LATE_COPY: i64 = 500_000_000;
-/// Nanoseconds: no timer that probes a closed window is shorter.
+/// Nanoseconds. Timers for zero-window probes are not shorter.
 const PROBE_AFTER: i64 = 100_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PacketKind {
     New,
-    /// Sent before others that came past earlier.
+    /// Sent before packets that passed the capture point earlier.
     Late,
-    /// Made by the network.
+    /// Duplicated by the network.
     Copy,
     WindowProbe,
     KeepAlive,
     Again {
-        /// The capture has no earlier copy.
+        /// Whether the capture does not contain an earlier copy.
         unseen: bool,
     },
 }
 
 impl Direction {
-    /// Takes in a packet of the data's sender.
+    /// Processes a packet of the data's sender.
     pub(super) fn take_packet(&mut self, now: &Moment, packet: &Packet) {
         let shows = self.take_segment(now, packet);
         self.ack_is_answered = true;
@@ -60,7 +63,7 @@ impl Direction {
         if syn {
             self.syn(packet.seq, packet.options.mss);
         } else if !packet.flags.contains(Flags::RST) {
-            // The number of a reset is that of another packet's ACK.
+            // The sequence number of an RST is copied from the ACK number of another packet.
             self.begin(packet.seq);
         }
         let Some(start) = self.offset(packet.seq).filter(|start| self.is_plausible(*start, packet)) else {
@@ -125,14 +128,14 @@ impl Direction {
         if waited { Shows::TimerFired } else { Shows::Nothing }
     }
 
-    /// Whether the packet may belong to this connection: garbage, or a packet of another connection on the same ports,
-    /// must not move the window.
+    /// Returns whether the packet may belong to this connection. Garbage and packets of other connections on
+    /// the same ports must not move the window.
     fn is_plausible(&mut self, start: u64, packet: &Packet) -> bool {
         let within = match (self.room(), self.window.edge()) {
             (Some(_), Some(edge)) => start <= edge.max(self.flight.max) + AROUND,
             _ => true,
         };
-        // Nothing is sent again that is further behind than any window in use.
+        // A retransmission is not further back than the largest window in use.
         let oldest = self.flight.lowest().saturating_sub(UNSEEN.max(u64::from(self.window.most())));
         let within = within && start + packet.seq_len() >= oldest;
         let strays = &mut self.numbering.strays;
@@ -144,7 +147,7 @@ impl Direction {
         within && !packet.flags.contains(Flags::RST)
     }
 
-    /// Forgets what was known: the capture missed so much that nothing of it holds.
+    /// Discards the state, because it is invalid after the capture has missed many packets.
     pub(super) fn start_over(&mut self, at: u64) {
         self.flight = Default::default();
         self.flight.begin(at);
@@ -155,7 +158,7 @@ impl Direction {
         }
     }
 
-    /// Linux probes with an old number and no data.
+    /// Counts a probe without data. Linux sends probes with an old sequence number and without data.
     fn probed_without_data(&mut self, packet: &Packet, start: u64) {
         let known = self.flight.una().is_some() && !packet.flags.contains(Flags::RST);
         if known && start + 1 == self.una() {
@@ -167,7 +170,7 @@ impl Direction {
         }
     }
 
-    /// The sender has sent up to here, whatever the capture has of it.
+    /// Records that the sender has sent everything up to `start`, even if the capture does not contain it.
     fn note_unseen(&mut self, packet: &Packet, start: u64) {
         if !packet.flags.contains(Flags::RST) && start > self.flight.max && start <= self.flight.max + AROUND
         {
@@ -175,8 +178,8 @@ impl Direction {
         }
     }
 
-    /// Whether the packet left before the ACK for it, which came past earlier: captures of two directions are not always in
-    /// order.
+    /// Returns whether the packet was sent before its ACK, although the ACK is earlier in the capture.
+    /// Captures do not always keep the order between the directions.
     fn follows_its_ack(&self, now: &Moment, packet: &Packet, range: &Range<u64>) -> bool {
         let Some(missed) = self.anomalies.get().and_then(|anomalies| anomalies.missed(range)) else {
             return false;
@@ -194,8 +197,9 @@ impl Direction {
         if asks && range.end == una && una == self.flight.max {
             return if closed { PacketKind::WindowProbe } else { PacketKind::KeepAlive };
         }
-        // One segment beyond the edge, when a timer has run out (RFC 9293 §3.8.6.1): what follows an ACK or another segment
-        // at once is data of a sender that does not heed the window, or had not heard of it.
+        // A zero-window probe is sent when a timer expires (RFC 9293 §3.8.6.1). A full segment that directly
+        // follows another packet is data from a sender that ignores the closed window, or has not learned
+        // about it yet.
         let by_timer = packet.len == 1 || now.silence >= PROBE_AFTER;
         if closed && packet.len > 0 && by_timer && range.start == una && self.window.edge() == Some(una) {
             return PacketKind::WindowProbe;
@@ -220,7 +224,7 @@ impl Direction {
         if copy {
             PacketKind::Copy
         } else if any && !seen {
-            // The receiver had no room for it when it was sent as a probe.
+            // The data was sent before as a window probe, for which the receiver did not have space.
             PacketKind::New
         } else if !any && range.start >= una {
             if self.is_late(now, packet, range) {
@@ -233,9 +237,9 @@ impl Direction {
         }
     }
 
-    /// Whether a packet that fills a hole was overtaken; else it is the retransmission of a packet that was lost before
-    /// the capture. The sender's timestamps or IP identifications tell; without them a repair is what takes a round
-    /// trip.
+    /// Returns whether a packet that fills a hole was reordered. Otherwise it is a retransmission of a packet
+    /// that was lost before the capture point. Timestamps or IP identifications decide it. Without them, a
+    /// packet that arrives at least a round trip later is a retransmission.
     fn is_late(&self, now: &Moment, packet: &Packet, range: &Range<u64>) -> bool {
         let Some(newest) = self.flight.newest() else { return false };
         let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
@@ -330,7 +334,7 @@ impl Direction {
         }
     }
 
-    /// Notes what the retransmission tells about the sender. To be called before it changes the state.
+    /// Records what the retransmission shows about the sender. It must be called before the state is updated.
     fn learn_from(&mut self, range: &Range<u64>, first: Option<Sent>, why: Explanation) {
         let with_sack = self.flight.is_any_sacked();
         let in_pass = first.is_some_and(|sent| sent.times > 1 && sent.pass == self.flight.pass);
@@ -385,7 +389,7 @@ impl Direction {
         }
     }
 
-    /// Notes a new segment that leaves while little is in flight: BBR looks for the least round trip so.
+    /// Records a new segment that is sent while little data is in flight, as in BBR's ProbeRTT.
     fn look_for_a_probe(&mut self, now: &Moment, len: u32) {
         let segment = self.path_segment(now.peer_mss);
         if len < segment || self.repairing != Repairing::Nothing {
@@ -393,7 +397,7 @@ impl Direction {
         }
         let (flight, round_trip) = (self.flight_bytes(), self.rtt.min().unwrap_or(0));
         let Some(window) = self.rounds.window() else { return };
-        // Most connections never come to that, and need no room for it.
+        // Most connections never reach this state and do not need memory for it.
         if self.anomalies.get().is_some() || Congestion::may_probe(flight, window, segment) {
             let congestion = &mut self.anomalies.get_or_default().congestion;
             congestion.sent(now.at, flight, window, segment, round_trip);
@@ -421,7 +425,7 @@ impl Direction {
                 last_at: now.at,
                 first_tsval: tsval,
                 last_tsval: tsval,
-                // An earlier copy was lost before the capture.
+                // An earlier copy was lost before the capture point.
                 times: if kind == (PacketKind::Again { unseen: true }) { 2 } else { 1 },
                 pass,
                 ip_id: packet.ip_id,

@@ -1,23 +1,23 @@
-//! Octets over time in a bounded number of bins: when there are too few, each two become one.
+//! Bytes over time in a bounded number of bins. When there are too many, pairs of bins are merged.
 
 use super::compact::heap_of_vec;
 use super::findings::SeriesFindings;
 
-/// The most bins that a series has.
+/// Maximum number of bins in a series.
 pub(super) const BINS: usize = 200;
-/// Nanoseconds.
+/// Initial width of a bin in nanoseconds.
 const NARROWEST: i64 = 1_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Series {
-    /// Nanoseconds; 0 before the first octet.
+    /// Width of a bin in nanoseconds, or 0 before the first byte.
     width: i64,
     begin: i64,
-    /// In the order of time. A bin has an entry for each kind of octets that it has.
+    /// The entries in chronological order. A bin has one entry for each kind of bytes in it.
     entries: Vec<Entry>,
 }
 
-/// Octets of one kind in one bin. A bin with 4 GiB or more has several entries.
+/// Bytes of one kind in one bin. A bin with 4 GiB or more has several entries.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     bytes: u32,
@@ -66,7 +66,7 @@ impl Series {
         }
     }
 
-    /// Octets of heap.
+    /// Returns the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         heap_of_vec::<Entry>(self.entries.capacity())
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_connection_has_wider_bins_and_loses_no_octet() {
+    fn long_connection_widens_bins_without_losing_bytes() {
         let mut series = Series::default();
         for second in 0..3600 {
             series.add(5_000_000_000 + second * 1_000_000_000, Counted::Sent, 10);
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(
             findings.bin_seconds,
             0.001 * f64::from(1 << 15),
-            "the first power of two with 3600 s in 200"
+            "the smallest power of two at which 3600 s fit into 200 bins"
         );
         assert!(findings.sent_bytes.len() > BINS / 2 && findings.sent_bytes.len() <= BINS);
         assert_eq!(findings.sent_bytes.iter().sum::<u64>(), 36_000);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn gigabytes_in_one_bin_are_counted_to_the_octet() {
+    fn bins_count_gigabytes_exactly() {
         let mut series = Series::default();
         for octets in [u64::from(u32::MAX) - 1, 5, 1 << 33] {
             series.add(0, Counted::Acked, octets);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_leaps_is_no_matter() {
+    fn clock_jumps_do_not_lose_bytes() {
         let mut series = Series::default();
         series.add(0, Counted::Sent, 1);
         series.add(i64::MAX, Counted::Sent, 1);

@@ -1,4 +1,4 @@
-//! Findings as text for a person: counts that are 0 are left out.
+//! Formats findings as text. Counts of 0 are omitted.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ impl fmt::Display for ConnectionFindings {
 }
 
 impl ConnectionFindings {
-    /// Where the capture was made, and by what that is told.
+    /// Writes the capture point and its evidence.
     fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let after = |end: usize| Seconds(self.answers_after_seconds[end].unwrap_or_default());
         match self.capture_at {
@@ -83,7 +83,7 @@ impl ConnectionFindings {
             CaptureAt::Unknown => write!(f, "  capture point unknown"),
         }
     }
-    /// In a few words: what came of the handshake if it failed, else the end.
+    /// Returns a short description of the end of the connection, or of the handshake if it failed.
     pub fn how_it_ended(&self) -> String {
         let syns = self.handshake.syns.map(|syn| syn.map_or(0, |syn| syn.times));
         let tries = |count: u64, what: &str| match count {
@@ -110,12 +110,12 @@ impl ConnectionFindings {
         }
     }
 
-    /// What both ends offered.
+    /// Writes the options in both SYNs.
     fn write_syns(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let syns = self.handshake.syns;
         let Some(known) = syns[0].or(syns[1]) else { return Ok(()) };
         let of_both = |option: &dyn Fn(&super::findings::SynFindings) -> Option<u64>| {
-            syns.map(|syn| match syn.map(|syn| (option(&syn), syn.cut)) {
+            syns.map(|syn| match syn.map(|syn| (option(&syn), syn.options_cut)) {
                 Some((Some(value), _)) => value.to_string(),
                 Some((None, false)) => "none".to_owned(),
                 Some((None, true)) | None => "not seen".to_owned(),
@@ -124,8 +124,8 @@ impl ConnectionFindings {
         let [mss, other] = of_both(&|syn| syn.mss.map(u64::from));
         let [scale, other_scale] = of_both(&|syn| syn.window_scale.map(u64::from));
         write!(f, "  SYNs            MSS {mss}, {other}; window scale {scale}, {other_scale}")?;
-        // Of one SYN alone it cannot be told what was agreed on.
-        if syns.iter().all(Option::is_some) || known.cut {
+        // A single SYN does not show which options are in use.
+        if syns.iter().all(Option::is_some) || known.options_cut {
             let options = [(self.sack, "SACK"), (self.timestamps, "timestamps")];
             let used = options.iter().filter(|(used, _)| *used).map(|(_, option)| format!("; {option}"));
             write!(f, "{}", used.collect::<String>())?;
@@ -134,9 +134,9 @@ impl ConnectionFindings {
     }
 
     fn write_icmp(&self, f: &mut fmt::Formatter<'_>, message: &IcmpFindings) -> fmt::Result {
-        let IcmpFindings { kind, from, about, count, first_frame, first_seconds, mtu, .. } = message;
+        let IcmpFindings { kind, from, caused_by_end, count, first_frame, first_seconds, mtu, .. } = message;
         let mtu = mtu.map(|mtu| format!(", MTU {mtu}")).unwrap_or_default();
-        let (about, at) = (self.ends[*about], Seconds(*first_seconds));
+        let (about, at) = (self.ends[*caused_by_end], Seconds(*first_seconds));
         writeln!(
             f,
             "  ICMP            {count} × {kind}{mtu}, from {from}, about packets of {about}; first in frame {first_frame} at {at}"
@@ -154,10 +154,10 @@ impl fmt::Display for DirectionFindings {
 type Row<'a> = dyn FnMut(&str, String) -> fmt::Result + 'a;
 
 impl DirectionFindings {
-    /// What `Display` says, each line by its name.
+    /// Returns the lines of the `Display` output, each with its name.
     pub fn rows(&self) -> Vec<(String, String)> {
         let mut rows = Vec::new();
-        // It is the writer who can fail.
+        // Only the writer could fail, and a vector does not.
         let _ = self.write_rows(&mut |name, text| {
             rows.push((name.to_owned(), text));
             Ok(())
@@ -279,7 +279,7 @@ impl DirectionFindings {
                 BlackHole::Possible => "path MTU black hole, or the other end has disappeared",
                 BlackHole::No => "no path MTU black hole",
             };
-            let came = match path.in_pieces {
+            let came = match path.lost_segment_split {
                 true => ", but its data was acknowledged in shorter segments",
                 false => "",
             };
@@ -353,7 +353,7 @@ impl DirectionFindings {
         let parts = [
             (time.network_limited_seconds.unwrap_or(0.0), "network"),
             (time.application_limited_seconds.unwrap_or(0.0), "nothing to send"),
-            (time.untold_seconds, "network or nothing to send (unknown at this capture point)"),
+            (time.undetermined_seconds, "network or nothing to send (unknown at this capture point)"),
             (time.window_limited_seconds, "receiver window"),
             (time.zero_window_seconds, "zero window"),
             (time.waiting_for_timeout_seconds, "waiting for timeouts"),
@@ -382,17 +382,17 @@ impl DirectionFindings {
             PartialAcks::Reno => Some("a partial ACK ends recovery (Reno)"),
             PartialAcks::NewReno => Some("a partial ACK triggers the next retransmission (NewReno)"),
             PartialAcks::Sack => Some("retransmits what SACK reports as missing"),
-            PartialAcks::CannotBeTold => None,
+            PartialAcks::Undetermined => None,
         };
         let after = match sender.after_timeout {
             AfterTimeout::GoBackN => Some("go-back-N after a timeout"),
             AfterTimeout::HolesOnly => Some("retransmits only missing data after a timeout"),
-            AfterTimeout::CannotBeTold => None,
+            AfterTimeout::Undetermined => None,
         };
         let limited = match sender.limited_transmit {
             Evidence::Yes => Some("limited transmit"),
             Evidence::No => Some("no limited transmit"),
-            Evidence::CannotBeTold => None,
+            Evidence::Undetermined => None,
         };
         says.extend([partial, after, limited].into_iter().flatten().map(str::to_owned));
         row("sender", says.join(", "))
@@ -406,7 +406,7 @@ impl fmt::Display for AckPolicyFindings {
             AckPolicy::EverySecondSegment => Some("every second segment"),
             AckPolicy::Fewer => Some("every third segment or less often"),
             AckPolicy::Mixed => Some("mixed"),
-            AckPolicy::CannotBeTold => None,
+            AckPolicy::Undetermined => None,
         };
         if let Some(what) = what {
             let [one, two, more] = [self.for_one_segment, self.for_two_segments, self.for_more_segments];
@@ -430,7 +430,7 @@ impl fmt::Display for CongestionFindings {
             CongestionControl::Reno => "resembles Reno",
             CongestionControl::Cubic => "resembles CUBIC",
             CongestionControl::Bbr => "resembles BBR",
-            CongestionControl::CannotBeTold => "not identified",
+            CongestionControl::Undetermined => "not identified",
         })?;
         let mut evidence = Vec::new();
         if let (Some(to), Some(least), Some(most)) = (self.falls_to, self.falls_to_least, self.falls_to_most)
@@ -451,13 +451,13 @@ impl fmt::Display for CongestionFindings {
     }
 }
 
-/// `3 fast, 2 tail`: the counts that are not 0.
+/// Formats the counts that are not 0: `3 fast, 2 tail`.
 pub(crate) fn list(counts: &[(u64, &str)]) -> String {
     let some: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     some.join(", ")
 }
 
-/// A time in s, ms or µs, whichever suits it.
+/// Formats a time in s, ms or µs.
 pub(crate) struct Seconds(pub(crate) f64);
 
 impl fmt::Display for Seconds {

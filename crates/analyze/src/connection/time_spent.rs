@@ -1,4 +1,4 @@
-//! What a sender's time was spent on.
+//! Divides a sender's time by what limited the sender.
 
 use super::compact::{ALLOCATOR_OVERHEAD, OnDemand};
 use super::findings::TimeFindings;
@@ -13,7 +13,7 @@ pub(super) enum SpentOn {
     WaitingForTimeout,
 }
 
-/// What a packet shows about the time before it.
+/// The evidence of a packet about the time before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
     Nothing,
@@ -23,11 +23,11 @@ pub(super) enum Shows {
     DataAcked,
 }
 
-/// The kinds of [`SpentOn`] that every connection has; the others take memory only where they occur.
+/// Number of [`SpentOn`] kinds that every connection has. The others take memory only if they occur.
 const USUAL: usize = 2;
 const UNUSUAL: usize = 3;
 
-/// Nanoseconds of each kind.
+/// Nanoseconds by kind.
 #[derive(Debug, Default)]
 struct Sums {
     usual: [i64; USUAL],
@@ -65,7 +65,7 @@ impl Sums {
         kinds.into_iter().map(|spent| self.of(spent)).sum()
     }
 
-    /// Takes everything out of `other`.
+    /// Moves all times from `other` to this struct.
     fn take_from(&mut self, other: &mut Self) {
         for (sum, other) in self.usual.iter_mut().zip(&mut other.usual) {
             *sum += std::mem::take(other);
@@ -78,23 +78,24 @@ impl Sums {
     }
 }
 
-/// Begins with the first data. What comes after the last ACK for new data counts only if something was left to be done.
+/// The time since the first data. Time after the last ACK for new data counts only if the transfer was
+/// incomplete.
 #[derive(Debug, Default)]
 pub(super) struct TimeSpent {
-    /// Once there has been data.
+    /// Set at the first data.
     running: Option<Running>,
     sums: Sums,
-    /// The flight summed over time: octets times nanoseconds.
+    /// The integral of the flight over time, in byte-nanoseconds.
     flown: f64,
-    /// What has passed since the last ACK for new data, and may not count.
+    /// The time since the last ACK for new data, which may not count.
     pending: Sums,
     pending_flown: f64,
-    /// In microseconds, which a connection has room for.
+    /// Microseconds, because they fit into 32 bits.
     longest_wait: u32,
     pending_wait: u32,
 }
 
-/// Since the last event.
+/// The state since the last event.
 #[derive(Debug)]
 struct Running {
     since: i64,
@@ -107,7 +108,8 @@ impl TimeSpent {
         self.running.get_or_insert(Running { since: at, state: SpentOn::Network, flight: 0 });
     }
 
-    /// Counts the time up to a packet at `at`, which may show what it was spent on. Returns that, and how much it was.
+    /// Counts the time up to a packet at `at`. `shows` is the packet's evidence about this time. Returns the
+    /// kind and the length of the time.
     pub(super) fn pass(&mut self, at: i64, shows: Shows) -> (SpentOn, i64) {
         let Some(running) = &mut self.running else { return (SpentOn::Network, 0) };
         let passed = at - std::mem::replace(&mut running.since, at);
@@ -121,26 +123,26 @@ impl TimeSpent {
         (state, passed)
     }
 
-    /// What the time from now on is spent on.
+    /// Sets the kind of the time from now on.
     pub(super) fn set(&mut self, state: SpentOn, flight: u32) {
         if let Some(running) = &mut self.running {
             (running.state, running.flight) = (state, flight);
         }
     }
 
-    /// New data have been acknowledged, or never will be.
+    /// Counts the pending time, because new data was acknowledged or never will be.
     pub(super) fn commit(&mut self) {
         self.longest_wait = self.longest_wait.max(std::mem::take(&mut self.pending_wait));
         self.sums.take_from(&mut self.pending);
         self.flown += std::mem::take(&mut self.pending_flown);
     }
 
-    /// Octets of heap.
+    /// Returns the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         self.sums.heap() + self.pending.heap()
     }
 
-    /// From the first data to the last packet, if nothing was ever acknowledged.
+    /// Returns the time from the first data to the last packet, for a connection without any ACK.
     pub(super) fn total_unacknowledged(&self) -> i64 {
         self.pending.total()
     }
@@ -153,11 +155,12 @@ impl TimeSpent {
         if self.total() > 0 { self.flown / self.total() as f64 } else { 0.0 }
     }
 
-    /// `flight_is_known`: the capture sees what is on its way, and so what the sender waits for.
+    /// Returns the results. `flight_is_known` means that the capture shows the data in flight, and so the
+    /// reason why the sender waits.
     pub(super) fn findings(&self, flight_is_known: bool) -> TimeFindings {
         let seconds = |spent: SpentOn| self.sums.of(spent) as f64 / 1e9;
         let told = |spent: SpentOn| flight_is_known.then(|| seconds(spent));
-        let untold = seconds(SpentOn::ApplicationLimited) + seconds(SpentOn::Network);
+        let undetermined = seconds(SpentOn::ApplicationLimited) + seconds(SpentOn::Network);
         TimeFindings {
             total_seconds: self.total() as f64 / 1e9,
             zero_window_seconds: seconds(SpentOn::ZeroWindow),
@@ -165,7 +168,7 @@ impl TimeSpent {
             window_limited_seconds: seconds(SpentOn::WindowLimited),
             application_limited_seconds: told(SpentOn::ApplicationLimited),
             network_limited_seconds: told(SpentOn::Network),
-            untold_seconds: if flight_is_known { 0.0 } else { untold },
+            undetermined_seconds: if flight_is_known { 0.0 } else { undetermined },
             longest_wait_for_timeout_seconds: f64::from(self.longest_wait) / 1e6,
         }
     }

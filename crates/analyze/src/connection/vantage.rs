@@ -1,15 +1,16 @@
-//! Where a capture was made: the end that answers at once is near.
+//! Locates the capture point: it is near the end that responds immediately.
 
 use super::compact::CompactOption;
 use super::findings::CaptureAt;
 use aircaptures::packet::Packet;
 
-/// How soon one end answers, seen from the capture: it is measured from handshakes, timestamps and ACKs.
+/// The response time of one end, seen from the capture point. It is measured with handshakes, timestamps and
+/// ACKs.
 #[derive(Debug, Default)]
 pub(super) struct ReplyDelay {
-    /// The least so far.
+    /// The minimum so far.
     least: CompactOption,
-    /// A timestamp of the *other* end that this one has not echoed, and when it came past.
+    /// A timestamp of the *other* end that this end has not echoed yet. `since` is the time when it passed.
     waiting: Option<u32>,
     since: i64,
     /// The newest timestamp of the other end.
@@ -25,7 +26,7 @@ impl ReplyDelay {
         self.least = CompactOption::time(self.least().map_or(ns, |least| least.min(ns)));
     }
 
-    /// A packet of the other end came past: its timestamp is to be echoed.
+    /// Records a packet of the other end, whose timestamp this end will echo.
     pub(super) fn take_request(&mut self, at: i64, packet: &Packet) {
         let Some(timestamps) = packet.options.timestamps else { return };
         let newer = self.newest.is_none_or(|newest| (timestamps.val.wrapping_sub(newest) as i32) > 0);
@@ -37,7 +38,7 @@ impl ReplyDelay {
         }
     }
 
-    /// A packet of this end came past: it may have the echo.
+    /// Records a packet of this end, which may contain the echo.
     pub(super) fn take_reply(&mut self, at: i64, packet: &Packet) {
         let (Some(timestamps), Some(val)) = (packet.options.timestamps, self.waiting) else { return };
         let distance = timestamps.ecr.wrapping_sub(val) as i32;
@@ -50,12 +51,12 @@ impl ReplyDelay {
     }
 }
 
-/// An end that takes less than this share of the round trip is where the capture was made.
+/// An end whose share of the round trip is at most this value is at the capture point.
 const NEAR: f64 = 0.1;
-/// Nanoseconds: of a shorter round trip, as within one machine, nothing can be said.
+/// Nanoseconds. A shorter round trip, as within one machine, does not show the capture point.
 const TOO_SHORT: i64 = 300_000;
 
-/// From the least delay of the replies of either end.
+/// Locates the capture point from the minimum response times of both ends.
 pub(super) fn capture_at(least: [Option<i64>; 2]) -> CaptureAt {
     let [Some(first), Some(second)] = least else { return CaptureAt::Unknown };
     let whole = first + second;
@@ -77,12 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_that_answers_at_once_is_near() {
+    fn capture_point_is_inferred_from_response_times() {
         let ms = |a: i64, b: i64| capture_at([Some(a * 1_000_000), Some(b * 1_000_000)]);
         assert_eq!(ms(0, 100), CaptureAt::End { end: 0 });
         assert_eq!(ms(100, 5), CaptureAt::End { end: 1 });
         assert_eq!(ms(25, 75), CaptureAt::Between { share: 0.25 });
-        assert_eq!(ms(0, 0), CaptureAt::Unknown, "nobody is far away");
+        assert_eq!(ms(0, 0), CaptureAt::Unknown, "both ends respond immediately");
         assert_eq!(capture_at([None, Some(1_000_000)]), CaptureAt::Unknown);
     }
 }

@@ -78,20 +78,20 @@ impl World {
         self.packet(at, forth, ACK, iss + 2, 902);
     }
 
-    /// Numbers and packets of those that were handed out.
-    fn told(&self) -> Vec<(u64, u64)> {
+    /// Returns the numbers and packet counts of the finished connections.
+    fn finished_packets(&self) -> Vec<(u64, u64)> {
         self.finished.iter().map(|one| (one.number, one.ended.findings.packets)).collect()
     }
 
     fn end(mut self) -> Vec<(u64, u64)> {
         let finished = &mut self.finished;
         self.connections.take().unwrap().finish(&mut |one| finished.push(one));
-        self.told()
+        self.finished_packets()
     }
 }
 
 #[test]
-fn both_directions_are_one_connection_and_other_ports_another() {
+fn connection_includes_both_directions_but_not_other_ports() {
     let mut world = World::new(Limits::default());
     world.open(0, 1000, 5);
     world.open(0, 1001, 5);
@@ -100,19 +100,19 @@ fn both_directions_are_one_connection_and_other_ports_another() {
 }
 
 #[test]
-fn a_port_that_is_used_again_is_another_connection() {
+fn reused_port_starts_new_connection() {
     let mut world = World::new(Limits::default());
     world.open(0, 1000, 5);
     world.close(1, 1000, 5);
     world.open(2, 1000, 70_000);
-    assert_eq!(world.told(), [(0, 6)]);
-    // The SYN again is not a third one.
+    assert_eq!(world.finished_packets(), [(0, 6)]);
+    // A retransmitted SYN does not start a third connection.
     world.packet(3, (client(1000), server()), SYN, 70_000, 0);
     assert_eq!(world.end(), [(0, 6), (1, 4)]);
 }
 
 #[test]
-fn what_is_over_waits_for_late_packets_and_then_goes() {
+fn closed_connection_is_released_after_linger_time() {
     let mut world = World::new(Limits { linger: 10_000_000_000, ..Limits::default() });
     world.open(0, 1000, 5);
     world.close(1, 1000, 5);
@@ -123,29 +123,29 @@ fn what_is_over_waits_for_late_packets_and_then_goes() {
         }
     };
     noise(&mut world, 11);
-    assert_eq!(world.told(), []);
+    assert_eq!(world.finished_packets(), []);
     noise(&mut world, 12);
-    assert_eq!(world.told(), [(0, 6)], "silence alone is no end");
+    assert_eq!(world.finished_packets(), [(0, 6)], "an idle connection is not closed");
     assert_eq!(world.connections.as_ref().unwrap().open(), 1);
 }
 
 #[test]
-fn above_the_limit_go_those_that_are_over_and_then_the_silent_ones() {
+fn crowding_evicts_closed_then_longest_idle_connections() {
     let mut world = World::new(Limits { open: 16, ..Limits::default() });
     for port in 0..16 {
         world.open(i64::from(port), port, 5);
     }
     world.close(20, 7, 5);
     world.open(21, 100, 5);
-    // An eighth of 17 is 2: what is over, and the one silent for longest.
-    assert_eq!(world.told(), [(7, 6), (0, 3)]);
+    // An eighth of 17 is 2: the ended connection, and the one that has been idle longest.
+    assert_eq!(world.finished_packets(), [(7, 6), (0, 3)]);
     assert_eq!(world.problems.count(Problem::Crowded), 1);
     assert_eq!(world.connections.as_ref().unwrap().open(), 15);
     assert_eq!(world.end().len(), 17);
 }
 
 #[test]
-fn a_connection_of_few_packets_is_small() {
+fn short_connection_uses_under_1600_bytes() {
     let mut world = World::new(Limits::default());
     for port in 0..100 {
         let (forth, back) = ((client(port), server()), (server(), client(port)));
@@ -163,11 +163,11 @@ fn a_connection_of_few_packets_is_small() {
         world.packet(5, forth, ACK, 207, 4902);
     }
     let each = world.connections.as_ref().unwrap().octets() / 100;
-    assert!(each < 1600, "{each} octets");
+    assert!(each < 1600, "{each} bytes");
 }
 
 #[test]
-fn what_outgrows_its_memory_is_ended_by_and_by() {
+fn memory_limit_ends_connections_gradually() {
     let limits = Limits { octets: 100_000, ..Limits::default() };
     let mut world = World::new(limits);
     for port in 0..20 {
@@ -188,19 +188,19 @@ fn what_outgrows_its_memory_is_ended_by_and_by() {
 }
 
 #[test]
-fn when_all_are_busy_a_further_one_is_not_followed() {
+fn new_connection_is_ignored_when_all_are_active() {
     let mut world = World::new(Limits { open: 16, ..Limits::default() });
     for port in 0..16 {
         world.open(0, port, 5);
     }
     world.open(1, 100, 5);
-    assert_eq!(world.told(), []);
+    assert_eq!(world.finished_packets(), []);
     assert_eq!((world.problems.count(Problem::NotFollowed), world.problems.count(Problem::Crowded)), (3, 0));
-    // Each of them still is what it was.
+    // The 16 connections are unaffected.
     for port in 0..16 {
         world.close(2, port, 5);
     }
     world.open(3, 100, 5);
-    assert_eq!(world.told(), [(0, 6), (1, 6)]);
+    assert_eq!(world.finished_packets(), [(0, 6), (1, 6)]);
     assert_eq!(world.end().last(), Some(&(16, 3)));
 }

@@ -1,11 +1,12 @@
-//! A decision as a line of the log.
+//! A decision in the form of a log line.
 
 use airtcp::recovery::{Decision, What};
 use serde::Serialize;
 
-/// Offsets count the octets of the stream from the SYN, which is 0; windows are in segments. Times are those of the
-/// events: `time` starts with the program, `wall` counts from 1970 and is the one of captures. `episode` is the state of
-/// loss recovery when it was decided.
+/// A log line. Offsets are bytes of the stream, with the SYN at 0. Windows are in segments.
+///
+/// `time` is relative to the program's start. `wall` is relative to 1970, like the timestamps of captures.
+/// `episode` is the state of loss recovery at the time of the decision.
 #[derive(Serialize)]
 pub struct Written {
     time: f64,
@@ -18,7 +19,7 @@ pub struct Written {
     why: &'static str,
 }
 
-/// The same in a log that several connections share.
+/// A line in a log that several connections share.
 #[derive(Serialize)]
 pub struct WrittenOf {
     connection: u64,
@@ -27,7 +28,7 @@ pub struct WrittenOf {
 }
 
 impl WrittenOf {
-    /// `connection` is its number, from 1.
+    /// Creates a line. `connection` is the connection's number, counted from 1.
     pub fn new(connection: u64, decision: &Decision, zero: f64) -> Self {
         Self { connection, line: Written::new(decision, zero) }
     }
@@ -42,7 +43,7 @@ enum Details {
     Enter { phase: &'static str, recover: u64 },
     Extend { recover: u64 },
     Leave { phase: &'static str },
-    // JSON has no infinity: an arbitrarily high threshold becomes null.
+    // JSON cannot represent infinity, so an arbitrarily high threshold becomes null.
     Window { cwnd: f64, ssthresh: f64, was_cwnd: f64, was_ssthresh: f64 },
     Resend { offset: u64 },
     Probe { offset: u64 },
@@ -52,7 +53,7 @@ enum Details {
 }
 
 impl Written {
-    /// `zero`: seconds since 1970 of the sender's `Instant::ZERO`.
+    /// Creates a line. `zero` is the time of the sender's `Instant::ZERO` in seconds since 1970.
     pub fn new(decision: &Decision, zero: f64) -> Self {
         let Decision { at, episode, question, by, what, why } = decision;
         let details = match *what {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_who_did_what_and_why() {
+    fn decision_line_serializes_all_fields() {
         let decision = Decision {
             at: Instant::from_millis(1500),
             episode: Phase::Recovery,
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_called_as_in_other_logs() {
+    fn written_name_matches_decision_name() {
         let (offset, cause, phase, recover) = (1, Cause::Radio, Phase::Recovery, 2);
         let window = What::Window { cwnd: 1.0, ssthresh: 1.0, was_cwnd: 2.0, was_ssthresh: 2.0 };
         for what in [
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_that_watches_has_lines_of_its_own() {
+    fn judge_verdict_serializes_as_judged_line() {
         let decision = Decision {
             at: Instant::from_millis(250),
             episode: Phase::Open,

@@ -1,4 +1,4 @@
-//! Compares the captures' clocks by the packets at their beginnings.
+//! Compares the clocks of captures, using the packets at their beginnings.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -9,21 +9,21 @@ use super::Way;
 use super::reader::Reader;
 use super::tracker::key;
 
-/// Packets of each capture that are looked at.
+/// Number of packets of each capture that are compared.
 const HEAD: usize = 20_000;
 
 #[derive(Debug)]
 pub(super) struct Clocks {
     pub(super) captures: Vec<Clock>,
-    /// The end of the path at which each host is.
+    /// The end of the path at which each host is located.
     pub(super) sides: BTreeMap<IpAddr, Way>,
-    /// When the last of the captures began, in the first one's clock.
+    /// The time when the last capture began, in the clock of the first capture.
     pub(super) all_began: i64,
 }
 
 type Addresses = (SocketAddr, SocketAddr);
 
-/// When each packet came by; `None` for packets that cannot be told from one another.
+/// The time of each packet. `None` for packets that cannot be distinguished from each other.
 type Head = BTreeMap<(Addresses, u64), Option<i64>>;
 
 fn head(reader: &mut Reader) -> (i64, Head) {
@@ -55,7 +55,7 @@ pub(super) fn compare(readers: &mut [Reader], given: Option<&[i64]>) -> Clocks {
     let mut sides = BTreeMap::new();
     let mut captures = vec![Clock::Same];
     let mut all_began = heads[0].0;
-    // The last capture comes first: being the farthest, it tells best which host is at which end.
+    // Begin with the last capture: it is the farthest, so it shows best at which end each host is.
     for at in (1..heads.len()).rev() {
         let flows = later(&heads[0].1, &heads[at].1);
         let ahead = given.map(|given| given[at - 1]);

@@ -1,4 +1,4 @@
-//! What is said about a path, for programs: serialized as JSON. `Display` says the same to a person.
+//! The results for a path, serialized as JSON. `Display` formats them as text.
 
 use std::net::SocketAddr;
 
@@ -8,122 +8,127 @@ use super::Clock;
 use crate::connection::findings::RttFindings;
 use aircaptures::problem::Problems;
 
-/// Everything that is said about a path.
+/// All results for a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathFindings {
-    /// In the path's order.
+    /// The captures, in the order of the path.
     pub captures: Vec<CaptureFindings>,
-    /// Packets that were found in two captures at least: 0 if addresses are translated between them.
-    pub found_again: u64,
-    /// In the order of their addresses. Connections that use the same ports again count as one.
+    /// Number of packets found in at least two captures. It is 0 if a device between them translates
+    /// addresses.
+    pub matched: u64,
+    /// The connections, in the order of their addresses. Successive connections with the same ports count as
+    /// one.
     pub connections: Vec<ConnectionOnPath>,
-    /// The comparison with airlink's events, if there are any.
+    /// The comparison with airlink's events, if given.
     pub truth: Option<TruthFindings>,
 }
 
-/// What is said about one capture.
+/// The results for one capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaptureFindings {
-    /// The file, as a person typed it.
+    /// The file name as the user typed it.
     pub name: String,
-    /// Those that passed the filter.
+    /// Number of TCP packets that passed the filter.
     pub tcp_packets: u64,
-    /// What its clock was taken for.
+    /// The assumed clock of the capture.
     pub clock: Clock,
-    /// By how much its clock was taken to be ahead of the first one's.
+    /// Seconds by which its clock is assumed to be ahead of the first capture's clock.
     pub clock_ahead_seconds: f64,
-    /// Packets that are in it earlier than they left: the clocks were not taken quite right.
-    pub arrived_before_they_left: u64,
-    /// What is wrong with it.
+    /// Number of packets that it contains at an earlier time than they were sent, because the assumed clock
+    /// is inexact.
+    pub negative_delays: u64,
+    /// The problems of the capture.
     pub problems: Problems,
 }
 
-/// Both directions of a connection.
+/// The directions of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ConnectionOnPath {
-    /// The one with most data first; one only if no packet of the other was seen.
+    /// The directions, the one with more data first. Only one if the other direction does not have packets.
     pub directions: Vec<FlowFindings>,
 }
 
 /// The packets of one sender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowFindings {
-    /// The sender.
+    /// The sender's address.
     pub from: SocketAddr,
-    /// The receiver.
+    /// The receiver's address.
     pub to: SocketAddr,
-    /// The capture at its sender's end, from 0.
+    /// The index of the capture at the sender's end, counted from 0.
     pub enters_at: usize,
-    /// Packets that were found in two captures at least.
-    pub found: u64,
-    /// Octets of payload that entered.
+    /// Number of packets found in at least two captures.
+    pub matched: u64,
+    /// Bytes of payload that entered.
     pub bytes: u64,
-    /// Packets with data, SYN or FIN.
+    /// Packets with payload, SYN or FIN.
     pub data: Transit,
-    /// All other packets: ACKs alone.
+    /// All other packets, which are pure ACKs.
     pub acks: Transit,
-    /// Packets of `data` all of which had entered before.
-    pub sent_again: u64,
-    /// Packets of `sent_again` all of which had arrived before: sending them again was a mistake.
-    pub unneeded: u64,
-    /// From the sender's end to the other end.
+    /// Number of retransmissions: packets of `data` whose complete data had entered before.
+    pub retransmitted: u64,
+    /// Number of spurious retransmissions: packets of `retransmitted` whose complete data had arrived before.
+    pub spurious: u64,
+    /// The delay from the sender's end to the other end.
     pub delay: RttFindings,
-    /// Its parts, in the order of the captures: between the first capture and the second, the second and the third, …
+    /// The parts of the delay between successive captures, in the order of the path.
     pub delay_between: Vec<RttFindings>,
 }
 
-/// What became of packets of one kind.
+/// The fates of the packets of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Transit {
-    /// Seen at the sender's end.
+    /// Packets seen at the sender's end.
     pub entered: u64,
-    /// Seen at the other end.
+    /// Packets seen at the other end.
     pub arrived: u64,
-    /// Not seen at the other end, although its capture was being made.
+    /// Packets not seen at the other end, although its capture was in progress.
     pub lost: u64,
-    /// Where they were lost: between the first capture and the second, the second and the third, …
+    /// The lost packets by gap between successive captures, in the order of the path.
     pub lost_between: Vec<u64>,
-    /// Of `lost`: airlink says that a queue was full.
+    /// The part of `lost` that airlink attributes to a full queue.
     pub lost_by_congestion: u64,
-    /// Of `lost`: airlink says that the radio lost it.
+    /// The part of `lost` that airlink attributes to the radio link.
     pub lost_by_radio: u64,
-    /// Of `lost`: airlink says that a stage could not carry it.
+    /// The part of `lost` that a stage could not carry, according to airlink.
     pub refused: u64,
-    /// What became of them is not known: not all captures were being made.
-    pub not_told: u64,
-    /// Overtaken by packets that had entered later.
+    /// Packets with an unknown fate, because not all captures were in progress.
+    pub undetermined: u64,
+    /// Packets that were overtaken by packets that had entered later.
     pub reordered: u64,
     /// Copies that the path made.
     pub duplicated: u64,
-    /// Seen at the other end, but not at the sender's.
-    pub came_from_nowhere: u64,
-    /// How often a capture does not have a packet that was seen on both sides of it.
+    /// Packets seen at the other end, but not at the sender's end.
+    pub unmatched_arrivals: u64,
+    /// Number of times that a capture lacks a packet that was seen on both sides of it.
     pub missed: u64,
 }
 
-/// What was found, compared with what airlink says.
+/// The results of the captures compared with airlink's events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TruthFindings {
-    /// TCP packets of the captures that are in the events.
+    /// Captured TCP packets that are in the events.
     pub known: u64,
-    /// TCP packets of the captures that are not in the events.
+    /// Captured TCP packets that are not in the events.
     pub unknown: u64,
-    /// Dropped, or damaged so that a receiver drops it, and found to be lost.
+    /// Packets that were dropped, or damaged so that a receiver drops them, and that the captures show as
+    /// lost.
     pub losses_found: u64,
-    /// Dropped, and found to have arrived.
+    /// Packets that were dropped, but that the captures show as arrived.
     pub losses_missed: u64,
-    /// Dropped, and the captures do not tell.
-    pub losses_not_told: u64,
-    /// Left the path, and found to be lost.
-    pub losses_invented: u64,
-    /// Left the path, and found to have arrived.
+    /// Packets that were dropped, but whose fate the captures do not show.
+    pub losses_undetermined: u64,
+    /// Packets that left the path, but that the captures show as lost.
+    pub false_losses: u64,
+    /// Packets that left the path, and that the captures show as arrived.
     pub arrivals_found: u64,
-    /// Left the path, and the captures do not tell.
-    pub arrivals_not_told: u64,
-    /// Left the path with other headers, which no checksum finds, so that the captures do not have it at the far end.
-    pub arrived_as_others: u64,
-    /// The losses of `losses_found` by congestion, by the gap where they were found: as [`Transit::lost_between`].
+    /// Packets that left the path, but whose fate the captures do not show.
+    pub arrivals_undetermined: u64,
+    /// Packets that left the path with changed headers that no checksum detects, so that the capture at the
+    /// far end contains different packets.
+    pub altered_arrivals: u64,
+    /// The congestion losses among `losses_found`, by gap as in [`Transit::lost_between`].
     pub congestion_between: Vec<u64>,
-    /// The same for losses by the radio.
+    /// The radio losses among `losses_found`, by gap as in [`Transit::lost_between`].
     pub radio_between: Vec<u64>,
 }

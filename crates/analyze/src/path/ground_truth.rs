@@ -1,7 +1,7 @@
-//! airlink's record of each packet (docs/reference/link-views.md), compared with the captures.
+//! Compares airlink's record of each packet (docs/reference/link-views.md) with the captures.
 //!
-//! A packet of the captures is found in the events by when it enters and how long it is: both list packets in the
-//! same order, and the events have some more, which are not TCP.
+//! A captured packet is matched to its events by the time when it enters and by its length. Captures and
+//! events list packets in the same order, but the events also include packets that are not TCP.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -13,25 +13,26 @@ use super::findings::TruthFindings;
 use crate::airlink_events::{AirlinkEvent, EventReader, EventsError};
 use aircaptures::packet::Packet;
 
-/// Nanoseconds by which a capture that airlink did not make may see a packet earlier or later than airlink.
+/// Nanoseconds by which a packet's timestamps may differ between airlink and a capture made by another
+/// program.
 const NEAR: i64 = 20_000_000;
 
-/// Why airlink dropped a packet.
+/// The reason why airlink dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DropReason {
     Loss(Cause),
-    /// A stage could not carry it.
+    /// A stage could not carry the packet.
     Refused,
 }
 
-/// What the captures say of a packet.
+/// The result of the captures for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Arrived,
     Lost {
         gap: usize,
     },
-    /// The captures end too early to tell.
+    /// The captures end too early to decide.
     Nothing,
 }
 
@@ -41,14 +42,15 @@ enum End {
     Dropped(DropReason),
 }
 
-/// What a packet is when it leaves.
+/// The integrity of a packet that leaves the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Whole {
     #[default]
     Yes,
-    /// A receiver drops it. The radio has lost it, as where airtcp looks for the truth about a loss.
+    /// The packet is damaged, so a receiver drops it. It counts as lost by the radio link, as in airtcp's
+    /// ground truth.
     No,
-    /// No checksum finds what was changed.
+    /// The packet is changed, but no checksum detects it.
     NobodyKnows,
 }
 
@@ -74,10 +76,10 @@ pub(super) struct GroundTruth {
     told: Told,
 }
 
-/// What the events up to here say.
+/// The state after the events read so far.
 #[derive(Default)]
 struct Told {
-    /// Packets that are not yet found in a capture: those that go forth, and those that go back.
+    /// Packets that are not yet matched to a captured packet: downwards and upwards.
     entered: [VecDeque<Entered>; 2],
     inside: BTreeMap<u64, State>,
     findings: TruthFindings,
@@ -113,12 +115,12 @@ impl GroundTruth {
         Ok(())
     }
 
-    /// The number that a packet has in the events.
+    /// Returns the number of a captured packet in the events.
     pub(super) fn entered(&mut self, way: Way, at: i64, packet: &Packet) -> Option<u64> {
         self.told.entered(way, at, packet)
     }
 
-    /// Returns why it was dropped, if it was.
+    /// Compares the captures' result for a packet with the events. Returns the reason if airlink dropped it.
     pub(super) fn compare(&mut self, event: u64, said: Said) -> Option<DropReason> {
         self.told.compare(event, said)
     }
@@ -131,7 +133,7 @@ impl GroundTruth {
 impl Told {
     fn take(&mut self, event: &AirlinkEvent<'_>, at: i64) {
         let end = match &*event.what {
-            // A packet of a traffic source enters at a stage: no capture has it.
+            // Packets of a traffic source enter at a stage. They are not in any capture.
             "entered" if event.stage.is_none() => {
                 let way = usize::from(event.direction != "down");
                 self.entered[way].push_back(Entered { event: event.packet, at, bytes: event.bytes });
@@ -171,7 +173,7 @@ impl Told {
             self.inside.remove(&old.event);
             waiting.pop_front();
         }
-        // With IPv4 or IPv6, with or without options.
+        // The headers take 40 to 120 bytes: IPv4 or IPv6, with or without options.
         let lengths = u64::from(packet.len) + 40..=u64::from(packet.len) + 120;
         let fits = |entered: &Entered| lengths.contains(&entered.bytes) && entered.at <= at + NEAR;
         let exact = waiting.iter().position(|entered| entered.at == at && fits(entered));
@@ -201,18 +203,18 @@ impl Told {
     fn count(&mut self, end: End, said: Said) {
         let findings = &mut self.findings;
         let lost = match end {
-            // Its headers were changed, and what arrived is another packet for all that the captures can know.
-            End::Left(Whole::NobodyKnows) if said != Said::Arrived => return findings.arrived_as_others += 1,
+            // The changed headers make the arriving packet a different packet for the captures.
+            End::Left(Whole::NobodyKnows) if said != Said::Arrived => return findings.altered_arrivals += 1,
             End::Left(Whole::Yes | Whole::NobodyKnows) => None,
             End::Left(Whole::No) => Some(DropReason::Loss(Cause::Radio)),
             End::Dropped(why) => Some(why),
         };
         match (lost, said) {
             (None, Said::Arrived) => findings.arrivals_found += 1,
-            (None, Said::Lost { .. }) => findings.losses_invented += 1,
-            (None, Said::Nothing) => findings.arrivals_not_told += 1,
+            (None, Said::Lost { .. }) => findings.false_losses += 1,
+            (None, Said::Nothing) => findings.arrivals_undetermined += 1,
             (Some(_), Said::Arrived) => findings.losses_missed += 1,
-            (Some(_), Said::Nothing) => findings.losses_not_told += 1,
+            (Some(_), Said::Nothing) => findings.losses_undetermined += 1,
             (Some(why), Said::Lost { gap }) => {
                 findings.losses_found += 1;
                 match why {
@@ -229,7 +231,7 @@ impl Told {
 mod tests {
     use super::*;
 
-    /// Of a packet to which this happened and then left.
+    /// Compares `said` with the events of a packet: it enters, then `happened` occurs, and then it leaves.
     fn compared(happened: &str, said: Said) -> (Option<DropReason>, TruthFindings) {
         let findings = TruthFindings { radio_between: vec![0], ..TruthFindings::default() };
         let mut told = Told { findings, ..Told::default() };
@@ -244,9 +246,10 @@ mod tests {
         (why, told.findings)
     }
 
-    /// [docs/reference/scenario/other-stages.md](../../../../docs/reference/scenario/other-stages.md#corrupt): it counts as one of the radio.
+    /// The stage `corrupt` in docs/reference/scenario/other-stages.md: damaged packets count as lost by the
+    /// radio link.
     #[test]
-    fn who_leaves_so_that_a_receiver_drops_it_is_lost() {
+    fn detectably_damaged_packet_counts_as_lost() {
         let none = TruthFindings { radio_between: vec![0], ..TruthFindings::default() };
         for happened in [
             r#"{"t":2,"event":"truncated","packet":7,"direction":"down","stage":"x","from":100,"to":50}"#,
@@ -262,6 +265,6 @@ mod tests {
         let (why, found) = compared(unseen, Said::Arrived);
         assert_eq!((why, found), (None, TruthFindings { arrivals_found: 1, ..none.clone() }));
         let (why, found) = compared(unseen, Said::Lost { gap: 0 });
-        assert_eq!((why, found), (None, TruthFindings { arrived_as_others: 1, ..none }));
+        assert_eq!((why, found), (None, TruthFindings { altered_arrivals: 1, ..none }));
     }
 }

@@ -1,9 +1,12 @@
-//! What the RTT-based judges of P1 (§3.2) would have said about each loss, from a capture at the sender.
+//! The verdicts that the RTT-based judges of P1 (§3.2) would have reached on each loss, from a capture at the
+//! sender.
 //!
-//! The judges are those of `airtcp::recovery::attribute`. What they see is made from the trace, and differs from what a
-//! sender sees in two things. The sender's window is not on the wire: it is taken to be what is in flight, less a segment
-//! for each duplicate ACK, which is what Reno's arithmetic comes to. And a round trip that only a timestamp can tell is
-//! measured in the capture's time, not in ticks of the sender's clock.
+//! The judges are the algorithms of `airtcp::recovery::attribute`. Their input is reconstructed from the
+//! trace, and differs from a sender's input in two respects:
+//!
+//! * The sender's window is not on the wire. It is estimated as the data in flight, less one segment for each
+//!   duplicate ACK. This equals Reno's window arithmetic.
+//! * RTT samples from timestamps are measured with the capture's clock, not in ticks of the sender's clock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,30 +24,30 @@ use serde::Serialize;
 
 use crate::trace::{AckSeen, Fate, Loss, Sending, SentSegment, Trace};
 
-/// How often each judge was right, by its name.
+/// The numbers of correct and incorrect verdicts, by judge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scores(BTreeMap<&'static str, Confusion>);
 
-/// What one judge says about one loss.
+/// A judge's verdict on one loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// The judge's name.
+    /// The name of the judge.
     pub judge: &'static str,
-    /// When the loss was found, in nanoseconds since the trace's origin.
+    /// The time when the loss was detected, in nanoseconds since the trace's origin.
     pub at: i64,
-    /// The first octet that was lost; the SYN is at 0.
+    /// The first lost byte. The SYN is 0.
     pub offset: u64,
-    /// What the judge says.
+    /// The cause according to the judge.
     pub cause: Cause,
-    /// What is true, as far as the trace tells.
+    /// The true cause, if the trace contains it.
     pub truth: Option<Truth>,
 }
 
 /// Adds the verdicts on one direction to `scores`.
 ///
-/// `segment` is the size of a segment in octets, `captures` how many captures of the path there are. If airlink does not
-/// say why a packet was lost, the last of three captures or more does: what was lost in front of it was lost on the
-/// radio, and all else by congestion.
+/// `segment` is the segment size in bytes, and `captures` is the number of captures of the path. If airlink's
+/// events do not state the cause of a loss, it is derived from three or more captures: losses between the
+/// last two capture points are radio losses, and all other losses are congestion losses.
 pub fn judge(trace: &Trace, segment: u64, captures: usize, scores: &mut Scores) {
     for verdict in verdicts(trace, segment, captures) {
         if let Some(truth) = verdict.truth {
@@ -53,7 +56,7 @@ pub fn judge(trace: &Trace, segment: u64, captures: usize, scores: &mut Scores) 
     }
 }
 
-/// The verdicts of all judges in the order of time; the parameters are those of [`judge`].
+/// Returns the verdicts of all judges in chronological order. The parameters are the same as in [`judge`].
 pub fn verdicts(trace: &Trace, segment: u64, captures: usize) -> Vec<Verdict> {
     let mut replay = Replay::new(segment, captures);
     let mut acks = trace.acks.iter().peekable();
@@ -80,11 +83,11 @@ struct Replay {
     flight: Flight,
     rtt: RttEstimator,
     smss: u64,
-    /// Offset of the first octet of data in the trace.
+    /// Offset of the first data byte in the trace.
     base: Option<u64>,
-    /// What became of the last copy of what begins there.
+    /// The fate of the last copy of the segment that begins at each offset.
     fates: BTreeMap<u64, Fate>,
-    /// A loss is being repaired until this is acknowledged.
+    /// A loss is being repaired until this offset is acknowledged.
     recover: Option<u64>,
     verdicts: Vec<Verdict>,
 }
@@ -117,9 +120,9 @@ impl Replay {
         judges.iter_mut().for_each(|judge| tell(&mut **judge, &view));
     }
 
-    /// `waited`: the sender waited for its timer.
+    /// Processes a sent segment. `waited` means that the sender waited for its timer.
     fn sent(&mut self, sent: &SentSegment, waited: bool) {
-        // The SYN is not data, and may be missing.
+        // The SYN is not data, and may be missing from the capture.
         if sent.start == 0 && sent.end == 1 || sent.sending == Sending::Probe {
             return;
         }
@@ -147,9 +150,11 @@ impl Replay {
         self.tell(sent.at, |judge, view| judge.on_sent(view, &departure));
     }
 
-    /// A sender asks once for what it repairs without a timeout, and at every timeout.
+    /// Returns whether the sender asks its judges for this segment. It does so once per recovery without a
+    /// timeout, and at every timeout.
     fn begins_a_loss(&mut self, sent: &SentSegment, start: u64, waited: bool) -> bool {
-        // After a timeout, or after a partial ACK that ended Reno's recovery, three more duplicates find another loss.
+        // Three more duplicate ACKs, after a timeout or after a partial ACK that ended Reno's recovery,
+        // indicate another loss.
         let anew = start <= self.flight.una() && sent.dupacks >= 3 && self.flight.sacked().segments == 0;
         let begins = match sent.sending {
             Sending::Fast | Sending::Unexplained => self.recover.is_none() || anew,
@@ -165,7 +170,7 @@ impl Replay {
     fn ask(&mut self, sent: &SentSegment, start: u64) {
         let truth = self.fates.get(&start).and_then(|fate| match fate {
             Fate::Unknown => None,
-            Fate::Arrived { .. } | Fate::Unneeded { .. } => Some(Truth::NotLost),
+            Fate::Arrived { .. } | Fate::Spurious { .. } => Some(Truth::NotLost),
             Fate::Lost(Loss::Airlink(cause)) => Some(Truth::Lost(*cause)),
             Fate::Lost(Loss::Between { .. }) if self.captures < 3 => None,
             Fate::Lost(Loss::Between { before }) if before + 1 == self.captures => {

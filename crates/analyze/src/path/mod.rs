@@ -1,12 +1,12 @@
-//! Several captures of one path: each packet is looked for in all of them.
+//! Matches packets across several captures of one path.
 //!
-//! A packet *enters* at the capture of its sender's end. If a later capture on its way does not have it, it was lost in
-//! front of that one. The captures are read side by side in the order of time, and only packets that are under way are
-//! remembered, so that memory does not grow with the captures.
+//! A packet *enters* at the capture of its sender's end. If a later capture does not contain it, it was lost
+//! before that capture point. The captures are read in parallel in chronological order. Only packets in
+//! transit are remembered, so memory does not grow with the captures.
 //!
-//! [`read`] does it. `clock` compares the captures' clocks, `tracker` finds the packets of one sender again, and
-//! `ground_truth` reads what airlink says about each of them. [`judges`] asks P1's judges why packets were lost, and
-//! [`sender_log`] compares with what the sender counted.
+//! [`read`] is the entry point. `clock` compares the captures' clocks, `tracker` matches the packets of one
+//! sender, and `ground_truth` reads airlink's record of each packet. [`judges`] evaluates P1's attribution
+//! algorithms, and [`sender_log`] compares the captures with the sender's counters.
 
 mod clock;
 pub mod findings;
@@ -38,35 +38,35 @@ use aircaptures::packet::Packet;
 /// The files to read.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// At least two, from one end of the path to the other.
+    /// The captures, at least two, in order from one end of the path to the other.
     pub captures: Vec<PathBuf>,
-    /// In tcpdump's language, for all captures.
+    /// A pcap-filter expression for all captures.
     pub filter: Option<String>,
-    /// By how many nanoseconds the clock of each capture but the first is ahead of the first one's. `None`: find out from
-    /// the captures.
+    /// Nanoseconds by which the clock of each capture except the first is ahead of the first capture's clock.
+    /// `None` estimates them from the captures.
     pub ahead: Option<Vec<i64>>,
-    /// airlink's events of the same run; `down` is from the first capture to the last.
+    /// airlink's events of the same run. `down` is the direction from the first capture to the last.
     pub truth: Option<PathBuf>,
 }
 
-/// Why a path cannot be analysed.
+/// The reason why a path cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// There is only one capture, or none.
+    /// There are fewer than two captures.
     #[error("--path needs at least two captures; give them in order, from one end of the path to the other")]
     OneCapture,
-    /// A capture comes from a pipe.
+    /// A capture is a pipe, which cannot be read twice.
     #[error("--path reads each capture twice, so it cannot read from a pipe; write the data to a file first")]
     Pipe,
-    /// The number of clock offsets does not fit that of the captures.
+    /// The number of clock offsets does not match the number of captures.
     #[error(
         "{given} clock offsets for {captures} captures; give one for each capture except the first, for example \
          --clock-offset=3ms,-20us"
     )]
     Offsets {
-        /// How many there are.
+        /// The number of given offsets.
         given: usize,
-        /// One more than there should be.
+        /// The number of captures, which must be one more.
         captures: usize,
     },
     /// A capture cannot be opened.
@@ -77,7 +77,7 @@ pub enum PathError {
     Truth(#[from] EventsError),
 }
 
-/// From which end of the path a packet comes.
+/// The direction of a packet on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// From the first capture to the last.
@@ -93,7 +93,8 @@ impl Way {
         }
     }
 
-    /// Which one on the packet's way capture `capture` of `count` is; also the other way round.
+    /// Converts between the index of a capture and its position in this direction. The function is its own
+    /// inverse.
     fn position(self, capture: usize, count: usize) -> usize {
         match self {
             Self::Forth => capture,
@@ -101,7 +102,8 @@ impl Way {
         }
     }
 
-    /// Which gap between captures, in their order, lies in front of the one at `position` on the packet's way.
+    /// Returns the index of the gap between captures, counted from the first capture, that precedes
+    /// `position` in this direction.
     fn gap(self, position: usize, count: usize) -> usize {
         match self {
             Self::Forth => position - 1,
@@ -110,21 +112,23 @@ impl Way {
     }
 }
 
-/// What became of the packets that entered at one capture.
+/// The fates of the packets that entered at one capture.
 #[derive(Clone, Debug, Default)]
 pub struct Fates {
-    /// By frame number. The time in `Arrived` counts from 1970 by the clock of that capture.
+    /// The fates by frame number. The time in `Arrived` is in nanoseconds since 1970 by the clock of that
+    /// capture.
     by_frame: Option<BTreeMap<u64, Fate>>,
 }
 
 impl Fates {
-    /// Puts the fates into a trace of that capture. A retransmission that the trace shows to be unneeded stays so.
+    /// Enters the fates into a trace of that capture. A retransmission that the trace has proved spurious
+    /// keeps its fate.
     pub fn lay_over(&self, trace: &mut Trace) {
         let Some(by_frame) = &self.by_frame else { return };
         for segment in &mut trace.segments {
             let Some(fate) = by_frame.get(&segment.number) else { continue };
             segment.fate = match (segment.fate, *fate) {
-                (proven @ Fate::Unneeded { .. }, _) => proven,
+                (proven @ Fate::Spurious { .. }, _) => proven,
                 (_, Fate::Arrived { at }) => Fate::Arrived { at: at.saturating_sub(trace.origin) },
                 (_, fate) => fate,
             };
@@ -138,16 +142,17 @@ impl Fates {
     }
 }
 
-/// What is kept.
+/// Selects the data to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The findings alone.
+    /// Only the findings.
     Findings,
-    /// Also the fate of each packet that entered at the first capture: memory grows with it.
+    /// The findings, and the fate of each packet that entered at the first capture. Memory grows with that
+    /// capture.
     Fates,
 }
 
-/// Reads the captures. The fates are those of packets that entered at the first one.
+/// Reads the captures. The returned fates are for packets that entered at the first capture.
 pub fn read(files: &Files, keep: Keep) -> Result<(PathFindings, Fates), PathError> {
     let captures = files.captures.len();
     if captures < 2 {
@@ -170,17 +175,24 @@ pub fn read(files: &Files, keep: Keep) -> Result<(PathFindings, Fates), PathErro
         reader.ahead = clock.ahead();
     }
     let mut survey = PathSurvey::new(captures, clocks, truth, keep);
-    while let Some(at) = earliest(&mut sources) {
+    while let Some(at) = earliest(&mut sources, &survey.sides) {
         let packet = sources[at].take().expect("it was looked at");
         survey.take(at, &packet)?;
     }
     survey.finish(sources)
 }
 
-/// The index of the capture that has the earliest packet.
-fn earliest(sources: &mut [Reader]) -> Option<usize> {
-    let times = sources.iter_mut().enumerate().filter_map(|(at, reader)| Some((reader.peek()?, at)));
-    times.min().map(|(_, at)| at)
+/// Returns the index of the capture whose next packet is the earliest. Among simultaneous packets, those that
+/// enter come first, and then those of the capture from which fewer packets have been read.
+fn earliest(sources: &mut [Reader], sides: &BTreeMap<IpAddr, Way>) -> Option<usize> {
+    let captures = sources.len();
+    let next = sources.iter_mut().enumerate().filter_map(|(at, reader)| {
+        let packet = reader.peek()?;
+        let position = sides.get(&packet.src.ip()).map_or(0, |way| way.position(at, captures));
+        let (time, passes) = (packet.at, position > 0);
+        Some((time, passes, reader.packets, position, at))
+    });
+    next.min().map(|(.., at)| at)
 }
 
 struct PathSurvey {
@@ -208,7 +220,7 @@ impl PathSurvey {
         let way = *sides.entry(packet.src.ip()).or_insert(match capture {
             0 => Way::Forth,
             capture if capture == last => Way::Back,
-            // First seen between the ends: the capture at its sender's end began later.
+            // A packet that is first seen between the ends: the capture at its sender's end began later.
             _ => Way::Forth,
         });
         sides.entry(packet.dst.ip()).or_insert_with(|| way.turned());
@@ -224,16 +236,16 @@ impl PathSurvey {
         }
         let ends: Vec<i64> = sources.iter().map(|reader| reader.latest).collect();
         let mut connections: BTreeMap<(SocketAddr, SocketAddr), ConnectionOnPath> = BTreeMap::new();
-        let (mut found, mut early) = (0, vec![0; self.captures]);
+        let (mut matched, mut early) = (0, vec![0; self.captures]);
         for ((from, to), flow) in self.flows {
             let findings = flow.finish(from, to, &ends, self.truth.as_mut(), &mut self.fates, &mut early);
-            found += findings.found;
+            matched += findings.matched;
             let ends = (from.min(to), from.max(to));
             connections.entry(ends).or_default().directions.push(findings);
         }
         let mut connections: Vec<_> = connections.into_values().collect();
         for connection in &mut connections {
-            // The direction with most data first.
+            // The direction with the most data comes first.
             connection.directions.sort_by_key(|direction: &FlowFindings| {
                 std::cmp::Reverse((direction.bytes, direction.data.entered))
             });
@@ -244,12 +256,12 @@ impl PathSurvey {
             tcp_packets: reader.packets,
             clock,
             clock_ahead_seconds: clock.ahead() as f64 / 1e9,
-            arrived_before_they_left: early,
+            negative_delays: early,
             problems: reader.problems,
         });
         let report = PathFindings {
             captures: captures.collect(),
-            found_again: found,
+            matched,
             connections,
             truth: self.truth.map(GroundTruth::finish),
         };

@@ -1,4 +1,4 @@
-//! Reads the TCP packets of one capture, with their times in the clock of the path's first capture.
+//! Reads the TCP packets of one capture, with timestamps converted to the clock of the path's first capture.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ pub(super) struct Reader {
     capture: Capture,
     fragments: Fragments,
     damage: Damage,
-    /// Nanoseconds by which its clock is ahead.
+    /// Nanoseconds by which the clock of this capture is ahead.
     pub(super) ahead: i64,
     next: Option<Packet>,
     has_ended: bool,
     pub(super) packets: u64,
-    /// The latest time so far.
+    /// The latest timestamp so far.
     pub(super) latest: i64,
     pub(super) problems: Problems,
 }
@@ -42,12 +42,12 @@ impl Reader {
         self.capture.name()
     }
 
-    /// The time of the next packet.
-    pub(super) fn peek(&mut self) -> Option<i64> {
+    /// Returns the next packet without taking it.
+    pub(super) fn peek(&mut self) -> Option<&Packet> {
         while self.next.is_none() && !self.has_ended {
             self.read();
         }
-        self.next.as_ref().map(|packet| packet.at.0)
+        self.next.as_ref()
     }
 
     pub(super) fn take(&mut self) -> Option<Packet> {
@@ -72,7 +72,7 @@ impl Reader {
                 return self.has_ended = true;
             }
         };
-        // Times must not go back, since the other captures were read up to here.
+        // Timestamps must not decrease, since the other captures have been read up to this time.
         let at = frame.at.0.saturating_sub(self.ahead).max(self.latest);
         let found = self.fragments.packet(&Frame { at: Timestamp(at), ..frame }, problems);
         let packet = match self.damage.judge(found) {

@@ -1,5 +1,5 @@
-//! Compares what a capture says about retransmissions with what the sender counted: the log of `airtcp send --json`,
-//! which the lab keeps as `sender.jsonl`.
+//! Compares the retransmissions in a capture with the sender's own counters. The counters are in the log of
+//! `airtcp send --json`, which the lab saves as `sender.jsonl`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use crate::connection::findings::ConnectionFindings;
 
-/// Why a sender's log cannot be used.
+/// The reason why a sender's log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SenderError {
     /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// It does not say how the transfer ended.
+    /// The log does not contain the end of a transfer.
     #[error(
         "{} has no complete transfer in it; give the output of `airtcp send --json`, or the sender.jsonl of a lab \
          transfer with a recipe", .0.display()
@@ -30,28 +30,28 @@ pub enum SenderError {
     NoEnd(PathBuf),
 }
 
-/// What a sender counted in one transfer.
+/// The counters of a sender at the end of one transfer.
 #[derive(Clone, Debug)]
 pub struct SenderLog {
     ends: [SocketAddr; 2],
     counters: Value,
 }
 
-/// The counts of the sender beside those of the capture.
+/// The sender's counters compared with the capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SenderComparison {
-    /// The sender.
+    /// The sender's address.
     pub from: SocketAddr,
-    /// The receiver.
+    /// The receiver's address.
     pub to: SocketAddr,
-    /// In a fixed order.
+    /// The counts, in a fixed order.
     pub counts: Vec<Compared>,
 }
 
-/// One count.
+/// One count from both sources.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// What is counted, in words.
+    /// A description of the count.
     pub what: &'static str,
     /// The sender's count.
     pub sender: u64,
@@ -60,7 +60,7 @@ pub struct Compared {
 }
 
 impl SenderLog {
-    /// Reads the last end of a transfer that is in the file.
+    /// Reads the last completed transfer in the file.
     pub fn read(path: &Path) -> Result<Self, SenderError> {
         let text = airfiles::read_text(path, By::Person, limits::KEPT);
         let text = text.map_err(|error| SenderError::Read { path: path.to_owned(), error })?;
@@ -76,7 +76,7 @@ impl SenderLog {
         Some(Self { ends: [end("local")?, end("remote")?], counters: data.clone() })
     }
 
-    /// `None` if the log is of another connection.
+    /// Compares the counters with a connection. Returns `None` if the log belongs to another connection.
     pub fn compare(&self, connection: &ConnectionFindings) -> Option<SenderComparison> {
         let [from, to] = self.ends;
         let direction = connection.directions.iter().find(|it| (it.from, it.to) == (from, to))?;

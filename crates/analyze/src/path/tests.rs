@@ -1,4 +1,5 @@
-//! Senders in virtual time, captured at both ends and between: what the captures say against what the path did.
+//! Runs senders in virtual time with captures at both ends and between, and compares the analysis with the
+//! path's log.
 
 mod changed;
 
@@ -13,7 +14,7 @@ use airtcp_sim::world::{Losses, World};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
-use super::findings::FlowFindings;
+use super::findings::{FlowFindings, Transit};
 use super::judges::verdicts;
 use super::*;
 use crate::connections::Traces;
@@ -33,7 +34,7 @@ impl Tap for Captured {
 }
 
 const MS: i64 = 1_000_000;
-/// Where an IPv4 header has its source, and four octets on its destination.
+/// Offset of the source address in an IPv4 header. The destination address follows four bytes later.
 const SOURCE: usize = 12;
 
 struct Run {
@@ -69,7 +70,7 @@ impl Run {
         self.world.losses(0)
     }
 
-    /// A pcap of IP packets with nanoseconds.
+    /// Writes a pcap file of IP packets with nanosecond timestamps.
     fn capture(&self, name: &str, packets: &Packets) -> PathBuf {
         let mut file = Vec::new();
         for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -88,7 +89,7 @@ impl Run {
         path
     }
 
-    /// Behind the queue, in front of the radio.
+    /// Returns the packets at the base station: after the queue and before the radio link.
     fn station(&self) -> Packets {
         let congestion = |dropped: &&airtcp_sim::world::Dropped| dropped.cause() == Some(Cause::Congestion);
         let dropped: Vec<_> =
@@ -97,7 +98,7 @@ impl Run {
         let source = self.fixed[0].1[SOURCE..SOURCE + 4].to_vec();
         let down = self.fixed.iter().filter(|(_, octets)| octets[SOURCE..SOURCE + 4] == source);
         let mut packets = Packets::new();
-        // Of those that left at one moment, a queue drops the last.
+        // If packets were sent at the same time, the queue drops the last ones.
         let mut moments: Vec<(i64, Vec<Vec<u8>>)> = Vec::new();
         for (at, octets) in down {
             match moments.last_mut().filter(|(moment, _)| moment == at) {
@@ -123,7 +124,7 @@ impl Run {
     }
 }
 
-/// Of the data, and of the ACKs.
+/// Returns the findings for the data and for the ACKs.
 fn flows(report: &PathFindings) -> [FlowFindings; 2] {
     let directions = &report.connections[0].directions;
     [directions[0].clone(), directions[1].clone()]
@@ -144,7 +145,7 @@ kind = "loss"
 down = { model = "uniform", per = "2%" }
 "#;
 
-/// The queue overflows, and behind it the radio loses packets.
+/// A queue that overflows, followed by radio losses.
 const BOTH: &str = r#"
 schema = 1
 [[stage]]
@@ -168,7 +169,7 @@ up = { model = "uniform", per = "10%" }
 "#;
 
 #[test]
-fn every_loss_lies_between_the_captures_that_have_it_and_those_that_do_not() {
+fn losses_are_located_between_adjacent_captures() {
     for recipe in ["newreno", "sack", "newreno+no-timestamps"] {
         let run = run(BOTH, recipe, 1_000_000);
         let [congestion, radio] = [Cause::Congestion, Cause::Radio].map(|why| run.losses().count(why) as u64);
@@ -181,16 +182,16 @@ fn every_loss_lies_between_the_captures_that_have_it_and_those_that_do_not() {
         );
         assert_eq!(data.data.entered, data.data.arrived + data.data.lost, "{recipe}: {data:?}");
         assert_eq!(
-            (acks.acks.lost, acks.acks.not_told, acks.found),
+            (acks.acks.lost, acks.acks.undetermined, acks.matched),
             (0, 0, acks.acks.entered + acks.data.entered)
         );
-        assert_eq!(data.sent_again, run.world.result(0).counters.resent(), "{recipe}");
+        assert_eq!(data.retransmitted, run.world.result(0).counters.resent(), "{recipe}");
 
         let mut files = run.both();
         files.captures.insert(1, run.capture("station", &run.station()));
         let [data, acks] = on_path(&files);
         assert_eq!(data.data.lost_between, [congestion, radio], "{recipe}");
-        assert_eq!((data.data.came_from_nowhere, data.data.missed, data.data.reordered), (0, 0, 0));
+        assert_eq!((data.data.unmatched_arrivals, data.data.missed, data.data.reordered), (0, 0, 0));
         assert_eq!((acks.enters_at, acks.acks.lost), (2, 0));
         let first = data.delay_between[0].median_seconds.unwrap();
         assert!((first - 0.001).abs() < 1e-6 && data.delay.min_seconds.unwrap() > 0.05, "{data:?}");
@@ -198,7 +199,7 @@ fn every_loss_lies_between_the_captures_that_have_it_and_those_that_do_not() {
 }
 
 #[test]
-fn the_fates_stand_in_the_trace() {
+fn trace_contains_fate_of_each_segment() {
     let run = run(LOSSY, "sack", 500_000);
     let files = run.both();
     let (_, fates) = read(&files, Keep::Fates).unwrap();
@@ -210,7 +211,7 @@ fn the_fates_stand_in_the_trace() {
             match segment.fate {
                 Fate::Lost(_) => lost.push(segment.start),
                 Fate::Arrived { at } => assert!(at - segment.at > 50 * MS),
-                Fate::Unneeded { .. } => {}
+                Fate::Spurious { .. } => {}
                 Fate::Unknown => panic!("{segment:?}"),
             }
         }
@@ -231,24 +232,62 @@ fn lost_acks_are_counted() {
     let (left, came) = (back(&run.mobile), back(&run.fixed));
     let [_, acks] = on_path(&run.both());
     assert!(left > came + 10);
-    let (lost, not_told) = (acks.acks.lost + acks.data.lost, acks.acks.not_told + acks.data.not_told);
-    assert_eq!(lost + not_told, left - came, "{acks:?}");
-    // Nothing comes behind the last ones.
-    assert!(not_told <= 2, "{acks:?}");
+    let (lost, undetermined) =
+        (acks.acks.lost + acks.data.lost, acks.acks.undetermined + acks.data.undetermined);
+    assert_eq!(lost + undetermined, left - came, "{acks:?}");
+    // No packet follows the last ACKs, so their loss cannot be detected.
+    assert!(undetermined <= 2, "{acks:?}");
 }
 
 #[test]
-fn what_had_arrived_was_sent_again_without_need() {
+fn retransmissions_of_arrived_data_are_spurious() {
     for recipe in ["newreno", "newreno+no-timestamps", "sack+eifel"] {
         let run = run(LATE, recipe, 1_000_000);
         let [data, _] = on_path(&run.both());
-        assert_eq!((data.data.lost, data.data.not_told), (0, 0), "{recipe}");
-        assert!(data.sent_again > 0 && data.unneeded == data.sent_again, "{recipe}: {data:?}");
+        assert_eq!((data.data.lost, data.data.undetermined), (0, 0), "{recipe}");
+        assert!(data.retransmitted > 0 && data.spurious == data.retransmitted, "{recipe}: {data:?}");
     }
 }
 
 #[test]
-fn a_clock_that_is_ahead_is_noticed_and_said() {
+fn simultaneous_captures_show_no_delay_and_no_losses() {
+    for recipe in ["newreno", "newreno+no-timestamps"] {
+        let run = run(LOSSY, recipe, 500_000);
+        for captures in [2, 3] {
+            let captures = vec![run.capture("fixed", &run.fixed); captures];
+            let report = read(&Files { captures, ..Files::default() }, Keep::Findings).unwrap().0;
+            for capture in &report.captures {
+                assert_eq!((capture.clock, capture.negative_delays), (Clock::Same, 0), "{recipe}: {report}");
+            }
+            for flow in flows(&report) {
+                assert_eq!(flow.matched, flow.data.entered + flow.acks.entered, "{recipe}: {report}");
+                assert_eq!(flow.delay.max_seconds, Some(0.0), "{recipe}: {report}");
+                for transit in [flow.data, flow.acks] {
+                    let (entered, lost_between) = (transit.entered, vec![0; report.captures.len() - 1]);
+                    let expected = Transit { entered, arrived: entered, lost_between, ..Transit::default() };
+                    assert_eq!(transit, expected, "{recipe}: {report}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_with_negative_delay_are_not_lost() {
+    let run = run(LOSSY, "newreno", 200_000);
+    // The difference is too small to be attributed to the clock.
+    let early = run.fixed.iter().map(|(at, octets)| (at - MS / 2, octets.clone())).collect();
+    let captures = vec![run.capture("fixed", &run.fixed), run.capture("early", &early)];
+    let report = read(&Files { captures, ..Files::default() }, Keep::Findings).unwrap().0;
+    let negative: Vec<_> = report.captures.iter().map(|capture| capture.negative_delays).collect();
+    assert!(negative[0] == 0 && negative[1] > 0, "{report}");
+    for flow in flows(&report) {
+        assert_eq!((flow.data.arrived, flow.data.lost), (flow.data.entered, 0), "{report}");
+    }
+}
+
+#[test]
+fn clock_offset_is_estimated_and_reported() {
     let run = run(LOSSY, "newreno", 500_000);
     let right = on_path(&run.both());
     for ahead in [-5000 * MS, -70 * MS, 70 * MS, 3_600_000 * MS] {
@@ -266,27 +305,27 @@ fn a_clock_that_is_ahead_is_noticed_and_said() {
         assert_eq!((data.data, acks.acks), (right[0].data.clone(), right[1].acks.clone()), "{ahead}");
 
         files.ahead = Some(vec![ahead]);
-        assert_eq!(on_path(&files), right, "said");
+        assert_eq!(on_path(&files), right, "offset given by the user");
     }
     let files = Files { ahead: Some(vec![1, 2]), ..run.both() };
     assert!(matches!(read(&files, Keep::Findings), Err(PathError::Offsets { given: 2, captures: 2 })));
 }
 
 #[test]
-fn behind_a_translator_of_addresses_nothing_is_called_lost() {
+fn address_translation_causes_no_reported_losses() {
     let mut run = run(LOSSY, "newreno", 200_000);
     for (_, octets) in &mut run.mobile {
         octets[SOURCE + 3] ^= 0x40;
         octets[SOURCE + 7] ^= 0x40;
     }
     let report = read(&run.both(), Keep::Findings).unwrap().0;
-    assert_eq!(report.found_again, 0);
+    assert_eq!(report.matched, 0);
     assert!(report.connections.iter().flat_map(|it| &it.directions).all(|flow| flow.data.lost == 0));
     assert!(report.to_string().contains("no packet appears in two captures"), "{report}");
 }
 
 #[test]
-fn copies_and_overtaking_are_seen() {
+fn duplicated_and_reordered_packets_are_counted() {
     let mut run = run(LATE, "newreno", 200_000);
     let source = run.fixed[0].1[SOURCE..SOURCE + 4].to_vec();
     let data = |(_, octets): &(i64, Vec<u8>)| octets.len() > 1000 && octets[SOURCE..SOURCE + 4] == source;
@@ -302,7 +341,7 @@ fn copies_and_overtaking_are_seen() {
 }
 
 #[test]
-fn the_judges_say_of_a_capture_what_they_say_inside_the_sender() {
+fn judges_on_capture_agree_with_judges_inside_sender() {
     let (mut asked, mut told, mut agreed) = (0, 0, 0);
     let mut differences = String::new();
     for recipe in ["newreno+judges", "sack+judges"] {
@@ -330,7 +369,7 @@ fn the_judges_say_of_a_capture_what_they_say_inside_the_sender() {
         }
     }
     assert!(asked > 100, "{asked}");
-    // The window inside fast recovery is not on the wire.
+    // The window during fast recovery is not on the wire, so the verdicts may differ.
     assert!(
         agreed * 10 >= asked * 9 && told * 10 <= asked * 11,
         "{agreed} of {asked}, {told}:\n{differences}"

@@ -1,4 +1,4 @@
-//! Findings as text for a person: counts that are 0 are left out.
+//! Formats findings as text. Counts of 0 are omitted.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::sender_log::SenderComparison;
 use crate::connection::findings::RttFindings;
 use crate::connection::text::{Seconds, list};
 
-/// The most connections that are shown: those with most data.
+/// Maximum number of connections shown. The connections with the most data are selected.
 const TOLD: usize = 20;
 
 impl fmt::Display for PathFindings {
@@ -27,15 +27,15 @@ impl fmt::Display for PathFindings {
                 )?,
             }
             writeln!(f)?;
-            if capture.arrived_before_they_left > 0 {
-                let early = capture.arrived_before_they_left;
+            if capture.negative_delays > 0 {
+                let early = capture.negative_delays;
                 writeln!(f, "     {early} packets arrived in it before they left: the clocks differ")?;
             }
             for (problem, found) in capture.problems.iter() {
                 writeln!(f, "     {} × {problem} (at frame {})", found.count, found.first_frame)?;
             }
         }
-        if self.found_again == 0 {
+        if self.matched == 0 {
             return writeln!(
                 f,
                 "  no packet appears in two captures: they were made at different times or have different packets, or a \
@@ -62,7 +62,7 @@ impl fmt::Display for PathFindings {
     }
 }
 
-/// By how many nanoseconds a clock is ahead of another.
+/// The nanoseconds by which a clock is ahead of another.
 struct Ahead(i64);
 
 impl fmt::Display for Ahead {
@@ -76,7 +76,7 @@ impl fmt::Display for FlowFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {} → {}, from capture {}", self.from, self.to, self.enters_at + 1)?;
         let mut row = |name: &str, text: String| writeln!(f, "    {name:<17}{text}");
-        if self.found == 0 {
+        if self.matched == 0 {
             return row("", "no packet appears in two captures".to_owned());
         }
         for (name, transit) in [("data", &self.data), ("pure ACKs", &self.acks)] {
@@ -84,10 +84,10 @@ impl fmt::Display for FlowFindings {
                 row(name, transit.to_string())?;
             }
         }
-        if self.sent_again > 0 {
+        if self.retransmitted > 0 {
             row(
                 "retransmissions",
-                format!("{}; for {} an earlier copy had arrived", self.sent_again, self.unneeded),
+                format!("{}; for {} an earlier copy had arrived", self.retransmitted, self.spurious),
             )?;
         }
         row("delay", delay(&self.delay))?;
@@ -134,10 +134,10 @@ impl fmt::Display for Transit {
             write!(f, " ({})", lost.join("; "))?;
         }
         let more = list(&[
-            (self.not_told, "unknown"),
+            (self.undetermined, "unknown"),
             (self.reordered, "reordered"),
             (self.duplicated, "duplicated"),
-            (self.came_from_nowhere, "not seen at the sender's end"),
+            (self.unmatched_arrivals, "not seen at the sender's end"),
             (self.missed, "missed by a capture"),
         ]);
         if more.is_empty() { Ok(()) } else { write!(f, "; {more}") }
@@ -160,24 +160,24 @@ impl fmt::Display for TruthFindings {
         };
         writeln!(f, "  {} packets compared{unknown}", self.known)?;
         writeln!(f, "  {:<10}{:>8}{:>8}{:>10}", "packets", "right", "wrong", "unknown")?;
-        for (name, right, wrong, not_told) in [
-            ("losses", self.losses_found, self.losses_missed, self.losses_not_told),
-            ("arrivals", self.arrivals_found, self.losses_invented, self.arrivals_not_told),
+        for (name, right, wrong, undetermined) in [
+            ("losses", self.losses_found, self.losses_missed, self.losses_undetermined),
+            ("arrivals", self.arrivals_found, self.false_losses, self.arrivals_undetermined),
         ] {
-            writeln!(f, "  {name:<10}{right:>8}{wrong:>8}{not_told:>10}")?;
+            writeln!(f, "  {name:<10}{right:>8}{wrong:>8}{undetermined:>10}")?;
         }
         let right = self.losses_found + self.arrivals_found;
-        let not_told = match self.losses_not_told + self.arrivals_not_told {
+        let undetermined = match self.losses_undetermined + self.arrivals_undetermined {
             0 => String::new(),
             packets => format!(", {packets} unknown"),
         };
-        match (self.losses_missed + self.losses_invented, right) {
+        match (self.losses_missed + self.false_losses, right) {
             (0, 0) => {}
-            (0, _) => writeln!(f, "  passed {right} of {right}{not_told}")?,
-            (wrong, _) => writeln!(f, "  failed {wrong} of {}{not_told}", right + wrong)?,
+            (0, _) => writeln!(f, "  passed {right} of {right}{undetermined}")?,
+            (wrong, _) => writeln!(f, "  failed {wrong} of {}{undetermined}", right + wrong)?,
         }
-        if self.arrived_as_others > 0 {
-            let others = self.arrived_as_others;
+        if self.altered_arrivals > 0 {
+            let others = self.altered_arrivals;
             writeln!(
                 f,
                 "  {others} packets left with changed headers that no checksum detects: not compared"
@@ -218,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_stands_beside_what_passed() {
+    fn ground_truth_check_counts_unknown_fates_separately() {
         let told =
             TruthFindings { known: 12, losses_found: 2, arrivals_found: 8, ..TruthFindings::default() };
         let last =
             |findings: TruthFindings| findings.to_string().trim_end().lines().last().unwrap().to_owned();
         assert_eq!(last(told.clone()), "  passed 10 of 10");
-        let some = TruthFindings { losses_not_told: 1, arrivals_not_told: 2, ..told };
+        let some = TruthFindings { losses_undetermined: 1, arrivals_undetermined: 2, ..told };
         assert_eq!(last(some.clone()), "  passed 10 of 10, 3 unknown");
         assert_eq!(last(TruthFindings { losses_missed: 1, ..some }), "  failed 1 of 11, 3 unknown");
     }

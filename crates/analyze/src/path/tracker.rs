@@ -1,8 +1,8 @@
-//! Tracks the packets of one sender from where they enter to where they leave.
+//! Tracks the packets of one sender from the capture where they enter to the capture where they leave.
 //!
-//! A packet is recognized by its numbers, its timestamps and its IP identification. Retransmissions in which all of these
-//! are equal are told apart by their order: a packet that comes past is taken for the first of them that nothing sent
-//! later has overtaken.
+//! A packet is identified by its sequence numbers, timestamps and IP identification. Retransmissions with
+//! identical values are distinguished by their order: an observed packet is matched to the first of them that
+//! has not been overtaken by a later packet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -21,23 +21,25 @@ use crate::connection::rtt::{Measured, Rtt};
 use crate::trace::{Fate, Loss, Proof};
 use aircaptures::packet::Packet;
 
-/// Nanoseconds after which a packet that was not found again is lost: no queue worth looking at takes longer.
+/// Nanoseconds after which an unmatched packet counts as lost. Queueing delays are shorter.
 const PATIENCE: i64 = 60_000_000_000;
-/// Nanoseconds by which a packet may seem to arrive before it left: capturing programs' clocks differ a little.
+/// Nanoseconds by which a packet may seem to arrive before it was sent, because capture clocks differ
+/// slightly.
 const EARLY: i64 = 1_000_000_000;
-/// The most packets that are remembered: nobody has more under way.
+/// Maximum number of packets remembered. It exceeds any realistic number of packets in transit.
 const MOST: usize = 1 << 16;
-/// Packets among which copies are looked for: those that the path makes follow closely.
+/// Number of recent packets among which copies are searched. Copies that the path makes follow closely.
 const RECENT: usize = 64;
-/// The most holes in what has arrived. A sender repairs them; where it does not, they are forgotten.
+/// Maximum number of holes in the arrived data. Senders repair holes; beyond the limit, the oldest are
+/// forgotten.
 const HOLES: usize = 1 << 12;
-/// Offset of the first number seen. There is room below it for retransmissions of what was sent before.
+/// Offset of the first sequence number seen. The space below it is for retransmissions of earlier data.
 const BASE: u64 = 1 << 24;
 
-/// A hash of everything in a packet that no router changes and that differs in a retransmission.
+/// Returns a hash of the fields that routers do not change and that differ in a retransmission.
 pub(super) fn key(packet: &Packet) -> u64 {
     let timestamps = packet.options.timestamps.unwrap_or_default();
-    // Base stations write into the reserved bits, and routers into ECN's.
+    // Base stations write into the reserved bits, and routers into the ECN field.
     let flags = packet.flags.without(Flags::RESERVED);
     let words = [
         u64::from(packet.seq.0) << 32 | u64::from(packet.ack.map_or(0, |ack| ack.0)),
@@ -47,7 +49,7 @@ pub(super) fn key(packet: &Packet) -> u64 {
     ];
     let blocks = packet.options.sack.as_slice().iter();
     let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
-    // FNV-1a over words of 64 bits, with a shift to mix the upper bits in.
+    // FNV-1a over 64-bit words, with a shift to mix the upper bits in.
     words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
         let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         mixed ^ mixed >> 29
@@ -56,29 +58,29 @@ pub(super) fn key(packet: &Packet) -> u64 {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
-    /// Nanoseconds in the first capture's clock.
+    /// Nanoseconds by the clock of the first capture.
     pub(super) at: i64,
     pub(super) all_began: i64,
 }
 
-/// A packet under way.
+/// A packet in transit.
 #[derive(Debug)]
 struct Sent {
     key: u64,
     frame: u64,
     at: i64,
-    /// When it came past each capture on its way; index 0 is its sender's end.
+    /// The times when it passed each capture point in its direction. Index 0 is the sender's end.
     seen: Vec<Option<i64>>,
     range: Range<u64>,
-    /// All of it had entered before.
+    /// Whether all of its data had entered before.
     again: bool,
-    /// All captures were being made when it entered, so that they tell what became of it.
+    /// Whether all captures were in progress when it entered, so that they show its fate.
     told: bool,
-    /// Its number in airlink's events.
+    /// The number of the packet in airlink's events.
     event: Option<u64>,
 }
 
-/// A packet that came past a later capture, but not past that of its sender's end yet.
+/// A packet that has passed a later capture point, but not yet the capture point at its sender's end.
 #[derive(Clone, Copy, Debug)]
 struct Early {
     key: u64,
@@ -101,18 +103,18 @@ pub(super) struct Tracker {
     by_key: BTreeSet<(u64, u64)>,
     early: VecDeque<Early>,
     recent: VecDeque<(u64, usize)>,
-    /// By position on the way: the newest packet that was found there.
+    /// The newest packet matched at each position in this direction.
     newest: Vec<Option<u64>>,
     longest: Vec<i64>,
     delay: Vec<Rtt>,
     whole: Rtt,
-    found: u64,
+    matched: u64,
     bytes: u64,
     data: Transit,
     acks: Transit,
-    sent_again: u64,
-    unneeded: u64,
-    /// By position on the way: packets that arrived before they left.
+    retransmitted: u64,
+    spurious: u64,
+    /// Packets that arrived before they were sent, by position in this direction.
     backwards: Vec<u64>,
 }
 
@@ -135,17 +137,17 @@ impl Tracker {
             longest: vec![0; captures],
             delay: std::iter::repeat_with(Rtt::default).take(captures).collect(),
             whole: Rtt::default(),
-            found: 0,
+            matched: 0,
             bytes: 0,
             data: transit(),
             acks: transit(),
-            sent_again: 0,
-            unneeded: 0,
+            retransmitted: 0,
+            spurious: 0,
             backwards: vec![0; captures],
         }
     }
 
-    /// Takes in a packet. Those of all captures come in the order of time.
+    /// Processes a packet. The caller passes the packets of all captures in chronological order.
     pub(super) fn take(
         &mut self,
         now: Now,
@@ -156,18 +158,18 @@ impl Tracker {
     ) {
         let position = self.way.position(capture, self.captures);
         if position == 0 {
-            self.enter(now, packet, truth.as_deref_mut());
+            self.enter(now, packet, truth.as_deref_mut(), fates);
         } else {
             self.come_by(now.at, position, packet, truth.as_deref_mut(), fates);
         }
         self.forget(now.at, truth, fates);
     }
 
-    fn enter(&mut self, now: Now, packet: &Packet, truth: Option<&mut GroundTruth>) {
+    fn enter(&mut self, now: Now, packet: &Packet, mut truth: Option<&mut GroundTruth>, fates: &mut Fates) {
         let key = key(packet);
         let range = self.range(packet);
         let is_data = !range.is_empty();
-        // A keep-alive or a probe of a closed window has one octet, and repairs nothing.
+        // A keep-alive or zero-window probe has one byte, and does not repair a loss.
         let repairs = range.end - range.start > 1 || packet.flags.intersects(Flags::SYN.with(Flags::FIN));
         let again = is_data && repairs && self.sent.contains_range(&range);
         if is_data {
@@ -177,8 +179,8 @@ impl Tracker {
         let transit = if is_data { &mut self.data } else { &mut self.acks };
         transit.entered += 1;
         self.bytes += u64::from(packet.len);
-        self.sent_again += u64::from(again);
-        let event = truth.and_then(|truth| truth.entered(self.way, now.at, packet));
+        self.retransmitted += u64::from(again);
+        let event = truth.as_deref_mut().and_then(|truth| truth.entered(self.way, now.at, packet));
         let mut seen = vec![None; self.captures];
         seen[0] = Some(now.at);
         let told = now.at >= now.all_began;
@@ -190,8 +192,11 @@ impl Tracker {
         for position in 1..self.captures {
             let known = self.early.iter().position(|early| (early.key, early.position) == (key, position));
             if let Some(early) = known.and_then(|place| self.early.remove(place)) {
-                self.backwards[position] += 1;
+                self.backwards[position] += u64::from(early.at < now.at);
                 self.see(index, position, early.at);
+                if position + 1 == self.captures {
+                    self.leave(index, truth.as_deref_mut(), fates);
+                }
             }
         }
     }
@@ -201,7 +206,7 @@ impl Tracker {
         let first = Seq(packet.seq.0.wrapping_sub(BASE as u32));
         let base = *self.base.get_or_insert(first);
         let mut start = packet.seq.offset(base, self.max);
-        // It is another connection on the same ports.
+        // A SYN with a distant number starts another connection on the same ports.
         if syn && start.is_none_or(|start| start.abs_diff(self.max) > 1 << 20) {
             (self.base, self.max, start) = (Some(first), BASE, Some(BASE));
             self.sent.clear();
@@ -251,7 +256,7 @@ impl Tracker {
     fn see(&mut self, index: u64, position: usize, at: i64) {
         let Some(sent) = self.open.get_mut(&index) else { return };
         let is_first = sent.seen[1..].iter().all(Option::is_none);
-        self.found += u64::from(is_first);
+        self.matched += u64::from(is_first);
         sent.seen[position] = Some(at);
         self.longest[position] = self.longest[position].max(at - sent.at);
         if let Some(before) = sent.seen[position - 1] {
@@ -265,22 +270,22 @@ impl Tracker {
         self.newest[position] = self.newest[position].max(Some(index));
     }
 
-    /// The packet has come to the other end.
+    /// Records that the packet has reached the other end.
     fn leave(&mut self, index: u64, truth: Option<&mut GroundTruth>, fates: &mut Fates) {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
         transit.arrived += 1;
         transit.missed += sent.seen.iter().filter(|seen| seen.is_none()).count() as u64;
-        let unneeded = sent.again && self.arrived.contains_range(&sent.range);
-        self.unneeded += u64::from(unneeded);
+        let spurious = sent.again && self.arrived.contains_range(&sent.range);
+        self.spurious += u64::from(spurious);
         if !sent.range.is_empty() {
             self.arrived.insert(sent.range.clone());
         }
         if self.way == Way::Forth {
             let at = sent.seen[self.captures - 1].unwrap_or(sent.at);
             let proof = Proof::Arrival;
-            fates.put(sent.frame, if unneeded { Fate::Unneeded { proof } } else { Fate::Arrived { at } });
+            fates.put(sent.frame, if spurious { Fate::Spurious { proof } } else { Fate::Arrived { at } });
         }
         if let (Some(truth), Some(event)) = (truth, sent.event) {
             truth.compare(event, Said::Arrived);
@@ -300,7 +305,7 @@ impl Tracker {
     fn forget(&mut self, now: i64, mut truth: Option<&mut GroundTruth>, fates: &mut Fates) {
         while let Some(early) = self.early.front().filter(|early| now - early.at > EARLY).copied() {
             self.early.pop_front();
-            self.came_from_nowhere(early);
+            self.count_unmatched(early);
         }
         while let Some((index, sent)) = self.open.first_key_value() {
             if now - sent.at <= PATIENCE && self.open.len() <= MOST {
@@ -311,13 +316,15 @@ impl Tracker {
         }
     }
 
-    fn came_from_nowhere(&mut self, early: Early) {
-        // Only the other end counts: a packet that was under way when its sender's capture began is in all later ones.
+    fn count_unmatched(&mut self, early: Early) {
+        // Count only packets at the other end. A packet that was in transit when the capture at its sender's
+        // end began is also in the captures between.
         let transit = if early.is_data { &mut self.data } else { &mut self.acks };
-        transit.came_from_nowhere += u64::from(early.position + 1 == self.captures);
+        transit.unmatched_arrivals += u64::from(early.position + 1 == self.captures);
     }
 
-    /// The packet is lost. With `ends`, only if the captures reach far enough to say so.
+    /// Records that the packet is lost. With `ends`, it is lost only if the captures extend far enough to
+    /// show it.
     fn give_up(
         &mut self,
         index: u64,
@@ -328,7 +335,7 @@ impl Tracker {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
         let reached = sent.seen.iter().rposition(Option::is_some).unwrap_or(0);
-        // Every capture where it could still have turned up reaches far enough to say that it did not.
+        // Every capture in which the packet could still have appeared must extend far enough.
         let known = (reached + 1..self.captures).all(|position| {
             let overtaken = self.newest[position].is_some_and(|newest| newest > index);
             let capture = self.way.position(position, self.captures);
@@ -336,10 +343,10 @@ impl Tracker {
         });
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
         transit.missed += sent.seen[..reached].iter().filter(|seen| seen.is_none()).count() as u64;
-        // If nothing of the flow was found again, its addresses are translated, or the receiver is in front of the next
-        // capture.
-        if !sent.told || !known || self.found == 0 {
-            transit.not_told += 1;
+        // If no packet of the flow was matched, a device translates the addresses, or the receiver is located
+        // before the next capture point.
+        if !sent.told || !known || self.matched == 0 {
+            transit.undetermined += 1;
             if let (Some(truth), Some(event)) = (truth, sent.event) {
                 truth.compare(event, Said::Nothing);
             }
@@ -369,8 +376,8 @@ impl Tracker {
         }
     }
 
-    /// `ends` has the time of each capture's last packet. Adds to `early` how many packets each capture had before they
-    /// left.
+    /// Finishes the flow. `ends` contains the time of each capture's last packet. Adds to `early` the number
+    /// of packets that each capture contains before they were sent.
     pub(super) fn finish(
         mut self,
         from: SocketAddr,
@@ -385,7 +392,7 @@ impl Tracker {
             self.give_up(index, Some(ends), truth.as_deref_mut(), fates);
         }
         while let Some(early) = self.early.pop_front() {
-            self.came_from_nowhere(early);
+            self.count_unmatched(early);
         }
         let of = |position: usize| self.way.position(position, self.captures);
         for (position, count) in self.backwards.iter().enumerate() {
@@ -399,12 +406,12 @@ impl Tracker {
             from,
             to,
             enters_at: of(0),
-            found: self.found,
+            matched: self.matched,
             bytes: self.bytes,
             data: self.data,
             acks: self.acks,
-            sent_again: self.sent_again,
-            unneeded: self.unneeded,
+            retransmitted: self.retransmitted,
+            spurious: self.spurious,
             delay: self.whole.findings(),
             delay_between,
         }

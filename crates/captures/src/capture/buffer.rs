@@ -5,13 +5,13 @@ use std::ops::Range;
 
 const CHUNK: usize = 1 << 18;
 
-/// A window of octets that moves over the file.
+/// A sliding window over the bytes of the file.
 pub(super) struct Buffer<R> {
     input: R,
     octets: Vec<u8>,
-    /// Where the rest begins that has not been taken.
+    /// Index of the first byte that was not taken.
     at: usize,
-    /// What came behind the octets that were read last.
+    /// An error that occurred after the bytes in the window. The next read returns it.
     error: Option<io::Error>,
 }
 
@@ -20,7 +20,7 @@ impl<R: Read> Buffer<R> {
         Self { input, octets: Vec::new(), at: 0, error: None }
     }
 
-    /// The whole window. The ranges that `take` returns are of it, and good until the next `fill`.
+    /// Returns the whole window. Ranges from [`take`](Self::take) index into it until the next `fill`.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
@@ -29,14 +29,14 @@ impl<R: Read> Buffer<R> {
         &self.octets[self.at..]
     }
 
-    /// Takes so many octets from `rest`; [`fill`](Self::fill) must have brought them.
+    /// Takes this number of bytes from `rest`. A preceding [`fill`](Self::fill) must have read them.
     pub(super) fn take(&mut self, octets: usize) -> Range<usize> {
         let begin = self.at;
         self.at += octets;
         begin..self.at
     }
 
-    /// Reads until `rest` has so many octets. Returns false if the file ends before.
+    /// Reads until `rest` has this number of bytes. Returns false if the file ends earlier.
     pub(super) fn fill(&mut self, octets: usize) -> io::Result<bool> {
         while self.octets.len() - self.at < octets {
             if self.at > 0 {
@@ -50,7 +50,7 @@ impl<R: Read> Buffer<R> {
             match self.input.by_ref().take(want as u64).read_to_end(&mut self.octets) {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
-                // What was read before it is good.
+                // The bytes before the error are valid.
                 Err(error) => self.error = Some(error),
             }
         }

@@ -1,7 +1,7 @@
-//! Captures that were compressed with gzip (RFC 1952) or zstd (RFC 8878), read as they are decompressed.
+//! Decompresses captures while they are read: gzip (RFC 1952) and zstd (RFC 8878).
 //!
-//! By flate2 with zlib-rs and by ruzstd: both are kept well and are Rust alone, so that no C compiler is needed. The crate
-//! zstd is faster, and brings C.
+//! flate2 with zlib-rs and ruzstd are well maintained and pure Rust, so a C compiler is not needed. The crate
+//! zstd is faster, but contains C code.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -12,14 +12,14 @@ use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// How many times longer than the file its content may be; a capture of zeros alone comes to 300 or so.
+/// Maximum ratio of decompressed to compressed size. A capture of zeros reaches about 300.
 const MOST_GROWTH: u64 = 500;
-/// For short files, which may grow more.
+/// Decompressed bytes that are always allowed, because short files may exceed the ratio.
 const ALLOWANCE: u64 = 256 << 20;
-/// The memory that a zstd frame may ask for: what `zstd` itself allows without `--long`.
+/// Maximum window size of a zstd frame, in bytes. It is the limit of `zstd` without `--long`.
 const MOST_WINDOW: u64 = 128 << 20;
 
-/// How a file was compressed, by its first octets.
+/// The compression format, detected from the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -30,13 +30,14 @@ impl Compression {
     pub(super) fn of(begin: &[u8]) -> Option<Self> {
         match begin {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
-            // A frame, or one to skip, with which parallel compressors begin.
+            // A data frame, or a skippable frame, with which parallel compressors begin.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
             _ => None,
         }
     }
 
-    /// What is in the file. It never needs more memory than a window, and ends with an error if it grows too much.
+    /// Returns a reader of the decompressed contents. Its memory is bounded by the window size, and it fails
+    /// if the output exceeds the allowed growth.
     pub(super) fn decompress(self, input: Box<dyn Read>) -> Box<dyn Read> {
         let taken = Rc::new(Cell::new(0));
         let input = BufReader::with_capacity(1 << 16, Counted { input, taken: Rc::clone(&taken) });
@@ -66,9 +67,9 @@ impl<R: Read> Read for Counted<R> {
 
 struct Bounded<R> {
     output: R,
-    /// Octets of the file.
+    /// Compressed bytes read so far.
     taken: Rc<Cell<u64>>,
-    /// Octets that it has become.
+    /// Decompressed bytes returned so far.
     given: u64,
     tool: &'static str,
 }
@@ -93,15 +94,15 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// All frames of a file, one after the other.
+/// A reader of all frames of a zstd file.
 struct Zstd<R> {
     input: R,
     frame: FrameDecoder,
-    /// Why nothing comes behind what the decoder has.
+    /// An error to return after the data that the decoder still holds.
     broken: Option<io::Error>,
 }
 
-/// An empty block, the last of its frame, and four octets in place of a checksum.
+/// An empty last block, and four bytes in place of a checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Zstd<R> {
@@ -111,7 +112,7 @@ impl<R: BufRead> Zstd<R> {
         Self { input, frame, broken: None }
     }
 
-    /// Returns false if there is no other frame.
+    /// Starts the next frame. Returns false at the end of the file.
     fn begin_frame(&mut self) -> io::Result<bool> {
         if self.input.fill_buf()?.is_empty() {
             return Ok(false);
@@ -154,7 +155,8 @@ impl<R: BufRead> Read for Zstd<R> {
                 if let Err(error) = self.frame.decode_blocks(&mut self.input, step()) {
                     let ends_early = ends_early(&error);
                     self.broken = Some(io::Error::other(error));
-                    // The decoder keeps its window back, for blocks that refer to it, until the frame has ended.
+                    // The decoder holds its window back until the frame ends, because later blocks may refer
+                    // to it. An artificial last block releases it.
                     if ends_early && !self.frame.is_finished() {
                         self.frame.decode_blocks(&LAST_BLOCK[..], step()).map_err(io::Error::other)?;
                     }
@@ -165,7 +167,7 @@ impl<R: BufRead> Read for Zstd<R> {
     }
 }
 
-/// Whether the file ends in a block, of which nothing was decoded then.
+/// Returns whether the error is that the file ends inside a block. Nothing of that block has been decoded.
 fn ends_early(error: &FrameDecoderError) -> bool {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {

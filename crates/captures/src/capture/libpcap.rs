@@ -1,4 +1,4 @@
-//! What libpcap does: interfaces, filters in tcpdump's language, and files that only it can read.
+//! libpcap's part: interfaces, tcpdump filters, and files that only libpcap can read.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -7,14 +7,14 @@ use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
 use super::{CaptureError, Frame, LinkType, Next, Timestamp, known};
 
-/// What libpcap has opened.
+/// A file or interface opened by libpcap.
 pub(super) enum Source {
     File(pcap::Capture<Offline>, LinkType),
     Interface(pcap::Capture<Active>, LinkType),
 }
 
 impl Source {
-    /// A file; `name` as a person typed it.
+    /// Opens a file. `name` is the name as the user typed it.
     pub(super) fn open(path: &Path, name: &str) -> Result<(Self, LinkType), CaptureError> {
         let capture = pcap::Capture::from_file_with_precision(path, Precision::Nano)
             .map_err(|error| CaptureError::NotACapture { name: name.to_owned(), error: text(&error) })?;
@@ -76,15 +76,15 @@ impl Source {
     }
 }
 
-/// What people call a link type that is not known here, or its number.
+/// Returns libpcap's name of the link type, or its number if libpcap does not know it.
 pub(super) fn name_of(link: LinkType) -> String {
     Linktype(link.0).get_name().unwrap_or_else(|_| link.0.to_string())
 }
 
-/// Octets of a frame that are captured: enough for all headers of IP and TCP.
+/// Bytes captured per frame: enough for all headers.
 const HEADERS: i32 = 256;
 const BUFFER: i32 = 16 << 20;
-/// Milliseconds for which the kernel may hold frames back to hand out many at once.
+/// Milliseconds for which the kernel may hold frames back, to deliver many at once.
 const HOLD_MS: i32 = 100;
 
 fn next<'a>(read: Result<pcap::Packet<'a>, pcap::Error>, link: LinkType, number: &mut u64) -> Next<'a> {
@@ -92,7 +92,7 @@ fn next<'a>(read: Result<pcap::Packet<'a>, pcap::Error>, link: LinkType, number:
         Ok(packet) => {
             *number += 1;
             let header = packet.header;
-            // With nanosecond precision libpcap has nanoseconds where the name says microseconds.
+            // With nanosecond precision, libpcap stores nanoseconds in `tv_usec`.
             let at = header.ts.tv_sec.saturating_mul(1_000_000_000).saturating_add(header.ts.tv_usec);
             let (at, length) = (Timestamp(at), header.len.max(header.caplen));
             Next::Frame(Frame { number: *number, at, link, data: packet.data, length, snap_length: None })
@@ -103,7 +103,7 @@ fn next<'a>(read: Result<pcap::Packet<'a>, pcap::Error>, link: LinkType, number:
     }
 }
 
-/// libpcap's words, without those that the crate puts around them.
+/// Returns libpcap's own message, without the crate's additions.
 fn text(error: &pcap::Error) -> String {
     match error {
         pcap::Error::PcapError(text) => text.clone(),
@@ -120,11 +120,12 @@ fn refused(filter: &str, error: &pcap::Error) -> CaptureError {
     CaptureError::Filter { filter: filter.to_owned(), error: text(error) }
 }
 
-/// One filter, compiled for each link type that turns up.
+/// One filter expression, compiled for each link type that occurs.
 #[derive(Default)]
 pub(super) struct Filters {
     text: Option<String>,
-    /// `None` for a link type on which the filter means nothing, such as a hardware address on raw IP.
+    /// The compiled programs. `None` if the expression is not applicable to the link type, such as a hardware
+    /// address on raw IP.
     programs: Vec<(LinkType, Option<BpfProgram>)>,
 }
 
@@ -136,12 +137,12 @@ impl Filters {
     }
 
     fn compile(text: &str, link: LinkType) -> Result<BpfProgram, pcap::Error> {
-        // libpcap knows raw IP by another number than files do.
+        // libpcap's number for raw IP differs from the number in files.
         let dlt = if link == LinkType::RAW { 12 } else { link.0 };
         pcap::Capture::dead(Linktype(dlt))?.compile(text, true)
     }
 
-    /// Whether the frame passes. For `less` and `greater` the length that was kept counts.
+    /// Returns whether the frame passes. `less` and `greater` refer to the captured length.
     pub(super) fn want(&mut self, frame: &Frame<'_>) -> bool {
         let Some(text) = &self.text else { return true };
         if !frame.link.is_known() {

@@ -1,9 +1,15 @@
 //! Reads frames from files, standard input and interfaces.
 //!
-//! A file may be compressed with gzip or zstd. `libpcap` is used for interfaces, filters, and variants of pcap that nobody
-//! writes any more. It could read the usual files as well, but takes twice the time, refuses pcapng files whose interfaces
-//! differ in link type or snap length (as they do in a capture of several interfaces), and ends at the first damaged block.
-//! WebAssembly has no libpcap: there captures are read out of memory, without filters, and as they are.
+//! Files may be compressed with gzip or zstd. This module reads pcap and pcapng files itself. It uses
+//! `libpcap` only for interfaces, filters and historic variants of pcap, because libpcap
+//!
+//! * takes twice the time,
+//! * refuses pcapng files whose interfaces differ in link type or snap length, as in captures of several
+//!   interfaces, and
+//! * stops at the first damaged block.
+//!
+//! libpcap does not exist on WebAssembly. There, captures are read from memory, without filters and without
+//! decompression.
 
 mod buffer;
 #[cfg(not(target_family = "wasm"))]
@@ -35,29 +41,30 @@ use super::problem::Problem;
 /// A frame of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Counted from 1 in the whole file, whatever a filter leaves out: Wireshark's number.
+    /// The frame number in the whole file, counted from 1 as in Wireshark. Frames that the filter rejects
+    /// also count.
     pub number: u64,
-    /// When it was captured.
+    /// The capture time.
     pub at: Timestamp,
-    /// What its headers look like.
+    /// The link type, which determines the format of the headers.
     pub link: LinkType,
-    /// As much of it as the capture kept.
+    /// The captured bytes of the frame.
     pub data: &'a [u8],
-    /// Its length on the wire.
+    /// The length of the frame on the wire.
     pub length: u32,
-    /// The most octets of a frame that the file says it keeps, if it says so.
+    /// The snap length that the file declares, if any: the maximum number of bytes kept of a frame.
     pub snap_length: Option<u32>,
 }
 
 impl<'a> Frame<'a> {
-    /// The ICMP error about a TCP packet in it.
+    /// Returns the ICMP error about a TCP packet, if the frame contains one.
     pub fn icmp(&self) -> Option<IcmpError> {
         let octets = Octets::new(self.data, self.length as usize);
         let (protocol, ip, message) = Walk::default().icmp(self.link, octets)?;
         icmp::read(protocol, ip.src, message.kept())
     }
 
-    /// As much of a TCP packet's payload as was kept. Of a packet that was split it is none.
+    /// Returns the captured part of a TCP packet's payload. The payload of an IP fragment is empty.
     pub fn payload(&self) -> &'a [u8] {
         let (octets, mut walk) = (Octets::new(self.data, self.length as usize), Walk::default());
         let tcp = match walk.straight(self.link, octets) {
@@ -71,14 +78,15 @@ impl<'a> Frame<'a> {
         tcp.kept().get(header..).unwrap_or_default()
     }
 
-    /// The outermost IP packet, header included: as much of it as was kept.
+    /// Returns the captured part of the outermost IP packet, including its header.
     pub fn ip(&self) -> Option<&'a [u8]> {
         let octets = Octets::new(self.data, self.length as usize);
         Walk::default().outermost_ip(self.link, octets).map(|ip| ip.kept())
     }
 
-    /// Reads the headers inside. A fragment is a problem here: [`Fragments`](crate::fragments::Fragments) puts them
-    /// together.
+    /// Reads the headers in the frame.
+    ///
+    /// A fragment is reported as a problem. [`Fragments`](crate::fragments::Fragments) reassembles fragments.
     pub fn packet(&self) -> Found {
         let octets = Octets::new(self.data, self.length as usize);
         ip::alone(self.context(), Layer::Link(self.link), octets)
@@ -89,44 +97,44 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What [`Capture::read`] returns.
+/// The result of [`Capture::read`].
 #[derive(Debug)]
 pub enum Next<'a> {
     /// A frame that passed the filter.
     Frame(Frame<'a>),
     /// A frame that did not pass the filter.
     LeftOut,
-    /// The interface has no frame for now.
+    /// The interface currently has no frame.
     Nothing,
-    /// Something is wrong in the file; reading goes on behind it.
+    /// Part of the file is damaged. Reading continues after it.
     Flaw {
-        /// What kind of thing.
+        /// The kind of problem.
         problem: Problem,
         /// The number of the next frame.
         frame: u64,
-        /// More about it, in words.
+        /// A description of the details.
         detail: String,
     },
-    /// Reading ends here; what was read before it is good.
+    /// The rest of the file is damaged. All earlier frames are valid.
     Damaged {
-        /// The number that the next frame would have.
+        /// The number that the next frame would have had.
         frame: u64,
-        /// What is wrong, in words.
+        /// A description of the damage.
         detail: String,
     },
     /// There are no more frames.
     End,
 }
 
-/// Why a capture cannot be opened.
+/// The reason why a capture cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// The file is neither pcap nor pcapng.
@@ -134,54 +142,54 @@ pub enum CaptureError {
         "{name} is not a supported capture ({error}); use pcap or pcapng (`editcap` and `mergecap` convert other formats)"
     )]
     NotACapture {
-        /// As a person typed it.
+        /// The file name as the user typed it.
         name: String,
-        /// What libpcap says.
+        /// libpcap's error message.
         error: String,
     },
-    /// The headers of its frames cannot be read.
+    /// The link type is not supported.
     #[error(
         "{name}: unsupported link type {link}; supported are Ethernet, Linux cooked and NFLOG, raw IP, BSD loopback, PPP, 802.11 (radiotap, PPI) and IP over InfiniBand"
     )]
     LinkType {
-        /// As a person typed it.
+        /// The name as the user typed it.
         name: String,
         /// libpcap's name of the link type, or its number.
         link: String,
     },
-    /// The filter is not of tcpdump's language.
+    /// The filter is not a valid pcap-filter expression.
     #[error("invalid filter `{filter}`: {error} (see `man pcap-filter`)")]
     Filter {
-        /// The filter.
+        /// The filter expression.
         filter: String,
-        /// What libpcap says.
+        /// libpcap's error message.
         error: String,
     },
-    /// There is no such interface.
+    /// The interface does not exist.
     #[error("unknown interface `{name}`; available are {there}")]
     NoInterface {
-        /// As a person typed it.
+        /// The name as the user typed it.
         name: String,
-        /// The names that there are.
+        /// The names of the existing interfaces.
         there: String,
     },
-    /// Capturing needs privileges.
+    /// The process does not have the privileges to capture.
     #[error("no permission to capture on {name}; run as root, or with CAP_NET_RAW")]
     Permission {
-        /// The interface.
+        /// The name of the interface.
         name: String,
     },
-    /// The interface refuses for another reason.
+    /// The interface cannot be opened for another reason.
     #[error("cannot capture on {name}: {error}")]
     Interface {
-        /// The interface.
+        /// The name of the interface.
         name: String,
-        /// What libpcap says.
+        /// libpcap's error message.
         error: String,
     },
 }
 
-/// The file name that stands for standard input.
+/// The file name that denotes standard input.
 pub const STANDARD_INPUT: &str = "-";
 
 /// An open file or interface.
@@ -190,7 +198,7 @@ pub struct Capture {
     source: Source,
     #[cfg(not(target_family = "wasm"))]
     filters: libpcap::Filters,
-    /// Frames that were read, those that the filter left out included.
+    /// Number of frames read so far, including frames that the filter rejected.
     number: u64,
 }
 
@@ -202,12 +210,13 @@ enum Source {
 }
 
 impl Source {
-    /// A file of one of the usual formats, compressed or not. `Err` has what was read of any other, and whether that was
-    /// compressed.
+    /// Detects the format of a file, which may be compressed. Returns an inner `Err` if the format is not
+    /// supported here.
     fn of(mut input: Box<dyn Read>) -> io::Result<Result<(Self, LinkType), Unusual>> {
         let mut begin = beginning(&mut input)?;
         let is_compressed = decompress(&mut begin, &mut input)?;
-        // The interfaces of a pcapng file come later; a filter that is wrong for Ethernet is wrong for all of them.
+        // The interfaces of a pcapng file are not known yet. A filter that does not compile for Ethernet is
+        // reported now; it would not compile for the other link types either.
         Ok(if begin.starts_with(&pcapng::MAGIC) {
             let whole = Box::new(Cursor::new(begin).chain(input));
             Ok((Self::Pcapng(pcapng::Reader::new(whole)), LinkType::ETHERNET))
@@ -220,7 +229,7 @@ impl Source {
     }
 }
 
-/// A file that is neither pcap nor pcapng as they are written today.
+/// A file that is neither a pcap nor a pcapng file in its present format.
 struct Unusual {
     is_empty: bool,
     #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there no other reader is tried"))]
@@ -235,7 +244,7 @@ impl Unusual {
 }
 
 impl Capture {
-    /// Reads a capture that is in memory already, or comes from somewhere else; `name` is for errors.
+    /// Reads a capture from memory or another source. Errors contain `name`.
     pub fn of(name: &str, input: impl Read + 'static) -> Result<Self, CaptureError> {
         let name = name.to_owned();
         let source = Source::of(Box::new(input))
@@ -251,8 +260,8 @@ impl Capture {
         })
     }
 
-    /// Opens a file, or standard input for `-`; either may be compressed with gzip or zstd. The filter is in tcpdump's
-    /// language.
+    /// Opens a file, or standard input for `-`. Both may be compressed with gzip or zstd. The filter is a
+    /// pcap-filter expression.
     #[cfg(not(target_family = "wasm"))]
     pub fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
@@ -273,19 +282,19 @@ impl Capture {
         Ok(Self { name, source, filters, number: 0 })
     }
 
-    /// Captures on an interface from now on, not promiscuously. [`read`](Self::read) does not block then.
+    /// Starts a capture on an interface, not in promiscuous mode. [`read`](Self::read) does not block.
     #[cfg(not(target_family = "wasm"))]
     pub fn listen(interface: &str, filter: Option<&str>) -> Result<Self, CaptureError> {
         let source = Source::Libpcap(libpcap::Source::listen(interface, filter)?);
         Ok(Self { name: interface.to_owned(), source, filters: libpcap::Filters::default(), number: 0 })
     }
 
-    /// The file or interface, as a person typed it.
+    /// Returns the name of the file or interface as the user typed it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Of an interface: becomes readable when there is something to read. `None` for a file.
+    /// Returns a descriptor that becomes readable when an interface has frames. Returns `None` for a file.
     #[cfg(not(target_family = "wasm"))]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.source {
@@ -294,7 +303,7 @@ impl Capture {
         }
     }
 
-    /// Frames that were on the interface but were not captured, so far; 0 for a file.
+    /// Returns the number of frames that the interface received but the capture missed. It is 0 for a file.
     #[cfg(not(target_family = "wasm"))]
     pub fn lost(&mut self) -> u64 {
         match &mut self.source {
@@ -303,7 +312,7 @@ impl Capture {
         }
     }
 
-    /// The next frame, or what happened instead.
+    /// Reads the next frame, or reports why there is none.
     pub fn read(&mut self) -> Next<'_> {
         let number = &mut self.number;
         let next = match &mut self.source {
@@ -312,7 +321,7 @@ impl Capture {
             #[cfg(not(target_family = "wasm"))]
             Source::Libpcap(source) => source.read(number),
         };
-        // Filtered here and not in libpcap, so that frames that are left out have numbers.
+        // The filter is applied here and not in libpcap, so that rejected frames are counted.
         #[cfg(not(target_family = "wasm"))]
         if let Next::Frame(frame) = &next
             && !self.filters.want(frame)
@@ -323,7 +332,8 @@ impl Capture {
     }
 }
 
-/// Goes on with what is in a compressed file. Says whether it is one.
+/// If the file is compressed, replaces the input by its decompressed contents. Returns whether it is
+/// compressed.
 #[cfg(not(target_family = "wasm"))]
 fn decompress(begin: &mut Vec<u8>, input: &mut Box<dyn Read>) -> io::Result<bool> {
     let Some(compression) = Compression::of(begin) else { return Ok(false) };
@@ -338,7 +348,7 @@ fn decompress(_: &mut Vec<u8>, _: &mut Box<dyn Read>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// As much of a file as tells what it is.
+/// Reads the first bytes of a file, from which its format is detected.
 fn beginning(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();
     input.take(savefile::HEADER as u64).read_to_end(&mut begin)?;

@@ -1,4 +1,4 @@
-//! Reads pcapng files (draft-ietf-opsawg-pcapng), also with several interfaces and behind a damaged block.
+//! Reads pcapng files (draft-ietf-opsawg-pcapng), including files with several interfaces or damaged blocks.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::link_layer::LinkType;
 use crate::packet::Timestamp;
 use crate::problem::Problem;
 
-/// The type of a section header reads the same in both byte orders.
+/// The type of a section header block, which is a palindrome and so reads the same in both byte orders.
 pub(super) const MAGIC: [u8; 4] = SECTION.to_be_bytes();
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -19,17 +19,17 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
-/// A longer block is taken for garbage. The longest frames that libpcap writes have 256 KiB; name tables and TLS keys may
-/// be longer.
+/// Longest accepted block; longer blocks are treated as garbage. The longest frames that libpcap writes have
+/// 256 KiB, but name tables and TLS keys may be longer.
 const MAX_BLOCK: usize = 16 << 20;
-/// The most interfaces of a section; each takes memory.
+/// Maximum number of interfaces per section, which bounds the memory.
 const MAX_INTERFACES: usize = 1 << 16;
 
 pub(super) struct Reader<R> {
     buffer: Buffer<R>,
     order: Order,
     interfaces: Vec<Interface>,
-    /// The time of the last frame, which a simple packet block takes over: it has none of its own.
+    /// The timestamp of the last frame. A simple packet block does not have a timestamp and gets this one.
     last: Timestamp,
 }
 
@@ -38,11 +38,11 @@ struct Interface {
     link: LinkType,
     snap_length: Option<u32>,
     resolution: Resolution,
-    /// Seconds.
+    /// `if_tsoffset`, in seconds.
     offset: i64,
 }
 
-/// `if_tsresol`.
+/// `if_tsresol`: the timestamp unit, as a power of 10 or of 2.
 #[derive(Clone, Copy, Debug)]
 enum Resolution {
     Decimal(u8),
@@ -64,7 +64,7 @@ impl Interface {
     }
 }
 
-/// A frame in the buffer.
+/// The position of a frame in the buffer.
 struct FrameSpan {
     interface: usize,
     units: Option<u64>,
@@ -73,11 +73,11 @@ struct FrameSpan {
     length: u32,
 }
 
-/// What a block was.
+/// The contents of a block.
 enum Block {
     Frame(FrameSpan),
     Nothing,
-    /// It looks like a block, but what it says cannot be.
+    /// The lengths of the block are consistent, but its contents are invalid. The text describes them.
     Garbage(&'static str),
 }
 
@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads the next block into the buffer. Returns its length, and how many octets were skipped to get there.
+    /// Reads the next block into the buffer. Returns its length, and the number of bytes skipped before it.
     fn find_block(&mut self) -> Result<Option<(usize, u64)>, String> {
         let mut skipped = 0;
         let failed = |error: io::Error| error.to_string();
@@ -142,8 +142,9 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The length of a block that begins here: it stands at both ends of the block. When the last block's end was `lost`,
-    /// only blocks of known types count, since anything may look like a block.
+    /// Returns the length of the block that begins here, which must be the same at both ends of the block. If
+    /// `lost` is set, the previous block's end is unknown, and only known block types are accepted to avoid
+    /// false matches.
     fn block_here(&mut self, lost: bool) -> io::Result<Option<usize>> {
         if !self.buffer.fill(12)? {
             return Ok(None);
@@ -195,12 +196,12 @@ impl<R: Read> Reader<R> {
                 .frame(kind, body)
                 .map(|place| Block::Frame(FrameSpan { from: begin + 8 + place.from, ..place }))
                 .unwrap_or(Block::Garbage("an invalid packet block")),
-            // Names, statistics, keys, other programs' own.
+            // Name resolution, statistics, decryption secrets and custom blocks.
             _ => Block::Nothing,
         }
     }
 
-    /// `from` counts from the body's beginning.
+    /// Parses a packet block. `from` in the result is relative to the body.
     fn frame(&self, kind: u32, body: &[u8]) -> Option<FrameSpan> {
         let long = |at| self.order.long(body, at);
         let place = if kind == SIMPLE_PACKET {
@@ -209,7 +210,7 @@ impl<R: Read> Reader<R> {
             let kept = length.min(room).min(self.interfaces.first()?.snap_length.unwrap_or(u32::MAX));
             FrameSpan { interface: 0, units: None, from: 4, kept, length }
         } else {
-            // The old block has a count of drops in the upper half.
+            // The obsolete packet block has a 16-bit interface number, followed by a drop count.
             let interface =
                 if kind == PACKET { u32::from(self.order.word(body, 0)?) } else { long(0)? } as usize;
             let units = u64::from(long(4)?) << 32 | u64::from(long(8)?);

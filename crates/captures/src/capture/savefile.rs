@@ -1,4 +1,5 @@
-//! Reads pcap files as libpcap has written them since version 0.4 (draft-ietf-opsawg-pcap), in both byte orders.
+//! Reads pcap files of version 2.4 (draft-ietf-opsawg-pcap), which libpcap has written since its version 0.4,
+//! in both byte orders.
 //!
 //! libpcap itself takes twice the time, since it reads 4 KiB at a time.
 
@@ -12,7 +13,7 @@ use crate::packet::Timestamp;
 pub(super) const HEADER: usize = 24;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// A longer frame is garbage: this is libpcap's own limit.
+/// Longest accepted frame; longer frames are treated as damage. It is libpcap's own limit.
 const MAX_FRAME: u32 = 262_144;
 
 pub(super) struct Reader<R> {
@@ -23,14 +24,14 @@ pub(super) struct Reader<R> {
 #[derive(Clone, Copy)]
 pub(super) struct Header {
     order: Order,
-    /// Nanoseconds in a unit of the fraction of a second.
+    /// Nanoseconds per unit of the timestamp's fraction field.
     unit: i64,
     snap_length: Option<u32>,
     pub(super) link: LinkType,
 }
 
 impl Header {
-    /// `None` if it is no pcap file, or a variant that only libpcap knows.
+    /// Parses a file header. Returns `None` if it is not pcap, or a variant that only libpcap can read.
     pub(super) fn parse(octets: &[u8]) -> Option<Self> {
         let kinds = [Order::Little, Order::Big]
             .into_iter()
@@ -38,7 +39,7 @@ impl Header {
         let magic = |order: Order| order.long(octets, 0);
         let (_, order, unit) = kinds.into_iter().find(|(kind, order, _)| magic(*order) == Some(*kind))?;
         let version = (order.word(octets, 4)?, order.word(octets, 6)?);
-        // The upper bits tell about the frame check sequence.
+        // The upper bits contain the length of the frame check sequence.
         let link = LinkType((order.long(octets, 20)? & 0x03ff_ffff) as i32);
         let snap_length = order.long(octets, 16).filter(|length| *length > 0);
         (version == (2, 4)).then_some(Self { order, unit, snap_length, link })
@@ -46,7 +47,7 @@ impl Header {
 }
 
 impl<R: Read> Reader<R> {
-    /// `input` begins behind the header.
+    /// Creates a reader. `input` begins after the file header.
     pub(super) fn new(input: R, header: Header) -> Self {
         Self { buffer: Buffer::new(input), header }
     }

@@ -1,11 +1,11 @@
-//! Ethernet and what is in its frames: tags, LLC, PPPoE and PPP, MPLS, MACsec.
+//! Ethernet, and the protocols in its frames: tags, LLC, PPPoE and PPP, MPLS, MACsec.
 
 use super::{Layer, Next, Octets, Skipped, Walk};
 use crate::other::Other;
 
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
-/// Ethernet in GRE and Geneve (RFC 1701).
+/// Ethernet inside GRE and Geneve (RFC 1701).
 pub(super) const BRIDGED: u16 = 0x6558;
 
 pub(super) fn frame(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
@@ -16,9 +16,9 @@ pub(super) fn frame(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
 pub(super) fn behind<'a>(kind: u16, octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let (layer, octets) = match kind {
         IPV4 | IPV6 => (Layer::Ip, octets),
-        // Tags of 802.1Q, of 802.1ad and of what was in use before it.
+        // Tags of 802.1Q, of 802.1ad and of its predecessors.
         0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => (Layer::EtherType(octets.word(2)?), octets.from(4)?),
-        // 802.1ah: the customer's whole frame behind the service's number.
+        // 802.1ah: the customer's complete frame follows the service identifier.
         0x88e7 => (Layer::Ethernet, octets.from(4)?),
         0x8847 | 0x8848 => (Layer::Mpls, octets),
         // RFC 2516 §4.
@@ -29,7 +29,7 @@ pub(super) fn behind<'a>(kind: u16, octets: Octets<'a>, walk: &mut Walk) -> Resu
         0x880b => (Layer::Ppp, octets),
         BRIDGED => (Layer::Ethernet, octets),
         0x88e5 => return macsec(octets),
-        // 802.3: a length.
+        // 802.3: a length instead of an EtherType.
         ..=1500 => (Layer::Llc, walk.promised(octets, kind.into())),
         0x0806 | 0x8035 => return Err(Other::Arp.into()),
         0x8863 => return Err(Other::PppoeDiscovery.into()),
@@ -41,7 +41,7 @@ pub(super) fn behind<'a>(kind: u16, octets: Octets<'a>, walk: &mut Walk) -> Resu
     Ok(Next::Layer(layer, octets))
 }
 
-/// Whether something is known behind it: for frames whose kind no header says.
+/// Returns whether this is a common EtherType. It serves to recognize frames that no header announces.
 fn is_usual(kind: u16) -> bool {
     matches!(kind, IPV4 | IPV6 | 0x0806 | 0x8100 | 0x88a8 | 0x8847 | 0x8864)
 }
@@ -50,12 +50,12 @@ pub(super) fn looks_like_frame(octets: &Octets<'_>) -> Result<bool, Skipped> {
     Ok(octets.len() >= 14 && is_usual(octets.word(12)?))
 }
 
-/// 802.2, and SNAP behind it (RFC 1042).
+/// Parses 802.2 LLC and SNAP (RFC 1042).
 pub(super) fn llc(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let [dsap, ssap, control] = *octets.first()?;
     match (dsap, ssap, control) {
         (0xaa, 0xaa, 3) => match *octets.at(3)? {
-            // RFC 1042; 802.1H's bridge tunnel.
+            // RFC 1042, and the bridge tunnel of 802.1H.
             [0, 0, 0 | 0xf8, high, low] => {
                 let kind = u16::from_be_bytes([high, low]);
                 Ok(Next::Layer(Layer::EtherType(kind), octets.from(8)?))
@@ -69,12 +69,13 @@ pub(super) fn llc(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     }
 }
 
-/// RFC 1662 §2: address and control field may be left out, and the protocol may be compressed to an octet.
+/// Parses PPP (RFC 1662 §2). The address and control fields are optional, and the protocol field may be
+/// compressed to one byte.
 pub(super) fn ppp(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let octets = if octets.kept().starts_with(&[0xff, 3]) { octets.from(2)? } else { octets };
     let [first] = *octets.first()?;
     let (protocol, octets) = match first & 1 {
-        // The last octet of a number is odd.
+        // The last byte of a protocol number is odd.
         1 if first != 0xff => (u16::from(first), octets.from(1)?),
         _ => (octets.word(0)?, octets.from(2)?),
     };
@@ -87,7 +88,8 @@ pub(super) fn ppp(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     }
 }
 
-/// RFC 3032 §2. What is behind the last label no field says, but the first four bits of what is usual do.
+/// Parses an MPLS label (RFC 3032 §2). No field states the type of the data after the last label, so it is
+/// guessed from the first bytes.
 pub(super) fn mpls(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let [_, _, end, _] = *octets.first()?;
     let octets = octets.from(4)?;
@@ -97,14 +99,14 @@ pub(super) fn mpls(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let [first, second] = *octets.first()?;
     match first >> 4 {
         4 | 6 => Ok(Next::Layer(Layer::Ip, octets)),
-        // Ethernet behind a control word (RFC 4448 §4.6), or without one.
+        // Ethernet, with or without a control word (RFC 4448 §4.6).
         _ if first == 0 && second == 0 => Ok(Next::Layer(Layer::Ethernet, octets.from(4)?)),
         _ if looks_like_frame(&octets)? => Ok(Next::Layer(Layer::Ethernet, octets)),
         _ => Err(Other::Mpls.into()),
     }
 }
 
-/// 802.1AE §9.3: without encryption the frame is readable.
+/// Parses MACsec (802.1AE §9.3). The frame is readable if it is not encrypted.
 fn macsec(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let [control, short] = *octets.first()?;
     let tag = if control & 0x20 == 0 { 6 } else { 14 };
@@ -113,7 +115,7 @@ fn macsec(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     }
     let kind = octets.word(tag)?;
     let behind = octets.from(tag + 2)?;
-    // The checksum of 16 octets is behind the data; a frame of less than 48 octets says its length.
+    // The 16-byte checksum follows the data. A frame of less than 48 bytes states its length.
     let len = match usize::from(short & 0x3f) {
         0 => behind.len().saturating_sub(16),
         short => short.saturating_sub(2),

@@ -1,7 +1,8 @@
-//! Takes off the headers around a TCP packet, one after the other: link layers, tags and tunnels in any order.
+//! Removes the headers around a TCP packet one by one: link layers, tags and tunnels in any order.
 //!
-//! Written by hand: etherparse, which is well kept, has none of the tunnels and of these link layers only Ethernet and
-//! Linux cooked, and what is left of it costs more lines than it saves; pnet_packet has been quiet since 2024.
+//! The parsers are hand-written. etherparse is well maintained, but it supports none of the tunnels, and only
+//! two of these link layers (Ethernet and Linux cooked). Using it for the rest would need more code than it
+//! saves. pnet_packet has been inactive since 2024.
 
 mod ethernet;
 mod octets;
@@ -17,35 +18,35 @@ use super::link_layer::LinkType;
 use super::other::Other;
 use super::problem::Problem;
 
-/// What comes next in a frame.
+/// The type of the next header in a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layer {
     Link(LinkType),
     Ethernet,
-    /// What is behind an EtherType, or behind 802.3's length in its place.
+    /// The data after an EtherType, or after the 802.3 length field in its place.
     EtherType(u16),
     Llc,
     Ppp,
     Mpls,
     Wlan,
     Ip,
-    /// What is behind an IP header, by its protocol.
+    /// The data after an IP header, with its protocol.
     Transport(u8, Ip),
 }
 
-/// What a header leads to.
+/// The result of parsing one header.
 pub(crate) enum Next<'a> {
     Layer(Layer, Octets<'a>),
     End(End<'a>),
 }
 
-/// Where headers end.
+/// The last header of interest in a frame.
 pub(crate) enum End<'a> {
     Tcp(Ip, Octets<'a>),
     Fragment(Piece<'a>),
 }
 
-/// A part of an IP packet.
+/// A fragment of an IP packet.
 pub(crate) struct Piece<'a> {
     pub(crate) ip: Ip,
     pub(crate) ident: u32,
@@ -55,7 +56,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) octets: Octets<'a>,
 }
 
-/// Why there is no TCP packet.
+/// The reason why a frame does not contain a TCP packet that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skipped {
     Other(Other),
@@ -74,18 +75,19 @@ impl From<Problem> for Skipped {
     }
 }
 
-/// Headers around each other. Nobody needs half as many; what is made to have more costs no time.
+/// Maximum number of nested headers. Real frames have fewer than half as many. The limit bounds the time
+/// spent on crafted frames.
 const DEEPEST: u8 = 32;
 
-/// The way through the headers of one frame.
+/// The state while parsing the headers of one frame.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     headers: u8,
-    /// A header says that more is behind it than there was on the wire.
+    /// Whether a header promises more data than there was on the wire.
     pub(crate) is_beyond: bool,
-    /// The checksum of an IP header does not fit.
+    /// Whether the checksum of an IP header is wrong.
     pub(crate) is_damaged: bool,
-    /// A UDP port says that it is a tunnel, which it need not be.
+    /// Whether a tunnel was assumed only because of its UDP port.
     is_guess: bool,
 }
 
@@ -107,7 +109,8 @@ impl Walk {
         Err(Other::TooDeep.into())
     }
 
-    /// Most frames are Ethernet with IP and TCP in them, for which the way is short: the steps would take twice the time.
+    /// A fast path for Ethernet frames with IP and TCP, which most frames are. The general path takes twice
+    /// as long.
     #[inline]
     pub(crate) fn straight<'a>(&mut self, link: LinkType, octets: Octets<'a>) -> Option<(Ip, Octets<'a>)> {
         if !link.is_ethernet() {
@@ -124,7 +127,7 @@ impl Walk {
         }
     }
 
-    /// A message of ICMP, the protocol that it is of, and the IP header in front of it.
+    /// Returns the ICMP message in a frame, its protocol number, and the IP header before it.
     pub(crate) fn icmp<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<(u8, Ip, Octets<'a>)> {
         let mut layer = Layer::Link(link);
         for _ in 0..DEEPEST {
@@ -137,7 +140,7 @@ impl Walk {
         None
     }
 
-    /// The first IP packet, header included.
+    /// Returns the outermost IP packet, including its header.
     pub(crate) fn outermost_ip<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<Octets<'a>> {
         let mut layer = Layer::Link(link);
         for _ in 0..DEEPEST {
@@ -167,11 +170,11 @@ impl Walk {
 
     fn transport<'a>(&mut self, protocol: u8, ip: Ip, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
         match protocol {
-            // IP in IP (RFC 2003), and as amateurs began it; IPv6 in either (RFC 4213, RFC 2473).
+            // 4: IP in IP (RFC 2003). 94: its predecessor from amateur radio. 41: IPv6 (RFC 4213, RFC 2473).
             4 | 41 | 94 => Ok(Next::Layer(Layer::Ip, octets)),
             17 => tunnel::udp(octets, self),
             47 => tunnel::gre(octets, self),
-            // RFC 3378, RFC 4023, RFC 8986 §4.9.
+            // 97: RFC 3378. 137: RFC 4023. 143: RFC 8986 §4.9.
             97 => Ok(Next::Layer(Layer::Ethernet, octets.from(2)?)),
             137 => Ok(Next::Layer(Layer::Mpls, octets)),
             143 => Ok(Next::Layer(Layer::Ethernet, octets)),
@@ -188,14 +191,14 @@ impl Walk {
         }
     }
 
-    /// What a header says is behind it, as far as that was on the wire.
+    /// Returns the `len` bytes that a header promises, or fewer if fewer were on the wire.
     pub(crate) fn promised<'a>(&mut self, octets: Octets<'a>, len: usize) -> Octets<'a> {
         self.is_beyond |= len > octets.len();
         octets.to(len)
     }
 }
 
-/// Of a packet that came in pieces: whether there can be TCP in it. If not, it is named at once.
+/// Returns whether a fragmented packet of this protocol can contain TCP. If not, reassembly is unnecessary.
 pub(crate) fn may_have_tcp(protocol: u8) -> bool {
     matches!(protocol, 0 | 4 | 6 | 17 | 41 | 43 | 47 | 51 | 60 | 94 | 97 | 135 | 137 | 139 | 140 | 143)
 }

@@ -1,13 +1,13 @@
-//! Octets of a frame, of which the capture may have kept only the first.
+//! Bytes of a frame, of which the capture may have kept only the beginning.
 
 use super::Skipped;
 use crate::problem::Problem;
 
-/// As much of something as was kept, and its length on the wire.
+/// The captured part of some bytes, and their length on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Octets<'a> {
     kept: &'a [u8],
-    /// At least as much as was kept.
+    /// The length on the wire, at least the length of `kept`.
     len: usize,
 }
 
@@ -24,34 +24,35 @@ impl<'a> Octets<'a> {
         self.len
     }
 
-    /// Why octets are missing: the capture did not keep them, or there never were so many.
+    /// Returns why the first `octets` bytes are not available: the capture did not keep them, or they never
+    /// existed.
     pub(crate) fn missing(&self, octets: usize) -> Skipped {
         if octets <= self.len { Problem::HeadersCut.into() } else { Problem::Malformed.into() }
     }
 
-    /// The first ones.
+    /// Returns the first `N` bytes.
     pub(crate) fn first<const N: usize>(&self) -> Result<&'a [u8; N], Skipped> {
         self.kept.first_chunk().ok_or_else(|| self.missing(N))
     }
 
-    /// Those at a place.
+    /// Returns the `N` bytes at offset `place`.
     pub(crate) fn at<const N: usize>(&self, place: usize) -> Result<&'a [u8; N], Skipped> {
         let rest = self.kept.get(place..).unwrap_or_default();
         rest.first_chunk().ok_or_else(|| self.missing(place + N))
     }
 
-    /// In network order.
+    /// Returns the 16-bit number in network byte order at offset `place`.
     pub(crate) fn word(&self, place: usize) -> Result<u16, Skipped> {
         self.at(place).map(|octets| u16::from_be_bytes(*octets))
     }
 
-    /// All but the first ones.
+    /// Returns the bytes after the first `first`.
     pub(crate) fn from(self, first: usize) -> Result<Self, Skipped> {
         let len = self.len.checked_sub(first).ok_or(Problem::Malformed)?;
         Ok(Self { kept: self.kept.get(first..).unwrap_or_default(), len })
     }
 
-    /// At most so many.
+    /// Returns the first `len` bytes, or all if there are fewer.
     pub(crate) fn to(self, len: usize) -> Self {
         Self { kept: &self.kept[..self.kept.len().min(len)], len: self.len.min(len) }
     }

@@ -22,12 +22,12 @@ fn whole(link: i32, frame: &[u8]) -> Found {
     found(link, frame, frame.len())
 }
 
-fn bounds_nothing(name: &str) -> bool {
+fn is_unbounded(name: &str) -> bool {
     name == "NFLOG"
 }
 
 #[test]
-fn the_packet_is_found_behind_all_headers() {
+fn packet_is_found_in_every_encapsulation() {
     for around in around::ALL {
         for is_v6 in [false, true] {
             let packet = packet(is_v6);
@@ -38,7 +38,7 @@ fn the_packet_is_found_behind_all_headers() {
             };
             assert_eq!((read.len as usize, read.src.is_ipv6()), (PAYLOAD, is_v6), "{}", around.name);
             assert_eq!((read.src.port(), read.dst.port()), (4000, 80), "{}", around.name);
-            // Padding is no payload.
+            // Padding does not count as payload.
             let mut padded = frame.clone();
             padded.extend([0xbb; 9]);
             let Found::Tcp(read) = whole(link, &padded) else { panic!("{}, padded", around.name) };
@@ -47,14 +47,14 @@ fn the_packet_is_found_behind_all_headers() {
     }
 }
 
-/// Lengths are the headers' then, and which octets are missing decides what is said.
+/// The lengths come from the headers. The missing bytes determine which problem is reported.
 #[test]
-fn a_frame_of_which_little_was_kept_is_cut_and_not_broken() {
-    for around in around::ALL.iter().filter(|around| !bounds_nothing(around.name)) {
+fn truncated_frame_is_reported_as_cut() {
+    for around in around::ALL.iter().filter(|around| !is_unbounded(around.name)) {
         let packet = packet(false);
         let frame = (around.wrap)(&packet);
         let headers = frame.len() - PAYLOAD;
-        // A header may end before the packet does: with MACsec's checksum behind.
+        // A header may end before the packet does, because MACsec's checksum follows.
         let behind = if around.name.starts_with("MACsec") { 16 } else { 0 };
         for kept in 0..frame.len() - behind {
             let read = found(around.link_type as i32, &frame[..kept], frame.len());
@@ -64,28 +64,28 @@ fn a_frame_of_which_little_was_kept_is_cut_and_not_broken() {
                     assert!(kept + 4 >= headers - behind, "{}: {kept}", around.name);
                     assert_eq!(packet.len as usize, PAYLOAD, "{}: {kept}", around.name);
                 }
-                other => panic!("{}: {other:?} with {kept} octets", around.name),
+                other => panic!("{}: {other:?} with {kept} bytes", around.name),
             }
         }
     }
 }
 
-/// The IP header inside says 73 octets, and whoever carries it has room for less.
+/// The inner IP header promises 200 bytes, but the outer headers have space for only 73.
 #[test]
-fn a_packet_is_no_longer_than_any_header_around_it_allows() {
+fn payload_length_is_bounded_by_outer_headers() {
     let long = {
         let mut packet = packet(false);
         packet[2..4].copy_from_slice(&[0, 200]);
         packet
     };
-    for around in around::ALL.iter().filter(|around| !bounds_nothing(around.name)) {
+    for around in around::ALL.iter().filter(|around| !is_unbounded(around.name)) {
         let frame = (around.wrap)(&long);
         let Found::Flawed(read, Problem::BeyondFrame) = whole(around.link_type as i32, &frame) else {
             panic!("{}: {:?}", around.name, whole(around.link_type as i32, &frame))
         };
         assert_eq!(read.len as usize, PAYLOAD, "{}", around.name);
     }
-    // PPPoE's length bounds what Ethernet's padding would allow.
+    // PPPoE's length field is a tighter bound than an Ethernet frame with padding.
     let pppoe = around::ALL.iter().find(|around| around.name == "PPPoE").unwrap();
     let mut frame = (pppoe.wrap)(&long);
     frame.extend([0; 300]);
@@ -95,7 +95,7 @@ fn a_packet_is_no_longer_than_any_header_around_it_allows() {
 }
 
 #[test]
-fn a_packet_that_the_device_will_split_is_as_long_as_what_carries_it() {
+fn zero_ip_length_means_outer_length() {
     for name in ["Ethernet", "802.1Q", "VXLAN", "GRE"] {
         let around = around::ALL.iter().find(|around| around.name == name).unwrap();
         let mut packet = packet(false);
@@ -106,7 +106,7 @@ fn a_packet_that_the_device_will_split_is_as_long_as_what_carries_it() {
 }
 
 #[test]
-fn what_is_not_tcp_has_a_name() {
+fn non_tcp_frames_are_classified() {
     let kind = |kind: [u8; 2], rest: &[u8]| [&[0; 12], &kind[..], rest, &[0; 46]].concat();
     let wlan = |control: [u8; 2]| [&control[..], &[0; 40]].concat();
     let udp = |port: u16, payload: &[u8]| v4(17, &around::udp([5000, port], payload));
@@ -141,7 +141,7 @@ fn what_is_not_tcp_has_a_name() {
         (101, udp(53, &[0; 30]), Other::Udp),
         (101, udp(1701, &[0xc8, 2, 0, 12]), Other::L2tp),
         (101, udp(2152, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0]), Other::GtpSignalling),
-        // Tunnels by their ports, and nothing else.
+        // Only the port suggests a tunnel here. Most of these payloads do not have a valid tunnel header.
         (101, udp(4789, &[8; 30]), Other::EtherType(0x0808)),
         (101, udp(4789, &[0; 30]), Other::Udp),
         (101, udp(6081, &[0x2f; 30]), Other::Udp),
@@ -155,9 +155,9 @@ fn what_is_not_tcp_has_a_name() {
     assert_eq!(whole(147, &[0; 60]), Found::Nothing(Problem::UnknownLink));
 }
 
-/// An A-MSDU of one packet, and of two.
+/// An A-MSDU with one packet can be read. One with two packets is only reported.
 #[test]
-fn a_wireless_aggregate_of_one_packet_is_read() {
+fn wireless_aggregate_with_single_packet_is_read() {
     let around = around::ALL.iter().find(|around| around.name == "802.11 with QoS").unwrap();
     let plain = (around.wrap)(&packet(false));
     let (header, llc) = plain.split_at(26);
@@ -173,7 +173,7 @@ fn a_wireless_aggregate_of_one_packet_is_read() {
 }
 
 #[test]
-fn an_attribute_of_another_machine_is_in_its_byte_order() {
+fn nflog_attributes_use_either_byte_order() {
     let around = around::ALL.iter().find(|around| around.name == "NFLOG").unwrap();
     let packet = packet(true);
     let mut frame = (around.wrap)(&packet);
@@ -181,19 +181,19 @@ fn an_attribute_of_another_machine_is_in_its_byte_order() {
         frame.swap(at, at + 1);
     }
     assert!(matches!(whole(239, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD));
-    // The kernel cuts what it hands out, and the frame's length is what it has left.
+    // The kernel truncates the packet that it copies, and the attribute's length is the truncated length.
     let kept = &frame[..frame.len() - 20];
     let mut cut = kept.to_vec();
     cut[12..14].copy_from_slice(&(packet.len() as u16 - 16).to_be_bytes());
     assert!(
         matches!(whole(239, &cut), Found::Flawed(read, Problem::PayloadCut) if read.len as usize == PAYLOAD)
     );
-    // A length of nothing goes nowhere.
+    // An attribute length of 0 must not cause an endless loop.
     assert_eq!(whole(239, &[2, 0, 0, 0, 0, 0, 9, 0]), Found::Nothing(Problem::Malformed));
 }
 
 #[test]
-fn infiniband_may_have_an_address_in_front() {
+fn infiniband_header_after_address_is_read() {
     for front in [0, 20, 40] {
         let frame = [&vec![1; front][..], &[8, 0, 0, 0], &packet(false)].concat();
         assert!(matches!(whole(242, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD), "{front}");
@@ -202,7 +202,7 @@ fn infiniband_may_have_an_address_in_front() {
 }
 
 #[test]
-fn ethernet_is_padded() {
+fn ethernet_padding_is_not_payload() {
     let short = Tcp::new(v4_at(1, 1), v4_at(2, 2), ACK, 0, 0, 0).packet();
     let frame = ethernet(&short);
     assert_eq!(frame.len(), 60);

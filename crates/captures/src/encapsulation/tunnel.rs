@@ -1,10 +1,10 @@
-//! Tunnels: GRE, and those over UDP.
+//! Tunnels: GRE, and tunnels over UDP.
 
 use super::ethernet;
 use super::{Layer, Next, Octets, Skipped, Walk};
 use crate::other::Other;
 
-/// RFC 2784 and RFC 2890; version 1 is PPTP's (RFC 2637 §4.1).
+/// Parses GRE (RFC 2784, RFC 2890) and its version 1 for PPTP (RFC 2637 §4.1).
 pub(super) fn gre<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [flags, version, ..] = *octets.first::<4>()?;
     let protocol = octets.word(2)?;
@@ -20,7 +20,7 @@ pub(super) fn gre<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, S
             let payload = octets.word(4)?;
             let acknowledgment = if version & 0x80 == 0 { 0 } else { 4 };
             let behind = octets.from(4 + fields(&[key, sequence]) + acknowledgment)?;
-            // Without a payload it is an acknowledgment alone.
+            // A packet without payload is only an acknowledgment.
             match payload {
                 0 => Err(Other::PppControl.into()),
                 payload => Ok(Next::Layer(Layer::Ppp, walk.promised(behind, payload.into()))),
@@ -39,7 +39,7 @@ fn behind_gre(protocol: u16, octets: Octets<'_>, is_numbered: bool) -> Result<Ne
             let [.., options] = *octets.first::<12>()?;
             (Layer::Ethernet, octets.from(if options & 1 == 0 { 12 } else { 20 })?)
         }
-        // WCCP: version 2 has a header of its own, which does not begin like IPv4.
+        // WCCP. The additional header of version 2 does not begin like an IPv4 header.
         0x883e => {
             let [first] = *octets.first()?;
             (Layer::Ip, octets.from(if first >> 4 == 4 { 0 } else { 4 })?)
@@ -55,10 +55,10 @@ pub(super) fn udp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, S
     let [a, b, c, d, e, f, ..] = *octets.first::<8>()?;
     let [from, to, len] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
     let payload = octets.from(8)?;
-    // Sessions of GTP, Teredo and L2TP have the same port on both ends, or on one of them.
+    // GTP, Teredo and L2TP use their port at one end or at both ends.
     let is_either = |port| from == port || to == port;
     let tunnel: for<'b> fn(Octets<'b>, &mut Walk) -> Result<Next<'b>, Skipped> = match to {
-        // As assigned, and as Linux began.
+        // 4789 is the assigned port. Linux first used 8472.
         4789 | 8472 => vxlan,
         4790 => vxlan_gpe,
         6081 => geneve,
@@ -71,7 +71,7 @@ pub(super) fn udp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, S
         _ => return Err(Other::Udp.into()),
     };
     walk.is_guess = true;
-    // 0: longer than the field can say (RFC 2675 §4).
+    // Length 0 means that the datagram is longer than the field can express (RFC 2675 §4).
     let payload = match usize::from(len) {
         0 => payload,
         len => walk.promised(payload, len.saturating_sub(8)),
@@ -79,7 +79,7 @@ pub(super) fn udp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, S
     tunnel(payload, walk)
 }
 
-/// RFC 7348 §5.
+/// Parses VXLAN (RFC 7348 §5).
 fn vxlan<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [flags, ..] = *octets.first::<8>()?;
     match flags & 8 {
@@ -88,7 +88,7 @@ fn vxlan<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     }
 }
 
-/// VXLAN that says what is in it (draft-ietf-nvo3-vxlan-gpe §3.1).
+/// Parses VXLAN-GPE, whose header names the inner protocol (draft-ietf-nvo3-vxlan-gpe §3.1).
 fn vxlan_gpe<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [_, _, _, protocol, ..] = *octets.first::<8>()?;
     let layer = match protocol {
@@ -100,7 +100,7 @@ fn vxlan_gpe<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> 
     Ok(Next::Layer(layer, octets.from(8)?))
 }
 
-/// RFC 8926 §3.4.
+/// Parses Geneve (RFC 8926 §3.4).
 fn geneve<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [first, ..] = *octets.first::<8>()?;
     if first >> 6 != 0 {
@@ -110,11 +110,11 @@ fn geneve<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     Ok(Next::Layer(Layer::EtherType(octets.word(2)?), behind))
 }
 
-/// 3GPP TS 29.281 §5.
+/// Parses GTP-U (3GPP TS 29.281 §5).
 fn gtp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     const G_PDU: u8 = 255;
     let [flags, kind, high, low, ..] = *octets.first::<8>()?;
-    // Version 1, and not GTP'.
+    // GTP version 1, and not GTP'.
     if flags & 0xf0 != 0x30 {
         return Err(Other::Udp.into());
     }
@@ -122,12 +122,13 @@ fn gtp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
         return Err(Other::GtpSignalling.into());
     }
     let mut octets = walk.promised(octets.from(8)?, u16::from_be_bytes([high, low]).into());
-    // One of E, S and PN brings all three fields.
+    // If any of the flags E, S and PN is set, all three fields are present.
     if flags & 7 != 0 {
         let [_, _, _, mut next] = *octets.first()?;
         octets = octets.from(4)?;
         while flags & 4 != 0 && next != 0 {
-            // Units of four octets; the last octet is the next one's type. None has no length.
+            // The length is in units of four bytes. The last byte is the type of the next extension header.
+            // Length 0 is invalid and is treated as 1, so that the loop ends.
             let [units] = *octets.first()?;
             let len = usize::from(units.max(1)) * 4;
             [next] = *octets.at(len - 1)?;
@@ -137,13 +138,14 @@ fn gtp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [first] = *octets.first()?;
     match first >> 4 {
         4 | 6 => Ok(Next::Layer(Layer::Ip, octets)),
-        // A PDU session of 5G may be Ethernet's.
+        // A 5G PDU session may carry Ethernet.
         _ if ethernet::looks_like_frame(&octets)? => Ok(Next::Layer(Layer::Ethernet, octets)),
         _ => Err(Other::Udp.into()),
     }
 }
 
-/// RFC 4380 §5.1.1: IPv6, behind two headers that may be there.
+/// Parses Teredo (RFC 4380 §5.1.1): IPv6 after an optional authentication header and an optional origin
+/// indication.
 fn teredo<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     let mut octets = octets;
     if *octets.first()? == [0, 1] {
@@ -157,7 +159,7 @@ fn teredo<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
     if first >> 4 == 6 { Ok(Next::Layer(Layer::Ip, octets)) } else { Err(Other::Udp.into()) }
 }
 
-/// RFC 2661 §3.1.
+/// Parses L2TP version 2 (RFC 2661 §3.1).
 fn l2tp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let [flags, version] = *octets.first()?;
     if flags & 0x80 != 0 || version & 0x0f != 2 {
@@ -169,7 +171,7 @@ fn l2tp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
         octets = walk.promised(octets, octets.word(2)?.into());
         header += 2;
     }
-    // Tunnel and session, then the numbers.
+    // Tunnel ID and session ID. With the S bit, Ns and Nr follow.
     header += if flags & 8 == 0 { 4 } else { 8 };
     if flags & 2 != 0 {
         header += 2 + usize::from(octets.word(header)?);

@@ -1,10 +1,10 @@
-//! 802.11, and the headers that capturing machines put in front of it.
+//! 802.11, and the headers that capturing machines prepend to it.
 
 use super::{Layer, Next, Octets, Skipped};
 use crate::link_layer::LinkType;
 use crate::other::Other;
 
-/// IEEE 802.11 §9.2.
+/// Parses an 802.11 frame (IEEE 802.11 §9.2).
 pub(super) fn frame(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     const MORE: u8 = 0x04;
     const PROTECTED: u8 = 0x40;
@@ -26,7 +26,7 @@ pub(super) fn frame(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     if flags & MORE != 0 || fragment != 0 {
         return Err(Other::WlanFragment.into());
     }
-    // Between two access points there is a fourth address.
+    // Frames between two access points have a fourth address.
     let mut header = if flags & 3 == 3 { 30 } else { 24 };
     if is_qos {
         let [qos, _] = *octets.at(header)?;
@@ -38,18 +38,19 @@ pub(super) fn frame(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     Ok(Next::Layer(Layer::Llc, octets.from(header)?))
 }
 
-/// §9.3.2.2: a frame of one packet can be told like any other.
+/// Parses an A-MSDU (IEEE 802.11 §9.3.2.2). Only an A-MSDU with a single packet can be read.
 fn aggregate(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let len = usize::from(octets.word(12)?);
     let behind = octets.from(14)?;
-    // Padding and checksum may follow, another packet has at least 14 octets of header.
+    // Padding and a checksum may follow the packet. A second packet would have at least 14 bytes of header.
     if behind.len() < len.next_multiple_of(4) + 14 {
         return Ok(Next::Layer(Layer::Llc, behind.to(len)));
     }
     Err(Other::WlanAggregate.into())
 }
 
-/// <https://www.radiotap.org>: fields in the order of their bits, each aligned to its size, little-endian.
+/// Parses radiotap (<https://www.radiotap.org>): little-endian fields in the order of their presence bits,
+/// each aligned to its size.
 pub(crate) fn radiotap(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     const PADDED: u8 = 0x20;
     const DAMAGED: u8 = 0x40;
@@ -75,7 +76,8 @@ pub(crate) fn radiotap(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     Ok(Next::Layer(Layer::Wlan, frame))
 }
 
-/// Some devices pad the header to four octets, which matters behind one with QoS alone.
+/// Parses a frame whose 802.11 header the device has padded to a multiple of four bytes. This affects headers
+/// of 26 bytes (with QoS) and of 30 bytes (with four addresses).
 fn padded(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let next = frame(octets)?;
     let Next::Layer(layer, behind) = next else { return Ok(next) };
@@ -83,7 +85,7 @@ fn padded(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     Ok(Next::Layer(layer, behind.from(header.next_multiple_of(4) - header)?))
 }
 
-/// Per-Packet Information: a header that says the link type of what is behind it.
+/// Parses Per-Packet Information, whose header contains the link type of the data that follows.
 pub(crate) fn ppi(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let [_, _, low, high, a, b, c, d] = *octets.first()?;
     let header = usize::from(u16::from_le_bytes([low, high]));

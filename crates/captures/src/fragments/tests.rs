@@ -7,7 +7,7 @@ use crate::packet::Packet;
 
 const PAYLOAD: usize = 4000;
 
-/// What a capture of raw IP says of its frames, all 1 ms after each other.
+/// Reads frames of raw IP, by default 1 ms apart.
 #[derive(Default)]
 struct Reading {
     fragments: Fragments,
@@ -28,7 +28,7 @@ impl Reading {
         self.at(ms, data, data.len())
     }
 
-    /// All of them; only the last one may be a packet.
+    /// Reads all frames. Only the last one may complete a packet.
     fn all(&mut self, frames: &[Vec<u8>]) -> Packet {
         let (last, others) = frames.split_last().unwrap();
         for frame in others {
@@ -55,7 +55,7 @@ fn packet(is_v6: bool) -> Vec<u8> {
     tcp.packet()
 }
 
-/// Splits a packet into fragments with so many octets.
+/// Splits a packet into fragments of this number of bytes.
 fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
     let is_v6 = packet[0] >> 4 == 6;
     let header = if is_v6 { 40 } else { 20 };
@@ -76,7 +76,7 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
             let len = (piece.len() as u16 + 20).to_be_bytes();
             header[2..4].copy_from_slice(&len);
             header[6..8].copy_from_slice(&place);
-            // A device will fill it in.
+            // The device would fill in the checksum.
             header[10..12].fill(0);
         }
         frames.push([&header, *piece].concat());
@@ -85,11 +85,11 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn fragments_are_a_packet_again_in_whatever_order_they_come() {
+fn fragments_are_reassembled_in_any_order() {
     for is_v6 in [false, true] {
         for octets in [8, 16, 1480, 4016] {
             let mut frames = split(&packet(is_v6), octets);
-            // As many as are kept of a packet.
+            // Reassembly keeps at most this number of fragments.
             if frames.len() > MOST_PIECES {
                 continue;
             }
@@ -109,16 +109,16 @@ fn fragments_are_a_packet_again_in_whatever_order_they_come() {
     }
 }
 
-/// A short capture, of which the first fragment has all headers.
+/// A short snap length, at which the first fragment still contains all headers.
 #[test]
-fn lengths_are_right_however_little_was_kept() {
+fn truncated_fragments_keep_packet_length() {
     for is_v6 in [false, true] {
         let frames = split(&packet(is_v6), 1480);
         let mut reading = Reading::default();
         let found: Vec<_> = frames.iter().map(|frame| reading.at(0, &frame[..72], frame.len())).collect();
         let Some(Found::Flawed(read, Problem::PayloadCut)) = found.last() else { panic!("{found:?}") };
         assert_eq!(read.len as usize, PAYLOAD);
-        // With less, the headers are cut and not broken.
+        // With a shorter one, the headers are reported as cut, not as malformed.
         let kept = if is_v6 { 60 } else { 32 };
         let mut reading = Reading::default();
         let found: Vec<_> = frames.iter().map(|frame| reading.at(0, &frame[..kept], frame.len())).collect();
@@ -127,13 +127,13 @@ fn lengths_are_right_however_little_was_kept() {
 }
 
 #[test]
-fn copies_are_no_overlaps_and_overlaps_are_given_up() {
+fn duplicate_fragments_are_accepted_and_overlaps_discarded() {
     let frames = split(&packet(false), 1480);
     let mut reading = Reading::default();
     let twice =
         [frames[0].clone(), frames[0].clone(), frames[1].clone(), frames[1].clone(), frames[2].clone()];
     assert_eq!(reading.all(&twice).len as usize, PAYLOAD);
-    // The second begins eight octets early, or says that it is the last; nothing of the packet counts then.
+    // The second fragment begins eight bytes early, or claims to be the last. The packet is discarded.
     for octets in [[0x20, 184], [0, 185]] {
         let mut reading = Reading::default();
         let mut second = frames[1].clone();
@@ -143,7 +143,7 @@ fn copies_are_no_overlaps_and_overlaps_are_given_up() {
         }
         assert_eq!(reading.missing(), [0, 4], "{octets:?}");
     }
-    // Lengths that only a last fragment may have, and an end beyond all packets.
+    // A length that only a last fragment may have, and an end beyond the longest packet.
     for (place, len) in [([0x20, 0], 1479_u16), ([0x1f, 0xff], 1480)] {
         let mut reading = Reading::default();
         let mut frame = frames[0].clone();
@@ -155,7 +155,7 @@ fn copies_are_no_overlaps_and_overlaps_are_given_up() {
 }
 
 #[test]
-fn holes_are_told() {
+fn missing_fragments_are_reported() {
     let frames = split(&packet(true), 1448);
     let mut reading = Reading::default();
     reading.take(&frames[2]);
@@ -163,9 +163,9 @@ fn holes_are_told() {
     assert_eq!(reading.missing(), [2, 0]);
 }
 
-/// The identification comes again after a while: it is another packet then.
+/// An identification that reappears after a minute belongs to another packet.
 #[test]
-fn fragments_wait_for_a_minute() {
+fn fragments_expire_after_one_minute() {
     let frames = split(&packet(false), 1480);
     for (pause, is_one) in [(59_000, true), (-59_000, true), (61_000, false), (-61_000, false)] {
         let mut reading = Reading::default();
@@ -188,7 +188,7 @@ fn memory_is_bounded() {
         assert!(reading.fragments.waiting.len() <= MOST);
     }
     assert_eq!(reading.problems.count(Problem::Fragment), 3000 - MOST as u64);
-    // More fragments than a packet may have.
+    // More fragments than the maximum.
     let mut reading = Reading::default();
     let mut all = split(&v4(6, &[0; 8 * 600]), 8);
     all.reverse();
@@ -198,20 +198,20 @@ fn memory_is_bounded() {
     assert_eq!(reading.missing(), [0, 600]);
 }
 
-/// What a tunnel's own packet was split into, and what was split before it went into the tunnel.
+/// Fragmentation of the tunnel's packets, and fragmentation before the tunnel.
 #[test]
-fn fragments_may_be_outside_a_tunnel_or_inside() {
+fn fragments_are_reassembled_inside_and_outside_tunnels() {
     let vxlan = around::ALL.iter().find(|around| around.name == "VXLAN").unwrap();
     let whole = (vxlan.wrap)(&packet(true));
     assert_eq!(Reading::default().all(&split(&whole, 1480)).len as usize, PAYLOAD);
     let inside: Vec<_> = split(&packet(false), 1480).iter().map(|piece| (vxlan.wrap)(piece)).collect();
     assert_eq!(Reading::default().all(&inside).len as usize, PAYLOAD);
-    // Both.
+    // Both kinds of fragmentation.
     let both: Vec<_> = inside.iter().flat_map(|frame| split(frame, 800)).collect();
     let mut reading = Reading::default();
-    // The tunnel's packets have the same identification here, and each is whole before the next one comes.
+    // The tunnel's packets have the same identification here. Each is complete before the next one begins.
     assert_eq!(reading.all(&both).len as usize, PAYLOAD);
-    // What is no TCP in the end has its name.
+    // A reassembled packet that is not TCP is reported by its name.
     let frames = split(&v4(17, &udp([53, 53], &[0; 2000])), 1480);
     let mut reading = Reading::default();
     assert_eq!(reading.take(&frames[0]), Found::Fragment);
@@ -219,7 +219,7 @@ fn fragments_may_be_outside_a_tunnel_or_inside() {
 }
 
 #[test]
-fn a_mark_on_one_fragment_is_the_packets() {
+fn ecn_mark_on_fragment_applies_to_packet() {
     let mut frames = split(&packet(false), 1480);
     frames[1][1] |= 3;
     assert_eq!(Reading::default().all(&frames).ecn, Ecn::Ce);

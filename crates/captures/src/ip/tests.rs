@@ -12,7 +12,7 @@ fn addresses(v6: bool) -> (SocketAddr, SocketAddr) {
     }
 }
 
-/// A data packet with timestamps: 20 or 40 octets of IP, 32 of TCP.
+/// A data packet with timestamps: 20 or 40 bytes of IP header, 32 bytes of TCP header.
 fn packet(v6: bool) -> Vec<u8> {
     let (src, dst) = addresses(v6);
     let header = Header {
@@ -48,7 +48,7 @@ fn tcp(found: Found) -> Packet {
     packet
 }
 
-/// What is changed has no checksums any more.
+/// Overwrites bytes, and clears the checksums, which are no longer correct.
 fn set(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
     let checksums = if packet[0] >> 4 == 6 { &[56][..] } else { &[10, 36] };
     for checksum in checksums {
@@ -61,7 +61,7 @@ fn set(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_bit_of_a_packet_is_covered_by_a_checksum_but_those_of_its_fields() {
+fn checksum_detects_every_covered_bit_flip() {
     let is_flawed = |found: &Found| matches!(found, Found::Flawed(_, Problem::Checksum));
     for v6 in [false, true] {
         let sent = packet(v6);
@@ -70,7 +70,8 @@ fn every_bit_of_a_packet_is_covered_by_a_checksum_but_those_of_its_fields() {
             let mut changed = sent.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             let found = whole(&changed);
-            // Traffic class, flow label and hop limit of IPv6 are not. The version tells what all the rest is.
+            // No checksum covers IPv6's traffic class, flow label and hop limit. The version field determines
+            // how all other bytes are read.
             let covered = !v6 || !matches!(bit / 8, 1..=3 | 7);
             match found {
                 _ if bit / 8 == 0 => {}
@@ -83,7 +84,7 @@ fn every_bit_of_a_packet_is_covered_by_a_checksum_but_those_of_its_fields() {
                 Found::Flawed(..) => panic!("bit {bit}: {found:?}"),
             }
         }
-        // The beginning is no proof.
+        // An incomplete segment cannot be verified.
         let mut cut = sent.clone();
         let last = cut.len() - 1;
         cut[last - 20] ^= 1;
@@ -92,7 +93,7 @@ fn every_bit_of_a_packet_is_covered_by_a_checksum_but_those_of_its_fields() {
 }
 
 #[test]
-fn a_checksum_that_a_device_will_fill_in_is_no_damage() {
+fn offloaded_checksum_is_not_damage() {
     for v6 in [false, true] {
         let (sent, at) = (packet(v6), if v6 { 56 } else { 36 });
         let (src, dst) = addresses(v6);
@@ -107,7 +108,7 @@ fn a_checksum_that_a_device_will_fill_in_is_no_damage() {
 }
 
 #[test]
-fn a_packet_says_what_was_written_into_it() {
+fn parsed_fields_match_written_packet() {
     for v6 in [false, true] {
         let found = tcp(whole(&packet(v6)));
         let (src, dst) = addresses(v6);
@@ -120,13 +121,13 @@ fn a_packet_says_what_was_written_into_it() {
 }
 
 #[test]
-fn an_acknowledgment_without_its_flag_is_none() {
+fn ack_number_without_ack_flag_is_ignored() {
     let found = tcp(whole(&set(packet(false), 33, &[0x04])));
     assert_eq!((found.flags, found.ack), (Flags::RST, None));
 }
 
 #[test]
-fn the_padding_of_a_frame_is_no_payload() {
+fn frame_padding_does_not_count_as_payload() {
     for v6 in [false, true] {
         let mut padded = packet(v6);
         padded.extend([0xaa; 9]);
@@ -135,7 +136,7 @@ fn the_padding_of_a_frame_is_no_payload() {
 }
 
 #[test]
-fn lengths_are_the_headers_however_little_was_kept() {
+fn truncated_packet_keeps_length_from_headers() {
     for (v6, headers) in [(false, 52), (true, 72)] {
         let packet = packet(v6);
         for kept in 0..packet.len() {
@@ -160,9 +161,10 @@ fn lengths_are_the_headers_however_little_was_kept() {
     }
 }
 
-/// 68 octets of an Ethernet frame: the rest of a SYN of Linux is window scale, and half of its timestamps.
+/// A snap length of 68 bytes on Ethernet cuts a Linux SYN inside its timestamps option. The window scale
+/// option comes later and is also missing.
 #[test]
-fn options_before_the_cut_count() {
+fn options_before_truncation_are_parsed() {
     let mut syn = packet(false);
     let options = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 10];
     syn.truncate(40);
@@ -177,7 +179,7 @@ fn options_before_the_cut_count() {
 }
 
 #[test]
-fn a_packet_that_the_device_will_split_is_as_long_as_its_frame() {
+fn zero_ip_length_means_frame_length() {
     let v4 = set(packet(false), 2, &[0, 0]);
     assert_eq!(tcp(whole(&v4)).len as usize, PAYLOAD);
     let Found::Flawed(cut, Problem::PayloadCut) = parse_as(100_052, &v4) else { panic!("not cut") };
@@ -187,7 +189,7 @@ fn a_packet_that_the_device_will_split_is_as_long_as_its_frame() {
 }
 
 #[test]
-fn ip_options_and_extension_headers_are_stepped_over() {
+fn ip_options_and_extension_headers_are_skipped() {
     let plain = packet(false);
     let mut v4 = set(plain[..20].to_vec(), 0, &[0x46]);
     v4[3] += 4;
@@ -197,7 +199,7 @@ fn ip_options_and_extension_headers_are_stepped_over() {
 
     let plain = packet(true);
     let mut v6 = set(plain[..40].to_vec(), 6, &[0]);
-    // Hop-by-hop with 8 octets, authentication with 16, destination options with 16.
+    // Hop-by-hop with 8 bytes, authentication with 16, destination options with 16.
     let headers = [&[51, 0, 1, 4, 0, 0, 0, 0][..], &[60, 2], &[0; 14], &[6, 1], &[0; 14]].concat();
     v6[5] += headers.len() as u8;
     v6.extend(headers);
@@ -206,14 +208,14 @@ fn ip_options_and_extension_headers_are_stepped_over() {
 }
 
 #[test]
-fn a_fragment_alone_is_a_problem_unless_it_is_told_what_it_is() {
+fn lone_tcp_fragment_is_reported_as_problem() {
     for place in [[0x20, 0], [0, 10]] {
         let fragment = set(packet(false), 6, &place);
         assert_eq!(whole(&fragment), Found::Nothing(Problem::Fragment));
         assert_eq!(whole(&set(fragment, 9, &[1])), Found::Other(Other::Icmp));
     }
     let plain = packet(true);
-    // The last header is for a packet in one piece (RFC 6946).
+    // The last fragment header belongs to an unfragmented packet (RFC 6946).
     for (place, expected) in [(1, Err(())), (8, Err(())), (0, Ok(PAYLOAD))] {
         let mut v6 = set(plain[..40].to_vec(), 6, &[44]);
         v6[5] += 8;
@@ -226,31 +228,31 @@ fn a_fragment_alone_is_a_problem_unless_it_is_told_what_it_is() {
     }
 }
 
-/// The header says 152 octets; 60 were there. What never was on the wire is not taken for payload.
+/// The header promises 100 bytes of payload, but the frame carries 8. Only these 8 count.
 #[test]
-fn a_packet_is_no_longer_than_what_carries_it() {
+fn payload_length_is_bounded_by_frame() {
     for (v6, headers) in [(false, 52), (true, 72)] {
         let packet = packet(v6);
         let there = headers + 8;
         let Found::Flawed(found, Problem::BeyondFrame) = parse_as(there, &packet[..there]) else {
-            panic!("{v6}: not bounded")
+            panic!("v6 {v6}: not bounded by the frame")
         };
         assert_eq!(found.len, 8, "{v6}");
-        // Without room for TCP's header there is nothing.
+        // If the TCP header does not fit, the packet is malformed.
         assert_eq!(parse_as(headers - 20, &packet[..headers - 20]), Found::Nothing(Problem::Malformed));
     }
 }
 
 #[test]
-fn headers_that_cannot_be_are_malformed() {
+fn impossible_headers_are_malformed() {
     for (what, octets) in [
-        ("neither 4 nor 6", set(packet(false), 0, &[0x55])),
-        ("an IP header of 16 octets", set(packet(false), 0, &[0x44])),
+        ("an IP version that is neither 4 nor 6", set(packet(false), 0, &[0x55])),
+        ("an IP header of 16 bytes", set(packet(false), 0, &[0x44])),
         ("a total length inside the header", set(packet(false), 2, &[0, 19])),
         ("no room for TCP", set(packet(false), 2, &[0, 30])),
-        ("a TCP header of 16 octets", set(packet(false), 32, &[0x40])),
+        ("a TCP header of 16 bytes", set(packet(false), 32, &[0x40])),
         ("a TCP header beyond the packet", set(set(packet(false), 2, &[0, 60]), 32, &[0xf0])),
-        ("a v6 packet of 10 octets", set(packet(true), 4, &[0, 10])),
+        ("an IPv6 packet of 10 bytes", set(packet(true), 4, &[0, 10])),
         ("an extension header beyond its end", set(set(packet(true), 6, &[60]), 40, &[6, 255])),
     ] {
         let found = whole(&octets);

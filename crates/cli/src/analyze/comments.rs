@@ -1,4 +1,4 @@
-//! `--comments`: the capture again, with what is known of its packets written beside them.
+//! `--comments`: writes a copy of the capture with a comment on each packet.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(super) struct Commenting {
 }
 
 impl Commenting {
-    /// `None` without `--comments`.
+    /// Returns `None` without `--comments`.
     pub(super) fn new(
         options: &CommentOptions,
         files: &[PathBuf],
@@ -42,7 +42,7 @@ impl Commenting {
         let [from] = files else {
             return Err(failure::usage("--comments needs exactly one capture: give one file"));
         };
-        // It is read twice.
+        // The capture is read twice: once to analyse it, once to write the copy.
         if from == Path::new(STANDARD_INPUT) {
             return Err(failure::usage(
                 "--comments reads the capture twice: give a file instead of standard input",

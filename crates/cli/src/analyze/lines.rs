@@ -1,4 +1,4 @@
-//! One line for a connection: when it began, who talked to whom, for how long, how much, and how it ended.
+//! One line per connection for `--overview`: begin, endpoints, duration, bytes and ending.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::moment;
 
-/// Little enough for ten thousand of them.
+/// The findings that `--overview` prints about a connection. Small, because up to ten thousand are kept.
 #[derive(Debug)]
 pub(super) struct Line {
     begin: i64,
@@ -33,7 +33,8 @@ impl Line {
     }
 }
 
-/// The heading has the date, unless there are several.
+/// Renders the lines as a table. The heading contains the date if all connections began on the same day;
+/// otherwise each line has its own date.
 pub(super) fn table<'a>(
     lines: impl Iterator<Item = (u64, &'a Line)>,
     zone: &TimeZone,

@@ -1,4 +1,4 @@
-//! `airtcp analyze`: what captures say about the TCP connections in them.
+//! `airtcp analyze`: analyses the TCP connections in captures.
 
 mod comments;
 mod lines;
@@ -123,11 +123,12 @@ The output has a line per connection and direction that carried data, details
 if there are few connections, and problems of the capture itself. Frame
 numbers are Wireshark's.";
 
-/// Frames between two looks at the clock and the signals while an interface is busy.
+/// Frames read between two checks of the clock and the signals while an interface is busy.
 const BUSY: u32 = 1000;
-/// How long late packets of a finished connection are waited for before it is shown; short, because a person waits.
+/// Time in nanoseconds to wait for late packets of a finished connection before it is shown. Short, because a
+/// user is watching.
 const LINGER: i64 = 5_000_000_000;
-/// After Ctrl-C, for packets that the kernel still holds back.
+/// Time to wait after Ctrl-C for packets that the kernel still buffers.
 const GRACE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_secs(1);
 const CAPTURE: Token = Token(0);
@@ -138,7 +139,7 @@ impl Analyze {
         let open = |path: &PathBuf| Capture::open(path, filter).map_err(failed);
         let files = self.path.told_of(&self.files)?;
         let comments = Commenting::new(&self.comments, files, filter)?;
-        // All of them first, so that a wrong name is reported before anything is read.
+        // Open all captures first, so that a wrong name is reported before any capture is read.
         let captures = match &self.interface {
             Some(name) => vec![Capture::listen(name, filter).map_err(failed)?],
             None => files.iter().map(open).collect::<Result<_, _>>()?,
@@ -218,7 +219,7 @@ impl Analyze {
         }
         survey.lost(capture.lost());
         let mut totals = survey.finish(&mut |finished| output.take(finished));
-        // It was not asked for.
+        // A live capture cuts payload deliberately, so that is not a problem to report.
         totals.problems.forget(Problem::PayloadCut);
         Ok(totals)
     }

@@ -1,4 +1,4 @@
-//! Points in time: as a person types them, and as a person reads them. tcpdump and Wireshark show local time, and so do we.
+//! Parses and formats points in time. Times of day are local time, as in tcpdump and Wireshark.
 
 use airtcp_numbers::units;
 use airwire::time::Duration;
@@ -6,12 +6,12 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// As typed.
+/// A point in time as the user typed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Moment {
-    /// On the day of the capture's first packet.
+    /// Time of day, on the day of the capture's first packet.
     OfDay(Time),
-    /// Local time.
+    /// Date and time, in local time.
     On(DateTime),
     /// Nanoseconds since 1970.
     At(i64),
@@ -40,7 +40,7 @@ impl Moment {
         offset(text).map(Self::After).ok_or_else(unknown)
     }
 
-    /// In nanoseconds since 1970; `first` is the time of the capture's first packet.
+    /// Returns nanoseconds since 1970. `first` is the time of the capture's first packet.
     pub(super) fn resolve(self, first: i64, zone: &TimeZone) -> i64 {
         let day = || local(first, zone).date();
         let civil = match self {
@@ -54,7 +54,7 @@ impl Moment {
     }
 }
 
-/// A duration, which may be zero here.
+/// Parses a duration, which may be zero here.
 fn offset(text: &str) -> Option<i64> {
     let is_zero = text.chars().all(|c| c == '0' || !c.is_ascii_digit());
     let text = if is_zero { text.replace('0', "1") } else { text.to_owned() };
@@ -62,7 +62,7 @@ fn offset(text: &str) -> Option<i64> {
     Some(if is_zero { 0 } else { duration.as_nanos() as i64 })
 }
 
-/// Seconds with decimals, to the nanosecond: a float would lose the last three digits.
+/// Parses seconds with decimals to the nanosecond. A float would lose the last three digits.
 fn epoch(text: &str) -> Option<i64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = fraction.get(..fraction.len().min(9))?;
@@ -74,12 +74,12 @@ pub(super) fn local(nanos: i64, zone: &TimeZone) -> Zoned {
     Timestamp::from_nanosecond(i128::from(nanos)).unwrap_or_default().to_zoned(zone.clone())
 }
 
-/// `2024-05-01 14:03:05.123456 +02:00`.
+/// Formats a time as `2024-05-01 14:03:05.123456 +02:00`.
 pub(crate) fn long(nanos: i64, zone: &TimeZone) -> String {
     local(nanos, zone).strftime("%Y-%m-%d %H:%M:%S.%6f %:z").to_string()
 }
 
-/// `14:03:05.123456`, as tcpdump has it.
+/// Formats a time as `14:03:05.123456`, like tcpdump.
 pub(super) fn short(nanos: i64, zone: &TimeZone) -> String {
     local(nanos, zone).strftime("%H:%M:%S.%6f").to_string()
 }
@@ -89,9 +89,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_may_be_typed_in_several_ways() {
+    fn moment_parses_clock_date_epoch_and_offset() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        // 2024-05-01 14:03:05.25 two hours east of Greenwich.
+        // 2024-05-01 14:03:05.25 at UTC+2.
         let first = 1_714_564_985_250_000_000;
         assert_eq!(long(first, &zone), "2024-05-01 14:03:05.250000 +02:00");
         assert_eq!(short(first, &zone), "14:03:05.250000");

@@ -1,4 +1,4 @@
-//! `--sort`: which connections come first, and the bounded number of them that is kept until the end.
+//! `--sort`: the sort keys, and a bounded collection of the connections that rank first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use airtcp_analyze::ConnectionFindings;
 use airtcp_analyze::connection::findings::DirectionFindings;
 use clap::ValueEnum;
 
-/// What connections are sorted by. All but the times of their begin: the largest first.
+/// The key by which connections are sorted: largest value first, except for start times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SortKey {
     /// Time of the first packet, earliest first
@@ -31,16 +31,16 @@ pub(super) enum SortKey {
 }
 
 impl SortKey {
-    /// More comes first.
+    /// Returns the rank of a connection. Higher ranks are listed first.
     pub(super) fn rank(self, findings: &ConnectionFindings) -> u64 {
         let sum = |of: fn(&DirectionFindings) -> u64| findings.directions.iter().map(of).sum();
         let most = |of: fn(&DirectionFindings) -> Option<f64>| {
             findings.directions.iter().filter_map(of).fold(0.0, f64::max).to_bits()
         };
         match self {
-            // Times before 1970 come first as well.
+            // Flipping the sign bit orders times before 1970 correctly.
             Self::Start => !(findings.begin_unix_ns.cast_unsigned() ^ 1 << 63),
-            // Bits of floats that are not negative are in the order of the floats.
+            // The bit patterns of non-negative floats are in the order of the floats.
             Self::Duration => findings.seconds.max(0.0).to_bits(),
             Self::Bytes => sum(|direction| direction.sent_bytes),
             Self::Resent => sum(|direction| direction.retransmissions.packets),
@@ -53,10 +53,11 @@ impl SortKey {
     }
 }
 
-/// As many as are wanted, those that come first.
+/// The `most` items with the highest ranks. Counts all items that were offered.
 pub(super) struct Kept<T> {
     most: usize,
-    /// Of two with the same rank, the one with the smaller number is the greater.
+    /// Items by rank and number. If two items have the same rank, the one with the smaller number comes
+    /// first.
     kept: BTreeMap<(u64, Reverse<u64>), T>,
     pub(super) all: u64,
 }
@@ -66,7 +67,7 @@ impl<T> Kept<T> {
         Self { most, kept: BTreeMap::new(), all: 0 }
     }
 
-    /// Whether one of this rank would be kept.
+    /// Returns whether an item with this rank and number would be kept.
     pub(super) fn has_room(&self, rank: u64, number: u64) -> bool {
         let least = self.kept.first_key_value().map(|(key, _)| *key);
         self.kept.len() < self.most || least.is_some_and(|least| least < (rank, Reverse(number)))
@@ -87,7 +88,7 @@ impl<T> Kept<T> {
         self.kept.len()
     }
 
-    /// Each with its number, those that come first at the beginning.
+    /// Returns the items with their numbers, highest rank first.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (u64, &T)> {
         self.kept.iter().rev().map(|((_, Reverse(number)), one)| (*number, one))
     }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_are_kept_and_all_are_counted() {
+    fn highest_ranked_items_are_kept_and_all_counted() {
         let mut kept = Kept::new(2);
         for (number, rank) in [(0, 5), (1, 9), (2, 5), (3, 1), (4, 9)] {
             kept.take(rank, number, || rank);

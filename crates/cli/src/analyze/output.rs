@@ -1,4 +1,4 @@
-//! Connections as they come: a JSON document that is written on the way, or the tables at the end.
+//! Prints the connections of captures: JSON while a capture is read, or tables at its end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,35 +23,35 @@ use super::select::Selection;
 use crate::shared::{failure, say};
 
 const SCHEMA_VERSION: u32 = 1;
-/// Connections in a table, without `--most`.
+/// Maximum number of connections in a table without `--most`.
 const LIMIT: usize = 50;
-/// The same where each is a line, or as JSON in an order.
+/// Maximum number of connections for `--overview` and for sorted JSON, without `--most`.
 const MANY: usize = 10_000;
-/// Up to this many connections are shown in detail as well.
+/// Up to this number of connections, details are printed for each.
 const DETAILED: usize = 3;
 
-/// What to show.
+/// The options that control the output.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) json: bool,
     pub(super) only: Option<u64>,
-    /// How many connections are kept until the end. `None`: each is written at once.
+    /// Maximum number of connections to keep until the end. With `None`, each is written at once.
     pub(super) limit: Option<usize>,
     pub(super) resent: bool,
     pub(super) selection: Selection,
     pub(super) sort: Option<SortKey>,
-    /// A line for each connection, and nothing else.
+    /// Whether to print one line per connection and no tables.
     pub(super) overview: bool,
-    /// Every column of the tables, and lines as long as they are.
+    /// Whether to print all columns of the tables and not to break lines.
     pub(super) wide: bool,
 }
 
 pub(super) struct Output {
     told: Told,
-    /// While listening to an interface, a line for each connection that ends goes to stderr at once.
+    /// Whether to print a line to stderr for each connection that ends during a live capture.
     live: bool,
     zone: TimeZone,
-    /// Of this capture.
+    /// The results of the current capture.
     shown: Shown,
     pictures: Pictures,
     comments: Option<Commenting>,
@@ -59,18 +59,18 @@ pub(super) struct Output {
     sender: Option<BesideSender>,
     captures: u64,
     written: u64,
-    /// The connection that is written: room for the next one.
+    /// Buffer for the JSON of one connection, reused for the next.
     line: Vec<u8>,
     error: Option<io::Error>,
 }
 
-/// What is kept of a capture until its end.
+/// The results of one capture that are kept until its end.
 struct Shown {
-    /// When its first packet came.
+    /// Time of the first packet.
     first: Option<Timestamp>,
     connections: Kept<Findings>,
     lines: Kept<Line>,
-    /// Those whose handshake failed, in the order of their begin, and how many of them failed in which way.
+    /// Connections whose handshake failed, in order of their begin.
     failed: Kept<Line>,
     ways: BTreeMap<&'static str, u64>,
     counts: Counts,
@@ -79,18 +79,18 @@ struct Shown {
 #[derive(Clone, Copy, Default)]
 struct Counts {
     with_data: u64,
-    /// Without data in either direction, although the connection was open.
+    /// Open connections that carried no data in either direction.
     empty: u64,
-    /// Those that `--host`, `--port` and `--between` leave out.
+    /// Connections excluded by `--host`, `--port` and `--between`.
     left_out: u64,
 }
 
-/// Of one connection.
+/// The findings about one connection.
 #[derive(Serialize)]
 struct Findings {
     #[serde(flatten)]
     all: ConnectionFindings,
-    /// Of each direction, if it is wanted.
+    /// The retransmissions of each direction, with `--resent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     resent: Option<[Vec<Resent>; 2]>,
 }
@@ -123,7 +123,7 @@ impl Output {
         Ok(Self { told, live, zone, shown, pictures, comments, path, sender, captures, written, line, error })
     }
 
-    /// The first packet of this capture came at this time.
+    /// Records the time of the capture's first packet. Later calls have no effect.
     pub(super) fn first(&mut self, first: Option<Timestamp>) {
         self.shown.first = self.shown.first.or(first);
     }
@@ -149,7 +149,8 @@ impl Output {
         if let Some(path) = &mut self.path {
             path.take(&mut finished);
         }
-        // The log says which connection it is of, but not of which capture.
+        // The sender's log identifies the connection but not the capture, so it is compared with the first
+        // capture.
         if let Some(sender) = self.sender.as_mut().filter(|_| self.captures == 1) {
             sender.take(&finished);
         }
@@ -178,7 +179,7 @@ impl Output {
         };
     }
 
-    /// The connections whose every packet is kept.
+    /// Returns the connections for which every packet must be kept.
     pub(super) fn traces(&self) -> Traces {
         let wanted = self.told.resent
             || self.comments.is_some()
@@ -190,7 +191,7 @@ impl Output {
         }
     }
 
-    /// Nobody reads any more, or the disk is full.
+    /// Returns whether output has failed: the reader has closed the pipe, or the disk is full.
     pub(super) fn has_failed(&self) -> bool {
         self.error.is_some()
     }
@@ -204,7 +205,7 @@ impl Output {
         say::out().write_all(&self.line)
     }
 
-    /// Of one capture.
+    /// Prints the results of one capture.
     pub(super) fn end(&mut self, totals: &Totals) -> anyhow::Result<()> {
         if let Some(error) = self.error.take() {
             return Err(error.into());
@@ -279,7 +280,7 @@ impl Output {
         Ok(())
     }
 
-    /// What the table does not have.
+    /// Returns the lines below the table: the connections that the table leaves out.
     fn rest(&self, shown: &Shown, connections: &[(u64, &Findings)], width: Option<usize>) -> String {
         let with_data = |findings: &Findings| findings.all.directions.iter().any(|d| d.sent_bytes > 0);
         let in_table = connections.iter().filter(|(_, findings)| with_data(findings)).count() as u64;
@@ -353,7 +354,7 @@ impl Shown {
     }
 }
 
-/// How a handshake failed, if it did.
+/// Describes how a handshake failed. Returns `None` if it did not fail.
 fn way(outcome: Opening) -> Option<&'static str> {
     match outcome {
         Opening::Open | Opening::Unseen => None,
@@ -365,9 +366,8 @@ fn way(outcome: Opening) -> Option<&'static str> {
     }
 }
 
-// ----- for people -----
-
-/// The name comes last, where a connection has one.
+/// Returns the columns of the table of connections. The name is the last one, because not every connection
+/// has one.
 fn columns() -> [Column; 14] {
     const RETRANSMISSIONS: &str = "retransmissions";
     [
@@ -390,7 +390,7 @@ fn columns() -> [Column; 14] {
 
 fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings) -> [String; 14] {
     let resent = &direction.retransmissions;
-    // How long a receiver takes to answer is no round trip.
+    // A delay of the receiver's answers is not a round-trip time.
     let rtt = match direction.rtt.median_seconds.filter(|_| direction.rtt_of != RttOf::ReceiverDelay) {
         Some(seconds) if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
         Some(seconds) => format!("{:.1} ms", seconds * 1e3),
@@ -483,7 +483,7 @@ fn summary(totals: &Totals, zone: &TimeZone) -> String {
     text
 }
 
-/// Most frequent first, and no more than a line has room for.
+/// Lists the most frequent other frames, as many as fit on one line.
 fn others(totals: &Totals) -> String {
     const MOST: usize = 6;
     let all: Vec<_> = totals.others.iter().collect();
@@ -494,7 +494,7 @@ fn others(totals: &Totals) -> String {
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
-/// For a person who watches.
+/// Prints a finished connection to stderr during a live capture.
 fn tell(number: u64, findings: &ConnectionFindings) {
     if findings.handshake.outcome.has_failed() {
         let [from, to] = findings.ends;

@@ -1,4 +1,4 @@
-//! `--path`: the captures are of one path, and each packet is found again in them.
+//! `--path`: follows each packet through captures at several points of one path.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct PathOptions {
         requires = "path"
     )]
     clock_offset: Vec<i64>,
-    /// Ground truth about each packet: the file of `airlink --events` of the same run
+    /// Ground truth about each packet: the file of `airlink run --events`
     ///
     /// The first capture must be from the fixed side of that path.
     #[arg(long, value_name = "FILE", requires = "path")]
@@ -48,7 +48,7 @@ pub(super) struct PathOptions {
 }
 
 impl PathOptions {
-    /// The captures that everything else is about.
+    /// Returns the captures that all other results are about: with `--path`, only the first one.
     pub(super) fn told_of<'a>(&self, files: &'a [PathBuf]) -> anyhow::Result<&'a [PathBuf]> {
         if self.path && files.iter().any(|file| file == Path::new(STANDARD_INPUT)) {
             return Err(failure::usage(PathError::Pipe.to_string()));
@@ -66,7 +66,7 @@ fn offset(text: &str) -> Result<i64, String> {
     Ok(sign * duration.as_nanos() as i64)
 }
 
-/// What the sender counted, beside what the first capture shows.
+/// `--sender-log`: compares the sender's own counters with what the first capture shows.
 pub(super) struct BesideSender {
     log: SenderLog,
     comparison: Option<SenderComparison>,
@@ -103,7 +103,7 @@ impl BesideSender {
     }
 }
 
-/// What was found on the path.
+/// The findings of `--path`.
 pub(super) struct OnPath {
     report: PathFindings,
     fates: Fates,
@@ -120,7 +120,7 @@ struct Json<'a> {
 }
 
 impl OnPath {
-    /// `None` without `--path`. With `traces`, the fate of each packet is needed too.
+    /// Returns `None` without `--path`. With `traces`, the fate of each packet is kept too.
     pub(super) fn new(
         options: &PathOptions,
         files: &[PathBuf],
@@ -152,7 +152,7 @@ impl OnPath {
         self.scores.is_some()
     }
 
-    /// A connection of the first capture.
+    /// Adds the packets' fates to a connection of the first capture, and scores the judges on it.
     pub(super) fn take(&mut self, finished: &mut Finished) {
         let directions = finished.ended.findings.directions.iter();
         for (trace, direction) in finished.ended.traces.iter_mut().flatten().zip(directions) {

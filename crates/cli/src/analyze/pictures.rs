@@ -1,4 +1,4 @@
-//! `--plot` and `--xplot`: a picture of each direction that carried data.
+//! `--plot` and `--xplot`: draw each direction that carried data.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use clap::Args;
 
 use crate::shared::{failure, say};
 
-/// Connections that are drawn: nobody looks at more, and each has a dozen files.
+/// Maximum number of connections to draw, because each takes about a dozen files.
 const MOST: usize = 20;
 
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) struct PictureOptions {
     /// Cut out idle periods; a break in the axis shows where they are, and how long
     #[arg(long, requires = "plot")]
     fold: bool,
-    /// Also draw queues and drops, from the file of `airlink --events` of the same run
+    /// Also draw queues and drops, from the file of `airlink run --events`
     #[arg(long, value_name = "FILE", requires = "plot")]
     events: Option<PathBuf>,
     /// Also draw the transmissions of the radio link, from the file of `airlink --radio-pcap` of the same run
@@ -54,7 +54,7 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
-    /// `only`: draw this connection alone.
+    /// Creates the output directories. With `only`, only this connection is drawn.
     pub(super) fn new(options: &PictureOptions, only: Option<u64>) -> anyhow::Result<Self> {
         let PictureOptions { plot, xplot, from, to, fold, events, radio_pcap } = options;
         let [from, to] = [from, to].map(|time| time.map(Duration::as_secs_f64));
@@ -78,7 +78,7 @@ impl Pictures {
         Ok(Self { plot, xplot, link, range, traces, drawn: 0, left_out: 0, error: None })
     }
 
-    /// The connections whose every packet the pictures need.
+    /// Returns the connections for which the pictures need every packet.
     pub(super) fn traces(&self) -> Traces {
         self.traces.clone()
     }

@@ -1,4 +1,4 @@
-//! Each packet that was sent again: why, and the state at that moment.
+//! `--resent`: lists each retransmission with its cause and the state of the connection at that moment.
 
 use airtcp_analyze::trace::{Fate, Loss, Proof, Sending, Trace};
 use airtcp_numbers::table::{Column, Table};
@@ -7,15 +7,15 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Resent {
     frame: u64,
-    /// Since the capture's first packet.
+    /// Seconds since the capture's first packet.
     seconds: f64,
-    /// Sequence space, from the SYN, which is at 0.
+    /// Relative sequence number: the SYN is at 0.
     start: u64,
     end: u64,
     why: Sending,
-    /// Duplicate ACKs that had arrived for it.
+    /// Duplicate ACKs that had arrived for this segment.
     dupacks: u32,
-    /// Segments, without this one.
+    /// Segments in flight, without this one.
     in_flight: u32,
     fate: Fate,
 }
@@ -58,10 +58,10 @@ pub(super) fn table(resent: &[Resent], width: Option<usize>) -> String {
             Fate::Unknown | Fate::Arrived { .. } => String::new(),
             Fate::Lost(Loss::Between { before }) => format!("lost before capture {}", before + 1),
             Fate::Lost(Loss::Airlink(cause)) => format!("lost: {}", cause.name()),
-            Fate::Unneeded { proof: Proof::Timestamp } => "spurious (timestamp)".to_owned(),
-            Fate::Unneeded { proof: Proof::Dsack } => "spurious (D-SACK)".to_owned(),
-            Fate::Unneeded { proof: Proof::Arrival } => "spurious (original arrived)".to_owned(),
-            Fate::Unneeded { proof: Proof::Acked } => "spurious (already acknowledged)".to_owned(),
+            Fate::Spurious { proof: Proof::Timestamp } => "spurious (timestamp)".to_owned(),
+            Fate::Spurious { proof: Proof::Dsack } => "spurious (D-SACK)".to_owned(),
+            Fate::Spurious { proof: Proof::Arrival } => "spurious (original arrived)".to_owned(),
+            Fate::Spurious { proof: Proof::Acked } => "spurious (already acknowledged)".to_owned(),
         };
         table.push([
             frame.to_string(),

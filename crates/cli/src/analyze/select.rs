@@ -1,5 +1,5 @@
-//! `--host`, `--port`, `--between`: which connections are told of. Their numbers stay Wireshark's, and so does all that is
-//! said about them: no packet is left out.
+//! `--host`, `--port`, `--between`: select the connections to show. All packets are still analysed, so the
+//! connections keep Wireshark's numbers and their results do not change.
 
 use std::net::IpAddr;
 
@@ -60,7 +60,7 @@ impl Host {
 
 impl Selection {
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        // Of one kind, their order does not depend on the capture.
+        // Only two times of the same kind can be compared without knowing the time of the capture.
         match self.between[..] {
             [Moment::OfDay(from), Moment::OfDay(to)] if from > to => {}
             [from, to]
@@ -73,7 +73,7 @@ impl Selection {
         Ok(())
     }
 
-    /// `first`: the time of the capture's first packet.
+    /// Returns whether the connection is selected. `first` is the time of the capture's first packet.
     pub(super) fn wants(&self, findings: &ConnectionFindings, first: i64, zone: &TimeZone) -> bool {
         let any = |empty: bool, some: bool| empty || some;
         any(self.host.is_empty(), self.host.iter().any(|host| host.is_of(findings)))
@@ -86,7 +86,7 @@ impl Selection {
         let [from, to] = self.between[..] else { return true };
         let [from, mut to] = [from, to].map(|moment| moment.resolve(first, zone));
         if to < from && matches!(self.between[..], [_, Moment::OfDay(_)]) {
-            // Past midnight.
+            // The period extends past midnight.
             to += DAY;
         }
         let end = findings.begin_unix_ns.saturating_add((findings.seconds * 1e9) as i64);

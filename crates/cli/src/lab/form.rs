@@ -1,4 +1,4 @@
-//! The forms in which a lab's table is printed.
+//! Output formats of a lab's table.
 
 use airtcp_lab::compare;
 use airtcp_lab::experiment::Report;
@@ -21,7 +21,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// For people: more may stand under it.
+    /// Returns whether the output is text for a user, so that more text can follow it.
     pub(super) fn is_text(self) -> bool {
         !self.json && !self.csv
     }

@@ -1,4 +1,4 @@
-//! The options that say what every transfer of a lab is.
+//! Options for the traffic of a lab's transfers.
 
 use std::time::Duration;
 
@@ -40,16 +40,17 @@ enum Direction {
 }
 
 const BYTES: u64 = 1_000_000;
-/// Each has a network of its own, and there are so many.
+/// Maximum number of simultaneous connections. Each needs its own network.
 const MOST_CONNECTIONS: usize = 250;
 
 impl Load {
-    /// As they were typed.
+    /// Returns the competitors as the user typed them.
     pub(super) fn competitors(&self) -> &[Typed] {
         &self.competitor
     }
 
-    /// `profile` is that of recipes which name none. A transfer may take `limit`.
+    /// Builds the workload. `profile` applies to recipes that do not name one; `limit` is the time limit per
+    /// transfer.
     pub(super) fn workload(
         &self,
         profile: ProfileName,

@@ -1,4 +1,4 @@
-//! `airtcp lab matrix`: every receiver, every recipe, every kind of path.
+//! `airtcp lab matrix`: tests every combination of receiver, recipe and kind of path.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -160,8 +160,7 @@ impl Matrix {
     }
 }
 
-/// Where a matrix stands while it runs: whatever ends it before its time, the combinations that are known are shown.
-/// `matrix.json` has them.
+/// Prints the known results of a running matrix when it ends or is stopped. The results are in `matrix.json`.
 #[derive(Clone)]
 struct Standing {
     json: bool,
@@ -169,12 +168,14 @@ struct Standing {
 }
 
 impl Standing {
-    /// From here on SIGINT, SIGTERM and SIGHUP end the matrix with what it has. No thread may run before.
+    /// Arranges for SIGINT, SIGTERM and SIGHUP to stop the matrix and print the known results. Must be called
+    /// before any other thread starts.
     fn watch(json: bool, directory: &Path) -> anyhow::Result<Self> {
         let standing = Self { json, directory: directory.to_owned() };
         let watching = standing.clone();
         stop::at_a_signal(move || {
-            // The matrix runs on until this ends it, and shall not know more than it says.
+            // The matrix keeps running until the process exits. Holding it ensures that the printed results
+            // are all that it recorded.
             let held = experiment::hold();
             let known = watching.show_what_is_known();
             let directory = quoted(&watching.directory.display().to_string());
@@ -196,7 +197,7 @@ impl Standing {
         let _ = write!(say::out(), "{text}");
     }
 
-    /// Says how many it is.
+    /// Prints the known results and returns their number as text.
     fn show_what_is_known(&self) -> String {
         match Report::read(&self.directory) {
             Ok(Some(report)) if !report.cells.is_empty() => {
@@ -209,7 +210,7 @@ impl Standing {
 
     fn ended_by(&self, error: LabError) -> anyhow::Error {
         match error {
-            // What is kept there is another matrix.
+            // The directory holds another matrix, whose results must not be shown.
             LabError::Taken { .. } => failed(error),
             LabError::Full { .. } => {
                 let known = self.show_what_is_known();
@@ -237,7 +238,7 @@ fn say(progress: &Progress<'_>) {
     say::aside(format_args!("[{done}/{all}] {}{left}", explained(cell)));
 }
 
-/// Of those that could be made.
+/// Counts the transfers that passed, among those that could be run.
 fn passed(cells: &[Cell]) -> String {
     let count = |is: fn(&Verdict) -> bool| cells.iter().filter(|cell| is(&cell.verdict)).count();
     let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));

@@ -1,4 +1,4 @@
-//! `airtcp lab`: the whole experiment in one command.
+//! `airtcp lab`: experiments in real time, over an emulated path.
 
 mod form;
 mod load;
@@ -49,7 +49,7 @@ impl Lab {
     }
 }
 
-/// Where receivers that are not this kernel are.
+/// The directory of the receivers that are not this kernel.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Stacks {
     /// Directory of the third-party stacks that interop/receivers/setup.sh has built [default: target/receivers of the sources]
@@ -58,8 +58,8 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// What was named, or else the `target/receivers` of the sources: those that this is started in, those that this
-    /// program's file stands in, or those that it was built from.
+    /// Returns the directory given with `--stacks`. Otherwise searches for `target/receivers` in the parents
+    /// of the current directory, of this program's file, and of the sources that it was built from.
     pub(crate) fn directory(&self) -> PathBuf {
         const BUILT: &str = "target/receivers";
         if let Some(named) = &self.stacks {
@@ -94,7 +94,7 @@ impl Receivers {
     }
 }
 
-/// As an exit code and a line.
+/// Converts an error of the lab to an exit code and a message.
 pub(crate) fn failed(error: LabError) -> anyhow::Error {
     match error {
         LabError::Environment(what) => Failure::Environment(what).into(),

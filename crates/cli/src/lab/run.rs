@@ -1,4 +1,4 @@
-//! `airtcp lab run`: the same transfer for several senders, and a table.
+//! `airtcp lab run`: runs the same transfer with several senders, and compares them in a table.
 
 use std::fs;
 use std::io::{self, Write};
@@ -92,7 +92,7 @@ pub(super) struct Run {
     quiet: bool,
 }
 
-/// What ends a lab before its last round.
+/// The condition that ends a lab before its last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Until {
     /// All comparisons have a verdict
@@ -190,7 +190,7 @@ impl Run {
             wait: Duration::ZERO,
             limit: Duration::from_nanos(self.limit.as_nanos()),
             jobs: usize::from(self.jobs),
-            // What the path did to each packet is half of a comparison with virtual time.
+            // The comparison with virtual time needs the events of each packet.
             keep: Keep { events: self.events || self.in_virtual_time, radio: self.radio },
             directory: std::path::absolute(&directory)?,
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
@@ -201,7 +201,7 @@ impl Run {
             }
         });
         let mut report = ran.map_err(|error| {
-            // What is kept there is another experiment's.
+            // The directory holds another experiment, whose results must not be shown.
             if !matches!(error, LabError::Taken { .. }) {
                 standing.show();
             }
@@ -226,7 +226,7 @@ impl Run {
     }
 }
 
-/// Where a lab stands while it runs: whatever ends it before its time, the complete rounds are shown. `lab.json` has them.
+/// Prints the complete rounds of a running lab when it ends or is stopped. The rounds are in `lab.json`.
 #[derive(Clone)]
 struct Standing {
     form: Form,
@@ -234,12 +234,14 @@ struct Standing {
 }
 
 impl Standing {
-    /// From here on SIGINT, SIGTERM and SIGHUP end the lab with what it has. No thread may run before.
+    /// Arranges for SIGINT, SIGTERM and SIGHUP to stop the lab and print the complete rounds. Must be called
+    /// before any other thread starts.
     fn watch(form: Form, directory: &Path) -> anyhow::Result<Self> {
         let standing = Self { form, directory: directory.to_owned() };
         let watching = standing.clone();
         stop::at_a_signal(move || {
-            // The lab runs on until this ends it, and shall not have more rounds than it says.
+            // The lab keeps running until the process exits. Holding it ensures that the printed rounds are
+            // all that it recorded.
             let held = experiment::hold();
             watching.show();
             let directory = quoted(&watching.directory.display().to_string());
@@ -265,7 +267,7 @@ impl Standing {
         let _ = write!(say::out(), "{}", text.unwrap_or_default());
     }
 
-    /// The disk is full: what is to be done.
+    /// Returns the error for a full disk, with the way to continue.
     fn no_room(&self) -> anyhow::Error {
         let directory = quoted(&self.directory.display().to_string());
         let rounds = self.rounds();
@@ -288,11 +290,11 @@ fn say(progress: &Progress<'_>) {
         format!(", competitors {}{}", units::show_rate(beside * 1e3), share.unwrap_or_default())
     });
     let result = result + &beside.filter(|_| outcome.failure.is_none()).unwrap_or_default();
-    let again: String = outcome.made_again.iter().map(|why| format!(", repeated: {why}")).collect();
-    let spoiled = outcome.spoiled.as_ref().map(|why| format!(", invalid: {why}")).unwrap_or_default();
+    let again: String = outcome.repeated.iter().map(|why| format!(", repeated: {why}")).collect();
+    let invalid = outcome.invalid.as_ref().map(|why| format!(", invalid: {why}")).unwrap_or_default();
     let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
     say::aside(format_args!(
-        "[{done}/{all}] {} to {}, seed {}: {result}{again}{spoiled}{left}",
+        "[{done}/{all}] {} to {}, seed {}: {result}{again}{invalid}{left}",
         outcome.sender, outcome.receiver, outcome.seed
     ));
 }
@@ -304,7 +306,8 @@ pub(super) fn show_time(time: Duration) -> String {
     }
 }
 
-/// Makes `parent/NNN-name` with the next free number; another lab that starts now gets another directory.
+/// Creates `parent/NNN-name` with the next free number. Labs that start at the same time get different
+/// directories.
 pub(crate) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -1,4 +1,4 @@
-//! `airtcp lab shell`: a look around on either side of a path.
+//! `airtcp lab shell`: opens a shell on either side of a path.
 
 #![expect(clippy::disallowed_methods, reason = "the other side of a path is waited for")]
 
@@ -76,12 +76,13 @@ impl Shell {
     }
 }
 
-/// The command runs on the mobile side of `airlink run`, which has the terminal; it enters the fixed side if asked to.
+/// Replaces this process by `airlink run` with the command on the mobile side, which owns the terminal. For
+/// the fixed side, that command runs `airtcp lab shell fixed`, which enters it.
 fn make(scenario: &str, side: PathSide, command: &[OsString]) -> anyhow::Result<()> {
     let tools = Tools::find().map_err(failed)?;
     let airtcp = quoted(&tools.airtcp.to_string_lossy());
     let mut airlink = Command::new(&tools.airlink);
-    // The agent on the fixed side only marks the place: it waits for orders that never come.
+    // The agent on the fixed side only makes the namespace findable (see `agents`). It never gets a request.
     let agent = format!("{airtcp} lab agent <&0 >/dev/null");
     airlink.args(["run", "--scenario", scenario, "--server", &format!("sleep infinity | {agent}"), "--"]);
     match side {
@@ -97,7 +98,7 @@ fn make(scenario: &str, side: PathSide, command: &[OsString]) -> anyhow::Result<
     Err(failure::run(format!("cannot start {}: {}", tools.airlink.display(), airlink.exec())))
 }
 
-/// Becomes the command, in the namespace of an agent.
+/// Replaces this process by the command, in the network namespace of an agent.
 fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Result<()> {
     let agents = agents_in_time(side);
     let inside = |agent: &&i32| lab.is_none_or(|lab| **agent == lab || ancestors(**agent).contains(&lab));
@@ -110,7 +111,7 @@ fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Resu
     };
     let mut nsenter = Command::new("nsenter");
     nsenter.args(["--target", &agent.to_string(), "--net"]);
-    // A lab without privilege has its rights only inside its own user namespace.
+    // A lab without privileges has capabilities only inside its own user namespace.
     let user = |process: &str| fs::read_link(Path::new("/proc").join(process).join("ns/user")).ok();
     if user("self") != user(&agent.to_string()) {
         nsenter.args(["--user", "--preserve-credentials"]);
@@ -119,7 +120,8 @@ fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Resu
     Err(Failure::Environment(format!("cannot start nsenter: {error}: install util-linux")).into())
 }
 
-/// On a path that has just been made, the agent of the other side may not have started yet.
+/// Returns the agents of one side. Inside a new path, waits up to two seconds for the agent of the other side
+/// to start.
 fn agents_in_time(side: PathSide) -> Vec<i32> {
     let behind_a_link = std::env::var_os("AIRLINK_CONTROL").is_some();
     for _ in 0..if behind_a_link { 200 } else { 0 } {
@@ -132,7 +134,7 @@ fn agents_in_time(side: PathSide) -> Vec<i32> {
     agents(side)
 }
 
-/// Processes that are agents of a lab on this side: `airlink run` has told them so.
+/// Returns the PIDs of a lab's agents on this side, which `airlink run` marks with `AIRLINK_SIDE`.
 fn agents(side: PathSide) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -150,7 +152,7 @@ fn agents(side: PathSide) -> Vec<i32> {
 fn ancestors(pid: i32) -> Vec<i32> {
     let parent = |pid: i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may have anything in it.
+        // The process name in parentheses may contain any character, including `)`.
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<i32>().ok()
     };
     std::iter::successors(parent(pid), |pid| parent(*pid)).take_while(|pid| *pid > 0).collect()

@@ -1,4 +1,4 @@
-//! `airtcp lab show`: the table of a lab that was run before.
+//! `airtcp lab show`: prints the table of an earlier lab.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Hands one page to browsers: HTTP/1.1 (RFC 9112), GET and HEAD of `/`, one request a connection.
+//! A minimal HTTP/1.1 server (RFC 9112) for one page: GET and HEAD of `/`, with one request per connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,21 +11,21 @@ use anyhow::Context;
 
 use crate::shared::say;
 
-/// Whoever connects and says nothing is not waited for any longer.
+/// Timeout for reading a request and for writing a response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Browsers open several connections; more than this nobody needs.
+/// Maximum number of open connections. Browsers open several, but not this many.
 const MOST: usize = 64;
-/// Octets of a request's head.
+/// Maximum size of a request's header section in bytes.
 const LONGEST: u64 = 16 << 10;
 
-/// Serves until the process ends.
+/// Serves the page until the process ends.
 pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     writeln!(say::out(), "http://{}/", listener.local_addr()?)?;
     say::out().flush()?;
     let (page, open) = (Arc::new(page), Arc::new(AtomicUsize::new(0)));
     for stream in listener.incoming() {
-        // Whoever went away before being accepted, or no descriptor for now.
+        // Either the client closed the connection before it was accepted, or no file descriptor is free.
         let Ok(stream) = stream else {
             #[expect(clippy::disallowed_methods, reason = "this is a driver: it waits for descriptors")]
             thread::sleep(Duration::from_millis(50));
@@ -37,7 +37,7 @@ pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
         }
         let (page, open) = (Arc::clone(&page), Arc::clone(&open));
         thread::spawn(move || {
-            // A browser that closes early has what it wants.
+            // An error means that the browser closed the connection, which is not a failure of the server.
             let _ = answer(stream, &page);
             open.fetch_sub(1, Ordering::Relaxed);
         });
@@ -64,7 +64,7 @@ fn answer(mut stream: TcpStream, page: &[u8]) -> io::Result<()> {
     stream.flush()
 }
 
-/// The first line; the rest is read and says nothing.
+/// Returns the request line, and reads and ignores the header fields.
 fn head(stream: &TcpStream) -> io::Result<String> {
     let mut lines = BufReader::new(stream.take(LONGEST));
     let mut first = String::new();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_at_the_root_and_nothing_else_is_anywhere() {
+    fn server_serves_only_page_at_root() {
         let status = |request: &str| answer_to(request, b"<html>").0;
         assert_eq!(status("GET / HTTP/1.1\r\n"), "200 OK");
         assert_eq!(status("GET /?from=mail HTTP/1.1\r\n"), "200 OK");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_gets_the_page_and_its_length() {
+    fn response_contains_page_and_content_length() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut browser = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         browser.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();

@@ -1,4 +1,4 @@
-//! What the host is still to be given, and the end of it.
+//! Passes the input to the host, and closes the stream at its end.
 
 use std::io::Read;
 
@@ -13,27 +13,27 @@ use crate::shared::summary::InTime;
 
 pub(super) struct Outgoing {
     source: Source,
-    /// Bytes that did not fit into the send buffer, from this index on.
+    /// A chunk that did not fit into the send buffer, and the index of its first unwritten byte.
     chunk: Option<(Vec<u8>, usize)>,
     written: Written,
-    /// `None`: the input has an end.
+    /// `None` if the input has an end.
     limit: Option<TimeLimit>,
-    /// `None`: its time is not up yet, or there is no end to it.
+    /// Result of a time limit. `None` before the time has elapsed, and without a time limit.
     pub(super) in_time: Option<InTime>,
-    /// Of everything that the host was given, when that is known.
+    /// SHA-256 of everything that was passed to the host, once it is known.
     pub(super) digest: Option<String>,
 }
 
-/// How much of the input the host has.
+/// How much of the input the host has received.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Partly,
-    /// All of it, and that nothing follows.
+    /// The whole input, and the end of the stream.
     Wholly,
 }
 
 impl Outgoing {
-    /// With a time, what is sent ends when that is up.
+    /// Starts to read the input. With `time`, the stream ends after this time.
     pub(super) fn start(
         input: Box<dyn Read + Send>,
         digest: bool,
@@ -41,7 +41,8 @@ impl Outgoing {
         waker: Waker,
     ) -> anyhow::Result<Self> {
         Ok(Self {
-            // What is read ahead when the time is up is not sent.
+            // With a time limit, the source reads data ahead that is not sent, so it cannot compute the
+            // digest.
             source: Source::start(input, digest && time.is_none(), waker)?,
             chunk: None,
             written: Written::Partly,
@@ -51,7 +52,7 @@ impl Outgoing {
         })
     }
 
-    /// Gives the host as much as it takes.
+    /// Passes as much data to the host as it accepts.
     pub(super) fn write(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
         while self.written == Written::Partly {
             let room = match self.room(now, host, id) {
@@ -91,7 +92,7 @@ impl Outgoing {
                         break;
                     }
                 }
-                // Whoever runs the connection sees that it has ended.
+                // The caller detects that the connection has ended.
                 Err(_) => {
                     self.chunk = Some((chunk, from));
                     return Ok(());
@@ -102,12 +103,12 @@ impl Outgoing {
     }
 
     fn end(&mut self, now: Instant, host: &mut Host, id: ConnId) {
-        // Whoever runs the connection sees whether it has ended.
+        // The caller detects whether the connection has ended.
         let _ = host.shutdown_write(now, id);
         self.written = Written::Wholly;
     }
 
-    /// How much the host may be given now. `None`: the time is up.
+    /// Returns the number of bytes that can be passed to the host now, or `None` if the time has elapsed.
     fn room(&mut self, now: Instant, host: &Host, id: ConnId) -> Option<usize> {
         match (&mut self.limit, host.connection(id)) {
             (Some(limit), Some(connection)) => limit.room(now, connection),
@@ -115,7 +116,7 @@ impl Outgoing {
         }
     }
 
-    /// When the time is up.
+    /// Returns the time at which the time limit ends the stream.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let limit = self.limit.as_ref().filter(|_| self.written == Written::Partly);
         limit.and_then(TimeLimit::end)

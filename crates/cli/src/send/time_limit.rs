@@ -1,4 +1,4 @@
-//! A stream that ends when its time is up: `airtcp send --for`.
+//! `airtcp send --for`: ends a stream after a given time.
 
 use airtcp::tcp::Connection;
 use airwire::time::{Duration, Instant};
@@ -6,19 +6,19 @@ use airwire::time::{Duration, Instant};
 use crate::shared::digest::Hasher;
 use crate::shared::summary::InTime;
 
-/// Ends a stream that would have no end.
+/// The time limit of an endless stream, and the digest of the data written so far.
 pub(super) struct TimeLimit {
     time: Duration,
-    /// Known with the end of the handshake.
+    /// Known from the end of the handshake.
     end: Option<Instant>,
     written: u64,
     hasher: Hasher,
 }
 
-/// The host is given so many windows of data before they are acknowledged: more would still have to be sent when the time
-/// is up, and less would leave the window empty.
+/// Unacknowledged data that the host may hold, in congestion windows. More would still have to be sent when
+/// the time has elapsed, and less would not fill the window.
 const WINDOWS_AHEAD: f64 = 2.0;
-/// And as much at least.
+/// Minimum of that amount in bytes.
 const LEAST_AHEAD: u64 = 64 << 10;
 
 impl TimeLimit {
@@ -26,7 +26,7 @@ impl TimeLimit {
         Self { time, end: None, written: 0, hasher: Hasher::new(digest) }
     }
 
-    /// How much more the host may be given now. `None`: the time is up.
+    /// Returns the number of bytes that can be passed to the host now, or `None` if the time has elapsed.
     pub(super) fn room(&mut self, now: Instant, connection: &Connection) -> Option<usize> {
         if self.end.is_none() && connection.state().is_synchronized() {
             self.end = Some(now + self.time);
@@ -40,7 +40,7 @@ impl TimeLimit {
         Some(ahead.saturating_sub(waiting) as usize)
     }
 
-    /// When the time is up, as soon as that is known.
+    /// Returns the time at which the stream ends, once it is known.
     pub(super) fn end(&self) -> Option<Instant> {
         self.end
     }
@@ -50,12 +50,12 @@ impl TimeLimit {
         self.hasher.update(octets);
     }
 
-    /// What came of it, now that the time is up.
+    /// Returns the result when the time has elapsed.
     pub(super) fn came_to(&self, connection: &Connection) -> InTime {
         InTime::new(connection.statistics().bytes_acked, self.time)
     }
 
-    /// Of what was written.
+    /// Returns the SHA-256 of the written data, if it was computed.
     pub(super) fn digest(self) -> Option<String> {
         self.hasher.finish()
     }

@@ -1,13 +1,14 @@
-//! Who gives way when every place is taken.
+//! Selects the session that is reset when a limit is reached.
 
 use airwire::time::{Duration, Instant};
 
-/// Finds the connection that has been idle for longest, among many, and not more often than it can succeed.
+/// Finds the session that has been idle for longest. Does not scan the sessions before one of them can have
+/// been idle for long enough.
 #[derive(Debug)]
 pub(super) struct Crowd {
-    /// Whoever has moved within this time keeps his place.
+    /// Minimum idle time of a session that can be selected.
     spared: Duration,
-    /// Nobody can be idle for long enough before.
+    /// No session can have been idle for long enough before this time.
     not_before: Instant,
 }
 
@@ -16,8 +17,8 @@ impl Crowd {
         Self { spared, not_before: Instant::ZERO }
     }
 
-    /// The session that has been idle for longest, if that is long enough. `moved` are all of them, each with when it last
-    /// moved something.
+    /// Returns the session that has been idle for longest, if it was idle for long enough. `moved` contains
+    /// all sessions, each with the time at which it last moved data.
     pub(super) fn idlest(
         &mut self,
         now: Instant,
@@ -27,12 +28,12 @@ impl Crowd {
             return None;
         }
         let (number, moved_at) = moved.min_by_key(|(number, moved_at)| (*moved_at, *number))?;
-        // Whoever moves later than that is idle later, too.
+        // All other sessions moved data later than this one.
         self.not_before = moved_at + self.spared;
         (self.not_before <= now).then_some(number)
     }
 
-    /// When it is worth asking again.
+    /// Returns the earliest time at which [`Crowd::idlest`] can succeed.
     pub(super) fn next_deadline(&self) -> Instant {
         self.not_before
     }
@@ -43,17 +44,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_idlest_gives_way_and_only_after_its_time() {
+    fn idlest_session_is_selected_after_minimum_idle_time() {
         let at = Instant::from_secs;
         let mut crowd = Crowd::new(Duration::from_secs(5));
         let moved = [(1, at(10)), (2, at(7)), (3, at(12))];
         assert_eq!(crowd.idlest(at(11), moved.into_iter()), None);
         assert_eq!(crowd.next_deadline(), at(12));
-        // Number 2 has moved meanwhile.
+        // Number 2 has moved data in the meantime.
         let moved = [(1, at(10)), (2, at(11)), (3, at(12))];
         assert_eq!(crowd.idlest(at(12), moved.into_iter()), None);
         assert_eq!(crowd.next_deadline(), at(15));
-        assert_eq!(crowd.idlest(at(14), std::iter::once((1, at(0)))), None, "it is not even asked");
+        assert_eq!(
+            crowd.idlest(at(14), std::iter::once((1, at(0)))),
+            None,
+            "no session is scanned before the deadline"
+        );
         assert_eq!(crowd.idlest(at(15), moved.into_iter()), Some(1));
         assert_eq!(crowd.idlest(at(15), std::iter::empty()), None);
     }

@@ -1,4 +1,4 @@
-//! The two ends of a relay: a connection of the kernel's, and one of our host's.
+//! The two endpoints of a relay: a connection of the kernel's TCP, and one of the userspace host.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -14,13 +14,14 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt,
 };
 
-/// Towards the server, on the kernel's TCP.
+/// The connection to the server, on the kernel's TCP.
 pub(super) struct Kernel {
     stream: Watched<TcpStream>,
-    /// As far as known: until a read, or a write, would block.
+    /// Whether a read or a write can succeed, as far as known. False after the call would have blocked.
     readable: bool,
     writable: bool,
-    /// Something has happened to it: it may have been a reset. The first event says that it is connected, or why not.
+    /// Whether an event occurred, which may have been a reset. The first event shows whether connecting has
+    /// succeeded.
     suspect: bool,
 }
 
@@ -31,7 +32,7 @@ pub(super) enum Connecting {
 }
 
 impl Kernel {
-    /// Begins to connect.
+    /// Starts to connect.
     pub(super) fn connect(target: SocketAddr, descriptors: &Descriptors, name: u64) -> io::Result<Self> {
         let family = if target.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -77,12 +78,12 @@ impl Endpoint for Kernel {
     }
 
     fn shutdown(&mut self) {
-        // A connection that is gone is found by the next read.
+        // The next read detects a connection that has ended.
         let _ = self.stream.get().shutdown(Shutdown::Write);
     }
 
     fn reset(&mut self) {
-        // With this, close(2) resets.
+        // With a linger time of zero, close(2) sends a reset.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         let _ = setsockopt(self.stream.get(), sockopt::Linger, &linger);
     }
@@ -104,17 +105,17 @@ fn attempt(ready: &mut bool, mut call: impl FnMut() -> io::Result<usize>) -> Res
     Err(Stop::Later)
 }
 
-/// More unsent bytes than this are not given to our host: they would wait there, in a buffer that is much larger
+/// Maximum number of unsent bytes in the host. More would only wait in its send buffer, which is much larger
 /// than a slow path needs.
 const AHEAD: usize = 64 << 10;
 
-/// Towards the radio side, on our host, for one turn.
+/// The connection to the client on the radio side, on the userspace host, for one turn.
 pub(super) struct Radio<'a> {
     now: Instant,
     host: &'a mut Host,
     conn: ConnId,
-    /// Less than a segment is left of what was to be written. It waits for the next turn, which comes when the
-    /// whole segments before it have left: more may have been read until then.
+    /// Whether the last write left data that does not fill a segment. This data waits for the next turn,
+    /// which comes when the full segments before it were sent. By then, more data may have been read.
     tail_waits: bool,
 }
 
@@ -148,11 +149,11 @@ impl Endpoint for Radio<'_> {
     fn room(&self) -> usize {
         let Some(connection) = self.host.connection(self.conn) else { return usize::MAX };
         let (unsent, segment) = (connection.unsent(), connection.info().snd_mss as usize);
-        // A connection that is over is found by the write.
+        // The next write detects a connection that has ended.
         if connection.ended().is_some() {
             return usize::MAX;
         }
-        // Few large reads, not many small ones.
+        // Wait until half of the limit is free: a few large reads are cheaper than many small ones.
         let ahead = if unsent <= AHEAD / 2 { AHEAD - unsent } else { 0 };
         let room = ahead.min(connection.writable());
         match room - room.min((unsent + room) % segment) {
@@ -162,7 +163,7 @@ impl Endpoint for Radio<'_> {
     }
 
     fn shutdown(&mut self) {
-        // A connection that is gone is found by the next read.
+        // The next read detects a connection that has ended.
         let _ = self.host.shutdown_write(self.now, self.conn);
     }
 

@@ -1,23 +1,23 @@
-//! What became of strangers: the host's counters, for the log.
+//! The host's counters of connection attempts and suspicious packets, for the log.
 
 use airtcp::host::{GateCounters, Host};
 use airwire::segment::BadPacket;
 use serde::Serialize;
 
-/// Since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Gate {
     syn_cookies_sent: u64,
     syn_cookies_accepted: u64,
     syn_cookies_refused: u64,
     half_open_evicted: u64,
-    /// SYNs and handshakes of sources that have their share.
+    /// SYNs and handshakes of sources that have reached `--max-per-source`.
     over_source: u64,
     syns_dropped: u64,
     resets_sent: u64,
     resets_withheld: u64,
     answers_withheld: u64,
-    /// Packets from own addresses, and from or to such as no host can have.
+    /// Packets from the host's own addresses, and packets with addresses that no host can have.
     impossible_addresses: u64,
     time_wait_evicted: u64,
     orphans_evicted: u64,
@@ -55,7 +55,7 @@ impl Gate {
         }
     }
 
-    /// A line for people; nothing if there is nothing to tell.
+    /// Formats a line of text. Empty if there is nothing to report.
     pub(super) fn text(&self) -> String {
         let told = [
             (self.syn_cookies_sent, "SYN cookies sent"),

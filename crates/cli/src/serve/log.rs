@@ -1,4 +1,4 @@
-//! What a server says: about each connection when it opens and closes, and about all of them now and then.
+//! The log of a server: an event when a connection opens and closes, and totals at regular intervals.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -24,18 +24,18 @@ use crate::shared::unanswered::Silence;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum SessionEnding {
-    /// Both streams came to their ends.
+    /// Both streams ended normally.
     Done,
-    /// No server took it.
+    /// No server accepted the connection.
     Refused,
-    /// The radio side has reset it, or is gone.
+    /// The client on the radio side reset the connection, or stopped responding.
     RadioFailed,
     TargetFailed,
-    /// Nothing moved for too long.
+    /// No data moved for too long.
     Idle,
-    /// Nothing moved for a while, and others waited for its place.
+    /// The connection was idle, and was reset to make room for another one.
     GaveWay,
-    /// It had not ended when the server had to.
+    /// The connection was still open when the server stopped.
     Stopped,
 }
 
@@ -53,7 +53,7 @@ impl Display for SessionEnding {
     }
 }
 
-/// What all connections add up to.
+/// Totals over all connections.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Totals {
     connections: u64,
@@ -89,16 +89,16 @@ impl Totals {
 pub(super) struct Closed<'a> {
     pub(super) connection: u64,
     pub(super) outcome: SessionEnding,
-    /// What is known beyond the outcome.
+    /// Details in addition to the outcome.
     pub(super) reason: Option<&'a str>,
     pub(super) radio: SocketAddr,
     pub(super) local: SocketAddr,
     pub(super) target: Option<SocketAddr>,
-    /// Acknowledged by the radio side.
+    /// Bytes that the client acknowledged.
     down_bytes: u64,
-    /// Taken by the server.
+    /// Bytes that the server accepted.
     up_bytes: u64,
-    /// From its being accepted to the last byte.
+    /// Time from accepting the connection to its last byte.
     seconds: f64,
     down_bit_per_s: f64,
     up_bit_per_s: f64,
@@ -109,15 +109,15 @@ pub(super) struct Closed<'a> {
     arrivals: Arrivals,
 }
 
-/// What the data of all connections take, and what came of it.
+/// Memory that the data of all connections uses, and data that was refused for lack of memory.
 #[derive(Serialize)]
 struct Memory {
     used: usize,
     out_of_order: usize,
     most: usize,
-    /// Octets of data out of order that were given up.
+    /// Bytes of out-of-order data that were dropped.
     pruned_bytes: u64,
-    /// Segments that there was no room for, and SYNs.
+    /// Segments and SYNs that were refused for lack of memory.
     refused_segments: u64,
     refused_connections: u64,
 }
@@ -136,7 +136,7 @@ impl Memory {
     }
 }
 
-/// A line, if memory was short.
+/// Formats a line if memory was short, and nothing otherwise.
 impl Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { most, pruned_bytes, refused_segments, refused_connections, .. } = self;
@@ -153,7 +153,7 @@ impl Display for Memory {
     }
 }
 
-/// What the session knows about its end.
+/// The data of a [`Closed`] event that the session provides.
 pub(super) struct End<'a> {
     pub(super) connection: u64,
     pub(super) outcome: SessionEnding,
@@ -209,7 +209,7 @@ pub(super) struct Log {
     reporter: Reporter,
     decisions: Option<DecisionLog>,
     every: Duration,
-    /// When the running interval began and ends, and the totals at its beginning.
+    /// Begin and end of the current interval, and the byte totals at its begin.
     from: Instant,
     to: Instant,
     before: (u64, u64),
@@ -231,7 +231,7 @@ impl Log {
         self.reporter.listening(data, text)
     }
 
-    /// Takes what the connection's recovery has decided since it was last asked.
+    /// Logs the decisions of the connection's recovery since the last call.
     pub(super) fn decided(&mut self, number: u64, connection: &mut Connection) -> io::Result<()> {
         match &mut self.decisions {
             Some(log) => log.write_of(number, &connection.recovery_mut().take_trace()),
@@ -239,7 +239,7 @@ impl Log {
         }
     }
 
-    /// Tells it if the radio side leaves something unanswered.
+    /// Reports that the client does not answer, if that is the case.
     pub(super) fn heard(
         &self,
         now: Instant,
@@ -250,7 +250,7 @@ impl Log {
         silence.note(now, Some(number), connection, &self.reporter)
     }
 
-    /// Bytes that have moved.
+    /// Adds bytes that were relayed.
     pub(super) fn moved(&mut self, down: u64, up: u64) {
         self.totals.down_bytes += down;
         self.totals.up_bytes += up;
@@ -277,7 +277,7 @@ impl Log {
     }
 
     pub(super) fn stopping(&self, open: usize, grace: Duration) -> io::Result<()> {
-        let data = json!({ "open": open, "grace": grace.as_secs_f64() });
+        let data = json!({ "open": open, "grace_seconds": grace.as_secs_f64() });
         self.reporter.progress(
             "stopping",
             &data,
@@ -289,7 +289,7 @@ impl Log {
         self.to
     }
 
-    /// Says how it goes, if an interval is over.
+    /// Reports the current interval if it has ended.
     pub(super) fn run(&mut self, now: Instant, open: usize, host: &Host) -> io::Result<()> {
         if now < self.to {
             return Ok(());
@@ -320,14 +320,15 @@ impl Log {
         self.reporter.progress("interval", &data, &text)?;
         self.before = (self.totals.down_bytes, self.totals.up_bytes);
         self.from = now;
-        // A late interval does not make the next one come early.
+        // After a late interval, skip the deadlines that have already passed.
         while self.to <= now {
             self.to += self.every;
         }
         Ok(())
     }
 
-    /// Who could not be told everything while it ran is told so now.
+    /// Reports the totals, and the numbers of events, decisions and log lines that were dropped during the
+    /// run.
     pub(super) fn end(&mut self, driver: &Driver) -> anyhow::Result<()> {
         let written = self.decisions.as_mut().map_or(Ok(()), DecisionLog::flush);
         let decisions = self.decisions.as_ref().map_or(0, DecisionLog::left_out);

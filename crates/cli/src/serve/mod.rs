@@ -1,4 +1,4 @@
-//! `airtcp serve`: our TCP in front of an ordinary server.
+//! `airtcp serve`: a TCP proxy in front of an ordinary server, with this TCP towards the clients.
 
 mod crowd;
 mod endpoints;
@@ -31,7 +31,7 @@ use crate::shared::reporter::{self, Channel, Reporting};
 use crate::shared::say;
 use crate::shared::station::{Families, Offload, Station};
 
-/// Proxy connections to an ordinary server, with this TCP towards the clients
+/// Put this TCP in front of an ordinary server
 ///
 /// Creates a TUN device and listens behind it. For each incoming connection, opens a kernel TCP connection to the server
 /// from the namespace in which the command was started, and relays data, half-closes and resets in both directions.
@@ -121,7 +121,7 @@ curl over a W-CDMA bearer
     airlink run --scenario wcdma-384 --linger 1s -- \\
       curl -o /dev/null http://10.83.0.2/";
 
-/// A command-line address of `--listen`.
+/// An argument of `--listen`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Listen {
     At(SocketAddr),
@@ -152,7 +152,7 @@ impl Listen {
         }
     }
 
-    /// The addresses of this host that it stands for.
+    /// Returns the addresses of this host that the argument covers.
     fn addrs(self, own: &[IpAddr]) -> Vec<SocketAddr> {
         match self {
             Self::At(addr) => vec![addr],
@@ -160,7 +160,7 @@ impl Listen {
         }
     }
 
-    /// What the host listens at.
+    /// Returns the addresses that the host listens on.
     fn listeners(self) -> Vec<SocketAddr> {
         match self {
             Self::At(addr) => vec![addr],
@@ -172,10 +172,11 @@ impl Listen {
     }
 }
 
-/// Descriptors that are not connections: the device, captures, logs, epoll, timers, standard streams.
+/// Descriptors that are not connections: device, captures, logs, epoll, timers, standard streams.
 const SPARE_DESCRIPTORS: u64 = 64;
 
-/// Less would leave the connections nothing but what each is granted in any case.
+/// Minimum of `--memory` in bytes. Each connection is granted some memory in any case, and a smaller limit
+/// would leave no more than that.
 const LEAST_MEMORY: usize = 1 << 20;
 
 fn memory_size(text: &str) -> Result<usize, String> {
@@ -191,7 +192,8 @@ impl Serve {
             Listen::At(addr) => station.with_addr(addr.ip()),
             Listen::Everywhere(_) => station,
         });
-        // Before the device is made, so that mistakes in the command line are reported without privileges.
+        // Resolve the servers before the device is created, so that mistakes in the command line are reported
+        // without privileges.
         let targets = Targets::resolve(&self.forward)?;
         for target in targets.iter() {
             station.check_target(Families::Both, target)?;
@@ -202,7 +204,8 @@ impl Serve {
         let mut decisions =
             self.decisions.as_deref().map(|path| DecisionLog::create(path, clock.wall_zero())).transpose()?;
         let user = privileges::give_up(&self.user)?;
-        // Strangers are served, whoever reads what is said of them. From here on there are threads.
+        // From here on, separate threads write the output, so that a slow reader does not delay the
+        // connections. They must start after `give_up`, because threads keep their privileges.
         decisions.as_mut().map_or(Ok(()), DecisionLog::write_apart)?;
         driver.write_apart()?;
         say::apart(if self.reporting.json { gap_in_json } else { gap_in_text })?;
@@ -227,7 +230,7 @@ impl Serve {
         let per_source = self.max_per_source.map(|most| most as usize);
         driver.host.set_limits(HostLimits { per_source, ..HostLimits::default() });
         driver.host.limit_memory(self.memory);
-        // Small segments are the server's choice, which it has made already.
+        // The server has already decided whether to send small segments, so Nagle's algorithm is off.
         let options = SocketOptions { nodelay: true, ..station.options() };
         let mut listeners: Vec<ListenId> = Vec::new();
         for addr in self.listen.iter().flat_map(|listen| listen.listeners()) {
@@ -247,7 +250,7 @@ impl Serve {
             "user": user,
             "max_per_source": self.max_per_source,
             "memory": self.memory,
-            "interval": self.reporting.every().as_secs_f64(),
+            "interval_seconds": self.reporting.every().as_secs_f64(),
         });
         let text = format!(
             "listening on {} through {}, forwarding to {}: {recipe}",
@@ -266,7 +269,7 @@ impl Serve {
         };
         let mut server = Server::new(listeners, targets, limits, driver.descriptors()?, log);
         driver.run(&mut server)?;
-        // The resets of whatever was still open.
+        // Send the resets of the connections that were still open.
         driver.finish()?;
         server.conclude(driver)
     }
@@ -282,7 +285,7 @@ fn gap_in_text(lines: u64) -> String {
     format!("{lines} lines were dropped here: the reader was too slow\n")
 }
 
-/// Raises the soft limit as far as needed, if the hard one lets it.
+/// Raises the soft limit of open files as far as needed, if the hard limit allows it.
 fn reserve_descriptors(connections: u64) -> anyhow::Result<()> {
     let needed = connections + SPARE_DESCRIPTORS;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
@@ -306,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_is_an_address_and_port_or_a_port() {
+    fn listener_parses_port_or_address_with_port() {
         let own: [IpAddr; 2] = ["10.83.0.2".parse().unwrap(), "fd83::2".parse().unwrap()];
         let addrs = |text: &str| {
             let listen = text.parse::<Listen>()?;

@@ -1,4 +1,4 @@
-//! What a server that strangers reach gives up once its device and files are open.
+//! Drops the server's privileges once its device and files are open.
 
 use nix::errno::Errno;
 use nix::sys::prctl;
@@ -10,14 +10,15 @@ use rustix::thread::{
 
 use crate::shared::failure::Failure;
 
-/// Who the server is from then on, where nobody is named.
+/// Default of `--user`.
 pub(super) const NOBODY: &str = "nobody";
 
-/// Becomes this user, keeps no capability, and can get none by whatever it might run. Who is not root stays who it is, and
-/// so does root where this user cannot be. Threads keep what they have, so none may run before. Says who it is now.
+/// Switches to `user`, drops all capabilities, and prevents later programs from gaining any. A process that
+/// is not root keeps its user, and so does root in a user namespace that does not have `user`. Other threads
+/// would keep their privileges, so none may run yet. Returns the name of the effective user.
 ///
 /// # Errors
-/// If the user is not known here, or something could not be given up.
+/// If the user does not exist, or if a privilege cannot be dropped.
 pub(super) fn give_up(user: &str) -> anyhow::Result<String> {
     let left = |what: &str, error: &dyn std::fmt::Display| {
         Failure::Environment(format!("cannot drop {what}: {error}"))
@@ -34,19 +35,20 @@ pub(super) fn give_up(user: &str) -> anyhow::Result<String> {
     };
     for capability in CapabilitySet::all().iter() {
         match remove_capability_from_bounding_set(capability) {
-            // An older kernel does not know all; without CAP_SETPCAP there is nothing that could be got.
+            // EINVAL: an older kernel does not know the capability. EPERM: a process without CAP_SETPCAP
+            // cannot gain it.
             Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => {}
             Err(error) => return Err(left("capabilities", &error).into()),
         }
     }
     if geteuid().is_root() {
         match become_user(known.uid, known.gid) {
-            // In a namespace that has no such user, root is an ordinary user outside.
+            // The user does not exist in this user namespace, whose root is an ordinary user outside.
             Ok(()) | Err(Errno::EINVAL | Errno::EPERM) => {}
             Err(error) => return Err(left("root", &error).into()),
         }
     }
-    // Root of a user namespace has them still.
+    // The root user of a user namespace still has its capabilities.
     let _ = clear_ambient_capability_set();
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),

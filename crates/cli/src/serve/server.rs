@@ -1,4 +1,4 @@
-//! All connections of a server, in the driver's thread.
+//! The server's sessions, all in the driver's thread.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -18,7 +18,7 @@ pub(super) struct Limits {
     pub(super) connect: Duration,
     pub(super) backend: Duration,
     pub(super) idle: Duration,
-    /// How long a session must be idle to give way.
+    /// Idle time after which a session can be reset to make room.
     pub(super) spared: Duration,
     pub(super) grace: Duration,
 }
@@ -28,22 +28,22 @@ pub(super) struct Server {
     targets: Targets,
     most: usize,
     crowd: Crowd,
-    /// Of those that hold data.
+    /// Selects among the sessions that hold data.
     holders: Crowd,
-    /// Newcomers that had been turned away when there was memory last.
+    /// Number of connections that had been refused when memory was last available.
     turned_away: u64,
-    /// Who was made to give way last, and when somebody may be next.
+    /// The session that was last reset to make room, and the time at which another one can be.
     giving_way: Option<u64>,
     room_at: Option<Instant>,
     grace: Duration,
     service: Service,
-    /// By the number that each has in the log.
+    /// Sessions by their number in the log.
     sessions: BTreeMap<u64, Entry>,
     numbers: BTreeMap<ConnId, u64>,
     next_number: u64,
-    /// Sessions to which something may have happened.
+    /// Sessions that may have work to do.
     queue: VecDeque<u64>,
-    /// One entry per session. It may be early: then the session is asked again.
+    /// One entry per session. It may be too early: then the session's actual deadline is inserted.
     deadlines: BTreeSet<(Instant, u64)>,
     tools: Tools,
     error: Option<io::Error>,
@@ -52,35 +52,35 @@ pub(super) struct Server {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Service {
     Open,
-    /// Nobody is let in any more; who is still here then is reset.
+    /// No more connections are accepted. Sessions that are still open at `until` are reset.
     Stopping {
         until: Instant,
     },
 }
 
-/// What there is not enough of.
+/// A resource that is exhausted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lack {
     Places,
     Memory,
 }
 
-/// Its end would free memory.
+/// Returns whether resetting the connection would free memory.
 fn holds_data(host: &Host, conn: ConnId) -> bool {
     host.connection(conn).is_some_and(|connection| connection.unacknowledged() + connection.readable() > 0)
 }
 
 struct Entry {
     session: Session,
-    /// In the server's queue.
+    /// Whether the session is in the server's queue.
     queued: bool,
-    /// What `deadlines` holds for it.
+    /// The entry in `deadlines` for this session.
     due: Instant,
 }
 
-/// What one turn carries in each direction, and with that, what may wait between the two sides.
+/// Bytes that one turn relays in each direction, and therefore the maximum that waits between the two sides.
 const CHUNK: usize = 64 << 10;
-/// Turns between two looks at the device.
+/// Maximum number of turns before the driver serves the device again.
 const TURNS: usize = 16;
 
 impl Server {
@@ -163,7 +163,7 @@ impl Server {
         Ok(())
     }
 
-    /// As many as the limit allows; the others wait in the backlog.
+    /// Accepts connections up to the limit. Further ones wait in the backlog.
     fn accept(&mut self, now: Instant, host: &mut Host) {
         while self.sessions.len() < self.most {
             let Some(conn) = self.listeners.iter().find_map(|listener| host.accept(*listener)) else {
@@ -179,15 +179,15 @@ impl Server {
             self.deadlines.insert((due, number));
             self.numbers.insert(conn, number);
             self.sessions.insert(number, Entry { session, queued: false, due });
-            // It may have sent something already.
+            // The client may have sent data already.
             self.enqueue(number);
         }
     }
 
-    /// Somebody waits for a place, or for memory: the one that has been idle for longest gives way.
+    /// Resets the session that has been idle for longest if a new connection waits for a place or for memory.
     fn make_room(&mut self, now: Instant, host: &mut Host) {
         self.room_at = None;
-        // One at a time: whoever was asked to go has gone when its reset has left.
+        // One at a time: a session that was reset is removed after its reset was sent.
         let is_going = self.giving_way.is_some_and(|number| self.sessions.contains_key(&number));
         let (Some(lack), false) = (self.lack(host), is_going) else { return };
         let crowd = match lack {
@@ -207,7 +207,7 @@ impl Server {
         self.enqueue(number);
     }
 
-    /// What newcomers wait for.
+    /// Returns the resource that new connections wait for.
     fn lack(&mut self, host: &Host) -> Option<Lack> {
         let waits = || self.listeners.iter().any(|listener| host.waiting(*listener) > 0);
         if self.sessions.len() >= self.most && waits() {
@@ -258,7 +258,7 @@ impl Server {
         entry.session.close(&mut Around { now, host, tools: &mut self.tools })
     }
 
-    /// The resets leave when the driver finishes.
+    /// Resets all sessions. The resets are sent when the driver finishes.
     fn cut_all(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
         for mut entry in std::mem::take(&mut self.sessions).into_values() {
             let mut around = Around { now, host, tools: &mut self.tools };

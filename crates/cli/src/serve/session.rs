@@ -1,4 +1,5 @@
-//! One connection from the radio side, and the one to the server that it is carried over to.
+//! One connection of a client on the radio side, and the connection to the server that its data is relayed
+//! to.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,32 +15,32 @@ use super::endpoints::{Connecting, Kernel, Radio};
 use super::log::{End, Log, SessionEnding};
 use crate::shared::unanswered::Silence;
 
-/// What all sessions share.
+/// State that all sessions share.
 pub(super) struct Tools {
     pub(super) descriptors: Descriptors,
     pub(super) log: Log,
-    /// Scratch space; its length is what one turn carries in each direction at most.
+    /// Scratch buffer. Its length limits the bytes that one turn relays in each direction.
     pub(super) chunk: Box<[u8]>,
     pub(super) connect_timeout: Duration,
     pub(super) backend_timeout: Duration,
     pub(super) idle_timeout: Duration,
 }
 
-/// What a session meets in a turn.
+/// The environment of a turn.
 pub(super) struct Around<'a> {
     pub(super) now: Instant,
     pub(super) host: &'a mut Host,
     pub(super) tools: &'a mut Tools,
 }
 
-/// What comes after a turn.
+/// The next step after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
-    /// Another one, when the others had theirs.
+    /// Run another turn after the other sessions had theirs.
     Again,
-    /// Nothing until something happens.
+    /// Wait for an event.
     Wait,
-    /// The connection is over.
+    /// Remove the session: it is over.
     Over,
 }
 
@@ -51,24 +52,25 @@ pub(super) struct Session {
     candidates: VecDeque<SocketAddr>,
     target: Option<SocketAddr>,
     opened: Instant,
-    /// Bytes taken by the server, and given by it.
+    /// Bytes written to the server, and read from it.
     up: u64,
     down: u64,
     moved: Moved,
     silence: Silence,
     moved_at: Instant,
-    /// The client has sent something then, or the server has taken some of it, and the server nothing since.
+    /// Time at which the client last sent data, or the server last accepted some. `None` if the server has
+    /// sent data since.
     unanswered: Option<Instant>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Moved {
-    /// Acknowledged by the radio side, and received from it.
+    /// Bytes that the radio side acknowledged, and bytes that it sent.
     acked: u64,
     received: u64,
-    /// Taken by the server.
+    /// Bytes written to the server.
     up: u64,
-    /// Given by the server.
+    /// Bytes read from the server.
     down: u64,
 }
 
@@ -81,7 +83,8 @@ enum Phase {
         kernel: Kernel,
         relay: Relay,
     },
-    /// Nothing is left to carry; the radio side has yet to acknowledge it, or the reset has yet to leave.
+    /// Nothing is left to relay. The client has not acknowledged everything yet, or the reset to it was not
+    /// sent yet.
     Leaving {
         outcome: SessionEnding,
         reason: Option<String>,
@@ -139,7 +142,7 @@ impl Session {
         let (state, ended) = (connection.state(), connection.ended().map(|why| why.to_string()));
         self.note_progress(around);
         match &mut self.phase {
-            // The server may have accepted it already.
+            // The server may have accepted the connection already, so it must be reset.
             Phase::Connecting { .. } if ended.is_some() => {
                 self.cut(around, SessionEnding::RadioFailed, ended);
                 Ok(Next::Again)
@@ -180,7 +183,7 @@ impl Session {
         }
     }
 
-    /// When something is to be given up, if nothing happens before.
+    /// Returns the time at which [`Session::give_up`] is due if nothing happens before.
     pub(super) fn deadline(&self, tools: &Tools) -> Instant {
         match self.phase {
             Phase::Connecting { since, .. } => since + tools.connect_timeout,
@@ -192,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Its deadline has passed.
+    /// Handles an expired deadline: tries the next server, or resets the connection.
     pub(super) fn give_up(&mut self, around: &mut Around<'_>) {
         match &self.phase {
             Phase::Connecting { .. } => {
@@ -214,7 +217,7 @@ impl Session {
         self.unanswered.is_some_and(|since| since + around.tools.backend_timeout <= around.now)
     }
 
-    /// Others wait, and it has been idle for longest.
+    /// Resets the connection to make room for others, because it has been idle for longest.
     pub(super) fn give_way(&mut self, around: &mut Around<'_>) {
         let why = format!("idle for {}, and other connections were waiting", around.now - self.moved_at);
         self.cut(around, SessionEnding::GaveWay, Some(why));
@@ -227,11 +230,11 @@ impl Session {
         }
         around.host.abort(around.now, self.conn);
         self.phase = Phase::Leaving { outcome, reason };
-        // It has as long to leave.
+        // Restarts the idle timeout for the `Leaving` phase.
         self.moved_at = around.now;
     }
 
-    /// The last word about it.
+    /// Logs the end of the session, and closes the connection.
     pub(super) fn close(self, around: &mut Around<'_>) -> io::Result<()> {
         let (outcome, reason) = match &self.phase {
             Phase::Leaving { outcome, reason } => (*outcome, reason.as_deref()),
@@ -253,7 +256,7 @@ impl Session {
         said
     }
 
-    /// `why` is what the last one that was tried failed of.
+    /// Connects to the next server. `why` is the error of the previous one.
     fn try_next_target(&mut self, around: &mut Around<'_>, mut why: Option<String>) {
         while let Some(target) = self.candidates.pop_front() {
             self.target = Some(target);
@@ -273,7 +276,7 @@ impl Session {
         if let Phase::Connecting { kernel, .. } = std::mem::replace(&mut self.phase, between) {
             self.phase = Phase::Carrying { kernel, relay: Relay::default() };
         }
-        // Waiting for the server was no idling.
+        // The time spent waiting for the server does not count as idle.
         self.moved_at = around.now;
         self.unanswered = self.unanswered.map(|_| around.now);
         if let (Some(connection), Some(target)) = (around.host.connection(self.conn), self.target) {
@@ -282,7 +285,7 @@ impl Session {
         Ok(Next::Again)
     }
 
-    /// Lets go of the connection to the server.
+    /// Closes the connection to the server.
     fn leave(&mut self, outcome: SessionEnding, reason: Option<String>) -> Next {
         self.phase = Phase::Leaving { outcome, reason };
         Next::Again

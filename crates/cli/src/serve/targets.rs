@@ -1,4 +1,4 @@
-//! The servers that connections are carried over to.
+//! The servers that connections are forwarded to.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -6,9 +6,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use crate::shared::failure;
 
 pub(super) struct Targets {
-    /// What each `--forward` stands for: a name may have several addresses.
+    /// Addresses of each `--forward` argument. A name can have several.
     servers: Vec<Vec<SocketAddr>>,
-    /// Whose turn it is.
+    /// Index of the server for the next connection.
     next: usize,
 }
 
@@ -22,7 +22,7 @@ impl Targets {
         self.servers.iter().flatten().copied()
     }
 
-    /// The addresses to try for the next connection, in this order.
+    /// Returns the addresses to try for the next connection, in this order.
     pub(super) fn candidates(&mut self) -> VecDeque<SocketAddr> {
         let (later, first) = self.servers.split_at(self.next);
         let candidates = first.iter().chain(later).flatten().copied().collect();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_take_turns_and_stand_in_for_each_other() {
+    fn forward_targets_rotate_and_back_each_other_up() {
         let mut targets = targets(&["127.0.0.1:1", "127.0.0.1:2", "[::1]:3"]);
         let ports =
             |targets: &mut Targets| targets.candidates().iter().map(SocketAddr::port).collect::<Vec<_>>();
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_and_port_is_refused() {
+    fn invalid_forward_target_is_rejected() {
         for wrong in ["127.0.0.1", "127.0.0.1:http", ":80:"] {
             let error = Targets::resolve(&[wrong.to_owned()]).err().unwrap();
             assert!(error.to_string().contains("use for example"), "{wrong}: {error}");

@@ -1,8 +1,8 @@
-//! Tables for programs, as RFC 4180 has them.
+//! CSV output (RFC 4180).
 
 use std::io::{self, Write};
 
-/// Writes one line.
+/// Writes one record, with quotes around fields that need them.
 pub(crate) fn record(out: &mut impl Write, fields: impl Iterator<Item = String>) -> io::Result<()> {
     let quoted = fields.map(|field| {
         if field.contains([',', '"', '\n', '\r']) {
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_with_a_comma_is_quoted() {
+    fn csv_field_with_comma_or_quote_is_quoted() {
         let mut out = Vec::new();
         record(&mut out, ["a,b", "c\"d", "e"].map(str::to_owned).into_iter()).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "\"a,b\",\"c\"\"d\",e\n");

@@ -1,4 +1,4 @@
-//! The decision trace as JSON lines: when, which question, who decided, what, and why.
+//! The decision log, as JSON lines: time, question, algorithm, action and reason.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,13 +16,13 @@ use super::say;
 pub(crate) struct DecisionLog {
     path: PathBuf,
     to: To,
-    /// Seconds since 1970 of the senders' `Instant::ZERO`.
+    /// Wall-clock time of the senders' `Instant::ZERO`, in seconds since 1970.
     zero: f64,
 }
 
 enum To {
     File(BufWriter<File>),
-    /// A thread of its own writes them. Nobody waits for the disk.
+    /// A separate thread writes the decisions, so that the disk does not block the senders.
     Apart(Apart),
 }
 
@@ -33,7 +33,8 @@ impl DecisionLog {
         Ok(Self { path: path.to_owned(), to: To::File(BufWriter::new(file)), zero })
     }
 
-    /// From here on what the disk does not take in time is left out, and counted.
+    /// Moves writing to a separate thread. From here on, decisions that cannot be written in time are dropped
+    /// and counted.
     pub(crate) fn write_apart(&mut self) -> io::Result<()> {
         let To::File(file) = &self.to else { return Ok(()) };
         let path = self.path.clone();
@@ -48,7 +49,7 @@ impl DecisionLog {
         Ok(())
     }
 
-    /// Decisions that were not written.
+    /// Returns the number of dropped decisions.
     pub(crate) fn left_out(&self) -> u64 {
         match &self.to {
             To::File(_) => 0,
@@ -62,7 +63,7 @@ impl DecisionLog {
         self.named(written)
     }
 
-    /// For a log that several connections share: each line begins with the connection's number.
+    /// Writes to a log that several connections share. Each line begins with the connection's number.
     pub(crate) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
         let zero = self.zero;
         let line = |decision| WrittenOf::new(connection, decision, zero);

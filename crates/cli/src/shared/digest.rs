@@ -1,10 +1,10 @@
-//! The SHA-256 that a sender and a receiver compare.
+//! SHA-256 digests of sent and received data.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// A running digest, or none, because it costs time.
+/// A running digest, or nothing if no digest is wanted, because it costs CPU time.
 pub(crate) struct Hasher(Option<Sha256>);
 
 impl Hasher {
@@ -18,7 +18,7 @@ impl Hasher {
         }
     }
 
-    /// 64 hexadecimal digits.
+    /// Returns the digest as 64 hexadecimal digits.
     pub(crate) fn finish(self) -> Option<String> {
         let digest = self.0?.finalize();
         let mut text = String::with_capacity(64);
@@ -30,7 +30,7 @@ impl Hasher {
     }
 }
 
-/// The digest in a receiver's answer: its first word, as `sha256sum` writes it.
+/// Extracts the digest from a receiver's answer: its first word, as in the output of `sha256sum`.
 pub(crate) fn in_answer(answer: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(answer).ok()?;
     let word = text.split_ascii_whitespace().next()?;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_of_abc_is_the_one_in_fips_180() {
+    fn sha256_of_abc_matches_fips_180() {
         let mut hasher = Hasher::new(true);
         hasher.update(b"a");
         hasher.update(b"bc");
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn other_answers_are_not_digests() {
+    fn non_digest_answers_are_rejected() {
         for answer in ["", "\n", "404 Not Found", "ba7816bf", &"g".repeat(64)] {
             assert_eq!(in_answer(answer.as_bytes()), None, "{answer}");
         }

@@ -1,4 +1,4 @@
-//! Failures: an exit code, and one line that says what to do next.
+//! Errors of commands: an exit code, and one line that says what to do next.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use super::say;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The command line asks for something that cannot be.
+    /// The command line is invalid, or names something that does not exist.
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
@@ -36,17 +36,17 @@ pub(crate) fn environment(message: impl Into<String>) -> anyhow::Error {
     Failure::Environment(message.into()).into()
 }
 
-/// Says on stderr what went wrong.
+/// Prints the error to stderr and returns the exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
-        // Whoever read our output has seen enough.
+        // The reader of the output has closed the pipe, which is not a failure.
         return ExitCode::SUCCESS;
     }
     say::aside(format_args!("airtcp: {}{}", told(error), advice(error)));
     ExitCode::from(exit_code(error))
 }
 
-/// The error and its causes, without causes that a message before them includes.
+/// Joins the messages of the error and its causes, except causes that an earlier message already contains.
 pub(crate) fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
         "" => cause,
@@ -55,11 +55,11 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     })
 }
 
-/// What can be done where a file cannot be written.
+/// Returns a suggestion if a file cannot be written.
 fn advice(error: &anyhow::Error) -> &'static str {
     let kind = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
     match kind {
-        // A message that asks a question has said it.
+        // A message with a question already contains a suggestion.
         _ if !told(error).contains("cannot write") || told(error).contains('?') => "",
         Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             ": free some space, or choose another place"
@@ -89,7 +89,7 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Why a connection ended before its work was done.
+/// Returns the error for a connection that ended before the transfer was complete.
 pub(crate) fn ended(why: Ended, remote: SocketAddr, established: bool, acked: u64) -> anyhow::Error {
     let hint = match (why, established) {
         (Ended::Refused, _) | (Ended::Reset, false) => {
@@ -114,7 +114,7 @@ pub(crate) fn no_answer_hint() -> &'static str {
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    // A file of ours that has a name is not what somebody reads on and off.
+    // A named file is not a pipe to a reader that has seen enough.
     let named = error.to_string().contains("cannot write");
     !named && error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

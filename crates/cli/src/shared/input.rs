@@ -1,4 +1,4 @@
-//! Where the bytes to send come from: a thread reads (or makes) and digests them ahead of the connection.
+//! The data to send. A thread reads or generates it, and digests it, ahead of the connection.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,9 +17,9 @@ use super::failure::usage;
 pub(crate) enum Input {
     File(PathBuf),
     Stdin,
-    /// So many bytes of [`Pattern`].
+    /// This number of bytes of [`Pattern`].
     Pattern(u64),
-    /// As many bytes of it as anybody wants.
+    /// [`Pattern`] without an end.
     Endless,
 }
 
@@ -31,7 +31,7 @@ impl Input {
                     .map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
                 Box::new(opened)
             }
-            // Not `io::stdin()`, whose buffer is small.
+            // `io::stdin()` is not used because its buffer is small.
             Self::Stdin => Box::new(File::from(io::stdin().as_fd().try_clone_to_owned()?)),
             Self::Pattern(bytes) => Box::new(Pattern::default().take(*bytes)),
             Self::Endless => Box::new(Pattern::default()),
@@ -39,10 +39,10 @@ impl Input {
     }
 }
 
-/// What the source has at this moment.
+/// The next data of a [`Source`].
 pub(crate) enum Next {
     Chunk(Vec<u8>),
-    /// Nothing yet; the source will wake the driver.
+    /// No data yet. The source wakes the driver when there is some.
     Later,
     End {
         digest: Option<String>,
@@ -81,7 +81,7 @@ impl Source {
                 }
                 waker.wake();
             };
-            // Nobody listens any more if the connection has ended meanwhile.
+            // Fails if the connection has ended in the meantime.
             let _ = end_sender.send(result.map(|()| hasher.finish()));
             drop(chunk_sender);
             waker.wake();
@@ -100,7 +100,7 @@ impl Source {
         }
     }
 
-    /// Takes a chunk back, to be filled again.
+    /// Returns a chunk, so that its buffer is reused.
     pub(crate) fn recycle(&self, chunk: Vec<u8>) {
         // If there are enough buffers, this one is freed.
         let _ = self.spent.try_send(chunk);

@@ -1,4 +1,4 @@
-//! What several subcommands share.
+//! Code that several subcommands share.
 
 pub(crate) mod csv;
 pub(crate) mod decisions;

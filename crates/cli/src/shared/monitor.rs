@@ -1,4 +1,4 @@
-//! Follows one connection: round-trip times, window, progress, intervals and the decision trace.
+//! Monitors one connection: RTT, window, progress, intervals and decisions.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use super::decisions::DecisionLog;
 use super::reporter::{Interval, Reporter};
 use super::unanswered::Silence;
 
-/// The congestion window as a step function of time: its mean over time, and its peak.
+/// The congestion window over time: its time-weighted mean, and its maximum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     since: Instant,
     now: f64,
-    /// Segments × seconds.
+    /// Integral of the window over time, in segments × seconds.
     area: f64,
     seconds: f64,
     max: f64,
@@ -41,7 +41,7 @@ pub(crate) struct Monitor {
     pub(crate) reporter: Reporter,
     decisions: Option<DecisionLog>,
     timeout: Option<Duration>,
-    /// Microseconds.
+    /// RTT samples in microseconds.
     rtts: Histogram<u64>,
     samples: u64,
     window: Window,
@@ -53,7 +53,7 @@ pub(crate) struct Monitor {
     interval: Duration,
 }
 
-/// If none of this changes for long, the transfer is stuck.
+/// Values that show progress. A transfer is stalled if none of them changes until the timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Progress {
     acked: u64,
@@ -87,7 +87,7 @@ pub(crate) struct WindowSummary {
     pub(crate) max: f64,
 }
 
-/// Nothing moved for as long as the command line allows.
+/// The error of a transfer that made no progress until the timeout.
 pub(crate) struct Stalled;
 
 impl Monitor {
@@ -100,7 +100,7 @@ impl Monitor {
         Ok(Self {
             decisions: decisions.map(|path| DecisionLog::create(path, reporter.wall_zero())).transpose()?,
             timeout,
-            // From a microsecond to an hour, three digits: constants that the constructor takes.
+            // RTTs from 1 µs to 1 h, with three significant digits. The constructor accepts these constants.
             rtts: Histogram::new_with_bounds(1, 3_600_000_000, 3)?,
             samples: 0,
             window: Window::default(),
@@ -114,7 +114,7 @@ impl Monitor {
         })
     }
 
-    /// After every packet: must be cheap.
+    /// Records the state of the connection. Called after every packet, so it must be cheap.
     pub(crate) fn observe(&mut self, now: Instant, connection: &Connection) {
         let rtt = connection.rtt();
         if rtt.samples() != self.samples
@@ -142,7 +142,7 @@ impl Monitor {
         }
     }
 
-    /// Writes out what is due.
+    /// Writes the decisions, and the current interval if it has ended.
     pub(crate) fn run(&mut self, now: Instant, connection: &mut Connection) -> anyhow::Result<()> {
         self.observe(now, connection);
         self.silence.note(now, None, connection, &self.reporter)?;
@@ -154,7 +154,7 @@ impl Monitor {
         {
             let bytes = self.moved();
             self.reporter.interval(&interval(connection, tick, now, bytes, self.established))?;
-            // A late tick does not make the next one come early.
+            // After a late interval, skip the deadlines that have already passed.
             let mut to = tick.to;
             while to <= now {
                 to += self.interval;
@@ -194,7 +194,8 @@ impl Monitor {
         self.established
     }
 
-    /// When a byte was last acknowledged or received.
+    /// Returns the time of the last progress: data was acknowledged or received, or the handshake was
+    /// completed.
     pub(crate) fn last_progress(&self) -> Instant {
         self.last_progress
     }
@@ -256,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_window_is_over_time() {
+    fn mean_window_is_weighted_by_time() {
         let mut window = Window::default();
         window.at(Instant::from_secs(10), 2.0);
         window.at(Instant::from_secs(13), 10.0);

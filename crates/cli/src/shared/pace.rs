@@ -1,14 +1,15 @@
-//! A program that reads slowly: the buffer behind it fills, and closes the window.
+//! `--read-rate`: limits the rate at which a receiver reads, so that its buffer fills and its window closes.
 
 use airwire::time::{Duration, Instant};
 
-/// So often it reads while there is something.
+/// Reads per second while data is available.
 const READS_PER_SECOND: u64 = 20;
 
-/// When a reader may read again, and how much. What it misses while nothing comes, it does not make up for.
+/// Determines when the receiver may read again, and how much. Reads that were missed while no data arrived
+/// are not made up for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Octets a second. `None`: as much as there is, at any time.
+    /// Bytes per second. `None`: no limit.
     rate: Option<u64>,
     next: Instant,
 }
@@ -18,12 +19,12 @@ impl Pace {
         Self { rate, next: Instant::ZERO }
     }
 
-    /// `None`: it may read now.
+    /// Returns the time of the next read, or `None` if the receiver may read now.
     pub(crate) fn rests_until(&self, now: Instant) -> Option<Instant> {
         (self.next > now).then_some(self.next)
     }
 
-    /// The most that one read may take.
+    /// Returns the maximum size of one read.
     pub(crate) fn piece(&self, room: usize) -> usize {
         self.rate.map_or(room, |rate| room.min((rate / READS_PER_SECOND).max(1) as usize))
     }
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_a_second_it_reads_what_it_was_told_to() {
+    fn pace_reads_at_configured_rate() {
         for rate in [1, 19, 1000, 50_000, 125_000_000] {
             let (mut pace, mut now, mut read) = (Pace::new(Some(rate)), Instant::from_secs(5), 0);
             let end = now + Duration::from_secs(4);
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_make_up_for_silence() {
+    fn pace_does_not_catch_up_after_silence() {
         let mut pace = Pace::new(Some(1000));
         pace.has_read(Instant::from_secs(1), 50);
         let late = Instant::from_secs(60);
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_it_never_rests() {
+    fn pace_without_rate_never_pauses() {
         let mut pace = Pace::new(None);
         pace.has_read(Instant::from_secs(1), 1 << 20);
         assert_eq!((pace.rests_until(Instant::ZERO), pace.piece(4096)), (None, 4096));

@@ -1,14 +1,14 @@
-//! How far a command is that takes minutes.
+//! Progress messages of commands that take minutes.
 
 use airwire::time::Duration;
 
 use super::say::{self, LiveLine};
 
-/// Who is told, and how.
+/// How progress is shown.
 pub(crate) enum Teller {
     Quiet,
     Terminal(LiveLine),
-    /// A line now and then, for a log.
+    /// A line at long intervals, for a log.
     Lines,
 }
 
@@ -22,7 +22,7 @@ impl Teller {
         }
     }
 
-    /// How often. `None`: nothing is shown.
+    /// Returns the interval between messages, or `None` if nothing is shown.
     pub(crate) fn every(&self) -> Option<Duration> {
         match self {
             Self::Quiet => None,
@@ -46,7 +46,7 @@ impl Teller {
     }
 }
 
-/// `1 h 05 min`, `3 min 07 s`, `12 s`.
+/// Formats a time as `1 h 05 min`, `3 min 07 s` or `12 s`.
 pub(crate) fn in_words(time: Duration) -> String {
     match time.as_millis().div_ceil(1000) {
         s if s >= 3600 => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_words() {
+    fn durations_are_formatted_in_words() {
         let words = |seconds| in_words(Duration::from_secs(seconds));
         assert_eq!(words(12), "12 s");
         assert_eq!(words(187), "3 min 07 s");

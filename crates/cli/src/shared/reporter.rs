@@ -1,4 +1,4 @@
-//! What a run says: lines for people, or JSON lines for programs.
+//! Reports the events of a run: text for users, or JSON lines for programs.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::SystemTime;
@@ -31,8 +31,8 @@ impl Reporting {
         self.interval.unwrap_or(Duration::from_secs(1))
     }
 
-    /// Runs something that reports, and reports its error as well: `main` writes that to stderr, where nobody looks
-    /// who reads JSON.
+    /// Calls `run` with a reporter. With `--json`, reports an error as an event too, because `main` prints it
+    /// to stderr only.
     pub(crate) fn reported(
         &self,
         channel: Channel,
@@ -56,11 +56,11 @@ struct Line<'a, T> {
     data: &'a T,
 }
 
-/// Where the summary goes that people read.
+/// The stream for the text of the summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Channel {
     Stdout,
-    /// Stdout is taken by the received bytes.
+    /// Used if stdout carries the received data.
     Stderr,
 }
 
@@ -100,12 +100,13 @@ impl Reporter {
         self.clock.now()
     }
 
-    /// What the wall clock had at `Instant::ZERO`.
+    /// Returns the wall-clock time of `Instant::ZERO`.
     pub(crate) fn wall_zero(&self) -> SystemTime {
         self.clock.wall_zero()
     }
 
-    /// One JSON line. `time` is monotonic and starts with the program, `wall` counts from 1970; both in seconds.
+    /// Writes one JSON line. `time` is monotonic and starts with the program; `wall` counts from 1970. Both
+    /// are in seconds.
     fn event(&self, name: &str, data: &impl Serialize) -> io::Result<()> {
         let now = self.clock.now();
         let zero = self.clock.wall_zero().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -126,7 +127,8 @@ impl Reporter {
         }
     }
 
-    /// Like [`start`](Self::start), of a host that waits for others: they may not connect before it is said.
+    /// Reports the start of a host that listens. Unlike [`start`](Self::start), it writes the text even if
+    /// progress is not shown, because users wait for this line before they connect.
     pub(crate) fn listening(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.json, self.quiet) {
             (true, _) => self.event("start", data),
@@ -138,12 +140,12 @@ impl Reporter {
         }
     }
 
-    /// Something that happened to one of several connections; the text goes to stdout.
+    /// Reports an event of one of several connections. The text goes to stdout.
     pub(crate) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.json { self.event(name, data) } else { writeln!(say::out(), "{text}") }
     }
 
-    /// How it goes; the text goes to stderr, for whoever watches.
+    /// Reports progress. The text goes to stderr.
     pub(crate) fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.progress, self.json) {
             (false, _) => Ok(()),
@@ -192,7 +194,7 @@ impl Reporter {
     fn error(&self, error: &anyhow::Error) {
         if self.json {
             let data = json!({ "message": failure::told(error), "exit_code": failure::exit_code(error) });
-            // If the reader has gone, there is nobody to tell.
+            // If stdout is closed, the error cannot be reported there.
             let _ = self.event("error", &data);
         }
     }

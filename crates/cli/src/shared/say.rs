@@ -1,5 +1,6 @@
-//! What a command says: its results on stdout, everything else on stderr. `println!` and `eprintln!` would panic where
-//! nobody reads, or where there is no room. Whatever they say may have foreign text in it, which does nothing to a terminal.
+//! Output of a command: results go to stdout, everything else goes to stderr. `println!` and `eprintln!`
+//! would panic if the reader has closed the pipe or the disk is full. Text from outside is escaped, so that
+//! it cannot control the terminal.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
@@ -9,13 +10,13 @@ use std::time::Duration;
 use airfiles::{Showing, Shown};
 use airlogs::apart::{Apart, Words};
 
-/// Stdout, where a thread of its own writes it.
+/// Stdout, if a separate thread writes it.
 static APART: OnceLock<Apart> = OnceLock::new();
 
-/// How long the end of a program waits for those who read what it says.
+/// Time that a program waits at its end for its output to be written.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Stdout, for results.
+/// Returns stdout, for results.
 pub(crate) fn out() -> Showing<Out> {
     Showing::new(match APART.get() {
         Some(apart) => Out::Apart { lines: Vec::new(), apart },
@@ -23,20 +24,20 @@ pub(crate) fn out() -> Showing<Out> {
     })
 }
 
-/// The width for tables: all columns with `wide`, otherwise the terminal's width and at least 80.
+/// Returns the width for tables: `None` with `wide`, otherwise the width of the terminal, and at least 80.
 pub(crate) fn width(wide: bool) -> Option<usize> {
     const LEAST: usize = 80;
     let terminal = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
     (!wide).then(|| terminal().unwrap_or(LEAST).max(LEAST))
 }
 
-/// A line on stderr, for whoever watches. If it cannot be written, there is nobody to tell.
+/// Writes a line to stderr. An error is ignored, because it cannot be reported.
 pub(crate) fn aside(text: impl Display) {
     airlogs::stderr::write(&format!("{}\n", Shown(text)));
 }
 
-/// From here on nobody waits for who reads stdout, stderr or the log: what they do not take in time is left out, and
-/// counted. `gap` is the line in its place. Threads begin to run.
+/// Starts threads that write stdout, stderr and the log, so that slow readers do not block the program. Lines
+/// that cannot be written in time are dropped and counted; `gap` formats the line that replaces them.
 pub(crate) fn apart(gap: fn(u64) -> String) -> io::Result<()> {
     airlogs::write_apart()?;
     let failed = |error: &io::Error| {
@@ -49,7 +50,7 @@ pub(crate) fn apart(gap: fn(u64) -> String) -> io::Result<()> {
     Ok(())
 }
 
-/// What has been said is on its way: waits for that, for a moment where nobody takes it.
+/// Waits until all output is written, but at most [`LAST_WORDS`] per stream.
 pub(crate) fn finish() {
     if let Some(apart) = APART.get() {
         apart.finish(LAST_WORDS);
@@ -57,12 +58,12 @@ pub(crate) fn finish() {
     airlogs::finish(LAST_WORDS);
 }
 
-/// Lines that were left out so far: of stdout, and of the log.
+/// Returns the numbers of lines dropped so far: of stdout, and of the log.
 pub(crate) fn left_out() -> (u64, u64) {
     (APART.get().map_or(0, Apart::left_out), airlogs::left_out())
 }
 
-/// A line on stderr that is written over again and again, where stderr is a terminal. Elsewhere there is none.
+/// A line on stderr that is overwritten repeatedly. Shown only if stderr is a terminal.
 #[derive(Clone, Copy)]
 pub(crate) struct LiveLine {
     shown: bool,
@@ -79,7 +80,7 @@ impl LiveLine {
 
     pub(crate) fn show(&self, text: &str) {
         if self.shown {
-            // Back to the first column; what stood there is erased.
+            // Return to the first column, and erase the line.
             let _ = write!(io::stderr(), "\r\x1b[K{}", Shown(text));
         }
     }
@@ -89,10 +90,10 @@ impl LiveLine {
     }
 }
 
-/// What cannot be written says where to. That the reader has gone stays what it is: it is no failure.
+/// Stdout. Errors say that stdout cannot be written, except a closed pipe, which is not a failure.
 pub(crate) enum Out {
     Directly(StdoutLock<'static>),
-    /// Handed over when this is dropped.
+    /// Collects lines, and passes them to the writing thread when it is dropped.
     Apart {
         lines: Vec<u8>,
         apart: &'static Apart,

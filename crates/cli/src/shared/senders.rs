@@ -1,4 +1,5 @@
-//! Recipes and profiles as arguments: any that can be read is taken, and shell completion is offered the names.
+//! Parsers for recipes and profiles on the command line. They accept any valid recipe, and offer the names of
+//! the catalogue to shell completion.
 
 use std::ffi::OsStr;
 
@@ -10,10 +11,10 @@ use clap::builder::{PossibleValue, TypedValueParser};
 
 use super::failure::usage;
 
-/// The profile that `--recipe RECIPE@PROFILE` or `--profile` names. `None`: neither does.
+/// Returns the profile that `--recipe RECIPE@PROFILE` or `--profile` names, or `None` if neither does.
 ///
 /// # Errors
-/// If they name different ones.
+/// If they name different profiles.
 pub(crate) fn one_profile(
     recipe: Option<&SenderSpec>,
     profile: Option<ProfileName>,
@@ -27,14 +28,14 @@ pub(crate) fn one_profile(
     }
 }
 
-/// What a recipe may become whose beginning is typed: behind a `+` what goes together with what stands before it, behind
-/// the `@` the profiles.
+/// Returns the completions of a partly typed recipe: after a `+`, the algorithms that are compatible with the
+/// part before it, and after the `@`, the profiles.
 pub(crate) fn recipes_like(word: &str) -> Vec<Candidate> {
     let like = sender::completions(word).into_iter();
     like.map(|(value, meaning)| Candidate::new(value, meaning)).collect()
 }
 
-/// Takes any recipe; offers the names of the catalogue to shell completion.
+/// Parses any recipe, and offers the names of the catalogue to shell completion.
 #[derive(Clone)]
 pub(crate) struct RecipeParser;
 
@@ -56,7 +57,7 @@ impl TypedValueParser for RecipeParser {
     }
 }
 
-/// The same for a recipe that may name its profile.
+/// Like [`RecipeParser`], for a recipe with an optional profile.
 #[derive(Clone)]
 pub(crate) struct SenderParser;
 
@@ -78,7 +79,7 @@ impl TypedValueParser for SenderParser {
     }
 }
 
-/// The same for the name of a profile.
+/// Parses the name of a profile, and offers all names to shell completion.
 #[derive(Clone)]
 pub(crate) struct ProfileParser;
 
@@ -105,20 +106,20 @@ impl TypedValueParser for ProfileParser {
 mod tests {
     use super::*;
 
-    fn like(word: &str) -> Vec<String> {
+    fn completions_of(word: &str) -> Vec<String> {
         let all = recipes_like(word).into_iter().map(|candidate| candidate.value);
         all.filter(|value| value.starts_with(word)).collect()
     }
 
     #[test]
-    fn a_recipe_is_completed_word_by_word() {
-        assert_eq!(like("taho"), ["tahoe"]);
-        assert_eq!(like("sack+lim"), ["sack+limited-transmit"]);
-        assert_eq!(like("sack+tah"), Vec::<String>::new(), "they contradict each other");
-        assert_eq!(like("newreno+min-r"), ["newreno+min-rto="]);
-        assert_eq!(like("newreno+eifel@l"), ["newreno+eifel@linux"]);
-        assert_eq!(like("newreno@").len(), ProfileName::ALL.len());
-        assert_eq!(like("newrno@l"), Vec::<String>::new());
-        assert!(like("").len() > 40);
+    fn recipe_is_completed_word_by_word() {
+        assert_eq!(completions_of("taho"), ["tahoe"]);
+        assert_eq!(completions_of("sack+lim"), ["sack+limited-transmit"]);
+        assert_eq!(completions_of("sack+tah"), Vec::<String>::new(), "sack and tahoe contradict each other");
+        assert_eq!(completions_of("newreno+min-r"), ["newreno+min-rto="]);
+        assert_eq!(completions_of("newreno+eifel@l"), ["newreno+eifel@linux"]);
+        assert_eq!(completions_of("newreno@").len(), ProfileName::ALL.len());
+        assert_eq!(completions_of("newrno@l"), Vec::<String>::new());
+        assert!(completions_of("").len() > 40);
     }
 }

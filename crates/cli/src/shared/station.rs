@@ -1,4 +1,4 @@
-//! The options that put a host behind a TUN device: those of `send`, `recv` and `serve`.
+//! Options of `send`, `recv` and `serve` for the host and its TUN device.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -120,7 +120,7 @@ impl From<Which> for OpeningErrors {
     }
 }
 
-/// Reads R1 or R2: a bare number counts retransmissions, one with a unit is a time.
+/// Parses R1 or R2 (RFC 9293 §3.8.3): a bare number counts retransmissions, a number with a unit is a time.
 fn threshold(text: &str) -> Result<Threshold, String> {
     match text.parse() {
         Ok(count) => Ok(Threshold::retransmissions(count)),
@@ -130,11 +130,11 @@ fn threshold(text: &str) -> Result<Threshold, String> {
     }
 }
 
-/// The addresses of one family: the host's and the kernel's.
+/// Default addresses of each family: the host's, and the kernel's.
 const DEFAULT_V4: (IpAddr, &str) = (IpAddr::V4(Ipv4Addr::new(10, 83, 0, 2)), "10.83.0.1/24");
 const DEFAULT_V6: (IpAddr, &str) = (IpAddr::V6(Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, 2)), "fd83::1/64");
 
-/// Which addresses are wanted where the command line names none.
+/// The address families to use if the command line does not name addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Families {
     V4,
@@ -152,7 +152,7 @@ impl Families {
     }
 }
 
-/// Both ends' addresses.
+/// Addresses and routes of the host and the kernel.
 struct Addresses {
     addrs: Vec<IpAddr>,
     kernel: Vec<Prefix>,
@@ -160,12 +160,13 @@ struct Addresses {
 }
 
 impl Station {
-    /// Refuses a recipe with one profile beside another one.
+    /// Fails if the recipe and `--profile` name different profiles.
     pub(crate) fn check_profile(&self) -> anyhow::Result<()> {
         one_profile(Some(&self.recipe), self.profile).map(drop)
     }
 
-    /// Brings the device up and a host behind it. Signals are caught from here on, so no thread may run before.
+    /// Opens the device and creates a host behind it. Signals are caught from here on, so no other thread may
+    /// run yet.
     pub(crate) fn open(&self, families: Families) -> anyhow::Result<Driver> {
         let addresses = self.addresses(families)?;
         let clock = Clock::start();
@@ -187,13 +188,14 @@ impl Station {
             mtu: usize::from(self.mtu),
             profile: self.profile().profile(),
             recipe: self.recipe.recipe.clone(),
-            // Otherwise the kernel, which remembers the last run's ports, would meet them again.
+            // A random seed by default: the kernel remembers the ports of the last run, and the same seed
+            // would use them again.
             seed: self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()),
         });
         Ok(Driver::new(host, tun, reactor, capture)?)
     }
 
-    /// Refuses a target that no host could connect to, or that is this host itself.
+    /// Fails if no host can connect to the target, or if it is this host itself.
     pub(crate) fn check_target(&self, families: Families, remote: SocketAddr) -> anyhow::Result<()> {
         let unicast = match remote.ip() {
             IpAddr::V4(addr) => !(addr.is_broadcast() || addr.is_multicast() || addr.is_unspecified()),
@@ -210,7 +212,7 @@ impl Station {
         Ok(())
     }
 
-    /// The same station with this address among the host's own.
+    /// Adds this address to the host's own.
     pub(crate) fn with_addr(mut self, addr: IpAddr) -> Self {
         if !self.addr.contains(&addr) {
             self.addr.push(addr);
@@ -218,7 +220,7 @@ impl Station {
         self
     }
 
-    /// The same station with this offload, if the command line says nothing about it.
+    /// Sets the offload, if the command line does not.
     pub(crate) fn offload_or(mut self, usual: Offload) -> Self {
         self.offload = self.offload.or(Some(usual));
         self
@@ -236,7 +238,7 @@ impl Station {
         options
     }
 
-    /// Who sets one of its times wants it.
+    /// Returns the keep-alive settings, if `--keepalive` or one of its parameters is given.
     fn keepalive(&self) -> Option<KeepAlive> {
         let Self { keepalive, keepalive_idle, keepalive_interval, keepalive_probes, .. } = self;
         let usual = KeepAlive::default();
@@ -252,7 +254,7 @@ impl Station {
         wanted.then_some(times)
     }
 
-    /// The recipe's, or that of `--profile`, or `default`.
+    /// Returns the recipe's profile, or the one of `--profile`, or `default`.
     pub(crate) fn profile(&self) -> ProfileName {
         self.recipe.profile_or(self.profile.unwrap_or_default())
     }
@@ -262,7 +264,7 @@ impl Station {
             Addresses { addrs: self.addr.clone(), kernel: self.kernel_addr.clone(), routes: Vec::new() };
         for (addr, kernel) in [DEFAULT_V4, DEFAULT_V6] {
             let same_family = |other: &IpAddr| other.is_ipv4() == addr.is_ipv4();
-            // Who names addresses of one family alone does not want the other.
+            // A user who names addresses of one family only does not want the other family.
             let named = !self.addr.is_empty() && families == Families::Both;
             if !addresses.addrs.iter().any(same_family) && families.wants(addr) && !named {
                 addresses.addrs.push(addr);
@@ -308,7 +310,7 @@ mod tests {
         station: Station,
     }
 
-    /// The host's addresses, the kernel's and the routes, as text.
+    /// Returns the host's addresses, the kernel's addresses and the routes, as text.
     fn addresses(args: &str, families: Families) -> Result<[Vec<String>; 3], String> {
         let line = Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
         let addresses = line.station.addresses(families).map_err(|e| e.to_string())?;
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_not_named_are_filled_in_for_the_wanted_families() {
+    fn missing_addresses_are_filled_for_requested_families() {
         let [addrs, kernel, routes] = addresses("", Families::Both).unwrap();
         assert_eq!(
             (addrs.join(" "), kernel.join(" ")),
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_is_the_profiles_unless_something_is_said() {
+    fn patience_options_override_profile() {
         assert_eq!(options("").unwrap(), SocketOptions::of(&Profile::default()));
         let patience =
             *options("--r1 2 --r2 90s --syn-r2 4m --user-timeout 1500ms").unwrap().patience.unwrap();
@@ -354,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_keep_alive_turns_it_on() {
+    fn keepalive_times_enable_keepalive() {
         assert_eq!(options("--keepalive").unwrap().keepalive, Some(KeepAlive::default()));
         let times = options("--keepalive-idle 10s --keepalive-probes 3").unwrap().keepalive.unwrap();
         let expected = KeepAlive { idle: Duration::from_secs(10), probes: 3, ..KeepAlive::default() };
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn opening_errors_are_the_profiles_or_the_ones_named() {
+    fn opening_errors_option_overrides_profile() {
         let which = |args: &str| options(args).unwrap().opening_errors;
         assert_eq!(which(""), OpeningErrors::Hard);
         assert_eq!(which("--profile linux"), OpeningErrors::All);
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_is_named_by_either_option_and_not_by_both_in_different_ways() {
+    fn recipe_and_profile_option_must_name_same_profile() {
         let profile = |args: &str| {
             let line =
                 Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
@@ -392,13 +394,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_outside_the_kernels_network_gets_a_route() {
+    fn address_outside_kernel_network_gets_route() {
         let [_, _, routes] = addresses("--addr 192.0.2.1", Families::V4).unwrap();
         assert_eq!(routes, ["192.0.2.1/32"]);
     }
 
     #[test]
-    fn what_cannot_work_is_refused() {
+    fn invalid_station_options_are_rejected() {
         assert!(addresses("--addr 10.83.0.1", Families::V4).unwrap_err().contains("is the kernel's address"));
         assert!(addresses("--addr 224.0.0.1", Families::V4).unwrap_err().contains("cannot be"));
         assert!(addresses("--mtu 576", Families::V6).unwrap_err().contains("at least 1280"));

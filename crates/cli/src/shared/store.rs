@@ -1,4 +1,4 @@
-//! Where received bytes go: a thread digests them and writes them to a file.
+//! The destination of received data. A thread digests the data and writes it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// As `--output` has it: `-` is stdout.
+    /// Parses the value of `--output`: `-` is stdout.
     pub(crate) fn named(path: Option<&Path>) -> Self {
         match path {
             None => Self::Nowhere,
@@ -39,7 +39,7 @@ impl Output {
     pub(crate) fn create(&self) -> anyhow::Result<Box<dyn Write + Send>> {
         Ok(match self {
             Self::Nowhere => Box::new(io::sink()),
-            // Not `io::stdout()`, which writes line by line.
+            // `io::stdout()` is not used because it writes line by line.
             Self::Stdout => Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
             Self::File(path) => Box::new(airfiles::create(path).with_context(|| self.cannot_write())?),
         })
@@ -54,7 +54,7 @@ pub(crate) struct Store {
     chunks: Option<SyncSender<Vec<u8>>>,
     spent: Receiver<Vec<u8>>,
     end: Receiver<io::Result<Option<String>>>,
-    /// What came while the thread was busy.
+    /// A chunk that the thread had no room for.
     pending: Option<Vec<u8>>,
 }
 
@@ -77,7 +77,7 @@ impl Store {
                 waker.wake();
             }
             let result = result.and_then(|()| writer.flush()).map(|()| hasher.finish());
-            // Nobody listens any more if the connection has failed meanwhile.
+            // Fails if the connection has failed in the meantime.
             let _ = end_sender.send(result);
             drop(chunk_receiver);
             waker.wake();
@@ -85,14 +85,15 @@ impl Store {
         Ok(Self { chunks: Some(chunks), spent, end, pending: None })
     }
 
-    /// An empty buffer for the next bytes.
+    /// Returns a buffer of [`CHUNK`] bytes for the next read.
     pub(crate) fn buffer(&self) -> Vec<u8> {
         let mut chunk = self.spent.try_recv().unwrap_or_default();
         chunk.resize(CHUNK, 0);
         chunk
     }
 
-    /// False while the thread is behind: it will wake the driver. A thread that has failed takes nothing more.
+    /// Returns whether the thread accepts more data. If not, it wakes the driver later. If the thread has
+    /// failed, data is discarded.
     pub(crate) fn has_room(&mut self) -> bool {
         if let Some(chunk) = self.pending.take() {
             self.put(chunk);
@@ -109,14 +110,14 @@ impl Store {
         }
     }
 
-    /// Nothing more will come.
+    /// Ends the stream, unless a chunk is still waiting. Must be called again in that case.
     pub(crate) fn end(&mut self) {
         if self.has_room() {
             self.chunks = None;
         }
     }
 
-    /// The digest, once everything has been written; an error as soon as writing has failed.
+    /// Returns the digest once everything was written, or an error as soon as writing has failed.
     pub(crate) fn finished(&self) -> io::Result<Option<Option<String>>> {
         match self.end.try_recv() {
             Ok(result) => result.map(Some),

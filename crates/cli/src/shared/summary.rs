@@ -1,4 +1,4 @@
-//! What a run of `send`, `recv` or `serve` adds up to.
+//! Summaries of `send` and `recv`, and the parts of them that `serve` also reports.
 
 use airlink::tun::DeviceError;
 use airtcp::host::ConnId;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::monitor::{Monitor, RttSummary, WindowSummary};
 
-/// Everything a run of `send` or `recv` adds up to.
+/// The summary of a `send` or `recv` run.
 #[derive(Serialize)]
 pub(crate) struct Summary {
     pub(crate) outcome: Ending,
@@ -19,12 +19,12 @@ pub(crate) struct Summary {
     pub(crate) profile: &'static str,
     pub(crate) local: String,
     pub(crate) remote: String,
-    /// Acknowledged by the peer, or received.
+    /// Bytes that the peer acknowledged, or that were received.
     pub(crate) bytes: u64,
-    /// From the end of the handshake to the last byte.
+    /// Seconds from the end of the handshake to the last byte.
     pub(crate) seconds: f64,
     pub(crate) bit_per_s: f64,
-    /// `None`: no time was asked for.
+    /// `None` without a time limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) in_time: Option<InTime>,
     handshake: Handshake,
@@ -38,8 +38,8 @@ pub(crate) struct Summary {
     pub(crate) peer_sha256: Option<String>,
 }
 
-/// What was acknowledged in the time that was asked for, from the end of the handshake on. What was in the buffer then is sent
-/// all the same, and is none of it.
+/// Data acknowledged within a time limit, which starts at the end of the handshake. Data that is in the
+/// buffer at the end of this time is still sent, but does not count.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(crate) struct InTime {
     bytes: u64,
@@ -71,9 +71,9 @@ pub(crate) enum Direction {
 
 #[derive(Serialize)]
 pub(crate) struct Handshake {
-    /// Data in a full-sized segment.
+    /// Bytes of data in a full-sized segment.
     mss: u32,
-    /// What our SYN said.
+    /// MSS option of our SYN.
     advertised_mss: u32,
     sack: bool,
     timestamps: bool,
@@ -96,7 +96,7 @@ pub(crate) struct Retransmissions {
 #[derive(Serialize)]
 pub(crate) struct Timeouts {
     pub(crate) timeouts: u64,
-    /// When 0, 1, 2, 3 or more duplicate ACKs had arrived (P0 §4.1: x-dupack).
+    /// Timeouts after 0, 1, 2, and 3 or more duplicate ACKs (x-dupack in Pan et al. 2004, §4.1).
     timeouts_by_dupacks: [u64; 4],
     failed_dupack: u64,
     spurious_timeouts: u64,
@@ -106,9 +106,9 @@ pub(crate) struct Timeouts {
     dsacks: u64,
     duplicate_acks: u64,
     window_reductions: u64,
-    /// Losses that did not reduce the window.
-    put_down_to_radio: u64,
-    resent_again: u64,
+    /// Losses that were attributed to the radio link and did not reduce the window.
+    attributed_to_radio: u64,
+    lost_retransmissions: u64,
     window_probes: u64,
 }
 
@@ -141,7 +141,7 @@ impl Ending {
         }
     }
 
-    /// Lets go of the connection, with a reset unless all went well, and writes what is left to say.
+    /// Closes the connection, or resets it if the run did not succeed, and sends the remaining packets.
     pub(crate) fn leave(self, driver: &mut Driver, id: ConnId) -> Result<(), DriverError> {
         let now = driver.clock().now();
         match self {
@@ -197,8 +197,8 @@ impl Timeouts {
             dsacks: counters.dsacks,
             duplicate_acks: counters.dupacks,
             window_reductions: counters.window_reductions,
-            put_down_to_radio: counters.put_down_to_radio,
-            resent_again: counters.resent_again,
+            attributed_to_radio: counters.attributed_to_radio,
+            lost_retransmissions: counters.lost_retransmissions,
             window_probes: connection.statistics().window_probes,
         }
     }
@@ -364,7 +364,7 @@ impl Summary {
             "window",
             format!(
                 "{} reductions, {} losses attributed to the radio link, {} undone",
-                t.window_reductions, t.put_down_to_radio, t.undone
+                t.window_reductions, t.attributed_to_radio, t.undone
             ),
         );
         if let Some(rtt) = &self.rtt {

@@ -1,4 +1,4 @@
-//! What is said when a peer leaves something unanswered: R1 is reached (RFC 9293 §3.8.3), and R2 is not.
+//! Reports that a peer does not answer: R1 is reached, but R2 is not (RFC 9293 §3.8.3).
 
 use std::io;
 
@@ -8,14 +8,14 @@ use serde_json::json;
 
 use super::reporter::Reporter;
 
-/// Tells of each silence of one connection once.
+/// Reports each period without an answer once, for one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Silence {
     told: Option<Instant>,
 }
 
 impl Silence {
-    /// `number` names the connection where there are several.
+    /// Reports a new period without an answer. `number` identifies the connection if there are several.
     pub(crate) fn note(
         &mut self,
         now: Instant,

@@ -1,4 +1,5 @@
-//! The log of a run in virtual time: the same events as those of a host in real time. The clock begins at 1970.
+//! The log of a run in virtual time. It has the same events as a host's log in real time, and its clock
+//! begins at 1970.
 
 use std::time::SystemTime;
 
@@ -8,14 +9,14 @@ use airtcp_sim::world::Listener;
 use airtcp_tun::log::{Log, Way};
 use airwire::time::Instant;
 
-/// What all hosts tell, and the packets where `--pcap` sees them too: at the senders' devices.
+/// Logs the events of all hosts, and the packets that `--pcap` records: those at the senders' devices.
 pub(super) struct HostLog {
     log: Log,
     senders: Port,
 }
 
 impl HostLog {
-    /// `None` if nothing of it would be shown.
+    /// Returns `None` if the log levels hide all of it.
     pub(super) fn wanted(senders: Port) -> Option<Self> {
         Some(Self { log: Log::wanted(SystemTime::UNIX_EPOCH)?, senders })
     }

@@ -1,11 +1,11 @@
-//! The tables of a run, with a row for each flow.
+//! The tables of a run, with a row per flow.
 
 use airtcp::sender::shared;
 use airtcp_numbers::table::{Column, Table};
 use airtcp_numbers::units::{show_bytes, show_rate};
 use airtcp_sim::run::{FlowReport, Judge, Report};
 
-/// More flows than this are not listed one by one.
+/// Maximum number of flows to list.
 const LISTED: usize = 50;
 
 pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
@@ -66,7 +66,8 @@ pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
     text
 }
 
-/// On a path without a delay or a rate no time may have passed: then there is none.
+/// Formats the goodput. On a path without delay and rate limit no time may pass, and the goodput is
+/// undefined.
 fn goodput(flow: &FlowReport) -> String {
     if flow.took_seconds == Some(0.0) {
         return "-".to_owned();

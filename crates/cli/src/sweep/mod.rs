@@ -1,4 +1,4 @@
-//! `airtcp sweep`: many runs in virtual time, on all cores or many machines.
+//! `airtcp sweep`: executes many runs in virtual time, on all cores or on many machines.
 
 mod picture;
 mod plot;
@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::shared::{failure, say};
 
-/// Run all combinations of several axes in virtual time, with many seeds
+/// Run all combinations of several axes in virtual time
 ///
 /// The results are kept. A sweep that was stopped continues when it is started again.
 #[derive(Debug, Args)]
@@ -125,12 +125,12 @@ fn read(file: &Path) -> anyhow::Result<Plan> {
     })
 }
 
-/// The store of a sweep for which none was named.
+/// Returns the default results directory of a sweep.
 fn store_of(file: &Path) -> PathBuf {
     file.with_extension("results")
 }
 
-/// To have named the wrong store, or none, is a mistake in the command line.
+/// Converts an error of a store. A store that is missing or is not the right one is a usage error.
 fn told(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Read { .. }
@@ -143,7 +143,7 @@ fn told(error: StoreError) -> anyhow::Error {
     }
 }
 
-/// What there is to look at: at least one run. Says what is missing.
+/// Reads results, of which there must be at least one. Reports missing runs.
 fn results_of(source: &Path) -> anyhow::Result<Results> {
     let source = match source.extension() {
         Some(extension) if extension == "toml" => store_of(source),
@@ -167,7 +167,7 @@ fn results_of(source: &Path) -> anyhow::Result<Results> {
     Ok(results)
 }
 
-/// More damaged lines than this are counted.
+/// Maximum number of damaged rows to report one by one.
 const TOLD: usize = 3;
 
 fn tell_damaged(results: &Results) {
@@ -187,7 +187,7 @@ impl PlanCommand {
     fn run(self) -> anyhow::Result<()> {
         let plan = read(&self.file)?;
         let directory = self.store.unwrap_or_else(|| store_of(&self.file));
-        // A store that cannot be read is no reason not to say what would be run.
+        // If the store cannot be read, the runs are listed anyway.
         let known = Known::read(&directory, &plan).unwrap_or_else(|error| {
             say::aside(format_args!("airtcp: {error}"));
             None
@@ -241,7 +241,7 @@ impl Merge {
         if to_stdout {
             return self.write(&results, &mut say::out());
         }
-        // A device or a pipe stays what it is.
+        // A device or a pipe is written to, not replaced.
         if std::fs::metadata(&self.output).is_ok_and(|output| !output.is_file()) {
             let write = || -> anyhow::Result<()> {
                 let mut file = io::BufWriter::new(airfiles::create(&self.output)?);
@@ -250,7 +250,7 @@ impl Merge {
             };
             return write().with_context(|| format!("cannot write {}", self.output.display()));
         }
-        // The old file stays until the new one is whole.
+        // The old file remains until the new one is complete.
         file::whole(&self.output, |file| self.write(&results, file))
             .with_context(|| format!("cannot write {}", self.output.display()))
     }

@@ -1,4 +1,4 @@
-//! Points of a sweep compared: a metric over an axis, a line for each value of another axis.
+//! Draws a metric over an axis of a sweep, with one line per value of another axis.
 
 use airtcp_report::plot::axis::{Axis, Scale, Unit};
 use airtcp_report::plot::draw::Dash;
@@ -8,21 +8,21 @@ use airtcp_report::plot::{Data, Series};
 use airtcp_sim::sweep::metric::{self, Metric};
 use airtcp_sim::sweep::summary::Line;
 
-/// What is shown.
+/// The content of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Comparison {
     pub(super) title: String,
-    /// Over which path, and of how many runs.
+    /// The path and the number of runs.
     pub(super) about: String,
     pub(super) x: String,
     pub(super) y: Metric,
-    /// A line for each of its values.
+    /// The axis that has one line per value.
     pub(super) by: Option<String>,
-    /// Only points of these values.
+    /// Draws only the points with these values.
     pub(super) only: Vec<(String, String)>,
     pub(super) log_x: bool,
     pub(super) log_y: bool,
-    /// The vertical axis begins near the smallest number and not with zero.
+    /// Whether the vertical axis starts near the smallest number instead of at zero.
     pub(super) from_data: bool,
 }
 
@@ -42,10 +42,10 @@ pub(super) enum ComparisonError {
     NotLogarithmic(String),
 }
 
-/// Lines that can be told apart in grey print: by mark, with each dash twice at most.
+/// Maximum number of lines. Marks distinguish them in grey print, and each dash pattern occurs at most twice.
 const MOST: usize = LINES.len() * 2;
 
-/// `lines` have the means of one metric, [`Comparison::y`].
+/// Draws the picture. `lines` contain the means of one metric, [`Comparison::y`].
 pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, ComparisonError> {
     let chosen = choose(lines, comparison)?;
     let x_values = values(&chosen, &comparison.x);
@@ -79,7 +79,7 @@ pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, 
         let known = known.map(|metric| metric.to_string()).collect();
         return Err(ComparisonError::NoNumber { metric: comparison.y.to_string(), known });
     }
-    // Under the lines, so that a mean is seen where intervals of others cross it.
+    // Intervals are below the lines, so that a mean remains visible where intervals of other lines cross it.
     series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. }));
     let panel = Panel { y: ordinate(comparison, &all)?, height: 280.0, series, notes: Vec::new() };
     let with_bars = all.iter().any(|point| point.half.is_some());
@@ -87,7 +87,7 @@ pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, 
     Ok(Figure { title, subtitle, x: x_axis.axis, panels: vec![panel] })
 }
 
-/// The mean at a place, and half the width of its interval, which a single run does not have.
+/// A mean at a position, and half the width of its interval. A single run has no interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     x: f64,
@@ -119,7 +119,7 @@ fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, Compariso
         [low, point.mean, high]
     });
     if comparison.log_y {
-        // An interval may reach below zero where no mean does.
+        // An interval can reach below zero even if all means are positive.
         return Axis::logarithmic(&caption, unit, ends.filter(|value| *value > 0.0))
             .ok_or(ComparisonError::NotLogarithmic(caption));
     }
@@ -131,7 +131,7 @@ fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, Compariso
     })
 }
 
-/// Over which path, how many runs, and what is drawn.
+/// Describes the path, the number of runs, and the elements of the picture.
 fn subtitle(comparison: &Comparison, named: bool, with_bars: bool) -> String {
     let mut first = comparison.about.clone();
     for (axis, value) in &comparison.only {
@@ -151,7 +151,7 @@ fn subtitle(comparison: &Comparison, named: bool, with_bars: bool) -> String {
     [first, second].join("\n").trim_start().to_owned()
 }
 
-/// In the order of the plan.
+/// Returns the values of an axis in the order of the plan.
 fn values(lines: &[&Line], axis: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for value in lines.iter().filter_map(|line| line.point.of(axis)) {
@@ -162,7 +162,7 @@ fn values(lines: &[&Line], axis: &str) -> Vec<String> {
     values
 }
 
-/// The points that belong into the picture, of which each place and line has one.
+/// Selects the points to draw. Each position has at most one point per line.
 fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line>, ComparisonError> {
     let all: Vec<&Line> = lines.iter().collect();
     let axes: Vec<String> =
@@ -210,10 +210,10 @@ fn curve(group: &str, index: usize, points: &[Interval], x: &Abscissa) -> Vec<Se
     intervals.into_iter().chain(mean).collect()
 }
 
-/// From one line to the next, as a share of the axis's length: three points of the picture.
+/// Distance between neighbouring lines, as a share of the axis's length (three points in the picture).
 const BESIDE: f64 = 0.005;
 
-/// The horizontal axis: of numbers with one unit, or of names.
+/// The horizontal axis: numbers with one unit, or names.
 struct Abscissa {
     axis: Axis,
     names: Vec<String>,
@@ -222,7 +222,7 @@ struct Abscissa {
 impl Abscissa {
     fn of(name: &str, values: &[String], log: bool) -> Result<Self, ComparisonError> {
         let numbers: Option<Vec<Number>> = values.iter().map(|value| Number::parse(value)).collect();
-        // Nothing is nothing in every unit.
+        // Zero is the same in every unit.
         let quantity = numbers
             .iter()
             .flatten()
@@ -256,8 +256,8 @@ impl Abscissa {
         matches!(self.axis.scale, Scale::Names(_))
     }
 
-    /// Lines stand beside each other where there are names, and a little beside each other where there are numbers:
-    /// intervals at the same place would cover each other.
+    /// Returns the position of a point. Lines are next to each other at a name, and slightly shifted at a
+    /// number, because intervals at the same position would cover each other.
     fn place(&self, label: &str, index: usize, lines: usize) -> Option<f64> {
         let aside = (index as f64 + 0.5) / lines as f64 - 0.5;
         if self.named() {
@@ -290,10 +290,10 @@ enum Quantity {
 }
 
 impl Number {
-    /// As values are written in sweeps and scenarios.
+    /// Parses a value as sweeps and scenarios write it.
     fn parse(text: &str) -> Option<Self> {
         let end = text.find(|c: char| !c.is_ascii_digit() && !".-+".contains(c)).unwrap_or(text.len());
-        // Powers of ten: 1e-5.
+        // The exponent of a number such as 1e-5 is not a unit.
         if let Ok(value) = text.parse::<f64>() {
             return value.is_finite().then_some(Self { value, quantity: Quantity::Plain });
         }

@@ -1,4 +1,4 @@
-//! `airtcp sweep plot`: points of a sweep compared in a picture.
+//! `airtcp sweep plot`: compares the points of a sweep in a picture.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ impl Plot {
     }
 }
 
-/// Of the points with these values: `over wcdma-384, 5 seeds each, recipes with profile default`
+/// Describes the points with these values: `over wcdma-384, 5 seeds each, recipes with profile default`.
 fn about(results: &Results, lines: &[Line], only: &[(String, String)]) -> anyhow::Result<String> {
     let is_drawn = |point: &Labels| only.iter().all(|(axis, value)| point.of(axis) == Some(value.as_str()));
     let mut paths = BTreeSet::new();

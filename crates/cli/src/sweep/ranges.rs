@@ -1,8 +1,8 @@
-//! Numbers in few words: `3,5,9-12`.
+//! Compact lists of numbers: `3,5,9-12`.
 
 use std::fmt;
 
-/// Ascending numbers as ranges, each with its first and its last.
+/// Combines ascending numbers into ranges, each with its first and last number.
 pub(super) fn ranges(numbers: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for number in numbers {
@@ -14,7 +14,7 @@ pub(super) fn ranges(numbers: impl Iterator<Item = usize>) -> Vec<(usize, usize)
     ranges
 }
 
-/// As Slurm writes and reads them.
+/// Formats ranges in Slurm's syntax.
 pub(super) struct Ranges<'a>(pub(super) &'a [(usize, usize)]);
 
 impl fmt::Display for Ranges<'_> {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_one_range() {
+    fn consecutive_numbers_form_one_range() {
         let shown = |numbers: &[usize]| Ranges(&ranges(numbers.iter().copied())).to_string();
         assert_eq!(shown(&[3, 5, 9, 10, 11, 12, 14, 15]), "3,5,9-12,14-15");
         assert_eq!(shown(&[0]), "0");

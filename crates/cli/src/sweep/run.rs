@@ -1,4 +1,4 @@
-//! `airtcp sweep run`: all runs that have no result yet.
+//! `airtcp sweep run`: executes all runs that have no result yet.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -69,12 +69,12 @@ impl Run {
             .build()
             .context("cannot start threads")?;
         let done = pool.install(|| {
-            // One at a time: runs differ in length.
+            // Distribute the runs one at a time, because they differ in length.
             missing.into_par_iter().with_max_len(1).try_for_each(|index| {
                 let planned = plan.run(index);
                 let report =
                     planned.execute().with_context(|| format!("run {index} ({})", planned.command()))?;
-                // A thread that panicked with it has printed why.
+                // A thread that panicked while it held the lock has printed the reason.
                 let mut state = state.lock().map_err(|_| failure::run("another run has failed"))?;
                 let (writer, progress): &mut (Writer<'_>, Progress) = &mut state;
                 writer.append(&planned, &report)?;
@@ -92,11 +92,11 @@ impl Run {
     }
 }
 
-/// How far it is, and how long the rest will take.
+/// The progress, with an estimate of the remaining time.
 struct Progress {
     done: usize,
     all: usize,
-    /// Done before this process began; they are no measure of its speed.
+    /// Runs that had a result before this process started. They do not count for its speed.
     before: usize,
     begin: Instant,
     shown: Instant,
@@ -105,7 +105,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// `others`: results that nobody asks for.
+    /// Starts the progress display. `others` is the number of results that the sweep does not include.
     fn new(before: usize, all: usize, others: usize, quiet: bool) -> Self {
         let teller = Teller::new(quiet);
         let clock = Clock::start();

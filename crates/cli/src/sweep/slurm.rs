@@ -1,4 +1,4 @@
-//! `airtcp sweep slurm`: what is missing of a sweep as an array of jobs.
+//! `airtcp sweep slurm`: prints a script that runs the missing part of a sweep as an array of jobs.
 
 mod array;
 mod cost;
@@ -76,7 +76,8 @@ Examples:
 Options on the command line of sbatch override those in the script:
   sbatch --partition=long --mem-per-cpu=1G loss.sh";
 
-/// Starting a job takes a cluster seconds, and a job that is lost should not be many hours: in seconds.
+/// Intended duration of a job in seconds. A cluster takes seconds to start a job, and a job that fails should
+/// not cost hours.
 const JOB: f64 = 300.0;
 
 impl Slurm {
@@ -104,7 +105,7 @@ impl Slurm {
         };
         let cpus = usize::from(self.cpus);
         let seconds: f64 = missing.iter().map(|run| cost.seconds(&plan, *run)).sum();
-        // A job for fewer runs than it has cores would leave some idle.
+        // A job with fewer runs than cores would leave some cores idle.
         let most = most.min(missing.len().div_ceil(cpus));
         let aim = self.time.map_or(JOB, |limit| limit.seconds().map_or(JOB, |limit| JOB.min(limit / 4.0)));
         let by_itself = (seconds / cpus as f64 / aim).ceil() as usize;
@@ -125,7 +126,7 @@ impl Slurm {
         if self.json {
             let line = json!({
                 "runs": plan.runs(), "missing": missing.len(), "measured": cost.measured, "core_hours": seconds / 3600.0,
-                "octets": octets, "memory": cost.memory, "tasks": array.tasks(), "array": array.to_string(),
+                "bytes": octets, "memory": cost.memory, "tasks": array.tasks(), "array": array.to_string(),
                 "shards": array.of, "longest_s": job, "script": script,
             });
             writeln!(say::out(), "{line}")?;
@@ -151,10 +152,10 @@ impl Slurm {
         Ok(())
     }
 
-    /// What has no result yet. Says so, if somebody is about to make it.
+    /// Returns the runs without a result. Warns if other jobs may be executing them.
     fn missing(&self, plan: &Plan, store: &Path) -> anyhow::Result<Vec<usize>> {
         if Manifest::read(store).map_err(super::told)?.is_none() {
-            // Each job would refuse it.
+            // Every job would refuse this directory.
             let is_foreign = std::fs::read_dir(store).is_ok_and(|mut entries| entries.next().is_some());
             return match is_foreign {
                 true => Err(super::told(StoreError::NoStore(store.to_owned()))),
@@ -178,7 +179,7 @@ impl Slurm {
         Ok(missing)
     }
 
-    /// What it costs.
+    /// Prints the estimated cost.
     fn tell(&self, plan: &Plan, missing: &[usize], cost: &Cost, seconds: f64, octets: Option<u64>) {
         let of = if missing.len() == plan.runs() { String::new() } else { format!(" of {}", plan.runs()) };
         let known = match cost.measured {
@@ -223,10 +224,11 @@ impl Slurm {
             .collect();
         let at_once = self.at_once.map(|jobs| format!("%{jobs}")).unwrap_or_default();
         let limit = limit.map(|limit| format!("#SBATCH --time={limit}\n")).unwrap_or_default();
-        // Twice what was seen: other runs may need more, and a job that takes too much is killed.
+        // Twice the measured memory, because other runs may need more, and Slurm kills a job that exceeds its
+        // limit.
         let memory = cost.memory.map(|memory| (2 * memory).div_ceil(MEBI).next_multiple_of(64).max(256));
         let memory = memory.map(|memory| format!("#SBATCH --mem-per-cpu={memory}M\n")).unwrap_or_default();
-        // A name alone is looked for on the PATH of each machine.
+        // A bare name is searched for in the PATH of each machine.
         let program = if program.components().count() == 1 {
             quoted(&program.to_string_lossy())
         } else {
@@ -255,14 +257,14 @@ impl Slurm {
     }
 }
 
-/// Slurm's M.
+/// Slurm's unit M in bytes.
 const MEBI: u64 = 1 << 20;
 
 fn many(count: usize, of: &str) -> String {
     format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Two digits, where there are fewer before the point.
+/// Formats hours with two digits, or all digits from ten hours on.
 fn hours(seconds: f64) -> String {
     match seconds / 3600.0 {
         hours if hours < 0.01 => "less than 0.01".to_owned(),

@@ -1,4 +1,4 @@
-//! `airtcp sweep status`: how far a sweep is that others run.
+//! `airtcp sweep status`: shows the progress of a sweep that other processes run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ Examples:
   airtcp sweep status loss.toml
   watch airtcp sweep status --parts loss.results";
 
-/// More ranges of runs than this are counted.
+/// Maximum number of ranges of missing runs to print.
 const TOLD: usize = 8;
 
 impl Status {
@@ -57,13 +57,13 @@ impl Status {
     }
 }
 
-/// A sweep at one moment.
+/// The state of a sweep at one moment.
 struct State {
     store: PathBuf,
     runs: usize,
     missing: Vec<usize>,
-    /// What the rows take on disk.
-    octets: u64,
+    /// Size of the rows on disk in bytes.
+    bytes: u64,
     parts: Vec<Part>,
 }
 
@@ -71,18 +71,18 @@ struct Part {
     shard: Shard,
     runs: usize,
     done: usize,
-    /// Since its last row.
+    /// Time since its last row.
     since: Duration,
     doing: Doing,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Doing {
-    /// `None`: it has too few rows to tell.
+    /// The rate is `None` if there are too few rows to measure it.
     Fill {
         runs_per_s: Option<f64>,
     },
-    /// Nothing has come for a while, and runs are missing.
+    /// No row was written for a while, and runs are missing.
     Stopped,
     Done,
 }
@@ -98,7 +98,7 @@ impl State {
             store: store.clone(),
             runs: plan.runs(),
             missing: (0..plan.runs()).collect(),
-            octets: 0,
+            bytes: 0,
             parts: Vec::new(),
         };
         match (Manifest::read(&store).map_err(super::told)?, &plan) {
@@ -107,7 +107,7 @@ impl State {
             (Some(_), _) => {}
         }
         let results = Results::read(std::slice::from_ref(&store)).map_err(super::told)?;
-        // The file may have changed since somebody ran it.
+        // The sweep file may have changed since it was run.
         let missing = match &plan {
             Some(plan) => Known::of(&results, plan).missing(plan),
             None => results.missing().collect(),
@@ -119,7 +119,7 @@ impl State {
         let written = progress::read(&store, &results).map_err(super::told)?;
         let part = |(shard, written): (&Shard, &Written)| Part::of(*shard, written, runs, &missing, now);
         let parts = written.iter().map(part).collect();
-        Ok(Self { store, runs, octets: results.octets(), missing, parts })
+        Ok(Self { store, runs, bytes: results.octets(), missing, parts })
     }
 
     fn filling(&self) -> impl Iterator<Item = Option<f64>> {
@@ -129,7 +129,8 @@ impl State {
         })
     }
 
-    /// Of all that are filling it. Those that have just begun are as fast as the others.
+    /// Returns the rate of all running parts together. Parts without a measured rate count as the mean of the
+    /// others.
     fn runs_per_s(&self) -> Option<f64> {
         let known: Vec<f64> = self.filling().flatten().collect();
         let all = self.filling().count() as f64;
@@ -155,7 +156,7 @@ impl State {
         };
         json!({
             "store": self.store.display().to_string(), "runs": self.runs, "done": self.runs - self.missing.len(),
-            "missing": ranges(self.missing.iter().copied()), "octets": self.octets, "filling": self.filling().count(),
+            "missing": ranges(self.missing.iter().copied()), "bytes": self.bytes, "filling": self.filling().count(),
             "runs_per_s": self.runs_per_s(), "left_s": self.left().map(Duration::as_secs_f64),
             "parts": self.parts.iter().map(part).collect::<Vec<_>>(),
         })
@@ -222,7 +223,8 @@ mod tests {
         Part::of(Shard { of: 4, number }, &written, 42, missing, at(1000))
     }
 
-    /// Four parts of 42 runs: one is done, one has ended, two are at work, of which one has one row.
+    /// Returns a sweep with four parts and 42 runs: one part is done, one has stopped, and two are running.
+    /// One of these has a single row.
     fn state() -> State {
         let missing: Vec<usize> = (4..42).filter(|run| run % 4 != 0).collect();
         let parts = vec![
@@ -231,11 +233,11 @@ mod tests {
             part(3, (1, 990, 990), &missing),
             part(4, (5, 992, 1000), &missing),
         ];
-        State { store: "s.results".into(), runs: 42, missing, octets: 77, parts }
+        State { store: "s.results".into(), runs: 42, missing, bytes: 77, parts }
     }
 
     #[test]
-    fn the_rate_is_of_those_that_are_at_work() {
+    fn rate_counts_only_running_parts() {
         let state = state();
         let rates: Vec<_> = state.filling().collect();
         assert_eq!(rates, [None, Some(0.5)]);
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_in_a_few_lines_and_in_one_object() {
+    fn status_is_written_as_text_and_json() {
         let state = state();
         let mut told = Vec::new();
         state.write(&mut told, true).unwrap();

@@ -1,4 +1,4 @@
-//! `airtcp sweep summary`: the runs of each point in numbers, beside those of the point that it is compared with.
+//! `airtcp sweep summary`: prints statistics for each point, compared with another point.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ fn usual_base(results: &Results) -> anyhow::Result<Option<Base>> {
     Ok(Base::usual(&points))
 }
 
-/// A block for each metric, with a row for each point.
+/// Prints a table per metric, with a row per point.
 fn table(
     lines: &[Line],
     metrics: &[Metric],
@@ -104,7 +104,7 @@ fn table(
     width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    // If all points have the same profile, it is said once.
+    // A profile that all points share is printed once.
     let common = shared(lines.iter().map(|line| line.profiles.as_slice()));
     let mut said: Vec<String> = Vec::new();
     if let Some([profile]) = common {
@@ -151,7 +151,7 @@ fn table(
     Ok(())
 }
 
-/// `goodput, kbit/s: of all flows`
+/// Formats a heading such as `goodput, kbit/s: of all flows`.
 fn heading(metric: &Metric, scale: &Scale) -> String {
     let unit = match metric.unit() {
         Unit::Number => ", number per run",
@@ -164,8 +164,8 @@ fn heading(metric: &Metric, scale: &Scale) -> String {
     }
 }
 
-/// How the numbers of one metric are written: all with one unit, and with so many digits behind the point that the
-/// smallest mean can be read as well.
+/// The number format for one metric: one unit for all numbers, and enough decimal places to show the smallest
+/// mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
     factor: f64,
@@ -173,7 +173,7 @@ struct Scale {
     places: usize,
 }
 
-/// What is smaller is nothing beside the rest.
+/// Maximum number of decimal places. Smaller numbers are negligible compared with the others.
 const MOST_PLACES: usize = 9;
 
 impl Scale {
@@ -189,7 +189,7 @@ impl Scale {
         };
         let fits = prefixes.iter().find(|(factor, _)| most >= *factor).copied();
         let (factor, sign) = fits.unwrap_or_else(|| (1.0, metric.unit().sign()));
-        // Four digits of the greatest mean, and two of the smallest.
+        // Show four digits of the largest mean, and two of the smallest.
         let places = match most / factor {
             size if size >= 1000.0 => 0,
             size if size >= 100.0 => 1,
@@ -218,7 +218,7 @@ impl Scale {
         values.map_or_else(|| "-".to_owned(), |values| self.number(values.median))
     }
 
-    /// Difference, gain and verdict.
+    /// Formats the difference, the gain and the verdict.
     fn beside(&self, beside: Option<&Beside>) -> [String; 3] {
         let Some(beside) = beside else { return [const { String::new() }; 3] };
         let signed = |Mean { mean, half_width, .. }: Mean, factor: f64, places: usize, unit: &str| {
@@ -234,7 +234,7 @@ impl Scale {
     }
 }
 
-/// A metric's name with its unit, as the heading of a column of plain numbers.
+/// Formats a metric's name with its unit, as the heading of a column of plain numbers.
 fn with_unit(metric: &Metric, what: &str) -> String {
     let what = if what.is_empty() { String::new() } else { format!(" {what}") };
     match metric.unit().sign() {
@@ -281,7 +281,7 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
     Ok(())
 }
 
-/// A row for each run: the axes, the seed, every number that has a name, and how to repeat it.
+/// Writes a row per run: the axes, the seed, all named metrics, and the command that repeats the run.
 pub(super) fn rows_as_csv(results: &Results, out: &mut impl Write) -> anyhow::Result<()> {
     let metrics: Vec<Metric> = Metric::known().collect();
     let mut head = false;
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_metric_have_one_unit_and_four_digits() {
+    fn metric_numbers_use_suitable_unit_and_digits() {
         for (metric, most, shown) in [
             ("goodput", 123_456.7, "123.5 kbit/s"),
             ("goodput", 98_765_432.0, "98.77 Mbit/s"),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_mean_of_a_metric_can_be_read_too() {
+    fn smallest_mean_keeps_readable_digits() {
         let metric = "goodput".parse().unwrap();
         let of = |means: &[f64]| {
             let values: Vec<Values> = means.iter().map(|mean| values(*mean, None, 1)).collect();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_says_if_runs_are_left_out() {
+    fn mean_shows_run_count_if_runs_are_missing() {
         let scale = scale("took", 12.0);
         assert_eq!(scale.mean(Some(&values(12.345, Some(0.5), 28)), 30), "12.35 ± 0.50 (28)");
         assert_eq!(scale.mean(Some(&values(0.5, None, 1)), 1), "0.50");

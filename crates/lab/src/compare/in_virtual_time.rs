@@ -1,4 +1,4 @@
-//! The same transfer in virtual time: the same path, seed, sender and octets, to the model of the receiver.
+//! Runs the same transfer in virtual time: same path, seed, sender and data, with a model of the receiver.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,14 +20,14 @@ use crate::experiment::Experiment;
 use crate::receiver::Receiver;
 use crate::workload::Amount;
 
-/// A receiver of the lab as virtual time has it.
+/// The model of a receiver in virtual time.
 #[derive(Clone)]
 pub(crate) struct Model {
     pub(crate) host: HostSpec,
     pub(crate) buffer: Option<usize>,
 }
 
-/// The model of this receiver. `None`: it has none, and `linux` has to stand in for it.
+/// The model of this receiver. `None` if it has none; `linux` replaces it then.
 pub(crate) fn model(receiver: &Receiver) -> Option<Model> {
     let Receiver::Kernel(kernel) = receiver else { return None };
     let Model { host: HostSpec { mut profile, recipe }, mut buffer } = linux();
@@ -57,7 +57,7 @@ pub(crate) fn model(receiver: &Receiver) -> Option<Model> {
     Some(Model { host: HostSpec { profile, recipe }, buffer })
 }
 
-/// The model of this kernel as it comes.
+/// The model of this kernel with default settings.
 pub(crate) fn linux() -> Model {
     Model { host: HostSpec::kernel(), buffer: None }
 }
@@ -65,11 +65,12 @@ pub(crate) fn linux() -> Model {
 /// A transfer in virtual time.
 pub(crate) struct Ran {
     pub(crate) trace: Trace,
-    /// Measured as in a capture: from the first SYN to the ACK for the last octet.
+    /// Goodput measured as in a capture: from the first SYN to the ACK for the last byte.
     pub(crate) kbit_per_s: f64,
 }
 
-/// `start` is when the SYN leaves, in nanoseconds of the path's clock: outages, traffic and TTIs come at set times.
+/// Runs the transfer. `start` is the time at which the SYN leaves, in nanoseconds of the path's clock:
+/// outages, traffic and TTIs have fixed times.
 pub(crate) fn run(
     experiment: &Experiment,
     receiver: Model,
@@ -117,7 +118,7 @@ pub(crate) fn run(
     Ok(Ran { trace, kbit_per_s })
 }
 
-/// A transfer as the lab makes it: down, to the model of a receiver.
+/// A transfer as in the lab: down, to a model of the receiver.
 pub(crate) struct OneTransfer<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) octets: u64,
@@ -125,13 +126,14 @@ pub(crate) struct OneTransfer<'a> {
     pub(crate) receiver: Model,
     pub(crate) fixed: HostSpec,
     pub(crate) seed: u64,
-    /// When the SYN leaves, by the path's clock.
+    /// The time at which the SYN leaves, on the path's clock.
     pub(crate) begin: Instant,
     pub(crate) watch: Watch,
 }
 
 impl OneTransfer<'_> {
-    /// The world at its end, and the goodput in kbit/s from the first SYN to the ACK for the last octet.
+    /// Runs the transfer. Returns the world at its end, and the goodput in kbit/s from the first SYN to the
+    /// ACK for the last byte.
     pub(crate) fn run(self, prepare: impl FnOnce(&mut World)) -> Result<(World, f64), LabError> {
         let Self { scenario, octets, limit, receiver, fixed, seed, begin, watch } = self;
         let last = begin + Duration::from_nanos(limit.as_nanos() as u64);
@@ -179,7 +181,7 @@ fn fate(fate: &world::Fate) -> Fate {
     }
 }
 
-/// The headers of what passes a device.
+/// The headers of the packets that pass a device.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<Packet>>>);
 
@@ -209,7 +211,7 @@ mod tests {
     use crate::receiver::KERNEL_PROFILES;
 
     #[test]
-    fn a_receiver_has_a_model_of_its_own_or_says_that_it_has_none() {
+    fn only_shrinking_kernel_and_stacks_lack_receiver_model() {
         let ordinary = linux();
         for kernel in KERNEL_PROFILES {
             match model(&Receiver::Kernel(kernel)) {

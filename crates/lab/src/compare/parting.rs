@@ -1,7 +1,8 @@
-//! Until which decision two transfers with one seed are the same, where they part, and why.
+//! Finds the first decision that differs between two transfers with the same seed, and the cause.
 //!
-//! Both have the same sender, path and seed, so the first thing that differs is the cause, and everything after it a
-//! consequence. Packets are looked at at four places; the difference that was there first says who made it.
+//! Sender, path and seed are the same, so the first difference is the cause, and everything after it follows
+//! from it. Packets are compared at four places. The place of the earliest difference identifies what caused
+//! it.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -11,19 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use super::trace::{Decided, Passed, Place, Segment, Trace};
 
-/// Why two transfers part.
+/// The cause of a difference between two transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartedBy {
-    /// The same data came to the receiver, and its ACK was another, or it waited longer with it.
+    /// The receiver got the same data, but sent a different ACK or delayed it longer.
     Receiver,
-    /// Everything was the same so far, but late.
+    /// All packets were identical so far, but late.
     Lateness,
-    /// The path treated a packet with the same number otherwise.
+    /// The path treated a packet with the same number differently.
     Path,
-    /// Everything before was the same and in time, and still the decision differs: a mistake in the sender.
+    /// All earlier packets were identical and on time, but the decision differs: a bug in the sender.
     Sender,
-    /// A kernel dropped a packet between two programs, or let something cross the path that is not the transfer's.
+    /// A kernel dropped a packet between two programs, or a foreign packet crossed the path.
     Machine,
 }
 
@@ -39,62 +40,62 @@ impl fmt::Display for PartedBy {
     }
 }
 
-/// A decision, for people and programs.
+/// A decision, as text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// Since the first SYN.
+    /// Seconds since the first SYN.
     pub seconds: f64,
-    /// The name of the answer that decided.
+    /// The name of the algorithm that decided.
     pub by: String,
-    /// What it decided.
+    /// The decision.
     pub what: String,
 }
 
-/// Where two transfers part.
+/// The first difference between two transfers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parted {
-    /// The first decision that differs, over real devices. `None`: there is none any more.
+    /// The first differing decision in real time. `None` if there are no more decisions.
     pub real: Option<Moment>,
-    /// The same in virtual time.
+    /// The first differing decision in virtual time. `None` if there are no more decisions.
     pub in_virtual_time: Option<Moment>,
-    /// Why.
+    /// The cause.
     pub cause: PartedBy,
-    /// What shows it.
+    /// The evidence for the cause.
     pub evidence: String,
 }
 
-/// Two traces of decisions side by side.
+/// The comparison of the decisions in two transfers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alike {
-    /// Decisions that are the same, from the first one on.
+    /// Number of identical decisions before the first difference.
     pub same: usize,
-    /// Decisions over real devices.
+    /// Number of decisions in real time.
     pub real: usize,
-    /// Decisions in virtual time.
+    /// Number of decisions in virtual time.
     pub in_virtual_time: usize,
-    /// `None`: all are the same.
-    pub parted: Option<Parted>,
+    /// The first difference. `None` if all decisions are identical.
+    pub divergence: Option<Parted>,
 }
 
-/// What came so much later, or earlier, than in virtual time can have changed a decision: a millisecond is more than a
-/// machine that is not busy needs, and less than the timers that decide.
+/// A packet that is this much later or earlier than in virtual time may have changed a decision. A
+/// millisecond is more than an idle machine needs, and less than the timers that decide.
 const LATE: i64 = 1_000_000;
-/// The sender's log and the captures have two clocks, which were read one after the other.
+/// Tolerance between the clocks of the sender's log and of the captures, which were read one after the other.
 const CLOCKS: i64 = 100_000;
-/// These answers compare times with each other or with a limit, so what is late by less than a timer can change them:
-/// RACK's reordering window may be some milliseconds, and an ACK may come just before the timer or just after it.
+/// Algorithms that compare times. A shift below [`LATE`] can change their decisions: RACK's reordering window
+/// may be a few milliseconds, and an ACK may arrive just before or just after a timer expires.
 const BY_TIMES: [&str; 3] = ["rack", "hystart", "hystartpp"];
-/// A receiver that waits longer than this does so by a timer of its own: Linux' shortest delay of an ACK is 40 ms
-/// (TCP_DELACK_MIN), and timers of a tick may be one early.
+/// A receiver that waits longer than this uses a timer. The shortest delayed ACK of Linux is 40 ms
+/// (TCP_DELACK_MIN), and a timer may expire one tick early.
 const WAITS: i64 = 36_000_000;
 
-/// Lays them side by side.
+/// Compares the decisions of two transfers.
 pub(crate) fn compare(real: &Trace, in_virtual_time: &Trace) -> Alike {
     let pairs = real.decisions.iter().zip(&in_virtual_time.decisions);
     let same = pairs.take_while(|(one, other)| one.line.decides_as(&other.line)).count();
     let firsts = [real, in_virtual_time].map(|trace| trace.decisions.get(same));
     let until = firsts.iter().flatten().map(|decided| decided.at).min();
-    let parted = until.map(|until| {
+    let divergence = until.map(|until| {
         let by_times = firsts.iter().flatten().any(|decided| by_times(&decided.line));
         let late = if by_times { CLOCKS } else { LATE };
         let (cause, evidence) = Comparison { real, other: in_virtual_time, late }.cause(until);
@@ -102,7 +103,7 @@ pub(crate) fn compare(real: &Trace, in_virtual_time: &Trace) -> Alike {
         Parted { real, in_virtual_time, cause, evidence }
     });
     let [real, in_virtual_time] = [real, in_virtual_time].map(|trace| trace.decisions.len());
-    Alike { same, real, in_virtual_time, parted }
+    Alike { same, real, in_virtual_time, divergence }
 }
 
 fn by_times(line: &Line) -> bool {
@@ -122,8 +123,8 @@ impl fmt::Display for Moment {
 
 impl fmt::Display for Alike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { same, real, in_virtual_time, parted } = self;
-        let Some(Parted { real: one, in_virtual_time: other, cause, evidence }) = parted else {
+        let Self { same, real, in_virtual_time, divergence } = self;
+        let Some(Parted { real: one, in_virtual_time: other, cause, evidence }) = divergence else {
             return write!(f, "all {same} decisions identical");
         };
         let shown = |moment: &Option<Moment>| {
@@ -140,7 +141,7 @@ impl fmt::Display for Alike {
     }
 }
 
-/// The n-th packet at a place in both.
+/// The n-th packet at a place in both transfers.
 struct Pair<'a> {
     place: Place,
     number: usize,
@@ -158,11 +159,11 @@ impl Pair<'_> {
     }
 }
 
-/// The first packet at a place that is not the same in both.
+/// The first packet at a place that differs between the transfers.
 struct Difference<'a> {
     place: Place,
     number: usize,
-    /// When it was there in the one where it was first.
+    /// The earlier of the times in both transfers.
     at: i64,
     real: Option<&'a Segment>,
     other: Option<&'a Segment>,
@@ -179,7 +180,7 @@ impl Difference<'_> {
 struct Comparison<'a> {
     real: &'a Trace,
     other: &'a Trace,
-    /// From so much on lateness can have changed the decision.
+    /// The smallest shift that may have changed the decision.
     late: i64,
 }
 
@@ -188,10 +189,10 @@ impl<'a> Comparison<'a> {
         [self.real, self.other].map(|trace| trace.passed[place as usize].as_slice())
     }
 
-    /// What differed first, up to the time when the first of the two decisions was taken.
+    /// Finds the first difference before the earlier of the two decisions.
     fn cause(&self, until: i64) -> (PartedBy, String) {
         let before = |difference: &Difference<'_>| match difference.place {
-            // What leaves then follows the decision.
+            // A segment that leaves at the time of the decision follows from it.
             Place::SenderOut => difference.at < until,
             _ => difference.at <= until + CLOCKS,
         };
@@ -217,10 +218,10 @@ impl<'a> Comparison<'a> {
         Some(Difference { place, number, at, real: segment(real), other: segment(other) })
     }
 
-    /// The receiver said something else. Either it is another receiver, or the data came in another rhythm.
+    /// Explains a different ACK: by another receiver, or by data that arrived with different timing.
     fn receiver(&self, first: &Difference<'_>) -> (PartedBy, String) {
         let shown = format!("ACK {} of the same data: {}", first.number + 1, first.shown());
-        // Since the last ACK but one that is the same: what an ACK answers may wait for the next segment.
+        // Check the data since the last but one identical ACK: a delayed ACK may answer an earlier segment.
         let acks = self.passed(Place::ReceiverOut);
         let since =
             first.number.checked_sub(2).map_or(i64::MIN, |number| acks[0][number].at.min(acks[1][number].at));
@@ -244,7 +245,7 @@ impl<'a> Comparison<'a> {
         (PartedBy::Lateness, evidence)
     }
 
-    /// Something else came out of the path, although the same went in.
+    /// Explains different output of the path for the same input.
     fn path(&self, first: &Difference<'_>, way: usize) -> (PartedBy, String) {
         let [real, other] = [self.real, self.other].map(|trace| trace.fates[way].as_slice());
         let entered = self.pairs(if way == 0 { Place::SenderOut } else { Place::ReceiverOut }, first.at);
@@ -272,7 +273,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// All that was said is the same so far. `left`: but the sender then sent something else.
+    /// Explains a difference after identical packets by their timing. `left` is the first segment that the
+    /// sender sent differently, if there is one.
     fn timing(&self, until: i64, left: Option<&Difference<'_>>) -> (PartedBy, String) {
         let shown =
             left.map_or(String::new(), |left| format!("; segment {} {}", left.number + 1, left.shown()));
@@ -321,7 +323,7 @@ impl<'a> Comparison<'a> {
         (PartedBy::Lateness, evidence + &shown)
     }
 
-    /// The n-th packets of a place that are the same, up to a time.
+    /// The n-th packets at a place in both transfers, up to a time, as long as they are identical.
     fn pairs(&self, place: Place, until: i64) -> impl Iterator<Item = Pair<'a>> {
         let [real, other] = self.passed(place);
         let pairs = real.iter().zip(other).enumerate();
@@ -331,20 +333,21 @@ impl<'a> Comparison<'a> {
             .filter(move |pair| pair.first_at() <= until)
     }
 
-    /// How long the receiver waited with this ACK, if it did so by its own timers.
+    /// Describes how long the receiver delayed this ACK, if it used a timer.
     fn waited(&self, ack: &Pair<'_>) -> Option<String> {
         let data = self.passed(Place::ReceiverIn);
         let [real, other] = [(0, ack.real), (1, ack.other)].map(|(run, ack): (usize, &Passed)| {
             data[run].iter().rev().find(|data| data.at <= ack.at).map_or(0, |data| ack.at - data.at)
         });
-        // The model knows no accident: if it waits, it means to.
+        // The model has no scheduling delays, so any wait in it is deliberate.
         (real > WAITS || other > LATE).then(|| {
             let [real, other] = [real, other].map(millis);
             format!("{} was sent {real} after the last data, in virtual time {other}", ack.real.segment)
         })
     }
 
-    /// The receiver's window, if it held this segment back where it came later: the same ACKs had come to both.
+    /// Explains a late segment by the receiver's window, if the window held it back in the transfer in which
+    /// it left later. Both senders had received the same ACKs.
     fn held_back(&self, segment: &Pair<'_>) -> Option<String> {
         let Segment::Data { offset, len: len @ 1.., .. } = segment.real.segment else { return None };
         let end = offset + u64::from(len);

@@ -1,4 +1,4 @@
-//! The trace of a transfer over real devices, from what the lab has kept of it.
+//! Reads the trace of a transfer in real time from the lab's files.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -18,7 +18,8 @@ use crate::transfer::end_of;
 use crate::validity::dropped;
 use crate::workload::PORT;
 
-/// `directory` is the transfer's. Needs the path's events ([`Keep::events`](crate::testbed::Keep)).
+/// Reads the trace from the transfer's directory. Requires the path's events
+/// ([`Keep::events`](crate::testbed::Keep)).
 pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
     let unreadable = |name: &str, why: &dyn Display| {
         LabError::Transfer(format!("{}: {why}", directory.join(name).display()))
@@ -39,11 +40,11 @@ pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
     Ok(Trace { start: captured.start.0 - wall_zero, decisions, passed: captured.passed, fates, machine })
 }
 
-/// What a capture has.
+/// The packets of a capture.
 #[derive(Default)]
 struct Packets {
     tcp: Vec<Packet>,
-    /// How many are of other protocols.
+    /// Number of packets of other protocols.
     others: u64,
 }
 
@@ -66,7 +67,7 @@ fn packets(directory: &Path, name: &str) -> Result<Packets, LabError> {
     }
 }
 
-/// What became of the hosts' packets, down and up, and when the path's clock was zero.
+/// The fates of the hosts' packets, down and up, and the start of the path's clock.
 fn fates(path: &Path) -> Result<(i64, [Vec<Fate>; 2]), LabError> {
     let failed = |error: EventsError| LabError::Transfer(error.to_string());
     let mut events = EventReader::open(path).map_err(failed)?;

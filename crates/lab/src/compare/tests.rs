@@ -1,4 +1,4 @@
-//! Made-up transfers that part for one reason each.
+//! Synthetic transfers that differ for one reason each.
 
 use airlink::stage::Why;
 use airtcp::recovery::catalogue::Question;
@@ -31,7 +31,8 @@ fn decided(at: i64, cwnd: f64) -> Decided {
     Decided { at, line: Line::of(&decision).unwrap() }
 }
 
-/// A segment every 10 ms over 30 ms each way, each acknowledged at once, and each ACK opens the window by one.
+/// A segment every 10 ms, with 30 ms of delay each way. Each segment is acknowledged at once, and each ACK
+/// increases the window by one.
 fn transfer(segments: usize) -> Trace {
     let mut trace = Trace::default();
     for number in 0..segments {
@@ -50,15 +51,15 @@ fn transfer(segments: usize) -> Trace {
     trace
 }
 
-/// The same, but from decision `number` on another window.
-fn decides_otherwise(trace: &mut Trace, number: usize) {
+/// Changes the window in all decisions from `number` on.
+fn change_decisions(trace: &mut Trace, number: usize) {
     for decided in &mut trace.decisions[number..] {
         let cwnd = decided.line.number("cwnd").unwrap() / 2.0;
         *decided = self::decided(decided.at, cwnd);
     }
 }
 
-/// From packet `number` on everything at these places, and every decision, comes so much later.
+/// Delays all packets from `number` on at these places, and all decisions from `number` on.
 fn delay(trace: &mut Trace, places: &[Place], number: usize, by: i64) {
     for place in places {
         trace.passed[*place as usize][number..].iter_mut().for_each(|passed| passed.at += by);
@@ -66,40 +67,40 @@ fn delay(trace: &mut Trace, places: &[Place], number: usize, by: i64) {
     trace.decisions[number..].iter_mut().for_each(|decided| decided.at += by);
 }
 
-fn parted(real: &Trace, other: &Trace) -> (usize, PartedBy, String) {
+fn divergence_of(real: &Trace, other: &Trace) -> (usize, PartedBy, String) {
     let alike = compare(real, other);
-    let Parted { cause, evidence, .. } = alike.parted.expect("they part");
+    let Parted { cause, evidence, .. } = alike.divergence.expect("the traces differ");
     (alike.same, cause, evidence)
 }
 
 #[test]
-fn equal_transfers_do_not_part() {
+fn identical_transfers_do_not_diverge() {
     let alike = compare(&transfer(8), &transfer(8));
-    assert_eq!((alike.same, alike.real, alike.in_virtual_time, &alike.parted), (8, 8, 8, &None));
+    assert_eq!((alike.same, alike.real, alike.in_virtual_time, &alike.divergence), (8, 8, 8, &None));
     assert_eq!(alike.to_string(), "all 8 decisions identical");
 }
 
 #[test]
-fn another_ack_of_the_same_data_is_the_receivers() {
+fn different_ack_of_same_data_blames_receiver() {
     let mut real = transfer(8);
     for place in [Place::ReceiverOut, Place::SenderIn] {
         real.passed[place as usize][4].segment = ack(3);
     }
-    decides_otherwise(&mut real, 4);
+    change_decisions(&mut real, 4);
     let expected = "ACK 5 of the same data: real ACK 4001, virtual ACK 5001; the data before it arrived with the same timing within 0.00 ms"
         .to_owned();
-    assert_eq!(parted(&real, &transfer(8)), (4, PartedBy::Receiver, expected));
+    assert_eq!(divergence_of(&real, &transfer(8)), (4, PartedBy::Receiver, expected));
 }
 
 #[test]
-fn another_ack_of_data_that_came_in_another_rhythm_is_lateness() {
+fn different_ack_after_different_timing_is_lateness() {
     let mut real = transfer(8);
     delay(&mut real, &[Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn], 4, 25 * MS);
     for place in [Place::ReceiverOut, Place::SenderIn] {
         real.passed[place as usize][4].segment = ack(3);
     }
-    decides_otherwise(&mut real, 4);
-    let (same, cause, evidence) = parted(&real, &transfer(8));
+    change_decisions(&mut real, 4);
+    let (same, cause, evidence) = divergence_of(&real, &transfer(8));
     assert_eq!((same, cause), (4, PartedBy::Lateness));
     assert!(
         evidence.starts_with("4001+1000 arrived 35 ms after the segment before it, in virtual time 10 ms;"),
@@ -108,16 +109,16 @@ fn another_ack_of_data_that_came_in_another_rhythm_is_lateness() {
 }
 
 #[test]
-fn what_is_the_same_but_late_is_lateness_and_says_when() {
+fn late_identical_packets_are_reported_as_lateness() {
     let mut real = transfer(8);
     real.machine.latest = 15 * MS;
     delay(&mut real, &[Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn], 5, 14 * MS);
-    decides_otherwise(&mut real, 6);
+    change_decisions(&mut real, 6);
     let expected =
         "14 ms late at 0.094 s, first on the way down: 5001+1000; the emulator was at most 15 ms late";
-    assert_eq!(parted(&real, &transfer(8)), (6, PartedBy::Lateness, expected.to_owned()));
+    assert_eq!(divergence_of(&real, &transfer(8)), (6, PartedBy::Lateness, expected.to_owned()));
     delay(&mut real, &[Place::SenderIn], 6, MS);
-    let evidence = parted(&real, &transfer(8)).2;
+    let evidence = divergence_of(&real, &transfer(8)).2;
     assert!(
         evidence
             .starts_with("15 ms late at 0.135 s, first on the way down: 5001+1000, 14 ms late at 0.094 s"),
@@ -126,35 +127,35 @@ fn what_is_the_same_but_late_is_lateness_and_says_when() {
 }
 
 #[test]
-fn what_comes_late_only_after_the_decision_is_no_reason() {
+fn lateness_after_decision_does_not_explain_it() {
     let mut real = transfer(12);
-    decides_otherwise(&mut real, 3);
+    change_decisions(&mut real, 3);
     delay(&mut real, &Place::ALL, 10, 50 * MS);
-    let (same, cause, evidence) = parted(&real, &transfer(12));
+    let (same, cause, evidence) = divergence_of(&real, &transfer(12));
     assert_eq!((same, cause), (3, PartedBy::Sender), "{evidence}");
 }
 
 #[test]
-fn a_packet_with_another_fate_is_the_paths() {
+fn different_packet_fate_blames_path() {
     let mut real = transfer(8);
     real.fates[0][4] = Fate::Dropped(Why::QueueFull);
     delay(&mut real, &[Place::SenderOut], 4, 200_000);
     for place in [Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn] {
         real.passed[place as usize].remove(4);
     }
-    decides_otherwise(&mut real, 4);
+    change_decisions(&mut real, 4);
     let expected = "packet 5 down (4001+1000) real dropped (queue-full), virtual not dropped; it entered 0.20 ms later than \
                     in virtual time";
-    assert_eq!(parted(&real, &transfer(8)), (4, PartedBy::Path, expected.to_owned()));
+    assert_eq!(divergence_of(&real, &transfer(8)), (4, PartedBy::Path, expected.to_owned()));
 }
 
 #[test]
-fn a_lost_ack_is_the_paths_too() {
+fn lost_ack_blames_path() {
     let mut other = transfer(8);
     other.fates[1][2] = Fate::Dropped(Why::Loss);
     other.passed[Place::SenderIn as usize].remove(2);
-    decides_otherwise(&mut other, 2);
-    let (same, cause, evidence) = parted(&transfer(8), &other);
+    change_decisions(&mut other, 2);
+    let (same, cause, evidence) = divergence_of(&transfer(8), &other);
     assert_eq!((same, cause), (2, PartedBy::Path));
     assert!(
         evidence.starts_with("packet 3 up (ACK 3001) real not dropped, virtual dropped (loss);"),
@@ -163,101 +164,101 @@ fn a_lost_ack_is_the_paths_too() {
 }
 
 #[test]
-fn another_order_is_the_paths_whatever_it_drops_later() {
+fn reordering_blames_path_despite_later_drops() {
     let mut real = transfer(12);
     let came = &mut real.passed[Place::ReceiverIn as usize];
     (came[3].segment, came[4].segment) = (data(4), data(3));
     real.fates[0][10] = Fate::Dropped(Why::Loss);
-    decides_otherwise(&mut real, 3);
+    change_decisions(&mut real, 3);
     let expected = "packet 4 out of the path, down: real 4001+1000, virtual 3001+1000".to_owned();
-    assert_eq!(parted(&real, &transfer(12)), (3, PartedBy::Path, expected));
+    assert_eq!(divergence_of(&real, &transfer(12)), (3, PartedBy::Path, expected));
 }
 
 #[test]
-fn a_packet_that_no_path_dropped_is_the_machines() {
+fn packet_dropped_outside_path_blames_machine() {
     let mut real = transfer(8);
     real.machine.dropped = 1;
     for place in [Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn] {
         real.passed[place as usize].remove(4);
     }
-    decides_otherwise(&mut real, 4);
-    let (same, cause, evidence) = parted(&real, &transfer(8));
+    change_decisions(&mut real, 4);
+    let (same, cause, evidence) = divergence_of(&real, &transfer(8));
     assert_eq!((same, cause), (4, PartedBy::Machine));
     assert!(
         evidence.starts_with("kernels dropped 1 packets between two programs; real 5001+1000"),
         "{evidence}"
     );
 
-    // A stranger takes the number of one of ours, and with it the draw that was for it.
+    // A foreign packet takes the number of one of the transfer's packets, and with it its random draw.
     real.machine = Machine { strangers: 2, ..Machine::default() };
     real.fates[0][1] = Fate::Dropped(Why::Loss);
-    assert_eq!(parted(&real, &transfer(8)).1, PartedBy::Machine);
+    assert_eq!(divergence_of(&real, &transfer(8)).1, PartedBy::Machine);
 }
 
 #[test]
-fn another_decision_after_the_same_packets_in_time_is_the_senders() {
+fn different_decision_after_same_packets_blames_sender() {
     let mut real = transfer(8);
     delay(&mut real, &Place::ALL, 1, MS / 4);
-    decides_otherwise(&mut real, 5);
+    change_decisions(&mut real, 5);
     let expected = "all packets before it are identical and at the same time within 0.25 ms".to_owned();
-    assert_eq!(parted(&real, &transfer(8)), (5, PartedBy::Sender, expected));
+    assert_eq!(divergence_of(&real, &transfer(8)), (5, PartedBy::Sender, expected));
 }
 
 #[test]
-fn a_quarter_of_a_millisecond_decides_a_race_with_a_timer() {
+fn quarter_millisecond_delay_explains_timer_race() {
     let race = |late| {
         let mut real = transfer(8);
         delay(&mut real, &Place::ALL, 1, late);
         let mut other = transfer(8);
         other.decisions[5].line.by = "rack".to_owned();
-        parted(&real, &other)
+        divergence_of(&real, &other)
     };
     let (same, cause, evidence) = race(MS / 4);
     assert_eq!((same, cause), (5, PartedBy::Lateness));
     assert!(evidence.starts_with("0.25 ms late at "), "{evidence}");
-    // What two clocks may differ by does not.
+    // The two clocks may differ by this much.
     assert_eq!(race(MS / 20).1, PartedBy::Sender);
 }
 
 #[test]
-fn what_leaves_because_of_a_decision_is_no_reason_for_it() {
+fn segments_sent_after_decision_do_not_explain_it() {
     let mut real = transfer(10);
     real.passed[Place::SenderOut as usize][9] = Passed { at: 61 * MS, segment: data(0) };
     real.passed[Place::SenderOut as usize].sort_by_key(|passed| passed.at);
-    decides_otherwise(&mut real, 0);
-    let (same, cause, evidence) = parted(&real, &transfer(10));
+    change_decisions(&mut real, 0);
+    let (same, cause, evidence) = divergence_of(&real, &transfer(10));
     assert_eq!((same, cause), (0, PartedBy::Sender));
     assert!(!evidence.contains("segment"), "{evidence}");
 }
 
 #[test]
-fn a_segment_that_nothing_explains_is_the_senders_and_is_shown() {
+fn unexplained_segment_blames_sender_and_is_shown() {
     let mut real = transfer(10);
     real.passed[Place::SenderOut as usize][3].segment = data(0);
-    decides_otherwise(&mut real, 6);
-    let (same, cause, evidence) = parted(&real, &transfer(10));
+    change_decisions(&mut real, 6);
+    let (same, cause, evidence) = divergence_of(&real, &transfer(10));
     assert_eq!((same, cause), (6, PartedBy::Sender));
     assert!(evidence.ends_with("segment 4 real 1+1000, virtual 3001+1000"), "{evidence}");
 }
 
 #[test]
-fn an_ack_that_waited_for_a_timer_is_the_receivers() {
+fn ack_delayed_by_timer_blames_receiver() {
     let mut real = transfer(8);
     delay(&mut real, &[Place::ReceiverOut, Place::SenderIn], 7, 41 * MS);
-    decides_otherwise(&mut real, 7);
+    change_decisions(&mut real, 7);
     let expected = "ACK 8001 was sent 41 ms after the last data, in virtual time 0.00 ms".to_owned();
-    assert_eq!(parted(&real, &transfer(8)), (7, PartedBy::Receiver, expected));
-    // So short a wait is no timer's.
+    assert_eq!(divergence_of(&real, &transfer(8)), (7, PartedBy::Receiver, expected));
+    // Such a short wait is not caused by a timer.
     let mut real = transfer(8);
     delay(&mut real, &[Place::ReceiverOut, Place::SenderIn], 7, 5 * MS);
-    decides_otherwise(&mut real, 7);
-    let (_, cause, evidence) = parted(&real, &transfer(8));
+    change_decisions(&mut real, 7);
+    let (_, cause, evidence) = divergence_of(&real, &transfer(8));
     assert_eq!(cause, PartedBy::Lateness);
     assert!(evidence.contains("first at the receiver: ACK 8001"), "{evidence}");
 }
 
 #[test]
-fn a_segment_that_waited_for_the_window_is_the_receivers() {
+fn segment_blocked_by_window_blames_receiver() {
     let mut real = transfer(12);
     for passed in &mut real.passed[Place::SenderIn as usize] {
         if let Segment::Ack { ack, edge, .. } = &mut passed.segment {
@@ -265,14 +266,14 @@ fn a_segment_that_waited_for_the_window_is_the_receivers() {
         }
     }
     delay(&mut real, &[Place::SenderOut], 9, 20 * MS);
-    decides_otherwise(&mut real, 10);
-    let (same, cause, evidence) = parted(&real, &transfer(12));
+    change_decisions(&mut real, 10);
+    let (same, cause, evidence) = divergence_of(&real, &transfer(12));
     assert_eq!((same, cause), (10, PartedBy::Receiver));
     assert_eq!(evidence, "9001+1000 waited: the window ended at 9001, in virtual time at 69536");
 }
 
 #[test]
-fn a_trace_that_ends_parts_where_the_other_goes_on() {
+fn shorter_trace_diverges_at_its_end() {
     let mut real = transfer(8);
     real.decisions.truncate(6);
     let alike = compare(&real, &transfer(8));
@@ -287,23 +288,24 @@ fn a_trace_that_ends_parts_where_the_other_goes_on() {
     );
 }
 
-// ----- what the rounds of a sender add up to -----
+// Summaries of several rounds.
 
 fn round(number: u32, real: f64, other: f64, same: usize, cause: Option<PartedBy>) -> Round {
-    let parted = cause.map(|cause| Parted {
+    let divergence = cause.map(|cause| Parted {
         real: None,
         in_virtual_time: None,
         cause,
         evidence: "14 ms late".to_owned(),
     });
-    let decisions = Some(Alike { same, real: 50, in_virtual_time: 50, parted });
-    let (real, in_virtual_time) = (Some(real), Some(other));
-    Round { round: number, seed: u64::from(number), failure: None, real, in_virtual_time, decisions }
+    let decisions = Some(Alike { same, real: 50, in_virtual_time: 50, divergence });
+    let (real_kbit_per_s, virtual_kbit_per_s) = (Some(real), Some(other));
+    let seed = u64::from(number);
+    Round { round: number, seed, failure: None, real_kbit_per_s, virtual_kbit_per_s, decisions }
 }
 
 #[test]
-fn a_word_is_said_by_the_paired_interval_only() {
-    // The means overlap whatever the ratios say: rounds are far apart, and their pairs near.
+fn verdict_depends_only_on_paired_interval() {
+    // The means overlap in any case, because the rounds differ much. Within each pair the values are close.
     let verdict = |factors: [f64; 4]| {
         let rounds = [100.0, 200.0, 400.0, 800.0].into_iter().zip(factors).enumerate();
         let rounds = rounds.map(|(n, (real, factor))| round(n as u32 + 1, real, real * factor, 50, None));
@@ -314,17 +316,17 @@ fn a_word_is_said_by_the_paired_interval_only() {
     let differs: Vec<_> = (1..=4).map(|n| round(n, 100.0, 120.0 + f64::from(n), 50, None)).collect();
     assert_eq!(Compared::new("newreno", "linux", "linux", differs).verdict, Verdict::Differs);
     let one = Compared::new("newreno", "linux", "linux", vec![round(1, 100.0, 100.0, 50, None)]);
-    assert_eq!(one.verdict, Verdict::TooFewRounds, "of one pair nothing is known");
+    assert_eq!(one.verdict, Verdict::TooFewRounds, "one pair has no interval");
 }
 
 #[test]
-fn a_sender_has_a_row_and_each_of_its_rounds_a_line() {
+fn comparison_table_has_sender_rows_and_round_lines() {
     let failed = Round {
         round: 3,
         seed: 3,
         failure: Some("in real time: not complete after 10 s".to_owned()),
-        real: None,
-        in_virtual_time: None,
+        real_kbit_per_s: None,
+        virtual_kbit_per_s: None,
         decisions: None,
     };
     let rounds =

@@ -1,7 +1,7 @@
-//! What one transfer shows, in real or in virtual time, in a form in which two of them can be laid side by side.
+//! A transfer in real or virtual time, in a form that can be compared.
 //!
-//! Times are nanoseconds since the first SYN left the sender's device. Numbers of sequence are offsets in their stream:
-//! the SYN is 0, the first octet of data 1.
+//! Times are nanoseconds since the first SYN left the sender's device. Sequence numbers are offsets in their
+//! stream: the SYN has offset 0, and the first data byte has offset 1.
 
 use std::fmt;
 
@@ -15,43 +15,43 @@ use serde::Serialize;
 /// One transfer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trace {
-    /// When the first SYN left, on the path's clock, in nanoseconds.
+    /// The time at which the first SYN left, in nanoseconds of the path's clock.
     pub(crate) start: i64,
-    /// The sender's, in order.
+    /// The sender's decisions, in order.
     pub(crate) decisions: Vec<Decided>,
-    /// Every packet at the four places that it passes, by [`Place`].
+    /// All packets at the four places that they pass, indexed by [`Place`].
     pub(crate) passed: [Vec<Passed>; 4],
-    /// What became of each packet that entered the path, downwards and upwards.
+    /// The fate of each packet that entered the path, downwards and upwards.
     pub(crate) fates: [Vec<Fate>; 2],
-    /// What the machine did that no path does.
+    /// Disturbances by the machine.
     pub(crate) machine: Machine,
 }
 
-/// A decision, and when.
+/// A decision and its time.
 #[derive(Clone, Debug)]
 pub(crate) struct Decided {
     pub(crate) at: i64,
     pub(crate) line: Line,
 }
 
-/// Where packets are seen: at the devices of the path.
+/// The places where packets are observed: at the devices of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// Data comes out of the path at the receiver.
+    /// Data leaves the path at the receiver.
     ReceiverIn,
-    /// The receiver's ACK goes into the path.
+    /// The receiver's ACK enters the path.
     ReceiverOut,
-    /// The ACK comes out of the path at the sender.
+    /// The ACK leaves the path at the sender.
     SenderIn,
-    /// Data goes into the path.
+    /// Data enters the path.
     SenderOut,
 }
 
 impl Place {
-    /// In the order in which one thing leads to the next at one instant.
+    /// All places, in causal order at one instant.
     pub(crate) const ALL: [Self; 4] = [Self::ReceiverIn, Self::ReceiverOut, Self::SenderIn, Self::SenderOut];
 
-    /// Whose doing it is when a packet passes here late.
+    /// The part of the system that is responsible if a packet passes here late.
     pub(crate) const fn step(self) -> &'static str {
         match self {
             Self::ReceiverIn => "on the way down",
@@ -62,26 +62,27 @@ impl Place {
     }
 }
 
-/// A packet at one of these places.
+/// A packet that passed one of these places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) at: i64,
     pub(crate) segment: Segment,
 }
 
-/// What a packet says, as far as it can move the other end to anything.
+/// The content of a packet, as far as it can affect the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// From the sender to the receiver.
+    /// A segment from the sender to the receiver.
     Data { offset: u64, len: u32, flags: Flags },
-    /// From the receiver to the sender. `edge` is the end of the window that it offers. `moves`: it asks for the same octet
-    /// as the one before, with another window, which to a sender without SACK is no duplicate (RFC 5681 §2).
+    /// A segment from the receiver to the sender. `edge` is the end of the offered window. `moves` is set if
+    /// the ACK repeats the previous ACK number with another window: for a sender without SACK, it is not a
+    /// duplicate ACK (RFC 5681 §2).
     Ack { ack: u64, sack: Vec<(u64, u64)>, flags: Flags, edge: u64, moves: bool },
 }
 
 impl Segment {
-    /// Whether it says the same. How far the window goes is left out: it seldom holds a sender back, and is looked at
-    /// where it does.
+    /// Returns true if both segments have the same meaning. The end of the window is not compared, because it
+    /// rarely limits a sender. It is checked separately where it does.
     pub(crate) fn says_as(&self, other: &Self) -> bool {
         let heard = |segment: &Self| match segment {
             Self::Ack { ack, sack, flags, moves, edge: _ } => Some((*ack, sack.clone(), *flags, *moves)),
@@ -120,10 +121,10 @@ impl fmt::Display for Segment {
     }
 }
 
-/// What became of a packet in the path.
+/// The fate of a packet in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrived, or was inside when the transfer ended.
+    /// The packet arrived, or was in the path when the transfer ended.
     Passed,
     /// The path dropped it.
     Dropped(Why),
@@ -138,29 +139,29 @@ impl fmt::Display for Fate {
     }
 }
 
-/// What a real machine adds to a path. In virtual time all of it is zero.
+/// Disturbances that a real machine adds to a path. All of them are zero in virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Machine {
-    /// Packets that a kernel's device dropped, or refused, on their way between a program and the next.
+    /// Packets that a device of a kernel dropped or refused between two programs.
     pub(crate) dropped: u64,
-    /// Packets that crossed the path and are not the transfer's.
+    /// Packets on the path that do not belong to the transfer.
     pub(crate) strangers: u64,
-    /// The most by which the emulator was late with a packet, in nanoseconds.
+    /// Maximum delay of a packet in the emulator beyond its due time, in nanoseconds.
     pub(crate) latest: i64,
 }
 
-/// What the captures on both sides of a path hold of the transfer.
+/// The packets of the transfer in the captures on both sides of a path.
 #[derive(Debug)]
 pub(crate) struct Captured {
-    /// When the first SYN passed the sender's device.
+    /// The time at which the first SYN passed the sender's device.
     pub(crate) start: Timestamp,
     pub(crate) passed: [Vec<Passed>; 4],
-    /// Packets on the sender's side that are not the transfer's.
+    /// Packets on the sender's side that do not belong to the transfer.
     pub(crate) strangers: u64,
 }
 
 impl Captured {
-    /// From all packets of either side, as captured. `None`: there is no SYN.
+    /// Reads the transfer from all captured packets of both sides. `None` if there is no SYN.
     pub(crate) fn new(fixed: &[Packet], mobile: &[Packet], port: u16) -> Option<Self> {
         let is_syn = |packet: &&Packet| packet.dst.port() == port && packet.flags.contains(Flags::SYN);
         let syn = fixed.iter().find(is_syn)?;
@@ -191,27 +192,27 @@ impl Captured {
     }
 }
 
-/// Makes offsets of sequence numbers.
+/// Converts sequence numbers to offsets.
 struct Numbering {
     isn: Seq,
     /// The highest offset so far.
     highest: u64,
-    /// What the sender's SYN offered, and then what both have agreed on.
+    /// The options that the sender's SYN offered, and later those that both ends agreed on.
     agreed: Agreed,
-    /// The last ACK, and the end of its window.
+    /// The last ACK number, and the end of its window.
     last: Option<(u64, u64)>,
 }
 
 #[derive(Default)]
 struct Agreed {
-    /// The sender's SYN has the option.
+    /// The sender's SYN has the window scale option.
     scaling: bool,
     sack: bool,
-    /// By how much the receiver's windows are shifted.
+    /// The shift count of the receiver's windows.
     shift: u8,
 }
 
-/// Those that can move the other end to something.
+/// The flags that can affect the other end.
 const HEARD: [Flags; 5] = [Flags::SYN, Flags::FIN, Flags::RST, Flags::ECE, Flags::CWR];
 
 impl Numbering {
@@ -223,7 +224,7 @@ impl Numbering {
         number.offset(self.isn, self.highest)
     }
 
-    /// `forth`: from the sender to the receiver. `None`: no number of it has an offset.
+    /// Converts a packet. `forth` means from the sender to the receiver. `None` if a number has no offset.
     fn read(&mut self, packet: &Packet, forth: bool) -> Option<Segment> {
         let heard = HEARD.into_iter().filter(|flag| packet.flags.contains(*flag));
         let flags = heard.fold(Flags::NONE, Flags::with);
@@ -243,7 +244,7 @@ impl Numbering {
             self.agreed.sack &= options.sack_permitted;
         }
         let ack = self.offset(packet.ack?)?;
-        // A SYN's window is never scaled (RFC 7323 §2.2).
+        // The window in a SYN segment is never scaled (RFC 7323 §2.2).
         let shift = if syn { 0 } else { self.agreed.shift };
         let edge = ack + (u64::from(packet.window) << shift);
         let last = self.last.replace((ack, edge));
@@ -263,7 +264,7 @@ mod tests {
     use super::*;
 
     const PORT: u16 = 9000;
-    /// The numbers of the data wrap soon.
+    /// Close to the maximum, so that the sequence numbers of the data wrap.
     const ISN: Seq = Seq(u32::MAX - 100);
 
     fn packet(at: i64, ports: [u16; 2], seq: Seq, ack: Option<Seq>, len: u32) -> Packet {
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_become_offsets_and_times_count_from_the_syn() {
+    fn offsets_and_times_are_relative_to_syn() {
         let mut fixed = transfer(true).to_vec();
         fixed.insert(1, packet(1001, [2000, 22], Seq(1), None, 9));
         let captured = Captured::new(&fixed, &transfer(true), PORT).unwrap();
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_scaled_after_the_handshake() {
+    fn windows_are_scaled_after_handshake() {
         let captured = Captured::new(&transfer(true), &[], PORT).unwrap();
         let edges = captured.passed[Place::SenderIn as usize].iter().map(|passed| match passed.segment {
             Segment::Ack { edge, .. } => edge,
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sack_an_ack_with_another_window_is_no_duplicate() {
+    fn window_update_without_sack_is_not_duplicate_ack() {
         let last = |sack| {
             let captured = Captured::new(&transfer(sack), &[], PORT).unwrap();
             captured.passed[Place::SenderIn as usize][2..]

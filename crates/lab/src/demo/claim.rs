@@ -13,30 +13,31 @@ pub(super) struct Claim {
     pub(super) sender: &'static str,
     pub(super) than: &'static str,
     pub(super) says: Says,
-    /// How the mechanism does it: a sentence without figures, and without a stop.
+    /// The mechanism, as a sentence without figures and without a full stop.
     pub(super) because: &'static str,
 }
 
-/// What is claimed. It holds if the 95 % interval of the paired differences says so.
+/// The statement. It holds if the 95 % interval of the paired differences supports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Says {
     Faster,
-    /// The whole interval is no further than [`ALIKE`] from zero.
+    /// The whole interval is within [`ALIKE`] of zero.
     AsFast,
     RetransmitsLess,
     HasFewerTimeouts,
 }
 
-/// A claim in words, with the figures.
+/// A claim in words, with figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sentence {
-    /// Whether the runs support it.
+    /// True if the runs support the claim.
     pub holds: bool,
     pub text: String,
 }
 
 impl Claim {
-    /// `rows` and `runs` are in the order of the senders. Both have those that the claim names: a test reads every scene.
+    /// Checks the claim. `rows` and `runs` are in the order of the senders. Both contain the senders of the
+    /// claim, which a test verifies for every scene.
     pub(super) fn check(&self, rows: &[Row], runs: &[Runs]) -> Sentence {
         let at = |name| rows.iter().position(|row| row.sender == name).expect("a claim is about its scene");
         let (own, other) = (at(self.sender), at(self.than));
@@ -79,7 +80,7 @@ fn percent(gain: Option<Mean>) -> String {
     format!("{:+.1}{half} %", 100.0 * gain.mean)
 }
 
-/// Whether the interval of the differences lies below zero, and both means.
+/// Returns whether the interval of the differences lies below zero, and both means as text.
 fn fewer(own: &[f64], other: &[f64]) -> (bool, String) {
     let difference = Mean::of(&differences(own, other));
     let holds = difference.is_some_and(|it| it.half_width.is_some_and(|half| it.mean + half < 0.0));

@@ -13,12 +13,12 @@ pub struct Scene {
     pub(super) scenario: &'static str,
     /// Bytes per transfer.
     pub(super) bytes: u64,
-    /// The first one is the reference, the last one a kernel sender.
+    /// The first one is the reference, and the last one a kernel sender.
     pub(super) senders: &'static [&'static str],
     pub(super) claims: &'static [Claim],
 }
 
-/// All of them, in the order in which they are played.
+/// All scenes, in playing order.
 pub static SCENES: [Scene; 4] = [
     Scene {
         name: "handover",

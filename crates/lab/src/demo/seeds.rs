@@ -16,16 +16,17 @@ use crate::LabError;
 use crate::compare::in_virtual_time::{self, OneTransfer};
 use crate::sender::{Kind, Sender};
 
-/// Within so long of the path's beginning the SYN leaves. What happens on the scenes' paths happens again every twelve seconds:
-/// no part of that is more likely than another.
+/// The SYN leaves within this time after the start of the path. It is a multiple of the period of every event
+/// on the scenes' paths, so every phase is equally likely.
 pub(super) const FIRST: Duration = Duration::from_secs(12);
 
-/// When it leaves. Outages come at set times: so they come at any time of a transfer.
+/// The time at which the SYN leaves. Outages have fixed times, so a random start makes them hit any part of a
+/// transfer.
 pub(super) fn begin(seed: u64) -> Duration {
     Duration::from_nanos(Stream::new(seed, "demo-begin").below(FIRST.as_nanos()))
 }
 
-/// No run takes longer. A sender that backs off again and again may need minutes.
+/// Upper bound on the duration of a run. A sender that backs off repeatedly may need minutes.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(3600);
 
 /// All runs of a sender, in the order of the seeds.
@@ -53,10 +54,11 @@ impl Runs {
     }
 }
 
-/// The seed, counted from the first one, whose runs are closest to the medians of all senders. It is one of the seeds in which
-/// the first sender has a timeout, if there are any: in the others there may be nothing to see.
+/// Returns the index of the seed whose runs are closest to the medians of all senders. If the first sender
+/// has timeouts with any seed, only those seeds are considered: with the others, the scene's event may have
+/// no effect.
 pub(super) fn typical(runs: &[Runs]) -> usize {
-    // From 0 for the median to 1 for the slowest or fastest run.
+    // The distance is 0 for the median, and 1 for the slowest or fastest run.
     let distance = |own: &Runs, at: usize| {
         let count = |holds: fn(&f64, &f64) -> bool| {
             own.kbit_per_s.iter().filter(|other| holds(other, &own.kbit_per_s[at])).count() as f64
@@ -75,7 +77,7 @@ pub(super) fn typical(runs: &[Runs]) -> usize {
         .unwrap_or(0)
 }
 
-/// The recipe that sends like this one of the kernel's. `None`: it is a recipe itself.
+/// The recipe that models a kernel sender. `None` for recipes.
 pub(super) fn stands_for(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Recipe { .. } => None,
@@ -97,7 +99,8 @@ pub(super) fn host(kind: &Kind) -> Result<HostSpec, LabError> {
     }
 }
 
-/// Tells `observe` of each run as it ends: how many are done, of how many.
+/// Runs every sender with every seed. Calls `observe` after each run with the number of finished runs and the
+/// total.
 pub(super) fn run(
     scenario: &Scenario,
     octets: u64,
@@ -110,7 +113,7 @@ pub(super) fn run(
     let done = Mutex::new(0);
     let one = |host: &HostSpec, seed: u64| {
         let counted = run_one(scenario, octets, host.clone(), seed);
-        // Told in order, whichever thread it was.
+        // Report under the lock, so that the numbers increase.
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;
         observe(*done, all);
@@ -131,7 +134,7 @@ pub(super) fn run(
     senders.iter().map(of_sender).collect()
 }
 
-/// What a seed makes of a scene.
+/// The transfer of a scene with this seed.
 pub(super) fn transfer(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> OneTransfer<'_> {
     OneTransfer {
         scenario,

@@ -1,4 +1,4 @@
-//! The tables of a scene, for a terminal and for a page.
+//! The tables of a scene for a terminal and for a page.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::table::{self as text, wrapped, wrapped_lines};
@@ -8,18 +8,18 @@ use airtcp_report::html::table::{Cell, Shows, Table};
 use super::{Many, Played, Row};
 use crate::sender::Repair;
 
-/// A column of the page's table: its heading, its meaning and a sender's value.
+/// A column of the page's table: its heading, its meaning and the value for a sender.
 struct Column {
     page: &'static str,
     meaning: &'static str,
     value: fn(&Row) -> Value,
 }
 
-/// A cell.
+/// The value of a cell.
 enum Value {
     Text(String),
     Number(f64, usize),
-    /// With its sign, in per cent.
+    /// Per cent, with a sign.
     Gain(f64),
     Share(f64),
     Nothing,
@@ -113,7 +113,8 @@ impl Value {
 }
 
 impl Played {
-    /// For a terminal of this width, or with all columns: the simulated runs with their sentences, then the real transfers.
+    /// Formats the scene for a terminal: the simulated runs with their sentences, then the real transfers.
+    /// `width` limits the columns; `None` shows all.
     pub fn text(&self, width: Option<usize>) -> String {
         let mut text = format!("{}\n\nvirtual time, {} seeds\n", self.title, self.seeds);
         text += &self.in_virtual_time().render(width);
@@ -125,7 +126,7 @@ impl Played {
         text += &self.over_tun().render(width);
         let failed = self.failures().map(|(sender, why)| format!("{sender} failed: {why}\n"));
         let invalid =
-            self.spoiled().map(|(sender, why)| format!("{sender} is invalid and left out: {why}\n"));
+            self.invalid().map(|(sender, why)| format!("{sender} is invalid and left out: {why}\n"));
         text + &wrapped_lines(&failed.chain(invalid).collect::<String>(), width)
     }
 
@@ -177,7 +178,7 @@ impl Played {
         table
     }
 
-    /// On a page. `runs_of`: the runs that each sender's row shows.
+    /// The table for a page. `runs_of` has the runs that each sender's row displays.
     pub(crate) fn table(&self, runs_of: &[Vec<usize>]) -> Table {
         let rows = self.rows.iter().zip(runs_of).map(|(row, runs)| {
             let cells = COLUMNS.iter().map(|column| (column.value)(row).cell()).collect();
@@ -202,7 +203,8 @@ impl Played {
         )
     }
 
-    /// The intervals are those of virtual time, the marks the transfers over real devices.
+    /// The chart for a page. The intervals are from virtual time, and the marks are the transfers over TUN
+    /// devices.
     pub(crate) fn chart(&self, runs_of: &[Vec<usize>]) -> Chart {
         let interval = |mean: Mean, unit: f64| Interval {
             mean: unit * mean.mean,

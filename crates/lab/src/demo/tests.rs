@@ -7,7 +7,8 @@ use super::claim::Says;
 use super::seeds::Runs;
 use super::*;
 
-/// Seeds that the demo does not use by default. Equivalence within 5 % needs all of them, a large difference far fewer.
+/// Seeds that the demo does not use by default. To show equivalence within 5 %, all of them are needed; to
+/// show a large difference, a few are enough.
 fn other_seeds(scene: &Scene) -> RangeInclusive<u64> {
     let says_alike = scene.claims.iter().any(|claim| claim.says == Says::AsFast);
     7_001..=if says_alike { 7_100 } else { size(7_020, 7_100) }
@@ -17,7 +18,7 @@ fn runs(kbit_per_s: &[f64], resent: &[f64]) -> Runs {
     Runs { kbit_per_s: kbit_per_s.to_vec(), resent: resent.to_vec(), timeouts: vec![0.0; resent.len()] }
 }
 
-/// A row of which only the sender counts.
+/// A row in which only the sender's name matters.
 fn row(sender: &str) -> Row {
     let none = Mean { mean: 0.0, half_width: None, samples: 1 };
     let real = serde_json::json!({
@@ -54,13 +55,13 @@ fn every_scene_is_complete() {
     assert!(find("nothing").unwrap_err().contains("handover"));
 }
 
-/// What is said is true of the path and not of the seeds.
+/// The claims must follow from the path and not from the choice of seeds.
 #[test]
-fn what_is_said_holds_with_other_seeds() {
+fn claims_hold_with_other_seeds() {
     for scene in &SCENES {
         let (scenario, senders) = scene.resolve();
         let runs = seeds::run(&scenario, scene.bytes, &senders, other_seeds(scene), &|_, _| {})
-            .expect("they are done");
+            .expect("every run finishes");
         let rows: Vec<_> = senders.iter().map(|sender| row(&sender.name)).collect();
         for claim in scene.claims {
             let sentence = claim.check(&rows, &runs);
@@ -70,7 +71,7 @@ fn what_is_said_holds_with_other_seeds() {
 }
 
 #[test]
-fn what_the_runs_do_not_carry_is_not_said() {
+fn claims_without_support_do_not_hold() {
     let rows = [row("newreno+eifel"), row("newreno")];
     let claim = |says| claim::Claim { sender: "newreno+eifel", than: "newreno", says, because: "So" };
     let holds =
@@ -80,27 +81,27 @@ fn what_the_runs_do_not_carry_is_not_said() {
     let wide = runs(&[300.0, 20.0, 90.0, 110.0], &[30.0, 0.0, 2.0, 3.0]);
     assert!(holds(Says::Faster, &fast, &slow) && holds(Says::RetransmitsLess, &fast, &slow));
     assert!(!holds(Says::Faster, &slow, &fast) && !holds(Says::RetransmitsLess, &slow, &fast));
-    // Its mean is larger, and its interval says nothing.
+    // The mean is larger, but the interval contains zero.
     assert!(!holds(Says::Faster, &wide, &slow) && !holds(Says::AsFast, &wide, &slow));
     assert!(!holds(Says::RetransmitsLess, &wide, &slow));
     assert!(!holds(Says::Faster, &slow, &slow) && holds(Says::AsFast, &slow, &slow));
-    assert!(!holds(Says::HasFewerTimeouts, &fast, &slow), "neither has one");
+    assert!(!holds(Says::HasFewerTimeouts, &fast, &slow), "neither has a timeout");
     assert_eq!(
         claim(Says::RetransmitsLess).check(&rows, &[fast, slow]).text,
         "newreno+eifel retransmits less than newreno: 1.5 instead of 10.0 (± 0.9) segments. So."
     );
 }
 
-/// A machine that had no time for a transfer has nothing to say about its sender.
+/// An invalid transfer is left out and reported.
 #[test]
-fn what_the_machine_has_spoiled_is_left_out_and_told() {
+fn invalid_transfer_is_left_out_and_reported() {
     let scene = find("tiny-window").unwrap();
     let (_, senders) = scene.resolve();
     let own = runs(&[50.0, 60.0, 70.0], &[3.0, 4.0, 5.0]);
-    let played = |spoiled: &[&str]| {
+    let played = |invalid: &[&str]| {
         let transfer = |sender: &Sender| {
             let mut real = row(&sender.name).real;
-            real.spoiled = spoiled.contains(&sender.name.as_str()).then(|| "packets were late".to_owned());
+            real.invalid = invalid.contains(&sender.name.as_str()).then(|| "packets were late".to_owned());
             real
         };
         Played::of(scene, &senders, &vec![own.clone(); senders.len()], senders.iter().map(transfer).collect())
@@ -111,21 +112,21 @@ fn what_the_machine_has_spoiled_is_left_out_and_told() {
         "{}",
         good.text(Some(80))
     );
-    let spoiled = played(&["sack"]);
-    let text = spoiled.text(Some(80));
+    let invalid = played(&["sack"]);
+    let text = invalid.text(Some(80));
     assert!(text.ends_with("sack is invalid and left out: packets were late\n"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let (_, real) = text.split_once("\nTUN devices").unwrap();
     let line = |name: &str| real.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
     assert!(!line("sack").contains("100.0") && line("newreno").contains("100.0"), "{text}");
-    assert_eq!((spoiled.rows[1].faster_than, spoiled.rows[0].faster_than), (None, Some(1.0)));
-    let chart = spoiled.chart(&vec![Vec::new(); senders.len()]);
+    assert_eq!((invalid.rows[1].faster_than, invalid.rows[0].faster_than), (None, Some(1.0)));
+    let chart = invalid.chart(&vec![Vec::new(); senders.len()]);
     assert_eq!(chart.senders.iter().map(|sender| sender.transfers.len()).collect::<Vec<_>>(), [1, 0, 1, 1]);
 }
 
-/// In virtual time nobody but a recipe has sent.
+/// Only recipes send in virtual time, so the sentence names the recipe.
 #[test]
-fn a_sentence_names_who_has_sent_in_virtual_time() {
+fn sentence_names_recipe_that_models_kernel_sender() {
     let scene = find("handover").unwrap();
     let (_, senders) = scene.resolve();
     let slow = runs(&[100.0, 110.0, 90.0], &[9.0, 11.0, 10.0]);
@@ -140,9 +141,9 @@ fn a_sentence_names_who_has_sent_in_virtual_time() {
     );
 }
 
-/// A path on which something happens again and again is met at every time of it alike.
+/// Periodic events on a path must hit every part of a transfer with the same probability.
 #[test]
-fn no_part_of_a_period_is_more_likely() {
+fn start_range_is_multiple_of_outage_period() {
     for scene in &SCENES {
         let table: toml::Table = scene.scenario.parse().unwrap();
         let stages = table["stage"].as_array().unwrap().iter();
@@ -160,9 +161,9 @@ fn no_part_of_a_period_is_more_likely() {
     }
 }
 
-/// RLC repeats what the handover has taken, and does not give up.
+/// RLC retransmits everything that the handover interrupts, and does not give up.
 #[test]
-fn nothing_is_lost_in_the_handover() {
+fn handover_scene_loses_no_rlc_data() {
     let scene = find("handover").unwrap();
     let (scenario, senders) = scene.resolve();
     let mut stalled = 0;
@@ -183,25 +184,25 @@ fn nothing_is_lost_in_the_handover() {
 }
 
 #[test]
-fn the_real_transfers_have_the_seed_that_is_nearest_to_all_medians() {
+fn typical_seed_is_nearest_to_all_medians() {
     let goodput = |kbit_per_s: &[f64]| runs(kbit_per_s, &[0.0; 5]);
     let one = goodput(&[10.0, 50.0, 30.0, 20.0, 40.0]);
     assert_eq!(seeds::typical(std::slice::from_ref(&one)), 2);
-    // The third seed is the fastest of the other sender.
+    // For the other sender, the third seed is the fastest.
     let other = goodput(&[10.0, 20.0, 90.0, 30.0, 40.0]);
     assert_eq!(seeds::typical(&[one, other]), 3);
-    assert_eq!(seeds::typical(&[goodput(&[7.0; 5])]), 0, "all are alike");
+    assert_eq!(seeds::typical(&[goodput(&[7.0; 5])]), 0, "all seeds are equal");
     let mut two_timeouts = goodput(&[10.0, 50.0, 30.0, 20.0, 40.0]);
     two_timeouts.timeouts = vec![1.0, 0.0, 0.0, 1.0, 0.0];
-    assert_eq!(seeds::typical(&[two_timeouts]), 3, "there is something to see");
+    assert_eq!(seeds::typical(&[two_timeouts]), 3, "a run with a timeout is preferred");
 }
 
-/// The page about the demo shows the simulated runs that the demo makes.
+/// The guide quotes the simulated runs of the demo.
 #[test]
-fn the_page_about_the_demo_has_these_figures() {
+fn demo_page_quotes_current_figures() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/getting-started/demo.md");
     let page = fs::read_to_string(page).unwrap();
-    // The transfers of the other scenes are too long to run 200 times for each change.
+    // The transfers of the other scenes are too long to run 200 times for every change.
     let is_short = |scene: &&Scene| scene.name == "tiny-window";
     for scene in SCENES.iter().filter(|scene| is_everything() || is_short(scene)) {
         let (scenario, senders) = scene.resolve();

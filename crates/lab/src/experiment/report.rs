@@ -1,4 +1,4 @@
-//! What is known of an experiment: `lab.json`, and the forms in which people and programs see it.
+//! The results of an experiment: `lab.json`, and the tables made from it.
 
 use std::fs;
 use std::io;
@@ -16,52 +16,52 @@ use crate::transfer::Outcome;
 use crate::workload::Asked;
 use airtcp_numbers::table::wrapped_lines;
 
-/// Everything that is known afterwards: `lab.json` in the directory.
+/// All results: `lab.json` in the directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Of this format: 1.
+    /// The version of this format: 1.
     pub schema_version: u32,
     /// The command line that repeats the experiment.
     pub command: String,
-    /// What it was run with.
+    /// The versions of the programs.
     pub versions: Versions,
     /// The scenario's name.
     pub scenario: String,
     /// The receiver's name.
     pub receiver: String,
-    /// Octets of each connection. `None`: they go by time.
+    /// Bytes per connection. `None` if connections are limited by time.
     pub bytes: Option<u64>,
-    /// What else was asked for.
+    /// The other properties of the transfers.
     #[serde(default)]
     pub asked: Asked,
-    /// Transfers of each sender: the rounds that are complete.
+    /// Number of complete rounds, which is the number of transfers per sender.
     pub rounds: u32,
-    /// The sender that the others are compared with. Empty: the file is older than this field.
+    /// The name of the reference. Empty if the file is older than this field.
     #[serde(default)]
     pub against: String,
-    /// A row for each sender.
+    /// One row per sender.
     pub summary: Vec<Row>,
-    /// What the kernel's senders have and ours have not. `None`: the kernel sends nothing here.
+    /// The differences between recipes and the kernel's senders. `None` without kernel senders.
     #[serde(default)]
-    pub unlike_the_kernel: Option<String>,
-    /// Round after round, each in the order of the senders.
+    pub kernel_differences: Option<String>,
+    /// All transfers, round by round, in the order of the senders.
     pub transfers: Vec<Outcome>,
-    /// The recipes in virtual time, beside what they did here. Empty: nobody asked for it, or the file is older than this
-    /// field.
+    /// The comparison of recipes with virtual time. Empty if it was not requested, or if the file is older
+    /// than this field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_virtual_time: Vec<Compared>,
 }
 
-/// The programs that took part, each with its name.
+/// The names and versions of the programs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Versions {
     /// This program.
     pub airtcp: String,
-    /// As `airlink --version` says it; empty if it does not.
+    /// Output of `airlink --version`; empty if it fails.
     pub airlink: String,
     /// `Linux` and its release.
     pub kernel: String,
-    /// As [`Receiver::version`](crate::receiver::Receiver::version) says it.
+    /// The text from [`Receiver::version`](crate::receiver::Receiver::version).
     pub receiver: String,
 }
 
@@ -80,31 +80,32 @@ impl Versions {
 }
 
 impl Report {
-    /// For a terminal of this width, or with all columns and lines as long as they are.
+    /// Formats the results for a terminal of this width. `None` shows all columns and does not wrap lines.
     pub fn table(&self, width: Option<usize>) -> String {
         let mut lines = summary::verdicts(&self.summary, &self.against);
         lines += &summary::never_together(&self.summary, &self.asked);
-        let others = [summary::spoiled(&self.transfers), self.unlike_the_kernel.clone()];
+        let others = [summary::invalid(&self.transfers), self.kernel_differences.clone()];
         lines.extend(others.into_iter().flatten().map(|line| line + "\n"));
         lines += &format!("each transfer: {}\n", self.transfer_in_words());
         summary::table(&self.summary, width) + &wrapped_lines(&lines, width)
     }
 
-    /// The same for a spreadsheet: comma-separated values, with a heading in the first line.
+    /// Formats the results for a spreadsheet: comma-separated values, with headings in the first line.
     pub fn csv(&self) -> String {
         summary::csv(&self.summary)
     }
 
-    /// What one transfer was, in words.
+    /// Describes one transfer in words.
     pub fn transfer_in_words(&self) -> String {
         let Self { asked, bytes, scenario, receiver, .. } = self;
         asked.in_words(*bytes, &format!(" over {scenario} to {receiver}"))
     }
 
-    /// What was kept in this directory.
+    /// Reads the results from a directory.
     ///
     /// # Errors
-    /// If it is no lab's, or another version's.
+    ///
+    /// Returns an error if the directory does not belong to the lab, or if another version wrote the file.
     pub fn read(directory: &Path) -> Result<Self, LabError> {
         let path = directory.join("lab.json");
         let text = match airfiles::read_kept(&path) {
@@ -117,7 +118,7 @@ impl Report {
         Self::parse(&text, &path)
     }
 
-    /// `path`: where the text stands.
+    /// Parses the content of the file at `path`.
     pub(super) fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
         serde_json::from_str(text).map_err(|error| {
             let why = format!("{error}; if another version wrote it, repeat the experiment");
@@ -125,13 +126,13 @@ impl Report {
         })
     }
 
-    /// No more rounds are needed to tell the senders apart, or to say that they are alike.
+    /// Returns true if no comparison needs more rounds for a verdict.
     pub(super) fn is_decided(&self) -> bool {
         let compared = || self.summary.iter().filter_map(|row| row.against);
         is_look(self.rounds as usize) && compared().all(|against| against.is_decided())
     }
 
-    /// Transfers that failed, and why.
+    /// Failed transfers, and the reasons.
     pub fn failures(&self) -> impl Iterator<Item = (&Outcome, &str)> {
         self.transfers.iter().filter_map(|outcome| Some((outcome, outcome.failure.as_deref()?)))
     }

@@ -1,4 +1,4 @@
-//! What is known of a matrix: `matrix.json`, and the tables that people see.
+//! The results of a matrix: `matrix.json`, and the tables made from it.
 
 use std::io;
 use std::path::Path;
@@ -13,53 +13,54 @@ use crate::sender::Sender;
 use crate::summary::profile;
 use crate::transfer::Outcome;
 
-/// One combination.
+/// The result of one combination.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cell {
     /// The receiver's name.
     pub receiver: String,
-    /// The sender: a recipe, with its profile where those of the matrix differ, or one of the kernel's own.
+    /// The sender: a recipe, with its profile if the profiles in the matrix differ, or a kernel sender.
     pub recipe: String,
-    /// The sender's. `None`: it is the kernel's own.
+    /// The profile. `None` for a kernel sender.
     pub profile: Option<String>,
     /// The kind of path.
     pub scenario: String,
-    /// Whether it passed.
+    /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// `None` if it was skipped.
+    /// The transfer. `None` if it was skipped.
     pub outcome: Option<Outcome>,
 }
 
-/// Everything that is known afterwards: `matrix.json` in the directory.
+/// All results: `matrix.json` in the directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Of this format: 1.
+    /// The version of this format: 1.
     pub schema_version: u32,
-    /// The command line that repeats it.
+    /// The command line that repeats the matrix.
     pub command: String,
-    /// What it was run with.
+    /// The versions of the programs.
     pub versions: Versions,
-    /// Octets of every transfer. `None`: the file is older than this field.
+    /// Bytes per transfer. `None` if the file is older than this field.
     pub bytes: Option<u64>,
-    /// Of every path. `None`: the file is older than this field.
+    /// The seed of every path. `None` if the file is older than this field.
     pub seed: Option<u64>,
-    /// Combinations that were asked for.
+    /// Number of requested combinations.
     #[serde(default)]
     pub asked: usize,
-    /// Names, and versions or why there is none.
+    /// The receivers' names, with the version or the reason why the receiver is missing.
     pub receivers: Vec<(String, String)>,
-    /// The combinations that are known.
+    /// The combinations with a result.
     pub cells: Vec<Cell>,
-    /// What the kernel's senders have and ours have not. `None`: the kernel sends nothing here.
-    pub unlike_the_kernel: Option<String>,
+    /// The differences between recipes and the kernel's senders. `None` without kernel senders.
+    pub kernel_differences: Option<String>,
 }
 
 impl Report {
-    /// What was kept in this directory. `None`: nothing.
+    /// Reads the results from a directory. `None` if there are none.
     ///
     /// # Errors
-    /// If it is not to be read, or of another version.
+    ///
+    /// Returns an error if the file cannot be read, or if another version wrote it.
     pub fn read(directory: &Path) -> Result<Option<Self>, LabError> {
         let path = directory.join("matrix.json");
         let text = match airfiles::read_kept(&path) {
@@ -75,8 +76,9 @@ impl Report {
         })
     }
 
-    /// A table for every kind of path, with a line for each recipe and a column for each receiver. The receivers that a
-    /// terminal of this width has no room for follow in a table of their own.
+    /// Formats one table per kind of path, with a line per recipe and a column per receiver. Receivers that
+    /// do not fit into a terminal of this width follow in a table of their own. `None` does not limit the
+    /// width.
     pub fn tables(&self, width: Option<usize>) -> String {
         let profile = profile(self.cells.iter().map(|cell| cell.profile.as_deref()));
         let mut text = profile.map(|profile| format!("{profile}\n\n")).unwrap_or_default();
@@ -96,7 +98,7 @@ impl Report {
                 receivers = others;
             }
         }
-        if let Some(line) = &self.unlike_the_kernel {
+        if let Some(line) = &self.kernel_differences {
             text.push_str(&format!("{line}\n\n"));
         }
         for (name, version) in &self.receivers {
@@ -123,7 +125,7 @@ impl Report {
 }
 
 impl Cell {
-    /// Whether it is of this combination.
+    /// Returns true if the cell belongs to this combination.
     pub(super) fn is_of(&self, scenario: &str, receiver: &str, sender: &Sender) -> bool {
         self.scenario == scenario
             && self.receiver == receiver

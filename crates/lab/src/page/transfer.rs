@@ -1,4 +1,4 @@
-//! One transfer of a page: its graphs, and what is known of it in words.
+//! One transfer of a page: its graphs, and its facts in words.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
     let way = connections.first().map_or(Way::Down, |first| first.direction);
     let mut trace = first_trace(&directory.join(way.sender_side().capture()))?;
     let mut facts = Vec::new();
-    // Where there are several connections, it would not be known of which this is.
+    // With several connections, the line would not say which one it describes.
     facts.extend(fates(directory, way, &mut trace)?.filter(|_| connections.len() <= 1));
     let events = events(&directory.join("sender.jsonl"));
     if let (Ok(log), Some(start)) = (airfiles::read_kept(directory.join("decisions.jsonl")), start(&events)) {
@@ -73,8 +73,8 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
     Ok(Run { name: name.to_owned(), facts, trace })
 }
 
-/// What the graphs show of retransmissions. `otherwise` are those of which the sender's log, if there is one, says another
-/// cause than the capture.
+/// The number of retransmissions in the graphs, by cause. `otherwise` is the number of retransmissions whose
+/// cause in the sender's log differs from the capture. `None` without a log.
 fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
     let of = |sending| trace.segments.iter().filter(move |it| it.sending == sending && it.start > 0).count();
     let mut parts =
@@ -93,7 +93,7 @@ fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
     if syns > 0 {
         parts.push(format!("SYN {}", if syns == 1 { "once".to_owned() } else { format!("{syns} times") }));
     }
-    let unneeded = trace.segments.iter().filter(|it| matches!(it.fate, Fate::Unneeded { .. })).count();
+    let unneeded = trace.segments.iter().filter(|it| matches!(it.fate, Fate::Spurious { .. })).count();
     let source = match otherwise {
         Some(0) => "causes from the sender's log, the same as in its capture".to_owned(),
         Some(otherwise) => {
@@ -105,15 +105,16 @@ fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
     ("retransmissions (in the graphs)".to_owned(), text)
 }
 
-/// Of all connections in the capture, and both directions, the lab's first one; in a capture that is not a lab's, the one
-/// that carried most.
+/// The trace to draw. In a capture of the lab, it is the sender's direction of the first connection. In any
+/// other capture, it is the direction with the most data.
 fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
     let mut longest = Trace::default();
     let sent = |trace: &Trace| {
         let octets = trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
         (trace.name.ends_with(&format!(":{PORT}")), octets)
     };
-    // No pipe in a directory that somebody else may have made. libpcap opens it once more.
+    // Accept regular files only: another user may have placed a pipe in the directory. libpcap opens the file
+    // again.
     airfiles::open(path, By::File).map_err(|error| CaptureError::File { path: path.to_owned(), error })?;
     survey::read(&mut Capture::open(path, None)?, Traces::All, &mut |finished| {
         for trace in finished.ended.traces.into_iter().flatten() {
@@ -125,7 +126,8 @@ fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
     Ok(longest)
 }
 
-/// What became of each packet, by the capture at the other end and, if the lab kept them, airlink's events.
+/// Adds the fate of each packet, from the capture at the other end and from airlink's events if the lab kept
+/// them.
 fn fates(directory: &Path, way: Way, trace: &mut Trace) -> Result<Option<(String, String)>, RunDirError> {
     let sides = [way.sender_side(), way.receiver_side()].map(|side| directory.join(side.capture()));
     let truth = directory.join("events.jsonl");
@@ -148,7 +150,7 @@ fn longest_segment(trace: &Trace) -> f64 {
     trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1) as f64
 }
 
-/// What the path did to packets, in words.
+/// The path's treatment of packets, in words.
 fn path_facts(path: &Path, way: Way) -> Vec<(String, String)> {
     let text = airfiles::read_kept(path).unwrap_or_default();
     let totals: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -174,7 +176,7 @@ fn events(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// The wall time, in nanoseconds since 1970, from which the sender's clock counts.
+/// The start of the sender's clock as wall-clock time, in nanoseconds since 1970.
 fn start(events: &[Value]) -> Option<i64> {
     events.iter().find_map(|event| {
         let (time, wall) = (event["time"].as_f64()?, event["wall"].as_f64()?);

@@ -1,4 +1,4 @@
-//! The program that a sender is, on either side of the path.
+//! The program that runs a sender, on either side of the path.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::agent::Output;
 use crate::testbed::{PathSide, Running, Start, Testbed, Tools};
 use crate::workload::{Amount, Stream};
 
-/// Each of our senders has a network of its own behind its TUN device, numbered by its stream: on the fixed side
-/// 10.83.N.0/24, to which the mobile side's default route leads, and on the mobile side 10.84.N.0/24.
+/// The network of a recipe's sender behind its TUN device, numbered by its stream: 10.83.N.0/24 on the fixed
+/// side, which the mobile side reaches by its default route, and 10.84.N.0/24 on the mobile side.
 const fn network(side: PathSide) -> &'static str {
     match side {
         PathSide::Fixed => "10.83",
@@ -18,11 +18,11 @@ const fn network(side: PathSide) -> &'static str {
     }
 }
 
-/// All of those on the mobile side.
+/// The networks of all senders on the mobile side.
 const MOBILE_NETWORKS: &str = "10.84.0.0/16";
 
 impl Sender {
-    /// Sets up the side from which it is to send.
+    /// Sets up the side on which the sender runs.
     pub(crate) fn prepare(
         &self,
         testbed: &mut Testbed,
@@ -43,7 +43,8 @@ impl Sender {
             }
             Kind::Kernel(_) => {
                 let side = testbed.side(side);
-                // A new namespace inherits some settings of the machine's; an experiment shall not.
+                // A new namespace inherits some of the machine's settings, which must not affect an
+                // experiment.
                 side.sysctl("net.ipv4.tcp_wmem", "4096 16384 4194304")?;
                 side.sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456")?;
                 side.sysctl("net.ipv4.tcp_no_metrics_save", "1")
@@ -69,7 +70,7 @@ impl Sender {
                 say(&[
                     "send",
                     "--recipe",
-                    // With its profile: `linux` alone would name one, too.
+                    // Name the profile explicitly, because an alias such as `linux` sets its own.
                     &self.kind.to_string(),
                     "--addr",
                     &format!("{net}.{}.2", stream.index),

@@ -1,4 +1,4 @@
-//! What senders count of what they send again.
+//! Retransmissions as senders count them.
 
 use std::ops::AddAssign;
 
@@ -7,28 +7,28 @@ use serde_json::Value;
 
 use crate::counters::Counters;
 
-/// What a sender says about its retransmissions.
+/// A sender's own counts of its retransmissions and timeouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
-    /// Segments sent again after duplicate ACKs or SACK.
+    /// Segments retransmitted after duplicate ACKs or SACK.
     pub fast: u64,
-    /// Segments sent again after a timeout.
+    /// Segments retransmitted after a timeout.
     pub timeout: u64,
-    /// Segments sent again to provoke an ACK.
+    /// Segments retransmitted to provoke an ACK.
     pub probe: u64,
-    /// Of the retransmission timer, once the connection is open: loss recovery begins there.
+    /// Expiries of the retransmission timer after the handshake, which loss recovery does not cover.
     pub timeouts: u64,
-    /// Timeouts that were a mistake, as far as the sender has noticed.
+    /// Timeouts that the sender detected as spurious.
     pub spurious: u64,
 }
 
 impl Repair {
-    /// All segments sent again.
+    /// All retransmitted segments.
     pub fn resent(&self) -> u64 {
         self.fast + self.timeout + self.probe
     }
 
-    /// What one of our senders says at its end.
+    /// Reads the counts from the final report of a recipe's sender.
     pub(crate) fn of_recipe(end: &Value) -> Self {
         let number = |path: &str| end.pointer(path).and_then(Value::as_u64).unwrap_or_default();
         Self {
@@ -40,7 +40,7 @@ impl Repair {
         }
     }
 
-    /// What a kernel has counted from which only senders of one kind have sent.
+    /// Derives the counts from a kernel's counters. All senders on this kernel must be of one kind.
     pub(crate) fn of_kernel(counters: &Counters) -> Self {
         let number = |name: &str| counters.get(name).map_or(0, |value| (*value).max(0) as u64);
         let [resent, fast, probe, syns] =
@@ -48,7 +48,7 @@ impl Repair {
                 .map(number);
         Self {
             fast,
-            // The kernel has no counter of all copies that a timeout causes: they are what is left.
+            // The kernel does not count the retransmissions caused by timeouts; they are the remaining ones.
             timeout: resent.saturating_sub(fast + probe + syns),
             probe,
             timeouts: number("TcpExtTCPTimeouts").saturating_sub(syns),
@@ -75,8 +75,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_syn_that_was_sent_again_counts_for_nobody() {
-        // Each has lost its SYN once, and later a segment to its timer, which sent two again.
+    fn syn_retransmissions_are_not_counted() {
+        // Each sender lost its SYN once, and later had one timeout that retransmitted two segments.
         let of_ours = json!({
             "retransmissions": { "segments": 4, "fast": 1, "timeout": 2, "handshake": 1 },
             "timeouts": { "timeouts": 1 },

@@ -1,4 +1,4 @@
-//! The columns of a table of senders: on a terminal, on a page and in a spreadsheet.
+//! The columns of a table of senders, for a terminal, a page and a spreadsheet.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::table::{self, Table};
@@ -8,37 +8,37 @@ use super::{Row, profile};
 
 /// A column of the table.
 pub(crate) struct Column {
-    /// Its heading on a page.
+    /// The heading on a page.
     pub(crate) name: &'static str,
-    /// Its heading where there is nothing else to say what it is: in a file for a spreadsheet.
+    /// The heading in a spreadsheet, which must be clear without any context.
     csv: &'static str,
     pub(crate) meaning: &'static str,
     value: fn(&Row) -> Value,
-    /// `None`: a page has it and a terminal has not.
+    /// The form on a terminal. `None` if only the page has the column.
     terminal: Option<Terminal>,
     presence: Presence,
 }
 
-/// Which tables have a column.
+/// The tables that have a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Always,
-    /// Those in which a row has a value for it.
+    /// Tables in which a row has a value for it.
     WhereKnown,
 }
 
-/// What a column has for a row.
+/// The value of a column for a row.
 enum Value {
     Text(String),
-    /// With so many digits behind the point.
+    /// A number with this number of decimal places.
     Number(Option<f64>, usize),
-    /// The same, with its sign.
+    /// A number with its sign, and its number of decimal places.
     Gain(Option<f64>, usize),
-    /// Of so many in all.
+    /// A part, and the total.
     Share(usize, usize),
 }
 
-/// How a terminal, where headings are narrow, shows a column otherwise than a page.
+/// The form of a column on a terminal, where headings are narrow.
 struct Terminal {
     group: &'static str,
     name: &'static str,
@@ -46,20 +46,20 @@ struct Terminal {
     after: &'static str,
     nothing: &'static str,
     is_joined: bool,
-    /// A narrow table leaves out the smallest rank first. `None`: it never leaves the column out.
+    /// A narrow table leaves out the columns with the smallest ranks first. `None` keeps the column.
     rank: Option<u8>,
 }
 
 const PLAIN: Terminal =
     Terminal { group: "", name: "", before: "", after: "", nothing: "-", is_joined: false, rank: None };
 
-/// As on a page.
+/// A column with the same heading on a terminal and on a page.
 const fn column(name: &'static str, meaning: &'static str, value: fn(&Row) -> Value) -> Column {
     let terminal = Terminal { name, ..PLAIN };
     Column { name, csv: name, meaning, value, terminal: Some(terminal), presence: Presence::Always }
 }
 
-/// Half the width of an interval, to the right of its mean and in the same group.
+/// A column for half the width of an interval, placed after its mean and in the same group.
 const fn half(
     csv: &'static str,
     group: &'static str,
@@ -72,12 +72,12 @@ const fn half(
 }
 
 impl Column {
-    /// On a terminal columns of one unit are a group.
+    /// On a terminal, the column belongs to a group with a common unit.
     const fn with_terminal(self, group: &'static str, name: &'static str) -> Self {
         Self { terminal: Some(Terminal { group, name, ..PLAIN }), ..self }
     }
 
-    /// A narrow table can leave the column out.
+    /// A narrow table may leave the column out.
     const fn optional(self, rank: u8) -> Self {
         let terminal = match self.terminal {
             Some(terminal) => Some(Terminal { rank: Some(rank), ..terminal }),
@@ -86,7 +86,7 @@ impl Column {
         Self { terminal, ..self }
     }
 
-    /// Only where a row has a value for it.
+    /// The table has the column only if a row has a value for it.
     const fn where_known(self) -> Self {
         Self { presence: Presence::WhereKnown, ..self }
     }
@@ -201,7 +201,7 @@ fn percent(part: Mean) -> Mean {
     Mean { mean: 100.0 * part.mean, half_width: part.half_width.map(|half| 100.0 * half), ..part }
 }
 
-/// Those of a table with these rows.
+/// The columns of a table with these rows.
 pub(crate) fn columns(rows: &[Row]) -> Vec<Column> {
     let is_known = |column: &Column| rows.iter().any(|row| (column.value)(row).is_known());
     COLUMNS.into_iter().filter(|column| column.presence == Presence::Always || is_known(column)).collect()
@@ -218,7 +218,7 @@ impl Value {
 }
 
 impl Column {
-    /// For a page.
+    /// The cell on a page.
     pub(crate) fn cell(&self, row: &Row) -> Cell {
         match (self.value)(row) {
             Value::Text(text) => Cell::text(text),
@@ -259,7 +259,7 @@ impl Row {
     }
 }
 
-/// For a terminal of this width, or with all columns.
+/// Formats the table for a terminal of this width. `None` shows all columns.
 pub(crate) fn table(rows: &[Row], width: Option<usize>) -> String {
     let profile = profile(rows.iter().map(|row| row.profile.as_deref()));
     let over = profile.map(|profile| format!("{profile}\n")).unwrap_or_default();
@@ -277,8 +277,8 @@ pub(crate) fn table(rows: &[Row], width: Option<usize>) -> String {
     over + &table.render(width)
 }
 
-/// The same as comma-separated values (RFC 4180), with three digits more. What a cell of the table says of transfers that were
-/// exact has two columns here.
+/// Formats the table as comma-separated values (RFC 4180), with three more digits. The columns `sender` and
+/// `exact transfers` become two columns each.
 pub(crate) fn csv(rows: &[Row]) -> String {
     let columns = columns(rows);
     let headings = columns.iter().flat_map(|column| match column.csv {
@@ -305,7 +305,7 @@ pub(crate) fn csv(rows: &[Row]) -> String {
         .collect()
 }
 
-/// With so many digits behind the point, as far as they are not zero.
+/// Formats a number with at most this number of decimal places, and without trailing zeros.
 fn exact(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$}");
     match text.trim_end_matches('0').trim_end_matches('.') {
@@ -314,7 +314,7 @@ fn exact(number: f64, digits: usize) -> String {
     }
 }
 
-/// In quotes where a spreadsheet needs them.
+/// Quotes the cell if a spreadsheet needs it.
 fn quoted(cell: &str) -> String {
     match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_has_signs_and_units_where_a_page_has_headings() {
+    fn summary_columns_suit_terminal_page_and_csv() {
         let mean = |mean, half_width| Some(Mean { mean, half_width, samples: 3 });
         let none = Row {
             sender: "newreno".to_owned(),

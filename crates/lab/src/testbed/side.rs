@@ -1,4 +1,4 @@
-//! A side of the path: a namespace, and the agent in it.
+//! A side of the path: a namespace and its agent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::LabError;
 use crate::agent::{Notice, Order, Output, Program, Received};
 use crate::counters::Counters;
 
-/// How long an order may take to be carried out.
+/// Time limit for an order.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The two sides of a path.
@@ -36,7 +36,7 @@ impl PathSide {
         }
     }
 
-    /// What crossed the link's device on this side.
+    /// The capture of the path's device on this side.
     pub(crate) const fn capture(self) -> &'static str {
         match self {
             Self::Fixed => "fixed.pcap",
@@ -58,22 +58,22 @@ pub(crate) struct Ended {
     pub(crate) received: Option<Received>,
 }
 
-/// A namespace, seen through its agent.
+/// The connection to the agent in a namespace.
 #[derive(Debug)]
 pub(crate) struct AgentHandle {
     which: PathSide,
-    /// The address of the link's device, and that of its other end.
+    /// The address of the path's device on this side, and the address at its other end.
     pub(crate) own: String,
     pub(crate) other: String,
     pub(super) orders: Option<PipeWriter>,
     notices: Receiver<Notice>,
-    /// It has ended: it takes no orders, or has nothing more to say.
+    /// The agent has ended: it accepts no orders, or its notices have ended.
     gone: bool,
     next: u32,
     pub(super) ended: BTreeMap<u32, Ended>,
 }
 
-/// What an agent is asked to start.
+/// An order to start a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) argv: Vec<String>,
@@ -94,7 +94,7 @@ impl AgentHandle {
         }
     }
 
-    /// Runs it to its end, which is to be a good one.
+    /// Runs a program to its end. It must exit with code 0.
     pub(crate) fn run(&mut self, argv: &[&str], log: &Path) -> Result<(), LabError> {
         let program = self.start(Start {
             argv: argv.iter().map(|&word| word.to_owned()).collect(),
@@ -129,7 +129,7 @@ impl AgentHandle {
         }
     }
 
-    /// What its kernel has counted since the namespace was made.
+    /// The kernel's counters since the namespace was created.
     pub(crate) fn counters(&mut self) -> Result<Counters, LabError> {
         self.order(&Order::Count)?;
         match self.answer()? {
@@ -142,7 +142,7 @@ impl AgentHandle {
         self.write(Path::new("/proc/sys").join(name.replace('.', "/")), value)
     }
 
-    /// How the program ended, if it has; told once.
+    /// Returns the program's exit once, if it has ended.
     pub(crate) fn ended(&mut self, program: Running) -> Option<Ended> {
         self.ended.remove(&program.id)
     }
@@ -155,7 +155,7 @@ impl AgentHandle {
         written.ok_or_else(|| self.note_gone())
     }
 
-    /// The next notice that is an answer; ends of programs may come between.
+    /// Waits for the next answer. Exits of programs may arrive before it.
     fn answer(&mut self) -> Result<Notice, LabError> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -180,7 +180,7 @@ impl AgentHandle {
         LabError::Transfer(format!("the {} side of the path ended", self.which.name()))
     }
 
-    /// It has ended. What it had said, and nobody has taken in, is lost.
+    /// Returns true if the agent has ended. Discards all pending notices.
     pub(super) fn is_gone(&mut self) -> bool {
         let last = loop {
             match self.notices.try_recv() {
@@ -191,7 +191,8 @@ impl AgentHandle {
         self.gone || last == TryRecvError::Disconnected
     }
 
-    /// Takes in a notice, if one comes in time: programs may have ended.
+    /// Handles the next notice, which may report the exit of a program. Returns after `patience` if there is
+    /// none.
     pub(super) fn look(&mut self, patience: Duration) -> Result<(), LabError> {
         match self.notices.recv_timeout(patience) {
             Ok(Notice::Ended { id, code, received }) => {
@@ -235,7 +236,7 @@ impl AgentHandle {
     }
 }
 
-/// Between the lab and an agent that is about to be started.
+/// The pipes between the lab and an agent that is not yet running.
 pub(super) struct Pipes {
     orders: (PipeReader, PipeWriter),
     notices: (PipeReader, PipeWriter),
@@ -248,13 +249,13 @@ impl Pipes {
         Ok(Self { orders: pipe()?, notices: pipe()? })
     }
 
-    /// The ends that the agent gets.
+    /// The ends that the agent inherits.
     fn inherited(&self) -> [BorrowedFd<'_>; 2] {
         [self.orders.0.as_fd(), self.notices.1.as_fd()]
     }
 
-    /// A command line for the shell that puts the pipes where the agent wants them. (Not `<&10`: a shell need not
-    /// know descriptors of two digits.)
+    /// A shell command that connects the pipes to the agent's stdin and stdout. It does not use `<&10`,
+    /// because a shell need not support descriptors with two digits.
     pub(super) fn agent(&self, tools: &Tools) -> String {
         let [orders, notices] = self.inherited().map(|fd| fd.as_raw_fd());
         let airtcp = quoted(&tools.airtcp.to_string_lossy());
@@ -290,7 +291,8 @@ impl Pipes {
     }
 }
 
-/// Starts the program with these pipes; no other program that is started at the same time inherits them.
+/// Starts a program that inherits these pipes. The lock prevents programs that start at the same time from
+/// inheriting them.
 pub(super) fn spawn_with(command: &mut Command, pipes: &[&Pipes]) -> io::Result<Child> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! While it runs: the programs of each connection, from the first start to the last end.
+//! Runs the programs of each connection, from the first start to the last exit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use crate::counters::{Counters, growth};
 use crate::testbed::{PathSide, Running, Testbed, Tools};
 use crate::workload::Stream;
 
-/// How long the receiver may take to notice the end.
+/// Time that the receiver may take to notice the end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The transfer itself. What each receiver got, if it is one that the agent reads.
+/// Runs the transfer. Returns the received data of each receiver whose output the agent reads.
 pub(super) fn send(
     tools: &Tools,
     plan: &Transfer<'_>,
@@ -25,7 +25,8 @@ pub(super) fn send(
     counters: &mut BTreeMap<String, Counters>,
 ) -> Result<Vec<Option<Received>>, LabError> {
     let &Transfer { receiver, directory, workload, .. } = plan;
-    // Routes to senders before those routes' settings, which a receiver may change.
+    // Set up the senders first: their routes must exist before a receiver changes the settings of these
+    // routes.
     for (at, stream) in streams.iter().enumerate() {
         let side = stream.way.sender_side();
         let same = |other: &Stream<'_>| other.sender.kind == stream.sender.kind && other.way == stream.way;
@@ -48,7 +49,7 @@ pub(super) fn send(
         running.push(Pair { sender, receiver });
     }
     let ended = until_all_have_ended(plan, streams, testbed, &running);
-    // What a kernel counted may say why a transfer failed. A side that has gone says nothing.
+    // The kernel's counters may explain a failure. A side that has ended cannot report them.
     if let Ok(after) = both_counters(testbed) {
         for ((side, before), (_, after)) in before.iter().zip(&after) {
             counters.insert(side.name().to_owned(), growth(before, after));
@@ -77,7 +78,7 @@ fn until_all_have_ended(
 ) -> Result<Vec<Option<Received>>, LabError> {
     let until = Instant::now() + plan.limit;
     let mut received = vec![None; streams.len()];
-    // When each of them must have ended, and whose program it is.
+    // Each running program, the index of its connection, and its deadline.
     let mut running: Vec<_> = pairs
         .iter()
         .enumerate()
@@ -100,7 +101,7 @@ fn until_all_have_ended(
         let place = running.iter().position(|(other, ..)| *other == program);
         let Some((_, at, _)) = place.map(|place| running.remove(place)) else { continue };
         let stream = &streams[at];
-        // A receiver that reads slowly has much to read when its sender has ended.
+        // A receiver that reads slowly may still have much to read when its sender ends.
         if plan.workload.read_rate.is_none() {
             for (_, _, its) in running.iter_mut().filter(|(_, other, _)| *other == at) {
                 *its = until.min(Instant::now() + GRACE);
@@ -125,8 +126,8 @@ fn until_all_have_ended(
     Ok(received)
 }
 
-/// A receiver that has read everything, and found that it is not what was sent, ends with 1. Where the difference is stands in
-/// what it says, and is looked for in the captures.
+/// Returns true if the receiver read everything and found a difference from the sent data, in which case it
+/// exits with code 1. The difference is in its final report, and is searched for in the captures.
 fn has_told_a_difference(plan: &Transfer<'_>, stream: &Stream<'_>) -> bool {
     end_of(&stream.file(plan.directory, "receiver", "jsonl"))
         .is_ok_and(|end| !end["first_difference"].is_null())

@@ -1,4 +1,4 @@
-//! When it is over: what captures and programs have left.
+//! Evaluates the captures and the programs' files after a transfer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::testbed::PathSide;
 use crate::workload::{Role, Stream};
 
 impl Outcome {
-    /// Takes in what the transfer has left.
+    /// Reads the results of the transfer from its files.
     pub(super) fn read(
         &mut self,
         directory: &Path,
@@ -68,7 +68,8 @@ impl Outcome {
     }
 }
 
-/// What the tested sender counted. `None`: another one of the kernel's senders shared its counters, or they could not be read.
+/// The tested sender's own counts. `None` if another kernel sender shared the counters, or if they could not
+/// be read.
 fn repair(
     directory: &Path,
     streams: &[Stream<'_>],
@@ -95,7 +96,7 @@ fn repair(
     Ok(Some(repair))
 }
 
-/// Whether every octet of a connection arrived and nothing else.
+/// Checks that exactly the sent bytes arrived on a connection.
 pub(super) fn check(
     plan: &Transfer<'_>,
     stream: &Stream<'_>,
@@ -126,8 +127,8 @@ pub(super) fn check(
     )))
 }
 
-/// Writes the sender's capture again, for Wireshark, with its decisions as comments on the packets. The kernel's own
-/// senders have no log, and a log is one connection's: where there are several, or none, nothing is written.
+/// Writes a copy of the sender's capture for Wireshark, with its decisions as packet comments. It does
+/// nothing for several connections, because a log covers only one, and for kernel senders, which have no log.
 pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), LabError> {
     let [stream] = streams else { return Ok(()) };
     let from = stream.way.sender_side().capture();
@@ -141,7 +142,7 @@ pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), L
     comments.save(&mut open()?, &to).map_err(LabError::file(&to))
 }
 
-/// The data of the last event `end` in a file of JSON lines.
+/// The data of the last `end` event in a file of JSON lines.
 pub(crate) fn end_of(path: &Path) -> Result<Value, LabError> {
     let text = airfiles::read_kept(path).map_err(LabError::file(path))?;
     let events = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -166,13 +167,13 @@ mod tests {
     use crate::workload::Workload;
 
     #[test]
-    fn counters_that_nobody_has_read_are_not_zero() {
+    fn unread_counters_yield_no_repair_counts() {
         let senders = resolve(&["linux:cubic".parse().unwrap()], None).unwrap();
         let workload = Workload::plain(1);
         let streams = workload.streams(&senders[0]);
         let counted = |side: &str| BTreeMap::from([(side.to_owned(), Counters::new())]);
         let of = |counters| repair(Path::new(""), &streams, &counters).unwrap();
-        assert_eq!(of(counted("fixed")), Some(Repair::default()), "nothing has grown");
-        assert_eq!(of(counted("mobile")), None, "the sender's side is not known");
+        assert_eq!(of(counted("fixed")), Some(Repair::default()), "no counter has grown");
+        assert_eq!(of(counted("mobile")), None, "the sender's side was not read");
     }
 }

@@ -1,16 +1,16 @@
-//! Numbers over time in as few bins as a picture can show.
+//! Values over time, in at most as many bins as a picture can show.
 
-/// The most bins: twice as many as a picture has columns.
+/// Maximum number of bins: twice the number of columns in a picture.
 const MOST: usize = 4096;
-/// Nanoseconds.
+/// Smallest width of a bin in nanoseconds.
 const FINEST: i64 = 1_000_000;
 
-/// Values over time in bins of equal width, which doubles when there are too many.
+/// Values over time in bins of equal width. The width doubles when there are too many bins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bins {
-    /// Nanoseconds.
+    /// The width of a bin in nanoseconds.
     width: i64,
-    /// The begin of the first bin, in nanoseconds; `None` if nothing was added.
+    /// The start of the first bin in nanoseconds. `None` if no value was added.
     begin: Option<i64>,
     bins: Vec<Option<Bin>>,
 }
@@ -29,7 +29,7 @@ impl Default for Bins {
 }
 
 impl Bins {
-    /// Adds a value at a time in nanoseconds. A time before that of the first value counts as that.
+    /// Adds a value at a time in nanoseconds. A time before the first value's time is treated as equal to it.
     pub fn add(&mut self, at: i64, value: f64) {
         let begin = *self.begin.get_or_insert(at);
         let after = at.saturating_sub(begin).max(0);
@@ -65,12 +65,13 @@ impl Bins {
         self.bins.iter().enumerate().filter_map(move |(index, bin)| Some((time(index), (*bin)?)))
     }
 
-    /// For each bin that has values: its begin in seconds, and their sum.
+    /// The start in seconds and the sum of the values of each bin that is not empty.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.filled().map(|(at, bin)| (at, bin.sum))
     }
 
-    /// For values that last until they change: the greatest in each bin, then the last one if it is smaller.
+    /// For values that hold until the next change: the maximum of each bin, then the last value if it is
+    /// smaller.
     pub fn levels(&self) -> impl Iterator<Item = (f64, f64)> {
         let end = self.width() * 0.999;
         self.filled().flat_map(move |(at, bin)| {
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_time_has_no_more_bins_than_a_short_one() {
+    fn number_of_bins_is_bounded() {
         let mut bins = Bins::default();
         for second in 0..100_000 {
             bins.add(second * 1_000_000_000, 1.0);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_shows_its_peak_and_where_it_went() {
+    fn levels_keep_peak_and_last_value_per_bin() {
         let mut bins = Bins::default();
         for (at, level) in [(0, 1500.0), (100_000, 3000.0), (200_000, 0.0), (5_000_000, 1500.0)] {
             bins.add(at, level);

@@ -1,4 +1,4 @@
-//! Reads what airlink wrote about the emulated path below a connection, in bounded memory however long the run was.
+//! Reads airlink's records of the emulated path, with memory that does not grow with the length of the run.
 
 mod bins;
 mod queues;
@@ -15,25 +15,25 @@ pub use bins::Bins;
 pub use queues::{Queue, QueuesAndDrops};
 pub use radio::{Radio, RadioDirection};
 
-/// What is known about an emulated path; nothing by default.
+/// Data about an emulated path; empty by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EmulatedPath {
-    /// From the file of `airlink --events`.
+    /// The queues and drops, from the file of `airlink --events`.
     pub queues: Option<QueuesAndDrops>,
-    /// From the file of `airlink --radio-pcap`.
+    /// The radio PDUs, from the file of `airlink --radio-pcap`.
     pub radio: Option<Radio>,
 }
 
-/// How often something happened.
+/// The frequency of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
-    /// What is counted.
+    /// The name of the event.
     pub what: String,
-    /// How often, over time.
+    /// The number of events over time.
     pub bins: Bins,
 }
 
-/// Why a file of airlink's cannot be used.
+/// An error in one of airlink's files.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulationError {
     /// The file cannot be read.
@@ -41,13 +41,13 @@ pub enum EmulationError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system or libpcap says.
+        /// The error of the operating system or of libpcap.
         error: io::Error,
     },
     /// The events cannot be read.
     #[error(transparent)]
     Events(#[from] EventsError),
-    /// It is a capture of something else than airlink's radio PDUs.
+    /// The file is not a capture of airlink's radio PDUs.
     #[error("{0} is not a capture of radio PDUs; give a file that `airlink --radio-pcap` wrote")]
     NoRadio(PathBuf),
 }

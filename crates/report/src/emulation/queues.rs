@@ -1,4 +1,4 @@
-//! Reads from airlink's event stream (docs/reference/link-views.md) how full its queues were, and when packets were dropped.
+//! Reads queue lengths and packet drops from airlink's event stream (docs/reference/link-views.md).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,37 +8,37 @@ use airtcp_analyze::airlink_events::{AirlinkEvent, EventReader, EventsError};
 
 use super::{Bins, Count, EmulationError};
 
-/// The most packets whose length is remembered: a path has far fewer inside.
+/// Maximum number of packets whose length is remembered. A path holds far fewer.
 const INSIDE: usize = 1 << 20;
-/// The most queues that are told apart: a path has far fewer.
+/// Maximum number of distinct queues. A path has far fewer.
 const QUEUES: usize = 256;
 
-/// What the events say about queues.
+/// Queue lengths and drops from the events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueuesAndDrops {
-    /// When the run began, in nanoseconds since 1970.
+    /// The start of the run, in nanoseconds since 1970.
     pub wall_zero: i64,
-    /// In the order in which they were first used.
+    /// The queues, in the order of their first use.
     pub queues: Vec<Queue>,
-    /// Dropped packets by cause. Their times are in nanoseconds since the run began.
+    /// Dropped packets by cause. Times are in nanoseconds since the start of the run.
     pub drops: Vec<Count>,
 }
 
-/// How full a queue was over time.
+/// The length of a queue over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
     /// The name of its stage.
     pub stage: String,
     /// `down` or `up`.
     pub direction: String,
-    /// Octets.
+    /// Lengths in bytes.
     bins: Bins,
-    /// Octets at the last event.
+    /// The length in bytes after the last event.
     now: f64,
 }
 
 impl Queue {
-    /// When, in seconds since the run began, and how many octets there were.
+    /// Times in seconds since the start of the run, and lengths in bytes.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.bins.levels()
     }
@@ -46,8 +46,12 @@ impl Queue {
 
 impl QueuesAndDrops {
     /// Reads a file of events.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be read, or if it is not an event stream of airlink.
     pub fn read(path: &Path) -> Result<Self, EmulationError> {
-        // No pipe in a directory that somebody else may have made.
+        // Accept regular files only: another user may have placed a pipe in the directory, which would block.
         airfiles::open(path, By::File).map_err(|error| EventsError::Read { path: path.to_owned(), error })?;
         let mut stream = EventReader::open(path)?;
         let mut reader = Reader::default();
@@ -62,7 +66,7 @@ impl QueuesAndDrops {
 #[derive(Default)]
 struct Reader {
     events: QueuesAndDrops,
-    /// The lengths of packets inside the path.
+    /// The lengths of the packets inside the path, in bytes.
     inside: BTreeMap<u64, f64>,
 }
 

@@ -1,24 +1,24 @@
-//! The PDUs of a radio link over time: sent, retransmitted and damaged.
+//! Counts the PDUs of a radio link over time: transmitted, retransmitted and damaged.
 
 use super::Count;
 
-/// The PDUs of a radio link.
+/// The PDUs of a radio link in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Radio {
-    /// From the network to the mobile.
+    /// The direction from the network to the mobile.
     pub down: RadioDirection,
-    /// From the mobile to the network.
+    /// The direction from the mobile to the network.
     pub up: RadioDirection,
 }
 
-/// PDUs of one direction. Their times are in nanoseconds since 1970.
+/// The PDUs of one direction. Times are in nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RadioDirection {
-    /// All that were sent.
+    /// All transmissions.
     pub all: Count,
-    /// Those that were not sent for the first time.
+    /// Retransmissions.
     pub again: Count,
-    /// Those that arrived damaged.
+    /// Transmissions that arrived damaged.
     pub damaged: Count,
 }
 
@@ -29,7 +29,8 @@ impl Radio {
     }
 }
 
-/// Reads airlink's capture of radio PDUs (docs/reference/link-views.md). There are no captures in a browser.
+/// Reads airlink's capture of radio PDUs (docs/reference/link-views.md). Captures are not available in a
+/// browser.
 #[cfg(not(target_family = "wasm"))]
 mod reading {
     use std::net::Ipv4Addr;
@@ -55,6 +56,10 @@ mod reading {
 
     impl Radio {
         /// Reads a file of `airlink --radio-pcap`.
+        ///
+        /// # Errors
+        ///
+        /// Returns an error if the file cannot be read, or if it is not a capture of radio PDUs.
         pub fn read(path: &Path) -> Result<Self, EmulationError> {
             let no_radio = || EmulationError::NoRadio(path.to_owned());
             let failed = |error| EmulationError::Read { path: path.to_owned(), error };
@@ -78,8 +83,8 @@ mod reading {
             }
         }
 
-        /// Takes in the headers of IP and UDP. IP's identification counts the transmissions of a PDU. `None` if airlink did not
-        /// write them.
+        /// Counts a PDU by its IP and UDP headers. The IP identification is the number of the PDU's
+        /// transmission. Returns `None` if airlink did not write the headers.
         fn take(&mut self, header: &[u8; 28], at: i64) -> Option<()> {
             let word = |place: usize| u16::from_be_bytes([header[place], header[place + 1]]);
             let side = match [header[12], header[13], header[14], header[15]] {

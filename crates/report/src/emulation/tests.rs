@@ -23,7 +23,7 @@ impl Drop for File {
     }
 }
 
-/// Two packets over a wire, of which the second one waits and is lost: docs/reference/link-views.md.
+/// Two packets over a wire; the second one waits and is lost (docs/reference/link-views.md).
 const EVENTS: &str = r#"{"schema_version":1,"event":"start","scenario":"example.toml","seed":1,"wall_zero":7,"stages":["wire","air"]}
 {"t":0,"event":"entered","packet":0,"direction":"down","bytes":1500}
 {"t":0,"event":"sent","packet":0,"direction":"down","stage":"wire","waited":0}
@@ -39,7 +39,7 @@ fn read(text: &str) -> Result<QueuesAndDrops, EmulationError> {
 }
 
 #[test]
-fn a_queue_fills_and_drains_and_a_drop_has_its_cause() {
+fn events_yield_queue_lengths_and_drop_causes() {
     let events = read(EVENTS).unwrap();
     assert_eq!(events.wall_zero, 7);
     let [queue] = &events.queues[..] else { panic!("{:?}", events.queues) };
@@ -50,13 +50,13 @@ fn a_queue_fills_and_drains_and_a_drop_has_its_cause() {
 }
 
 #[test]
-fn a_run_that_goes_on_has_a_last_line_without_end() {
+fn truncated_last_event_line_is_ignored() {
     let cut = &EVENTS[..EVENTS.len() - 20];
     assert!(read(cut).unwrap().drops.is_empty());
 }
 
 #[test]
-fn what_is_no_event_stream_is_refused() {
+fn invalid_event_stream_is_rejected() {
     assert!(matches!(read("{\"time\":1}\n"), Err(EmulationError::Events(EventsError::NoEvents(_)))));
     assert!(matches!(read("\u{0}\u{1}\n"), Err(EmulationError::Events(EventsError::NoEvents(_)))));
     let later = EVENTS.replacen("\"schema_version\":1", "\"schema_version\":2", 1);
@@ -65,7 +65,7 @@ fn what_is_no_event_stream_is_refused() {
     assert!(matches!(read(&damaged), Err(EmulationError::Events(EventsError::Damaged { line: 7, .. }))));
 }
 
-/// A nanosecond pcap of LINKTYPE_RAW.
+/// A pcap with nanosecond timestamps and LINKTYPE_RAW.
 fn capture(packets: &[(u32, [u8; 28])]) -> File {
     let word = |value: u32| value.to_le_bytes();
     let mut bytes = [word(0xa1b2_3c4d), [2, 0, 4, 0], word(0), word(0), word(65_535), word(101)].concat();
@@ -85,7 +85,7 @@ fn pdu(from: u8, port: u16, transmission: u8) -> [u8; 28] {
 }
 
 #[test]
-fn radio_pdus_are_counted_by_what_their_headers_say() {
+fn radio_pdus_are_counted_by_header_fields() {
     let file = capture(&[
         (0, pdu(1, 50_000, 1)),
         (10_000_000, pdu(1, 50_002, 1)),
@@ -100,14 +100,14 @@ fn radio_pdus_are_counted_by_what_their_headers_say() {
 }
 
 #[test]
-fn another_capture_is_no_radio_capture() {
+fn non_radio_capture_is_rejected() {
     let stranger = capture(&[(0, pdu(1, 443, 1))]);
     assert!(matches!(Radio::read(&stranger.0), Err(EmulationError::NoRadio(_))));
     assert!(matches!(Radio::read("/nonexistent/radio.pcap".as_ref()), Err(EmulationError::Read { .. })));
 }
 
 #[test]
-fn what_happened_below_is_drawn_at_the_time_of_the_capture() {
+fn emulated_path_is_drawn_at_capture_time() {
     use airtcp_analyze::trace::{AckSeen, Trace};
     use airtcp_testkit::markup::well_formed;
 
@@ -115,7 +115,7 @@ fn what_happened_below_is_drawn_at_the_time_of_the_capture() {
     use crate::plot::tests::svg;
 
     let file = capture(&[(0, pdu(1, 50_000, 1)), (500_000_000, pdu(1, 50_000, 2))]);
-    // The run's clock began 7 ns after 1970, the capture of PDUs says one second.
+    // The run's clock started 7 ns after 1970; the PDUs were captured one second after 1970.
     let emulated =
         EmulatedPath { queues: Some(read(EVENTS).unwrap()), radio: Some(Radio::read(&file.0).unwrap()) };
     let ack = |at| AckSeen { at, number: 1, ack: at as u64, edge: 0, duplicate: false, sack: Vec::new() };
@@ -131,5 +131,5 @@ fn what_happened_below_is_drawn_at_the_time_of_the_capture() {
     for words in ["wire down", "dropped: radio", "PDUs/s, down", "retransmitted"] {
         assert!(text.contains(words), "{words}");
     }
-    assert_eq!(drawn(3_600_000_000_000), "", "an hour later there was nothing");
+    assert_eq!(drawn(3_600_000_000_000), "", "the trace starts an hour after the events");
 }

@@ -1,7 +1,7 @@
-//! The chart on top of an experiment: all senders beside each other, with their intervals.
+//! The chart at the top of an experiment: all senders with their intervals.
 //!
-//! It is plain HTML and style, without a script: lines and marks stand at per cents of their track, so that it is as wide
-//! as there is room, in any colours and on paper.
+//! The chart is plain HTML and CSS without a script. Lines and marks are positioned in per cent of their
+//! track, so it adapts to any width, to both colour schemes, and to print.
 
 use std::fmt::Write;
 
@@ -11,35 +11,35 @@ use crate::plot::axis::{Axis, Unit};
 /// A mean and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The middle.
+    /// The mean.
     pub mean: f64,
-    /// Half of it. `None`: there are too few values.
+    /// Half the width of the interval. `None` if there are too few values.
     pub half_width: Option<f64>,
 }
 
-/// What is known of a sender.
+/// The results of one sender.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sender {
-    /// Its name.
+    /// The name of the sender.
     pub name: String,
-    /// What a click shows.
+    /// The runs that a click displays.
     pub shows: Shows,
-    /// Its goodput in kbit/s. `None`: no transfer counts.
+    /// The goodput in kbit/s. `None` if the sender has no valid transfer.
     pub goodput: Option<Interval>,
-    /// That of each transfer that counts.
+    /// The goodput of each valid transfer in kbit/s.
     pub transfers: Vec<f64>,
-    /// What it has more than the one that all are compared with, in per cent.
+    /// The gain over the reference in per cent.
     pub gain: Option<Interval>,
-    /// What that interval says, in a word. Empty: it is the one that all are compared with.
+    /// The verdict in one word. Empty for the reference.
     pub verdict: String,
 }
 
-/// All senders of an experiment.
+/// The senders of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
-    /// Whom all are compared with; may be empty.
+    /// The name of the reference; may be empty.
     pub against: String,
-    /// From top to bottom.
+    /// The senders, from top to bottom.
     pub senders: Vec<Sender>,
 }
 
@@ -50,7 +50,7 @@ impl Interval {
     }
 }
 
-/// Where an interval reaches beyond its track, and is cut off.
+/// The side on which an interval exceeds its track and is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Low,
@@ -64,7 +64,7 @@ impl Side {
         low.into_iter().chain((to > 1.0).then_some(Self::High))
     }
 
-    /// Its place is in the style sheet.
+    /// The CSS class that positions the arrow.
     fn class(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -73,9 +73,10 @@ impl Side {
     }
 }
 
-/// A gain cannot be below this, whatever an interval says.
+/// The lowest possible gain in per cent, even if an interval extends below it.
 const NOTHING_LEFT: f64 = -100.0;
-/// An interval may reach further than this, and is cut off: otherwise one sender with few transfers would press all others flat.
+/// The limit in per cent at which a long interval is cut off. Otherwise one sender with few transfers would
+/// compress the display of all others.
 const FAR: f64 = 200.0;
 
 impl Chart {
@@ -83,11 +84,11 @@ impl Chart {
         let values = self.senders.iter().flat_map(|sender| {
             sender.transfers.iter().copied().chain(sender.goodput.into_iter().flat_map(Interval::ends))
         });
-        // In the unit of the tables.
+        // The unit of the tables.
         Axis::from_zero("goodput (kbit/s)", Unit::None, values)
     }
 
-    /// `None`: nothing is compared.
+    /// The axis of the gains. `None` if nothing is compared.
     fn gain_axis(&self) -> Option<Axis> {
         let gains: Vec<Interval> = self.senders.iter().filter_map(|sender| sender.gain).collect();
         let [mut low, mut high] = [0.0, 0.0];
@@ -102,7 +103,7 @@ impl Chart {
         })
     }
 
-    /// The chart, as HTML.
+    /// Returns the chart as HTML.
     pub fn html(&self) -> String {
         let (goodput, gain) = (self.goodput_axis(), self.gain_axis());
         let axes: Vec<&Axis> = [&goodput].into_iter().chain(&gain).collect();
@@ -157,7 +158,7 @@ impl Chart {
     }
 }
 
-/// Words over a track with the interval.
+/// Writes a text and, below it, a track with the interval.
 fn measure(
     said: &str,
     verdict: &str,
@@ -199,7 +200,7 @@ fn in_words(Interval { mean, half_width }: Interval, digits: usize, sign: bool) 
     half_width.map_or_else(|| mean.clone(), |half| format!("{mean} ± {half:.digits$}"))
 }
 
-/// Round values and where they are, in per cent, so few that there is room on a phone.
+/// Round values and their positions in per cent, few enough to fit on a phone.
 fn ticks(axis: &Axis) -> Vec<(f64, String)> {
     let ticks = axis.ticks(|_, share| share >= 0.24);
     let seen = ticks.into_iter().filter_map(|tick| Some((axis.place(tick.at) * 100.0, tick.label?)));
@@ -232,7 +233,7 @@ mod tests {
         }
     }
 
-    /// The style of each element of this class.
+    /// The style of each element with this class.
     fn styles<'a>(html: &'a str, class: &str) -> Vec<&'a str> {
         let opening = format!("<i class=\"{class}\" style=\"");
         html.match_indices(&opening)
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn means_intervals_and_transfers_stand_where_their_values_are() {
+    fn chart_positions_match_means_intervals_and_transfers() {
         let chart = chart();
         let axis = chart.goodput_axis();
         let html = chart.html();
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_goes_far_is_cut_off_and_does_not_press_the_others_flat() {
+    fn wide_interval_is_clipped_at_axis_limits() {
         let chart = chart();
         let axis = chart.gain_axis().unwrap();
         assert!(axis.max < 1.2 * FAR && axis.min > 1.5 * NOTHING_LEFT, "{axis:?}");
@@ -269,7 +270,7 @@ mod tests {
             .map(|part| part.split(':').nth(1).unwrap().trim_end_matches('%').parse().unwrap())
             .collect();
         assert!(numbers[0] >= 0.0 && numbers[0] + numbers[1] <= 100.01, "{interval}");
-        // One can see that, on the tracks, and read what it means.
+        // The cut is visible on the tracks, and the legend explains it.
         let (tracks, legend) = html.split_once("<figcaption>").unwrap();
         for (side, cut) in [("low", 1), ("high", 1)] {
             assert_eq!(
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn one_transfer_has_no_interval_and_one_sender_no_gain() {
+    fn chart_omits_missing_interval_and_gain() {
         let mut chart = chart();
         chart.senders.truncate(1);
         chart.senders[0].goodput = Some(Interval { mean: 70.0, half_width: None });

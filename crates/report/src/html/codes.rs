@@ -1,11 +1,11 @@
-//! What the script of a page must know as Rust does: the codes in the columns of a run, and what things look like.
+//! Definitions that the page's script shares with Rust: the codes in the columns of a run, and the looks.
 
 use airtcp_analyze::trace::{Fate, Loss, Proof, Sending};
 use airwire::Cause;
 
 use crate::looks;
 
-/// The module `codes.js`.
+/// The source of the module `codes.js`.
 pub(super) fn module() -> String {
     let sendings = SENDINGS.iter().map(|(_, name)| *name).enumerate();
     let fates = FATES.into_iter().enumerate();
@@ -15,7 +15,7 @@ pub(super) fn module() -> String {
     codes.chain(looks).collect()
 }
 
-/// The values of the column `sending` are indices in this list, the names constants of the script.
+/// The column `sending` holds indices into this list. The names become constants of the script.
 const SENDINGS: [(Sending, &str); 6] = [
     (Sending::New, "NEW"),
     (Sending::Fast, "FAST"),
@@ -25,20 +25,20 @@ const SENDINGS: [(Sending, &str); 6] = [
     (Sending::Unexplained, "UNEXPLAINED"),
 ];
 
-/// The values of the column `fate` are indices in this list, the names constants of the script.
+/// The column `fate` holds indices into this list. The names become constants of the script.
 const FATES: [&str; 9] = [
     "UNKNOWN",
     "ARRIVED",
     "LOST_BETWEEN",
     "LOST_CONGESTION",
     "LOST_RADIO",
-    "UNNEEDED_TIMESTAMP",
-    "UNNEEDED_DSACK",
-    "UNNEEDED_ARRIVAL",
-    "UNNEEDED_ACKED",
+    "SPURIOUS_TIMESTAMP",
+    "SPURIOUS_DSACK",
+    "SPURIOUS_ARRIVAL",
+    "SPURIOUS_ACKED",
 ];
 
-/// The index of a variant that is in the list.
+/// The code of a variant, which must be in the list.
 fn code(index: Option<usize>) -> i64 {
     index.expect("the list has every variant") as i64
 }
@@ -54,10 +54,10 @@ pub(super) fn of_fate(fate: Fate) -> i64 {
         Fate::Lost(Loss::Between { .. }) => "LOST_BETWEEN",
         Fate::Lost(Loss::Airlink(Cause::Congestion)) => "LOST_CONGESTION",
         Fate::Lost(Loss::Airlink(Cause::Radio)) => "LOST_RADIO",
-        Fate::Unneeded { proof: Proof::Timestamp } => "UNNEEDED_TIMESTAMP",
-        Fate::Unneeded { proof: Proof::Dsack } => "UNNEEDED_DSACK",
-        Fate::Unneeded { proof: Proof::Arrival } => "UNNEEDED_ARRIVAL",
-        Fate::Unneeded { proof: Proof::Acked } => "UNNEEDED_ACKED",
+        Fate::Spurious { proof: Proof::Timestamp } => "SPURIOUS_TIMESTAMP",
+        Fate::Spurious { proof: Proof::Dsack } => "SPURIOUS_DSACK",
+        Fate::Spurious { proof: Proof::Arrival } => "SPURIOUS_ARRIVAL",
+        Fate::Spurious { proof: Proof::Acked } => "SPURIOUS_ACKED",
     };
     code(FATES.iter().position(|known| *known == name))
 }

@@ -1,8 +1,8 @@
-//! Columns of integers as the page carries them: their differences in as few octets as they need, as base64.
+//! Columns of integers as the page carries them: differences in a variable-length encoding, as base64.
 //!
-//! 200,000 segments with everything about them take some 5 MB in this way, and 40 MB as JSON.
+//! 200,000 segments with all their values take about 5 MB in this encoding, and 40 MB as JSON.
 
-/// Zigzag and LEB128 of the difference to the number before; `page/data.js` reads it.
+/// Encodes each difference from the previous number with zigzag and LEB128. `page/data.js` decodes it.
 pub fn column(values: impl IntoIterator<Item = i64>) -> String {
     let (mut octets, mut last) = (Vec::new(), 0i64);
     for value in values {
@@ -18,7 +18,7 @@ pub fn column(values: impl IntoIterator<Item = i64>) -> String {
     base64(&octets)
 }
 
-/// RFC 4648 §4.
+/// Encodes bytes as base64 (RFC 4648 §4).
 pub fn base64(octets: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_rfc_4648() {
+    fn base64_matches_rfc_4648_vectors() {
         let vectors = [
             ("", ""),
             ("f", "Zg=="),
@@ -53,13 +53,13 @@ mod tests {
     }
 
     #[test]
-    fn a_small_difference_takes_one_octet_in_either_direction() {
-        // 0, +1, −1, +63, −64, then +64, the first that takes two.
+    fn small_difference_takes_one_byte() {
+        // 0, +1, −1, +63, −64, then +64, the first difference that takes two bytes.
         assert_eq!(column([0, 1, 0, 63, -1, 63]), base64(&[0, 2, 1, 126, 127, 0x80, 1]));
     }
 
     #[test]
-    fn the_widest_numbers_take_ten_octets_and_do_not_overflow() {
+    fn widest_numbers_take_ten_bytes_without_overflow() {
         assert_eq!(column([i64::MIN]).len(), 16);
         assert_eq!(column([i64::MAX, i64::MIN]).len(), 16);
     }

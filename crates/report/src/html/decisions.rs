@@ -1,31 +1,32 @@
 //! Adds a sender's own log (`decisions.jsonl`) to the trace of its packets.
 //!
-//! The log counts seconds from the sender's start, the capture has the wall clock of the same machine. What the wall clock
-//! was at the sender's start ties them together.
+//! The log counts seconds from the sender's start, and the capture uses the wall clock of the same machine.
+//! The wall-clock time of the sender's start aligns the two.
 
 use std::collections::BTreeSet;
 
 use airtcp_analyze::decisions::{self, Line};
 use airtcp_analyze::trace::{DecisionSeen, EpisodeSeen, Idle, Offset, Sending, Trace, WindowPoint};
 
-/// A change of the window, in octets; without a threshold it is arbitrarily high.
+/// A change of the window in bytes. `ssthresh` is `None` if it is arbitrarily high.
 struct Change {
     at: Offset,
     cwnd: f64,
     ssthresh: Option<f64>,
 }
 
-/// What became of a log.
+/// The result of adding a log to a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Laid {
-    /// Lines that cannot be read, such as the last one of a sender that was killed; they are left out.
+    /// Number of lines that cannot be parsed, such as the last line of a sender that was killed. They are
+    /// skipped.
     pub unreadable: usize,
-    /// Segments that were sent again for another reason than the capture alone had made believe.
+    /// Number of retransmissions whose cause in the log differs from the one inferred from the capture.
     pub otherwise: usize,
 }
 
-/// Adds the log's decisions, states, windows and causes to the trace. `start` is the sender's start in nanoseconds since
-/// 1970, `mss` the octets of the segments in which the log counts windows.
+/// Adds the log's decisions, states, windows and causes to the trace. `start` is the sender's start in
+/// nanoseconds since 1970. `mss` is the segment size in bytes; the log counts windows in segments.
 pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
     let (lines, unreadable) = decisions::read(log);
     let origin = trace.origin;
@@ -48,9 +49,12 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
     Laid { unreadable, otherwise }
 }
 
-/// A timer that fires just when an ACK has come looks like an answer to it. The log knows better: what is sent again while
-/// the sender goes back after one of the `timeouts` is the timer's, what is sent again in recovery is not. Tahoe goes back
-/// without a timeout as well: there the log does not tell more than the capture. Returns for how many that is news.
+/// Corrects the causes of retransmissions, and returns the number of corrections.
+///
+/// In a capture, a timer that expires just after an ACK arrived looks like a fast retransmission caused by
+/// that ACK. The log is more precise: a retransmission while the sender is `restarted` after one of the
+/// `timeouts` was caused by the timer, and a retransmission in `recovery` was not. Tahoe also restarts
+/// without a timeout; in that case the cause from the capture is kept.
 fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
     let Trace { segments, acks, idle, episodes, .. } = trace;
     let mut otherwise = 0;
@@ -72,7 +76,7 @@ fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
             continue;
         }
         otherwise += 1;
-        // What the silence before it was, follows from that.
+        // The preceding silence counts as idle time only if a timeout ended it.
         let at = segment.at;
         idle.retain(|idle| idle.to != at || cause == Sending::Timeout);
         if first && !idle.iter().any(|idle| idle.to == at) {
@@ -87,13 +91,13 @@ fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
     otherwise
 }
 
-/// The last packet's time.
+/// The time of the last packet.
 fn end(trace: &Trace) -> Offset {
     let sent = trace.segments.iter().map(|it| it.at);
     sent.chain(trace.acks.iter().map(|it| it.at)).max().unwrap_or_default()
 }
 
-/// From the state that each line names. The last one may last until `end`.
+/// Derives the episodes from the state in each line. The last episode may extend to `end`.
 fn episodes(lines: &[Line], offset: impl Fn(&Line) -> Offset, end: Offset) -> Vec<EpisodeSeen> {
     let mut episodes: Vec<EpisodeSeen> = Vec::new();
     let mut present: Option<EpisodeSeen> = None;
@@ -113,7 +117,7 @@ fn episodes(lines: &[Line], offset: impl Fn(&Line) -> Offset, end: Offset) -> Ve
     episodes
 }
 
-/// The window grows with every ACK: the curve shows it, and a mark for each ACK would help nobody.
+/// Growth on every ACK is already visible in the curve, so it gets no marks.
 fn is_ordinary_growth(line: &Line) -> bool {
     line.question == "window" && line.what == "window" && line.why == "ACK"
 }
@@ -134,7 +138,7 @@ fn decision(at: Offset, line: &Line, mss: f64) -> DecisionSeen {
     }
 }
 
-/// All points with the window that the sender had then, and one more point for each change of it.
+/// Adds the sender's window to all points, and one point for each change of the window.
 fn with_changes(points: &[WindowPoint], changes: &[Change]) -> Vec<WindowPoint> {
     if changes.is_empty() {
         return points.to_vec();
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn both_clocks_meet_in_the_trace() {
+    fn decision_times_are_converted_to_trace_clock() {
         let mut trace = trace();
         // The sender started 100 ms after the capture.
         let laid = lay_over(&mut trace, LOG, 1_100_000_000, 1000.0);
@@ -202,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn why_something_was_sent_again_is_what_the_log_says() {
+    fn retransmission_causes_follow_decision_log() {
         let log = [
             line(0.1, "recovery", "enter", "a loss"),
             line(0.5, "recovery", "timeout", "just behind an ACK"),
             line(0.5, "restarted", "enter", "a timeout"),
             line(0.9, "open", "leave", "an ACK"),
-            // Tahoe's fast retransmit.
+            // Fast retransmit as in Tahoe.
             line(1.2, "restarted", "enter", "a loss detected without a timeout, with a repair that restarts"),
             line(1.5, "open", "leave", "an ACK"),
         ];
@@ -232,12 +236,12 @@ mod tests {
             [Sending::New, Sending::Fast, Sending::New, Sending::Timeout, Sending::Tail, Sending::Fast];
         assert_eq!(causes, expected);
         assert_eq!(laid, Laid { unreadable: 0, otherwise: 1 });
-        // The silence before it was the timer's, too.
+        // The idle period before it is attributed to the timer as well.
         assert_eq!(trace.idle, [Idle { from: 499_000_000, to: 500_000_000 }]);
     }
 
     #[test]
-    fn an_episode_lasts_from_its_begin_to_its_end_or_to_the_next() {
+    fn episode_ends_at_leave_or_next_enter() {
         let log = [
             line(0.1, "open", "lost", "three"),
             line(0.1, "recovery", "enter", "a loss"),
@@ -260,13 +264,13 @@ mod tests {
         let expected = expected.map(|(from, to, state, why)| (from, to, state.to_owned(), why.to_owned()));
         assert_eq!(trace.episodes.iter().map(ms).collect::<Vec<_>>(), expected);
 
-        // A log of an early version does not name them.
+        // Logs of an early version do not contain states.
         lay_over(&mut trace, LOG, 1_000_000_000, 1000.0);
         assert_eq!(trace.episodes, []);
     }
 
     #[test]
-    fn the_window_is_known_from_its_first_change_and_the_flight_is_carried_along() {
+    fn window_points_combine_cwnd_changes_and_flight() {
         let mut trace = trace();
         lay_over(&mut trace, LOG, 1_000_000_000, 1000.0);
         let points: Vec<_> =

@@ -1,27 +1,30 @@
-//! A whole HTML file around a body, a style sheet and a script. It fetches nothing, and its content security policy forbids it.
+//! A complete HTML file with a body, a style sheet and a script. It fetches nothing, and its content security
+//! policy forbids it.
 
 use sha2::{Digest, Sha256};
 
 use super::columns::base64;
 use super::table::escape;
 
-/// A file before it is written.
+/// The parts of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Document<'a> {
-    /// Of the window; text.
+    /// The title of the window, as plain text.
     pub title: &'a str,
     /// The style sheet.
     pub style: &'a str,
-    /// All of the body but the script: HTML.
+    /// The HTML of the body without the script.
     pub body: &'a str,
-    /// The one script that runs, as of [`bundle`](super::modules::bundle): the policy has its hash.
+    /// The only script that may run, for example from [`bundle`](super::modules::bundle). The policy contains
+    /// its hash.
     pub script: &'a str,
-    /// What the page may do beside: directives of the policy and a source for each, such as `("worker-src", "blob:")`.
+    /// Additional permissions: directives of the policy and a source for each, such as `("worker-src",
+    /// "blob:")`.
     pub also: &'a [(&'a str, &'a str)],
 }
 
 impl Document<'_> {
-    /// The whole file.
+    /// Returns the whole file.
     pub fn html(&self) -> String {
         let Self { style, body, script, .. } = self;
         let (title, policy) = (escape(self.title), self.policy());
@@ -48,7 +51,7 @@ impl Document<'_> {
         ];
         for (name, source) in self.also {
             match directives.iter_mut().find(|(known, _)| known == name) {
-                // 'none' stands alone.
+                // `'none'` cannot be combined with other sources.
                 Some((_, sources)) if sources == "'none'" => *sources = (*source).to_owned(),
                 Some((_, sources)) => *sources += &format!(" {source}"),
                 None => directives.push((name, (*source).to_owned())),
@@ -65,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_page_may_do_beside_joins_what_every_page_may() {
+    fn additional_csp_sources_extend_default_policy() {
         let also = [
             ("script-src", "'wasm-unsafe-eval'"),
             ("worker-src", "blob:"),
@@ -81,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_text_and_the_script_is_a_module() {
+    fn title_is_escaped_and_script_is_module() {
         let html = Document { title: "<i>", script: "let a;", ..Document::default() }.html();
         assert!(html.contains("<title>&lt;i&gt;</title>"), "{html}");
         assert!(html.contains("<script type=\"module\">let a;</script>"), "{html}");

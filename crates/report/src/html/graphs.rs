@@ -1,12 +1,12 @@
-//! What a page with graphs is made of, beside its own tables or settings: the modules that draw them, the style sheet, and the
-//! elements that these look for. `page/graphs.js` says how a page's script uses them.
+//! The parts of a page with graphs that do not depend on the page: the modules that draw the graphs, the
+//! style sheet, and the elements that both expect. `page/graphs.js` describes how a page's script uses them.
 
 use super::codes;
 use super::modules::Module;
 use super::table::escape;
 use crate::looks;
 
-/// The modules of the script that every page with graphs has. A page adds its own, one of which is the entry.
+/// The modules that every page with graphs shares. A page adds its own, one of which is the entry.
 pub fn shared() -> Vec<Module> {
     let module = |name, text: &'static str| Module { name, text: text.into() };
     vec![
@@ -27,24 +27,25 @@ pub fn shared() -> Vec<Module> {
     ]
 }
 
-/// The style sheet of all that is here, of headings, buttons and tables, with the colours of a light and of a dark page.
+/// The style sheet for the graphs, headings, buttons and tables, with the colours of light and dark pages.
 pub fn style() -> String {
     format!("{}{}", include_str!("page/graphs.css"), looks::for_style())
 }
 
-/// Above the graphs: buttons, legend and the strip that shows all of the time. The page's own `buttons`, which are HTML, stand
-/// between the others; one with a `data-key` does what that key does.
+/// The bar above the graphs: buttons, the legend, and a strip with the whole time range. The page's own
+/// `buttons` (HTML) are inserted between the others; a button with a `data-key` does the same as that key.
 pub fn bar(buttons: &str) -> String {
     include_str!("page/bar.html").replace("{buttons}", buttons)
 }
 
-/// The place of the graphs, in `<main id="graphs">` like the bar. The text is there while no run is on display.
+/// The container of the graphs, in `<main id="graphs">` like the bar. The text is shown while no run is
+/// displayed.
 pub fn panels(nothing: &str) -> String {
     format!("<p id=\"nothing\">{}</p>\n<div id=\"panels\"></div>\n", escape(nothing))
 }
 
-/// The help, at the end of the body: what keys do. Rows of the page's own are text: those that go to other runs, and those about
-/// the page as a whole.
+/// The help at the end of the body: a table of keys. A page adds rows of plain text: keys that switch between
+/// runs, and keys that concern the whole page.
 pub fn help(of_runs: &[(&str, &str)], of_page: &[(&str, &str)]) -> String {
     let rows = |keys: &[(&str, &str)]| -> String {
         let row = |(keys, what): &(&str, &str)| {

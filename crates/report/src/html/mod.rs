@@ -1,10 +1,11 @@
-//! One HTML file that needs nothing else: tables of runs, and for each run graphs to zoom into.
+//! A self-contained HTML file with tables of runs and zoomable graphs for each run.
 //!
-//! [`Page::html`] makes the file. The graphs are drawn in the browser by `page/*.js` from columns of numbers (`columns`).
-//! The page fetches nothing, and its content security policy forbids it.
+//! [`Page::html`] makes the file. `page/*.js` draws the graphs in the browser from columns of numbers
+//! ([`columns`]). The page fetches nothing, and its content security policy forbids it.
 //!
-//! Other pages can have the same graphs: [`graphs`] has their modules, style and elements, [`modules`] makes one script of
-//! modules, [`document`] a file of everything, and [`Run::data`] is what the graphs of a run are drawn from.
+//! Other pages can use the same graphs: [`graphs`] provides their modules, style and elements, [`modules`]
+//! bundles modules into one script, [`document`] assembles the file, and [`Run::data`] provides the data of a
+//! run.
 
 pub mod chart;
 mod codes;
@@ -35,29 +36,29 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     modules::bundle("report.js", &modules).expect("the page's own modules fit together, as a test has seen")
 });
 
-/// A page before it is written.
+/// The content of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// The heading.
     pub title: String,
-    /// From top to bottom.
+    /// The experiments, from top to bottom.
     pub experiments: Vec<Experiment>,
-    /// The runs that the tables show, by their index in this list.
+    /// The runs that the tables refer to by their index in this list.
     pub runs: Vec<Run>,
 }
 
-/// Runs that belong together, and what came of them.
+/// Runs that belong together, and their results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
     /// The heading.
     pub name: String,
-    /// Command, versions and the like, by name.
+    /// Names and values that describe the setup, such as the command and versions.
     pub facts: Vec<(String, String)>,
     /// The scenario file with every setting.
     pub scenario: Option<String>,
-    /// What came of it, in words.
+    /// The results in words.
     pub sentences: Vec<String>,
-    /// All senders beside each other.
+    /// A chart that compares all senders.
     pub chart: Option<Chart>,
     /// A row for each sender.
     pub summary: Option<Table>,
@@ -68,16 +69,16 @@ pub struct Experiment {
 /// One transfer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    /// Above its graphs.
+    /// Shown above the graphs.
     pub name: String,
-    /// Below its graphs: names and values.
+    /// Shown below the graphs: names and values.
     pub facts: Vec<(String, String)>,
-    /// What its graphs are drawn from.
+    /// The data of the graphs.
     pub trace: Trace,
 }
 
 impl Page {
-    /// The whole file.
+    /// Returns the whole file.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
         let mut body = format!("<section id=\"tables\" aria-label=\"Tables\">\n<h1>{title}</h1>\n");
@@ -110,7 +111,7 @@ impl Page {
     }
 }
 
-/// The style sheet of the report's tables and of the [`Chart`], for pages that have some.
+/// The style sheet of the report's tables and of the [`Chart`].
 pub fn tables_style() -> &'static str {
     include_str!("page/tables.css")
 }
@@ -128,7 +129,7 @@ impl Experiment {
         }
         if let Some(summary) = &self.summary {
             let table = summary.html(false);
-            // Above it the chart says the same of most.
+            // The chart above already shows the most important metrics.
             html.push_str(&match self.chart {
                 Some(_) => format!(
                     "<details class=\"means\"><summary>All metrics of each sender</summary>\n{table}</details>\n"
@@ -158,13 +159,13 @@ impl Experiment {
     }
 }
 
-/// JSON that no HTML parser takes for the end of the script.
+/// JSON in which no HTML parser can find the end of the script.
 fn in_script(value: &impl Serialize) -> String {
-    // JSON has `<` in strings alone.
+    // In JSON, `<` occurs only inside strings.
     serde_json::to_string(value).map_or_else(|_| "null".to_owned(), |text| text.replace('<', "\\u003c"))
 }
 
-/// In microseconds: finer than anybody looks, and an octet shorter than in nanoseconds.
+/// Converts nanoseconds to microseconds, which are precise enough for the graphs and take a byte less.
 fn micros(nanos: i64) -> i64 {
     nanos.div_euclid(1000)
 }
@@ -175,13 +176,13 @@ fn in_time<T>(points: &[T], at: impl Fn(&T) -> Offset) -> Vec<&T> {
     points
 }
 
-/// The page takes 0 for "none", and n + 1 for n.
+/// Encodes `None` as 0 and n as n + 1, which is what the page decodes.
 fn octets_or_none(octets: Option<f64>) -> i64 {
     octets.map_or(0, |octets| octets.round().max(0.0) as i64 + 1)
 }
 
 impl Run {
-    /// What `decodeRun` of `page/data.js` decodes.
+    /// The data that `decodeRun` in `page/data.js` decodes.
     pub fn data(&self) -> serde_json::Value {
         let Self { name, facts, trace } = self;
         let Trace {
@@ -197,7 +198,7 @@ impl Run {
             episodes,
         } = trace;
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        // The page looks things up by their time; a capture's clock may have gone backwards.
+        // The page searches by time, and a capture's clock may have stepped backwards.
         let (segments, acks) = (in_time(segments, |it| it.at), in_time(acks, |it| it.at));
         let (rtt, windows) = (in_time(rtt, |it| it.at), in_time(windows, |it| it.at));
         let (idle, decisions) = (in_time(idle, |it| it.from), in_time(decisions, |it| it.at));

@@ -1,4 +1,4 @@
-//! Makes one script of ECMAScript modules, so that a page is a single file and fetches nothing.
+//! Bundles ECMAScript modules into one script, so that a page is a single file and fetches nothing.
 //!
 //! ```
 //! use airtcp_report::html::modules::{Module, bundle};
@@ -12,9 +12,10 @@
 //! # Ok::<(), airtcp_report::html::modules::BundleError>(())
 //! ```
 //!
-//! Each module becomes a function, in the order of imports: what it imports are the function's parameters, what it exports is its
-//! result. So no name leaks, and what a module does not import it does not see. Of the language's forms there are those that we use,
-//! `import { a, b } from './file.js';` and `export` before a constant, a function or a class; others are refused.
+//! Each module becomes a function, in import order. The module's imports become the function's parameters,
+//! and its exports become the result. No name leaks, and a module sees only what it imports. The bundler
+//! supports only the forms that these pages use: `import { a, b } from './file.js';`, and `export` before a
+//! constant, a function or a class. It rejects all others.
 
 mod names;
 mod tokens;
@@ -25,73 +26,78 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::names::undeclared;
 use self::tokens::{Kind, Token, tokens};
 
-/// A file of a script.
+/// A source file of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// As others import it, without `./`.
+    /// The name that other modules import it by, without `./`.
     pub name: &'static str,
-    /// What is in it.
+    /// The content of the file.
     pub text: Cow<'static, str>,
 }
 
-/// Modules that cannot become one script.
+/// The reason why modules cannot be bundled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
-    /// The entry, or what a module imports from.
+    /// The entry module, or a module that another one imports from, does not exist.
     #[error("there is no module {name}, which {} needs", .from.unwrap_or("the page"))]
     NoModule {
-        /// The name that is asked for.
+        /// The missing module.
         name: String,
-        /// The module that asks for it; none for the entry.
+        /// The importing module; `None` for the entry.
         from: Option<&'static str>,
     },
     /// Two modules have this name.
     #[error("two modules are called {0}")]
     SameName(&'static str),
-    /// The module has no such export.
+    /// A module imports a name that the other module does not export.
     #[error("{module} imports {name} from {from}, which does not export it")]
     NotExported {
-        /// Who imports.
+        /// The importing module.
         module: &'static str,
-        /// The name that is asked for.
+        /// The missing name.
         name: String,
-        /// Who should export it.
+        /// The module that should export it.
         from: &'static str,
     },
-    /// Modules that import each other in a circle: the first is the last again.
+    /// An import cycle. The first module is repeated at the end.
     #[error("these import each other: {}", .0.join(" → "))]
     Cycle(Vec<&'static str>),
     /// A name is imported twice, or imported and declared, or exported twice.
     #[error("{module}: line {line}: {name} is there already")]
     Twice {
-        /// Where.
+        /// The module.
         module: &'static str,
-        /// Of the second.
+        /// The line of the second occurrence.
         line: usize,
         /// The name.
         name: String,
     },
-    /// A form of the language that is not used here.
+    /// A form of the language that the bundler does not support.
     #[error("{module}: line {line}: cannot bundle {what}")]
     Unsupported {
-        /// Where.
+        /// The module.
         module: &'static str,
-        /// Its line.
+        /// The line.
         line: usize,
-        /// What stands there, and what to write instead.
+        /// The unsupported form, and what to write instead.
         what: &'static str,
     },
-    /// A string, comment, template, regular expression or block has no end.
+    /// A string, comment, template, regular expression or block does not end.
     #[error("{module}: line {line}: unterminated string, comment or bracket")]
     Endless {
-        /// Where.
+        /// The module.
         module: &'static str,
-        /// Its line.
+        /// The line in which it begins.
         line: usize,
     },
 }
 
-/// One script that runs the module `entry` after all that it imports. Modules that nobody imports are left out.
+/// Returns one script that runs the module `entry` after everything it imports. Modules that no other module
+/// imports are left out.
+///
+/// # Errors
+///
+/// Returns an error if modules are missing, import each other in a cycle, or use an unsupported form.
 pub fn bundle(entry: &str, modules: &[Module]) -> Result<String, BundleError> {
     let mut parsed = BTreeMap::new();
     for module in modules {
@@ -112,7 +118,7 @@ pub fn bundle(entry: &str, modules: &[Module]) -> Result<String, BundleError> {
     Ok(script)
 }
 
-/// Puts the modules that this one imports before it, depth first.
+/// Appends this module to `order` after all modules that it imports, depth first.
 fn visit<'a>(
     module: &'a Parsed<'a>,
     all: &'a BTreeMap<&'static str, Parsed<'a>>,
@@ -143,18 +149,18 @@ fn visit<'a>(
     Ok(())
 }
 
-/// What one statement imports.
+/// One import statement.
 struct Import<'a> {
     names: Vec<&'a str>,
     from: &'a str,
 }
 
-/// A module, taken apart.
+/// A parsed module.
 struct Parsed<'a> {
     module: &'a Module,
     imports: Vec<Import<'a>>,
     exports: BTreeSet<&'a str>,
-    /// The text without the statements and words about imports and exports.
+    /// The text without import statements and without the keyword `export`.
     body: String,
 }
 
@@ -201,7 +207,7 @@ impl<'a> Parsed<'a> {
                     imports.push(import);
                     body += &text[kept..token.at];
                     kept = here[length - 1].end();
-                    // The line with the statement goes, too, and of two empty lines one.
+                    // Also remove the statement's line break, and one of two adjacent empty lines.
                     for before in ["\n", "\n\n"] {
                         if text[kept..].starts_with('\n') && (body.is_empty() || body.ends_with(before)) {
                             kept += 1;
@@ -239,7 +245,7 @@ impl<'a> Parsed<'a> {
         Ok(Self { module, imports, exports, body })
     }
 
-    /// As a function that is called at once.
+    /// Returns the module as a function that is called immediately.
     fn function(&self) -> String {
         let names = |import: &Import<'_>| format!("{{ {} }}", import.names.join(", "));
         let parameters: Vec<_> = self.imports.iter().map(names).collect();
@@ -265,7 +271,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// `it.export` and `{ import: 1 }` are names of properties.
+/// Returns true for names of properties, as in `it.export` and `{ import: 1 }`.
 fn is_property(tokens: &[Token<'_>], index: usize) -> bool {
     let before = index.checked_sub(1).map(|before| tokens[before]);
     let behind = tokens.get(index + 1);
@@ -274,7 +280,8 @@ fn is_property(tokens: &[Token<'_>], index: usize) -> bool {
             && behind.is_some_and(|it| it.is(":"))
 }
 
-/// The statement that begins here, its names, and how many pieces it has.
+/// Parses the import statement that begins here. Returns it, the tokens of its names, and its number of
+/// tokens.
 fn import<'t, 'a>(here: &'t [Token<'a>]) -> Option<(Import<'a>, Vec<&'t Token<'a>>, usize)> {
     let end = here.iter().position(|token| token.is("}"))?;
     let [open, names @ ..] = here.get(1..end)? else { return None };
@@ -302,7 +309,7 @@ fn export<'t, 'a>(here: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
         [asynchronous, function, name] if asynchronous.is("async") && function.is("function") => name,
         _ => return None,
     };
-    // A second constant would be exported, too.
+    // Only the first name of a `const` statement is recorded, so a second one is rejected.
     if here[1].is("const") {
         let mut depth = 0;
         for token in &here[3..] {

@@ -1,8 +1,8 @@
-//! Tables and text as HTML. Nothing in a name or a log becomes markup.
+//! Tables and text as HTML. Names and log lines never become markup.
 
 use std::fmt::Write;
 
-/// Escapes text, for elements and for attributes in double quotes.
+/// Escapes text for use in elements and in double-quoted attributes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -21,19 +21,19 @@ pub fn escape(text: &str) -> String {
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// What it says.
+    /// The displayed text.
     pub text: String,
-    /// What it is sorted by. `None`: by its text.
+    /// The sort key. `None` sorts by the text.
     pub value: Option<f64>,
 }
 
 impl Cell {
-    /// A cell with words.
+    /// A cell with text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), value: None }
     }
 
-    /// A number with so many digits after the point.
+    /// A number with this number of decimal places.
     pub fn number(value: f64, digits: usize) -> Self {
         Self { text: format!("{value:.digits$}"), value: Some(value) }
     }
@@ -49,27 +49,27 @@ impl Cell {
     }
 }
 
-/// What a click on a row shows.
+/// The runs that a click on a row displays.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shows {
     /// Indices in [`Page::runs`](super::Page::runs).
     pub runs: Vec<usize>,
 }
 
-/// A table that a click sorts.
+/// A table that can be sorted by clicking a heading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Above it.
+    /// Displayed above the table.
     pub caption: String,
-    /// The heading of each column, and what it means.
+    /// The heading of each column, and an explanation of it.
     pub columns: Vec<(&'static str, &'static str)>,
-    /// What a click on each row shows, and its cells.
+    /// The runs that each row displays, and its cells.
     pub rows: Vec<(Shows, Vec<Cell>)>,
 }
 
 impl Table {
-    /// The first cell of a row is a button, if there is something to show. With `ticks`, a row that shows one run has a box
-    /// to tick.
+    /// Renders the table. The first cell of a row is a button if the row has runs. With `ticks`, a row with
+    /// exactly one run has a checkbox.
     pub(super) fn html(&self, ticks: bool) -> String {
         let mut html =
             format!("<div class=\"wide\"><table><caption>{}</caption>\n<thead><tr>", escape(&self.caption));
@@ -123,7 +123,8 @@ impl Table {
     }
 }
 
-/// Numbers stand under each other's ends. What names a run may be sorted by a number, and be longer than the table is wide.
+/// Numbers are right-aligned. A cell that names a run is not: it may have a numeric sort key, but its text
+/// can be wider than the table.
 fn is_number(cell: &Cell, at: usize, names_runs: bool) -> bool {
     cell.value.is_some() && !(names_runs && at == 0)
 }
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_markup_is_text() {
+    fn markup_in_table_text_is_escaped() {
         let name = "</script><img src=x onerror=alert('1')>\"&";
         assert_eq!(escape(name), "&lt;/script&gt;&lt;img src=x onerror=alert(&#39;1&#39;)&gt;&quot;&amp;");
         let shows = Shows { runs: vec![0] };
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_sorted_by_its_value() {
+    fn number_cell_keeps_unrounded_value_for_sorting() {
         assert!(
             Table { rows: vec![(Shows::default(), vec![Cell::number(9.5, 0)])], ..Table::default() }
                 .html(false)

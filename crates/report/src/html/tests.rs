@@ -57,17 +57,17 @@ fn page(name: &str) -> Page {
 }
 
 #[test]
-fn names_are_data_wherever_they_stand() {
+fn names_are_escaped_everywhere_on_page() {
     let (plain, nasty) = (page("plain").html(), page(NASTY).html());
     for markup in ["<img", "<!--", "</script", "<script"] {
         assert_eq!(nasty.matches(markup).count(), plain.matches(markup).count(), "{markup}");
     }
-    assert!(nasty.contains("&lt;img src=x onerror"), "it can be read all the same");
+    assert!(nasty.contains("&lt;img src=x onerror"), "the escaped name is readable");
     assert!(nasty.contains(r#""name":"\u003c/script>"#));
 }
 
 #[test]
-fn the_page_knows_every_state_of_a_sender_as_the_sender_does() {
+fn page_defines_every_recovery_state() {
     for phase in Phase::ALL.into_iter().filter(|phase| *phase != Phase::Open) {
         let (name, meaning) = (phase.name(), phase.meaning());
         assert!(page("plain").html().contains(&format!("\n  {name}: '{meaning}',\n")), "{name}");
@@ -75,7 +75,7 @@ fn the_page_knows_every_state_of_a_sender_as_the_sender_does() {
 }
 
 #[test]
-fn nothing_is_fetched_from_anywhere() {
+fn page_loads_no_external_resources() {
     let html = page("plain").html();
     for reference in ["http:", "https:", "src=", "@import", "url(", "//cdn"] {
         assert!(!html.contains(reference), "{reference}");
@@ -84,7 +84,7 @@ fn nothing_is_fetched_from_anywhere() {
 }
 
 #[test]
-fn a_number_in_a_column_is_what_the_trace_has() {
+fn page_columns_match_trace_values() {
     let html = page("plain").html();
     assert!(html.contains(&format!(r#""number":"{}""#, column([7]))));
     assert!(html.contains(&format!(r#""sending":"{}""#, column([1]))), "fast");

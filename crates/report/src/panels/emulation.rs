@@ -1,4 +1,4 @@
-//! The emulated path below IP: its queues, and the transmissions of its radio link.
+//! The emulated path: its queues, and the transmissions of its radio link.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::plot::figure::Panel;
 
 pub(super) fn panels(origin: i64, emulated: &EmulatedPath, view: View, height: f64) -> Vec<Panel> {
     let queues = emulated.queues.as_ref().and_then(|events| {
-        // By how much the trace's clock is ahead of that of the events.
+        // Offset in seconds from the events' clock to the trace's clock.
         let ahead = (events.wall_zero as i128 - i128::from(origin)) as f64 / 1e9;
         occupancy(&events.queues, &events.drops, ahead, view, height)
     });
@@ -30,7 +30,8 @@ struct Line {
 }
 
 impl Line {
-    /// Whether some of it is in view: a last value from before says nothing.
+    /// Returns true if the line's time span overlaps the view. A line that ends before the view is not
+    /// continued into it.
     fn overlaps(&self, view: View) -> bool {
         let [first, last] = [self.points.first(), self.points.last()];
         first.is_some_and(|(at, _)| *at <= view.to) && last.is_some_and(|(at, _)| *at >= view.from)
@@ -69,7 +70,7 @@ fn transmissions(name: &str, side: &RadioDirection, ahead: f64, view: View, heig
     let width = side.all.bins.width().max((view.to - view.from) / 160.0);
     let bin = |at: f64| ((at + ahead - view.from) / width).floor() as i64;
     let within = |bin: &i64| (0..(view.to - view.from).div_euclid(width) as i64).contains(bin);
-    // From the first to the last PDU, with zeros where nothing was sent.
+    // Rates from the first to the last PDU, with zeros where nothing was sent.
     let rates = |count: &Count| -> Vec<(f64, f64)> {
         let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
         for (at, sum) in count.bins.points().map(|(at, sum)| (bin(at), sum)).filter(|(bin, _)| within(bin)) {

@@ -1,4 +1,4 @@
-//! What was acknowledged and what was sent, per second.
+//! The rates of acknowledged and of sent data.
 
 use airtcp_analyze::trace::Trace;
 
@@ -9,7 +9,7 @@ use crate::plot::axis::{Axis, Unit};
 use crate::plot::breaks::in_words;
 use crate::plot::figure::Panel;
 
-/// The most bins, and the fewest.
+/// Maximum and minimum number of bins.
 const MOST: f64 = 80.0;
 const FEWEST: f64 = 20.0;
 
@@ -35,7 +35,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     if inside(&progress) <= 0.0 || span <= 0.0 || !takes_time(sent.iter().chain(&progress), view) {
         return None;
     }
-    // Bins shorter than two round trips would show how ACKs come in bursts.
+    // Bins shorter than two round trips would show the bursts of ACKs.
     let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
     rtts.sort_by(f64::total_cmp);
     let rtt = rtts.get(rtts.len() / 2).copied().unwrap_or_default();
@@ -66,7 +66,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     Some(Panel { y, height, series, notes: Vec::new() })
 }
 
-/// Where everything has one time, which is what some captures say, there is no rate.
+/// Returns false if all points have the same time, as in some captures. A rate needs a duration.
 fn takes_time<'a>(points: impl Iterator<Item = &'a (f64, f64)>, view: View) -> bool {
     let mut times = points.map(|(at, _)| *at).filter(|at| view.contains(*at));
     times.next().is_some_and(|first| times.any(|at| at != first))

@@ -1,4 +1,4 @@
-//! Makes figures of a trace. Each file makes one kind of panel.
+//! Builds figures from a trace. Each submodule builds one kind of panel.
 
 mod emulation;
 mod goodput;
@@ -18,26 +18,26 @@ use super::plot::axis::{Axis, Scale, Unit};
 use super::plot::breaks::Breaks;
 use super::plot::figure::{Figure, Panel};
 
-/// What is shown of a trace.
+/// A panel that shows one aspect of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
     /// Sequence numbers over time: segments, ACKs, losses and the receiver's window.
     TimeSequence,
-    /// cwnd, ssthresh and what is in flight.
+    /// cwnd, ssthresh and the data in flight.
     Window,
-    /// Round-trip times as they were measured.
+    /// Measured round-trip times.
     Rtt,
-    /// What was sent and what was acknowledged, per second.
+    /// The rates of sent and of acknowledged data.
     Goodput,
     /// The emulated path: its queues and drops, and the transmissions of its radio link.
     Emulation,
 }
 
 impl Picture {
-    /// All, from top to bottom.
+    /// All panels, from top to bottom.
     pub const ALL: [Self; 5] = [Self::TimeSequence, Self::Window, Self::Rtt, Self::Goodput, Self::Emulation];
 
-    /// The part of a file's name that stands for it.
+    /// The part of the file name that identifies the panel.
     pub fn name(self) -> &'static str {
         match self {
             Self::TimeSequence => "time-sequence",
@@ -49,18 +49,18 @@ impl Picture {
     }
 }
 
-/// The time that is shown, in seconds since the trace's origin. `None`: as far as there is something to show.
+/// The time range to show, in seconds since the trace's origin. `None` includes all data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Range {
-    /// The begin.
+    /// The start.
     pub from: Option<f64>,
     /// The end.
     pub to: Option<f64>,
-    /// Silence is left out: a break shows where it was, and how long.
+    /// Leaves out long silences. A break marks each one and gives its duration.
     pub fold: bool,
 }
 
-/// Makes a figure with some panels of one trace. `None`: there is nothing to be seen.
+/// Builds a figure with some panels of one trace. Returns `None` if there is nothing to show.
 pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, range: Range) -> Option<Figure> {
     let view = View::of(trace, range)?;
     let alone = pictures.len() == 1;
@@ -87,7 +87,7 @@ pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, rang
     (!panels.is_empty()).then(|| Figure { title: trace.name.clone(), subtitle: String::new(), x, panels })
 }
 
-/// Where no packet came for as long as the page folds it: two round trips, and a hundredth of all.
+/// Breaks for silences, with the page's rule: longer than two median RTTs, 1 % of the range and 1 ms.
 fn silence(trace: &Trace, view: View) -> Breaks {
     const SHARE: f64 = 0.01;
     const LEAST: f64 = 1e-3;
@@ -106,7 +106,7 @@ fn height(alone: bool) -> f64 {
     if alone { 220.0 } else { 120.0 }
 }
 
-/// The times that are shown.
+/// The visible time range in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct View {
     from: f64,
@@ -116,7 +116,7 @@ struct View {
 impl View {
     fn of(trace: &Trace, range: Range) -> Option<Self> {
         let Trace { segments, acks, idle, .. } = trace;
-        // What comes when everything is acknowledged, such as a FIN after minutes, would press the rest flat.
+        // Packets after the last new ACK, such as a FIN minutes later, would compress the rest.
         let mut highest = None;
         let new = acks.iter().filter(|ack| {
             highest.replace(highest.map_or(ack.ack, |highest: u64| highest.max(ack.ack))) < Some(ack.ack)
@@ -128,11 +128,11 @@ impl View {
             Some((first.min(at), last.max(at)))
         })?;
         let (first, last) = (seconds(first), seconds(last));
-        // Of what is seen: the ends of a picture that leaves out most of the time are not empty.
+        // The margin is a share of the visible length, so that a folded picture has no wide empty margins.
         let breaks =
             if range.fold { silence(trace, Self { from: first, to: last }) } else { Breaks::default() };
         let room = if first < last { breaks.length(first, last) * 0.01 } else { 1e-6 };
-        // A connection that begins soon after the capture is shown from there.
+        // If a connection starts soon after the capture, the range includes the capture's start.
         let first = if (0.0..(last - first) * 0.05).contains(&first) { 0.0 } else { first };
         let (from, to) = (range.from.unwrap_or(first - room), range.to.unwrap_or(last + room));
         (from < to).then_some(Self { from, to })
@@ -142,7 +142,8 @@ impl View {
         (self.from..=self.to).contains(&at)
     }
 
-    /// The values of the points in view, and of the last one before it, which lasts into it.
+    /// The values of the points in view, and of the last point before, which still applies at the start of
+    /// the view.
     fn values(self, points: &[(f64, f64)]) -> impl Iterator<Item = f64> {
         let before = points.iter().take_while(move |(at, _)| *at < self.from).last();
         let inside = points.iter().filter(move |(at, _)| self.contains(*at));

@@ -1,4 +1,4 @@
-//! Round-trip times as they were measured.
+//! Measured round-trip times.
 
 use airtcp_analyze::trace::Trace;
 

@@ -18,7 +18,7 @@ fn segment(at: Offset, start: u64, sending: Sending, fate: Fate) -> SentSegment 
     SentSegment { at, number: 1, start, end: start + 1000, sending, dupacks: 0, in_flight: 1, fate }
 }
 
-/// One segment a second; the numbers 3, 5, 7 and 9 again, each for another reason.
+/// One segment per second. Segments 3, 5, 7 and 9 are retransmitted, each for a different reason.
 fn scene() -> Trace {
     let mut trace = Trace { name: "a → b".to_owned(), ..Trace::default() };
     for index in 0..10 {
@@ -32,7 +32,7 @@ fn scene() -> Trace {
         let again = match index {
             3 => Some((Sending::Fast, Fate::Unknown)),
             5 => Some((Sending::Timeout, Fate::Lost(Loss::Between { before: 1 }))),
-            7 => Some((Sending::Tail, Fate::Unneeded { proof: Proof::Dsack })),
+            7 => Some((Sending::Tail, Fate::Spurious { proof: Proof::Dsack })),
             9 => Some((Sending::Probe, Fate::Unknown)),
             _ => None,
         };
@@ -45,28 +45,26 @@ fn scene() -> Trace {
 }
 
 fn drawn(trace: &Trace, pictures: &[Picture], range: Range) -> String {
-    let text = svg(
-        &figure(trace, pictures, &EmulatedPath::default(), range).expect("there is something to be seen")
-    );
+    let text = svg(&figure(trace, pictures, &EmulatedPath::default(), range).expect("the figure has panels"));
     well_formed(&text);
     text
 }
 
-/// Strokes of all groups of the class.
+/// Number of strokes in all groups with the class.
 fn strokes(text: &str, class: &str) -> usize {
     let opening = format!("<g class=\"{class}\">");
     text.split(&opening).skip(1).map(|group| group.split("</g>").next().unwrap().matches('M').count()).sum()
 }
 
 #[test]
-fn each_cause_has_its_class_and_each_loss_its_place() {
+fn retransmissions_and_losses_are_drawn_by_cause() {
     let text = drawn(&scene(), &[Picture::TimeSequence], Range::default());
     assert_eq!(strokes(&text, "new"), 10);
-    // A stroke for its extent and a mark.
+    // A stroke for the extent, and a mark.
     for (class, expected) in [("fast", 2), ("timeout", 2), ("tail", 2), ("probe", 2), ("spurious", 1)] {
         assert_eq!(strokes(&text, class), expected, "{class}");
     }
-    // A cross has two strokes; around it there is one more if the place of the loss is known.
+    // A cross consists of two strokes, and of three if the place of the loss is known.
     for (class, expected) in [("lost-congestion", 3), ("lost-radio", 3), ("lost-between", 2)] {
         assert_eq!(strokes(&text, class), expected, "{class}");
     }
@@ -77,11 +75,11 @@ fn each_cause_has_its_class_and_each_loss_its_place() {
 }
 
 #[test]
-fn the_legend_counts_what_the_findings_count_and_names_the_syn_beside_it() {
+fn legend_counts_retransmissions_and_lists_syn_separately() {
     let mut trace = scene();
     let text = drawn(&trace, &[Picture::TimeSequence], Range::default());
     assert!(text.contains("after a timeout (1)"));
-    // A hundred marks in one place are one mark, and a hundred.
+    // A hundred marks in one place look like one; the legend shows the number.
     for index in 0..100 {
         trace.segments.push(segment(7 * SECOND + index, 7000, Sending::Timeout, Fate::Unknown));
     }
@@ -90,14 +88,14 @@ fn the_legend_counts_what_the_findings_count_and_names_the_syn_beside_it() {
     assert!(text.contains("after a timeout (101, and the SYN)"));
 }
 
-/// What stands between the begin and the end of the first group of this class.
+/// The content of the first group with this class.
 fn group<'a>(text: &'a str, class: &str) -> &'a str {
     let opening = format!("<g class=\"{class}\">");
     text.split(&opening).nth(1).unwrap().split("</g>").next().unwrap()
 }
 
 #[test]
-fn every_mark_above_a_plot_is_in_its_legend_and_the_page_has_the_same_colours() {
+fn legend_names_decision_marks_and_colours_match_page() {
     let mut trace = scene();
     for (index, what) in ["timeout", "window", "opened", "lost", "judged", "whatever"].into_iter().enumerate()
     {
@@ -134,7 +132,7 @@ fn every_mark_above_a_plot_is_in_its_legend_and_the_page_has_the_same_colours() 
 }
 
 #[test]
-fn the_legend_has_only_what_is_shown() {
+fn legend_lists_only_visible_marks() {
     let early = Range { from: None, to: Some(3.2), fold: false };
     let text = drawn(&scene(), &[Picture::TimeSequence], early);
     assert_eq!((strokes(&text, "new"), strokes(&text, "fast")), (4, 0));
@@ -152,7 +150,7 @@ fn the_legend_has_only_what_is_shown() {
 }
 
 #[test]
-fn the_time_ends_with_the_transfer_not_with_the_last_packet() {
+fn time_axis_ends_at_last_new_ack() {
     let mut trace = scene();
     let end = View::of(&trace, Range::default()).unwrap().to;
     let last = trace.acks.last().unwrap().clone();
@@ -161,7 +159,7 @@ fn the_time_ends_with_the_transfer_not_with_the_last_packet() {
 }
 
 #[test]
-fn a_window_far_above_does_not_press_the_data_flat() {
+fn distant_receive_window_does_not_compress_data() {
     let mut trace = scene();
     assert!(drawn(&trace, &[Picture::TimeSequence], Range::default()).contains("window</text>"));
     trace.acks.iter_mut().for_each(|ack| ack.edge += 10_000_000);
@@ -169,7 +167,7 @@ fn a_window_far_above_does_not_press_the_data_flat() {
 }
 
 #[test]
-fn goodput_adds_up_to_what_was_acknowledged() {
+fn goodput_integrates_to_acknowledged_bytes() {
     let trace = scene();
     let view = View::of(&trace, Range { from: Some(0.0), to: Some(10.0), fold: false }).unwrap();
     let panel = goodput::panel(&trace, view, 100.0).unwrap();
@@ -183,7 +181,7 @@ fn goodput_adds_up_to_what_was_acknowledged() {
 }
 
 #[test]
-fn a_flow_of_the_world_fills_every_panel() {
+fn virtual_flow_fills_all_trace_panels() {
     let scenario = Scenario::source("sifest-heavy").unwrap();
     let mut world = World::one_flow(&scenario, "newreno", 150_000, 3).unwrap();
     assert!(world.run_to_end(Duration::from_secs(3600)).unwrap());
@@ -197,7 +195,7 @@ fn a_flow_of_the_world_fills_every_panel() {
 }
 
 #[test]
-fn silence_is_left_out_with_a_break_that_says_how_long_it_was() {
+fn folded_silence_becomes_break_with_duration() {
     let mut trace = scene();
     let last =
         trace.segments.iter().map(|segment| segment.at).chain(trace.acks.iter().map(|ack| ack.at)).max();
@@ -213,7 +211,7 @@ fn silence_is_left_out_with_a_break_that_says_how_long_it_was() {
     assert!(folded.contains("class=\"breaks\"") && folded.contains(">60 s</text>"), "{folded}");
 }
 
-/// The lowest and highest x of all that is drawn in groups of this class, one pair for each stroke.
+/// The lowest and highest x of each stroke in groups with this class.
 fn extents(items: &[Item], class: &str, inside: bool, found: &mut Vec<(f64, f64)>) {
     for item in items {
         match item {
@@ -237,12 +235,13 @@ fn extents(items: &[Item], class: &str, inside: bool, found: &mut Vec<(f64, f64)
 }
 
 #[test]
-fn marks_at_the_ends_of_a_silence_are_clear_of_the_torn_edges() {
+fn marks_near_silence_do_not_overlap_break_edges() {
     let mut trace = scene();
-    // Lost again and again, and sent again after each silence: marks stand between two breaks, too.
+    // The segment is lost and retransmitted after each silence, so there are marks between two breaks as
+    // well.
     for again in 0..4 {
         let at = (20 + 30 * again) * SECOND;
-        let unneeded = Fate::Unneeded { proof: Proof::Dsack };
+        let unneeded = Fate::Spurious { proof: Proof::Dsack };
         trace.segments.push(segment(at, 9000, Sending::Timeout, unneeded));
     }
     let range = Range { fold: true, ..Range::default() };
@@ -257,7 +256,7 @@ fn marks_at_the_ends_of_a_silence_are_clear_of_the_torn_edges() {
     // The gap and its two edges.
     assert_eq!(breaks.len(), 4 * 3, "{breaks:?}");
     let marks: Vec<_> = timeouts.iter().chain(&rings).filter(|(from, to)| from < to).collect();
-    // The legend's samples are in a group of their own.
+    // The samples in the legend are in a group of their own.
     assert!(marks.len() > 2 * 4, "{marks:?}");
     for (from, to) in marks {
         let clear = breaks.iter().all(|(left, right)| to < left || from > right);
@@ -267,7 +266,7 @@ fn marks_at_the_ends_of_a_silence_are_clear_of_the_torn_edges() {
 }
 
 #[test]
-fn where_everything_has_one_time_there_is_no_rate() {
+fn goodput_panel_is_omitted_without_duration() {
     let mut trace = scene();
     assert!(drawn(&trace, &[Picture::Goodput], Range::default()).contains("rate (kbit/s)"));
     trace.segments.iter_mut().for_each(|segment| segment.at = 0);
@@ -276,16 +275,16 @@ fn where_everything_has_one_time_there_is_no_rate() {
 }
 
 #[test]
-fn a_folded_picture_of_a_long_silence_is_not_empty_at_its_ends() {
+fn folded_picture_has_small_margins() {
     let mut trace = scene();
     trace.segments.push(segment(3600 * SECOND, 0, Sending::Timeout, Fate::Unknown));
     let view = View::of(&trace, Range { fold: true, ..Range::default() }).unwrap();
-    // The ten seconds of the scene, and what is left of the hour.
+    // The ten seconds of the scene, and the visible remainder of the hour.
     assert!((-0.3..0.0).contains(&view.from) && view.to < 3600.3, "{view:?}");
 }
 
 #[test]
-fn whatever_a_capture_says_of_times_and_numbers_every_place_is_a_number() {
+fn extreme_times_and_offsets_yield_finite_coordinates() {
     let day = 86_400 * SECOND;
     let times: [&[Offset]; 8] = [
         &[0],

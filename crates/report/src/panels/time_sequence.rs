@@ -1,4 +1,4 @@
-//! Sequence numbers over time: what was sent and why, what was acknowledged, what was lost.
+//! Sequence numbers over time: segments and why they were sent, ACKs, and losses.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::plot::axis::{Axis, Unit};
 use crate::plot::figure::{Note, Panel};
 use crate::plot::{Data, Series};
 
-/// How retransmissions of each kind are drawn, in the order of the legend, and from below: the corners of a square are seen
-/// around a triangle, but nothing of a triangle behind a square.
+/// The looks of retransmissions, in the order of the legend. The first one is drawn lowest: the corners of a
+/// square remain visible around a triangle, but a square would hide a triangle.
 const AGAIN: [(Sending, Look); 5] = [
     (Sending::Timeout, looks::TIMEOUT),
     (Sending::Fast, looks::FAST),
@@ -35,7 +35,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let edges: Vec<(f64, f64)> = trace.acks.iter().map(|ack| (seconds(ack.at), ack.edge as f64)).collect();
     let lowest_edge = view.values(&edges).fold(f64::INFINITY, f64::min);
     let highest_edge = view.values(&edges).fold(0.0, f64::max);
-    // A window much larger than what is sent would press that flat.
+    // The axis extends to the window only if that does not compress the data.
     if highest_edge <= y.min + (y.max - y.min) * 1.3 {
         y.max = y.max.max(highest_edge + (y.max - y.min) * 0.03);
     }
@@ -81,7 +81,8 @@ fn middles<'a>(segments: impl Iterator<Item = &'a SentSegment>) -> Vec<(f64, f64
     bars(segments).into_iter().map(|(at, start, end)| (at, f64::midpoint(start, end))).collect()
 }
 
-/// Marks lie on each other where many come together: the legend says how many there are, as the findings count them.
+/// Appends the number of segments to the legend entry, because marks may overlap. SYNs are counted
+/// separately, as in the findings.
 fn counted<'a>(words: &str, segments: impl Iterator<Item = &'a SentSegment>) -> String {
     let (syns, data): (Vec<_>, Vec<_>) = segments.partition(|segment| segment.start == 0);
     match (data.len(), syns.len()) {
@@ -94,13 +95,13 @@ fn counted<'a>(words: &str, segments: impl Iterator<Item = &'a SentSegment>) -> 
 fn segments(shown: &[&SentSegment]) -> Vec<Series> {
     let of = |sending| shown.iter().copied().filter(move |segment| segment.sending == sending);
     let mut series = vec![looks::NEW.bars(bars(of(Sending::New)), 1.3)];
-    // Its extent, and a mark, which is seen even if the extent is small.
+    // The segment's extent, and a mark, which stays visible if the extent is small.
     series.extend(AGAIN.map(|(sending, look)| Series { name: None, ..look.bars(bars(of(sending)), 1.8) }));
     for (sending, look) in AGAIN {
         let name = Some(counted(look.words, of(sending)));
         series.push(Series { name, ..look.marks(middles(of(sending))) });
     }
-    let unneeded = || shown.iter().copied().filter(|segment| matches!(segment.fate, Fate::Unneeded { .. }));
+    let unneeded = || shown.iter().copied().filter(|segment| matches!(segment.fate, Fate::Spurious { .. }));
     let name = Some(counted(looks::SPURIOUS.words, unneeded()));
     series.push(Series { name, ..looks::SPURIOUS.marks(middles(unneeded())) });
     series.extend(losses(shown));
@@ -127,7 +128,7 @@ fn losses(shown: &[&SentSegment]) -> Vec<Series> {
             Loss::Between { before } => (looks::LOST_BETWEEN, format!("lost before capture {}", before + 1)),
         };
         let mut name = Some(counted(&name, segments.iter().copied()));
-        // A lost retransmission has its mark below the one that says why it was sent.
+        // The mark of a lost retransmission is below the mark that shows the reason for sending it.
         let (first, again): (Vec<&SentSegment>, Vec<&SentSegment>) =
             segments.into_iter().partition(|segment| segment.sending == Sending::New);
         for (segments, below) in [(first, 0.0), (again, 7.0)] {

@@ -1,4 +1,4 @@
-//! A trace without a capture: of a flow in virtual time, with the truth about its losses.
+//! Builds a trace from a flow in virtual time, with the ground truth about its losses.
 
 use airtcp::recovery::What;
 use airtcp_analyze::trace::{
@@ -26,7 +26,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
         .map(|decision| decision.at)
         .collect();
     let (mut una, mut max, mut dupacks) = (0, 0, 0);
-    // Everything below this that is sent again is so because of a timeout.
+    // Retransmissions below this offset are caused by a timeout.
     let mut repaired = 0;
     let mut last_timeout = None;
     let mut last_sent = 0;
@@ -129,7 +129,7 @@ fn decisions(world: &mut World, trace: &mut Trace) {
         .collect();
 }
 
-/// Who sends twice what was lost in no copy sends once too often.
+/// Marks a retransmission as spurious if an earlier copy of the segment was not lost.
 fn unneeded(trace: &mut Trace) {
     for index in 0..trace.segments.len() {
         let SentSegment { start, sending, fate, .. } = trace.segments[index];
@@ -139,7 +139,7 @@ fn unneeded(trace: &mut Trace) {
             && fate == Fate::Unknown
             && earlier.iter().any(|segment| segment.start == start && !lost(segment))
         {
-            trace.segments[index].fate = Fate::Unneeded { proof: Proof::Arrival };
+            trace.segments[index].fate = Fate::Spurious { proof: Proof::Arrival };
         }
     }
 }

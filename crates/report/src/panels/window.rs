@@ -19,9 +19,9 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     view.values(&flight).next()?;
     let windows = || view.values(&flight).chain(view.values(&cwnd));
     let most = windows().chain(view.values(&estimated)).fold(0.0, f64::max);
-    // The first ssthresh may be anything up to infinity.
+    // The initial ssthresh can be arbitrarily high (RFC 5681 §3.1).
     let thresholds = view.values(&ssthresh).filter(|value| *value <= 1.5 * most);
-    // With a log there is nothing to estimate.
+    // With a log, cwnd is known and the estimate is not shown.
     let guesses: Vec<f64> = if cwnd.is_empty() { view.values(&estimated).collect() } else { Vec::new() };
     let y = Axis::from_zero("window", Unit::Octets, windows().chain(thresholds).chain(guesses));
     let mut series = vec![looks::FLIGHT.steps(flight, 0.9)];

@@ -1,22 +1,22 @@
-//! Axes: where a value lies, and which values are written beside the axis.
+//! Axes: the positions of values, and the choice of tick labels.
 
 use super::breaks::Breaks;
 
-/// What an axis counts. Values are written with a prefix that suits them, such as ms or kB.
+/// The unit of an axis. Values are written with a suitable prefix, such as ms or kB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Time.
     Seconds,
     /// Amounts of data, and positions in it.
     Octets,
-    /// Rates.
+    /// Data rates.
     BitPerSecond,
-    /// Whatever the caption says.
+    /// No unit; the caption says what the numbers mean.
     None,
 }
 
 impl Unit {
-    /// The prefixes, largest first, and from which value on they are used.
+    /// The prefixes, largest first, and the smallest value for which each is used.
     fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Self::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
@@ -26,59 +26,59 @@ impl Unit {
         }
     }
 
-    /// The prefix in which values up to `most` are written.
+    /// The prefix for values up to `most`.
     fn prefix(self, most: f64) -> (f64, &'static str) {
         let prefixes = self.prefixes();
         *prefixes.iter().find(|(factor, _)| most >= *factor).unwrap_or(&prefixes[prefixes.len() - 1])
     }
 }
 
-/// How values are spread over an axis.
+/// The mapping from values to positions on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
-    /// Equal differences take equal room.
+    /// Equal differences have equal lengths.
     Linear,
-    /// The same, but for what is left out.
+    /// Linear, with spans that are left out.
     Broken(Breaks),
-    /// Equal ratios take equal room.
+    /// Equal ratios have equal lengths.
     Log,
-    /// There are names at 0, 1, 2 …
+    /// Names at the values 0, 1, 2 …
     Names(Vec<String>),
 }
 
 /// A horizontal or vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What is counted, without the unit.
+    /// The quantity, without the unit.
     pub caption: String,
     /// The unit of all values.
     pub unit: Unit,
-    /// How values are spread.
+    /// The mapping of values to positions.
     pub scale: Scale,
-    /// The value at its begin.
+    /// The value at the start of the axis.
     pub min: f64,
-    /// The value at its end.
+    /// The value at the end of the axis.
     pub max: f64,
 }
 
-/// A short line at a value of an axis.
+/// A tick at a value of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
     /// The value.
     pub(crate) at: f64,
-    /// The value in words; small ticks have none.
+    /// The text at the tick; minor ticks have none.
     pub(crate) label: Option<String>,
 }
 
 impl Axis {
-    /// From 0 to a little above all `values`.
+    /// An axis from 0 to slightly above all `values`.
     pub fn from_zero(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let most = values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max);
         let max = if most > 0.0 { most * 1.06 } else { 1.0 };
         Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min: 0.0, max }
     }
 
-    /// Around all `values`; from 0 if that is near.
+    /// An axis around all `values`. It starts at 0 if 0 is near.
     pub fn around(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|value| value.is_finite()) {
@@ -96,7 +96,7 @@ impl Axis {
         Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min, max: max + room }
     }
 
-    /// Logarithmic around all `values`; `None` unless all are above 0.
+    /// A logarithmic axis around all `values`. `None` unless all values are above 0.
     pub fn logarithmic(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|value| value.is_finite()) {
@@ -109,13 +109,13 @@ impl Axis {
         })
     }
 
-    /// With a name at each of 0, 1, 2 …
+    /// An axis with a name at each of 0, 1, 2 …
     pub fn names(caption: &str, names: Vec<String>) -> Self {
         let max = names.len().max(1) as f64 - 0.5;
         Self { caption: caption.to_owned(), unit: Unit::None, scale: Scale::Names(names), min: -0.5, max }
     }
 
-    /// Where a value lies: 0 is the axis's begin, 1 its end.
+    /// The position of a value: 0 is the start of the axis, 1 its end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         match &self.scale {
             Scale::Broken(breaks) => {
@@ -128,7 +128,7 @@ impl Axis {
     }
 
     fn prefix(&self) -> (f64, &'static str) {
-        // By the larger end, the labels of the smaller end of several decades would be zeros.
+        // With the prefix of the largest value, the smallest labels of several decades would all be zeros.
         let most = if self.scale == Scale::Log { (self.min * self.max).sqrt() } else { self.max.abs() };
         self.unit.prefix(most.max(-self.min))
     }
@@ -141,12 +141,12 @@ impl Axis {
         }
     }
 
-    /// As many ticks as have room: `fits` is asked with the ticks and the share of the axis between two labels.
+    /// Returns as many ticks as fit. `fits` receives the ticks and the share of the axis between two labels.
     pub(crate) fn ticks(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
         match &self.scale {
             Scale::Linear => self.linear(&Breaks::default(), fits),
             Scale::Broken(breaks) => self.linear(breaks, fits),
-            // Within less than a decade there are too few round numbers.
+            // Less than a decade contains too few round numbers.
             Scale::Log if self.max < 4.0 * self.min => self.linear(&Breaks::default(), fits),
             Scale::Log => self.decades(fits),
             Scale::Names(names) => {
@@ -166,7 +166,7 @@ impl Axis {
         let (min, max) = (self.min / factor, self.max / factor);
         let span = max - min - (self.max - self.min - breaks.shown(self.min, self.max)) / factor;
         let length = breaks.length(self.min, self.max) / factor;
-        // Steps of 1, 2 and 5 times a power of ten, from far too many ticks on.
+        // Try steps of 1, 2 and 5 times a power of ten, starting with far too many ticks.
         let mut exponent = (span / 100.0).log10().floor() as i32;
         loop {
             for digit in [1.0, 2.0, 5.0] {
@@ -181,12 +181,12 @@ impl Axis {
                     .flat_map(within)
                     .map(|index| {
                         let value = index as f64 * step;
-                        // Not -0.
+                        // Avoid the label "-0".
                         let label = format!("{:.places$}", if index == 0 { 0.0 } else { value });
                         Tick { at: value * factor, label: Some(label) }
                     })
                     .collect();
-                // With a step beyond the span there is one label at most.
+                // If the step exceeds the span, there is at most one label.
                 if step > span || fits(&ticks, step / length) {
                     self.part_labels(&mut ticks, step / length);
                     return ticks;
@@ -196,7 +196,7 @@ impl Axis {
         }
     }
 
-    /// On the other side of a break a label may be nearer to the one before than all others are: it goes.
+    /// Removes a label after a break if it is closer to the previous label than `share`.
     fn part_labels(&self, ticks: &mut [Tick], share: f64) {
         let mut last = f64::NEG_INFINITY;
         for tick in ticks {
@@ -248,7 +248,7 @@ impl Axis {
 mod tests {
     use super::*;
 
-    /// At most so many.
+    /// The labels of the axis, if at most `most` intervals between labels fit.
     fn labels(axis: &Axis, most: usize) -> Vec<String> {
         let room = |_: &[Tick], share: f64| share >= 1.0 / most as f64;
         axis.ticks(room).into_iter().filter_map(|tick| tick.label).collect()
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_and_in_a_unit_that_a_person_would_take() {
+    fn ticks_have_round_values_and_readable_units() {
         for (unit, min, max, most, title, expected) in [
             (Unit::Seconds, 0.0, 10.0, 6, "x (s)", &["0", "2", "4", "6", "8", "10"][..]),
             (Unit::Seconds, 0.0, 0.45, 5, "x (ms)", &["0", "100", "200", "300", "400"]),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn decades_show_as_many_digits_as_have_room() {
+    fn logarithmic_labels_depend_on_available_space() {
         let axis = Axis::logarithmic("x", Unit::None, [0.001, 0.1]).unwrap();
         assert_eq!(labels(&axis, 3), ["0.001", "0.01", "0.1"]);
         assert_eq!(labels(&axis, 8), ["0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1"]);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_begin_at_zero_if_it_is_near() {
+    fn axis_includes_zero_if_data_is_close() {
         assert_eq!(Axis::around("x", Unit::None, [1.0, 10.0]).min, 0.0);
         assert!(Axis::around("x", Unit::None, [99.0, 100.0]).min > 98.0);
         let nothing = Axis::around("x", Unit::None, []);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_at_equal_distances() {
+    fn category_names_are_evenly_spaced() {
         let axis = Axis::names("recipe", ["reno", "sack"].map(str::to_owned).to_vec());
         assert_eq!((axis.place(0.0), axis.place(1.0)), (0.25, 0.75));
         assert_eq!(labels(&axis, 4), ["reno", "sack"]);

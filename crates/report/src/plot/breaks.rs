@@ -1,30 +1,32 @@
-//! Breaks of an axis: spans in which nothing happens take hardly any room, and are seen to be left out.
+//! Breaks of an axis: spans without events take little room and are marked as left out.
 
 use super::draw::{Dash, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
 use super::palette::{GREY, WHITE};
 
-/// The room of a break, as a share of the axis: words fit into it.
+/// The width of a break as a share of the axis, enough for its text.
 const ROOM: f64 = 0.022;
-/// What stays of a silence at either side of its break, as a share of the axis: the marks at its ends are not torn.
+/// The part of a silence that remains visible on each side of its break, as a share of the axis. It keeps the
+/// break clear of the marks on both sides.
 const ASIDE: f64 = 0.012;
-/// The most of the axis that all breaks take, with what stays at their sides.
+/// The maximum share of the axis for all breaks, including the visible parts of the silences.
 const MOST: f64 = 0.6;
-/// Where less than this share of the axis is left, there is nothing but silence.
+/// If less than this share of the range is outside silences, the axis gets no breaks.
 const LEAST: f64 = 1e-9;
 const SIZE: f64 = 7.5;
-/// Half the height of a tooth of a torn edge.
+/// Half the height of a tooth in a torn edge.
 const TOOTH: f64 = 3.0;
 
 /// Spans that are left out, in order, each within the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Breaks {
     cuts: Vec<(f64, f64)>,
-    /// How much longer the silence was, before each cut and behind it.
+    /// The visible part of the silence on each side of a cut.
     aside: f64,
 }
 
 impl Breaks {
-    /// Of silences from `min` to `max`, in any order: those that are worth a break, the longest if they are many.
+    /// Chooses the breaks for silences from `min` to `max`, in any order. Only silences longer than their
+    /// break get one, and if there are too many, the longest do.
     pub fn new(mut silences: Vec<(f64, f64)>, min: f64, max: f64) -> Self {
         const EACH: f64 = ROOM + 2.0 * ASIDE;
         silences.retain(|(from, to)| *from >= min && *to <= max && from < to);
@@ -37,7 +39,7 @@ impl Breaks {
         });
         silences.sort_by(|one, other| (other.1 - other.0).total_cmp(&(one.1 - one.0)));
         silences.truncate((MOST / EACH) as usize);
-        // Each that goes makes the axis longer, in its own unit.
+        // Dropping a break lengthens the axis in its own unit, so the remaining ones are checked again.
         loop {
             let silent: f64 = silences.iter().map(|(from, to)| to - from).sum();
             let rest = max - min - silent;
@@ -56,7 +58,7 @@ impl Breaks {
         }
     }
 
-    /// Whether nothing is left out.
+    /// Returns true if nothing is left out.
     pub fn is_empty(&self) -> bool {
         self.cuts.is_empty()
     }
@@ -65,7 +67,7 @@ impl Breaks {
         self.cuts.iter().map(|(from, to)| to - from).sum()
     }
 
-    /// What the axis would be long without the room of the breaks.
+    /// The length of the axis without the width of the breaks.
     pub(super) fn shown(&self, min: f64, max: f64) -> f64 {
         max - min - self.left_out()
     }
@@ -75,7 +77,7 @@ impl Breaks {
         self.shown(min, max) / (1.0 - ROOM * self.cuts.len() as f64)
     }
 
-    /// How far a value is from the begin of the axis.
+    /// The distance of a value from the start of the axis.
     pub(super) fn along(&self, value: f64, min: f64, max: f64) -> f64 {
         let room = self.length(min, max) * ROOM;
         let before = self.cuts.iter().take_while(|(from, _)| *from < value);
@@ -85,13 +87,13 @@ impl Breaks {
         })
     }
 
-    /// The parts of the axis that are shown.
+    /// The visible parts of the axis.
     pub(super) fn parts(&self, min: f64, max: f64) -> impl Iterator<Item = (f64, f64)> {
         let begins = [min].into_iter().chain(self.cuts.iter().map(|(_, to)| *to));
         begins.zip(self.cuts.iter().map(|(from, _)| *from).chain([max]))
     }
 
-    /// Torn edges over a plot, and, if it is the first one, how much is left out.
+    /// Draws torn edges over a plot and, if `says`, the duration of each silence.
     pub(super) fn items(&self, plot: Rect, place: &dyn Fn(f64) -> f64, says: bool) -> Vec<Item> {
         let mut items = Vec::new();
         for (from, to) in &self.cuts {
@@ -130,7 +132,7 @@ fn torn(x: f64, top: f64, bottom: f64) -> Vec<Step> {
     [Step::Move(point(0))].into_iter().chain(lines).collect()
 }
 
-/// A time as people say it, in three digits or so.
+/// A readable duration with about three digits.
 pub(crate) fn in_words(seconds: f64) -> String {
     match seconds {
         seconds if seconds >= 2.0 * 86_400.0 => format!("{:.1} days", seconds / 86_400.0),
@@ -151,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_takes_hardly_any_room_and_the_rest_is_to_scale() {
+    fn breaks_shorten_silences_and_keep_scale_elsewhere() {
         let breaks = Breaks::new(vec![(20.0, 90.0), (2.0, 12.0), (5.0, 30.0), (95.0, 200.0)], 0.0, 100.0);
         let length = breaks.length(0.0, 100.0);
         let (room, aside) = (length * ROOM, length * ASIDE);
@@ -182,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    fn of_many_silences_the_longest_are_left_out_and_none_that_is_shorter_than_its_break() {
-        // Each second something happens for a millisecond; every tenth silence lasts ten times as long.
+    fn only_longest_silences_become_breaks() {
+        // An event lasts a millisecond each second; every tenth silence is ten times as long.
         let mut at = 0.0;
         let silences: Vec<(f64, f64)> = (1..=100)
             .map(|index| {
@@ -195,15 +197,18 @@ mod tests {
         let breaks = Breaks::new(silences, 0.0, at + 0.001);
         assert_eq!(breaks.cuts.len(), 10);
         assert!(breaks.cuts.iter().all(|(from, to)| to - from > 5.0), "{breaks:?}");
-        // Each has room for its words, and what is between two of them is not less than what is in them.
+        // All breaks together stay within the limit.
         let seconds: Vec<(f64, f64)> =
             (0..45).map(|at| (f64::from(at) + 0.01, f64::from(at) + 1.0)).collect();
         assert!(Breaks::new(seconds, 0.0, 45.0).cuts.len() as f64 * (ROOM + 2.0 * ASIDE) <= MOST);
-        assert!(Breaks::new(vec![(0.0, 10.0), (10.0, 20.0)], 0.0, 20.0).is_empty(), "nothing but silence");
+        assert!(
+            Breaks::new(vec![(0.0, 10.0), (10.0, 20.0)], 0.0, 20.0).is_empty(),
+            "the whole range is silent"
+        );
     }
 
     #[test]
-    fn a_time_is_said_in_its_unit() {
+    fn break_durations_use_readable_units() {
         for (seconds, words) in [
             (287_654_394.0, "3329.3 days"),
             (9000.0, "2.5 h"),

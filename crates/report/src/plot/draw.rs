@@ -1,25 +1,25 @@
-//! What a picture consists of, in points of 1/96 inch from the top left corner. `svg` and `png` make files of it.
+//! The elements of a picture, in points of 1/96 inch from the top left corner. `svg` and `png` render them.
 
 use super::font;
 
-/// Red, green and blue.
+/// A colour: red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    /// As SVG and style sheets write it: `#0072b2`.
+    /// The notation of SVG and CSS: `#0072b2`.
     pub(crate) fn hex(self) -> String {
         let Self(red, green, blue) = self;
         format!("#{red:02x}{green:02x}{blue:02x}")
     }
 }
 
-/// A place in a picture.
+/// A position in a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
-    /// To the right.
+    /// Distance from the left edge.
     pub(crate) x: f64,
-    /// Down.
+    /// Distance from the top edge.
     pub(crate) y: f64,
 }
 
@@ -56,26 +56,26 @@ impl Rect {
 /// A part of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// Lifts the pen and goes there.
+    /// Moves the pen without drawing.
     Move(Point),
-    /// Draws a straight line there.
+    /// Draws a straight line to the point.
     Line(Point),
-    /// A whole circle around a point, with this radius.
+    /// A full circle around the point, with this radius.
     Circle(Point, f64),
     /// Draws a straight line to the last `Move`.
     Close,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stroke {
-    /// Of the line.
+    /// The colour of the line.
     pub(crate) colour: Colour,
-    /// In points.
+    /// The width in points.
     pub(crate) width: f64,
-    /// Solid or not.
+    /// The dash pattern.
     pub(crate) dash: Dash,
-    /// With round ends, so that a line of no length is a dot.
+    /// Round ends, so that a line of zero length appears as a dot.
     pub(crate) round: bool,
 }
 
@@ -86,10 +86,10 @@ impl Stroke {
     }
 }
 
-/// Dashes, by which lines are told apart without colours.
+/// Dash patterns, which distinguish lines without colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dash {
-    /// Without gaps.
+    /// A solid line.
     Solid,
     /// Long dashes.
     Long,
@@ -97,15 +97,15 @@ pub enum Dash {
     Short,
     /// Dots.
     Dotted,
-    /// Long and short dashes in turn.
+    /// Alternating long and short dashes.
     Mixed,
 }
 
 impl Dash {
-    /// All, in the order in which lines of a panel take them.
+    /// All patterns, in the order in which the lines of a panel use them.
     pub const ALL: [Self; 5] = [Self::Solid, Self::Long, Self::Short, Self::Mixed, Self::Dotted];
 
-    /// The lengths of strokes and gaps in turn; none for a solid line.
+    /// Alternating lengths of strokes and gaps; empty for a solid line.
     pub(crate) fn lengths(self) -> &'static [f32] {
         match self {
             Self::Solid => &[],
@@ -117,27 +117,27 @@ impl Dash {
     }
 }
 
-/// How an area is filled.
+/// The fill of an area.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fill {
-    /// Of the area.
+    /// The colour of the area.
     pub(crate) colour: Colour,
-    /// From 0 to 1.
+    /// Opacity from 0 to 1.
     pub(crate) opacity: f64,
 }
 
-/// Lines and areas of one look.
+/// Lines and areas with one style.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shape {
     /// The path.
     pub(crate) steps: Vec<Step>,
-    /// How its line is drawn, if it is.
+    /// The style of the line, if the path is stroked.
     pub(crate) stroke: Option<Stroke>,
-    /// How its inside is filled, if it is.
+    /// The style of the area, if the path is filled.
     pub(crate) fill: Option<Fill>,
 }
 
-/// Which part of a text is at its point.
+/// The part of a text that is placed at its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -154,12 +154,12 @@ pub(crate) enum Turn {
     Upwards,
 }
 
-/// A line of letters.
+/// A line of text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Text {
-    /// A point of the baseline, which `anchor` says more about.
+    /// A point on the baseline; `anchor` says which one.
     pub(crate) at: Point,
-    /// Of the font, in points.
+    /// The font size in points.
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) turn: Turn,
@@ -174,12 +174,12 @@ impl Text {
         Self { at, size, anchor: Anchor::Start, turn: Turn::Level, colour, text: text.into() }
     }
 
-    /// The same text with another part of it at its point.
+    /// The same text with another anchor.
     pub(crate) fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
-    /// How far in front of `at` the baseline begins.
+    /// The distance from the start of the text to `at`.
     pub(crate) fn lead(&self) -> f64 {
         match self.anchor {
             Anchor::Start => 0.0,
@@ -189,31 +189,31 @@ impl Text {
     }
 }
 
-/// Something in a picture.
+/// An element of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
     Shape(Shape),
     Text(Text),
-    /// Several items of one kind.
+    /// Several elements of one kind.
     Group {
-        /// For programs that read the SVG.
+        /// The class in the SVG.
         class: &'static str,
-        /// Where they are seen; `None`: everywhere.
+        /// The visible area. `None` shows everything.
         clip: Option<Rect>,
-        /// The first one is drawn first.
+        /// The elements in drawing order.
         items: Vec<Self>,
     },
 }
 
-/// A whole picture, which [`Format::render`](super::Format::render) makes a file of.
+/// A complete picture, which [`Format::render`](super::Format::render) converts to a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
-    /// In points.
+    /// The width in points.
     pub(crate) width: f64,
-    /// In points.
+    /// The height in points.
     pub(crate) height: f64,
-    /// What a program says that cannot show the picture.
+    /// The text for programs that cannot show the picture.
     pub(crate) title: String,
-    /// The first one is drawn first.
+    /// The elements in drawing order.
     pub(crate) items: Vec<Item>,
 }

@@ -1,4 +1,4 @@
-//! A figure: panels one above the other over one horizontal axis, laid out for a page.
+//! A figure: panels below each other that share one horizontal axis.
 
 use super::axis::{Axis, Scale, Tick};
 use super::draw::{Anchor, Dash, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
@@ -8,31 +8,31 @@ use super::notes;
 pub use super::notes::Note;
 use super::palette::{BLACK, GREY, PALE, WHITE};
 
-/// The width of all figures in points of 1/96 inch: 170 mm, as a page's text is wide.
+/// Width of all figures in points of 1/96 inch: 170 mm, the text width of a page.
 pub const WIDTH: f64 = 642.52;
 const TITLE: f64 = 13.0;
-/// Long titles are this small before they are cut short.
+/// The smallest size of a title. Titles that are still too long are truncated.
 const SMALLEST: f64 = 8.5;
 /// 7.5 pt in print.
 pub(super) const TEXT: f64 = 10.0;
 const RIGHT: f64 = 14.0;
-/// Between words and the picture's edge, and between two labels.
+/// The distance between text and the edge of the picture, and between two labels.
 const EDGE: f64 = 3.0;
 const TICK: f64 = 4.0;
 const LEGEND_ROW: f64 = 14.0;
 const SAMPLE: f64 = 20.0;
 const GAP: f64 = 10.0;
 
-/// A figure before it is drawn.
+/// The content of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Above all panels; may be empty.
+    /// Shown above all panels; may be empty.
     pub title: String,
-    /// Lines of small print under the title; may be empty.
+    /// Lines of small text below the title; may be empty.
     pub subtitle: String,
-    /// Of all panels.
+    /// The horizontal axis of all panels.
     pub x: Axis,
-    /// From top to bottom.
+    /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
 }
 
@@ -41,16 +41,16 @@ pub struct Figure {
 pub struct Panel {
     /// The vertical axis.
     pub y: Axis,
-    /// The height of the plot alone, in points of 1/96 inch.
+    /// Height of the plot area without labels, in points of 1/96 inch.
     pub height: f64,
-    /// The first one is drawn first, under the others.
+    /// The series in drawing order; later ones cover earlier ones.
     pub series: Vec<Series>,
-    /// Marks above the plot, with words as far as there is room.
+    /// Marks above the plot, with text where there is room.
     pub notes: Vec<Note>,
 }
 
 impl Figure {
-    /// Lays the figure out.
+    /// Computes the layout and returns the drawing.
     pub fn draw(&self) -> Drawing {
         let left = self.left();
         let width = WIDTH - left - RIGHT;
@@ -94,18 +94,18 @@ impl Figure {
         Drawing { width: WIDTH, height: (y + 7.0).ceil(), title: title.clone(), items }
     }
 
-    /// The width that the vertical axes take: labels and caption.
+    /// The width of the vertical axes with their labels and captions.
     fn left(&self) -> f64 {
         let labels = self.panels.iter().flat_map(|panel| upright(&panel.y, panel.height));
         let widths = labels.filter_map(|tick| tick.label).map(|label| font::width(&label, TEXT));
         (TEXT * 2.0 + TICK + 5.0 + widths.fold(0.0, f64::max)).ceil()
     }
 
-    /// Adds rows of samples with their names. Returns where they end.
+    /// Adds rows of samples with their names. Returns the y coordinate of their lower end.
     fn legend(&self, panel: &Panel, left: f64, width: f64, top: f64, items: &mut Vec<Item>) -> f64 {
         let (mut x, mut y) = (left, top + LEGEND_ROW - 4.0);
         let mut entries = Vec::new();
-        // Adds words. Returns where their sample begins.
+        // Adds a name. Returns the position of its sample.
         let mut entry = |words: &str, entries: &mut Vec<Item>| {
             let words = font::fitted(words, TEXT, width - SAMPLE - 4.0);
             let wide = SAMPLE + 4.0 + font::width(&words, TEXT);
@@ -170,7 +170,7 @@ impl Figure {
             line(&mut ends, (x, plot.bottom()), (x, plot.bottom() + length));
             if let Some(label) = label.filter(|_| last) {
                 let half = label.lines().map(|line| font::width(line, TEXT) / 2.0).fold(0.0, f64::max);
-                // The last one may be wider than the margin.
+                // The last label may be wider than the margin.
                 let middle = x.min(WIDTH - EDGE - half);
                 if middle - half < before {
                     continue;
@@ -220,7 +220,7 @@ impl Figure {
     }
 }
 
-/// Breaks labels that are wider than the way to the next one. Returns how many lines the longest has.
+/// Wraps labels that are wider than the distance to the next one. Returns the maximum number of lines.
 fn fold(ticks: &mut [Tick], place: impl Fn(&Tick) -> f64) -> usize {
     let places: Vec<f64> = ticks.iter().filter(|tick| tick.label.is_some()).map(place).collect();
     let room = places.windows(2).map(|pair| pair[1] - pair[0] - 14.0).fold(f64::INFINITY, f64::min);
@@ -233,7 +233,7 @@ fn fold(ticks: &mut [Tick], place: impl Fn(&Tick) -> f64) -> usize {
     most
 }
 
-/// In lines that fit into `room` if they can: a name may break behind a `+` or a space.
+/// Splits a name into lines that fit into `room` if possible. Lines end after a `+` or a space.
 fn folded(name: &str, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for part in name.split_inclusive(['+', ' ']) {

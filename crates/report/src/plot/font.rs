@@ -1,4 +1,5 @@
-//! The letters of pictures: the same on every machine, even without fonts. The font's licence is beside it.
+//! The embedded font, which makes pictures identical on every machine, even without installed fonts. The
+//! font's licence is in its directory.
 
 use std::sync::LazyLock;
 
@@ -8,11 +9,11 @@ static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
     Face::parse(include_bytes!("font/DejaVuSans-subset.ttf"), 0).expect("the font is part of the program")
 });
 
-/// The fonts that a program takes to show an SVG. The first two have the widths that are assumed here; the others are
-/// narrower.
+/// The fonts with which an SVG is displayed. The first two have the letter widths that the layout assumes;
+/// the others are narrower.
 pub(super) const FAMILY: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
 
-/// The glyph of a character; an empty box if the font does not have it.
+/// The glyph of a character, or an empty box if the font lacks it.
 fn glyph(character: char) -> GlyphId {
     FACE.glyph_index(character).unwrap_or(GlyphId(0))
 }
@@ -25,7 +26,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|character| advance(glyph(character))).sum::<f64>() * size
 }
 
-/// As much of `text` as fits into `room`, with `…` for the rest.
+/// Truncates `text` to `room` and appends `…` if it does not fit.
 pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -40,8 +41,8 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     String::new()
 }
 
-/// Draws the outlines of all letters. `builder` gets the width of what stands before a letter, in units of the size;
-/// outlines go upwards.
+/// Draws the outlines of all letters. `builder` receives the width of the preceding text as a multiple of the
+/// font size. The y axis of outlines points up.
 pub(super) fn outline<B: OutlineBuilder>(
     text: &str,
     mut builder: impl FnMut(f64) -> B,
@@ -66,14 +67,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_have_their_widths_and_the_unknown_a_box() {
+    fn text_width_covers_known_and_unknown_characters() {
         assert!(width("WWW", 10.0) > width("iii", 10.0) * 2.0);
         assert!((width("12", 20.0) - 2.0 * width("12", 10.0)).abs() < 1e-9);
         assert!(width("漢", 10.0) > 3.0);
     }
 
     #[test]
-    fn what_has_no_room_is_cut_short() {
+    fn long_text_is_truncated_with_ellipsis() {
         assert_eq!(fitted("short", 10.0, 100.0), "short");
         let cut = fitted("much longer than this", 10.0, 60.0);
         assert!(cut.ends_with('…') && cut.len() > 4 && width(&cut, 10.0) <= 60.0, "{cut}");

@@ -1,21 +1,21 @@
-//! The series of a panel, drawn with few strokes: what falls on the same pixel is drawn once, so that the size of a
-//! picture does not grow with its data.
+//! Draws the series of a panel with few strokes. Data that falls on the same pixel is drawn once, so the size
+//! of a picture does not grow with its data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::draw::{Colour, Dash, Fill, Point, Rect, Shape, Step, Stroke};
 use super::palette::Mark;
 
-/// Data of one look.
+/// Data with one look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name in the legend. `None`: it belongs to the entry before it.
+    /// The name in the legend. `None`: the series belongs to the previous entry.
     pub name: Option<String>,
-    /// For programs that read the SVG.
+    /// The class in the SVG.
     pub class: &'static str,
-    /// Of everything in it.
+    /// The colour of the series.
     pub colour: Colour,
-    /// What is drawn.
+    /// The data.
     pub data: Data,
 }
 
@@ -24,56 +24,56 @@ pub struct Series {
 pub enum Data {
     /// Vertical strokes.
     Bars {
-        /// Horizontal place, lower and upper end.
+        /// Position on the horizontal axis, lower and upper end.
         bars: Vec<(f64, f64, f64)>,
-        /// Of a stroke, in points of the picture.
+        /// Width of a stroke, in points.
         width: f64,
     },
     /// A straight line from point to point.
     Line {
-        /// Across, up.
+        /// Horizontal and vertical position.
         points: Vec<(f64, f64)>,
-        /// Of the line, in points of the picture.
+        /// Width of the line, in points.
         width: f64,
-        /// Solid or not.
+        /// The dash pattern.
         dash: Dash,
     },
-    /// Each value stays until the next one.
+    /// A step line: each value holds until the next one.
     Steps {
-        /// Across, up.
+        /// Horizontal and vertical position.
         points: Vec<(f64, f64)>,
-        /// Of the line, in points of the picture.
+        /// Width of the line, in points.
         width: f64,
-        /// Solid or not.
+        /// The dash pattern.
         dash: Dash,
     },
     /// A mark at each point.
     Marks {
-        /// Across, up.
+        /// Horizontal and vertical position.
         points: Vec<(f64, f64)>,
         /// The mark of all points.
         mark: Mark,
-        /// How far under its point each mark stands, in points of the picture.
+        /// The distance of each mark below its point, in points of the picture.
         below: f64,
     },
     /// The area between a lower and an upper line.
     Band {
-        /// Horizontal place, lower and upper edge.
+        /// Position on the horizontal axis, lower and upper edge.
         edges: Vec<(f64, f64, f64)>,
-        /// From 0 to 1.
+        /// Opacity from 0 to 1.
         opacity: f64,
     },
-    /// Areas of the whole height.
+    /// Areas over the full height.
     Spans {
-        /// From, to.
+        /// Start and end.
         spans: Vec<(f64, f64)>,
-        /// From 0 to 1.
+        /// Opacity from 0 to 1.
         opacity: f64,
     },
 }
 
 impl Data {
-    /// Whether there is nothing to draw.
+    /// Returns true if there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Bars { bars, .. } => bars.is_empty(),
@@ -86,10 +86,10 @@ impl Data {
     }
 }
 
-/// Half a point, which is a pixel and a half of the PNG.
+/// The resolution of paths: half a point, which is 1.5 pixels of the PNG.
 const GRID: f64 = 0.5;
 
-/// Half the length of a line that has one point.
+/// Half the length of the line that represents a single point.
 const STUB: f64 = 3.0;
 
 fn cell(value: f64) -> i64 {
@@ -100,12 +100,12 @@ fn on_grid(cell: i64) -> f64 {
     cell as f64 * GRID
 }
 
-/// Limits places far outside the picture: it makes no difference where they are exactly.
+/// Limits coordinates far outside the picture, where the exact position does not matter.
 fn near(value: f64) -> f64 {
     if value.is_nan() { -1e4 } else { value.clamp(-1e4, 1e4) }
 }
 
-/// Maps data to places in the picture.
+/// The mapping from data to positions in the picture.
 pub(super) struct Map<'a> {
     pub(super) plot: Rect,
     pub(super) x: &'a dyn Fn(f64) -> f64,
@@ -161,7 +161,7 @@ impl Map<'_> {
         for (x, low, high) in bars {
             let (x, low, high) = (self.x(*x), cell(self.y(*low)), cell(self.y(*high)));
             if self.seen(x) && low >= top && high <= bottom {
-                // Even one octet must be seen.
+                // Even a single byte must be visible.
                 let (high, low) = (high.min(low - 2).max(top), low.min(bottom));
                 columns.entry(cell(x)).or_default().push((high, low));
             }
@@ -188,8 +188,9 @@ impl Map<'_> {
         self.thinned(corners)
     }
 
-    /// The first, lowest, highest and last point of each column: a line through these covers the same pixels. Of the points
-    /// left and right of the plot the nearest stays, because a line comes from there.
+    /// Keeps the first, lowest, highest and last point of each column: a line through them covers the same
+    /// pixels. On each side of the plot, only the nearest outside point remains, because the line enters from
+    /// there.
     fn thinned(&self, points: impl Iterator<Item = Point>) -> Vec<Point> {
         let mut thin: Vec<Point> = Vec::new();
         let mut column: Option<(i64, [Point; 4])> = None;
@@ -229,7 +230,7 @@ impl Map<'_> {
         thin
     }
 
-    /// A pixel each; those under each other are one stroke.
+    /// Dots of one pixel each. Vertically adjacent dots become one stroke.
     fn dots(&self, points: &[(f64, f64)]) -> Vec<Step> {
         let mut columns: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
         let (top, bottom) = (self.plot.top - 1.0, self.plot.bottom() + 1.0);
@@ -298,7 +299,7 @@ pub(super) fn mark_shape(steps: Vec<Step>, mark: Mark, colour: Colour) -> Shape 
     }
 }
 
-/// Sorted spans, those that meet as one.
+/// Merges sorted spans that touch or overlap.
 fn joined(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut joined: Vec<(i64, i64)> = Vec::new();
     for (from, to) in spans {
@@ -311,7 +312,7 @@ fn joined(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
 }
 
 fn polyline(points: &[Point]) -> Vec<Step> {
-    // A single value must be seen, too.
+    // A single value must be visible as well.
     if let Some(Point { x, y }) = points.first().copied().filter(|first| points.iter().all(|it| it == first))
     {
         return vec![Step::Move(Point { x: x - STUB, y }), Step::Line(Point { x: x + STUB, y })];

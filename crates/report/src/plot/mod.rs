@@ -1,7 +1,7 @@
-//! Plots series over axes, in panels one above the other, as SVG and as PNG.
+//! Plots series over axes, in panels below each other, as SVG and PNG.
 //!
-//! A [`figure::Figure`] holds the data. Laid out it becomes a [`draw::Drawing`], which consists of lines and letters alone,
-//! and which a [`Format`] makes a file of. Equal data gives equal files.
+//! A [`figure::Figure`] holds the data. Its layout is a [`draw::Drawing`], which consists only of shapes and
+//! text. A [`Format`] renders it. Equal data gives identical files.
 
 pub mod axis;
 pub mod breaks;
@@ -23,26 +23,26 @@ use std::io;
 use draw::Drawing;
 pub use layer::{Data, Series};
 
-/// The format of a picture. `Display` is the end of a file's name.
+/// The format of a picture. `Display` writes the file name extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// With the letters as text, which a program can read.
+    /// SVG. Letters remain text that programs can read.
     Svg,
-    /// In colour, for programs that know no SVG.
+    /// PNG in colour, for programs without SVG support.
     Png,
 }
 
 impl Format {
-    /// Both.
+    /// All formats.
     pub const ALL: [Self; 2] = [Self::Svg, Self::Png];
 
-    /// The format that the end of a file's name stands for, in small or capital letters.
+    /// The format for a file name extension, ignoring case.
     pub fn of(path: &std::path::Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_lowercase();
         Self::ALL.into_iter().find(|format| format.to_string() == extension)
     }
 
-    /// The content of the file.
+    /// Returns the content of the file.
     pub fn render(self, drawing: &Drawing) -> io::Result<Vec<u8>> {
         match self {
             Self::Svg => Ok(svg::svg(drawing).into_bytes()),

@@ -1,4 +1,4 @@
-//! Notes above a plot: a mark for each, words as far as there is room.
+//! Notes above a plot: a mark for each note, and its text where there is room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,30 +11,30 @@ use super::palette::{BLACK, GREY, Mark};
 const LANES: usize = 4;
 const LANE: f64 = 11.0;
 const SIZE: f64 = 8.5;
-/// The height of the marks.
+/// The height reserved for the marks.
 const FOOT: f64 = 8.0;
-/// The distance of words from their mark.
+/// The distance between the text and its mark.
 const ASIDE: f64 = 3.0;
-/// The greatest width of a note's words: nobody reads more.
+/// The maximum width of a note's text. Longer text is truncated.
 const MOST: f64 = 150.0;
 
-/// Something that is said about a moment.
+/// A note about a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The moment, in billionths of the axis's unit.
+    /// The time, in billionths of the axis's unit.
     pub at: i64,
-    /// A few words.
+    /// A short text.
     pub text: String,
-    /// What the legend says of all that have this mark.
+    /// The legend entry for all notes with this mark.
     pub kind: &'static str,
-    /// Of the mark.
+    /// The colour of the mark.
     pub colour: Colour,
-    /// The mark at the moment.
+    /// The mark.
     pub mark: Mark,
 }
 
 impl Note {
-    /// Its mark, with the middle at this point.
+    /// The mark, centred at this point.
     pub(super) fn sample(&self, at: Point) -> Shape {
         let mut steps = Vec::new();
         self.mark.steps(at, &mut steps);
@@ -42,7 +42,7 @@ impl Note {
     }
 }
 
-/// The notes that are seen, and where.
+/// The notes in view and their x coordinates.
 pub(super) fn seen<'a>(
     notes: &'a [Note],
     axis: &Axis,
@@ -52,7 +52,7 @@ pub(super) fn seen<'a>(
     places.filter(move |(x, _)| (left..=left + width).contains(x))
 }
 
-/// Draws the notes from `top` on. Returns where they end, which is where the plot begins.
+/// Draws the notes, starting at `top`. Returns their lower end, where the plot begins.
 pub(super) fn strip(
     notes: &[Note],
     axis: &Axis,
@@ -68,7 +68,7 @@ pub(super) fn strip(
     let lanes = labels.iter().map(|label| label.lane + 1).max().unwrap_or(0);
     let foot = top + lanes as f64 * LANE + FOOT;
     let at = |x, y| Point { x, y };
-    // A shape for each kind; of those in one place, one is drawn.
+    // One shape per kind. Marks in the same place are drawn once.
     let mut kinds: Vec<(&Note, BTreeSet<i64>)> = Vec::new();
     for (x, note) in &seen {
         let place = (x * 2.0).round() as i64;
@@ -100,16 +100,17 @@ pub(super) fn strip(
 }
 
 struct Label {
-    /// Where its mark is.
+    /// The x coordinate of the mark.
     mark: f64,
-    /// Where the words begin.
+    /// The x coordinate of the text.
     x: f64,
-    /// Counted from below.
+    /// The lane, counted from the bottom.
     lane: usize,
     text: String,
 }
 
-/// Chooses the notes that get words. The rarest say most: they come first.
+/// Chooses the notes whose text is shown. The rarest texts come first because they carry the most
+/// information.
 fn labels(seen: &[(f64, &Note)], right: f64) -> Vec<Label> {
     let mut often: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, note) in seen {
@@ -117,7 +118,7 @@ fn labels(seen: &[(f64, &Note)], right: f64) -> Vec<Label> {
     }
     let mut order: Vec<&(f64, &Note)> = seen.iter().collect();
     order.sort_by_key(|(_, note)| (often[note.text.as_str()], note.at));
-    // By lane: the room that is taken by words, and by the lines that lead down from higher lanes.
+    // For each lane, the spans occupied by text and by the lead lines from higher lanes.
     let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); LANES];
     let mut said: BTreeSet<(i64, &str)> = BTreeSet::new();
     let mut labels = Vec::new();

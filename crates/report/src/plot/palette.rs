@@ -1,5 +1,5 @@
-//! Colours that colour-blind people tell apart (Okabe and Ito, 2008), and marks for those who print in grey. What is drawn
-//! in which of them is said where it is known what is drawn.
+//! Colours that colour-blind people can distinguish (Okabe and Ito, 2008), and marks that are distinguishable
+//! in grey. The assignment of colours to items is defined elsewhere.
 
 use super::draw::{Colour, Point, Step};
 
@@ -11,18 +11,18 @@ pub(crate) const GREEN: Colour = Colour(0x00, 0x9e, 0x73);
 pub(crate) const BLUE: Colour = Colour(0x00, 0x72, 0xb2);
 pub(crate) const VERMILION: Colour = Colour(0xd5, 0x5e, 0x00);
 pub(crate) const PURPLE: Colour = Colour(0xcc, 0x79, 0xa7);
-/// Frames and small print.
+/// Frames and small text.
 pub(crate) const GREY: Colour = Colour(0x59, 0x59, 0x59);
 pub(crate) const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
-/// Lines that others lie over.
+/// Lines that other lines cover.
 pub(crate) const SILVER: Colour = Colour(0x8a, 0x8a, 0x8a);
 
-/// What takes a colour's place on a dark ground, where it would be too dark itself.
+/// The replacement for a colour that is too dark on a dark background.
 pub(crate) fn on_dark(colour: Colour) -> Colour {
     match colour {
         BLACK => WHITE,
         BLUE => SKY,
-        // The two blues stay apart.
+        // The two blues must remain distinguishable.
         SKY => Colour(0x0f, 0x86, 0xc4),
         GREEN => Colour(0x1f, 0xc2, 0x96),
         VERMILION => Colour(0xff, 0x7a, 0x2e),
@@ -33,21 +33,22 @@ pub(crate) fn on_dark(colour: Colour) -> Colour {
     }
 }
 
-/// The colours of lines in one panel, in this order. Yellow is left out: it is not seen on white.
+/// The colours of the lines in one panel, in this order. Yellow is missing because it is hard to see on
+/// white.
 pub const LINES: [Colour; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY];
 
-/// A small sign at a point.
+/// A small symbol at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The smallest.
+    /// A dot, the smallest mark.
     Dot,
     /// A triangle that points up.
     Up,
     /// A triangle that points down.
     Down,
-    /// Filled.
+    /// A filled square.
     Square,
-    /// Filled.
+    /// A filled diamond.
     Diamond,
     /// A filled circle.
     Disc,
@@ -70,16 +71,16 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// The marks of lines in one panel, in this order.
+    /// The marks of the lines in one panel, in this order.
     pub const LINES: [Self; 7] =
         [Self::Disc, Self::Square, Self::Up, Self::Diamond, Self::Down, Self::OpenSquare, Self::Ring];
 
-    /// Whether it is filled; the others are drawn as lines.
+    /// Returns true if the mark is filled. The others are drawn as lines.
     pub(crate) fn filled(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Square | Self::Diamond | Self::Disc)
     }
 
-    /// Half its size, in points of the picture.
+    /// Half the size of the mark, in points.
     pub(crate) fn radius(self) -> f64 {
         match self {
             Self::Dot => 0.9,
@@ -93,7 +94,7 @@ impl Mark {
         }
     }
 
-    /// Adds its outline around a point.
+    /// Appends the outline of the mark around a point.
     pub(crate) fn steps(self, Point { x, y }: Point, steps: &mut Vec<Step>) {
         let r = self.radius();
         let mut line = |points: &[(f64, f64)], close: bool| {

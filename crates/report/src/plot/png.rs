@@ -1,4 +1,4 @@
-//! A picture as PNG, from the same drawing as the SVG.
+//! PNG output, from the same drawing as SVG.
 
 use std::io;
 
@@ -8,9 +8,9 @@ use ttf_parser::OutlineBuilder;
 use super::draw::{Colour, Drawing, Fill, Item, Rect, Shape, Step, Stroke, Text, Turn};
 use super::font;
 
-/// Pixels for each of the 96 points of an inch: 288 dpi, at which print looks smooth.
+/// Pixels per point of 1/96 inch: 288 dpi, which looks smooth in print.
 const SCALE: f32 = 3.0;
-/// The most pixels across or down. A larger picture is drawn coarser.
+/// Maximum width and height in pixels. Larger pictures get a lower resolution.
 const MOST: f32 = 8000.0;
 
 pub(super) fn png(drawing: &Drawing) -> io::Result<Vec<u8>> {
@@ -23,7 +23,7 @@ pub(super) fn png(drawing: &Drawing) -> io::Result<Vec<u8>> {
     pixmap.fill(tiny_skia::Color::WHITE);
     let mut canvas = Canvas { pixmap, transform: Transform::from_scale(scale, scale), mask: None };
     canvas.items(&drawing.items);
-    // On white nothing is transparent: red, green and blue are enough.
+    // All pixels are opaque because the background is white, so red, green and blue are enough.
     let rgb: Vec<u8> = canvas.pixmap.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
     encode(&rgb, width, height, scale, &drawing.title).map_err(io::Error::other)
 }
@@ -145,11 +145,11 @@ fn path(steps: &[Step]) -> Option<Path> {
     builder.finish()
 }
 
-/// Turns a letter's outline into a path at its place.
+/// Converts a letter's outline into a path at the letter's position.
 struct Letter {
     path: PathBuilder,
     scale: f32,
-    /// Along the baseline.
+    /// Position along the baseline.
     x: f32,
     turn: Turn,
     at: (f32, f32),

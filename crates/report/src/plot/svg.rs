@@ -1,4 +1,4 @@
-//! A picture as SVG 1.1.
+//! SVG 1.1 output.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ pub(super) fn svg(drawing: &Drawing) -> String {
     let Drawing { width, height, title, items } = drawing;
     let mut writer = Writer { text: String::new(), clips: 0 };
     let (w, h) = (number(*width), number(*height));
-    // The size in print; a program that shows it on a screen may scale it.
+    // The size in print. A viewer may scale it on screen.
     let [mm_w, mm_h] = [width, height].map(|points| number(points * 25.4 / 96.0));
     writer.line(format_args!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{mm_w}mm\" height=\"{mm_h}mm\" viewBox=\"0 0 {w} {h}\" \
@@ -82,7 +82,7 @@ impl Writer {
     }
 }
 
-/// The path data. A coordinate that does not change is left out, since paths are most of a large picture.
+/// Writes the path data. An unchanged coordinate is omitted, because paths are the largest part of a picture.
 fn path(steps: &[Step]) -> String {
     let mut text = String::new();
     let mut last = (String::new(), String::new());
@@ -128,7 +128,7 @@ fn label(Text { at, size, anchor, turn, colour, text }: &Text) -> String {
     format!("<text {place} font-size=\"{size}\"{anchor} fill=\"{fill}\">{text}</text>")
 }
 
-/// With two digits after the point: a hundredth of a point is not seen even in print.
+/// Writes a number with two decimals: a hundredth of a point is invisible even in print.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     match text.trim_end_matches('0').trim_end_matches('.') {
@@ -137,7 +137,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Escapes text for XML 1.0. Characters that it does not allow become U+FFFD.
+/// Escapes text for XML 1.0. Characters that XML does not allow become U+FFFD.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut text, character| {
         match character {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_written_shortly() {
+    fn path_data_uses_shortest_commands() {
         let at = |x, y| Point { x, y };
         let steps = [
             Step::Move(at(1.0, 2.0)),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_break_the_file() {
+    fn text_is_escaped_in_svg() {
         assert_eq!(escaped("<a> & \"b\"\u{7}"), "&lt;a&gt; &amp; &quot;b&quot;\u{fffd}");
     }
 }

@@ -29,7 +29,7 @@ fn note(milliseconds: i64, text: &str) -> Note {
     Note { at: milliseconds * 1_000_000, text, kind: "decided", colour: GREY, mark: Mark::Down }
 }
 
-/// A sawtooth with something of everything.
+/// Pseudo-random values in every kind of series.
 fn busy(points: u32) -> Vec<Series> {
     let at = |index: u32| f64::from(index) * 1e-3;
     let value = |index: u32| f64::from(index.wrapping_mul(2_654_435_761) >> 8) / 56.0;
@@ -54,7 +54,7 @@ fn equal_data_give_equal_files() {
 }
 
 #[test]
-fn the_svg_is_well_formed_whatever_texts_say() {
+fn svg_with_special_characters_is_well_formed() {
     let notes = vec![note(1000, "<lost> & \"found\"")];
     let text = svg(&figure(busy(100), time(2.0), notes));
     well_formed(&text);
@@ -63,7 +63,7 @@ fn the_svg_is_well_formed_whatever_texts_say() {
 }
 
 #[test]
-fn the_png_has_the_resolution_of_print() {
+fn png_has_print_resolution() {
     let drawing = figure(busy(100), time(2.0), Vec::new()).draw();
     let file = Format::Png.render(&drawing).unwrap();
     let reader = ::png::Decoder::new(io::Cursor::new(&file)).read_info().unwrap();
@@ -73,7 +73,7 @@ fn the_png_has_the_resolution_of_print() {
 }
 
 #[test]
-fn something_is_drawn_in_the_colour_of_the_series() {
+fn series_is_drawn_in_its_colour() {
     let line =
         series("line", Data::Line { points: vec![(0.0, 0.0), (2.0, 3e5)], width: 2.0, dash: Dash::Solid });
     let coloured = |series: Vec<Series>| {
@@ -87,16 +87,16 @@ fn something_is_drawn_in_the_colour_of_the_series() {
     assert!(coloured(vec![line]) > 5000);
 }
 
-/// Random values are the worst case: they cover everything.
+/// Random values are the worst case, because they cover every pixel.
 #[test]
-fn a_hundred_times_the_points_are_not_a_hundred_times_the_file() {
+fn svg_size_grows_sublinearly_with_points() {
     let size = |points: u32| svg(&figure(busy(points), time(f64::from(points) * 1e-3), Vec::new())).len();
     let (small, large) = (size(2000), size(200_000));
     assert!(large < 2_500_000 && large < 20 * small, "{small} {large}");
 }
 
 #[test]
-fn a_line_through_a_column_keeps_its_extremes() {
+fn line_within_pixel_column_keeps_extremes() {
     let points = (0..1000).map(|index| (1.0 + f64::from(index) * 1e-9, if index == 500 { 3e5 } else { 1e5 }));
     let line = Data::Line { points: points.collect(), width: 1.0, dash: Dash::Solid };
     let text = svg(&figure(vec![series("line", line)], time(2.0), Vec::new()));
@@ -106,7 +106,7 @@ fn a_line_through_a_column_keeps_its_extremes() {
 }
 
 #[test]
-fn what_is_out_of_view_leaves_no_marks_but_lines_come_from_there() {
+fn marks_outside_view_are_dropped_but_lines_kept() {
     let far = || vec![(-100.0, 1e5), (-50.0, 1e5), (1.0, 2e5), (50.0, 1e5), (100.0, 1e5)];
     let marks = Data::Marks { points: far(), mark: Mark::Disc, below: 0.0 };
     let line = Data::Line { points: far(), width: 1.0, dash: Dash::Solid };
@@ -118,20 +118,20 @@ fn what_is_out_of_view_leaves_no_marks_but_lines_come_from_there() {
 }
 
 #[test]
-fn words_are_left_out_where_there_is_no_room_and_marks_stay() {
+fn crowded_notes_lose_text_but_keep_marks() {
     let mut notes: Vec<Note> = (0..200).map(|index| note(index * 10, "window: grows")).collect();
     notes.push(note(1001, "restart: timeout"));
     let text = svg(&figure(Vec::new(), time(2.0), notes));
     let strip = text.split("<g class=\"decisions\">").nth(1).unwrap();
     let words = strip.split("</g>").next().unwrap();
-    // The rarest is always said.
+    // The rarest note always gets its text.
     assert!(words.contains("restart: timeout"));
     assert!((4..40).contains(&words.matches("window: grows").count()));
     assert_eq!(words.matches("zM").count(), 200);
 }
 
 #[test]
-fn the_end_of_a_name_says_the_format() {
+fn format_is_derived_from_file_extension() {
     assert_eq!(Format::of("a/b.PNG".as_ref()), Some(Format::Png));
     assert_eq!((Format::of("svg".as_ref()), Format::of("a.pdf".as_ref())), (None, None));
 }
@@ -147,14 +147,14 @@ fn texts<'a>(items: &'a [Item], found: &mut Vec<&'a Text>) {
 }
 
 #[test]
-fn the_last_label_of_an_axis_is_inside_the_picture_and_none_is_over_another() {
+fn axis_labels_fit_inside_picture_without_overlap() {
     for (min, max) in [(0.0, 100.0), (-2e6, 2.91e8), (1e9, 1e9 + 1.0), (287_654_393.0, 287_654_395.0)] {
         let axis = Axis { min, max, ..time(1.0) };
         let drawing = figure(Vec::new(), axis, Vec::new()).draw();
         let mut all = Vec::new();
         texts(&drawing.items, &mut all);
         let lowest = all.iter().map(|text| text.at.y).fold(0.0, f64::max);
-        // The axis's caption is the lowest of all, the labels are over it.
+        // The axis caption is the lowest text; the labels are above it.
         let labels: Vec<_> = all
             .iter()
             .filter(|text| text.anchor == Anchor::Middle && text.at.y < lowest && text.at.y > lowest - 20.0)
@@ -171,7 +171,7 @@ fn the_last_label_of_an_axis_is_inside_the_picture_and_none_is_over_another() {
 }
 
 #[test]
-fn a_long_name_is_written_smaller_before_it_is_cut_short() {
+fn long_title_is_shrunk_before_truncation() {
     let [one, other] = ["ffff", "eeee"].map(|part| [part; 8].join(":"));
     let name = format!("[{one}]:65535 → [{other}]:65534");
     let named = |title: String| svg(&Figure { title, ..figure(Vec::new(), time(1.0), Vec::new()) });
@@ -180,7 +180,7 @@ fn a_long_name_is_written_smaller_before_it_is_cut_short() {
     assert!(cut.contains("…</text>"), "{}", &cut[..800]);
 }
 
-/// How far the strokes of the groups of this class go from left to right.
+/// The horizontal lengths of the strokes in groups with this class.
 fn lengths(items: &[Item], class: &str, inside: bool, found: &mut Vec<f64>) {
     for item in items {
         match item {
@@ -196,13 +196,13 @@ fn lengths(items: &[Item], class: &str, inside: bool, found: &mut Vec<f64>) {
 }
 
 #[test]
-fn a_line_with_a_single_value_is_seen() {
+fn single_value_line_is_visible() {
     for points in [vec![(1.0, 1e5)], vec![(1.0, 1e5); 30]] {
         let data = Data::Steps { points, width: 1.0, dash: Dash::Solid };
         let drawing = figure(vec![series("one", data)], time(2.0), Vec::new()).draw();
         let mut found = Vec::new();
         lengths(&drawing.items, "test", false, &mut found);
-        // One in each panel.
+        // One line in each panel.
         assert!(found.len() == 2 && found.iter().all(|length| *length > 2.0), "{found:?}");
     }
 }

@@ -1,9 +1,10 @@
-//! Call lines: `accept(3, ..., ...) = 4`, and the short form `write 4000` for the connection at hand.
+//! The parser for calls: `accept(3, ..., ...) = 4`, and the short form `write 4000` for the latest
+//! connection.
 
 use super::{ParseError, Parser, TokenKind};
 use crate::ast::{Call, Expect, Form, Value};
 
-/// What may stand without parentheses, and whether it takes a length.
+/// Calls with a short form without parentheses, and whether they take a length.
 const SHORT: [(&str, bool); 4] = [("write", true), ("read", true), ("close", false), ("shutdown", false)];
 
 impl Parser<'_> {
@@ -25,7 +26,7 @@ impl Parser<'_> {
                 .error(format!("`{name}` needs a result: `= 0`, `= -1 EAGAIN`, or `= ...` for any result")));
         }
         let expect = self.result()?;
-        // `(Resource temporarily unavailable)`, `(flags O_RDWR)`: for the reader.
+        // A comment for readers: `(Resource temporarily unavailable)`, `(flags O_RDWR)`.
         if *self.peek() == TokenKind::Punct('(') {
             while !self.eat(')') {
                 if *self.peek() == TokenKind::End {
@@ -54,7 +55,7 @@ impl Parser<'_> {
     fn result(&mut self) -> Result<Expect, ParseError> {
         let line = self.line();
         let value = self.value()?;
-        // Without a name, on the line of its number, any error will do.
+        // The name of the error is optional. It must be on the same line as the number.
         if value == Value::Int(-1) && matches!(self.peek(), TokenKind::Word(_)) && self.line() == line {
             return Ok(Expect::Error(self.word("the name of an error such as EAGAIN")?));
         }
@@ -69,7 +70,8 @@ impl Parser<'_> {
             }
             TokenKind::Text(mut text) => {
                 self.at += 1;
-                // Strings side by side are one; `"begins with"...` is for strace's eyes.
+                // Adjacent strings are concatenated. The `...` after a truncated string is strace's
+                // notation and is ignored.
                 while let TokenKind::Text(more) = self.peek() {
                     text.push_str(more);
                     self.at += 1;
@@ -117,7 +119,8 @@ impl Parser<'_> {
         Ok(values)
     }
 
-    /// `onoff=1, linger=0}`; `msg_name(...)=...` is a key too.
+    /// Parses the rest of a struct: `onoff=1, linger=0}`. A key may have arguments, as in
+    /// `msg_name(...)=...`.
     fn members(&mut self) -> Result<Value, ParseError> {
         let mut members = Vec::new();
         while !self.eat('}') {

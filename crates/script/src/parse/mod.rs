@@ -1,4 +1,5 @@
-//! From tokens to a [`Script`]: settings, times, includes. Packets and calls have files of their own.
+//! The parser: builds a [`Script`] from tokens and handles settings, times and includes. Submodules
+//! parse packets and calls.
 
 mod call;
 mod packet;
@@ -14,23 +15,23 @@ use super::ast::{Action, Base, Flag, Named, Place, Script, ScriptEvent, When};
 use super::expr;
 use super::lex::{self, Token, TokenKind};
 
-/// A script that cannot be read; nothing of it has run.
+/// Error: the script cannot be parsed. Nothing of it has run.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct ParseError {
-    /// The line that cannot be read.
+    /// The position of the error.
     pub place: Place,
-    /// What is wrong with it.
+    /// The cause of the error.
     pub message: String,
 }
 
-/// Includes inside includes; deeper than this is a file that includes itself.
+/// Maximum include depth. Deeper nesting means that a file includes itself.
 const MAX_DEPTH: usize = 8;
 
-/// Names and what they stand for: `--define=NAME=VALUE`.
+/// Names and their values, from `--define=NAME=VALUE`.
 pub(crate) type Defines = BTreeMap<String, String>;
 
-/// Reads a script and everything that it includes. What the caller defines overrides what the script defines.
+/// Reads a script and all its includes. The caller's definitions override the script's.
 pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> {
     let read =
         airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND).map_err(|error| ParseError {
@@ -40,22 +41,23 @@ pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> 
     text(path, &read, defines)
 }
 
-/// By its name, behind all links.
+/// Returns whether the file name, with all symbolic links resolved, ends in `.pkt`.
 fn is_script(path: &Path) -> bool {
     path.canonicalize().is_ok_and(|path| path.extension().is_some_and(|extension| extension == "pkt"))
 }
 
-/// Reads a script whose text is here already.
+/// Parses a script from its text.
 pub(crate) fn text(path: &Path, text: &str, defines: Defines) -> Result<Script, ParseError> {
     let own = Rc::new(path.to_owned());
     let mut script = Script::default();
     file(&mut script, &own, text, 0, &defines)?;
-    // The includes' flags come first, so that the script's own, being later, count.
+    // Move the includes' flags to the front, so that the script's own flags come later and take
+    // effect.
     script.settings.flags.sort_by_key(|flag| flag.place.file == own);
     Ok(script)
 }
 
-/// Reads a script that is not in a file.
+/// Parses a script that is not in a file.
 #[cfg(test)]
 pub(crate) fn parse(script: &str) -> Result<Script, ParseError> {
     text(Path::new("test.pkt"), script, Defines::new())
@@ -83,9 +85,9 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    /// What the caller, or the including file, defines.
+    /// Definitions from the caller or the including file.
     given: &'a Defines,
-    /// What this file defines.
+    /// Definitions in this file.
     own: Defines,
 }
 
@@ -129,7 +131,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The outermost file decides; two in the same file contradict each other.
+    /// Sets the recipe or profile. The outermost file takes precedence, and a repetition within one
+    /// file is an error.
     fn name(&self, slot: &mut Option<Named>, word: &str, named: Named) -> Result<(), ParseError> {
         match slot {
             Some(old) if old.place.file == named.place.file => {
@@ -143,7 +146,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Beside the including file, or in an `include` directory of it or of a directory above.
+    /// Includes a file from the directory of the including file, or from an `include` directory
+    /// there or in a parent directory.
     fn include(&self, script: &mut Script, name: &str) -> Result<(), ParseError> {
         if self.depth == MAX_DEPTH {
             return Err(self.error(format!("includes are nested more than {MAX_DEPTH} deep at `{name}`")));
@@ -166,7 +170,8 @@ impl Parser<'_> {
         file(script, &path, &text, self.depth + 1, &defines).map_err(|error| {
             match *error.place.file == *path {
                 true if !is_script(&path) => {
-                    // It may be any file: what stands there is not repeated.
+                    // The file may be any file on the system, so the message must not quote its
+                    // content.
                     let message = "not a line of a packet script, and the file name does not end in .pkt";
                     ParseError { message: message.to_owned(), ..error }
                 }
@@ -247,7 +252,7 @@ impl Parser<'_> {
             _ => return Ok(When::At(base, start)),
         };
         self.at += 1;
-        // The end counts from where the start counts, with or without a `+` of its own.
+        // The end has the same base as the start, with or without a `+` of its own.
         let (end_base, end) = self.time()?;
         if end < start || (end_base, base) == (Base::Previous, Base::Start) {
             return Err(self.error("the end of this range is before its start"));
@@ -269,13 +274,11 @@ impl Parser<'_> {
         Ok((base, time))
     }
 
-    // What the parts share.
-
     fn peek(&self) -> &TokenKind {
         &self.tokens[self.at].kind
     }
 
-    /// Both the token here and the one after it.
+    /// Returns the token after the current one.
     fn peek_next(&self) -> &TokenKind {
         &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
     }
@@ -307,7 +310,7 @@ impl Parser<'_> {
         Ok(word)
     }
 
-    /// A whole number that fits; `what` names it in the message.
+    /// Parses an integer that fits the type. `what` describes it in the error message.
     fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ParseError> {
         let negative = self.eat('-');
         let TokenKind::Number(text) = self.peek() else {
@@ -325,7 +328,8 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// What the flags define, in all that follows them; once, so that a value is never a name itself.
+    /// Replaces defined names in all tokens after the flags. This happens once, so that values are
+    /// not themselves replaced.
     fn substitute(&mut self) {
         for token in &mut self.tokens[self.at..] {
             if let TokenKind::Word(word) = &token.kind
@@ -350,7 +354,7 @@ impl Parser<'_> {
     }
 }
 
-/// `NAME=VALUE`.
+/// Splits `NAME=VALUE`.
 pub(crate) fn definition(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -358,10 +362,10 @@ pub(crate) fn definition(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Of one line, in seconds; the clock holds thousands of such lines.
+/// Maximum time of one line, in seconds. The clock has room for thousands of such lines.
 const LONGEST: u64 = 1_000_000;
 
-/// Decimal seconds, exact to the nanosecond.
+/// Parses decimal seconds, exact to the nanosecond.
 fn seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 9 {

@@ -1,4 +1,4 @@
-//! Packet lines: `< [ect0] S. 0:0(0) ack 1 win 1000 <mss 1460,nop>` and `< icmp …`.
+//! The parser for packets: `< [ect0] S. 0:0(0) ack 1 win 1000 <mss 1460,nop>` and `< icmp …`.
 
 use super::{ParseError, Parser, TokenKind};
 use crate::ast::{
@@ -6,7 +6,7 @@ use crate::ast::{
 };
 use crate::wire;
 
-/// What packetdrill wraps packets in, or sends instead of TCP.
+/// Encapsulations and other protocols that packetdrill supports and airtcp does not.
 const NOT_HERE: [(&str, &str); 6] = [
     ("udp", "airtcp does not support UDP, only TCP and ICMP errors about TCP"),
     ("ipv4", ENCAPSULATED),
@@ -17,7 +17,7 @@ const NOT_HERE: [(&str, &str); 6] = [
 ];
 const ENCAPSULATED: &str = "airtcp supports a single IP header, followed by TCP flags such as `S` or `.`";
 
-/// Of IPv6 and TCP, without options.
+/// Length of the IPv6 and TCP headers without options.
 const HEADERS: usize = 40 + 20;
 const IP_MAX: usize = 65535;
 const TOO_LONG: &str = "with its headers, this packet is longer than the 65535 bytes that IP can carry";
@@ -68,7 +68,7 @@ impl Parser<'_> {
         Ok(Action::Inbound(addressing, Inbound::Tcp(segment)))
     }
 
-    /// `[fd 4] [ect0]`, `(ttl 1)`: either kind of bracket.
+    /// Parses prefixes in either kind of bracket: `[fd 4] [ect0]`, `(ttl 1)`.
     fn addressing(&mut self, inbound: bool) -> Result<Addressing, ParseError> {
         let mut addressing = Addressing::default();
         loop {
@@ -104,7 +104,7 @@ impl Parser<'_> {
             }
             "ect01" => addressing.ip.tos = Some(Tos::AnyEct),
             "tos" => addressing.ip.tos = Some(Tos::Octet(self.integer("a TOS byte from 0 to 0xff")?)),
-            // In packetdrill too 0 is as if nothing were said.
+            // As in packetdrill, 0 means that no TTL is given.
             "ttl" => {
                 addressing.ip.ttl = Some(self.integer("a TTL from 0 to 255")?).filter(|ttl| *ttl != 0);
             }
@@ -132,7 +132,8 @@ impl Parser<'_> {
         Ok(Segment { flags, seq, len, ack, win, urg, options })
     }
 
-    /// `S.`, `-` for none, and `P.5`, which writes AE, CWR and ECE as one number (RFC 9768's ACE).
+    /// Parses flags: `S.`, `-` for none, or `P.5`, where the digit combines AE, CWR and ECE (the
+    /// ACE field of RFC 9768).
     fn flags(&mut self) -> Result<Flags, ParseError> {
         let first = self.at;
         let mut flags = Flags::default();
@@ -168,7 +169,7 @@ impl Parser<'_> {
 
     fn flag(&self, flags: Flags, letter: char) -> Result<Flags, ParseError> {
         const ACE: Flags = Flags::AE.with(Flags::CWR).with(Flags::ECE);
-        // C is how FreeBSD's packetdrill spells CWR.
+        // FreeBSD's packetdrill writes C for CWR.
         let letter = if letter == 'C' { 'W' } else { letter };
         if letter == '-' {
             return Ok(flags);
@@ -191,12 +192,12 @@ impl Parser<'_> {
         }
     }
 
-    /// Nothing stands between this token and the one before.
+    /// Returns whether this token directly follows the previous one.
     fn touches(&self) -> bool {
         self.at > 0 && self.tokens[self.at - 1].end == self.tokens[self.at].start
     }
 
-    /// `1:1001(1000)`, or `1(1000)`.
+    /// Parses `1:1001(1000)` or `1(1000)`.
     fn sequence(&mut self) -> Result<(u32, u32), ParseError> {
         let place = self.place();
         let seq: u32 = self.integer("a sequence number")?;
@@ -215,7 +216,7 @@ impl Parser<'_> {
         Ok((seq, len))
     }
 
-    /// After the opening `<`.
+    /// Parses the options after the opening `<`.
     fn options(&mut self) -> Result<Options, ParseError> {
         if *self.peek() == TokenKind::Ellipsis {
             self.at += 1;
@@ -265,12 +266,13 @@ impl Parser<'_> {
                 }
                 TcpOption::Timestamps { val, ecr }
             }
-            // RFC 7413 section 4.1.1, and before it had a number of its own (RFC 6994).
+            // TCP Fast Open: its own kind (RFC 7413 section 4.1.1), and the experimental one used
+            // before (RFC 6994).
             "FO" => TcpOption::Unknown { kind: 34, data: self.hex("a cookie")? },
             "FOEXP" => {
                 TcpOption::Unknown { kind: 254, data: [vec![0xf9, 0x89], self.hex("a cookie")?].concat() }
             }
-            // RFC 2385.
+            // MD5 signature (RFC 2385).
             "md5" => TcpOption::Unknown { kind: 19, data: self.hex("a digest")? },
             other => {
                 return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") });
@@ -278,7 +280,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Octets as hexadecimal digits, perhaps none; to the lexer they may be a number, a word, or one after the other.
+    /// Parses bytes in hexadecimal, possibly none. The lexer may have split the digits into numbers
+    /// and words.
     fn hex(&mut self, what: &str) -> Result<Vec<u8>, ParseError> {
         let place = self.place();
         let first = self.at;
@@ -301,7 +304,7 @@ impl Parser<'_> {
         })
     }
 
-    /// After `icmp`: `unreachable frag_needed mtu 1000 [1:1461(1460)]`.
+    /// Parses the part after `icmp`: `unreachable frag_needed mtu 1000 [1:1461(1460)]`.
     fn icmp(&mut self) -> Result<Icmp, ParseError> {
         let place = self.place();
         let kind = self.word("an ICMP type such as unreachable")?;
@@ -321,7 +324,7 @@ impl Parser<'_> {
         }
         let place = self.place();
         let mtu = if self.eat_word("mtu") { Some(self.integer("an MTU")?) } else { None };
-        // Only these messages have the field (RFC 1191 section 4, RFC 4443 section 3.2).
+        // Only these messages have an MTU field (RFC 1191 section 4, RFC 4443 section 3.2).
         if mtu.is_some() && numbers[0] != Some((3, 4)) && numbers[1] != Some((2, 0)) {
             return Err(ParseError {
                 place,

@@ -9,7 +9,7 @@ fn error(text: &str) -> String {
     parse(text).unwrap_err().to_string()
 }
 
-/// The packet of a one-line script, printed.
+/// Parses a one-line script and prints its packet.
 fn printed(text: &str) -> String {
     match &events(text)[0].action {
         Action::Outbound(addressing, segment) => format!("> {addressing}{segment}"),
@@ -27,7 +27,7 @@ fn call(text: &str) -> Call {
 }
 
 #[test]
-fn packets_print_as_they_were_written() {
+fn packets_print_as_written() {
     for line in [
         "> S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 8>",
         "< S. 0:0(0) ack 1 win 32792 <mss 1000,nop,nop,sackOK,nop,wscale 7>",
@@ -62,7 +62,7 @@ fn packets_print_as_they_were_written() {
 }
 
 #[test]
-fn other_spellings_mean_the_same() {
+fn alternative_packet_notations_print_canonical_form() {
     assert_eq!(printed("+0 > P. 1(100) ack 1"), "> P. 1:101(100) ack 1");
     assert_eq!(printed("+0 < SEC 0:0(0) win 5"), "< SEW 0:0(0) win 5");
     assert_eq!(printed("+0 > .5 1:1(0) ack 1"), "> EA. 1:1(0) ack 1");
@@ -74,7 +74,7 @@ fn other_spellings_mean_the_same() {
 }
 
 #[test]
-fn times_of_every_kind() {
+fn all_time_notations_are_parsed() {
     let ms = Duration::from_millis;
     let whens: Vec<When> = events(
         "0 close(1) = 0\n+.1 close(1) = 0\n* > . 1:1(0) ack 1\n.1...0.2 close(1) = 0\n+0...+0.3 close(1) = 0\n+.1~+.25 > . 1:1(0) ack 1\n%{ assert 1 }%",
@@ -98,7 +98,7 @@ fn times_of_every_kind() {
 }
 
 #[test]
-fn calls_with_every_kind_of_argument() {
+fn all_call_argument_kinds_are_parsed() {
     let symbols = |names: &[&str]| Value::Symbols(names.iter().map(|name| (*name).to_owned()).collect());
     let accept = call("+0 accept(3, ..., ...) = 4");
     assert_eq!(accept.args, [Value::Int(3), Value::Ellipsis, Value::Ellipsis]);
@@ -125,7 +125,7 @@ fn calls_with_every_kind_of_argument() {
 }
 
 #[test]
-fn the_short_form_stops_at_the_end_of_its_line() {
+fn short_call_form_ends_at_line_end() {
     let events = events("+0 write 4000\n0.5 close\n+1 shutdown\n");
     let calls: Vec<(&str, Form, usize)> = events
         .iter()
@@ -138,7 +138,7 @@ fn the_short_form_stops_at_the_end_of_its_line() {
 }
 
 #[test]
-fn settings_stand_above_and_the_text_of_an_event_is_one_line() {
+fn script_settings_and_multiline_events_are_parsed() {
     let script = parse("recipe sack+eifel // why\nprofile linux\n--mtu=1400 --ip_version=ipv6\n`sysctl -q net.ipv4.tcp_sack=0`\n+0 socket(...,\n   SOCK_STREAM, IPPROTO_TCP) = 3 // first\n").unwrap();
     assert_eq!(script.settings.recipe.unwrap().name, "sack+eifel");
     assert_eq!(script.settings.profile.unwrap().name, "linux");
@@ -156,7 +156,7 @@ fn settings_stand_above_and_the_text_of_an_event_is_one_line() {
 }
 
 #[test]
-fn errors_say_where_what_was_expected_and_what_was_found() {
+fn parse_errors_name_place_expected_and_found() {
     for (text, message) in [
         ("\nfoo bar", "2:1: expected a time such as +0 or 0.100, found `foo`"),
         ("< S 0:0(0) win 5", "1: expected a time such as +0 or 0.100 before this"),
@@ -238,7 +238,7 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
 }
 
 #[test]
-fn what_is_defined_stands_for_its_value_everywhere_after() {
+fn defines_are_substituted_once_in_later_lines() {
     let script = parse(
         "--define=PROTO=IPPROTO_TCP --define=CC=\"reno\" --define=FLAGS=S --define=NEXT=PROTO\n+0 > FLAGS 0:0(0)\n+0 setsockopt(3, SOL_TCP, NEXT, CC, PROTO) = 0\n",
     )
@@ -248,12 +248,12 @@ fn what_is_defined_stands_for_its_value_everywhere_after() {
     assert_eq!(segment.flags.to_string(), "S");
     let Action::Call(call) = &script.events[1].action else { panic!() };
     let symbol = |name: &str| Value::Symbols(vec![name.to_owned()]);
-    // A value is not looked up again.
+    // Replacement values are not replaced again.
     assert_eq!(call.args[2..], [symbol("PROTO"), Value::Text("reno".into()), symbol("IPPROTO_TCP")]);
 }
 
 #[test]
-fn the_outer_file_overrides_what_it_includes() {
+fn including_file_overrides_included_settings() {
     let dir = std::env::temp_dir().join(format!("airtcp-script-include-{}", std::process::id()));
     std::fs::create_dir_all(dir.join("include")).unwrap();
     std::fs::write(dir.join("include/base.pkt"), "recipe reno\nprofile linux\n--mtu=1500\n+0 close(9) = 0\n")
@@ -270,14 +270,14 @@ fn the_outer_file_overrides_what_it_includes() {
     assert!(script.events[0].place.to_string().ends_with("include/base.pkt:4"));
 }
 
-/// A script may include any file, and whoever wrote it may see the error.
+/// A script may include any file, and its author may see the error.
 #[test]
-fn what_stands_in_an_included_file_that_is_no_script_is_not_repeated() {
+fn errors_do_not_quote_included_non_scripts() {
     let dir = std::env::temp_dir().join(format!("airtcp-script-foreign-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("shadow"), "root:secret:19000\n").unwrap();
     std::fs::write(dir.join("base.pkt"), "+0 bogus bogus\n").unwrap();
-    // A name is nothing that counts of a link.
+    // A link whose name ends in `.pkt` does not make its target a script.
     std::os::unix::fs::symlink("shadow", dir.join("link.pkt")).unwrap();
     let error = |included: &str| {
         let text = format!("include {included}\n+1 close(9) = 0\n");

@@ -1,4 +1,5 @@
-//! The calls of a script: from their arguments to the socket layer and back to the result they must have.
+//! Calls of a script: parses their arguments, passes them to the socket layer, and compares the
+//! results.
 
 use airwire::time::Duration;
 
@@ -16,17 +17,18 @@ use crate::syscall::{
 };
 use crate::verdict::{Problem, Step};
 
-/// In one call, whose data is made in memory.
+/// Maximum length of one write, whose data is generated in memory.
 const LARGEST_WRITE: u32 = 1 << 28;
 
-/// A call under way, and what it must come to.
+/// A call in progress and its expected result.
 pub(super) struct Checked {
     name: String,
     fd: Fd,
     expect: Expected,
-    /// `revents` of each entry of poll(2).
+    /// Expected `revents` of each entry of poll(2). `None` if any value is accepted.
     revents: Vec<Option<Events>>,
-    /// What MSG_PEEK leaves is read again.
+    /// Whether the data is removed from the stream. After MSG_PEEK, the next read returns the same
+    /// data.
     take: Take,
 }
 
@@ -34,14 +36,14 @@ enum Expected {
     Number(i64),
     Anything,
     Errno(Errno),
-    /// `-1` alone.
+    /// `-1` without the name of an error.
     AnyErrno,
-    /// The short form: this much, or an orderly end.
+    /// Success with any value.
     Success,
 }
 
 impl Runner {
-    /// `end`: when the call must return, if its line says.
+    /// Runs a call. `end` is the time at which it must return, if the line gives one.
     pub(super) fn run_call(&mut self, call: &Call, end: Option<CallEnd>, step: Step) -> Result<(), Problem> {
         let name = call.name.as_str();
         if call.form == Form::Short {
@@ -54,7 +56,8 @@ impl Runner {
                 self.check_new(fd)?;
                 let result = self.sockets()?.socket(fd).map(|()| i64::from(fd.0));
                 self.files.insert(fd, Default::default());
-                // What comes next is about this socket, until a line names another.
+                // The following packet lines refer to a connection of this socket until a line
+                // selects another one.
                 self.current = None;
                 self.past = self.flows.len();
                 verify(name, &expect, result)?;
@@ -87,7 +90,7 @@ impl Runner {
         self.at_once(end, &format!("`{name}`"))
     }
 
-    /// A call has returned without waiting: its line must not have an end time that lies ahead.
+    /// Checks a call that returned immediately: its line must not give an end time in the future.
     fn at_once(&self, end: Option<CallEnd>, what: &str) -> Result<(), Problem> {
         match end {
             Some(end) if self.now() + end.tolerance < end.at => Err(Problem::new(format!(
@@ -98,7 +101,8 @@ impl Runner {
         }
     }
 
-    /// `write 4000`: all of it, on the connection at hand.
+    /// Runs a short form such as `write 4000` on the latest connection. It must transfer the whole
+    /// length.
     fn short(&mut self, call: &Call, end: Option<CallEnd>, step: Step) -> Result<(), Problem> {
         let Some(fd) = self.latest else {
             return Err(Problem::new(format!(
@@ -154,14 +158,16 @@ impl Runner {
             }
             (Submitted::Asleep(ticket), Some(end)) => {
                 self.blocked = Some(Blocked { ticket, call: checked, end, step });
-                // The packets that it sent before it waited may matter to what follows.
+                // Packets that the call sent before it blocked may be needed by the following
+                // lines.
                 self.collect()
             }
             (Submitted::Asleep(ticket), None) => self.wait_out(ticket, checked),
         }
     }
 
-    /// A call without an end time waits, and the script with it: only a timer can wake it.
+    /// Waits for a call without an end time. The script waits as well, so only a timer can wake the
+    /// call.
     fn wait_out(&mut self, ticket: Ticket, checked: Checked) -> Result<(), Problem> {
         let problem = Problem::new(format!(
             "`{}` has to wait, but its line has no end time such as +0...0.2",
@@ -180,7 +186,7 @@ impl Runner {
         }
     }
 
-    /// A call that waited has returned.
+    /// Checks a blocked call that has returned.
     pub(super) fn returned(&mut self, blocked: Blocked, finished: Finished) -> Result<(), Problem> {
         let CallEnd { at, tolerance } = blocked.end;
         let off = finished.at.saturating_since(at).max(at.saturating_since(finished.at));
@@ -198,7 +204,7 @@ impl Runner {
         })
     }
 
-    /// Compares the result, and what was read.
+    /// Compares the result and the data read with the expectation.
     fn conclude(&mut self, checked: Checked, result: Result<Reply, Errno>) -> Result<(), Problem> {
         let fd = checked.fd;
         let number = match result {
@@ -300,7 +306,7 @@ impl Runner {
         Ok((request, Checked { name: name.to_owned(), fd: subject, expect, revents, take }))
     }
 
-    /// The script says which descriptor a call opens: one that is not open.
+    /// Checks that the descriptor which a call is expected to open is not open yet.
     fn check_new(&mut self, fd: Fd) -> Result<(), Problem> {
         match fd != NAMELESS && self.sockets()?.is_open(fd) {
             true => Err(Problem::new(format!("descriptor {} is already open; use another one", fd.0))),
@@ -424,14 +430,14 @@ fn expected(expect: &Expect) -> Result<Expected, Problem> {
     })
 }
 
-/// A descriptor that no script can name.
+/// A descriptor number that a script cannot use.
 const NAMELESS: Fd = Fd(i32::MAX);
 
-/// The descriptor that a call which opens one must give.
+/// Returns the descriptor that the script expects from a call.
 fn new_fd(expect: &Expected) -> Fd {
     match expect {
         Expected::Number(number) => Fd(i32::try_from(*number).unwrap_or(i32::MAX)),
-        // It is expected to fail, or anything will do.
+        // The call is expected to fail, or any result is accepted.
         _ => NAMELESS,
     }
 }

@@ -1,4 +1,4 @@
-//! What the host is expected to send: a line against the next packet.
+//! Packets that the host is expected to send: compares a line with the next packet.
 
 use airwire::time::{Duration, Instant};
 
@@ -20,8 +20,8 @@ impl Runner {
         self.sockets()?;
         let limit = times.map_or_else(|| self.now() + PATIENCE, |(_, latest)| latest + tolerance);
         self.wait_for_packet(limit)?;
-        // As in packetdrill, one connection is looked at, and what others send is nobody's business; unless the script
-        // has to speak of everything.
+        // As in packetdrill, only the current connection is checked, and packets of other
+        // connections are ignored. With `End::Exact` the script must list every packet.
         while let Some(next) = self.seen.front()
             && self.setup.end == End::Open
             && self.is_of_another(next.flow, addressing)
@@ -52,7 +52,7 @@ impl Runner {
         }
     }
 
-    /// Whether a line without `[fd N]` does not speak of this connection.
+    /// Returns whether a line without `[fd N]` does not refer to this connection.
     fn is_of_another(&self, flow: usize, addressing: Addressing) -> bool {
         addressing.flow == FlowName::Current
             && match self.current {
@@ -71,7 +71,7 @@ impl Runner {
         Ok(())
     }
 
-    /// The connection of the packet, which must be the one that the line speaks of.
+    /// Returns the connection of the packet. Fails if the line refers to another one.
     fn flow_for(&self, seen: &Seen, addressing: Addressing) -> Result<usize, Problem> {
         let expected = match addressing.flow {
             FlowName::Fd(fd) => self.flow_of(fd)?,
@@ -92,7 +92,7 @@ impl Runner {
         .with(self.line("actual", seen.at, &self.flows[seen.flow].to_script(&seen.packet))))
     }
 
-    /// Joins equal segments until the length that the line speaks of.
+    /// Concatenates consecutive segments of equal size up to the length that the line expects.
     fn concatenate(&mut self, first: &Seen, expected: &Segment, limit: Instant) -> Result<Packet, Problem> {
         let mut packet = first.packet.clone();
         let size = packet.payload.len();
@@ -163,7 +163,7 @@ impl Runner {
         }
     }
 
-    /// Whether the packet came outside its time.
+    /// Returns a problem if the packet was sent too early or too late.
     fn wrong_time(
         &self,
         first: &Seen,
@@ -190,7 +190,8 @@ impl Runner {
     }
 }
 
-/// What packets have in common that are cut from one piece: all but FIN, PSH and CWR, which stand at its edges.
+/// Returns whether two packets may be segments of one write. They must agree in all header fields
+/// except FIN, PSH and CWR, which occur only on the first or last segment.
 fn same_but_for_the_edges(a: &Packet, b: &Packet) -> bool {
     let edges = Flags::FIN.with(Flags::PSH).with(Flags::CWR);
     (a.flags.without(edges), a.ack, a.win, a.urg) == (b.flags.without(edges), b.ack, b.win, b.urg)

@@ -1,21 +1,22 @@
-//! When a line happens, and how far from that it may be.
+//! The time of a line and its tolerance.
 
 use airwire::time::{Duration, Instant};
 
 use super::{ORIGIN, Runner};
 use crate::ast::{Base, When};
 
-/// The line before, as far as the next one's time depends on it.
+/// The parts of the previous line that the time of the next line depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
-    /// When the script wanted it to happen.
+    /// Time that the script gave.
     pub(super) at: Instant,
-    /// `+` between two packets that the script sends counts from the first one's time, else from what time it is.
+    /// Whether the script sent a packet. Between two such packets, `+` counts from the scheduled
+    /// time of the first; otherwise it counts from the current time.
     pub(super) inbound: bool,
     pub(super) absolute: bool,
 }
 
-/// When a call that waits must return.
+/// The time at which a blocked call must return.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallEnd {
     pub(super) at: Instant,
@@ -23,7 +24,7 @@ pub(super) struct CallEnd {
 }
 
 impl Runner {
-    /// How far from its time the line may be that the script wants to happen then.
+    /// Returns the tolerance for a line scheduled at `at`.
     pub(super) fn tolerance(&self, at: Instant) -> Duration {
         let gap = self.last.map_or(Duration::ZERO, |last| at.saturating_since(last.at));
         self.setup.rules.tolerance.after(gap)
@@ -38,12 +39,12 @@ impl When {
         }
     }
 
-    /// When the script wants it to begin; `anchor` is where `+` counts from.
+    /// Returns the time at which the line begins. `anchor` is the base of relative times.
     pub(super) fn start(self, anchor: Instant) -> Instant {
         self.times(anchor).map_or(anchor, |(earliest, _)| earliest)
     }
 
-    /// From when to when, if the script says.
+    /// Returns the earliest and the latest time, if the line gives any.
     pub(super) fn times(self, anchor: Instant) -> Option<(Instant, Instant)> {
         let base = match self.base()? {
             Base::Start => ORIGIN,

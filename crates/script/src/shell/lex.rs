@@ -1,23 +1,23 @@
-//! Simple commands of a shell, one after the other, with quotes taken off and variables replaced.
+//! Splits shell text into simple commands, removes quotes and substitutes variables.
 
 use std::collections::BTreeMap;
 
-/// One simple command.
+/// A simple command.
 #[derive(Debug)]
 pub(super) struct Simple {
     pub(super) words: Vec<String>,
-    /// `> FILE`; what goes to /dev/null or another descriptor goes nowhere.
+    /// Target of `> FILE`. `None` if the output goes to /dev/null or to another descriptor.
     pub(super) output: Option<String>,
     pub(super) joined: Joined,
-    /// The next command reads what this one writes.
+    /// Whether the output is piped to the next command.
     pub(super) piped: bool,
-    /// Of its first word, from 1.
+    /// Line of the first word, from 1.
     pub(super) line: usize,
-    /// As written.
+    /// The command as written.
     pub(super) text: String,
 }
 
-/// What stands between a command and the one before.
+/// The connection of a command with the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Joined {
     /// A newline, `;`, `&`, `&&` or `|`.
@@ -125,7 +125,8 @@ impl<'a> Lexer<'a> {
                     let (name, length) = variable(self.rest());
                     match variables.get(name) {
                         Some(value) => word.push_str(value),
-                        // What is not known stays as it is, and nobody takes it for a number.
+                        // An unknown variable remains as written, so that it is not taken for a
+                        // number.
                         None => word.push_str(&self.rest()[..length]),
                     }
                     self.at += length;
@@ -148,7 +149,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// `>`, `2>`, `>>`, `>&`, `&>`, `<`: its length.
+/// Returns the length of a redirection operator: `>`, `2>`, `>>`, `>&`, `&>`, `<`.
 fn redirection(rest: &str) -> Option<usize> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let operator =
@@ -156,7 +157,7 @@ fn redirection(rest: &str) -> Option<usize> {
     Some(digits + operator.len())
 }
 
-/// The name behind a `$`, and how much of the text it takes.
+/// Returns the name of the variable after a `$`, and the length of the whole reference.
 fn variable(rest: &str) -> (&str, usize) {
     if let Some(inside) = rest.strip_prefix("${")
         && let Some(end) = inside.find('}')

@@ -1,4 +1,4 @@
-//! setsockopt(2) and getsockopt(2), and what they mean to the host.
+//! setsockopt(2) and getsockopt(2), and their effects on the host.
 
 use airtcp::tcp::{Linger, Patience, SocketOptions, Threshold};
 use airwire::time::Duration;
@@ -8,13 +8,14 @@ use crate::errno::Errno;
 use crate::sockopt::SockOpt;
 use crate::syscall::{Fd, OptionValue};
 
-/// Linux's MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL in seconds, MAX_TCP_KEEPCNT and MAX_TCP_SYNCNT.
+/// Limits of Linux: MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL (seconds), MAX_TCP_KEEPCNT and
+/// MAX_TCP_SYNCNT.
 const MAX_SECONDS: i32 = 32_767;
 const MAX_COUNT: i32 = 127;
 
 impl Sockets {
-    /// setsockopt(2). A connection that exists takes the change at once; a listener gives it to the connections whose
-    /// handshake it completes from now on.
+    /// setsockopt(2). An existing connection applies the change at once. A listener applies it to
+    /// connections whose handshake completes afterwards.
     pub fn set_option(&mut self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
         let now = self.now;
         let socket = self.socket_mut(fd)?;
@@ -52,11 +53,11 @@ impl Sockets {
                     (false, _) => Linger::Default,
                     (true, Ok(0)) => Linger::Abort,
                     (true, Ok(seconds)) => Linger::Wait(Duration::from_secs(seconds)),
-                    // For Linux a huge number.
+                    // Linux treats a negative number as a very large one.
                     (true, Err(_)) => Linger::Wait(Duration::from_secs(i32::MAX as u64)),
                 };
             }
-            // Negative: do not stay in FIN-WAIT-2 at all.
+            // A negative number means no time in FIN-WAIT-2.
             SockOpt::Linger2 => options.linger2 = Some(seconds),
             SockOpt::NoDelay => options.nodelay = int != 0,
             SockOpt::Cork => options.cork = int != 0,
@@ -64,7 +65,7 @@ impl Sockets {
             SockOpt::Tos => options.tos = int as u8,
             SockOpt::MtuDiscover => options.pmtu_discovery = int != 0,
         }
-        // The times mean nothing while keep-alive is off, and do not turn it on.
+        // Keep-alive settings do not switch keep-alive on.
         options.keepalive = options.keepalive.map(|_| *times);
         let options = socket.options.clone();
         match role {
@@ -72,7 +73,8 @@ impl Sockets {
             Role::Listening(id) => self.host.set_listen_options(id, options),
             Role::Connecting(id) | Role::Connected(id) => {
                 self.host.set_options(now, id, options);
-                // Each time it is set, not only when it was off (Linux 6.18, __tcp_sock_set_nodelay()).
+                // Setting the option pushes data each time, even if the option was already on
+                // (Linux 6.18, __tcp_sock_set_nodelay()).
                 if option == SockOpt::NoDelay && int != 0 {
                     self.host.push(id);
                 }
@@ -82,14 +84,15 @@ impl Sockets {
         Ok(())
     }
 
-    /// getsockopt(2), but for TCP_INFO. To read SO_ERROR clears it; without an error it tells a soft one, as Linux does.
+    /// getsockopt(2), except TCP_INFO. Reading SO_ERROR clears it. Without a pending error it
+    /// returns a soft error, as in Linux.
     pub fn option(&mut self, fd: Fd, option: SockOpt) -> Result<OptionValue, Errno> {
         let socket = self.socket_of(fd)?;
         let options = &socket.options;
         let flag = |on: bool| i32::from(on);
         let keepalive = socket.keepalive;
         let patience = options.patience.as_deref().copied().unwrap_or_default();
-        // Linux reads back twice what was set: the other half is for its own bookkeeping.
+        // Linux returns twice the size that was set; it reserves the other half for bookkeeping.
         let doubled = |size: usize| i32::try_from(size.saturating_mul(2)).unwrap_or(i32::MAX);
         Ok(OptionValue::Int(match option {
             SockOpt::Accepted => 0,

@@ -1,4 +1,4 @@
-//! A call that may have to wait, and one attempt at it.
+//! A blocking call and its attempts.
 
 use std::net::SocketAddr;
 
@@ -18,11 +18,11 @@ pub(super) struct Pending {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Progress {
     NotStarted,
-    /// connect(2) has sent its SYN.
+    /// connect(2) has sent a SYN.
     Handshake,
-    /// So many octets of a write(2) are in the buffer.
+    /// Number of bytes that write(2) has placed in the buffer.
     Written(usize),
-    /// close(2) has closed the connection, and lingers until then.
+    /// close(2) has closed the connection and lingers until this time.
     Closing(ConnId, Instant),
 }
 
@@ -31,7 +31,7 @@ impl Pending {
         Self { request, progress: Progress::NotStarted }
     }
 
-    /// When the call ends although nothing happened.
+    /// Returns the time at which the call ends even without an event.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match (&self.request, self.progress) {
             (Request::Poll { until, .. }, _) => *until,
@@ -40,7 +40,7 @@ impl Pending {
         }
     }
 
-    /// `None`: the call has to wait.
+    /// Attempts the call. `None` if it must wait.
     pub(super) fn attempt(&mut self, sockets: &mut Sockets) -> Option<Result<Reply, Errno>> {
         let waits = match self.waits(sockets) {
             Ok(waits) => waits,
@@ -62,7 +62,7 @@ impl Pending {
                 let before = if let Progress::Written(done) = self.progress { done } else { 0 };
                 let (result, done) = write_all(sockets, *fd, data, *push, before);
                 self.progress = Progress::Written(done);
-                // What is in the buffer counts; an error is told by the next call.
+                // Bytes already in the buffer count as written. The next call reports the error.
                 if done > 0 && !(waits && result == Err(Errno::EAGAIN)) {
                     Ok(Reply::Sent(done))
                 } else {
@@ -76,7 +76,7 @@ impl Pending {
         }
     }
 
-    /// Neither O_NONBLOCK nor MSG_DONTWAIT.
+    /// Returns whether the call may wait: neither O_NONBLOCK nor MSG_DONTWAIT is set.
     fn waits(&self, sockets: &Sockets) -> Result<bool, Errno> {
         let (fd, wait) = match &self.request {
             Request::Accept { fd, .. } | Request::Connect { fd, .. } => (*fd, Blocking::Wait),
@@ -86,7 +86,8 @@ impl Pending {
         Ok(sockets.blocking(fd)? == Blocking::Wait && wait == Blocking::Wait)
     }
 
-    /// As Linux: what is not acknowledged when the time is over goes on by itself, and close(2) has not failed.
+    /// Closes the descriptor. As in Linux, close(2) succeeds when the linger time is over, and the
+    /// connection continues to send its unacknowledged data.
     fn close(&mut self, sockets: &mut Sockets, fd: Fd) -> Option<Result<Reply, Errno>> {
         if self.progress == Progress::NotStarted {
             match sockets.begin_close(fd) {
@@ -126,7 +127,7 @@ impl Pending {
 }
 
 fn poll(sockets: &mut Sockets, set: &[(Fd, Events)], until: Option<Instant>) -> Option<Reply> {
-    // POSIX: these three are told whether asked for or not.
+    // POSIX: these three are reported even if they are not requested.
     let always = Events::ERR.0 | Events::HUP.0 | Events::INVALID.0;
     let found: Vec<Events> =
         set.iter().map(|(fd, interest)| Events(sockets.poll(*fd).0 & (interest.0 | always))).collect();
@@ -135,7 +136,7 @@ fn poll(sockets: &mut Sockets, set: &[(Fd, Events)], until: Option<Instant>) -> 
     (ready || expired).then_some(Reply::Polled(found))
 }
 
-/// As much as the buffer takes; ends with EAGAIN when it is full.
+/// Writes as much as the buffer accepts. Ends with EAGAIN when the buffer is full.
 fn write_all(
     sockets: &mut Sockets,
     fd: Fd,

@@ -1,4 +1,4 @@
-//! poll(2): what a descriptor is ready for.
+//! poll(2): the readiness of a descriptor.
 
 use airtcp::tcp::State;
 
@@ -13,7 +13,7 @@ impl Sockets {
         let id = match socket.role {
             Role::Fresh => return Events(Events::OUT.0 | Events::HUP.0),
             Role::Listening(_) => {
-                // Listening was just looked at, so that gathering cannot fail.
+                // The socket is known to listen, so gathering cannot fail.
                 let ready = self.gather(fd).is_ok()
                     && self.socket_of(fd).is_ok_and(|socket| !socket.acceptable.is_empty());
                 return if ready { Events(Events::IN.0 | 0x040) } else { Events::default() };
@@ -28,7 +28,8 @@ impl Sockets {
         if matches!(state, State::SynSent | State::SynReceived) {
             return Events::default();
         }
-        // As Linux's tcp_poll has it: each direction may be shut, by either side or by the end.
+        // As in Linux's tcp_poll: each direction may be shut down by either side or by the end of
+        // the connection.
         let closed = state == State::Closed;
         let peer_closed = matches!(
             state,

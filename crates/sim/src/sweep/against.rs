@@ -1,5 +1,5 @@
-//! A point of a sweep beside the one that it is compared with, by the differences between runs with the same seed: they
-//! scatter less than the runs.
+//! Comparison of a sweep's points with a reference point. Differences between runs with the same
+//! seed vary less than the runs themselves.
 
 use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_numbers::verdict::{Comparison, Verdict};
@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::labels::Labels;
 use super::metric::{Better, Metric};
 
-/// The value of an axis that its other values are compared with. A person writes it `recipe=newreno`.
+/// The reference: the value of an axis that the other values are compared with, written
+/// `recipe=newreno`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The axis by its name in the sweep's file.
+    /// Name of the axis in the sweep's file.
     pub axis: String,
     /// The value as tables show it.
     pub value: String,
@@ -32,23 +33,23 @@ impl std::fmt::Display for Base {
     }
 }
 
-/// The axis whose first value others are compared with if nobody says otherwise.
+/// The axis whose first value is the reference by default.
 const USUAL: &str = "recipe";
 
 impl Base {
-    /// The first recipe, if there are several.
+    /// Returns the default reference: the first recipe, if there are several.
     pub fn usual<'a>(points: impl IntoIterator<Item = &'a Labels>) -> Option<Self> {
         let mut values = points.into_iter().filter_map(|point| point.of(USUAL));
         let first = values.next()?;
         values.any(|value| value != first).then(|| Self { axis: USUAL.to_owned(), value: first.to_owned() })
     }
 
-    /// Whether others are compared with this point.
+    /// Returns whether this point has the reference value.
     pub(super) fn is(&self, point: &Labels) -> bool {
         point.of(&self.axis) == Some(self.value.as_str())
     }
 
-    /// Whether the two are equal in everything but the axis.
+    /// Returns whether two points are equal in all other axes.
     pub(super) fn pairs(&self, one: &Labels, other: &Labels) -> bool {
         let rest = |point: &Labels| -> Vec<(String, String)> {
             point.0.iter().filter(|(axis, _)| *axis != self.axis).cloned().collect()
@@ -76,46 +77,48 @@ impl Base {
     }
 }
 
-/// Why nothing can be compared.
+/// Error: the points cannot be compared with the reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaseError {
-    /// The base names an axis that the sweep has not.
+    /// The sweep does not have the axis of the reference.
     #[error("unknown axis `{axis}`; the axes of this sweep are {known}")]
     NoAxis {
-        /// As the base has it.
+        /// The unknown axis.
         axis: String,
         /// All axes, separated by commas.
         known: String,
     },
-    /// The base names a value that no result has.
+    /// No result has the value of the reference.
     #[error("unknown value `{value}` of the axis `{axis}`; its values are {known}")]
     NoValue {
-        /// As the base has it.
+        /// The axis of the reference.
         axis: String,
-        /// As the base has it.
+        /// The unknown value.
         value: String,
         /// All values of the axis, separated by commas.
         known: String,
     },
 }
 
-/// One metric of a point beside the same of the base.
+/// A metric of a point compared with the reference point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beside {
-    /// Of the pairs, in the metric's unit.
+    /// Mean difference of the pairs, in the metric's unit.
     pub difference: Mean,
-    /// The same as a share of the base's mean, and what it says: *better* is what the metric calls so.
+    /// The difference as a fraction of the reference's mean, with the verdict. *Better* follows the
+    /// metric's preferred direction.
     pub comparison: Comparison,
     better: Option<Better>,
 }
 
 impl Beside {
-    /// Runs with the same index are a pair. `None`: there is no pair.
+    /// Compares samples whose equal indices form pairs. Returns `None` if no pairs exist.
     pub(super) fn of(with: &[f64], without: &[f64], metric: &Metric) -> Option<Self> {
         let difference = Mean::of(&differences(with, without))?;
         let mut comparison = Comparison::of(with, without);
         if comparison.gain.is_none() {
-            // There is no share of nothing, and still more or less than it.
+            // The reference's mean is zero, so a fraction is undefined, but the difference still
+            // has a sign.
             comparison.verdict = match difference {
                 Mean { mean, half_width: Some(half), .. } if mean - half > 0.0 => Verdict::Better,
                 Mean { mean, half_width: Some(half), .. } if mean + half < 0.0 => Verdict::Worse,
@@ -134,7 +137,8 @@ impl Beside {
         Some(Self { difference, comparison, better })
     }
 
-    /// The verdict in words. A number that is neither good nor bad is higher or lower.
+    /// Returns the verdict as text. Values of a metric without a preferred direction are higher or
+    /// lower.
     pub fn verdict(&self) -> String {
         match (self.comparison.verdict, self.better) {
             (Verdict::Better, None) => "higher".to_owned(),
@@ -143,7 +147,7 @@ impl Beside {
         }
     }
 
-    /// For programs: `difference`, `gain`, `verdict`, and `more`, if more pairs are needed.
+    /// Returns JSON with `difference`, `gain`, `verdict`, and `more` if more pairs are needed.
     pub fn json(&self) -> Value {
         let mut json = json!(self.comparison);
         json["difference"] = json!(self.difference);
@@ -158,34 +162,34 @@ impl Beside {
 mod tests {
     use super::*;
 
-    fn beside(metric: &str, with: &[f64], without: &[f64]) -> Beside {
+    fn compare(metric: &str, with: &[f64], without: &[f64]) -> Beside {
         Beside::of(with, without, &metric.parse().unwrap()).unwrap()
     }
 
     #[test]
-    fn what_is_better_the_metric_says() {
+    fn metric_determines_which_direction_is_better() {
         let (more, less) = ([150.0, 151.0, 149.0], [100.0, 101.0, 99.0]);
         for (metric, up, down) in
             [("goodput", "better", "worse"), ("took", "worse", "better"), ("dupacks", "higher", "lower")]
         {
-            assert_eq!(beside(metric, &more, &less).verdict(), up, "{metric}");
-            assert_eq!(beside(metric, &less, &more).verdict(), down, "{metric}");
+            assert_eq!(compare(metric, &more, &less).verdict(), up, "{metric}");
+            assert_eq!(compare(metric, &less, &more).verdict(), down, "{metric}");
         }
-        let json = beside("dupacks", &more, &less).json();
+        let json = compare("dupacks", &more, &less).json();
         assert_eq!((&json["verdict"], &json["difference"]["mean"]), (&json!("higher"), &json!(50.0)));
         assert_eq!(json["gain"]["mean"], 0.5);
     }
 
     #[test]
-    fn more_than_nothing_is_no_share_of_it_and_still_more() {
-        let some = beside("timeouts", &[2.0, 3.0, 2.0, 3.0], &[0.0; 4]);
+    fn zero_reference_gives_verdict_without_gain() {
+        let some = compare("timeouts", &[2.0, 3.0, 2.0, 3.0], &[0.0; 4]);
         assert_eq!((some.comparison.gain, some.verdict().as_str()), (None, "worse"));
-        assert_eq!(beside("timeouts", &[0.0; 4], &[0.0; 4]).verdict(), "no difference");
-        assert_eq!(beside("timeouts", &[0.0, 1.0], &[0.0; 2]).verdict(), "undecided");
+        assert_eq!(compare("timeouts", &[0.0; 4], &[0.0; 4]).verdict(), "no difference");
+        assert_eq!(compare("timeouts", &[0.0, 1.0], &[0.0; 2]).verdict(), "undecided");
     }
 
     #[test]
-    fn the_first_recipe_is_the_usual_base() {
+    fn first_recipe_is_default_reference() {
         let point = |recipe: &str| Labels(vec![("recipe".to_owned(), recipe.to_owned())]);
         let [reno, sack] = [point("reno"), point("sack")];
         assert_eq!(Base::usual([&reno, &sack]).map(|base| base.to_string()).as_deref(), Some("recipe=reno"));

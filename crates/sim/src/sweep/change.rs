@@ -1,21 +1,22 @@
-//! A sweep that is no longer what it was: what of it is new, and what nobody asks for any more.
+//! Changes of a sweep since its store was last opened: added runs, and runs that are no longer in
+//! the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::manifest::{Asked, NamedPoint};
 
-/// What has changed in a sweep since its store was opened before. It prints as one line.
+/// The changes of a plan since its store was last opened. It is printed as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     parts: Vec<String>,
 }
 
-/// More names than this are counted.
+/// If more values than this have changed, the rest is only counted.
 const NAMED: usize = 6;
 
 impl Change {
-    /// `None`: the same runs are asked for.
+    /// Compares two plans. Returns `None` if they ask for the same runs.
     pub(super) fn between(before: &Asked, now: &Asked) -> Option<Self> {
         let mut parts = Vec::new();
         let seeds = |asked: &Asked| asked.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
@@ -46,7 +47,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Each axis with its values, in their order.
+/// Returns the axes with their values, in their original order.
 fn axes(asked: &Asked) -> Vec<(String, Vec<String>)> {
     let mut axes: Vec<(String, Vec<String>)> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -62,7 +63,8 @@ fn axes(asked: &Asked) -> Vec<(String, Vec<String>)> {
     axes
 }
 
-/// `one` and `many` are what such values are called.
+/// Describes the values that were added or removed. `one` and `many` are the singular and plural of
+/// what such a value is called.
 fn differ((one, many): (&str, &str), before: &[String], now: &[String], parts: &mut Vec<String>) {
     for (these, those, how) in [(now, before, "new"), (before, now, "no longer in the plan")] {
         let known: BTreeSet<&String> = those.iter().collect();
@@ -75,7 +77,7 @@ fn differ((one, many): (&str, &str), before: &[String], now: &[String], parts: &
     }
 }
 
-/// Points that are called what others were called before.
+/// Describes the points that have the same labels as before, but different settings.
 fn same_name(before: &[NamedPoint], now: &[NamedPoint], parts: &mut Vec<String>) {
     let known: BTreeMap<String, &str> =
         before.iter().map(|point| (point.labels.to_string(), point.what.as_str())).collect();
@@ -92,7 +94,7 @@ fn same_name(before: &[NamedPoint], now: &[NamedPoint], parts: &mut Vec<String>)
     parts.push(format!("{which} different (a fixed option, a case or a scenario has changed)"));
 }
 
-/// `a, b and c`
+/// Formats a list: `a, b and c`.
 fn listed(names: &[&str]) -> String {
     let more = names.len().saturating_sub(NAMED);
     let (last, shown) = match names[..names.len() - more].split_last() {
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
     use crate::sweep::labels::Labels;
 
-    /// A point for each recipe with each number of flows, which is what is run.
+    /// A plan with a point for each combination of recipe and number of flows.
     fn asked(seeds: &[u64], recipes: &[&str], flows: &[&str], fixed: &str) -> Asked {
         let points = recipes.iter().flat_map(|recipe| {
             flows.iter().map(move |flows| NamedPoint {
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_and_what_is_gone_is_named() {
+    fn added_and_removed_values_are_named() {
         let before = asked(&[1, 2, 3], &["reno", "sack"], &["1"], "");
         let told = |now: &Asked| Change::between(&before, now).map(|change| change.to_string());
         assert_eq!(told(&before), None);

@@ -1,4 +1,5 @@
-//! The file that describes a sweep: what is fixed, what is varied, how many seeds. Every mistake is told with its line.
+//! The parser for sweep files, which contain fixed options, axes, and the number of seeds. Errors
+//! have line numbers.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,17 +10,17 @@ use super::metric::Metric;
 use super::setup::Key;
 use super::suggestion::suggestion;
 
-/// The version of the format.
+/// Version of the file format.
 const SCHEMA: i64 = 1;
 
-/// Something is wrong with a sweep's file. It prints as `FILE:LINE: MESSAGE`.
+/// Error in a sweep file. It is printed as `FILE:LINE: MESSAGE`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct FileError {
-    /// As it was named when it was read.
+    /// Name of the file as the caller gave it.
     pub file: String,
-    /// From 1. `None`: no line in particular.
+    /// Line number from 1. `None` if the error does not concern a specific line.
     pub line: Option<usize>,
-    /// What is wrong, and where possible what to write instead.
+    /// The cause of the error and, where possible, a suggestion.
     pub message: String,
 }
 
@@ -33,7 +34,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// What a sweep's file says, before it becomes a plan.
+/// The content of a sweep file before it becomes a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct File {
     pub(super) description: String,
@@ -43,11 +44,11 @@ pub(super) struct File {
     pub(super) axes: Vec<Axis>,
 }
 
-/// A value for an option of a run, or for a setting of its scenario.
+/// A value for an option of a run or for a setting of its scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Assignment {
     pub(super) target: Target,
-    /// As a person would type it; several recipes are a flow each.
+    /// The values as a user would type them. Only `recipe` may have several, one for each flow.
     pub(super) values: Vec<String>,
     pub(super) line: usize,
 }
@@ -66,21 +67,21 @@ pub(super) struct Axis {
     pub(super) steps: Vec<Step>,
 }
 
-/// One value of an axis.
+/// A value of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
-    /// What tables call it.
+    /// The name in tables.
     pub(super) label: String,
     pub(super) assignments: Vec<Assignment>,
 }
 
-/// An axis of this name varies several things at once: its values are tables with a `name`.
+/// Name of the axis that varies several options at once. Its values are tables with a `name`.
 const CASES: &str = "case";
 const MOST_SEEDS: i64 = 1_000_000;
 const TOP: [&str; 6] = ["schema", "description", "seeds", "metrics", "fixed", "axes"];
 
 impl File {
-    /// `name` is what errors call the file.
+    /// Parses a sweep file. `name` identifies it in errors.
     pub(super) fn parse(text: &str, name: &str) -> Result<Self, FileError> {
         Reader { text, name }.file()
     }
@@ -154,13 +155,13 @@ impl<'a> Reader<'a> {
                 "`seeds` is missing; give the number of runs per point, for example `seeds = 30`",
             ));
         }
-        // In the order of the text, which a table of TOML does not keep.
+        // Restore the order of the file, which TOML tables do not keep.
         file.fixed.sort_by_key(|assignment| assignment.line);
         file.axes.sort_by_key(|axis| axis.line);
         Ok(file)
     }
 
-    /// To TOML a dotted key is a table in a table; here it is one name.
+    /// Flattens nested tables: a dotted key is a nested table in TOML, but one name here.
     fn flat<'t>(&self, table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
         let mut entries = Vec::new();
         for (key, value) in table {
@@ -239,12 +240,13 @@ impl<'a> Reader<'a> {
         Ok(Assignment { target, values, line: self.line(at) })
     }
 
-    /// The value as `--set` takes it: without quotes where the text could not be anything else.
+    /// Returns a value in the notation of `--set`. A string loses its quotes unless its text would
+    /// then parse as another type.
     fn as_setting(&self, value: &Value<'a>) -> Result<String, FileError> {
         let written = self.text[value.span()].to_owned();
         Ok(match value.get_ref() {
             DeValue::String(text) if DeValue::parse(text).is_err() => text.to_string(),
-            // On one line, however it was written.
+            // Joined into one line.
             _ => written.split_whitespace().collect::<Vec<_>>().join(" "),
         })
     }
@@ -335,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line_and_what_was_meant() {
+    fn file_errors_name_line_and_suggestion() {
         for (text, words) in [
             ("schema = 1\nseeds = = 3\n", "s.toml:2: invalid TOML"),
             ("schema = 1\nseed = 3\n", "s.toml:2: unknown key `seed` in a sweep file: did you mean `seeds`?"),
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_keep_the_order_of_the_text_and_values_their_meaning() {
+    fn axes_keep_file_order_and_values_are_parsed() {
         let text = "schema = 1\nseeds = [7, 3]\n[fixed]\nbytes = 100_000\nwire.down.queue = { packets = 5 }\n\
                     [axes]\nradio.down.per = [\"5%\", 0.1]\nrecipe = [\"reno\", [\"reno\", \"sack\"]]\n\
                     case = [{ name = \"short\", \"wire.up.delay\" = \"1ms\", flows = 2 }]\n";

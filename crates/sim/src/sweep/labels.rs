@@ -1,22 +1,22 @@
-//! What a point of a sweep is called.
+//! Labels of a sweep's points.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Axes and their values, in the order in which they were written.
+/// The axes and their values, in the order of the sweep file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(pub Vec<(String, String)>);
 
 impl Labels {
-    /// The value of this axis.
+    /// Returns the value of an axis.
     pub fn of(&self, axis: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| name == axis).map(|(_, label)| label.as_str())
     }
 }
 
-/// `recipe=sack, flows=2`
+/// Formats labels as `recipe=sack, flows=2`.
 impl fmt::Display for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> = self.0.iter().map(|(axis, label)| format!("{axis}={label}")).collect();

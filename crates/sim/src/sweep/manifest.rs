@@ -1,4 +1,5 @@
-//! What a store says about itself in `manifest.json`: which runs are asked for, and of which program its results are.
+//! The manifest of a store, `manifest.json`: the requested runs, and the program that produced the
+//! results.
 
 use std::fs::File;
 use std::io;
@@ -13,35 +14,36 @@ use super::labels::Labels;
 use super::metric::Metric;
 use super::plan::Plan;
 
-/// The version of the format of stores and rows.
+/// Version of the format of stores and rows.
 pub(super) const FORMAT: u32 = 2;
-/// Its rows have a number in a plan, and nothing that says what they are without it.
+/// The first format. Its rows only have a number in a plan, and cannot be identified without the
+/// plan.
 pub(super) const NUMBERED: u32 = 1;
 pub(super) const MANIFEST: &str = "manifest.json";
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// What the sweep's file asked for when the store was last opened to be filled.
+/// The content of the sweep file when the store was last opened for writing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// [`Plan::description`].
     pub description: String,
-    /// What a summary shows, as [`Metric`] reads it.
+    /// The metrics that a summary shows, in the syntax of [`Metric`].
     pub metrics: Vec<String>,
     /// [`Plan::hash`].
     pub(super) plan: String,
     pub(super) runs: Runs,
 }
 
-/// How the store's rows say of which run they are.
+/// How the store's rows identify their runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Runs {
-    /// By what is run, and with which seed: the sweep may change.
+    /// By the content and the seed of the run, so that the plan may change.
     Named(Asked),
-    /// By their place in the one plan that there ever was, which has so many.
+    /// By the number in a fixed plan, which has this many runs.
     Numbered(usize),
 }
 
-/// All runs that are asked for: each point with each seed.
+/// All requested runs: each point with each seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) seeds: Vec<u64>,
@@ -55,7 +57,7 @@ pub(super) struct NamedPoint {
     pub(super) labels: Labels,
 }
 
-/// As it is written.
+/// The manifest as written to disk.
 #[derive(Serialize, Deserialize)]
 struct Written {
     format: u32,
@@ -67,7 +69,7 @@ struct Written {
     asked: Asked,
 }
 
-/// As format 1 wrote it.
+/// The manifest as written by format 1.
 #[derive(Deserialize)]
 struct WrittenFirst {
     plan: String,
@@ -91,7 +93,7 @@ impl Manifest {
         }
     }
 
-    /// How many runs are asked for.
+    /// Returns the number of requested runs.
     pub(super) fn count(&self) -> usize {
         match &self.runs {
             Runs::Named(asked) => asked.seeds.len() * asked.points.len(),
@@ -99,7 +101,7 @@ impl Manifest {
         }
     }
 
-    /// Reads it. `None`: there is no store in this directory.
+    /// Reads the manifest of a store. Returns `None` if the directory does not contain a store.
     pub fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
         let path = directory.join(MANIFEST);
         let text = match airfiles::read_kept(&path) {
@@ -115,7 +117,8 @@ impl Manifest {
         let program = json["airtcp"].as_str().unwrap_or_default();
         match format {
             Some(FORMAT) if program == PROGRAM => {
-                // From the text: a `Value` would not keep the order of the axes.
+                // Parsed from the text again, because a `Value` does not keep the order of the
+                // axes.
                 let Written { plan, description, metrics, asked, .. } =
                     serde_json::from_str(&text).map_err(no_store)?;
                 Ok(Some(Self { description, metrics, plan, runs: Runs::Named(asked) }))
@@ -136,7 +139,7 @@ impl Manifest {
         }
     }
 
-    /// Written completely or not at all, whoever else is writing it.
+    /// Writes the manifest atomically, even if another process is writing it.
     pub(super) fn write(&self, directory: &Path) -> Result<(), StoreError> {
         let Runs::Named(asked) = &self.runs else { return Ok(()) };
         let written = Written {
@@ -151,7 +154,7 @@ impl Manifest {
     }
 }
 
-/// Writes a file of the store, which is there completely, or as it was.
+/// Writes a file of the store atomically.
 pub(super) fn whole(
     path: &Path,
     content: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! Numbers of a run: those with a name, and any other that its report holds.
+//! Metrics: named numbers of a run, and any other number in its report.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use super::suggestion::suggestion;
 
-/// A number of a run. A run may lack it: a flow that is not complete took no time.
+/// A number of a run. A run may lack it; for example, an incomplete flow has no duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
     subject: Subject,
-    /// Of this flow alone, counted from 1. `None`: of all flows.
+    /// Number of the flow, from 1. `None`: all flows.
     flow: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     Named(&'static Named),
-    /// How often a judge was right; with a truth, about losses of that cause.
+    /// How often a judge was right, for all losses or only for losses with this true cause.
     Accuracy {
         truth: Option<&'static str>,
         judge: String,
     },
-    /// Where it stands in the report.
+    /// A path in the report.
     Path(String),
 }
 
@@ -35,23 +35,23 @@ struct Named {
     of: Of,
 }
 
-/// What a metric counts.
+/// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Rates.
+    /// A rate.
     BitPerSecond,
-    /// Time.
+    /// A time.
     Seconds,
-    /// Amounts of data.
+    /// An amount of data.
     Octets,
-    /// How often something happened in a run.
+    /// A number of events in a run.
     Number,
-    /// A part of one, or a number whose unit its name says.
+    /// A fraction, or a number without a known unit.
     None,
 }
 
 impl Unit {
-    /// Behind the numbers; a number of events in a run has no sign.
+    /// Returns the unit symbol. Numbers of events have none.
     pub fn sign(self) -> &'static str {
         match self {
             Self::BitPerSecond => "bit/s",
@@ -62,21 +62,21 @@ impl Unit {
     }
 }
 
-/// Which of two numbers is to be wished for.
+/// The preferred direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// The greater one.
+    /// Higher is better.
     More,
-    /// The smaller one.
+    /// Lower is better.
     Less,
 }
 
-/// Where a number comes from: a place in the report, or in each flow's part of it.
+/// Where a number comes from: a path in the report, or in the report of each flow.
 enum Of {
     Run(&'static str),
     Sum(&'static str),
     Least(&'static str),
-    /// The greatest, if every flow has it.
+    /// The maximum over the flows, if all flows have the number.
     Last(&'static str),
     Resent,
 }
@@ -91,12 +91,12 @@ const fn named(
     Named { name, unit, meaning, better, of }
 }
 
-/// A number of events, of which fewer are better.
+/// Defines a number of events of which fewer are better.
 const fn fewer(name: &'static str, meaning: &'static str, of: Of) -> Named {
     named(name, Unit::Number, LESS, meaning, of)
 }
 
-/// A number of events that is neither good nor bad.
+/// Defines a number of events without a preferred direction.
 const fn number_of(name: &'static str, meaning: &'static str, of: Of) -> Named {
     named(name, Unit::Number, None, meaning, of)
 }
@@ -130,22 +130,23 @@ const NAMED: &[Named] = &[
     number_of("dropped-by-radio", "packets", Of::Run("dropped_by_radio")),
 ];
 
-/// How an accuracy is named, and of which truth it is.
+/// Names of the accuracy metrics, with the true cause of the losses that they cover.
 const ACCURACIES: [(&str, Option<&str>); 3] =
     [("accuracy", None), ("accuracy-congestion", Some("congestion")), ("accuracy-radio", Some("radio"))];
 
 impl Metric {
-    /// Those shown when nobody says which: goodput, timeouts, fast retransmits and segments sent again.
+    /// Returns the default metrics: goodput, timeouts, fast retransmissions and retransmitted
+    /// segments.
     pub fn usual() -> Vec<Self> {
         ["goodput", "timeouts", "fast-retransmits", "resent"].iter().flat_map(|name| name.parse()).collect()
     }
 
-    /// Every metric with a name of its own.
+    /// Returns all named metrics.
     pub fn known() -> impl Iterator<Item = Self> {
         NAMED.iter().map(|named| Self { subject: Subject::Named(named), flow: None })
     }
 
-    /// A few words for people; none for numbers that only have a path.
+    /// Returns a short description. Empty for numbers given by their path.
     pub fn meaning(&self) -> &'static str {
         match (&self.subject, self.flow) {
             (Subject::Named(named), None) => named.meaning,
@@ -155,7 +156,7 @@ impl Metric {
         }
     }
 
-    /// What it counts.
+    /// Returns the unit.
     pub fn unit(&self) -> Unit {
         match &self.subject {
             Subject::Named(named) => named.unit,
@@ -163,7 +164,7 @@ impl Metric {
         }
     }
 
-    /// Which of two runs has the better number. `None`: neither.
+    /// Returns the preferred direction. `None` if the metric has none.
     pub fn better(&self) -> Option<Better> {
         match &self.subject {
             Subject::Named(named) => named.better,
@@ -172,7 +173,8 @@ impl Metric {
         }
     }
 
-    /// `report` is a [`Report`](crate::run::Report) as JSON. `None`: this run has no such number.
+    /// Extracts the number from `report`, a [`Report`](crate::run::Report) as JSON. `None` if the
+    /// run does not have it.
     pub fn of(&self, report: &Value) -> Option<f64> {
         let flows = report["flows"].as_array()?;
         let flows = match self.flow {
@@ -305,7 +307,7 @@ mod tests {
                 "judges": [{ "name": "vegas", "confusion": {
                     "congestion": { "congestion": 3, "radio": 1 },
                     "radio": { "congestion": 2, "radio": 2 },
-                    "not lost": { "congestion": 9, "radio": 9 },
+                    "not_lost": { "congestion": 9, "radio": 9 },
                 } }],
             })
         };
@@ -320,32 +322,32 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_added_up_or_looked_at_alone() {
+    fn metric_sums_flows_or_selects_one() {
         assert_eq!((of("goodput"), of("goodput@2"), of("goodput@3")), (Some(1500.0), Some(500.0), None));
         assert_eq!((of("goodput-least"), of("timeouts"), of("resent")), (Some(500.0), Some(6.0), Some(14.0)));
         assert_eq!((of("jain"), of("complete")), (Some(0.9), Some(0.0)));
     }
 
     #[test]
-    fn a_flow_that_is_not_complete_took_no_time() {
+    fn incomplete_flow_has_no_completion_time() {
         assert_eq!((of("took"), of("took@1")), (None, Some(2.5)));
     }
 
     #[test]
-    fn any_number_of_the_report_has_a_path() {
+    fn metric_path_selects_any_report_number() {
         assert_eq!((of("stages.radio.down.pdus"), of("stages.radio.up.pdus")), (Some(17.0), None));
         assert_eq!(of("flows.1.counters.timeouts"), Some(3.0));
     }
 
     #[test]
-    fn judges_are_right_or_wrong_about_what_was_lost() {
+    fn judge_accuracy_ignores_segments_not_lost() {
         assert_eq!(of("accuracy.vegas"), Some(10.0 / 16.0));
         assert_eq!(of("accuracy-congestion.vegas"), Some(0.75));
         assert_eq!((of("accuracy-radio.vegas@1"), of("accuracy.ndg")), (Some(0.5), None));
     }
 
     #[test]
-    fn names_are_read_as_they_are_shown() {
+    fn metric_names_round_trip() {
         for name in ["goodput", "took@2", "accuracy.vegas", "accuracy-radio.ndg@1", "stages.radio.x"] {
             assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
         }

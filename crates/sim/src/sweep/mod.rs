@@ -1,10 +1,11 @@
-//! Sweeps: one run for every combination of what is varied, and every seed.
+//! Sweeps: one run for every combination of axis values and every seed.
 //!
-//! A [`setup`] is one run as a person asks for it. A [`plan`] is all runs of a sweep, read from its file. A [`store`]
-//! keeps the result of each run on disk, so that a sweep that was killed or has grown goes on where it was; [`results`]
-//! finds them there, and [`progress`] how far those are who fill it. A [`metric`] finds a number in a result, and a [`summary`] has the means of such numbers, beside those
-//! of the point that the others are compared with ([`against`]). A plan says what to run, not where: its parts can be run on
-//! any number of machines.
+//! A [`setup`] contains the options of one run. A [`plan`] contains all runs of a sweep, read from
+//! its file. A [`store`] keeps the results on disk, so that an interrupted or extended sweep can
+//! continue. [`results`] reads the store, and [`progress`] shows how far the processes are that
+//! fill it. A [`metric`] extracts a number from a result, and a [`summary`] has the means of such
+//! numbers and compares them with the reference point ([`against`]). A plan does not depend on a
+//! machine, so its shards can run on any number of machines.
 
 pub mod against;
 pub mod change;

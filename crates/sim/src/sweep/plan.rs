@@ -1,5 +1,6 @@
-//! All runs of a sweep, numbered: the last axis varies fastest but for the seeds, which vary within a point. Every point
-//! has the same seeds, so two points' runs with the same seed are a pair.
+//! All runs of a sweep in a fixed order. The last axis varies fastest; the runs of a point with
+//! different seeds are adjacent. All points have the same seeds, so the runs of two points with the
+//! same seed form a pair.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,42 +20,42 @@ use crate::world::WorldError;
 
 /// All runs of a sweep.
 pub struct Plan {
-    /// What the file says about itself; may be empty.
+    /// Description from the sweep file, possibly empty.
     pub description: String,
-    /// Every combination of the axes' values.
+    /// Every combination of the axis values.
     pub points: Vec<Point>,
-    /// Each point is run once with each of them.
+    /// The seeds. Each point is run once with each of them.
     pub seeds: Vec<u64>,
-    /// What a summary shows.
+    /// The metrics that a summary shows.
     pub metrics: Vec<Metric>,
-    /// Sixteen hexadecimal digits that differ as soon as anything does that a result depends on, except the program.
+    /// Hash, as 16 hexadecimal digits, of everything that the results depend on except the program.
     pub hash: String,
 }
 
-/// One combination of values.
+/// A combination of axis values.
 pub struct Point {
-    /// The axes by their names, in the file's order, and the value that each has here.
+    /// The names of the axes, in the order of the file, with the values of this point.
     pub labels: Labels,
     /// The run, without its seed.
     pub setup: Setup,
-    /// Sixteen hexadecimal digits of everything that a result depends on, except the seed and the program. What the point
-    /// is called and where it stands in the plan are no part of that.
+    /// Hash, as 16 hexadecimal digits, of everything that a result depends on except the seed and
+    /// the program. It does not include the labels or the position in the plan.
     pub what: String,
     scenario: Scenario,
 }
 
-/// One run of a plan.
+/// A run of a plan.
 #[derive(Clone, Copy)]
 pub struct Planned<'a> {
-    /// Its number in the plan, from 0.
+    /// Number of the run in the plan, from 0.
     pub index: usize,
-    /// What is run.
+    /// The point to run.
     pub point: &'a Point,
-    /// With which seed.
+    /// The seed.
     pub seed: u64,
 }
 
-/// Why there is no plan.
+/// Error when a plan is read.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The file cannot be read.
@@ -62,19 +63,20 @@ pub enum PlanError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// The file does not describe a sweep.
+    /// The file is not a valid sweep.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// All points are put together and checked before anything is run, so they must fit into memory.
+/// Maximum number of points. All points are built and checked before the first run, so they must
+/// fit into memory.
 const MOST_POINTS: usize = 100_000;
 
 impl Plan {
-    /// Reads a sweep's file; scenarios that are files are looked for beside it.
+    /// Reads a sweep file. Paths of scenarios are relative to it.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
         let text = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND)
             .map_err(|error| PlanError::Read { path: path.to_owned(), error })?;
@@ -82,7 +84,8 @@ impl Plan {
         Ok(Self::parse(&text, &path.display().to_string(), directory)?)
     }
 
-    /// Reads a sweep from text. Errors call it `name`; scenarios that are files are looked for in `directory`.
+    /// Parses a sweep from text. `name` identifies it in errors, and paths of scenarios are
+    /// relative to `directory`.
     pub fn parse(text: &str, name: &str, directory: &Path) -> Result<Self, FileError> {
         let file = File::parse(text, name)?;
         let wrong = |line, message| FileError { file: name.to_owned(), line, message };
@@ -102,15 +105,15 @@ impl Plan {
         Ok(Self { description: file.description, points, seeds: file.seeds, metrics, hash })
     }
 
-    /// How many runs there are: points times seeds.
+    /// Returns the number of runs: points times seeds.
     pub fn runs(&self) -> usize {
         self.points.len() * self.seeds.len()
     }
 
-    /// The run with this number.
+    /// Returns the run with this number.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the number is not less than [`Self::runs`].
     pub fn run(&self, index: usize) -> Planned<'_> {
         let (point, seed) = (index / self.seeds.len(), index % self.seeds.len());
         Planned { index, point: &self.points[point], seed: self.seeds[seed] }
@@ -118,18 +121,18 @@ impl Plan {
 }
 
 impl Planned<'_> {
-    /// The command line of `airtcp sim` that repeats it.
+    /// Returns the command line of `airtcp sim` that repeats the run.
     pub fn command(&self) -> String {
         self.point.setup.command(self.seed)
     }
 
-    /// Runs it to its end.
+    /// Executes the run to its end.
     pub fn execute(&self) -> Result<Report, WorldError> {
         run::run(&self.point.setup.run(self.point.scenario.clone(), self.seed))
     }
 }
 
-/// Two axes must not set the same option or setting.
+/// Checks that no two axes set the same option or setting.
 fn disjoint(axes: &[Axis]) -> Result<(), (usize, String)> {
     for (index, axis) in axes.iter().enumerate() {
         let targets = |axis: &Axis| -> Vec<Target> {
@@ -153,12 +156,12 @@ impl Point {
         let mut labels = Vec::new();
         let mut assignments: Vec<&Assignment> = file.fixed.iter().collect();
         let mut rest = index;
-        // The last axis turns fastest.
+        // The last axis varies fastest.
         for axis in file.axes.iter().rev() {
             let step = &axis.steps[rest % axis.steps.len()];
             rest /= axis.steps.len();
             labels.push((axis.name.clone(), step.label.clone()));
-            // What an axis sets replaces what is fixed.
+            // Axis values override fixed ones.
             assignments.retain(|old| step.assignments.iter().all(|new| new.target != old.target));
             assignments.extend(&step.assignments);
         }
@@ -180,7 +183,7 @@ impl Point {
             let message = "`scenario` is missing; set it in [fixed] or in [axes]".to_owned();
             return Err((None, message));
         }
-        // Set one after the other, so that a mistake has its line.
+        // Set one by one, so that an error has the line of its setting.
         let settings = std::mem::take(&mut setup.settings);
         let mut scenario =
             setup.scenario(directory, By::File).map_err(|error| (scenario_line, told(&error)))?;
@@ -195,7 +198,7 @@ impl Point {
     }
 }
 
-/// The first problem of a scenario on one line.
+/// Formats the first problem of a scenario on one line.
 fn told(error: &ScenarioError) -> String {
     let Some(problem) = error.problems().first() else { return one_line(&error.to_string()) };
     let place = match &problem.place {
@@ -215,7 +218,8 @@ fn hash(points: &[Point], seeds: &[u64]) -> String {
     for point in points {
         hasher.update(point.setup.canonical_command());
         hasher.update([0]);
-        // The command only names the scenario, and a preset or a file may change.
+        // The command contains only the scenario's name; the content of a preset or file may
+        // change.
         hasher.update(point.scenario.to_toml());
         hasher.update([0]);
     }
@@ -229,20 +233,20 @@ fn digits(hasher: Sha256) -> String {
     hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A part of a plan: `3/8` is the third of eight. Every eighth run belongs to it.
+/// A shard of a plan: `3/8` is the third of eight, and contains every eighth run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Shard {
-    /// How many shards there are.
+    /// Number of shards.
     pub of: usize,
-    /// From 1.
+    /// Number of this shard, from 1.
     pub number: usize,
 }
 
 impl Shard {
-    /// All runs.
+    /// The whole plan as one shard.
     pub const WHOLE: Self = Self { number: 1, of: 1 };
 
-    /// Whether the run with this number belongs to it.
+    /// Returns whether the run with this number belongs to the shard.
     pub fn has(&self, run: usize) -> bool {
         run % self.of == self.number - 1
     }
@@ -283,11 +287,11 @@ mod tests {
     }
 
     fn problem(text: &str) -> String {
-        plan(text).err().expect("a mistake").to_string()
+        plan(text).err().expect("this plan must be rejected").to_string()
     }
 
     #[test]
-    fn the_last_axis_turns_fastest_and_seeds_faster_still() {
+    fn seeds_vary_fastest_then_last_axis() {
         let plan = plan(&format!("{HEAD}[axes]\nrecipe = [\"reno\", \"sack\"]\nflows = [1, 2]\n")).unwrap();
         assert_eq!(plan.runs(), 8);
         let shown: Vec<_> = (0..8)
@@ -301,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_said_as_a_command_line() {
+    fn run_is_shown_as_command_line() {
         let plan = plan(&format!(
             "{HEAD}[axes]\nradio-errors.down.good = [0.02]\nrecipe = [[\"reno\", \"sack+iw=4\"]]\n"
         ));
@@ -316,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_found_before_anything_runs() {
+    fn invalid_axis_values_are_rejected_when_planning() {
         for (axes, words) in [
             ("recipe = [\"reno\", \"renoo\"]", "s.toml:7: unknown algorithm `renoo`: did you mean `reno`?"),
             ("flows = [0]", "s.toml:7: `0` is not a number above zero"),
@@ -342,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_setting_or_recipe_is_another_plan_and_another_description_is_not() {
+    fn plan_hash_depends_on_runs_not_description() {
         let hash = |text: &str| plan(text).unwrap().hash;
         let one = hash(HEAD);
         assert_eq!(one, hash(&format!("description = \"x\"\nmetrics = [\"jain\"]\n{HEAD}")));
@@ -352,28 +356,29 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_what_is_run_and_not_how_it_is_said() {
+    fn point_identity_depends_on_content_not_notation() {
         let whats = |text: &str| -> Vec<String> {
             plan(text).unwrap().points.into_iter().map(|point| point.what).collect()
         };
         let one = whats(&format!("{HEAD}[axes]\nrecipe = [\"newreno\", \"sack\"]\n"));
         assert_ne!(one[0], one[1]);
-        // The place in the plan, the seeds, an axis with the value that was there before, other words for the same.
+        // The hash does not depend on the position in the plan, the seeds, an axis with the default
+        // value, or the spelling.
         let more = whats(&format!(
             "{}[axes]\nflows = [1, 2]\nrecipe = [\"sack\", \"tahoe\", \"newreno\"]\n",
             HEAD.replace("seeds = 2", "seeds = [7]").replace("20k", "20000")
         ));
         assert_eq!([&more[2], &more[0]], [&one[0], &one[1]]);
-        assert!(more[3..].iter().all(|what| !one.contains(what)), "two flows are another run");
-        assert_eq!(whats(HEAD)[0], one[0], "the ordinary recipe is newreno");
-        assert_eq!(whats(&format!("{HEAD}for = \"1h\"\n"))[0], one[0], "so long it may last anyway");
+        assert!(more[3..].iter().all(|what| !one.contains(what)), "another number of flows is another point");
+        assert_eq!(whats(HEAD)[0], one[0], "the default recipe is newreno");
+        assert_eq!(whats(&format!("{HEAD}for = \"1h\"\n"))[0], one[0], "1 h is the default limit");
         for (here, there) in [("20k", "21k"), ("sifest-random", "sifest-heavy")] {
             assert_ne!(whats(&HEAD.replace(here, there))[0], one[0], "{there}");
         }
     }
 
     #[test]
-    fn every_run_is_in_one_shard() {
+    fn every_run_is_in_exactly_one_shard() {
         let shards: Vec<Shard> = ["1/3", "2/3", "3/3"].map(|text| text.parse().unwrap()).into();
         for run in 0..10 {
             assert_eq!(shards.iter().filter(|shard| shard.has(run)).count(), 1);

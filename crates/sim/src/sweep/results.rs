@@ -1,7 +1,7 @@
-//! The rows of stores and of merged files, each with the place that it has in the plan.
+//! The rows of stores and merged files, with their places in the plan.
 //!
-//! A row says what was run, and with which seed. Which run of a plan that is, and what the plan calls it, the store's
-//! manifest says: it may be another than when the row was written.
+//! A row contains what was run and the seed. The store's manifest maps it to a run of the current
+//! plan and to the current labels, which may have changed since the row was written.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ use super::plan::{Plan, Planned};
 pub use super::rows::Row;
 use super::rows::{Head, Written, row_files};
 
-/// Where a row stands.
+/// Position of a row in a file.
 #[derive(Clone, Copy)]
 struct Place {
     file: usize,
@@ -30,18 +30,18 @@ struct Place {
     len: usize,
 }
 
-/// A line that is no row. It does not count: its run is made again.
+/// A line that is not a valid row. It is ignored, and its run is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
     /// The file of rows.
     pub path: PathBuf,
-    /// From 1.
+    /// Line number from 1.
     pub line: usize,
 }
 
 /// The rows of one plan, from any number of stores and merged files.
 pub struct Results {
-    /// The first store's. `None`: all sources are merged files.
+    /// The manifest of the first store. `None` if all sources are merged files.
     pub manifest: Option<Manifest>,
     plan: Option<String>,
     numbers: Lookup,
@@ -52,7 +52,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads stores, and files that were merged from some. All must be of one plan.
+    /// Reads stores and merged files. All must have results of the same plan.
     pub fn read(sources: &[PathBuf]) -> Result<Self, StoreError> {
         let mut results = Self {
             manifest: None,
@@ -87,7 +87,7 @@ impl Results {
         Ok(results)
     }
 
-    /// All sources must be of one plan.
+    /// Checks that a source has the same plan as the others.
     fn expect(&mut self, source: &Path, plan: &str) -> Result<(), StoreError> {
         let ours = self.plan.get_or_insert_with(|| plan.to_owned());
         if ours == plan {
@@ -100,12 +100,12 @@ impl Results {
         })
     }
 
-    /// `one_plan`: rows of another plan do not belong there.
+    /// Reads a file of rows. If `one_plan` is set, rows of another plan are an error.
     fn file(&mut self, source: &Path, path: &Path, one_plan: bool) -> Result<(), StoreError> {
         let unreadable = |error| StoreError::Read { path: path.to_owned(), error };
         let file = airfiles::open(path, By::File).map_err(unreadable)?;
         let index = self.files.len();
-        // Opened twice: a clone would share the position from which `reader` goes on.
+        // Opened twice, because a clone would share its position with `reader`.
         self.files.push((path.to_owned(), RefCell::new(airfiles::open(path, By::File).map_err(unreadable)?)));
         let mut reader = BufReader::new(file);
         let (mut line, mut from) = (Vec::new(), 0);
@@ -116,7 +116,8 @@ impl Results {
                 .take(limits::WRITTEN_BY_HAND)
                 .read_until(b'\n', &mut line)
                 .map_err(unreadable)?;
-            // The process that wrote it was stopped in the middle, or it is no row and has no end.
+            // Either the writing process was stopped in the middle of the line, or the line exceeds
+            // the limit and is not a row.
             if line.pop() != Some(b'\n') {
                 return Ok(());
             }
@@ -151,7 +152,8 @@ impl Results {
         Ok(())
     }
 
-    /// Two processes may have done the same run; then their results are equal, but for how recipes were spelt.
+    /// Adds a row. Several processes may have executed the same run; their results then differ at
+    /// most in the spelling of recipes.
     fn add(&mut self, run: usize, place: Place, line: &[u8]) -> Result<(), StoreError> {
         let Some(other) = self.rows.get(&run).copied() else {
             self.rows.insert(run, place);
@@ -179,32 +181,33 @@ impl Results {
         Ok(line)
     }
 
-    /// How many of the plan's runs have a row.
+    /// Returns the number of the plan's runs with a row.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// No run of the plan has a row yet.
+    /// Returns whether no run of the plan has a row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Whether the run with this number has a row.
+    /// Returns whether the run with this number has a row.
     pub fn has(&self, run: usize) -> bool {
         self.rows.contains_key(&run)
     }
 
-    /// How many runs have a row that the plan does not ask for.
+    /// Returns the number of runs with a row that are not in the plan.
     pub fn others(&self) -> usize {
         self.others.len()
     }
 
-    /// What the rows of the plan's runs take, in octets.
+    /// Returns the size of the rows of the plan's runs, in bytes.
     pub fn octets(&self) -> u64 {
         self.rows.values().map(|place| place.len as u64 + 1).sum()
     }
 
-    /// The files, in the order in which they were read, and how many of the plan's runs have their row in each.
+    /// Returns the files in reading order, each with the number of the plan's runs whose row is in
+    /// it.
     pub(super) fn files(&self) -> impl Iterator<Item = (&Path, usize)> {
         let mut rows = vec![0; self.files.len()];
         for place in self.rows.values() {
@@ -213,18 +216,20 @@ impl Results {
         self.files.iter().map(|(path, _)| path.as_path()).zip(rows)
     }
 
-    /// Lines that are no rows.
+    /// Returns the lines that are not valid rows.
     pub fn damaged(&self) -> &[Damaged] {
         &self.damaged
     }
 
-    /// The numbers of the runs without a row; none without a manifest, which says how many there are.
+    /// Returns the numbers of the runs without a row. Empty without a manifest, because the number
+    /// of runs is then unknown.
     pub fn missing(&self) -> impl Iterator<Item = usize> {
         let runs = self.manifest.as_ref().map_or(0, Manifest::count);
         (0..runs).filter(|run| !self.has(*run))
     }
 
-    /// The rows without their newline, in the order of the plan, with the plan's numbers and names.
+    /// Returns the rows without line feeds, in the order of the plan and with its current numbers
+    /// and labels.
     pub fn lines(&self) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> {
         self.rows.iter().map(|(run, place)| {
             let line = self.line(*place)?;
@@ -239,7 +244,7 @@ impl Results {
         })
     }
 
-    /// All rows, in the order of the plan.
+    /// Returns all rows in the order of the plan.
     pub fn rows(&self) -> impl Iterator<Item = Result<Row, StoreError>> {
         self.lines().map(|line| {
             serde_json::from_slice(&line?)
@@ -247,7 +252,7 @@ impl Results {
         })
     }
 
-    /// What the plan calls the run's point. `None`: the row says it.
+    /// Returns the labels of the run's point in the plan. `None` if only the row has them.
     fn labels(&self, run: usize) -> Option<&Labels> {
         match &self.manifest.as_ref()?.runs {
             Runs::Named(asked) => asked.points.get(run / asked.seeds.len()).map(|point| &point.labels),
@@ -256,7 +261,8 @@ impl Results {
     }
 }
 
-/// A report has recipes as they were typed for the run that was made.
+/// Replaces the recipes in a report, which are spelled as the user typed them, by their canonical
+/// names.
 fn spell_canonically(report: &mut Value) {
     let flows = report.get_mut("flows").and_then(Value::as_array_mut);
     for recipe in flows.into_iter().flatten().filter_map(|flow| flow.get_mut("recipe")) {
@@ -266,7 +272,8 @@ fn spell_canonically(report: &mut Value) {
     }
 }
 
-/// Which numbers a run has in the plan: more than one if two points are the same run under two names.
+/// Maps a run to its numbers in the plan. It has several if two points are the same run under
+/// different labels.
 #[derive(Default)]
 struct Lookup {
     points: BTreeMap<String, Vec<usize>>,
@@ -290,11 +297,11 @@ impl Lookup {
     }
 }
 
-/// Which runs a store has results of, whatever plan asks.
+/// The runs that a store has results of, independently of its current plan.
 pub struct Known(BTreeSet<(String, u64)>);
 
 impl Known {
-    /// `None`: there is no store in this directory.
+    /// Reads a store. Returns `None` if the directory does not contain one.
     pub fn read(directory: &Path, plan: &Plan) -> Result<Option<Self>, StoreError> {
         if Manifest::read(directory)?.is_none() {
             return Ok(None);
@@ -302,7 +309,7 @@ impl Known {
         Ok(Some(Self::of(&Results::read(&[directory.to_owned()])?, plan)))
     }
 
-    /// What a store has, which was read with its own plan.
+    /// Returns the runs of a store whose results were read with its own plan.
     pub fn of(results: &Results, plan: &Plan) -> Self {
         let mut known = results.others.clone();
         let Some(manifest) = &results.manifest else { return Self(known) };
@@ -320,12 +327,12 @@ impl Known {
         Self(known)
     }
 
-    /// Whether it has this one.
+    /// Returns whether the store has a result of this run.
     pub fn has(&self, planned: &Planned<'_>) -> bool {
         self.0.contains(&(planned.point.what.clone(), planned.seed))
     }
 
-    /// The numbers of the plan's runs that it has not.
+    /// Returns the numbers of the plan's runs that the store does not have.
     pub fn missing(&self, plan: &Plan) -> Vec<usize> {
         (0..plan.runs()).filter(|run| !self.has(&plan.run(*run))).collect()
     }

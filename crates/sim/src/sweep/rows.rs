@@ -1,4 +1,4 @@
-//! Rows as files have them, and which files have rows.
+//! The format of rows, and the files that contain them.
 
 use std::borrow::Cow;
 use std::fs;
@@ -13,17 +13,18 @@ use serde_json::value::RawValue;
 use super::error::StoreError;
 use super::labels::Labels;
 
-/// Rows of one process: `rows-SHARD-of-SHARDS.PART.jsonl`.
+/// Prefix and suffix of a file of rows, `rows-SHARD-of-SHARDS.PART.jsonl`. Each file is written by
+/// one process.
 pub(super) const ROWS: (&str, &str) = ("rows-", ".jsonl");
 
-/// A row: one run and its result.
+/// A row: a run and its result.
 #[derive(Deserialize)]
 pub struct Row {
-    /// Its number in the plan.
+    /// Number of the run in the plan.
     pub run: usize,
     /// The run's seed.
     pub seed: u64,
-    /// What was varied, and to which values.
+    /// The axes and their values.
     pub point: Labels,
     /// The command line that repeats the run.
     pub command: String,
@@ -32,7 +33,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Adds the profiles of the run's senders that are not among `known`. Rows that are older than this field have none.
+    /// Adds the profiles of the run's senders to `known`, each once. Rows that were written before
+    /// this field existed have none.
     pub(super) fn add_profiles(&self, known: &mut Vec<String>) {
         let flows = self.report["flows"].as_array().into_iter().flatten();
         for profile in flows.filter_map(|flow| flow["profile"].as_str()) {
@@ -43,15 +45,16 @@ impl Row {
     }
 }
 
-/// A row as it is written.
+/// A row as written to a file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Written<'a> {
     pub(super) format: u32,
-    /// The plan that asked for the run when it was made, the run's number in it, and its name there.
+    /// The plan that requested the run when it was executed; `run` and `point` are its number and
+    /// labels in that plan.
     pub(super) plan: Cow<'a, str>,
     pub(super) run: usize,
     pub(super) seed: u64,
-    /// [`Point::what`](super::plan::Point::what). `None`: written in format 1.
+    /// [`Point::what`](super::plan::Point::what). `None` in format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) what: Option<Cow<'a, str>>,
     pub(super) point: Cow<'a, Labels>,
@@ -60,7 +63,7 @@ pub(super) struct Written<'a> {
     pub(super) report: &'a RawValue,
 }
 
-/// What identifies a row. The rest must be there.
+/// The fields that identify a row. The other fields must be present.
 #[derive(Deserialize)]
 pub(super) struct Head {
     pub(super) format: u32,
@@ -76,7 +79,7 @@ pub(super) struct Head {
     _report: IgnoredAny,
 }
 
-/// All files of rows in a store, in the order of their names.
+/// Returns all files of rows in a store, sorted by name.
 pub(super) fn row_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = fs::read_dir(directory)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>());

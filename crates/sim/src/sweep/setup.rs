@@ -1,6 +1,7 @@
-//! A run as a person asks for it: the options of `airtcp sim`, and a point of a sweep.
+//! The options of a run, as given to `airtcp sim` or in a sweep file.
 //!
-//! It says what to run and nothing about where or how. Written as a command line and read again, it is the same.
+//! They do not include where or how to run it. A setup converted to a command line and parsed again
+//! is unchanged.
 
 use std::path::Path;
 
@@ -20,44 +21,45 @@ use crate::world::{Flow, HostSpec, Length, MAX_FLOWS, WorldError};
 /// The options of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// A preset's name, or a file.
+    /// Name of a preset, or path of a file.
     pub scenario: String,
-    /// The scenario's settings to change, as (`STAGE.KEY`, value), in this order.
+    /// Settings that override the scenario's, in order, as (`STAGE.KEY`, value).
     pub settings: Vec<(String, String)>,
-    /// One flow is run of each. None at all: one flow of the ordinary recipe.
+    /// The senders, one flow each. Empty: one flow with the default recipe.
     pub recipes: Vec<SenderSpec>,
-    /// How many times all of [`recipes`](Self::recipes) are run at once.
+    /// How many times [`recipes`](Self::recipes) is repeated; all flows run concurrently.
     pub flows: usize,
-    /// Which way all flows' data goes.
+    /// Direction of all flows' data.
     pub direction: Direction,
-    /// How much each flow carries. `None`: as much as it can until the run ends.
+    /// Bytes per flow. `None`: each flow sends until the run ends.
     pub bytes: Option<u64>,
-    /// How long the run lasts, or with `bytes` may last. `None`: a minute, or with `bytes` an hour.
+    /// Duration of the run, or with `bytes` its maximum duration. `None`: one minute, or with
+    /// `bytes` one hour.
     pub time: Option<Duration>,
-    /// Goodput is measured from here on.
+    /// Start of the goodput measurement.
     pub from: Duration,
-    /// Time between the beginnings of two flows.
+    /// Time between the starts of consecutive flows.
     pub stagger: Duration,
-    /// The profile of senders that name none of their own.
+    /// The profile of senders that do not name one.
     pub profile: ProfileName,
     /// The receivers' profile.
     pub receiver: ProfileName,
-    /// Options of a recipe that concern receivers, such as `no-delack`.
+    /// Recipe options that concern receivers, such as `no-delack`.
     pub receiver_options: Option<Recipe>,
-    /// In octets. `None`: the receivers' profile says.
+    /// Size of the receive buffer in bytes. `None`: given by the receivers' profile.
     pub receive_buffer: Option<usize>,
-    /// Compare what judges of causes say with the truth.
+    /// Whether to compare the judges' verdicts with the ground truth.
     pub score: bool,
 }
 
 impl Setup {
     const TIME: Duration = Duration::from_secs(60);
-    /// The time for flows that have an end.
+    /// Default time limit for finite flows.
     const PATIENCE: Duration = Duration::from_secs(3600);
-    /// No run needs longer, and the clock can still count it.
+    /// Maximum duration, which the clock can represent.
     const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-    /// One flow down the scenario of this name or file, for a minute; all options are at their defaults.
+    /// Creates the default setup for this scenario: one flow down for one minute.
     pub fn new(scenario: &str) -> Self {
         Self {
             scenario: scenario.to_owned(),
@@ -77,7 +79,8 @@ impl Setup {
         }
     }
 
-    /// The scenario with its settings changed. A file is looked for in `directory`; `named` says who names it.
+    /// Loads the scenario and applies the settings. A path is relative to `directory`; `named` is
+    /// the origin of the name.
     pub fn scenario(&self, directory: &Path, named: By) -> Result<Scenario, ScenarioError> {
         let preset = presets::find(&self.scenario).is_some();
         let place = directory.join(&self.scenario);
@@ -91,7 +94,7 @@ impl Setup {
         Ok(scenario)
     }
 
-    /// Says what about the options contradicts itself.
+    /// Checks the options for contradictions.
     pub fn check(&self) -> Result<(), String> {
         let flows = self.recipes.len().max(1).saturating_mul(self.flows);
         if flows > MAX_FLOWS {
@@ -115,8 +118,8 @@ impl Setup {
         Ok(())
     }
 
-    /// All that a run depends on but its seed, with the same text for what only differs in words. `scenario` is what
-    /// [`Self::scenario`] returned.
+    /// Returns a text that determines the run except for its seed. It does not depend on spelling.
+    /// `scenario` must come from [`Self::scenario`].
     pub(super) fn canonical(&self, scenario: &Scenario) -> String {
         let ordinary = vec![Recipe::ordinary().into()];
         let time = match self.until() {
@@ -130,7 +133,7 @@ impl Setup {
             time: Some(time),
             ..self.clone()
         };
-        // What the scenario is called changes no run, nor does its own seed.
+        // The scenario's name and its own seed do not affect the run.
         let path = Scenario { name: String::new(), description: String::new(), seed: 0, ..scenario.clone() };
         flows.canonical_command() + "\n" + &path.to_toml()
     }
@@ -142,7 +145,7 @@ impl Setup {
         }
     }
 
-    /// The run itself. `scenario` is what [`Self::scenario`] returned.
+    /// Returns the run. `scenario` must come from [`Self::scenario`].
     pub fn run(&self, scenario: Scenario, seed: u64) -> Run {
         let ordinary = [Recipe::ordinary().into()];
         let senders = if self.recipes.is_empty() { &ordinary[..] } else { &self.recipes };
@@ -155,7 +158,7 @@ impl Setup {
             ..Flow::down(self.bytes.map_or(Length::Endless, Length::Octets))
         });
         let sender = HostSpec { profile: self.profile.profile(), recipe: Recipe::ordinary() };
-        // Like every kernel today, it permits SACK to any sender that offers it.
+        // The receiver accepts SACK from any sender that offers it, like all current kernels.
         let receiver = HostSpec {
             profile: Profile { sack: SackOffer::Always, ..self.receiver.profile() },
             recipe: self.receiver_options.clone().unwrap_or_else(Recipe::ordinary),
@@ -176,15 +179,15 @@ impl Setup {
         }
     }
 
-    /// The arguments of `airtcp sim` that ask for this.
+    /// Returns the arguments of `airtcp sim` that execute this setup.
     pub fn arguments(&self, seed: u64) -> Vec<String> {
         self.arguments_with(seed, SenderSpec::to_string)
     }
 
-    /// The same text for all that name their recipes in other words.
+    /// Returns the command line with canonical recipe names.
     pub(super) fn canonical_command(&self) -> String {
         let mut words = self.arguments_with(0, SenderSpec::canonical);
-        // Stores know the runs that they have by the option's former name.
+        // Existing stores identify runs by a hash that includes the option's former name.
         for word in words.iter_mut().filter(|word| *word == "--receiver-profile") {
             word.truncate("--receiver".len());
         }
@@ -236,7 +239,7 @@ impl Setup {
         arguments
     }
 
-    /// The same as a line for a shell.
+    /// Returns the shell command that executes this setup.
     pub fn command(&self, seed: u64) -> String {
         in_a_shell(self.arguments(seed))
     }
@@ -247,7 +250,8 @@ fn in_a_shell(arguments: Vec<String>) -> String {
     ["airtcp".to_owned(), "sim".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// An option of a run, as a sweep names it. A name with a dot is a setting of the scenario instead.
+/// An option of a run by its name in sweep files. A name with a dot is a setting of the scenario
+/// instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Key {
     Scenario,
@@ -283,14 +287,15 @@ impl Key {
     ];
 
     pub(super) fn by_name(name: &str) -> Option<Self> {
-        // As it was called before `airtcp lab run` had an option of that name.
+        // Former name, from before `airtcp lab run` had an option `--receiver`.
         let name = if name == "receiver" { "receiver-profile" } else { name };
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, key)| key)
     }
 }
 
 impl Setup {
-    /// Sets an option. Recipes may be several, a flow each; every other option has one value.
+    /// Sets an option. `recipe` may have several values, one for each flow; every other option has
+    /// one.
     pub(super) fn assign(&mut self, key: Key, values: &[String]) -> Result<(), String> {
         if key == Key::Recipe {
             let recipes = values.iter().map(|text| text.parse().map_err(|error| format!("{error}")));
@@ -324,13 +329,13 @@ fn whole(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("`{text}` is not a number above zero"))
 }
 
-/// Reads `down` or `up`.
+/// Parses `down` or `up`.
 pub fn direction(text: &str) -> Result<Direction, String> {
     let known = Direction::BOTH.into_iter().find(|direction| direction.to_string() == text);
     known.ok_or_else(|| format!("`{text}` is not a direction; use down or up"))
 }
 
-/// Written so that [`units::duration`] reads the same again.
+/// Formats a time in the notation of [`units::duration`].
 fn shown(time: Duration) -> String {
     let nanos = time.as_nanos();
     match nanos {
@@ -340,7 +345,7 @@ fn shown(time: Duration) -> String {
     }
 }
 
-/// `word` as a shell reads it: in quotes if it needs them.
+/// Quotes `word` for a shell if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+%,:@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -349,7 +354,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The words of a line as [`quoted`] words make it.
+/// Splits a line of [`quoted`] words.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut within = false;
@@ -370,13 +375,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_quoted_is_read_back_as_the_same_words() {
+    fn quoted_words_round_trip() {
         let typed = ["radio.down.per=5%", "my links/a.toml", "it's", "", "\\ 'x'", "[1, 2]"];
         assert_eq!(words(&typed.map(quoted).join(" ")), typed);
     }
 
     #[test]
-    fn a_word_is_quoted_if_a_shell_would_change_it() {
+    fn word_is_quoted_if_shell_would_change_it() {
         assert_eq!(quoted("radio.down.per=5%"), "radio.down.per=5%");
         assert_eq!(quoted("[1, 2]"), "'[1, 2]'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
@@ -384,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_read_as_it_was_written() {
+    fn shown_duration_parses_to_same_value() {
         for nanos in [1_000, 1_500, 2_500_000, 40_000_000, 1_000_000_000, 90_000_000_000, 1_234_567_000] {
             let time = Duration::from_nanos(nanos);
             assert_eq!(units::duration(&shown(time)), Ok(time), "{}", shown(time));
@@ -392,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receivers_profile_has_its_former_name_in_old_files_and_stores() {
+    fn receiver_profile_accepts_and_stores_former_name() {
         assert_eq!(Key::by_name("receiver"), Key::by_name("receiver-profile"));
         let setup = Setup { receiver: ProfileName::Linux, ..Setup::new("lossless") };
         assert!(setup.command(1).ends_with(" --receiver-profile linux"), "{}", setup.command(1));
@@ -400,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictory_times_are_rejected() {
         let mut setup = Setup { time: Some(Duration::from_secs(10)), ..Setup::new("lossless") };
         assert_eq!(setup.check(), Ok(()));
         setup.from = Duration::from_secs(10);
@@ -411,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_of_several_recipes_alternate_and_begin_one_after_the_other() {
+    fn recipes_alternate_and_flow_starts_are_staggered() {
         let mut setup = Setup::new("lossless");
         setup.assign(Key::Recipe, &["newreno".to_owned(), "sack".to_owned()]).unwrap();
         setup.assign(Key::Flows, &["2".to_owned()]).unwrap();

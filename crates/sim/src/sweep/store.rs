@@ -1,9 +1,10 @@
-//! The results of a sweep's runs, on disk.
+//! The store of a sweep's results.
 //!
-//! A store is a directory with `manifest.json` (what is asked for, and of which program) and files of rows, one JSON object a
-//! line. Each process appends to a file of its own, so many can run at once. A process that is killed leaves at most a last
-//! line without its end, which does not count. A row says what was run, and nothing about when or where: the sweep may grow
-//! or shrink, and whoever asks for the run again finds it.
+//! A store is a directory with `manifest.json` (the requested runs, and the program that produced
+//! the results) and files of rows, one JSON object per line. Each process appends to its own file,
+//! several processes can run concurrently. If a process is killed, its last line may be incomplete;
+//! such a line is ignored. A row contains what was run, but neither time nor place. So the sweep
+//! may grow or shrink, and results are found again when a plan requests them.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -20,21 +21,21 @@ use super::results::Results;
 use super::rows::{ROWS, Written, row_files};
 use crate::run::Report;
 
-/// A store to which results of a plan are added.
+/// A store that collects the results of a plan.
 pub struct Store {
     directory: PathBuf,
-    /// The plan's.
+    /// [`Plan::hash`].
     hash: String,
     change: Option<Change>,
 }
 
 impl Store {
-    /// Opens the store in this directory, or makes one. From now on it is asked for this plan's runs; what it has of them
-    /// counts, and what it has of others stays.
+    /// Opens the store in this directory, or creates one, and sets the requested runs to this plan.
+    /// Existing results of its runs are used, and results of other runs are kept.
     pub fn open(directory: &Path, plan: &Plan) -> Result<Self, StoreError> {
         let path = || directory.to_owned();
         fs::create_dir_all(directory).map_err(|error| StoreError::Write { path: path(), error })?;
-        // Looked at before the manifest: somebody else may be making the same store right now.
+        // Read before the manifest, because another process may be creating the same store.
         let entries = fs::read_dir(directory).map_err(|error| StoreError::Read { path: path(), error })?;
         let foreign =
             entries.flatten().any(|entry| !entry.file_name().to_string_lossy().starts_with(MANIFEST));
@@ -60,23 +61,25 @@ impl Store {
         Ok(Self { directory: path(), hash: plan.hash.clone(), change })
     }
 
-    /// How what is asked for differs from what was asked for when it was opened before. `None`: it does not.
+    /// Returns the changes of the plan since the store was last opened. `None` if nothing has
+    /// changed.
     pub fn change(&self) -> Option<&Change> {
         self.change.as_ref()
     }
 
-    /// Everything in it so far.
+    /// Reads all results so far.
     pub fn results(&self) -> Result<Results, StoreError> {
         Results::read(std::slice::from_ref(&self.directory))
     }
 
-    /// Adds rows. `shard` only names the file that they go to.
+    /// Returns a writer for new rows. `shard` determines only the file name.
     pub fn writer(&self, shard: Shard) -> Writer<'_> {
         Writer { store: self, shard, file: None, failed: None }
     }
 }
 
-/// Rows of format 1 have a number in the plan; now they say what was run, too.
+/// Converts rows of format 1, which are identified by their number in the plan, to the current
+/// format.
 fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
     for path in row_files(directory)? {
         let text = airfiles::read(&path, By::File, limits::KEPT)
@@ -94,7 +97,7 @@ fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
                         file.write_all(&row)?;
                         file.write_all(b"\n")?;
                     }
-                    // Whatever it is, it stays as it is.
+                    // Not a row of format 1: keep it unchanged.
                     None => file.write_all(line)?,
                 }
             }
@@ -104,7 +107,7 @@ fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The line that a store has of a run. `plan` is [`Plan::hash`].
+/// Returns the row of a run as a line. `plan` is [`Plan::hash`].
 pub fn row(plan: &str, planned: &Planned<'_>, report: &Report) -> Result<Vec<u8>, serde_json::Error> {
     let report = serde_json::value::to_raw_value(report)?;
     let row = Written {
@@ -126,21 +129,21 @@ pub fn row(plan: &str, planned: &Planned<'_>, report: &Report) -> Result<Vec<u8>
 pub struct Writer<'a> {
     store: &'a Store,
     shard: Shard,
-    /// Made with the first row.
+    /// Created with the first row.
     file: Option<Rows>,
-    /// Why no more is written.
+    /// The error after which nothing more is written.
     failed: Option<String>,
 }
 
 struct Rows {
     path: PathBuf,
     file: File,
-    /// Of all whole rows.
+    /// Length of all complete rows in bytes.
     len: u64,
 }
 
 impl Writer<'_> {
-    /// Writes the result of one run. After a failure nothing more is written.
+    /// Appends the result of a run. After an error nothing more is written.
     pub fn append(&mut self, planned: &Planned<'_>, report: &Report) -> Result<(), StoreError> {
         let line = row(&self.store.hash, planned, report)
             .map_err(|error| StoreError::Write { path: self.store.directory.clone(), error: error.into() })?;
@@ -154,7 +157,7 @@ impl Writer<'_> {
         };
         if let Err(error) = result {
             if self.failed.is_none() {
-                // A part of a line is of no use to anybody. If it cannot be taken away either, it does not count.
+                // Remove the incomplete line. If this fails as well, readers ignore the line.
                 let _ = if *len == 0 { fs::remove_file(&*path) } else { file.set_len(*len) };
             }
             self.failed = Some(error.to_string());
@@ -164,7 +167,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes sure that the rows survive a loss of power, too.
+    /// Syncs the rows to disk.
     pub fn finish(self) -> Result<(), StoreError> {
         match self.file {
             Some(Rows { path, file, .. }) => {

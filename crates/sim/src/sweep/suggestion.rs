@@ -1,8 +1,8 @@
-//! What an error about an unknown name adds: the name that was probably meant.
+//! Suggestions in errors about unknown names.
 
 use airtcp::recovery::catalogue::nearest_of;
 
-/// ": did you mean `recipe`?", or all there are.
+/// Returns `: did you mean …?` with the most similar name, or else a list of all known names.
 pub(super) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest_of(name, known.iter().copied()) {

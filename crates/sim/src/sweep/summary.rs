@@ -1,5 +1,4 @@
-//! The points of a sweep in numbers: means and medians over each point's runs, beside those of the point that it is
-//! compared with.
+//! Summaries of a sweep: means and medians of each point's runs, compared with the reference point.
 
 use airtcp_numbers::statistics::{Mean, median};
 use serde_json::{Value, json};
@@ -10,43 +9,47 @@ use super::labels::Labels;
 use super::metric::Metric;
 use super::results::Results;
 
-/// One point of a sweep, with its numbers for each metric asked for.
+/// A point of a sweep with its values of each requested metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What was varied, and to which values.
+    /// The axes and their values.
     pub point: Labels,
-    /// The profiles of its senders, in their order, each once. None: the results are older than this field.
+    /// The profiles of the senders, each once. Empty if the results were written before this field
+    /// existed.
     pub profiles: Vec<String>,
-    /// How many results there are.
+    /// Number of results.
     pub runs: usize,
-    /// In the order of the metrics. `None`: no run has such a number. There may be fewer samples than runs.
+    /// Values in the order of the metrics. `None` if no run has the metric. There may be fewer
+    /// samples than runs.
     pub numbers: Vec<Option<Values>>,
 }
 
-/// What one metric was in the runs of a point.
+/// Statistics of one metric over the runs of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Values {
-    /// With half the width of its 95 % interval.
+    /// Mean and 95 % interval.
     pub mean: Mean,
-    /// The middle one.
+    /// Median.
     pub median: f64,
-    /// Beside the base's. `None`: there is no base, this is it, or no pair of runs has the number.
+    /// Comparison with the reference point. `None` without a reference, for the reference itself,
+    /// or if no pair of runs has the metric.
     pub beside: Option<Beside>,
 }
 
-/// Why there is no summary.
+/// Error when a summary is calculated.
 #[derive(Debug, thiserror::Error)]
 pub enum SummaryError {
     /// The results cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The base is none of theirs.
+    /// The reference is not among the results.
     #[error(transparent)]
     Base(#[from] BaseError),
 }
 
 impl Line {
-    /// As an object with the names of the axes and of the metrics. `metrics` are those that the line was made with.
+    /// Returns a JSON object with the names of axes and metrics as keys. `metrics` must be the
+    /// metrics that the line was made with.
     pub fn json(&self, metrics: &[Metric]) -> Value {
         let of = |value: fn(&Values) -> Option<Value>| -> serde_json::Map<String, Value> {
             let numbers = metrics.iter().zip(&self.numbers);
@@ -68,11 +71,11 @@ impl Line {
 /// The numbers of one point's runs.
 struct Samples {
     line: Line,
-    /// For each metric the runs that have it, as `(seed, number)`.
+    /// For each metric, the pairs `(seed, number)` of the runs that have it.
     numbers: Vec<Vec<(u64, f64)>>,
 }
 
-/// The numbers of these metrics for each point that has results, in the order of the plan.
+/// Calculates these metrics for each point that has results, in the order of the plan.
 pub fn summarise(
     results: &Results,
     metrics: &[Metric],
@@ -81,7 +84,7 @@ pub fn summarise(
     let mut all: Vec<Samples> = Vec::new();
     for row in results.rows() {
         let row = row?;
-        // The runs of a point follow one another.
+        // The runs of a point are adjacent.
         if all.last().is_none_or(|samples| samples.line.point != row.point) {
             let point = row.point.clone();
             let line = Line { point, profiles: Vec::new(), runs: 0, numbers: Vec::new() };
@@ -117,7 +120,7 @@ pub fn summarise(
     Ok(lines.collect())
 }
 
-/// The numbers of runs with the same seed.
+/// Pairs the numbers of runs with the same seed.
 fn pairs<'a>(one: &'a [(u64, f64)], other: &'a [(u64, f64)]) -> impl Iterator<Item = (f64, f64)> + 'a {
     let beside: std::collections::BTreeMap<u64, f64> = other.iter().copied().collect();
     one.iter().filter_map(move |(seed, number)| Some((*number, *beside.get(seed)?)))

@@ -1,4 +1,4 @@
-//! A flow: the application that writes a known stream, the one that checks it, and what comes of it.
+//! A flow: the application that writes a known stream, the one that verifies it, and the result.
 
 use std::net::SocketAddr;
 
@@ -12,36 +12,38 @@ use airwire::time::{Duration, Instant};
 use super::stream::Stream;
 use super::watch::Watch;
 
-/// One connection that carries data one way.
+/// A connection that carries data in one direction.
 #[derive(Clone)]
 pub struct Flow {
-    /// Which way the data goes; the sender opens the connection.
+    /// Direction of the data. The sender opens the connection.
     pub direction: Direction,
-    /// How much the sender writes.
+    /// Amount of data.
     pub length: Length,
-    /// When the SYN leaves.
+    /// Time at which the SYN is sent.
     pub start: Instant,
-    /// The sender's recipe. `None`: that of its side.
+    /// The sender's recipe. `None`: the recipe of its side.
     pub recipe: Option<Recipe>,
-    /// The sender's profile, before the recipe's options are applied to it. `None`: that of its side.
+    /// The sender's profile, before the recipe's options are applied. `None`: the profile of its
+    /// side.
     pub profile: Option<Profile>,
-    /// The receiver's buffer in octets. `None`: that of its side's profile.
+    /// Size of the receive buffer in bytes. `None`: given by the profile of the receiver's side.
     pub receive_buffer: Option<usize>,
-    /// What is kept of it.
+    /// Level of detail that is recorded.
     pub watch: Watch,
 }
 
-/// How much a flow's sender writes.
+/// Amount of data that a sender writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Length {
-    /// This much; then the sender ends the stream.
+    /// This number of bytes. Then the sender closes the stream.
     Octets(u64),
-    /// As long as the run.
+    /// The sender writes until the run ends.
     Endless,
 }
 
 impl Flow {
-    /// From the fixed side to the mobile, from time zero, with its side's recipe and profile; only results are kept.
+    /// Creates a flow down that starts at time zero, with its side's recipe and profile. Only its
+    /// results are recorded.
     pub fn down(length: Length) -> Self {
         Self {
             direction: Direction::Down,
@@ -54,55 +56,56 @@ impl Flow {
         }
     }
 
-    /// The same from the mobile side to the fixed.
+    /// Creates the same flow from the mobile to the fixed side.
     pub fn up(length: Length) -> Self {
         Self { direction: Direction::Up, ..Self::down(length) }
     }
 }
 
-/// What has come of a flow so far.
+/// The result of a flow so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowResult {
-    /// When its SYN left, or will leave.
+    /// Time of the SYN, which may be in the future.
     pub started: Instant,
-    /// Octets that the receiving application has read, every one of them right.
+    /// Bytes that the receiving application has read and verified.
     pub delivered: u64,
-    /// When the last octet was read. `None`: the flow has no end, or has not come to it.
+    /// Time at which the last byte was read. `None` if the flow is endless or not complete.
     pub completed: Option<Instant>,
-    /// Why either end gave the connection up. `None`: neither did.
+    /// The reason why either end gave the connection up. `None` if neither did.
     pub ended: Option<Ended>,
-    /// Of the sender's loss recovery.
+    /// Counters of the sender's loss recovery.
     pub counters: Counters,
-    /// Of the sender's connection.
+    /// Statistics of the sender's connection.
     pub statistics: Statistics,
 }
 
 impl FlowResult {
-    /// From the first SYN to the last octet, once it is read.
+    /// Returns the time from the first SYN to the last byte. `None` if the flow is not complete.
     pub fn took(&self) -> Option<Duration> {
         Some(self.completed?.saturating_since(self.started))
     }
 }
 
-/// What arrived is not what was written: the TCP under test is wrong.
+/// Error: the received data differs from the data written. This is a bug in the TCP under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StreamError {
-    /// The octet at this offset, from zero, differs or was never written.
+    /// The byte at this offset, from zero, is wrong or was never written.
     #[error("byte {0} of the stream is wrong")]
     Wrong(u64),
-    /// The receiver saw an orderly end after so many octets, and there should be more.
+    /// The stream was closed after this number of bytes, but should be longer.
     #[error("the stream ended after {0} bytes")]
     Short(u64),
 }
 
-/// The two ends of a flow; the sender opens the connection.
+/// The two ends of a flow. The sender opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Sender,
     Receiver,
 }
 
-/// What of a [`Flow`] is needed once its hosts are known: there may be very many.
+/// The parts of a [`Flow`] that are needed after its hosts are created. It is small because there
+/// may be very many flows.
 pub(super) struct Plan {
     pub(super) length: Length,
     pub(super) start: Instant,
@@ -118,26 +121,27 @@ pub(super) struct FlowState {
     pub(super) listener: ListenId,
     pub(super) connections: [Option<ConnId>; 2],
     pub(super) completed: Option<Instant>,
-    /// Decisions taken over from the connection so far.
+    /// Decisions taken from the connection so far.
     pub(super) decisions: Vec<Decision>,
     written: u64,
     delivered: u64,
     shut: bool,
-    /// By role: the application is done with its connection.
+    /// Whether the application at each end has closed its connection, by role.
     closed: [bool; 2],
     ended: Option<Ended>,
-    /// What the sender's connection left behind.
+    /// Final counters of the sender's connection.
     left: Option<Box<(Counters, Statistics)>>,
 }
 
-/// What one read takes at most.
+/// Size of the read buffer.
 const READ: usize = 64 << 10;
-/// A sender writes so many segments at once, or more: few large writes cost less than many small ones.
+/// Minimum size of an application's write in segments, because few large writes cost less than many
+/// small ones.
 const AT_ONCE: u64 = 2;
 
-/// Scratch space between an application and its connection; all flows share it.
+/// Scratch buffers shared by the applications of all flows.
 pub(super) struct Buffers {
-    /// What the stream ought to be.
+    /// The expected stream.
     stream: Vec<u8>,
     read: Box<[u8]>,
 }
@@ -184,7 +188,7 @@ impl FlowState {
         }
     }
 
-    /// At least one end is not done yet.
+    /// Returns whether at least one end has not closed the connection yet.
     pub(super) fn is_open(&self) -> bool {
         self.closed != [true; 2]
     }
@@ -205,8 +209,8 @@ impl FlowState {
         }
     }
 
-    /// Lets the application at one end run. Returns how many octets it wrote, if it wanted to write more: then it is to run
-    /// once again when they have left.
+    /// Runs the application at one end. Returns the number of bytes written if the application has
+    /// more to write. It must then run again after they have been sent.
     pub(super) fn run(
         &mut self,
         role: Role,
@@ -220,7 +224,7 @@ impl FlowState {
         match role {
             Role::Sender => {
                 let wrote = self.write(now, host, id, buffers);
-                // Nothing comes back but the end of the stream.
+                // The sender receives nothing except the end of the stream.
                 self.read(now, host, id, role, buffers)?;
                 Ok(wrote)
             }
@@ -236,11 +240,12 @@ impl FlowState {
             Length::Octets(octets) => octets - self.written,
             Length::Endless => u64::MAX,
         };
-        // An application writes, and closes, when its connection stands.
+        // Applications write and close only after the connection is established.
         let Some(connection) = host.connection_mut(id).filter(|c| c.state().is_synchronized()) else {
             return 0;
         };
-        // Nothing waits for the application, and what more it had ready would only fill memory.
+        // Write only what keeps the connection supplied, because more unsent data would only use
+        // memory.
         let (unsent, enough) = (connection.unsent() as u64, connection.enough_unsent(now));
         let wanted = if unsent < enough { enough - unsent + AT_ONCE * connection.smss() } else { 0 };
         let count = left.min(wanted).min(connection.writable() as u64);
@@ -251,7 +256,7 @@ impl FlowState {
             self.written += wrote as u64;
         }
         if Length::Octets(self.written) == self.flow.length && !self.shut {
-            // A connection that is gone shows when it is read from.
+            // If the connection has ended, the next read reports it.
             self.shut = host.shutdown_write(now, id).is_ok();
         }
         if count < wanted { wrote } else { 0 }
@@ -267,7 +272,8 @@ impl FlowState {
     ) -> Result<(), StreamError> {
         let waits =
             |host: &Host| host.connection(id).is_some_and(|c| c.readable() == 0 && !c.at_end_of_stream());
-        // Most segments bring the sender nothing to read, and the receiver no more than one read takes.
+        // Skip reads that return nothing: most segments carry no data to the sender, and at most
+        // one read's worth to the receiver.
         while !waits(host) {
             match host.read(now, id, &mut buffers.read) {
                 Ok(0) => {

@@ -1,8 +1,8 @@
-//! Any number of flows between a fixed and a mobile side, over one `airlink` path, in virtual time.
+//! Any number of flows between a fixed and a mobile side over one `airlink` path, in virtual time.
 //!
-//! Every sender writes a known stream and every receiver checks each octet; a wrong octet ends the run. An event costs
-//! the same however many flows there are, because only the flow whose packet arrives is looked at. Everything that
-//! happens depends on the [`WorldConfig`] alone.
+//! Every sender writes a known stream, and every receiver verifies each byte; a wrong byte ends the
+//! run. The cost of an event does not depend on the number of flows, because only the flow of the
+//! arriving packet is processed. All events are determined by the [`WorldConfig`].
 
 mod flow;
 mod score;
@@ -35,153 +35,160 @@ pub use truth::{Dropped, Losses};
 use watch::Watcher;
 pub use watch::{Fate, Observer, Seen, Sighting, Watch};
 
-/// A sender's host has this port and those above for the flows of each address: a packet tells by them whose it is.
+/// First port of the senders' flows at each address. Address and port identify the flow of a
+/// packet.
 const FIRST_PORT: u16 = 10_000;
-/// Flows that have the same address, where they have the same host.
+/// Maximum number of flows per address of a host.
 const PORTS: usize = 50_000;
-/// A host listens once for each size of receive buffer, on ports from here on.
+/// First port of the receivers. A host has one listener for each size of receive buffer.
 const LISTENING: u16 = 80;
-/// Each takes some 20 kB.
+/// Maximum number of flows. Each takes about 20 kB.
 pub(crate) const MAX_FLOWS: usize = 1_000_000;
-/// So many events of the path are handled at most in one step, if nobody looks at the world from moment to moment.
+/// Upper bound on path events handled per step, unless every event is a step.
 const STEP: u32 = 10_000;
-/// More packets than this at one instant, while a flow has no end, mean that the path takes no time at all.
+/// Maximum number of packets that may arrive at one instant while an endless flow exists. More mean
+/// that the path causes no delay at all.
 const STANDSTILL: u64 = 200_000;
-/// Of many flows so many packets each: where nothing queues, windows may arrive at one instant.
+/// The same limit per flow, for many flows: without queueing, the windows of all flows may arrive
+/// at one instant.
 const WINDOW: u64 = 5_000;
 
-/// Hears what hosts have to say, and which packets pass their devices: a log.
+/// Receives the hosts' events and the packets at their devices, for example to write a log.
 pub trait Listener {
-    /// Something has happened at a host.
+    /// Called when an event has occurred at a host.
     fn happened(&mut self, event: Event);
-    /// A packet leaves a host of this side, which is [`FIXED`] or [`MOBILE`].
+    /// Called when a host sends a packet. `side` is [`FIXED`] or [`MOBILE`].
     fn left(&mut self, at: Instant, side: Port, packet: &[u8]);
-    /// A packet comes to a host of this side.
+    /// Called when a packet arrives at a host of this side.
     fn came(&mut self, at: Instant, side: Port, packet: &[u8]);
 }
 
-/// What a world is made of.
+/// The configuration of a world.
 pub struct WorldConfig {
     /// The path between the two sides.
     pub scenario: Scenario,
-    /// Where all chance comes from: the path's losses and the hosts' own numbers.
+    /// Seed of all random choices: the path's losses and the hosts' random numbers.
     pub seed: u64,
-    /// The hosts that send downwards, and receive what comes up.
+    /// The hosts on the fixed side, which send the flows down and receive the flows up.
     pub fixed: HostSpec,
-    /// The hosts that send upwards, and receive what comes down.
+    /// The hosts on the mobile side, which send the flows up and receive the flows down.
     pub mobile: HostSpec,
-    /// Methods of [`World`] name a flow by its index here.
+    /// The flows. Methods of [`World`] refer to them by index.
     pub flows: Vec<Flow>,
 }
 
-/// What the hosts of one side are.
+/// The configuration of the hosts on one side.
 #[derive(Clone)]
 pub struct HostSpec {
-    /// For the flows that name none of their own, before a recipe's options are applied to it.
+    /// Profile of flows that do not name one, before a recipe's options are applied.
     pub profile: Profile,
-    /// For the flows that name none of their own.
+    /// Recipe of flows that do not name one.
     pub recipe: Recipe,
 }
 
 impl HostSpec {
-    /// Sends with this recipe, and is otherwise ordinary.
+    /// Creates a sender with this recipe and the default profile.
     pub fn sender(recipe: Recipe) -> Self {
         Self { profile: Profile::default(), recipe }
     }
 
-    /// Like every kernel today, it permits SACK to any sender that offers it.
+    /// Creates a receiver that accepts SACK from any sender that offers it, like all current
+    /// kernels.
     pub fn receiver() -> Self {
         let profile = Profile { sack: SackOffer::Always, ..Profile::default() };
         Self { profile, recipe: Recipe::ordinary() }
     }
 
-    /// A receiver that behaves as Linux does, quick ACKs included.
+    /// Creates a receiver that behaves like Linux, including quick ACKs.
     pub fn kernel() -> Self {
         Self { profile: Profile::linux(), recipe: Recipe::ordinary() }
     }
 }
 
-/// Why a world cannot be made, or cannot go on.
+/// Error when a world is created or advanced.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
-    /// The scenario is wrong.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The recipe given to [`World::one_flow`] is wrong.
+    /// The recipe given to [`World::one_flow`] is invalid.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// Their memory would be out of all proportion.
+    /// The flows would use too much memory.
     #[error("too many flows for one world: {0}; the maximum is {MAX_FLOWS}")]
     TooManyFlows(usize),
     /// The sender's host refused to connect.
     #[error("flow {flow} cannot start: {error}")]
     Connect {
-        /// Its index.
+        /// Index of the flow.
         flow: usize,
-        /// The host's reason.
+        /// The host's error.
         error: ConnectError,
     },
     /// A receiver's host refused to listen.
     #[error("cannot open a listener: {0}")]
     Listen(#[from] ListenError),
-    /// What arrived is not what was written.
+    /// The received data differs from the data written.
     #[error("flow {flow} at {at}: {error}")]
     Stream {
-        /// Its index.
+        /// Index of the flow.
         flow: usize,
-        /// When the receiver read it.
+        /// Time at which the receiver read the data.
         at: Instant,
-        /// Where and how it differs.
+        /// Position and kind of the difference.
         error: StreamError,
     },
-    /// Packets go round and round at this instant: the path takes no time, and a flow has no end.
+    /// Packets circulate endlessly at this instant: the path causes no delay, and a flow is
+    /// endless.
     #[error(
         "virtual time does not advance after {0}; give a link of the scenario a `rate` or a `delay`, or limit the flows"
     )]
     Standstill(Instant),
 }
 
-/// One host. A side has one for each recipe and profile that its flows send with, because a host has one of each.
+/// A host. A host has one recipe and one profile, so a side has one host for each combination that
+/// its flows use.
 struct Site {
     port: Port,
-    /// The recipe's canonical name.
+    /// Canonical name of the recipe.
     recipe: String,
-    /// Before the recipe's options were applied to it.
+    /// Profile before the recipe's options are applied.
     profile: Profile,
     /// The first of the host's addresses.
     addr: Ipv4Addr,
     host: Host,
-    /// The host's next timer, as of when it last had something to do.
+    /// The host's next timer, as of the last time the host was run.
     deadline: Option<Instant>,
-    /// One for each size of receive buffer.
+    /// One listener for each size of receive buffer.
     listeners: Vec<(usize, SocketAddr, ListenId)>,
 }
 
-/// Hosts, the path between them, and the clock. It stands still until one of the `step` and `run` methods is called.
+/// The hosts, the path between them, and the clock. Time advances only in the `step` and `run`
+/// methods.
 pub struct World {
     now: Instant,
     path: Path,
     sites: Vec<Site>,
     flows: Vec<FlowState>,
-    /// Flows that have not begun, the next one last.
+    /// Flows that have not started yet. The next one is last.
     starts: Vec<(Instant, usize)>,
-    /// How many flows have an end and are not closed by both sides yet.
+    /// Number of finite flows that are not closed by both ends yet.
     unfinished: usize,
-    /// Packets out of the path that have not reached their hosts yet.
+    /// Packets that have left the path and not been delivered to their hosts yet.
     arrivals: VecDeque<Vec<u8>>,
     arrived_now: u64,
-    /// So many events of the path are handled at most in one step.
+    /// Upper bound on path events handled per step.
     step: u32,
     watcher: Option<Watcher>,
     taps: [Option<Box<dyn Tap + Send>>; 2],
     listener: Option<Box<dyn Listener + Send>>,
-    /// Buffers of packets that have arrived.
+    /// Reusable buffers of delivered packets.
     spare: Vec<Vec<u8>>,
     buffers: Buffers,
 }
 
 impl World {
-    /// At time zero, before anything has happened.
+    /// Creates a world at time zero, before the first event.
     pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
         let WorldConfig { scenario, seed, fixed, mobile, flows } = config;
         if flows.len() > MAX_FLOWS {
@@ -216,7 +223,7 @@ impl World {
                 Ok(FlowState::new(flow, index, [sender, receiver], listener))
             })
             .collect::<Result<Vec<_>, WorldError>>()?;
-        // They are smaller, and stand in the memory of those.
+        // `collect` reused the larger allocation of the input.
         flows.shrink_to_fit();
         let mut starts: Vec<_> = flows.iter().enumerate().map(|(i, state)| (state.flow.start, i)).collect();
         starts.sort_unstable_by(|a, b| b.cmp(a));
@@ -238,8 +245,8 @@ impl World {
         })
     }
 
-    /// One flow of `octets` down the path of a scenario's text, from a sender with this recipe to an ordinary
-    /// receiver. Everything is watched.
+    /// Creates a world with one flow of `octets` bytes down the path of a scenario given as text,
+    /// from a sender with this recipe to a default receiver. Everything is recorded.
     pub fn one_flow(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Result<Self, WorldError> {
         let flow = Flow { watch: Watch::Packets, ..Flow::down(Length::Octets(octets)) };
         Self::new(WorldConfig {
@@ -251,20 +258,20 @@ impl World {
         })
     }
 
-    /// From now on `tap` sees the packets that leave the hosts of one side and those that arrive there, as a capture of
-    /// their devices would. `side` is [`FIXED`] or [`MOBILE`].
+    /// Attaches a tap, which sees the packets that hosts of one side send and receive, like a
+    /// capture at their devices. `side` is [`FIXED`] or [`MOBILE`].
     pub fn tap(&mut self, side: Port, tap: impl Tap + Send + 'static) {
         self.taps[side.0] = Some(Box::new(tap));
     }
 
-    /// From now on `listener` hears what happens at the hosts, in its order.
+    /// Attaches a listener, which receives the hosts' events in order.
     pub fn listen(&mut self, listener: impl Listener + Send + 'static) {
         self.sites.iter_mut().for_each(|site| site.host.note_events());
         self.listener = Some(Box::new(listener));
     }
 
-    /// From now on `observer` sees what befalls the stages of the path, and the PDUs of its radio links. Not in a world of
-    /// which no flow is watched: there nobody looks into the path.
+    /// Attaches an observer of incidents at the path's stages and of the PDUs of radio links. It
+    /// has no effect if no flow is watched, because the path then does not record events.
     pub fn observe(&mut self, observer: impl Observer + Send + 'static) {
         if let Some(watcher) = &mut self.watcher {
             self.path.record_radio();
@@ -272,29 +279,30 @@ impl World {
         }
     }
 
-    /// From now on each event of the path is a step, too: for who looks at the world from moment to moment.
+    /// Makes each event of the path a step of its own, for callers that inspect the world
+    /// continuously.
     pub fn step_by_event(&mut self) {
         self.path.be_lazy(false);
         self.step = 1;
     }
 
-    /// The virtual time: that of the event last handled.
+    /// Returns the virtual time of the last event handled.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// With its counters and the state of its stages, as they are now.
+    /// Returns the path, with the counters and the state of its stages at the current time.
     pub fn path(&mut self) -> &Path {
         self.path.catch_up(self.now);
         &self.path
     }
 
-    /// What became of the hosts' packets.
+    /// Returns the numbers of delivered and dropped packets of the hosts.
     pub fn totals(&self) -> &PerDirection<Totals> {
         self.path.totals()
     }
 
-    /// When something happens next. `None`: never again.
+    /// Returns the time of the next event. `None` if there will not be any.
     pub fn next_event(&self) -> Option<Instant> {
         if !self.arrivals.is_empty() {
             return Some(self.now);
@@ -302,20 +310,21 @@ impl World {
         earlier(self.path.next_deadline(), self.next_of_hosts())
     }
 
-    /// When a host next has something to do, if nothing comes to it before.
+    /// Returns when a host next acts if no packet arrives before.
     fn next_of_hosts(&self) -> Option<Instant> {
         let starts = self.starts.last().map(|(at, _)| *at);
         self.sites.iter().fold(starts, |next, site| earlier(next, site.deadline))
     }
 
-    /// Handles what happens up to the next event at a host, a packet's arrival for example, or with
-    /// [`step_by_event`](Self::step_by_event) the next event. `false`: nothing will ever happen again.
+    /// Handles everything up to the next event at a host, such as the arrival of a packet. After
+    /// [`step_by_event`](Self::step_by_event), handles only the next event. Returns `false` if
+    /// nothing will ever happen again.
     pub fn step(&mut self) -> Result<bool, WorldError> {
         self.step_until(Instant::ZERO + Duration::MAX)
     }
 
-    /// As [`step`](Self::step), but nothing that comes later than `until`; says `false` if there is nothing up to then,
-    /// and leaves the clock alone.
+    /// Like [`step`](Self::step), but handles nothing later than `until`. Returns `false` and
+    /// leaves the clock unchanged if nothing is due by then.
     pub fn step_until(&mut self, until: Instant) -> Result<bool, WorldError> {
         if !self.arrivals.is_empty() {
             if until < self.now {
@@ -347,45 +356,46 @@ impl World {
         Ok(())
     }
 
-    /// Runs until every flow that has an end is complete and closed by both ends, nothing happens any more, or `limit` has
-    /// passed. Says whether all are complete.
+    /// Runs until every finite flow is complete and closed by both ends, nothing happens any more,
+    /// or `limit` has passed. Returns whether all finite flows are complete.
     pub fn run_to_end(&mut self, limit: Duration) -> Result<bool, WorldError> {
         let until = self.now + limit;
         while !self.is_closed() && self.step_until(until)? {}
         Ok(self.is_complete())
     }
 
-    /// Every octet of every flow that has an end has been delivered.
+    /// Returns whether every byte of all finite flows has been delivered.
     pub fn is_complete(&self) -> bool {
         self.flows.iter().filter(|state| state.has_end()).all(|state| state.completed.is_some())
     }
 
-    /// All these flows are closed by both ends, too.
+    /// Returns whether all finite flows are also closed by both ends.
     pub fn is_closed(&self) -> bool {
         self.unfinished == 0
     }
 
-    /// How many there are, whether they have begun or not.
+    /// Returns the number of flows, including those that have not started.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// What has come of one flow so far.
+    /// Returns the result of one flow so far.
     pub fn result(&self, flow: usize) -> FlowResult {
         self.flows[flow].result(self.sender(flow))
     }
 
-    /// What has come of each flow so far.
+    /// Returns the results of all flows so far.
     pub fn results(&self) -> Vec<FlowResult> {
         (0..self.flows.len()).map(|flow| self.result(flow)).collect()
     }
 
-    /// How much of what it is to carry has been delivered, from 0 to 1; 0 of a flow without an end.
+    /// Returns the delivered fraction of a flow, from 0 to 1. Zero for an endless flow.
     pub fn share(&self, flow: usize) -> f64 {
         self.flows[flow].share()
     }
 
-    /// The sender's connection. `None`: the flow has not begun, or the host has forgotten it.
+    /// Returns the sender's connection. `None` if the flow has not started, or if the host has
+    /// removed the connection.
     pub fn sender(&self, flow: usize) -> Option<&Connection> {
         let state = &self.flows[flow];
         self.sites[state.sites[Role::Sender as usize]]
@@ -393,7 +403,8 @@ impl World {
             .connection(state.connections[Role::Sender as usize]?)
     }
 
-    /// The sender's decision trace so far. Empty unless the flow is watched for [`Watch::Decisions`].
+    /// Returns the sender's decision trace so far. Empty unless the flow is watched for at least
+    /// [`Watch::Decisions`].
     pub fn decisions(&mut self, flow: usize) -> &[Decision] {
         let state = &mut self.flows[flow];
         let host = &mut self.sites[state.sites[Role::Sender as usize]].host;
@@ -405,36 +416,36 @@ impl World {
         &state.decisions
     }
 
-    /// The packets that a flow has lost. Empty unless it is watched for [`Watch::Decisions`].
+    /// Returns the lost packets of a flow. Empty unless the flow is watched for at least
+    /// [`Watch::Decisions`] or its recipe uses ground truth.
     pub fn losses(&self, flow: usize) -> &Losses {
         const NONE: &Losses = &Losses::NONE;
         self.watcher.as_ref().map_or(NONE, |watcher| watcher.losses(flow))
     }
 
-    /// The packets at the sender's device. Empty unless the flow is watched for [`Watch::Packets`].
+    /// Returns the packets seen at the sender's device. Empty unless the flow is watched for
+    /// [`Watch::Packets`].
     pub fn sightings(&self, flow: usize) -> &[Sighting] {
         self.watcher.as_ref().map_or(&[], |watcher| watcher.sightings(flow))
     }
 
-    /// What became of the hosts' packets in this direction, in the order in which they entered the path. Empty unless a flow
-    /// is watched for [`Watch::Packets`].
+    /// Returns the fates of the hosts' packets in this direction, in the order in which they
+    /// entered the path. Empty unless a flow is watched for [`Watch::Packets`].
     pub fn fates(&self, direction: Direction) -> &[Fate] {
         self.watcher.as_ref().map_or(&[], |watcher| watcher.fates(direction))
     }
 
-    /// What `judge` said about why packets of `flow` were lost, against why they were: see [`score`].
+    /// Compares the verdicts of `judge` on a flow's losses with the ground truth, like [`score`].
     pub fn confusion(&mut self, flow: usize, judge: &str) -> Confusion {
         self.decisions(flow);
         score(&self.flows[flow].decisions, self.losses(flow), judge)
     }
 
-    /// Everything known about a watched flow as text, a line for each event, for finding out what went wrong.
+    /// Formats everything known about a watched flow as text, one line per event, for debugging.
     pub fn time_sequence(&mut self, flow: usize) -> String {
         self.decisions(flow);
         watch::time_sequence(self.sightings(flow), self.losses(flow), &self.flows[flow].decisions)
     }
-
-    // ----- inside -----
 
     fn take_arrival(&mut self) -> Result<(), WorldError> {
         let Some(packet) = self.arrivals.pop_front() else { return Ok(()) };
@@ -446,7 +457,8 @@ impl World {
         self.arrive(packet)
     }
 
-    /// The path has come so far; now the hosts.
+    /// Moves the clock to `at`, which the path has already reached, and runs the hosts' timers and
+    /// the starts of flows that are due.
     fn go_to(&mut self, at: Instant) -> Result<(), WorldError> {
         if at > self.now {
             self.now = at;
@@ -490,7 +502,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the path do what is due up to now.
+    /// Advances the path to the current time.
     fn advance_path(&mut self) {
         if self.path.next_deadline().is_some_and(|deadline| deadline <= self.now) {
             catch_up(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
@@ -498,7 +510,7 @@ impl World {
         }
     }
 
-    /// Something has happened in the path.
+    /// Processes the path's new records.
     fn follow_path(&mut self) {
         if let Some(watcher) = &mut self.watcher {
             watcher.follow(&mut self.path);
@@ -506,7 +518,7 @@ impl World {
         }
     }
 
-    /// Senders whose recipes go by it hear what was lost.
+    /// Passes new losses to the senders whose recipes use ground truth.
     fn tell_truth(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         for (flow, truth) in watcher.take_news() {
@@ -519,7 +531,7 @@ impl World {
         }
     }
 
-    /// Puts everything that a host has to send into the path.
+    /// Passes all packets that a host has to send to the path.
     fn send_from(&mut self, site: usize) {
         let port = self.sites[site].port;
         let mut packet = self.spare.pop().unwrap_or_default();
@@ -552,7 +564,7 @@ impl World {
         *deadline = host.next_deadline();
     }
 
-    /// What has happened at a host since it was last asked.
+    /// Passes a host's new events to the listener.
     fn tell(&mut self, site: usize) {
         let Some(listener) = &mut self.listener else { return };
         while let Some(event) = self.sites[site].host.poll_event() {
@@ -560,9 +572,9 @@ impl World {
         }
     }
 
-    /// A packet has come through the path.
+    /// Delivers a packet from the path to its host.
     fn arrive(&mut self, packet: Vec<u8>) -> Result<(), WorldError> {
-        // Nobody but our flows sends anything.
+        // Other packets are background traffic.
         let Some(Heading { flow, to }) = Heading::of(&packet, &self.flows) else { return Ok(()) };
         let now = self.now;
         let state = &mut self.flows[flow];
@@ -581,7 +593,7 @@ impl World {
             let duplicate = dupacks(host).is_some_and(|after| after > before);
             watcher.acknowledged(now, flow, &packet, duplicate);
         }
-        // A connection that can be accepted now was established by this very packet.
+        // If a connection can be accepted now, this packet has established it.
         if state.connections[Role::Receiver as usize].is_none() && to == Role::Receiver {
             state.connections[to as usize] = host.accept(state.listener);
         }
@@ -589,7 +601,7 @@ impl World {
         self.run_app(flow, to)
     }
 
-    /// The application at one end does what it can, and the packets that this causes leave.
+    /// Runs the application at one end, and sends the packets that this causes.
     fn run_app(&mut self, flow: usize, role: Role) -> Result<(), WorldError> {
         let site = self.flows[flow].sites[role as usize];
         loop {
@@ -601,7 +613,8 @@ impl World {
                 self.unfinished -= 1;
             }
             self.send_from(site);
-            // A window that opens wide takes more than the application keeps ready: it writes again.
+            // The window may have opened by more than the buffered data, so the application writes
+            // again.
             if wrote == 0 {
                 return Ok(());
             }
@@ -609,7 +622,7 @@ impl World {
     }
 }
 
-/// The earlier of two times, where either is.
+/// Returns the earlier of two optional times.
 fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -617,11 +630,11 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     }
 }
 
-/// The hosts that the flows so far need.
+/// Creates the hosts that the flows need.
 struct Sites {
     seed: u64,
     mtu: usize,
-    /// Of each host.
+    /// Number of addresses per host.
     addresses: usize,
     fixed: HostSpec,
     mobile: HostSpec,
@@ -629,7 +642,8 @@ struct Sites {
 }
 
 impl Sites {
-    /// The host of a side that sends with this recipe and profile, or with the side's own.
+    /// Returns the index of the host of a side with this recipe and profile, or with the side's
+    /// defaults. Creates it if necessary.
     fn index(&mut self, port: Port, recipe: Option<&Recipe>, profile: Option<&Profile>) -> usize {
         let spec = if port == FIXED { &self.fixed } else { &self.mobile };
         let recipe = recipe.unwrap_or(&spec.recipe);
@@ -663,7 +677,8 @@ impl Sites {
     }
 }
 
-/// The host with this first address has others, one in each /16 from there on.
+/// Returns an address of a host. A host has one address in each /16 network from its first address
+/// on.
 fn address(first: Ipv4Addr, number: usize) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(first) + ((number as u32) << 16))
 }
@@ -687,7 +702,7 @@ impl Site {
     }
 }
 
-/// Which flow a packet belongs to, and to which end it goes.
+/// The flow that a packet belongs to, and the end that it is sent to.
 struct Heading {
     flow: usize,
     to: Role,
@@ -699,7 +714,7 @@ impl Heading {
         let ports = packet.get(header..header + 4)?;
         let flow_of = |end: usize| {
             let port = u16::from_be_bytes([ports[2 * end], ports[2 * end + 1]]).checked_sub(FIRST_PORT)?;
-            // Between the two halves of 10.0.0.0/8.
+            // The seven bits below the side's half of 10.0.0.0/8 number the host's addresses.
             let number = packet[13 + 4 * end] & 0x7f;
             Some(usize::from(number) * PORTS + usize::from(port))
         };

@@ -1,4 +1,4 @@
-//! What judges said about the causes of losses, compared with what happened.
+//! Comparison of the judges' verdicts on the causes of losses with the ground truth.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use airwire::time::Instant;
 
 use super::truth::Losses;
 
-/// The segment that a decision judges and the cause that it names, be it by the answer in charge or by one that only
-/// watches.
+/// Returns the segment and the cause of a verdict, which may come from the active answer or from a
+/// judge that only records.
 fn judgement(what: &What) -> Option<(u64, Cause)> {
     match what {
         What::Cause { offset, cause } | What::Judged { offset, cause } => Some((*offset, *cause)),
@@ -18,7 +18,8 @@ fn judgement(what: &What) -> Option<(u64, Cause)> {
     }
 }
 
-/// The names of all who judged a loss, in the order of their first judgement.
+/// Returns the names of all algorithms that gave a verdict on a loss, in the order of their first
+/// verdicts.
 pub fn judges(decisions: &[Decision]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for decision in decisions.iter().filter(|decision| judgement(&decision.what).is_some()) {
@@ -29,10 +30,10 @@ pub fn judges(decisions: &[Decision]) -> Vec<&'static str> {
     names
 }
 
-/// Compares what `judge` said with what happened.
+/// Compares the verdicts of `judge` with the ground truth.
 ///
-/// One drop explains one detection: if the segment is found lost again and no copy of it was dropped since, it was not
-/// lost. Packets that a stage refused are left out.
+/// Each drop explains one detection: if a segment is detected as lost again although no copy of it
+/// was dropped since, it was not lost. Packets that a stage refused are left out.
 pub fn score(decisions: &[Decision], losses: &Losses, judge: &str) -> Confusion {
     let mut confusion = Confusion::default();
     let mut found: BTreeMap<u64, Instant> = BTreeMap::new();

@@ -1,17 +1,18 @@
-//! What a flow's sender writes: a stream unlike any other flow's, so that a mix-up is noticed.
+//! The data that a flow's sender writes. Each flow has a different stream, so that mix-ups are
+//! detected.
 
 use std::ops::Range;
 
 use airlink::packet::Direction;
 
-/// Words of eight octets, no two of them equal in all streams. Applications write and check every octet, and a word
-/// takes no longer to make than one octet would.
+/// A sequence of eight-byte words, which are distinct across all streams. Words are as fast to
+/// generate as single bytes, and every byte is written and verified.
 pub(super) struct Stream {
     first: u64,
 }
 
 const WORD: u64 = 8;
-/// The number of a stream's first word is a multiple of 2^40: a stream has room for 2^43 octets.
+/// Number of bits of a word's index within its stream, so a stream has room for 2^43 bytes.
 const WORDS: u32 = 40;
 
 impl Stream {
@@ -19,7 +20,7 @@ impl Stream {
         Self { first: (2 * flow as u64 + direction as u64) << WORDS }
     }
 
-    /// The octets at these offsets, made in `scratch`.
+    /// Returns the bytes of this range, generated in `scratch`.
     pub(super) fn octets<'a>(&self, offsets: Range<u64>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         let skip = (offsets.start % WORD) as usize;
         let len = (offsets.end - offsets.start) as usize;
@@ -29,13 +30,13 @@ impl Stream {
         }
         let first = self.first + offsets.start / WORD;
         for (chunk, number) in scratch[..whole].as_chunks_mut().0.iter_mut().zip(first..) {
-            // Multiplication by an odd number is one to one.
+            // Multiplication by an odd number is injective modulo 2^64.
             *chunk = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
         }
         &scratch[skip..skip + len]
     }
 
-    /// How many of `octets`, from the front, are those of the stream at `offset`.
+    /// Returns how many leading bytes of `octets` match the stream at `offset`.
     pub(super) fn agreeing(&self, offset: u64, octets: &[u8], scratch: &mut Vec<u8>) -> usize {
         let expected = self.octets(offset..offset + octets.len() as u64, scratch);
         if expected == octets {
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_cut_from_the_whole() {
+    fn stream_pieces_match_whole_stream() {
         let stream = Stream::new(Direction::Down, 3);
         let whole = stream.octets(0..200, &mut Vec::new()).to_vec();
         let mut scratch = vec![9; 500];
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wrong_octet_is_found() {
+    fn first_wrong_byte_is_located() {
         let stream = Stream::new(Direction::Up, 0);
         let mut scratch = Vec::new();
         let right = stream.octets(13..113, &mut scratch).to_vec();
@@ -73,9 +74,9 @@ mod tests {
         }
     }
 
-    /// A TCP that mixes up flows, directions or places must not get away with it.
+    /// A TCP that mixes up flows, directions or positions must be detected.
     #[test]
-    fn a_word_is_found_nowhere_else() {
+    fn stream_words_are_unique_across_flows() {
         let mut words = std::collections::BTreeSet::new();
         for (direction, flow) in [(Direction::Down, 0), (Direction::Up, 0), (Direction::Down, 9_999)] {
             let stream = Stream::new(direction, flow);

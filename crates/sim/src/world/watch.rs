@@ -1,4 +1,5 @@
-//! Watching a flow: each of its packets is followed through the path, and noted at its sender's device.
+//! Recording of flows: follows their packets through the path, and notes them at the sender's
+//! device.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,53 +14,56 @@ use airwire::time::Instant;
 
 use super::truth::{Dropped, Losses};
 
-/// What is kept of a flow; each includes the ones before it. Less is faster, and not to look costs nothing.
+/// Level of detail recorded for a flow. Each level includes the ones before it. Lower levels are
+/// faster, and the lowest costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Watch {
-    /// Its result and its counters.
+    /// The result and its counters.
     Results,
-    /// Also the sender's decisions, and why packets were lost.
+    /// Also the sender's decisions, and the causes of packet losses.
     Decisions,
-    /// Also every packet that passes the sender's device.
+    /// Also every packet at the sender's device.
     Packets,
 }
 
 /// A packet seen at the sender's device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sighting {
-    /// When it left, or arrived.
+    /// Time of sending or arrival.
     pub at: Instant,
-    /// What it was.
+    /// The packet.
     pub seen: Seen,
 }
 
-/// What a sighted packet was. Offsets are counted as in the decision trace: the SYN is at 0, the first octet at 1.
+/// The kind of a packet. Offsets are counted as in the decision trace: the SYN is at 0, the first
+/// byte at 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Data, a SYN or a FIN left.
+    /// The sender sent data, a SYN or a FIN.
     Sent {
-        /// Where it begins.
+        /// Start offset.
         offset: u64,
-        /// How much sequence space it occupies.
+        /// Length in sequence space.
         len: u64,
-        /// 1 is the first transmission; everything above is a retransmission.
+        /// Number of the transmission; 1 is the first, and higher numbers are retransmissions.
         copy: u32,
     },
-    /// An acknowledgment arrived.
+    /// An ACK arrived.
     Ack {
         /// The next offset that the receiver expects.
         ack: u64,
-        /// The sender counted it as a duplicate.
+        /// Whether the sender counted it as a duplicate ACK.
         duplicate: bool,
-        /// SACK blocks as (left, right), in the option's order; those outside of what was sent are left out.
+        /// SACK blocks as (left, right), in the order of the option. Blocks outside the sent data
+        /// are left out.
         sacked: Vec<(u64, u64)>,
     },
 }
 
-/// What became of a packet of the hosts.
+/// The fate of a packet of the hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Nothing yet.
+    /// It is still in the path.
     Inside,
     /// It left the path at the other end.
     Left,
@@ -67,7 +71,8 @@ pub enum Fate {
     Dropped(Why),
 }
 
-/// Every packet of the hosts by its number in its direction, so that runs can be compared packet by packet.
+/// The fates of the hosts' packets, numbered by direction, so that runs can be compared packet by
+/// packet.
 #[derive(Default)]
 struct Fates {
     of: PerDirection<Vec<Fate>>,
@@ -78,7 +83,7 @@ impl Fates {
     fn take(&mut self, record: &Record) {
         let fates = &mut self.of[record.direction];
         let fate = match record.event {
-            // A traffic source's packet enters at its stage.
+            // Packets of a traffic source enter at its stage and are not counted.
             Event::Entered { .. } if record.stage.is_none() => {
                 self.inside.insert(record.packet, fates.len());
                 return fates.push(Fate::Inside);
@@ -93,7 +98,7 @@ impl Fates {
     }
 }
 
-/// A packet inside the path.
+/// A packet in the path.
 #[derive(Clone, Copy, Debug)]
 struct Transit {
     flow: usize,
@@ -101,13 +106,14 @@ struct Transit {
     offset: u64,
     len: u64,
     copy: u32,
-    /// The receiver will find it damaged.
+    /// Whether the receiver will find it damaged.
     is_damaged: bool,
-    /// The first of those that a stage has made of one; `None`: there is no other.
+    /// The original of a group of copies that stages have made. `None` if the packet was not
+    /// copied.
     copied: Option<PacketId>,
 }
 
-/// A packet and its copies inside the path: what is in them is lost if none arrives.
+/// The state of a packet and its copies. The data is lost only if no copy arrives.
 #[derive(Clone, Copy, Debug)]
 struct Copies {
     inside: u32,
@@ -116,12 +122,12 @@ struct Copies {
 
 #[derive(Default)]
 struct Watched {
-    /// Its sender goes by what was lost.
+    /// Whether the sender's recipe uses ground truth.
     is_told: bool,
     iss: Option<Seq>,
-    /// One past the highest offset that has left.
+    /// One past the highest offset sent.
     max: u64,
-    /// By the offset where a segment begins: how often it was sent again.
+    /// Number of retransmissions, by the start offset of the segment.
     resent: BTreeMap<u64, u32>,
     losses: Losses,
     sightings: Vec<Sighting>,
@@ -133,23 +139,23 @@ pub(super) struct Watcher {
     leaving: Option<Transit>,
     inside: BTreeMap<PacketId, Transit>,
     copies: BTreeMap<PacketId, Copies>,
-    /// `None`: no flow is watched for its packets.
+    /// `None` if no flow is watched for its packets.
     fates: Option<Fates>,
-    /// Losses of flows whose senders go by it, to be told.
+    /// New losses of flows whose recipes use ground truth.
     news: Vec<(usize, Truth)>,
     observer: Option<Box<dyn Observer + Send>>,
 }
 
-/// Sees what befalls the stages of the path, and each PDU of its radio links.
+/// Receives incidents at the path's stages and the PDUs of its radio links.
 pub trait Observer {
-    /// Something that befalls a stage and not a packet.
+    /// Called for an incident that concerns a stage rather than a packet.
     fn incident(&mut self, _incident: &Incident) {}
-    /// A PDU is transmitted, whether it then arrives or not.
+    /// Called when a PDU is transmitted, whether or not it arrives.
     fn pdu(&mut self, _pdu: &RadioPdu) {}
 }
 
 impl Watcher {
-    /// `told`: of each flow, whether its sender goes by what was lost.
+    /// Creates a watcher. `told` contains for each flow whether its recipe uses ground truth.
     pub(super) fn new(told: Vec<bool>, packets: bool) -> Self {
         let flows = told.into_iter().map(|is_told| Watched { is_told, ..Watched::default() }).collect();
         let fates = packets.then(Fates::default);
@@ -172,7 +178,7 @@ impl Watcher {
         self.flows[flow].is_told
     }
 
-    /// What is to be told since the last call.
+    /// Returns the losses to report since the last call.
     pub(super) fn take_news(&mut self) -> Vec<(usize, Truth)> {
         std::mem::take(&mut self.news)
     }
@@ -189,7 +195,7 @@ impl Watcher {
         &self.flows[flow].sightings
     }
 
-    /// The sender of `flow` is about to hand `packet` to the path.
+    /// Records that the sender of `flow` is about to pass `packet` to the path.
     pub(super) fn leaving(&mut self, now: Instant, flow: usize, watch: Watch, packet: &[u8]) {
         let is_followed = watch > Watch::Results || self.flows[flow].is_told;
         let Some(segment) = segment(packet).filter(|segment| is_followed && segment.seq_len() > 0) else {
@@ -214,7 +220,7 @@ impl Watcher {
         }
     }
 
-    /// The packet last handed to the path is the first in the records made since.
+    /// Processes new records. The first one belongs to the packet that was last passed to the path.
     pub(super) fn entered(&mut self, path: &mut Path) {
         let records = self.records(path);
         if let (Some(transit), Some(first)) = (self.leaving.take(), records.first()) {
@@ -223,13 +229,13 @@ impl Watcher {
         self.take(records);
     }
 
-    /// Takes note of what has happened inside.
+    /// Processes new records.
     pub(super) fn follow(&mut self, path: &mut Path) {
         let records = self.records(path);
         self.take(records);
     }
 
-    /// What befalls stages comes with the records, and would fill the memory if nobody took it.
+    /// Takes the new records. Also takes the incidents, which would otherwise accumulate in memory.
     fn records(&mut self, path: &mut Path) -> Vec<Record> {
         let incidents = path.take_incidents();
         if let Some(observer) = &mut self.observer {
@@ -267,10 +273,12 @@ impl Watcher {
         self.inside.insert(copy, transit);
     }
 
-    /// `why` it was dropped, or that it left.
+    /// Handles the end of a packet's way through the path. `why` is the reason of a drop; `None`
+    /// means that the packet left the path.
     fn ended(&mut self, record: &Record, why: Option<Why>) {
         let Some(transit) = self.inside.remove(&record.packet) else { return };
-        // What comes damaged is dropped by whoever verifies it: the same as if the channel had lost it.
+        // The receiver drops a damaged packet when it verifies the checksum, as if the channel had
+        // lost it.
         let why = why.or_else(|| transit.is_damaged.then_some(Why::Loss));
         if let Some(first) = transit.copied
             && let Some(copies) = self.copies.get_mut(&first)
@@ -294,7 +302,7 @@ impl Watcher {
         watched.losses.push(Dropped { at: record.at, sent, offset, len, copy, why, stage: record.stage });
     }
 
-    /// The sender of `flow` has taken in `packet`.
+    /// Records that the sender of `flow` has processed `packet`.
     pub(super) fn acknowledged(&mut self, now: Instant, flow: usize, packet: &[u8], duplicate: bool) {
         let watched = &mut self.flows[flow];
         let (Some(segment), Some(iss)) = (segment(packet), watched.iss) else { return };
@@ -310,7 +318,8 @@ fn segment(packet: &[u8]) -> Option<Segment<'_>> {
     segment::parse_tcp(&segment::parse_ip(packet).ok()?).ok()
 }
 
-/// One line per event. What happened at one instant stands in the order sent, arrived, dropped, decided.
+/// Formats one line per event. Events at the same instant are ordered: sent, arrived, dropped,
+/// decided.
 pub(super) fn time_sequence(sightings: &[Sighting], losses: &Losses, decisions: &[Decision]) -> String {
     let mut lines: Vec<(Instant, String)> = Vec::new();
     for Sighting { at, seen } in sightings {
@@ -351,67 +360,69 @@ mod tests {
                         up = { model = \"list\", drop = [\"packet 3\"] }\n";
 
     #[test]
-    fn an_oracle_is_told_what_the_radio_lost_and_what_a_queue_dropped() {
+    fn oracle_distinguishes_radio_loss_from_queue_drop() {
         let counters = |path: &str| {
             let mut world = World::one_flow(path, "newreno+oracle", 200_000, 1).unwrap();
             assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
             world.result(0).counters
         };
         let radio = counters(PATH);
-        assert!(radio.put_down_to_radio > 0, "{radio:?}");
+        assert!(radio.attributed_to_radio > 0, "{radio:?}");
         assert_eq!(radio.window_reductions, 0);
         let queue = counters(
             "schema = 1\n[[stage]]\nkind = \"link\"\n\
              both = { rate = \"1Mbit\", delay = \"20ms\", queue = { packets = 5 } }\n",
         );
         assert!(queue.window_reductions > 0, "{queue:?}");
-        assert_eq!(queue.put_down_to_radio, 0);
+        assert_eq!(queue.attributed_to_radio, 0);
     }
 
-    /// A flow over a wire and these stages.
-    fn world_behind(stages: &str) -> World {
+    /// Creates a flow over a wired link followed by these stages.
+    fn world_over(stages: &str) -> World {
         let path = format!(
             "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"1Mbit\", delay = \"20ms\" }}\n{stages}"
         );
         World::one_flow(&path, "newreno", 30_000, 1).unwrap()
     }
 
-    fn losses_behind(stages: &str) -> Vec<(u64, Why)> {
-        let mut world = world_behind(stages);
+    fn losses_over(stages: &str) -> Vec<(u64, Why)> {
+        let mut world = world_over(stages);
         assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
         world.losses(0).as_slice().iter().map(|dropped| (dropped.offset, dropped.why)).collect()
     }
 
     #[test]
-    fn a_copy_is_no_loss_and_what_is_copied_is_lost_with_the_last_of_its_copies() {
+    fn duplicated_segment_is_lost_with_last_copy() {
         let twice = "[[stage]]\nkind = \"duplicate\"\ndown = { chance = 1 }\n";
         let drops = |which: &str| {
             format!("[[stage]]\nkind = \"loss\"\ndown = {{ model = \"list\", drop = [{which}] }}\n")
         };
-        assert_eq!(losses_behind(twice), []);
-        // The handshake's two packets down come twice, too: the first segment with data is the fifth.
-        let of = |which: &str| losses_behind(&format!("{twice}{}", drops(which)));
+        assert_eq!(losses_over(twice), []);
+        // The two packets of the handshake in this direction are duplicated too, so the first data
+        // segment is packet 5.
+        let of = |which: &str| losses_over(&format!("{twice}{}", drops(which)));
         assert_eq!(of("\"packet 5\""), []);
         assert_eq!(of("\"packet 6\""), []);
         assert_eq!(of("\"packets 5-6\"").len(), 1);
-        assert_eq!(of("\"packets 5-6\""), losses_behind(&drops("\"packet 3\"")));
+        assert_eq!(of("\"packets 5-6\""), losses_over(&drops("\"packet 3\"")));
     }
 
     #[test]
-    fn what_comes_damaged_is_lost_by_the_radio_and_the_receiver_finds_it_by_its_checksum() {
+    fn corrupted_segments_count_as_radio_loss() {
         for stage in ["kind = \"corrupt\"", "kind = \"truncate\""] {
-            let losses = losses_behind(&format!("[[stage]]\n{stage}\ndown.chance = \"10%\"\n"));
+            let losses = losses_over(&format!("[[stage]]\n{stage}\ndown.chance = \"10%\"\n"));
             assert!(!losses.is_empty() && losses.iter().all(|(_, why)| *why == Why::Loss), "{losses:?}");
         }
-        // Bits that cancel are found by nobody, but here, where it is known what was sent.
+        // A checksum does not detect bit errors that cancel out. They are found here because the
+        // sent data is known.
         let passing = "[[stage]]\nkind = \"corrupt\"\ndown = { chance = \"10%\", checksum = \"passes\", where = \"payload\" }\n";
-        let mut world = world_behind(passing);
+        let mut world = world_over(passing);
         assert!(matches!(world.run_to_end(Duration::from_secs(60)), Err(WorldError::Stream { .. })));
         assert!(world.losses(0).as_slice().is_empty());
     }
 
     #[test]
-    fn packets_have_their_fates_by_number() {
+    fn packet_fates_are_recorded_by_number() {
         let mut world = World::one_flow(PATH, "newreno", 50_000, 1).unwrap();
         assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
         let dropped = |direction| {

@@ -1,14 +1,14 @@
-//! Every kind of header around a packet that captures have: link layers, tags and tunnels.
+//! Headers that captures have around packets: link layers, tags and tunnels.
 
 use super::ethertype;
 
 /// Headers around a packet.
 pub struct Around {
-    /// What they are.
+    /// Name of the headers.
     pub name: &'static str,
-    /// The link type in a file.
+    /// Link type in a capture file.
     pub link_type: u32,
-    /// Puts them around an IPv4 or IPv6 packet.
+    /// Adds the headers to an IPv4 or IPv6 packet.
     pub wrap: fn(&[u8]) -> Vec<u8>,
 }
 
@@ -18,7 +18,7 @@ macro_rules! around {
     };
 }
 
-/// All of them.
+/// All combinations of headers.
 pub const ALL: &[Around] = around! {
     1 "Ethernet" |packet| frame(&ethertype(packet), packet);
     1 "802.1Q" |packet| tagged(&[[0x81, 0, 0, 8]], packet);
@@ -163,13 +163,13 @@ fn wlan(control: &[u8; 2], behind_addresses: &[u8], packet: &[u8]) -> Vec<u8> {
 fn nflog(packet: &[u8]) -> Vec<u8> {
     let len = (packet.len() as u16 + 4).to_le_bytes();
     let family = if is_v6(packet) { 10 } else { 2 };
-    // A prefix of one octet, padded, and the packet.
+    // A prefix attribute of one byte, with padding, and the header of the payload attribute.
     let mut frame = vec![family, 0, 0, 5, 5, 0, 10, 0, 0, 0, 0, 0, len[0], len[1], 9, 0];
     frame.extend(packet);
     frame
 }
 
-/// IPv4 around a payload.
+/// Adds an IPv4 header to a payload.
 pub fn v4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let len = (payload.len() as u16 + 20).to_be_bytes();
     let mut header = [0x45, 0, len[0], len[1], 0, 9, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
@@ -179,7 +179,7 @@ pub fn v4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     [&header, payload].concat()
 }
 
-/// IPv6 around a payload.
+/// Adds an IPv6 header to a payload.
 pub fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
     let len = (payload.len() as u16).to_be_bytes();
     let mut header = vec![0x60, 0, 0, 0, len[0], len[1], next, 64, 0x20, 1, 0x0d, 0xb8];
@@ -190,19 +190,19 @@ pub fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
     [&header, payload].concat()
 }
 
-/// UDP from a port to a port, without a checksum.
+/// Adds a UDP header with these ports and without a checksum.
 pub fn udp(ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
     let [from, to] = ports.map(u16::to_be_bytes);
     let len = (payload.len() as u16 + 8).to_be_bytes();
     [&from[..], &to, &len, &[0, 0], payload].concat()
 }
 
-/// Teredo's origin indication.
+/// Returns Teredo's origin indication.
 fn origin() -> Vec<u8> {
     vec![0, 0, 0x63, 0xbf, 0x3f, 0xff, 0xfd, 0xfe]
 }
 
-/// Teredo carries IPv6 only.
+/// Returns an IPv6 packet, because Teredo carries only IPv6. IPv4 packets are encapsulated.
 fn within_v6(packet: &[u8]) -> Vec<u8> {
     if is_v6(packet) { packet.to_vec() } else { v6(4, packet) }
 }

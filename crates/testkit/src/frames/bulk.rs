@@ -1,5 +1,6 @@
-//! Bulk transfers with losses, as a capture at the senders would have them. Each round sends a window. What was lost is
-//! sent again in the next round, and if it is lost again, after a timeout. Equal settings make equal octets.
+//! Generates captures of bulk transfers with losses, as seen at the senders. Each round sends a window. Lost
+//! segments are retransmitted in the next round. Lost retransmissions are repeated after a timeout. Equal
+//! settings give identical files.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -11,16 +12,16 @@ use airwire::seq::Seq;
 
 use super::{ACK, ETHERNET, FIN_ACK, Pcap, SYN, SYN_ACK, Tcp};
 
-/// How much is transferred.
+/// Parameters of the transfers.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk {
-    /// Connections at a time; when one ends, the next begins.
+    /// Number of parallel connections. When one ends, the next one begins.
     pub parallel: u64,
-    /// Connections in all.
+    /// Total number of connections.
     pub connections: u64,
-    /// Segments of data of each connection.
+    /// Number of data segments per connection.
     pub segments: u64,
-    /// One segment in so many is lost, on average.
+    /// One in this number of segments is lost on average.
     pub loss: u64,
 }
 
@@ -33,21 +34,21 @@ const BEGIN: u64 = 1_000_000_000_000_000_000;
 
 struct Flow {
     index: u64,
-    /// Segments, from 0.
+    /// Number of the next segment to send, from 0.
     next: u64,
     expected: u64,
-    /// Segments that have arrived beyond a hole.
+    /// Segments received after a hole.
     beyond: BTreeSet<u64>,
     lost: Vec<u64>,
     lost_again: Vec<u64>,
     sent: u64,
 }
 
-/// A frame, when it passes the capture, and its number for frames at the same time.
+/// Capture time of a frame, a number that orders frames with the same time, and the frame.
 type Passing = Reverse<(u64, u64, Vec<u8>)>;
 
 impl Bulk {
-    /// Writes the capture, a pcap file.
+    /// Writes the capture as a pcap file.
     pub fn write(self, output: &mut impl Write) -> io::Result<()> {
         output.write_all(&Pcap::new(ETHERNET).file)?;
         let mut rng = Stream::new(1, "bulk");
@@ -80,7 +81,7 @@ impl Bulk {
                     begun += 1;
                     rounds.push(Reverse((now + 2 * ROUND, at)));
                 }
-                // One more round, which sends nothing, writes what is left.
+                // An additional round sends nothing, but writes the remaining frames.
                 None if rounds.is_empty() && now != u64::MAX => rounds.push(Reverse((u64::MAX, at))),
                 None => {}
             }
@@ -102,7 +103,7 @@ impl Flow {
         }
     }
 
-    /// Sends one round. Returns when the next one is; `None`: the connection is over.
+    /// Sends one round. Returns the time of the next one, or `None` if the connection is over.
     fn round(
         &mut self,
         now: u64,

@@ -1,4 +1,4 @@
-//! A path between two namespaces that a thread of the test emulates.
+//! A path between two namespaces, emulated by a thread of the test.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use airwire::time::{Duration, Instant};
 
 use super::namespace;
 
-/// Two namespaces and the path between them, until this is dropped. The fixed one forwards between its devices, for an
-/// airtcp there.
+/// Two namespaces and a path between them, which exist until this is dropped. The fixed side forwards packets
+/// between its devices, so that airtcp can run there.
 pub struct EmulatedPath {
     /// The fixed side: 10.84.0.1.
     pub fixed: Namespace,
@@ -46,12 +46,13 @@ impl Observer<Path> for UntilStopped {
 }
 
 impl EmulatedPath {
-    /// Emulates this scenario, written as in a file.
+    /// Emulates a scenario, given as the text of a scenario file.
     pub fn new(scenario: &str, seed: u64) -> Self {
         Self::with(scenario, seed, None)
     }
 
-    /// The same, and what crosses the fixed side's end goes into a pcap file, which is whole when this is dropped.
+    /// Emulates a scenario with a capture at the fixed side's end of the path. The pcap file is complete when
+    /// this is dropped.
     pub fn captured(scenario: &str, seed: u64, file: &str) -> Self {
         Self::with(scenario, seed, Some(Capture::create(file, SystemTime::now()).unwrap()))
     }

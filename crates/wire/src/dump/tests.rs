@@ -5,7 +5,7 @@ use crate::segment::{Ecn, Header, emit};
 const OURS: &str = "10.83.0.2:49152";
 const THEIRS: &str = "10.83.0.1:9000";
 
-/// A packet from one of the two to the other.
+/// Returns a packet from one of the two ends to the other.
 fn packet(from: &str, flags: Flags, seq: u32, ack: u32, options: Options, text: &[u8]) -> Vec<u8> {
     let to = if from == OURS { THEIRS } else { OURS };
     let header = Header {
@@ -32,7 +32,7 @@ fn stamped() -> Options {
 }
 
 #[test]
-fn numbers_are_absolute_in_the_handshake_and_relative_from_then_on() {
+fn sequence_numbers_are_relative_after_handshake() {
     let mut conversations = Conversations::default();
     let mut read = |packet: &[u8]| conversations.read(packet).to_string();
     let syn = Options { mss: Some(1460), sack_permitted: true, window_scale: Some(7), ..stamped() };
@@ -48,7 +48,7 @@ fn numbers_are_absolute_in_the_handshake_and_relative_from_then_on() {
         read(&answer),
         "IP 10.83.0.1.9000 > 10.83.0.2.49152: Flags [S.], seq 1000, ack 4294967286, win 502, length 0"
     );
-    // Over the wrap of the numbers.
+    // The sequence numbers of this segment wrap around.
     let data = packet(OURS, Flags::ACK.with(Flags::PSH), iss.wrapping_add(1), irs + 1, stamped(), &[7; 20]);
     assert_eq!(
         read(&data),
@@ -68,12 +68,12 @@ fn numbers_are_absolute_in_the_handshake_and_relative_from_then_on() {
     let reset = packet(THEIRS, Flags::RST, irs + 1, 0, Options::default(), b"");
     assert!(
         read(&reset).ends_with("Flags [R], seq 1001, win 502, length 0"),
-        "no ACK, so nothing is relative"
+        "a segment without ACK has an absolute number"
     );
 }
 
 #[test]
-fn what_is_met_in_mid_flight_is_relative_to_the_first_segment_seen() {
+fn mid_stream_numbers_are_relative_to_first_segment() {
     let mut conversations = Conversations::default();
     let mut read = |packet: &[u8]| conversations.read(packet).to_string();
     let first = packet(OURS, Flags::ACK, 5000, 300, Options::default(), b"abc");
@@ -83,7 +83,7 @@ fn what_is_met_in_mid_flight_is_relative_to_the_first_segment_seen() {
 }
 
 #[test]
-fn a_packet_cut_anywhere_is_printed_too() {
+fn truncated_packet_is_printed() {
     let whole = packet(OURS, Flags::SYN, 1, 0, Options { mss: Some(1460), ..stamped() }, b"text");
     for length in 0..whole.len() {
         let text = Conversations::default().read(&whole[..length]).to_string();
@@ -92,11 +92,11 @@ fn a_packet_cut_anywhere_is_printed_too() {
 }
 
 #[test]
-fn the_oldest_connection_is_forgotten() {
+fn oldest_connection_is_forgotten() {
     let mut conversations = Conversations::default();
     let from = |port: u32| {
         let mut octets = packet(OURS, Flags::ACK, 100, 100, Options::default(), b"");
-        // The source port; the checksum is not looked at.
+        // Overwrite the source port. The checksum is not verified.
         octets[20..22].copy_from_slice(&(port as u16).to_be_bytes());
         octets
     };

@@ -1,4 +1,4 @@
-//! Quantities in files: text, in the words that people type.
+//! Serialization of quantities as text, such as "384kbit".
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{PROBABILITY, Probability, RATE, Rate, SIZE, Size, TIME, UnitError, exact_time};
 use crate::time::Duration;
 
-/// `wrong` without its "not": serde adds one to what was expected.
+/// Returns `wrong` without its "not ", because serde's message says "expected …".
 fn expected(wrong: &'static str) -> &'static str {
     wrong.strip_prefix("not ").unwrap_or(wrong)
 }
 
-/// Reads what `FromStr` understands, and passes its error on.
+/// A visitor that parses text with `FromStr` and passes its error on.
 struct Text<T>(std::marker::PhantomData<T>, &'static str);
 
 impl<T: FromStr<Err = UnitError>> Visitor<'_> for Text<T> {

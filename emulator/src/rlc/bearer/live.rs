@@ -1,4 +1,4 @@
-//! Settings that change under way.
+//! Changes to the settings of a running bearer.
 
 use std::any::Any;
 
@@ -59,11 +59,12 @@ impl Bearer {
         Ok(())
     }
 
-    /// What cannot change while PDUs of the old kind are on the air, or windows are in use.
+    /// Refuses changes that are impossible while PDUs of the old format are in flight or windows are in use.
     fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), NotLive> {
         let old = of(&self.config, direction);
         let at_both_ends = "both ends have to agree on it: restart the link";
-        // A discard needs one more sequence number than the window has, and 4095 may be in use.
+        // A discard needs one sequence number more than the window. With a full window of 4095, VT(S) would
+        // become equal to VT(A) modulo 4096.
         let resets =
             |config: &DirectionConfig| matches!(config.sender.discard, Discard::ResetAfterMaxDat { .. });
         let cannot_discard = new.sender.window == 4095 && resets(old) && !resets(new);

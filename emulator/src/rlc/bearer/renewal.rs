@@ -1,4 +1,4 @@
-//! RRC starts RLC anew.
+//! RLC re-establishment by RRC.
 
 use airwire::time::Instant;
 
@@ -9,15 +9,17 @@ use crate::rlc::umts::entity::SduId;
 use crate::stage::{Mishap, Outbox};
 
 impl Bearer {
-    /// RRC starts RLC anew, if it is time.
+    /// Re-establishes RLC if that is due.
     pub(super) fn reestablish(&mut self, now: Instant, out: &mut Outbox) {
         let Some(sides) = self.rrc.due(now) else { return };
-        // Choice: while a RESET has no answer, nobody knows whether the peer has reset both directions. So both start anew.
+        // Choice: while a RESET is unanswered, it is unknown whether the peer has reset both directions, so
+        // RRC re-establishes both.
         let resets = self.entities.iter().any(|(_, entity)| entity.is_resetting());
         let sides = if resets { Sides::Both } else { sides };
         self.reestablished += 1;
         out.befall(Mishap::RlcReestablished);
-        // What is on its way has numbers of before, STATUS PDUs about the other direction too.
+        // PDUs in flight have sequence numbers from before the re-establishment, also in STATUS PDUs about
+        // the other direction.
         for direction in Direction::BOTH {
             self.lanes[direction].air.clear();
         }
@@ -43,7 +45,8 @@ impl Bearer {
         self.settle_packets(out);
     }
 
-    /// After `direction` has started anew: what has not arrived is to be transmitted from its beginning.
+    /// Resubmits undelivered packets after the re-establishment of `direction`. They are transmitted again
+    /// from their first byte.
     fn requeue(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         self.settle_outcomes(direction, Begun::Requeued, out);
         let entity = &mut self.entities[direction];
@@ -51,11 +54,11 @@ impl Bearer {
         self.lanes[direction].ledger.begin_again(now, |number, since, octets| {
             entity.submit(since, SduId(number), octets.to_vec());
         });
-        // Timer_Discard of what waited longer than it allows.
+        // Timer_Discard may have expired already for packets that waited before.
         entity.handle_deadline(now);
     }
 
-    /// TS 25.331 §8.5.9: RRC configures START, two more than the highest HFN of the bearer.
+    /// START as RRC configures it (TS 25.331 §8.5.9): two more than the highest HFN of the bearer.
     fn start_value(&self) -> u32 {
         2 + self.entities.iter().map(|(_, entity)| entity.highest_hfn()).max().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Packets on their way into an entity, and its PDUs on their way to the air.
+//! Submission of packets to an entity, and of its PDUs to the channel.
 
 use airwire::time::Instant;
 
@@ -10,14 +10,15 @@ use crate::rlc::umts::config::FormatConfig;
 use crate::rlc::umts::entity::{Entity, Outgoing, PduKind, Room, SduId};
 use crate::stage::{Event, Outbox, RadioPdu, Technology};
 
-/// The entity gets a packet that waits since then.
+/// Submits a packet that has waited since `since` to the entity.
 pub(super) fn submit(entity: &mut Entity, ledger: &mut Ledger, since: Instant, packet: Packet) {
     let octets = packet.bytes.clone();
     let number = ledger.submit(since, packet);
     entity.submit(since, SduId(number), octets);
 }
 
-/// The PDUs for a TTI that begins now.
+/// Takes the PDUs for the TTI that begins at `begins`, and records the packets whose transmission begins with
+/// them.
 pub(super) fn pull(
     entity: &mut Entity,
     ledger: &mut Ledger,
@@ -62,7 +63,7 @@ pub(super) fn put_on_air(
     });
 }
 
-/// The packets of which it carries octets.
+/// Packets of which the PDU carries data.
 fn sdus(pdu: &Outgoing) -> &[SduId] {
     match &pdu.kind {
         PduKind::Data { sdus, .. } => sdus,

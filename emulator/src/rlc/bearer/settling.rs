@@ -1,4 +1,4 @@
-//! What became of packets: they are handed on, or dropped.
+//! Forwarding of delivered packets, and dropping of packets that RLC gave up.
 
 use super::{Bearer, Lane};
 use crate::packet::Direction;
@@ -17,17 +17,19 @@ impl Bearer {
                         counters.delivered_bytes += packet.len() as u64;
                         out.forward(packet);
                     }
-                    None => counters.foreign += 1,
+                    None => counters.unknown_sdus += 1,
                 }
             }
-            // What a failed sender gave up may still be on the air, and arrive until RLC starts anew.
+            // PDUs of a failed sender may still be in flight. Packets that it gave up can arrive until RLC is
+            // re-established.
             if !self.entities[direction].is_unrecoverable() {
                 self.settle_outcomes(direction, Begun::Lost, out);
             }
         }
     }
 
-    /// `begun`: what becomes of packets that a reset, or RLC's start anew, took.
+    /// Drops the packets that RLC gave up. `begun` decides about packets that a reset or a re-establishment
+    /// removed.
     pub(super) fn settle_outcomes(&mut self, direction: Direction, begun: Begun, out: &mut Outbox) {
         let Lane { ledger, counters, .. } = &mut self.lanes[direction];
         while let Some((SduId(number), outcome)) = self.entities[direction].poll_outcome() {
@@ -36,7 +38,8 @@ impl Bearer {
             }
             let Some(packet) = ledger.settle(number) else { continue };
             let why = match outcome {
-                // It was delivered, under the name of an earlier packet of the same octets, which was given up.
+                // An acknowledged packet is still in the ledger if its delivery was credited to an earlier,
+                // discarded packet with the same content.
                 SduOutcome::Acknowledged | SduOutcome::Discarded => {
                     counters.rlc_discard += 1;
                     Why::RlcDiscard

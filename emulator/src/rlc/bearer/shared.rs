@@ -1,4 +1,4 @@
-//! A bearer whose downlink is one that mobiles share: the cell says when it has a TTI.
+//! A bearer on a shared downlink, whose TTIs the cell assigns.
 
 use airwire::time::Instant;
 
@@ -14,7 +14,7 @@ use super::{Bearer, Lane, of};
 use crate::packet::Direction;
 use crate::stage::{NotLive, Outbox};
 
-/// What carries PDUs in `direction`.
+/// Creates the channel that carries PDUs in `direction`.
 pub(super) fn carrier(config: &RlcConfig, direction: Direction, snr: f64, seed: u64, name: &str) -> Carrier {
     let channel = &of(config, direction).channel;
     match &config.hsdpa {
@@ -26,7 +26,7 @@ pub(super) fn carrier(config: &RlcConfig, direction: Direction, snr: f64, seed: 
     }
 }
 
-/// What cannot change while blocks are under way.
+/// Refuses changes that are impossible while blocks are in flight.
 pub(super) fn check(old: Option<&HsdpaConfig>, new: Option<&HsdpaConfig>) -> Result<(), NotLive> {
     let (old, new) = match (old, new) {
         (None, None) => return Ok(()),
@@ -53,7 +53,8 @@ pub(super) fn check(old: Option<&HsdpaConfig>, new: Option<&HsdpaConfig>) -> Res
 }
 
 impl Bearer {
-    /// From when on it could use a TTI of the shared downlink. `None`: it has nothing to send.
+    /// Earliest time at which the bearer can use a TTI of the shared downlink. `None` if it has nothing to
+    /// send.
     pub(in crate::rlc) fn wants_tti(&self) -> Option<Instant> {
         let Carrier::Shared(link) = &self.lanes.down.air else { return None };
         let again = link.ready(false);
@@ -61,8 +62,8 @@ impl Bearer {
         [again, new].into_iter().flatten().min()
     }
 
-    /// How many octets of PDUs a block of its could have in the TTI that begins now. `None`: it has nothing to send, or
-    /// receives too badly.
+    /// Bytes of PDUs that a block of this bearer could carry in the TTI that begins now. `None` if the bearer
+    /// has nothing to send or the reception is too poor.
     pub(in crate::rlc) fn bid(&self, now: Instant) -> Option<usize> {
         let Carrier::Shared(link) = &self.lanes.down.air else { return None };
         link.bid(now, self.has_new(now))
@@ -72,22 +73,25 @@ impl Bearer {
         self.shared_from.is_some_and(|from| from <= now) && self.rrc.is_ready(now)
     }
 
-    /// It has the TTI that begins now. Returned are how many octets of PDUs are sent that were not sent before.
+    /// Sends in the TTI that begins now. Returns the number of PDU bytes that are transmitted for the first
+    /// time.
     ///
-    /// A PDU is put on record when the transmission begins that decides what becomes of its block: of several, the last.
+    /// A PDU is recorded when the transmission begins that decides the fate of its block: the last one, if
+    /// HARQ retransmits the block.
     pub(in crate::rlc) fn serve(&mut self, now: Instant, out: &mut Outbox) -> usize {
         let has_new = self.has_new(now);
         if has_new {
             self.fill_up(now, Direction::Down, out);
         }
         let sent = self.send(now, has_new, out);
-        // The entity may have discarded packets, or failed, and have nothing to send for that very reason.
+        // Needed even if nothing was sent: the entity may have discarded packets or failed, and have nothing
+        // to send for that reason.
         self.collect(now, out);
         self.schedule(now, out);
         sent
     }
 
-    /// The block of that TTI, if there is one.
+    /// Sends the block of the TTI, if there is one.
     fn send(&mut self, now: Instant, has_new: bool, out: &mut Outbox) -> usize {
         let entity = &mut self.entities.down;
         let Lane { air: Carrier::Shared(link), ledger, .. } = &mut self.lanes.down else { return 0 };
@@ -104,18 +108,18 @@ impl Bearer {
         sent
     }
 
-    /// Octets of packets for the downlink of which nothing has been transmitted.
+    /// Bytes of downlink packets of which nothing has been transmitted.
     pub(in crate::rlc) fn waiting_down(&self) -> u64 {
         let Lane { front, ledger, .. } = &self.lanes.down;
         ledger.waiting().1 + front.bytes()
     }
 
-    /// The most octets that a block of the downlink carries, headers of RLC among them.
+    /// Maximum number of bytes in a downlink block, including RLC headers.
     pub(in crate::rlc) fn largest_block(&self) -> u64 {
         self.wanted_octets(Direction::Down) as u64
     }
 
-    /// New settings of the shared downlink, and of how well it is received.
+    /// Applies new settings and a new signal-to-noise ratio (`snr`, in dB) to the shared downlink.
     pub(in crate::rlc) fn share(&mut self, config: &RlcConfig, snr: f64) {
         if let (Carrier::Shared(link), Some(hsdpa)) = (&mut self.lanes.down.air, &config.hsdpa) {
             link.reconfigure(hsdpa, snr, config.down.channel.delay);

@@ -1,4 +1,4 @@
-//! What a bearer counts, for people and programs.
+//! Statistics of a bearer.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ impl Bearer {
                 "rlc_discard": counters.rlc_discard,
                 "rlc_reset": counters.rlc_reset,
                 "refused": counters.refused,
-                "foreign": counters.foreign,
+                "unknown_sdus": counters.unknown_sdus,
                 "queue_packets": waiting + front.len(),
                 "queue_bytes": waiting_bytes + front.bytes(),
                 "held": ledger.held() + front.len(),
@@ -54,14 +54,15 @@ impl Bearer {
     }
 }
 
-/// What an entity counts as the sender of its direction. `configured`: its window, unless it was told another one.
+/// Statistics of an entity as the sender of its direction. `configured` is its configured window; the current
+/// window is included only if the peer has reduced it.
 fn sender_stats(entity: &Entity, configured: u16) -> Value {
     let stats = entity.stats();
     let window = entity.window();
     json!({
         "window": (window < configured).then_some(window),
         "suspended": entity.suspended(),
-        "windows_taken": stats.windows_taken,
+        "windows_applied": stats.windows_applied,
         "pdus_new": stats.pdus_new,
         "pdus_resent": stats.pdus_resent,
         "poll_retransmissions": stats.poll_retransmissions,
@@ -86,11 +87,11 @@ fn sender_stats(entity: &Entity, configured: u16) -> Value {
     })
 }
 
-/// What the entity at the other end of this direction counts as its receiver.
+/// Statistics of an entity as a receiver.
 pub(in crate::rlc) fn receiver_stats(entity: &Entity) -> Value {
     let (stats, faults) = (entity.stats(), entity.faults());
     json!({
-        "windows_told": stats.windows_told,
+        "windows_sent": stats.windows_sent,
         "faults": faults,
         "pdus_received": stats.pdus_received,
         "duplicates": stats.duplicates,

@@ -1,4 +1,4 @@
-//! What can be set about a transport channel of a bearer's own: its TTIs, and which blocks it damages.
+//! Settings of a dedicated transport channel: its TTIs, its transport formats and its block errors.
 
 use airwire::time::Duration;
 use airwire::units::Probability;
@@ -13,62 +13,62 @@ use crate::settings::Invalid;
 use crate::stages::loss::bursts::{Burst, TwoStates};
 use crate::stages::times::Spells;
 
-/// The transport channel: how many PDUs it takes per TTI, how long they need, and how many are damaged.
+/// Settings of a transport channel: blocks per TTI, delay and block errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelConfig {
-    /// The rate, in place of `tti` and `blocks`. Absent: what those say.
+    /// A named rate, in place of `tti` and `blocks`. Absent: those two apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dch: Option<Dch>,
     /// When the rate changes. Default: never.
     pub switching: Switching,
-    /// TTIs begin at whole multiples of this (plus `phase`). Default: 10 ms down, 20 ms up.
+    /// Length of a TTI. TTIs begin at multiples of it, plus `phase`. Default: 10 ms down, 20 ms up.
     pub tti: Duration,
-    /// How long after the zero of time the first TTI begins. Default: 0.
+    /// Start of the first TTI, counted from time zero. Default: 0.
     pub phase: Duration,
-    /// The transport format set: how many blocks a TTI can carry, ascending. The last is the rate; 12 blocks of 320
-    /// bits of payload per 10 ms are 384 kbit/s. A TTI takes the largest that does not exceed what there is
-    /// to send. Default: 1, 2, 4, 8, 12 down; 1, 2, 3, 4 up.
+    /// The transport format set: possible numbers of blocks per TTI, in ascending order. The last one
+    /// determines the rate: 12 blocks with 320 bits of payload per 10 ms are 384 kbit/s. A TTI carries the
+    /// largest number that does not exceed the blocks waiting. Default: 1, 2, 4, 8, 12 down; 1, 2, 3, 4 up.
     pub blocks: Vec<u16>,
-    /// Whether every count up to the largest of `blocks` may be used too. Default: listed.
+    /// Whether all numbers up to the largest of `blocks` are possible. Default: only the listed ones.
     pub counts: Counts,
-    /// From the end of a TTI until its PDUs are at the other end. Default: 40 ms.
+    /// Time from the end of a TTI to the arrival of its PDUs at the other end. Default: 40 ms.
     pub delay: Duration,
-    /// Which blocks are damaged, data and control alike. Default: none.
+    /// Which blocks are damaged. The model does not distinguish data and control PDUs. Default: none.
     pub errors: BlockErrors,
-    /// Times without coverage, such as a deep fade or a handover: no block of a TTI that begins then arrives. What has
-    /// begun before arrives. Default: none.
+    /// Times without coverage, such as a deep fade or a handover. A TTI that begins in one of them loses all
+    /// its blocks. Blocks transmitted before still arrive. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Spells>,
 }
 
-/// How many blocks a TTI may carry.
+/// Possible numbers of blocks in a TTI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// Only what `blocks` lists.
+    /// Only the numbers in `blocks`.
     #[default]
     Listed,
-    /// Anything up to the largest.
+    /// All numbers up to the largest in `blocks`.
     Any,
 }
 
-/// Which blocks the channel damages.
+/// Model of the block errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "model", deny_unknown_fields)]
 pub enum BlockErrors {
-    /// Each block for itself.
+    /// Each block is damaged independently of the others.
     Independent {
         /// The block error rate.
         bler: Probability,
     },
-    /// A whole TTI is damaged, or none of it.
+    /// TTIs are damaged independently of each other, each with all its blocks.
     PerTti {
         /// The probability that a TTI is damaged.
         bler: Probability,
     },
-    /// Gilbert–Elliott: the block error rates of a good and a bad state, and how likely a TTI leaves its state for
-    /// the other. Time passes for it whether or not anything is transmitted.
+    /// Gilbert–Elliott model: block error rates in a good and in a bad state, and the probabilities of a
+    /// transition at each TTI. TTIs without a transmission count as well.
     GilbertElliott {
         /// The block error rate in the good state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,48 +76,50 @@ pub enum BlockErrors {
         /// The block error rate in the bad state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bad: Option<Probability>,
-        /// The probability at each TTI to leave the good state.
+        /// Probability of a transition from the good to the bad state at each TTI.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         good_to_bad: Option<Probability>,
-        /// The probability at each TTI to leave the bad state.
+        /// Probability of a transition from the bad to the good state at each TTI.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bad_to_good: Option<Probability>,
-        /// In place of the four: the share of blocks that is damaged on average, all of them in bursts.
+        /// Mean share of damaged blocks, in place of the four settings above. All damaged blocks are in
+        /// bursts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean: Option<Probability>,
-        /// With `mean`: how many TTIs a burst has on average.
+        /// With `mean`: mean length of a burst in TTIs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         burst: Option<f64>,
     },
-    /// Fast fading: a TTI is damaged if the power that the mobile receives at its beginning is below what is needed.
+    /// Fast fading: a TTI is damaged if the received power at its beginning is below the required power.
     Rayleigh {
-        /// How fast the mobile moves.
+        /// Speed of the mobile.
         speed: Speed,
-        /// The frequency of the carrier.
+        /// Carrier frequency.
         carrier: Frequency,
-        /// How far the mean of the power (with slow fading: its median) is above what is needed.
+        /// Margin of the mean received power (with slow fading: of its median) over the required power.
         margin: Decibels,
-        /// Slow fading besides: its standard deviation.
+        /// Standard deviation of additional slow fading. Absent: fast fading only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deviation: Option<Decibels>,
-        /// With `deviation`: the distance over which its correlation falls to 1/e.
+        /// With `deviation`: distance over which the correlation of slow fading falls to 1/e.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decorrelation: Option<Distance>,
     },
-    /// Slow fading alone.
+    /// Slow fading without fast fading.
     Shadowing {
-        /// How fast the mobile moves.
+        /// Speed of the mobile.
         speed: Speed,
-        /// How far the median of the power is above what is needed.
+        /// Margin of the median received power over the required power.
         margin: Decibels,
-        /// The standard deviation.
+        /// Standard deviation of the received power.
         deviation: Decibels,
-        /// The distance over which the correlation falls to 1/e.
+        /// Distance over which the correlation falls to 1/e.
         decorrelation: Distance,
     },
-    /// Exactly these, counted from 0 in the order of transmission in this direction.
+    /// Exactly the listed blocks are damaged. Blocks are counted from 0 in the order of transmission in this
+    /// direction.
     Listed {
-        /// The numbers of the blocks.
+        /// Numbers of the damaged blocks.
         lost: Vec<u64>,
     },
 }
@@ -129,7 +131,7 @@ impl Default for ChannelConfig {
 }
 
 impl ChannelConfig {
-    /// 12 blocks per TTI of 10 ms.
+    /// Returns a channel of 384 kbit/s, with 12 blocks per TTI of 10 ms.
     pub fn downlink_384() -> Self {
         Self {
             dch: None,
@@ -144,7 +146,7 @@ impl ChannelConfig {
         }
     }
 
-    /// 4 blocks per TTI of 20 ms.
+    /// Returns a channel of 64 kbit/s, with 4 blocks per TTI of 20 ms.
     pub fn uplink_64() -> Self {
         Self { tti: Duration::from_millis(20), blocks: vec![1, 2, 3, 4], ..Self::downlink_384() }
     }
@@ -162,12 +164,12 @@ impl ChannelConfig {
         }
     }
 
-    /// The most blocks that a TTI carries at the start.
+    /// Maximum number of blocks in a TTI at the start.
     pub fn largest(&self) -> u16 {
         self.blocks().last().copied().unwrap_or(1)
     }
 
-    /// What a Gilbert–Elliott channel or one that fades does on average; empty for other models.
+    /// Describes the average behaviour of a Gilbert–Elliott or fading channel. Empty for other models.
     pub fn remarks(&self) -> Vec<String> {
         if let Some(fading) = self.errors.fading() {
             return vec![fading.remark("blocks")];
@@ -211,7 +213,7 @@ impl ChannelConfig {
         }
     }
 
-    /// The downlink is an HS-DSCH: nothing is said here of another channel.
+    /// Refuses the settings of a dedicated channel, because the downlink is an HS-DSCH.
     pub(super) fn validate_shared(&self) -> Result<(), Invalid> {
         let usual = Self::downlink_384();
         let settings = [
@@ -241,7 +243,7 @@ impl Default for BlockErrors {
 }
 
 impl BlockErrors {
-    /// The model `gilbert-elliott`, with steps of a TTI.
+    /// Returns the model `gilbert-elliott` with one step per TTI.
     pub fn gilbert_elliott(
         good: Probability,
         bad: Probability,
@@ -252,7 +254,8 @@ impl BlockErrors {
         Self::GilbertElliott { good, bad, good_to_bad, bad_to_good, mean: None, burst: None }
     }
 
-    /// The same by the mean block error rate, and the mean burst in TTIs.
+    /// Returns the model `gilbert-elliott` with the given mean block error rate and mean burst length in
+    /// TTIs.
     pub fn bursts(mean: Probability, burst: f64) -> Self {
         let [good, bad, good_to_bad, bad_to_good] = [None; 4];
         Self::GilbertElliott { good, bad, good_to_bad, bad_to_good, mean: Some(mean), burst: Some(burst) }
@@ -266,7 +269,7 @@ impl BlockErrors {
         Some(TwoStates { four: [good, bad, good_to_bad, bad_to_good], mean, burst, step: None })
     }
 
-    /// Of `gilbert-elliott`: the four probabilities, however they are written.
+    /// The four probabilities of `gilbert-elliott`, whichever settings define them. `None` for other models.
     pub(in crate::rlc) fn two_states(&self) -> Option<[f64; 4]> {
         self.as_chain()?.probabilities()
     }

@@ -8,7 +8,7 @@ fn read(text: &str) -> RlcConfig {
 }
 
 #[test]
-fn what_is_absent_has_the_default_of_its_own_direction() {
+fn missing_settings_take_defaults_for_their_direction() {
     assert_eq!(read(""), RlcConfig::wcdma_384());
     let config = read("up.channel.delay = \"7ms\"\ndown.sender.window = 256");
     assert_eq!(config.up.channel.delay, Duration::from_millis(7));
@@ -18,7 +18,7 @@ fn what_is_absent_has_the_default_of_its_own_direction() {
 }
 
 #[test]
-fn what_can_be_switched_off_is_switched_off_by_name() {
+fn off_and_zero_disable_optional_settings() {
     let config = read(
         "down.sender.poll = { timer_poll = \"off\", poll_window = \"off\", poll_pdu = 64, \
          timer_poll_periodic = \"300ms\" }\ndown.receiver.timer_status_prohibit = \"off\"",
@@ -44,7 +44,7 @@ fn what_can_be_switched_off_is_switched_off_by_name() {
 }
 
 #[test]
-fn what_is_written_is_read_back_as_the_same() {
+fn config_round_trips_through_toml() {
     let flexible = read("hsdpa = {}\ndown.format.flexible = { most = \"126B\", indicators = \"7bit\" }");
     let mut config = RlcConfig::wcdma_64();
     config.down.sender.discard = Discard::Timer {
@@ -74,7 +74,7 @@ fn unknown_keys_are_refused_in_both_directions() {
 }
 
 #[test]
-fn what_is_impossible_is_refused_with_what_is_possible() {
+fn invalid_settings_are_rejected_naming_key_and_remedy() {
     for (text, key, wanted) in [
         ("down.sender.window = 500", "down.sender.window", "] is 512"),
         ("up.receiver.window = 0", "up.receiver.window", "] is 1"),

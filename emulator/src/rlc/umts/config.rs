@@ -1,5 +1,5 @@
-//! What can be set about the protocol at the two ends of a UMTS bearer (TS 25.322 §9.6), with its default and its
-//! meaning.
+//! Settings of the protocol at the two ends of a UMTS bearer (TS 25.322 §9.6), with their meanings and
+//! defaults.
 
 use airwire::time::Duration;
 use airwire::units::Size;
@@ -9,81 +9,86 @@ use super::codec::{Format, IndicatorSize, Sizing};
 use crate::rlc::values::{count, length, off, off_time, optional_length};
 use crate::settings::Invalid;
 
-/// How PDUs are written. Both ends of a direction agree on it.
+/// Format of the PDUs. Both ends of a direction must use the same format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FormatConfig {
-    /// Octets of every AMD PDU, and of every control PDU with its padding. Default: 42 octets, which are 336 bits,
-    /// one transport block: 2 octets of header and 40 of payload.
+    /// Size of every AMD PDU, and of every control PDU with its padding. Default: 42 bytes or 336 bits, which
+    /// is one transport block: 2 bytes of header and 40 bytes of payload.
     pub pdu: Size,
-    /// "Flexible RLC PDU size" (release 7) in place of `pdu`: a PDU ends where what it carries ends. Absent: the size is fixed.
+    /// "Flexible RLC PDU size" (release 7), in place of `pdu`: a PDU ends with its content. Absent: the size
+    /// is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flexible: Option<FlexibleConfig>,
-    /// "Use special value of the HE field": HE = 10 tells that an SDU ends with the PDU. Default: false.
+    /// "Use special value of the HE field": HE = 10 indicates that an SDU ends with the PDU. Default: false.
     pub he_special: bool,
 }
 
-/// PDUs without padding, up to a largest size.
+/// Format of PDUs with a flexible size, which have no padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlexibleConfig {
-    /// Octets of the largest PDU. Default: 1505, of which 2 are the header: a data field has 1503 at most (§9.2.2.9), which
-    /// takes a packet of 1500 octets with its "Length Indicator".
+    /// Maximum size of a PDU. Default: 1505 bytes, with 2 bytes of header. The data field has at most 1503
+    /// bytes (§9.2.2.9), which is enough for a packet of 1500 bytes and its Length Indicator.
     pub most: Size,
-    /// "Length Indicator size". Default: 15 bits. Choice: 7 bits go with PDUs of up to 126 octets only, since no end could be
-    /// told behind them.
+    /// "Length Indicator size". Default: 15 bits. Choice: 7 bits require PDUs of at most 126 bytes, because
+    /// they cannot indicate the end of an SDU beyond that.
     pub indicators: IndicatorSize,
 }
 
-/// TS 25.322 §9.6, sending side.
+/// Settings of the sending side (TS 25.322 §9.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SenderConfig {
-    /// Configured_Tx_Window_Size, in PDUs. Default: 512, which is 427 ms of a 384 kbit/s downlink: where PDUs are lost
-    /// more than once it stalls (1024 does less). Both ends should have the same. Above 2047 two windows do not fit the
-    /// 4096 sequence numbers. The specification allows it all the same; then a copy that comes late, or an MRW that
-    /// is repeated, can be taken for one of the next lap: packets are spoiled, or a report that comes of it has an
-    /// erroneous sequence number, and there is a RESET.
+    /// Configured_Tx_Window_Size, in PDUs. Default: 512, which is 427 ms of a 384 kbit/s downlink. A window
+    /// of 512 stalls when PDUs are lost more than once; 1024 stalls less often. Both ends should use the same
+    /// value.
+    ///
+    /// Above 2047, two windows exceed the 4096 sequence numbers. The standard permits this. But a late copy
+    /// of a PDU or a repeated MRW can then be taken for one with the same sequence number in the next cycle.
+    /// The result is a corrupt packet, or a report with an erroneous sequence number, which causes a RESET.
     pub window: u16,
-    /// Default: RESET after MaxDAT = 10.
+    /// When SDUs are discarded. Default: RESET after MaxDAT = 10.
     pub discard: Discard,
-    /// MaxRST: a RESET is transmitted at most MaxRST − 1 times, then the bearer has failed. Default: 8.
+    /// MaxRST: a RESET is transmitted at most MaxRST − 1 times before the bearer fails. Default: 8.
     pub max_rst: u8,
-    /// How long until an unanswered RESET is repeated. Default: 500 ms.
+    /// Timer_RST: time after which an unanswered RESET is retransmitted. Default: 500 ms.
     pub timer_rst: Duration,
-    /// When the receiver is asked for a report.
+    /// When the sender polls the receiver for a report.
     pub poll: PollConfig,
-    /// "Send MRW": an MRW names every SDU that it discards, not the last one alone. Default: false. Choice: only SDUs
-    /// of which something was transmitted; the specification would also name those that were dropped before that,
-    /// but here they have no sequence number yet.
+    /// "Send MRW": an MRW names every SDU that it discards, not only the last one. Default: false. Choice: it
+    /// names only SDUs of which something has been transmitted. The standard also names SDUs that were
+    /// discarded before their transmission, but those have no sequence numbers here.
     pub send_mrw: bool,
-    /// Not in the specification: a NACK that comes so soon after the PDU was retransmitted is taken to be about an
-    /// earlier copy. It keeps a Timer_Status_Prohibit shorter than the round trip from making copies of what is
-    /// still on its way. More than the round trip below IP makes no sense: then it takes another report. Default: off.
+    /// Time after a retransmission in which a NACK for the same PDU is ignored, because it refers to an
+    /// earlier copy. This is not part of the standard. It prevents needless retransmissions if
+    /// Timer_Status_Prohibit is shorter than the round-trip time. A value above the round-trip time below IP
+    /// is not useful, because a lost retransmission then has to wait for another report. Default: off.
     #[serde(with = "off_time")]
     pub ignore_nack_within: Option<Duration>,
-    /// LOCAL_SUSPEND (§9.3.3.4): from the moment that this is set, so many new PDUs are sent and no more. What is asked for
-    /// again is sent, and so are reports and RESETs. Default: off, nothing is suspended.
+    /// LOCAL_SUSPEND (§9.3.3.4): number of new PDUs that may be sent after this setting takes effect.
+    /// Retransmissions, reports and RESETs continue. Default: off, transmission is not suspended.
     #[serde(with = "off")]
     pub suspend: Option<u16>,
 }
 
-/// When an SDU is given up.
+/// When an SDU is discarded.
 ///
-/// MaxDAT counts schedulings: when VT(DAT) of a PDU *becomes* MaxDAT, the RESET or the discard takes the place of
-/// that transmission. So a PDU is transmitted at most MaxDAT − 1 times, that is, retransmitted at most MaxDAT − 2
-/// times (§9.6, §9.7.3.4, §11.4.2). Choice: MaxDAT = 1, with which no PDU could ever be transmitted, is taken as 2.
+/// MaxDAT counts scheduled transmissions. When VT(DAT) of a PDU becomes equal to MaxDAT, the RESET or the
+/// discard replaces the transmission. So a PDU is transmitted at most MaxDAT − 1 times, and retransmitted at
+/// most MaxDAT − 2 times (§9.6, §9.7.3.4, §11.4.2). Choice: MaxDAT = 1 would not permit any transmission, and
+/// is treated as 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "mode", deny_unknown_fields)]
 pub enum Discard {
-    /// No_discard: a PDU that would be transmitted a MaxDAT-th time makes a RESET instead, which throws away every
-    /// packet of which anything had been transmitted.
+    /// No_discard: a RESET replaces the MaxDAT-th transmission of a PDU. It discards every packet of which
+    /// anything has been transmitted.
     ResetAfterMaxDat {
         /// MaxDAT.
         max_dat: u8,
     },
-    /// SDU discard after MaxDAT transmissions: the peer is told to move its receiving window (MRW). MRW is repeated
-    /// after `timer_mrw`, and after `max_mrw` of them there is a RESET.
+    /// SDU discard after MaxDAT transmissions: the sender requests the peer to move its receiving window
+    /// (MRW). It repeats the MRW when `timer_mrw` expires. After `max_mrw` expiries there is a RESET.
     MrwAfterMaxDat {
         /// MaxDAT.
         max_dat: u8,
@@ -92,8 +97,8 @@ pub enum Discard {
         /// MaxMRW.
         max_mrw: u8,
     },
-    /// Timer-based discard with explicit signalling: an SDU that has not been acknowledged `timer_discard` after
-    /// it came to RLC is given up, and all before it.
+    /// Timer-based discard with explicit signalling: an SDU that is not acknowledged within `timer_discard`
+    /// of its arrival at RLC is discarded, together with all earlier SDUs.
     Timer {
         /// Timer_Discard.
         timer_discard: Duration,
@@ -104,7 +109,7 @@ pub enum Discard {
     },
 }
 
-/// The poll triggers of §9.7.1, and what holds them back.
+/// Poll triggers (§9.7.1), and the timer that limits their rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PollConfig {
@@ -112,13 +117,13 @@ pub struct PollConfig {
     pub last_pdu: bool,
     /// Poll with the last PDU of the retransmission buffer. Default: true.
     pub last_retransmission: bool,
-    /// Poll again when a poll has not been answered for so long. Default: 200 ms.
+    /// Timer_Poll: time after which an unanswered poll is repeated. Default: 200 ms.
     #[serde(with = "off_time")]
     pub timer_poll: Option<Duration>,
-    /// Poll every so often. Default: off.
+    /// Timer_Poll_Periodic: period of regular polls. Default: off.
     #[serde(with = "off_time")]
     pub timer_poll_periodic: Option<Duration>,
-    /// No two polls closer than this. Default: 100 ms.
+    /// Timer_Poll_Prohibit: minimum time between two polls. Default: 100 ms.
     #[serde(with = "off_time")]
     pub timer_poll_prohibit: Option<Duration>,
     /// Poll with every n-th PDU. Default: off.
@@ -127,54 +132,58 @@ pub struct PollConfig {
     /// Poll with every n-th SDU. Default: off.
     #[serde(with = "off")]
     pub poll_sdu: Option<u16>,
-    /// Poll when so many per cent of the transmission window are in use. Default: 50.
+    /// Poll when at least this percentage of the transmission window is in use. Default: 50.
     #[serde(with = "off")]
     pub poll_window: Option<u8>,
-    /// A poll that has no PDU to ride on goes as a POLL SUFI (release 7) instead of on a retransmission. Default:
-    /// false.
+    /// Send a poll in a POLL super-field (release 7) if there is no PDU to carry it. Otherwise such a poll
+    /// causes the retransmission of a PDU. Default: false.
     pub poll_sufi: bool,
 }
 
-/// TS 25.322 §9.6, receiving side.
+/// Settings of the receiving side (TS 25.322 §9.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReceiverConfig {
     /// Configured_Rx_Window_Size, in PDUs. Default: 512.
     pub window: u16,
-    /// The sender is told to use this window (WINDOW), and told again in every report and after every RESET. More than
-    /// `sender.window` counts as that. Default: off, the sender uses `sender.window`.
+    /// Transmission window in PDUs that the receiver advertises to the sender (WINDOW), repeated in every
+    /// report and after every RESET. A value above `sender.window` has the effect of `sender.window`.
+    /// Default: off, the sender uses `sender.window`.
     #[serde(with = "off")]
     pub advertise_window: Option<u16>,
-    /// Windows that the sender is told to use later, in ascending order of their times. Default: none.
+    /// Windows that the receiver advertises later, in ascending order of their times. Default: none.
     pub windows: Vec<WindowAt>,
-    /// TSP: the least time between two acknowledgement reports. Shorter than the round trip below IP, and every
-    /// report asks again for what is already under way. Default: 150 ms; off, or 0 as in Inamura et al. §2.2: never
-    /// prohibited.
+    /// Timer_Status_Prohibit (TSP): minimum time between two acknowledgement reports. If it is shorter than
+    /// the round-trip time below IP, every report requests PDUs that are already in flight. Default: 150 ms.
+    /// Off, or 0 as in Inamura et al. §2.2: reports are never prohibited.
     #[serde(with = "off_time")]
     pub timer_status_prohibit: Option<Duration>,
-    /// A report leaves so long after what asked for it, and covers what is missing then: TSP as Inamura et al. §2.2 describe it.
-    /// No part of TS 25.322. Default: off.
+    /// Time between the trigger of a report and its transmission. The report lists the PDUs missing at the
+    /// time of transmission. Inamura et al. §2.2 describe TSP in this way, but it is not part of TS 25.322.
+    /// Default: off.
     #[serde(with = "off_time")]
     pub status_delay: Option<Duration>,
-    /// Report every so often. Default: off.
+    /// Timer_Status_Periodic: period of regular reports. Default: off.
     #[serde(with = "off_time")]
     pub timer_status_periodic: Option<Duration>,
-    /// Timer_EPC of the estimated PDU counter: report again when what was asked for has not come. Default: off.
+    /// Timer_EPC of the estimated PDU counter: report again if requested PDUs have not arrived in time.
+    /// Default: off.
     #[serde(with = "off_time")]
     pub timer_epc: Option<Duration>,
-    /// Report as soon as a gap is seen. Default: true.
+    /// Report as soon as a gap is detected. Default: true.
     pub missing_pdu_indicator: bool,
-    /// Packets are handed on in their order. Default: true; false: as soon as each is complete.
+    /// Deliver packets in sequence. If false, each packet is delivered as soon as it is complete. Default:
+    /// true.
     pub in_sequence: bool,
-    /// A report goes where an AMD PDU would have padding, if it fits there. Default: false.
+    /// Send a report in the padding of an AMD PDU if it fits. Default: false.
     pub piggyback: bool,
 }
 
-/// A window that the receiver advertises from some time on.
+/// A window that the receiver advertises from a certain time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowAt {
-    /// Since the start.
+    /// Time since the start.
     pub at: Duration,
     /// WSN, in PDUs.
     pub window: u16,
@@ -227,7 +236,7 @@ impl Default for PollConfig {
 }
 
 impl PollConfig {
-    /// No trigger at all: to be filled in.
+    /// No triggers and no timers, as a base for other values.
     pub const NONE: Self = Self {
         last_pdu: false,
         last_retransmission: false,
@@ -261,11 +270,12 @@ impl Default for ReceiverConfig {
 /// The window sizes that RRC can configure (TS 25.331 §10.3.4.23).
 const WINDOWS: [u16; 16] = [1, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2047, 2560, 3072, 3584, 4095];
 
-/// §9.2.2.9: "the maximum size of the data field of the RLC PDU is 1503 octets". Its header has 2.
+/// Maximum size of a flexible PDU. §9.2.2.9: "the maximum size of the data field of the RLC PDU is 1503
+/// octets". The header has 2 more.
 const LARGEST: u64 = 1505;
 
 impl FormatConfig {
-    /// Octets of the largest PDU, or of every PDU if the size is fixed.
+    /// Maximum size of a PDU in bytes. If the size is fixed, it is the size of every PDU.
     pub fn most(&self) -> usize {
         self.flexible.map_or(self.pdu, |flexible| flexible.most).as_bytes() as usize
     }
@@ -370,7 +380,7 @@ impl PollConfig {
 }
 
 impl ReceiverConfig {
-    /// How long acknowledgement is prohibited after a report. `None`: it never is.
+    /// Time after a report in which further reports are prohibited. `None`: reports are never prohibited.
     pub(in crate::rlc) fn prohibits(&self) -> Option<Duration> {
         self.timer_status_prohibit.filter(|time| !time.is_zero())
     }
@@ -389,7 +399,7 @@ impl ReceiverConfig {
     }
 }
 
-/// §9.2.2.11.3: WSN has 12 bits, and 0 is discarded.
+/// §9.2.2.11.3: WSN has 12 bits, and senders discard a WSN of 0.
 fn wsn(key: &str, windows: impl IntoIterator<Item = u16>) -> Result<(), Invalid> {
     match windows.into_iter().find(|window| !(1..=4095).contains(window)) {
         Some(0) => Err(Invalid::new(key, "must be at least 1: senders discard a WINDOW of 0")),

@@ -1,19 +1,19 @@
-//! Dedicated channels by their rates.
+//! Dedicated channels with common rates.
 
 use airwire::time::Duration;
 use serde::{Deserialize, Serialize};
 
-/// A DCH for packet data, after the reference radio bearers of TS 34.108 §6.10: TTI and transport format set, in blocks
-/// of 336 bits that carry 320 of payload.
+/// A DCH for packet data, based on the reference radio bearers of TS 34.108 §6.10. Its rate determines the
+/// TTI and the transport format set. Blocks have 336 bits, of which 320 are payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dch {
-    /// 4 blocks in 20 ms.
+    /// 64 kbit/s: 4 blocks in 20 ms.
     #[serde(rename = "64kbit")]
     Kbit64,
-    /// 8 blocks in 20 ms.
+    /// 128 kbit/s: 8 blocks in 20 ms.
     #[serde(rename = "128kbit")]
     Kbit128,
-    /// 12 blocks in 10 ms.
+    /// 384 kbit/s: 12 blocks in 10 ms.
     #[serde(rename = "384kbit")]
     Kbit384,
 }
@@ -27,7 +27,7 @@ impl Dch {
         }
     }
 
-    /// How many blocks a TTI can carry, ascending.
+    /// Possible numbers of blocks in a TTI, in ascending order.
     pub const fn blocks(self) -> &'static [u16] {
         match self {
             Self::Kbit64 => &[1, 2, 3, 4],
@@ -36,7 +36,7 @@ impl Dch {
         }
     }
 
-    /// As a scenario writes it.
+    /// Name of the rate in a scenario.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kbit64 => "64kbit",
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_carries_the_rate_of_its_name() {
+    fn dch_rate_matches_its_name() {
         for (dch, kbit) in [(Dch::Kbit64, 64), (Dch::Kbit128, 128), (Dch::Kbit384, 384)] {
             let largest = u64::from(*dch.blocks().last().unwrap());
             assert_eq!(largest * 320 / dch.tti().as_millis(), kbit);

@@ -1,17 +1,19 @@
-//! An AM RLC entity: the protocol at one end (§9.3.3, §11.3 to §11.6).
+//! An AM RLC entity, which implements the protocol at one end (§9.3.3, §11.3 to §11.6).
 //!
-//! It has a Sender, which transmits SDUs in one direction, and a Receiver, which takes those of the other. It does no
-//! I/O. Per TTI its owner calls [`Entity::pull`] for PDUs to send, and hands it the PDUs that arrive.
+//! An entity has a Sender for the SDUs of one direction, and a Receiver for the SDUs of the other. It does no
+//! I/O. In each TTI, its owner calls [`Entity::pull`] for the PDUs to send. It passes arriving PDUs to
+//! [`Entity::handle_pdu`].
 //!
-//! Priorities: RESET ACK and RESET PDUs (§11.4.1), STATUS PDUs (§11.5.1), retransmissions, new AMD PDUs (§11.3.2.2). In
-//! RESET_PENDING (§9.3.3.3) it neither sends nor takes AMD and STATUS PDUs.
+//! PDUs are sent in this order: RESET ACK and RESET PDUs (§11.4.1), STATUS PDUs (§11.5.1), retransmissions,
+//! new AMD PDUs (§11.3.2.2). In RESET_PENDING (§9.3.3.3), the entity neither sends nor accepts AMD and STATUS
+//! PDUs.
 //!
-//! # What becomes of an SDU
+//! # Outcome of an SDU
 //!
-//! Every SDU that is submitted has exactly one [`SduOutcome`] at its Sender. `Discarded` and `Reset` mean that the
-//! Sender gave it up. It may have arrived all the same, if only the acknowledgement was lost. An outcome is told when
-//! it is final: if each direction keeps its order and no PDU is slower than Timer_RST, an SDU is delivered before its
-//! outcome is told, or never.
+//! The Sender reports exactly one [`SduOutcome`] for every submitted SDU. `Discarded` and `Reset` mean that
+//! the Sender gave the SDU up. The SDU may have arrived nevertheless, if only its acknowledgement was lost.
+//! The Sender reports an outcome when it is final: an SDU is delivered before its outcome is reported, or
+//! never. This requires that PDUs stay in order within each direction and arrive within Timer_RST.
 
 mod advertising;
 mod discard;
@@ -47,51 +49,51 @@ use super::pdu::{Pdu, Reset, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
 use super::status_report;
 
-/// The parameters of an entity (§9.6), and what it has to know about the layer below.
+/// Parameters of an entity (§9.6), and properties of the layer below.
 #[derive(Clone, Debug)]
 pub struct EntityConfig {
-    /// For the SDUs that it sends.
+    /// Settings for the SDUs that the entity sends.
     pub sender: SenderConfig,
-    /// For the SDUs that it receives.
+    /// Settings for the SDUs that the entity receives.
     pub receiver: ReceiverConfig,
-    /// The format of the PDUs that it sends, control PDUs included.
+    /// Format of the PDUs that the entity sends, including control PDUs.
     pub sends: Format,
-    /// The format of the PDUs that it receives.
+    /// Format of the PDUs that the entity receives.
     pub receives: Format,
-    /// Whether it is in the UE or in UTRAN, as far as timers can tell.
+    /// When timers start. This depends on whether the entity is in the UE or in UTRAN.
     pub timers: TimersStart,
-    /// The capacity of the direction that it receives. Only Timer_EPC needs it.
+    /// Capacity of the direction in which the entity receives. Only Timer_EPC needs it.
     pub incoming: Incoming,
 }
 
-/// When a timer starts that the transmission of a PDU starts (§9.5).
+/// When the transmission of a PDU starts its timers (§9.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimersStart {
     /// In UTRAN: when the PDU is submitted to the lower layer.
     WhenSubmitted,
     /// In the UE: when the lower layer indicates that it was transmitted, at the end of the TTI.
     WhenTransmitted {
-        /// The TTI's length.
+        /// Length of a TTI.
         tti: Duration,
     },
 }
 
-/// The owner's name for an SDU.
+/// Identifier of an SDU, chosen by the owner of the entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SduId(
-    /// The owner's choice.
+    /// Value of the identifier.
     pub u64,
 );
 
-/// Names of SDUs, seldom more than two.
+/// Identifiers of SDUs, rarely more than two.
 pub type SduIds = SmallVec<[SduId; 2]>;
 
-/// What became of an SDU, as its sender sees it.
+/// Outcome of an SDU, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SduOutcome {
-    /// The peer has acknowledged all of it.
+    /// The peer has acknowledged the whole SDU.
     Acknowledged,
-    /// Given up because of MaxDAT or Timer_Discard (§11.6).
+    /// Discarded because of MaxDAT or Timer_Discard (§11.6).
     Discarded,
     /// Discarded by a reset (§11.4.3) or an unrecoverable error (§11.4.4a).
     Reset,
@@ -100,34 +102,34 @@ pub enum SduOutcome {
 /// A PDU for the lower layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The PDU, of the configured size, or with a flexible one at most that.
+    /// The encoded PDU. It has the configured size, or at most that size if the size is flexible.
     pub octets: Arc<[u8]>,
-    /// What it is.
+    /// Type of the PDU.
     pub kind: PduKind,
-    /// Grows with every reset and every wrap of the sequence number, and stays the same in a retransmission. So (epoch,
-    /// SN) names an AMD PDU uniquely, for 4096 wraps (4 hours of a full 384 kbit/s) after each of 2^20 resets. Control
-    /// PDUs have the epoch of VT(S).
+    /// Counter that increases with every reset and every wrap of the sequence number. A retransmission keeps
+    /// the epoch of its PDU. So (epoch, SN) identifies an AMD PDU, for 4096 wraps (4 hours at a full 384
+    /// kbit/s) after each of 2^20 resets. Control PDUs have the epoch of VT(S).
     pub epoch: u32,
 }
 
-/// What the lower layer takes in a TTI.
+/// Capacity of the lower layer in a TTI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// So many PDUs.
+    /// A number of PDUs.
     Pdus(usize),
-    /// PDUs until they have so many octets: the last one may have more, and is not complete within the TTI.
+    /// A number of bytes. The last PDU may exceed it, and is completed in a later TTI.
     Octets {
-        /// All that there is room for.
+        /// Available bytes.
         octets: usize,
-        /// What the lower layer adds to each PDU.
+        /// Bytes that the lower layer adds to each PDU.
         header: usize,
-        /// At most so many PDUs.
+        /// Maximum number of PDUs.
         pdus: usize,
     },
 }
 
 impl Room {
-    /// Whether one more PDU goes with these. `reserved`: others that are still to come.
+    /// Whether there is room for another PDU in addition to `pdus` and to `reserved` further ones.
     fn takes_another(self, pdus: &[Outgoing], reserved: usize) -> bool {
         match self {
             Self::Pdus(most) => pdus.len() + reserved < most,
@@ -138,14 +140,14 @@ impl Room {
         }
     }
 
-    /// How many PDUs there is room for.
+    /// Maximum number of PDUs.
     pub const fn pdus(self) -> usize {
         match self {
             Self::Pdus(pdus) | Self::Octets { pdus, .. } => pdus,
         }
     }
 
-    /// The same for fewer PDUs.
+    /// Limits the number of PDUs to `most`.
     #[must_use]
     pub fn at_most(self, most: usize) -> Self {
         match self {
@@ -155,27 +157,27 @@ impl Room {
     }
 }
 
-/// What an outgoing PDU is, for whoever accounts for it.
+/// Type of an outgoing PDU, for the owner's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PduKind {
-    /// AMD PDU, perhaps with a piggybacked STATUS PDU.
+    /// An AMD PDU, possibly with a piggybacked STATUS PDU.
     Data {
-        /// Its "Sequence Number".
+        /// Sequence Number.
         sn: Sn,
-        /// The HFN of its COUNT-C, for whoever ciphers it (§9.7.8).
+        /// HFN of the PDU's COUNT-C, for ciphering (§9.7.8).
         hfn: u32,
         /// VT(DAT): 1 for the first transmission.
         transmission: u32,
-        /// The "Polling bit" is set.
+        /// Whether the Polling bit is set.
         polls: bool,
-        /// The SDUs of which it carries octets, except those that have their outcome.
+        /// The SDUs of which the PDU carries data, except those whose outcome is known.
         sdus: SduIds,
     },
-    /// STATUS PDU.
+    /// A STATUS PDU.
     Status,
-    /// RESET PDU.
+    /// A RESET PDU.
     Reset,
-    /// RESET ACK PDU.
+    /// A RESET ACK PDU.
     ResetAck,
 }
 
@@ -188,7 +190,7 @@ enum Activity {
     ResetPending,
 }
 
-/// An AM RLC entity. The owner calls it when something happens, and at [`next_deadline`](Self::next_deadline).
+/// An AM RLC entity. Its owner calls it for every event, and at [`next_deadline`](Self::next_deadline).
 pub struct Entity {
     sends: Format,
     receives: Format,
@@ -196,16 +198,16 @@ pub struct Entity {
     transmitter: Transmitter,
     receiver: Receiver,
     resetting: Resetting,
-    /// VT(RST) = MaxRST. Nothing happens until `reestablish`.
+    /// Whether VT(RST) has reached MaxRST. If so, the entity is inactive until `reestablish`.
     unrecoverable: bool,
     hfns: Hfns,
-    /// How often this entity was reset or re-established.
+    /// Number of resets and re-establishments of this entity.
     resets: u32,
     stats: Stats,
 }
 
 impl Entity {
-    /// Establishes the entity, in DATA_TRANSFER_READY (§9.3.3.1). The periodic timers start.
+    /// Creates an entity in DATA_TRANSFER_READY (§9.3.3.1), and starts the periodic timers.
     pub fn new(config: EntityConfig, now: Instant) -> Self {
         Self {
             sends: config.sends,
@@ -221,9 +223,9 @@ impl Entity {
         }
     }
 
-    /// §9.7.9: uses new values of all parameters from now on, except the formats, the two window sizes and "In-Sequence
-    /// Delivery", which stay. With a window of 4095 it must not change from No_discard to a discard: all of the window may be in
-    /// use, and a discard needs one more number.
+    /// Applies new values of the parameters (§9.7.9). The formats, the two window sizes and "In-Sequence
+    /// Delivery" do not change. With a window of 4095, a change from No_discard to a discard mode is not
+    /// allowed: the whole window may be in use, and a discard needs one more sequence number.
     pub fn reconfigure(&mut self, now: Instant, config: &EntityConfig) {
         self.timers = config.timers;
         self.resetting.reconfigure(&config.sender);
@@ -232,22 +234,23 @@ impl Entity {
         self.catch_up(now);
     }
 
-    /// Takes an SDU from the upper layer. `poll_outcome` will name it by `id`.
+    /// Takes an SDU from the upper layer. [`poll_outcome`](Self::poll_outcome) identifies it by `id`.
     ///
     /// # Panics
     ///
-    /// If it is empty.
+    /// If the SDU is empty.
     pub fn submit(&mut self, now: Instant, id: SduId, octets: Vec<u8>) {
         self.stats.sdus_submitted += 1;
         self.transmitter.submit(now, id, octets, &mut self.stats);
     }
 
-    /// SDUs of which nothing was transmitted yet, and their octets.
+    /// Number of SDUs of which nothing has been transmitted, and their bytes.
     pub fn waiting(&self) -> (usize, usize) {
         self.transmitter.waiting()
     }
 
-    /// How many PDUs it could send now, counted up to `most`. A report that is not written yet counts as one.
+    /// Number of PDUs that the entity could send now, but at most `most`. A report that has not been written
+    /// yet counts as one.
     pub fn blocks_wanted(&self, most: usize) -> usize {
         if self.unrecoverable {
             return 0;
@@ -264,11 +267,11 @@ impl Entity {
         let others = self.transmitter.discarding.queued()
             || self.transmitter.wants_poll_sufi()
             || self.receiver.has_others();
-        // The rest of a written report goes first, and by itself.
+        // The remaining parts of a written report are sent first, in separate PDUs.
         self.receiver.reporting.underway() + usize::from(others || self.receiver.reporting.is_due())
     }
 
-    /// A RESET of its own has no answer yet (RESET_PENDING, §9.3.3.3).
+    /// Whether this entity has sent a RESET that is unanswered (RESET_PENDING, §9.3.3.3).
     pub fn is_resetting(&self) -> bool {
         self.resetting.is_pending()
     }
@@ -277,8 +280,8 @@ impl Entity {
         if self.resetting.is_pending() { Activity::ResetPending } else { Activity::DataTransfer }
     }
 
-    /// The PDUs for a TTI that begins now. A STATUS PDU that is piggybacked saves a block, which is done only if `one_less`
-    /// says that the TTI can be sent without it.
+    /// Returns the PDUs for a TTI that begins now. A piggybacked STATUS PDU saves a block. The entity only
+    /// does this if `one_less` says that the TTI can have one block fewer.
     pub fn pull(&mut self, now: Instant, room: Room, one_less: OneLess) -> Vec<Outgoing> {
         let mut pdus = Vec::with_capacity(room.pdus());
         if self.unrecoverable {
@@ -288,7 +291,8 @@ impl Entity {
             TimersStart::WhenSubmitted => now,
             TimersStart::WhenTransmitted { tti } => now + tti,
         };
-        // §11.5.2.1: a STATUS PDU that may fit the padding of an AMD PDU. A block is kept for it until it does.
+        // §11.5.2.1: a STATUS PDU that may fit in the padding of an AMD PDU. A block is reserved for it until
+        // it does.
         let mut piggyback = None;
         let mut first_data = 0;
         while room.takes_another(&pdus, usize::from(piggyback.is_some())) {
@@ -310,7 +314,7 @@ impl Entity {
             } else {
                 match self.transmitter.transmit(now, starts, &mut piggyback, &mut self.stats) {
                     Ok(Some(sent)) => pdus.push(self.data(sent)),
-                    // A discard took the place of the transmission, and has to be told by an MRW.
+                    // A discard has replaced the transmission. An MRW must inform the peer.
                     Ok(None) if self.statuses_wanted() > 0 => {}
                     Ok(None) => break,
                     Err(cause) => self.start_reset(cause),
@@ -350,8 +354,9 @@ impl Entity {
     }
 
     fn next_status(&mut self, starts: Instant) -> Option<Status> {
-        // Every part of a report has the LSN of the moment when it was written. If an MRW_ACK went ahead of one, LSN
-        // would be below the peer's VT(A), an "erroneous Sequence Number".
+        // Every part of a report has the LSN of the time when the report was written. If an MRW_ACK were sent
+        // before one of the parts, its LSN would be below the peer's VT(A), which is an "erroneous Sequence
+        // Number".
         if let Some(part) = self.receiver.reporting.next_part(starts) {
             self.count_sent(&part);
             return Some(part);
@@ -382,33 +387,35 @@ impl Entity {
     fn count_sent(&mut self, Status(sufis): &Status) {
         self.stats.statuses_sent += 1;
         let windows = sufis.iter().filter(|sufi| matches!(sufi, Sufi::Window { .. })).count();
-        self.stats.windows_told += windows as u64;
+        self.stats.windows_sent += windows as u64;
     }
 
-    /// Whether a report fits behind `others`: the header, ACK, WINDOW, and one gap in any coding.
+    /// Whether a report fits after `others`: the header, ACK, WINDOW, and one gap in any encoding.
     fn leaves_room(&self, others: &[Sufi]) -> bool {
         const REPORT: usize = 1 + 4 + 4 + 7;
         others.iter().map(Sufi::nibbles).sum::<usize>() + REPORT <= self.sends.pdu_size * 2
     }
 
-    /// Reception of a PDU without CRC error. (§10.4: one with an error is discarded, by the lower layer.)
+    /// Handles a PDU that was received without a CRC error. (The lower layer discards PDUs with errors,
+    /// §10.4.)
     pub fn handle_pdu(&mut self, now: Instant, octets: &[u8]) {
         if self.unrecoverable {
             self.stats.ignored += 1;
             return;
         }
-        // §11.4.2: ignore any incoming AMD PDU, before it is read: it may be enciphered with an HFN that is not known yet.
+        // §11.4.2: ignore AMD PDUs before decoding them. They may be ciphered with an HFN that is not known
+        // yet.
         if self.activity() == Activity::ResetPending && is_data(octets) {
             self.stats.ignored += 1;
             return;
         }
-        // §10.3, invalid PDU format.
+        // §10.3: invalid PDU format.
         let Ok(pdu) = decode(octets, self.receives) else {
             self.stats.decode_errors += 1;
             return;
         };
         match pdu {
-            // §11.4.3, §11.4.5.3.
+            // §11.4.3, §11.4.5.3: reception of a RESET PDU.
             Pdu::Reset(Reset { rsn, hfni }) => {
                 let receipt = self.resetting.receipt(rsn);
                 if receipt == ResetReceipt::Repeated {
@@ -418,11 +425,11 @@ impl Entity {
                 self.resetting.acknowledge(rsn, self.highest_hfn());
                 self.stats.resets_by_peer += 1;
                 let hfns = self.hfns.restarted(self.transmitter.vt_s()).told(hfni);
-                // In RESET_PENDING only the RESET ACK increases them (§11.4.5.3).
+                // In RESET_PENDING, only the RESET ACK increases the HFNs (§11.4.5.3).
                 let pending = receipt == ResetReceipt::Crossing;
                 self.reset(now, if pending { hfns } else { hfns.increased() });
             }
-            // §11.4.4.
+            // §11.4.4: reception of a RESET ACK PDU.
             Pdu::ResetAck(ack) => {
                 if self.resetting.handle_reset_ack(ack) {
                     let hfns = self.hfns.restarted(self.transmitter.vt_s()).told(ack.hfni);
@@ -431,14 +438,14 @@ impl Entity {
                     self.stats.ignored += 1;
                 }
             }
-            // §11.4.2: and any STATUS PDU.
+            // §11.4.2: STATUS PDUs are ignored in RESET_PENDING.
             Pdu::Status(_) if self.activity() == Activity::ResetPending => {
                 self.stats.ignored += 1;
             }
-            // §11.5.3.
+            // §11.5.3: reception of a STATUS PDU.
             Pdu::Status(status) => self.handle_status(now, &status),
-            // §11.3.3. A piggybacked STATUS PDU counts also if the AMD PDU is a duplicate (§11.3.4.8). Choice: and if
-            // it is outside the reception window.
+            // §11.3.3: reception of an AMD PDU. A piggybacked STATUS PDU is handled even if the AMD PDU is a
+            // duplicate (§11.3.4.8). Choice: also if the AMD PDU is outside the reception window.
             Pdu::Amd(mut amd) => {
                 let piggybacked = match std::mem::take(&mut amd.rest) {
                     Rest::Piggybacked(status) => Some(status),
@@ -462,7 +469,7 @@ impl Entity {
 
     fn handle_status(&mut self, now: Instant, status: &Status) {
         self.stats.statuses_received += 1;
-        // §10.2, inconsistent status indication.
+        // §10.2: inconsistent status indication.
         let Ok(told) = status_report::interpret(status) else {
             self.stats.statuses_refused += 1;
             return;
@@ -484,47 +491,48 @@ impl Entity {
         }
     }
 
-    /// Tells the peer to use a transmission window of `wsn` PDUs (WINDOW, §9.2.2.11.3).
+    /// Advertises a transmission window of `wsn` PDUs to the peer (WINDOW, §9.2.2.11.3).
     pub fn advertise_window(&mut self, wsn: u16) {
         self.receiver.advertising.advertise(wsn);
     }
 
-    /// VT(WS): the transmission window that it uses.
+    /// VT(WS): the transmission window in use.
     pub fn window(&self) -> u16 {
         self.transmitter.vt_ws()
     }
 
-    /// §9.7.5, CRLC-SUSPEND-Req: LOCAL_SUSPEND, or in RESET_PENDING RESET_AND_SUSPEND. No AMD PDU with SN ≥ VT(S) + N is
-    /// sent any more; retransmissions, STATUS and RESET PDUs are, and everything is received. Returns VT(S), which the
-    /// confirmation contains.
+    /// CRLC-SUSPEND-Req (§9.7.5): suspends the entity (LOCAL_SUSPEND, or RESET_AND_SUSPEND in RESET_PENDING).
+    /// It no longer sends AMD PDUs with SN ≥ VT(S) + N. It still sends retransmissions, STATUS and RESET
+    /// PDUs, and receives all PDUs. Returns VT(S) for the confirmation.
     pub fn suspend(&mut self, n: u16) -> Sn {
         self.transmitter.suspend_after(n);
         wire(self.transmitter.vt_s())
     }
 
-    /// §9.7.5, CRLC-RESUME-Req: back to where it was before.
+    /// CRLC-RESUME-Req (§9.7.5): returns the entity to its state before the suspension.
     pub fn resume(&mut self) {
         self.transmitter.resume();
     }
 
-    /// How many new AMD PDUs a suspended entity may still send. `None`: it is not suspended.
+    /// Number of new AMD PDUs that a suspended entity may still send. `None` if it is not suspended.
     pub fn suspended(&self) -> Option<u64> {
         self.transmitter.suspended()
     }
 
-    /// The next SDU for the upper layer, if one is complete.
+    /// Returns the next complete SDU for the upper layer.
     pub fn poll_sdu(&mut self) -> Option<Vec<u8>> {
         let sdu = self.receiver.poll_sdu()?;
         self.stats.sdus_delivered += 1;
         Some(sdu)
     }
 
-    /// The next SDU whose outcome is known; each is returned once.
+    /// Returns the next SDU whose outcome is known. Each SDU is returned once.
     pub fn poll_outcome(&mut self) -> Option<(SduId, SduOutcome)> {
         self.transmitter.poll_outcome()
     }
 
-    /// Timers expire. To be called when the clock reaches [`next_deadline`](Self::next_deadline); harmless before.
+    /// Handles expired timers. The owner calls it at [`next_deadline`](Self::next_deadline). Earlier calls
+    /// are harmless.
     pub fn handle_deadline(&mut self, now: Instant) {
         if self.unrecoverable {
             return;
@@ -540,7 +548,8 @@ impl Entity {
         }
     }
 
-    /// When the next timer expires; `None`: none is running. Whether there is something to send, `blocks_wanted` tells.
+    /// Time at which the next timer expires. `None` if no timer is running. `blocks_wanted` says whether
+    /// there is something to send.
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.unrecoverable {
             return None;
@@ -554,32 +563,32 @@ impl Entity {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Handles the deadlines that a change has moved into the past.
+    /// Handles deadlines that a change has moved into the past.
     fn catch_up(&mut self, now: Instant) {
         while self.next_deadline().is_some_and(|at| at <= now) {
             self.handle_deadline(now);
         }
     }
 
-    /// Everything counted since the entity was made.
+    /// Counters since the entity was created.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// Reset procedures that this side has initiated, by the number of their cause.
+    /// Number of reset procedures that this side has initiated, by cause.
     pub fn resets(&self) -> [u64; ResetCause::ALL.len()] {
         let Stats { resets_max_dat, resets_max_mrw, resets_erroneous_sn, .. } = self.stats;
         [resets_max_dat, resets_max_mrw, resets_erroneous_sn]
     }
 
-    /// What well-formed PDUs of the peer said that contradicts the ones before them.
+    /// Contradictions between well-formed PDUs of the peer.
     pub fn faults(&self) -> Faults {
         self.receiver.faults()
     }
 
     // RESET.
 
-    /// §11.4.2: initiates the reset procedure, unless it is pending.
+    /// Initiates the reset procedure, unless it is pending (§11.4.2).
     fn start_reset(&mut self, cause: ResetCause) {
         if self.activity() == Activity::ResetPending || self.unrecoverable {
             return;
@@ -595,17 +604,18 @@ impl Entity {
         }
     }
 
-    /// The highest HFN used for what it sends: HFNI of its RESET and RESET ACK PDUs (§11.4.2.1, §11.4.3.1).
+    /// Highest HFN used in the sending direction. It is the HFNI of RESET and RESET ACK PDUs (§11.4.2.1,
+    /// §11.4.3.1).
     pub fn highest_hfn(&self) -> u32 {
         self.hfns.highest(self.transmitter.vt_s())
     }
 
-    /// The HFN of the peer's AMD PDU with this number, for whoever deciphers it.
+    /// HFN of the peer's AMD PDU with this sequence number, for deciphering.
     pub fn hfn_of(&self, sn: Sn) -> u32 {
         self.hfns.of_peer(self.receiver.place(sn))
     }
 
-    /// §11.4.3, §11.4.4: the entity is reset, and goes on with these HFNs.
+    /// Resets the entity, which continues with `hfns` (§11.4.3, §11.4.4).
     fn reset(&mut self, now: Instant, hfns: Hfns) {
         self.hfns = hfns;
         self.resets += 1;
@@ -614,13 +624,14 @@ impl Entity {
         self.catch_up(now);
     }
 
-    /// §11.4.4a: VT(RST) has reached MaxRST. The upper layers would release or re-establish the bearer. Until
-    /// [`reestablish`](Self::reestablish) the entity is silent, and keeps the SDUs of which nothing was transmitted.
+    /// Whether VT(RST) has reached MaxRST (§11.4.4a). Upper layers then release or re-establish the bearer.
+    /// Until [`reestablish`](Self::reestablish), the entity sends nothing, and keeps the SDUs of which
+    /// nothing has been transmitted.
     pub fn is_unrecoverable(&self) -> bool {
         self.unrecoverable
     }
 
-    /// §11.4.4a: indicates an unrecoverable error. What was sent in part is discarded.
+    /// Indicates an unrecoverable error (§11.4.4a), and discards the SDUs whose transmission has begun.
     fn fail(&mut self) {
         self.stats.unrecoverable_errors += 1;
         self.unrecoverable = true;

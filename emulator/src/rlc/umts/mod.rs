@@ -1,16 +1,16 @@
-//! RLC acknowledged mode (AM), 3GPP TS 25.322, bit for bit.
+//! A bit-exact implementation of RLC acknowledged mode (AM), 3GPP TS 25.322.
 //!
-//! - [`pdu`] is what PDUs say, [`codec`] writes and reads their octets;
-//! - `segmentation` fills AMD PDUs with SDUs, [`reassembly`] takes the SDUs out again;
-//! - [`status_report`] writes and reads what STATUS PDUs report;
-//! - [`entity`] is the protocol, one per end;
-//! - [`config`] is what can be set about it, `ranges` which values RRC can configure, and [`dch`] and [`hs`] the
-//!   channels that carry it.
+//! - [`pdu`] defines PDUs, and [`codec`] encodes and decodes them;
+//! - `segmentation` fills AMD PDUs with SDUs, and [`reassembly`] restores the SDUs;
+//! - [`status_report`] writes and reads the content of STATUS PDUs;
+//! - [`entity`] is the protocol entity at each end;
+//! - [`config`] defines the settings, `ranges` the values that RRC can configure, and [`dch`] and [`hs`] the
+//!   channels below RLC.
 //!
-//! In this module "§" followed by a number is a clause of TS 25.322, V13.0.0. State variables, timers, protocol
-//! parameters and super-fields have the names that the standard gives them: VT(S) is `vt_s`. What earlier releases
-//! had and that one has not (Timer_EPC) says so. `Choice:` stands where the standard leaves the matter open,
-//! `Deviation:` where the code does not do what it says.
+//! In this module, "§" with a number is a clause of TS 25.322 V13.0.0. State variables, timers, protocol
+//! parameters and super-fields have the names of the standard: VT(S) is `vt_s`. Comments identify features of
+//! earlier releases that this version no longer has (Timer_EPC). `Choice:` marks a decision that the standard
+//! leaves open. `Deviation:` marks code that does not follow the standard.
 
 pub mod codec;
 pub mod config;

@@ -1,5 +1,5 @@
-//! The values that RRC can configure (TS 25.331 §10.3.4.23 to §10.3.4.25). Other values work here, too; a network has
-//! no way to set them.
+//! Values that RRC can configure (TS 25.331 §10.3.4.23 to §10.3.4.25). Other values work as well, but a
+//! network cannot set them.
 
 use airwire::time::Duration;
 
@@ -8,13 +8,13 @@ use super::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
 /// A value that RRC cannot configure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::rlc) struct Outside {
-    /// Where, with dots.
+    /// Name of the setting, with dots.
     pub(in crate::rlc) key: &'static str,
-    /// What is wrong with it, and the nearest that is possible.
+    /// Description of the problem, with the nearest value that is possible.
     pub(in crate::rlc) message: String,
 }
 
-/// Times, in ms: from, to and by how much.
+/// Ranges of times in ms: from, to, and the step.
 type Steps = [(u64, u64, u64)];
 
 /// Timer_Poll, Timer_Poll_Prohibit, Timer_Status_Prohibit.
@@ -32,10 +32,10 @@ const MAX_DAT: &[u16] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 35, 40]
 const MAX_RST: &[u16] = &[1, 4, 6, 8, 12, 16, 24, 32];
 const POLL_PDU: &[u16] = &[1, 2, 4, 8, 16, 32, 64, 128];
 const POLL_SDU: &[u16] = &[1, 4, 16, 64];
-/// Per cent.
+/// In per cent.
 const POLL_WINDOW: &[u16] = &[50, 60, 70, 80, 85, 90, 95, 99];
 
-/// What RRC cannot configure of one direction.
+/// Returns the settings of one direction that RRC cannot configure.
 pub(in crate::rlc) fn outside(sender: &SenderConfig, receiver: &ReceiverConfig) -> Vec<Outside> {
     let PollConfig { timer_poll, timer_poll_periodic, timer_poll_prohibit, .. } = sender.poll;
     let PollConfig { poll_pdu, poll_sdu, poll_window, .. } = sender.poll;
@@ -98,12 +98,12 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_values_of_rrc() {
+    fn defaults_are_values_rrc_can_configure() {
         assert_eq!(outside(&SenderConfig::default(), &ReceiverConfig::default()), []);
     }
 
     #[test]
-    fn each_list_has_the_values_of_the_standard() {
+    fn timer_ranges_match_ts_25_331() {
         let count = |steps| each(steps).count();
         assert_eq!([POLL, PERIODIC, EPC, RST, DISCARD].map(count), [64, 8, 16, 16, 16]);
         let last = |steps| each(steps).last();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rrc_cannot_configure_is_named_with_the_nearest_value() {
+    fn unconfigurable_values_are_reported_with_nearest_value() {
         let ms = Duration::from_millis;
         let poll = PollConfig {
             timer_poll: Some(ms(555)),
@@ -146,6 +146,6 @@ mod tests {
         );
         let never =
             ReceiverConfig { timer_status_prohibit: Some(Duration::ZERO), ..ReceiverConfig::default() };
-        assert_eq!(keys(&SenderConfig::default(), &never), [""; 0], "0 is as off");
+        assert_eq!(keys(&SenderConfig::default(), &never), [""; 0], "a timer of 0 counts as off");
     }
 }

@@ -1,8 +1,8 @@
-//! Reassembly of AMD PDUs into SDUs (§11.3.3), in sequence or as soon as an SDU is complete, and what an MRW discards
-//! of them (§11.6.3).
+//! Reassembly of AMD PDUs into SDUs (§11.3.3), in sequence or as soon as an SDU is complete, and the effect
+//! of an MRW (§11.6.3).
 //!
-//! It holds VR(R) and what was received beyond it. Whether a PDU is inside the reception window is the owner's
-//! business.
+//! The reassembler holds VR(R) and the PDUs received beyond it. Its owner checks whether a PDU is inside the
+//! reception window.
 
 #[cfg(test)]
 mod tests;
@@ -11,20 +11,20 @@ use std::collections::VecDeque;
 
 use super::pdu::{Amd, Gap, Previous, Rest, Sn};
 
-/// SDUs are IP packets, and none is longer. If one grows beyond that, its end was lost.
+/// Maximum size of an SDU in bytes, because SDUs are IP packets. If an SDU exceeds it, its end was lost.
 const LONGEST_SDU: usize = 65_535;
 
-/// AMD PDUs received, on their way to be SDUs.
+/// Reassembles AMD PDUs into SDUs.
 #[derive(Clone, Debug)]
 pub struct Reassembler {
     delivery: Delivery,
     vr_r: Sn,
-    /// The PDU VR(R) + i at index i. There is never one at index 0.
+    /// PDU VR(R) + i is at index i. Index 0 is always empty.
     waiting: VecDeque<Option<Held<'static>>>,
-    /// How many of `waiting` are there.
+    /// Number of PDUs in `waiting`.
     held: usize,
     unfinished: Unfinished,
-    /// NLENGTH of the last MRW: of the PDU VR(R), what its first `skip` "Length Indicators" end is discarded.
+    /// NLENGTH of the last MRW: in the PDU VR(R), the data up to Length Indicator number `skip` is discarded.
     skip: u8,
     faults: Faults,
 }
@@ -34,47 +34,48 @@ pub struct Reassembler {
 pub enum Delivery {
     /// SDUs are delivered in the order in which they were sent.
     InSequence,
-    /// An SDU is delivered when its last missing PDU comes, even if earlier SDUs are incomplete.
+    /// An SDU is delivered when it is complete, even if earlier SDUs are not.
     AsSoonAsComplete,
 }
 
-/// What became of an AMD PDU.
+/// Result of the reception of an AMD PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// It is the first with its number.
+    /// The PDU is the first one with its SN.
     New,
-    /// §11.3.4.8: one with its number was received before. It was discarded.
+    /// §11.3.4.8: a PDU with this SN was received before. The new one was discarded.
     Duplicate,
 }
 
-/// Counts what well-formed PDUs said that contradicts the PDUs before them. Each is ignored.
+/// Counters of contradictions between well-formed PDUs and earlier ones. Contradictory information is
+/// ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Faults {
-    /// A "Length Indicator" ended an SDU in the previous PDU, but none was open.
+    /// A Length Indicator marked the end of an SDU in the previous PDU, but no SDU was open.
     pub nothing_to_end: u64,
-    /// An SDU grew longer than any IP packet, and was discarded.
+    /// An SDU exceeded the size of an IP packet, and was discarded.
     pub too_long: u64,
-    /// NLENGTH of an MRW was larger than the number of indicators in the PDU.
+    /// NLENGTH of an MRW exceeded the number of indicators in the PDU.
     pub nlength: u64,
 }
 
 impl Faults {
-    /// Each with the name that statistics and events have for it.
+    /// Returns each counter with its name in statistics and events.
     pub const fn each(self) -> [(&'static str, u64); 3] {
         [("nothing-to-end", self.nothing_to_end), ("too-long", self.too_long), ("nlength", self.nlength)]
     }
 }
 
-/// What the PDUs before VR(R) left unfinished.
+/// State after the PDUs before VR(R).
 #[derive(Clone, Debug)]
 enum Unfinished {
-    /// Nothing: after establishment, RESET or MRW.
+    /// No SDU is open, after establishment, RESET or MRW.
     Nothing,
-    /// Nothing: the last SDU has ended.
+    /// No SDU is open, because the last one has ended.
     Ended,
-    /// An SDU. The next PDU may say that it has ended (LI 0, LI 0x7ffb).
+    /// An SDU is open. The next PDU may indicate that it has ended (LI 0, LI 0x7ffb).
     Sdu(Vec<u8>),
-    /// An SDU that is too long; discarded up to its end.
+    /// The open SDU is too long. It is discarded up to its end.
     TooLong,
 }
 
@@ -82,16 +83,17 @@ enum Unfinished {
 #[derive(Clone, Debug)]
 struct Held<'a> {
     amd: Amd<'a>,
-    /// The SDUs that were delivered out of sequence: bit i for the one that ends at the i-th of `boundaries`.
+    /// SDUs that were delivered out of sequence. Bit i is set for the SDU that ends at the i-th of
+    /// `boundaries`.
     delivered: u64,
 }
 
-/// The end of an SDU, as its "Length Indicator" or the special value of HE tells it.
+/// End of an SDU, as indicated by a Length Indicator or the special value of HE.
 #[derive(Clone, Copy)]
 struct Boundary {
-    /// Octets of `data` before it.
+    /// Number of bytes of `data` before the end.
     offset: usize,
-    /// Octets before it that are no data (LI 0x7ffb).
+    /// Number of bytes before the end that are not data (LI 0x7ffb).
     ignored: usize,
 }
 
@@ -109,7 +111,7 @@ impl Held<'_> {
     }
 }
 
-/// All ends of SDUs that a PDU tells, in order.
+/// All ends of SDUs that a PDU indicates, in order.
 fn boundaries(amd: &Amd<'_>) -> impl DoubleEndedIterator<Item = Boundary> {
     let previous = match amd.previous {
         Previous::Unsaid => None,
@@ -122,7 +124,7 @@ fn boundaries(amd: &Amd<'_>) -> impl DoubleEndedIterator<Item = Boundary> {
 }
 
 impl Reassembler {
-    /// With VR(R) = 0 and nothing received.
+    /// Creates a reassembler with VR(R) = 0 and without PDUs.
     pub fn new(delivery: Delivery) -> Self {
         Self {
             delivery,
@@ -135,27 +137,27 @@ impl Reassembler {
         }
     }
 
-    /// VR(R), §9.4: the number after the last one received in sequence.
+    /// VR(R) (§9.4): the SN after the last one received in sequence.
     pub const fn vr_r(&self) -> Sn {
         self.vr_r
     }
 
-    /// Whether the PDU with this number, VR(R) or later, was received.
+    /// Whether the PDU with this SN, which must be VR(R) or later, has been received.
     pub fn holds(&self, sn: Sn) -> bool {
         self.waiting.get(usize::from(sn.since(self.vr_r))).is_some_and(Option::is_some)
     }
 
-    /// How many PDUs were received out of sequence.
+    /// Number of PDUs received out of sequence.
     pub const fn held(&self) -> usize {
         self.held
     }
 
-    /// Everything counted since it was made.
+    /// Contradictions since the reassembler was created.
     pub const fn faults(&self) -> Faults {
         self.faults
     }
 
-    /// What is missing with VR(R) ≤ SN < VR(H), in ascending order.
+    /// Missing PDUs with VR(R) ≤ SN < VR(H), in ascending order.
     pub fn missing(&self, vr_h: Sn) -> Vec<Gap> {
         let mut gaps: Vec<Gap> = Vec::new();
         let known = self.waiting.len().min(usize::from(vr_h.since(self.vr_r)));
@@ -180,11 +182,11 @@ impl Reassembler {
         gaps
     }
 
-    /// Takes a PDU inside the reception window, and hands the SDUs that it completes to `deliver`.
+    /// Handles a PDU inside the reception window. Passes the SDUs that it completes to `deliver`.
     pub fn receive(&mut self, amd: Amd<'_>, mut deliver: impl FnMut(Vec<u8>)) -> Receipt {
         let distance = usize::from(amd.sn.since(self.vr_r));
         if distance == 0 {
-            // The usual case needs no place in `waiting`.
+            // In the usual case, the PDU is not stored in `waiting`.
             self.advance(&Held { amd, delivered: 0 }, &mut deliver);
             self.waiting.pop_front();
             self.catch_up(&mut deliver);
@@ -204,12 +206,12 @@ impl Reassembler {
         Receipt::New
     }
 
-    /// §11.6.3, an MRW that is not obsolete: discards all PDUs before `sn`, SN_MRW_LENGTH, and of that PDU what its
-    /// first `nlength` "Length Indicators" end. `sn` is taken to be VR(R) or later. If PDUs from `sn` on were
-    /// received, VR(R) moves further.
+    /// Handles an MRW that is not obsolete (§11.6.3): discards all PDUs before `sn`, which is SN_MRW_LENGTH,
+    /// and in that PDU the data up to Length Indicator number `nlength`. `sn` must be VR(R) or later. If PDUs
+    /// from `sn` on have been received, VR(R) moves further.
     ///
-    /// Deviation: the clause has SDUs delivered that were received completely before `sn`. Here in-sequence delivery
-    /// discards those that are behind a gap.
+    /// Deviation: the clause requires delivery of the SDUs that were received completely before `sn`. Here,
+    /// in-sequence delivery discards SDUs after a gap.
     pub fn move_window(&mut self, sn: Sn, nlength: u8, mut deliver: impl FnMut(Vec<u8>)) {
         let distance = usize::from(sn.since(self.vr_r)).min(self.waiting.len());
         self.held -= self.waiting.drain(..distance).flatten().count();
@@ -219,12 +221,12 @@ impl Reassembler {
         self.catch_up(&mut deliver);
     }
 
-    /// §11.4.3: discards every PDU and the unfinished SDU. Faults are still counted.
+    /// Discards all PDUs and the open SDU (§11.4.3). The counters of contradictions remain.
     pub fn reset(&mut self) {
         *self = Self { faults: self.faults, ..Self::new(self.delivery) };
     }
 
-    /// Takes the PDUs that are in sequence now.
+    /// Handles the PDUs that are in sequence now.
     fn catch_up(&mut self, deliver: &mut impl FnMut(Vec<u8>)) {
         while let Some(Some(_)) = self.waiting.front() {
             let held = self.waiting.pop_front().flatten().expect("the loop saw it");
@@ -233,7 +235,7 @@ impl Reassembler {
         }
     }
 
-    /// Takes the PDU with the number VR(R).
+    /// Handles the PDU VR(R).
     fn advance(&mut self, held: &Held<'_>, deliver: &mut impl FnMut(Vec<u8>)) {
         self.vr_r = self.vr_r.next();
         let skip = usize::from(std::mem::take(&mut self.skip));
@@ -252,12 +254,12 @@ impl Reassembler {
         self.append(&held.amd.data[from..]);
     }
 
-    /// Continues the unfinished SDU, or begins one.
+    /// Continues the open SDU, or begins one.
     fn append(&mut self, octets: &[u8]) {
         match &mut self.unfinished {
             _ if octets.is_empty() => {}
             Unfinished::TooLong => {}
-            // LI 0x7ffb may take back one octet.
+            // LI 0x7ffb may remove one byte later.
             Unfinished::Sdu(sdu) if sdu.len() + octets.len() > LONGEST_SDU + 1 => {
                 self.faults.too_long += 1;
                 self.unfinished = Unfinished::TooLong;
@@ -271,7 +273,7 @@ impl Reassembler {
         }
     }
 
-    /// Ends the unfinished SDU, whose last `ignored` octets are no data.
+    /// Ends the open SDU, whose last `ignored` bytes are not data.
     fn end(&mut self, ignored: usize) -> Option<Vec<u8>> {
         match std::mem::replace(&mut self.unfinished, Unfinished::Ended) {
             Unfinished::Sdu(sdu) if sdu.len() > LONGEST_SDU + ignored => self.faults.too_long += 1,
@@ -280,19 +282,19 @@ impl Reassembler {
                 return Some(sdu);
             }
             Unfinished::Sdu(_) | Unfinished::Ended => self.faults.nothing_to_end += 1,
-            // Its beginning was discarded.
+            // The beginning of the SDU was discarded.
             Unfinished::Nothing | Unfinished::TooLong => {}
         }
         None
     }
 
-    /// Delivers the SDUs that the PDU at `index`, just stored, completes.
+    /// Delivers the SDUs that are completed by the PDU at `index`, which was just stored.
     fn deliver_around(&mut self, index: usize, deliver: &mut impl FnMut(Vec<u8>)) {
         let ends = self.slot(index).map_or(0, |held| held.boundaries().count());
         for boundary in 0..ends {
             self.deliver_early(index, boundary, deliver);
         }
-        // The SDU that goes on behind it ends in the first PDU that ends any.
+        // The SDU that continues after this PDU ends in the next PDU that contains an end.
         let mut end = index + 1;
         while self.slot(end).is_some_and(Held::ends_nothing) {
             end += 1;
@@ -316,7 +318,7 @@ impl Reassembler {
         }
     }
 
-    /// The SDU that ends at a boundary of the PDU at `index`, if no PDU of it is missing.
+    /// Returns the SDU that ends at a boundary of the PDU at `index`, if none of its PDUs is missing.
     fn complete(&self, index: usize, boundary: usize) -> Option<Vec<u8>> {
         let held = self.slot(index)?;
         // `delivered` has 64 bits. Further SDUs are delivered in sequence.
@@ -329,7 +331,7 @@ impl Reassembler {
         let mut sdu = match before {
             Some(before) => held.amd.data[before.offset..end.offset].to_vec(),
             None => {
-                // It begins in an earlier PDU, or with this one; only the earlier one can tell.
+                // The SDU begins in an earlier PDU or with this one. Only the earlier PDU shows which.
                 let mut start = index.checked_sub(1)?;
                 while self.slot(start)?.ends_nothing() {
                     start = start.checked_sub(1)?;

@@ -1,10 +1,11 @@
 //! Segmentation and concatenation of SDUs into AMD PDUs (§9.2.2.8, §9.2.2.9, §11.3.2).
 //!
-//! Choice: an AMD PDU is filled when it is about to be sent, not when SDUs come from the upper layer. So it carries as
-//! much as there is by then, and VT(S) is the only PDU that can still change.
+//! Choice: an AMD PDU is filled when it is about to be sent, not when SDUs arrive from the upper layer. So it
+//! carries all data that is available by then, and VT(S) is the only PDU that can still change.
 //!
-//! With a fixed size a PDU has padding where SDUs leave room. With a flexible one it ends there. Choice: then SDUs are
-//! concatenated up to the largest size, which §9.2.2.9 leaves open in the downlink: windows count PDUs.
+//! With a fixed size, a PDU has padding after the last SDU. With a flexible size, it ends there. Choice: in
+//! the latter case SDUs are concatenated up to the maximum size, because windows count PDUs. §9.2.2.9 leaves
+//! this open in the downlink.
 
 #[cfg(test)]
 mod tests;
@@ -15,22 +16,23 @@ use std::collections::VecDeque;
 use super::codec::{Format, Sizing};
 use super::pdu::{Amd, Previous, Rest, Sn};
 
-/// §9.2.2.8: with "SDU discard with explicit signalling", at most 15 "Length Indicators" indicate ends of SDUs in one
-/// AMD PDU, since NLENGTH has four bits. Choice: so it is in all modes, and padding gets no 16th indicator, which the
-/// standard allows but Wireshark calls malformed.
+/// §9.2.2.8: with "SDU discard with explicit signalling", at most 15 Length Indicators indicate ends of SDUs
+/// in one AMD PDU, because NLENGTH has four bits. Choice: this limit applies in all modes, and padding does
+/// not get a 16th indicator. The standard allows it, but Wireshark reports it as malformed.
 const MOST_INDICATORS: usize = 15;
 
-/// SDUs that wait for AMD PDUs. `Id` is the owner's name for an SDU.
+/// SDUs that wait for AMD PDUs. `Id` is the owner's identifier of an SDU.
 #[derive(Clone, Debug)]
 pub(crate) struct Segmenter<Id> {
     format: Format,
-    /// The first one may have been sent in part.
+    /// The first SDU may have been sent in part.
     waiting: VecDeque<Sdu<Id>>,
-    /// Octets of the first one that PDUs carry already.
+    /// Number of bytes of the first SDU that PDUs already carry.
     sent: usize,
-    /// An SDU whose end the next PDU has to tell, since the one with its last octet had no room to.
+    /// The SDU whose end the next PDU must indicate, because the PDU with its last byte had no room for an
+    /// indicator.
     unsaid: Option<(Previous, Id)>,
-    /// What an earlier PDU was cut into.
+    /// An earlier cut whose memory can be reused.
     worn: Option<Cut<Id>>,
 }
 
@@ -40,17 +42,18 @@ pub(crate) struct Sdu<Id> {
     pub(crate) octets: Vec<u8>,
 }
 
-/// An AMD PDU, and what it carries.
+/// An AMD PDU and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut<Id> {
     pub(crate) amd: Amd<'static>,
-    /// The SDUs that it carries octets of, in order.
+    /// SDUs of which the PDU carries data, in order.
     pub(crate) carried: Vec<Carried<Id>>,
-    /// The SDUs whose end it tells, in order. The (i + 1)-th "Length Indicator" is that of the SDU at index i; the
-    /// first may be of an SDU that it carries nothing of (LI 0). With HE = 10 there is one SDU, and no indicator.
+    /// SDUs whose end the PDU indicates, in order. The (i + 1)-th Length Indicator belongs to the SDU at
+    /// index i. The first one may belong to an SDU without data in this PDU (LI 0). With HE = 10 there is one
+    /// SDU, and no indicator.
     pub(crate) ended: Vec<Id>,
-    /// Octets behind the data and one more "Length Indicator", which a piggybacked STATUS PDU may use (§9.2.2.8): padding,
-    /// or where the size is flexible what is left up to the largest (§9.2.1.6).
+    /// Number of bytes after the data and one more Length Indicator that a piggybacked STATUS PDU may use
+    /// (§9.2.2.8). They are padding or, if the size is flexible, the space up to the maximum size (§9.2.1.6).
     pub(crate) spare: usize,
 }
 
@@ -58,13 +61,13 @@ pub(crate) struct Cut<Id> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Carried<Id> {
     pub(crate) id: Id,
-    /// Whether its first octet is here.
+    /// Whether the PDU contains the first byte of the SDU.
     pub(crate) first: bool,
-    /// Whether its last octet is here.
+    /// Whether the PDU contains the last byte of the SDU.
     pub(crate) last: bool,
 }
 
-/// Where an MRW has the Receiver resume (§11.6.2.2).
+/// Position at which the Receiver continues after an MRW (§11.6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResumeAt {
     /// SN_MRW_LENGTH.
@@ -72,34 +75,35 @@ pub(crate) struct ResumeAt {
     pub(crate) nlength: u8,
 }
 
-/// How the rest of an SDU fits the room in a PDU.
+/// How the rest of an SDU fits in a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
-    /// It goes on in the next PDU, after so many octets.
+    /// The SDU continues in the next PDU, after this number of bytes.
     GoesOn(usize),
-    /// It ends, and its indicator says so.
+    /// The SDU ends, and an indicator in this PDU marks its end.
     Ends,
-    /// It ends with the PDU, and HE = 10 says so.
+    /// The SDU ends with the PDU, and HE = 10 indicates this.
     EndsByHe,
-    /// It ends with the PDU; the next one has to say so.
+    /// The SDU ends with the PDU. The next PDU must indicate this.
     EndsExactly,
-    /// It ends one octet before the end of the PDU, which a 15-bit indicator does not fit; the next one says so.
+    /// The SDU ends one byte before the end of the PDU, where a 15-bit indicator does not fit. The next PDU
+    /// must indicate this.
     EndsOneShort,
 }
 
-/// Where the rest of an SDU comes to lie.
+/// The space for the rest of an SDU in a PDU.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Octets of the PDU that are left for data and indicators.
+    /// Number of bytes left in the PDU for data and indicators.
     room: usize,
-    /// "Length Indicators" that it has already.
+    /// Number of Length Indicators that the PDU already has.
     indicators: usize,
-    /// Whether another SDU waits behind.
+    /// Whether another SDU waits after this one.
     more: bool,
 }
 
 impl Fit {
-    /// `rest` octets of an SDU. `None`: they do not fit, and the PDU ends before them.
+    /// Returns how `rest` bytes of an SDU fit. `None`: they do not fit, and the PDU ends before them.
     const fn of(rest: usize, place: Place, format: Format) -> Option<Self> {
         let Some(left) = place.room.checked_sub(rest) else { return Some(Self::GoesOn(place.room)) };
         match format.sizing {
@@ -108,12 +112,12 @@ impl Fit {
         }
     }
 
-    /// It leaves `left` octets of a PDU of a fixed size. It does not fit if it would take the 15th indicator and what is
-    /// behind its end would need another.
+    /// Returns the fit of an SDU that leaves `left` bytes of a PDU of a fixed size. The SDU does not fit if
+    /// its end takes the 15th indicator and the space after it requires another one.
     const fn in_fixed(left: usize, place: Place, format: Format) -> Option<Self> {
         let indicator = format.li_octets();
         match left {
-            // §11.3.2: HE = 10 where there is no concatenation inside the PDU. With indicators HE is 01.
+            // §11.3.2: HE is 10 if the PDU does not concatenate SDUs. With indicators, HE is 01.
             0 if format.he_special && place.indicators == 0 => Some(Self::EndsByHe),
             0 => Some(Self::EndsExactly),
             _ if left < indicator => Some(Self::EndsOneShort),
@@ -122,10 +126,12 @@ impl Fit {
         }
     }
 
-    /// It leaves `left` octets up to the largest size, and the PDU may end before that.
+    /// Returns the fit of an SDU that leaves `left` bytes up to the maximum size. The PDU may end before
+    /// that.
     ///
-    /// Choice: where an SDU fits and its indicator does not, its last octet goes into the next PDU, which can say the end.
-    /// "Length Indicator" 0 would do as well; but if nothing else came, it would be alone in a PDU without data.
+    /// Choice: if an SDU fits but its indicator does not, its last byte goes into the next PDU, which can
+    /// indicate the end. A Length Indicator of 0 would also work, but without further SDUs it would be alone
+    /// in a PDU without data.
     const fn in_flexible(rest: usize, left: usize, place: Place, format: Format) -> Option<Self> {
         let indicator = format.li_octets();
         let nothing_follows = !place.more || left < 2 * indicator;
@@ -136,7 +142,7 @@ impl Fit {
             return Some(Self::EndsByHe);
         }
         match left {
-            // A single octet behind a 15-bit indicator would count as padding.
+            // A single byte after a 15-bit indicator would count as padding.
             _ if left < indicator && rest <= indicator => None,
             _ if left < indicator => Some(Self::GoesOn(rest - 1)),
             _ => Some(Self::Ends),
@@ -145,13 +151,13 @@ impl Fit {
 }
 
 impl<Id: Copy + PartialEq> Cut<Id> {
-    /// Empty, with space for a PDU with so many octets behind its header.
+    /// Creates an empty cut with memory for `room` bytes after the header.
     fn new(room: usize) -> Self {
         let amd = Amd { data: Cow::Owned(Vec::with_capacity(room)), ..Amd::default() };
         Self { amd, carried: Vec::with_capacity(2), ended: Vec::new(), spare: 0 }
     }
 
-    /// Empty, with the space that it has.
+    /// Returns an empty cut that reuses the memory of this one.
     fn emptied(self) -> Self {
         let Self { amd: Amd { data, mut ends, .. }, mut carried, mut ended, .. } = self;
         let mut data = data.into_owned();
@@ -162,11 +168,12 @@ impl<Id: Copy + PartialEq> Cut<Id> {
         Self { amd: Amd { data: Cow::Owned(data), ends, ..Amd::default() }, carried, ended, spare: 0 }
     }
 
-    /// §11.6.2.2, if the SDU at `index` of `ended` is the last one to be discarded: with no new SDU in this AMD PDU,
-    /// SN_MRW_LENGTH is the next number and NLENGTH = 0. Otherwise SN_MRW_LENGTH is this PDU, and NLENGTH counts the
-    /// indicators up to that SDU's.
+    /// Position at which the Receiver continues if the SDU at `index` of `ended` is the last one to be
+    /// discarded (§11.6.2.2). If this AMD PDU does not contain a new SDU, SN_MRW_LENGTH is the next SN and
+    /// NLENGTH = 0. Otherwise SN_MRW_LENGTH is this PDU, and NLENGTH counts the indicators up to the one of
+    /// that SDU.
     pub(crate) fn resume_after(&self, index: usize) -> ResumeAt {
-        // With LI 0 alone it carries nothing.
+        // A PDU with only LI 0 carries no data.
         let nothing_follows = self.carried.last().is_none_or(|carried| carried.id == self.ended[index]);
         if nothing_follows {
             ResumeAt { sn: self.amd.sn.next(), nlength: 0 }
@@ -185,7 +192,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
     ///
     /// # Panics
     ///
-    /// If it is empty: no "Length Indicator" could tell where it ends.
+    /// If the SDU is empty, because no Length Indicator could indicate its end.
     pub(crate) fn push(&mut self, id: Id, octets: Vec<u8>) {
         assert!(!octets.is_empty(), "an SDU of 0 octets");
         self.waiting.push_back(Sdu { id, octets });
@@ -196,7 +203,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         !self.waiting.is_empty() || self.unsaid.is_some()
     }
 
-    /// How many PDUs [`cut`](Self::cut) would return now, counted up to `most`.
+    /// Number of PDUs that [`cut`](Self::cut) would return now, but at most `most`.
     pub(crate) fn ready(&self, most: usize) -> usize {
         let indicator = self.format.li_octets();
         let mut rests = self.waiting.iter().map(|sdu| sdu.octets.len()).peekable();
@@ -227,7 +234,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         pdus
     }
 
-    /// The next AMD PDU, filled as far as there are SDUs. `None`: there is nothing to send.
+    /// Returns the next AMD PDU, filled as far as there are SDUs. `None` if there is nothing to send.
     pub(crate) fn cut(&mut self, sn: Sn) -> Option<Cut<Id>> {
         if !self.has_next() {
             return None;
@@ -242,8 +249,8 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
             room -= indicator;
         }
 
-        // `room` is for data and further indicators. §9.2.2.8: a single octet behind an SDU with a 15-bit indicator is
-        // not filled.
+        // `room` is the space for data and further indicators. §9.2.2.8: a single byte after an SDU with a
+        // 15-bit indicator is not filled.
         while room >= indicator {
             let place = Place { room, indicators: cut.ended.len(), more: self.waiting.len() > 1 };
             let fits = self.waiting.front().and_then(|sdu| {
@@ -293,12 +300,12 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         Some(cut)
     }
 
-    /// Takes back what nobody looks at any more: the next PDU is cut into the same memory.
+    /// Takes back a cut that is no longer needed. The next PDU reuses its memory.
     pub(crate) fn reuse(&mut self, cut: Cut<Id>) {
         self.worn = Some(cut);
     }
 
-    /// Takes back an SDU of which nothing was sent. `None`: there is none with that name.
+    /// Removes an SDU of which nothing has been sent. `None` if such an SDU does not exist.
     pub(crate) fn remove_unsent(&mut self, id: Id) -> Option<Sdu<Id>> {
         let index = self.waiting.iter().position(|sdu| sdu.id == id)?;
         if index == 0 && self.sent > 0 {
@@ -307,9 +314,9 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         self.waiting.remove(index)
     }
 
-    /// Discards every SDU up to and including `id`, also one that was sent in part (§11.6.2). Then the next AMD PDU
-    /// begins with an SDU: an MRW with its number and NLENGTH = 0 sends the Receiver there. If `id` was sent
-    /// completely, its end need not be told any more, and nothing else happens.
+    /// Discards every SDU up to and including `id`, even if it was sent in part (§11.6.2). The next AMD PDU
+    /// then begins with an SDU, and an MRW with its SN and NLENGTH = 0 moves the Receiver there. If `id` was
+    /// sent completely, its end is no longer indicated, and nothing else changes.
     pub(crate) fn discard_through(&mut self, id: Id) -> Vec<Sdu<Id>> {
         let waits = self.waiting.iter().position(|sdu| sdu.id == id);
         if waits.is_some() || self.unsaid.as_ref().is_some_and(|(_, unsaid)| *unsaid == id) {
@@ -320,7 +327,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         self.waiting.drain(..=index).collect()
     }
 
-    /// §11.4.3: discards the SDU that was sent in part. Those of which nothing was sent stay.
+    /// Discards the SDU that was sent in part (§11.4.3). SDUs of which nothing was sent remain.
     pub(crate) fn reset(&mut self) -> Option<Sdu<Id>> {
         self.unsaid = None;
         if self.sent == 0 {

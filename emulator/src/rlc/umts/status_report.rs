@@ -1,5 +1,6 @@
-//! The contents of status reports: the Receiver writes what it misses as super-fields (§11.5.2.2), the Sender reads
-//! them (§11.5.3). When a report is triggered, and what prohibits it, is the entity's business (§9.7.2).
+//! Content of status reports: the Receiver writes its missing PDUs as super-fields (§11.5.2.2), and the
+//! Sender reads them (§11.5.3). The entity decides when a report is triggered and when it is prohibited
+//! (§9.7.2).
 
 mod coding;
 #[cfg(test)]
@@ -10,30 +11,31 @@ use coding::{Coding, Cursor};
 use super::codec::expand_rlist;
 use super::pdu::{Gap, Sn, Status, Sufi};
 
-/// What a Receiver knows: every AMD PDU with VR(R) ≤ SN < VR(H) was received, except for those of the gaps.
+/// State of a Receiver: it has received every AMD PDU with VR(R) ≤ SN < VR(H), except those in the gaps.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// VR(R): the next one expected in sequence.
+    /// VR(R): the next SN expected in sequence.
     pub vr_r: Sn,
-    /// VR(H): the one after the highest that was received or is known to be missing.
+    /// VR(H): the SN after the highest one that was received or is known to be missing.
     pub vr_h: Sn,
-    /// What is missing, in ascending order from VR(R) on. Gaps do not touch each other.
+    /// Missing PDUs, in ascending order from VR(R) on. Gaps are not adjacent to each other.
     pub missing: &'a [Gap],
 }
 
-/// Writes an acknowledgement status report (§11.5.2.2): negative acknowledgements for all AMD PDUs detected as missing,
-/// then ACK. It is one STATUS PDU if `octets` suffice, else several. `others` (MRW_ACK, MRW, WINDOW, POLL) go into the
-/// first one, before the rest.
+/// Writes an acknowledgement status report (§11.5.2.2): negative acknowledgements for all AMD PDUs detected
+/// as missing, then ACK. The report is one STATUS PDU if `octets` bytes are enough, else several. `others`
+/// (MRW_ACK, MRW, WINDOW, POLL) are at the beginning of the first STATUS PDU.
 ///
-/// Choice: "which SUFI fields to use is implementation dependent" (§9.2.2.11). Each PDU uses whichever of LIST, RLIST
-/// and BITMAP leaves the fewest missing PDUs to the next STATUS PDU, and at a tie is the shortest.
+/// Choice: "which SUFI fields to use is implementation dependent" (§9.2.2.11). Each STATUS PDU uses the one
+/// of LIST, RLIST and BITMAP that leaves the fewest missing PDUs to the next STATUS PDU. If several do, it
+/// uses the shortest one.
 ///
-/// §9.2.2.11.2: with LSN > VR(R) all erroneous AMD PDUs are in the same STATUS PDU. So each part of a report of several
-/// PDUs has LSN = VR(R).
+/// §9.2.2.11.2: with LSN > VR(R), all erroneous AMD PDUs are in the same STATUS PDU. So each part of a report
+/// of several STATUS PDUs has LSN = VR(R).
 ///
 /// # Panics
 ///
-/// If a PDU of `octets` cannot hold `others` and an ACK, or cannot hold a single gap.
+/// If a STATUS PDU of `octets` bytes does not have room for `others` and an ACK, or for a single gap.
 pub fn acknowledge(received: Received<'_>, others: Vec<Sufi>, octets: usize) -> Vec<Status> {
     let header_and_ack = 1 + Sufi::Ack { lsn: received.vr_h }.nibbles();
     let room = |others: &[Sufi]| {
@@ -60,20 +62,20 @@ pub fn acknowledge(received: Received<'_>, others: Vec<Sufi>, octets: usize) -> 
     }
 }
 
-/// Writes a status report without LIST, BITMAP, RLIST and ACK, which Timer_Status_Prohibit does not restrict (§9.5 f):
-/// `others`, then NO_MORE.
+/// Writes a status report without LIST, BITMAP, RLIST and ACK, which Timer_Status_Prohibit does not restrict
+/// (§9.5 f). It contains `others` and NO_MORE.
 pub fn without_acknowledgement(mut others: Vec<Sufi>) -> Status {
     others.push(Sufi::NoMore);
     Status(others)
 }
 
-/// What a STATUS PDU tells. `None`: there is no such super-field.
+/// Content of a STATUS PDU. `None`: the super-field is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interpretation {
-    /// LSN of ACK: acknowledges every PDU below it that is not in `missing`.
+    /// LSN of the ACK, which acknowledges every PDU below it that is not in `missing`.
     pub lsn: Option<Sn>,
-    /// Every PDU that is negatively acknowledged, in the order of the report. §11.5.3: one that is named more than
-    /// once is retransmitted only once, so it is here once.
+    /// Negatively acknowledged PDUs, in the order of the report. §11.5.3: a PDU that is reported more than
+    /// once is retransmitted only once, so it is listed once.
     pub missing: Vec<Sn>,
     /// WSN of the last WINDOW.
     pub window: Option<u16>,
@@ -88,11 +90,12 @@ pub struct Interpretation {
 /// MRW super-field (§9.2.2.11.8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mrw {
-    /// SN_MRW1 and so on; the last one is SN_MRW_LENGTH.
+    /// SN_MRW1 and so on. The last one is SN_MRW_LENGTH.
     pub sns: Vec<Sn>,
-    /// LENGTH = 0: `sns` is one number, VT(A) + Configured_Tx_Window_Size or ahead of it.
+    /// LENGTH = 0: `sns` is a single SN, which is VT(A) + Configured_Tx_Window_Size or above.
     pub long_distance: bool,
-    /// Which "Length Indicator" of the PDU SN_MRW_LENGTH ends the last SDU to be discarded; 0: none.
+    /// Number of the Length Indicator in the PDU SN_MRW_LENGTH that ends the last SDU to be discarded. 0:
+    /// none.
     pub nlength: u8,
 }
 
@@ -105,16 +108,17 @@ pub struct MrwAck {
     pub sn_ack: Sn,
 }
 
-/// Why a STATUS PDU is discarded although every field of it is valid.
+/// Reason for discarding a STATUS PDU although all of its fields are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
     /// §10.2, inconsistent status indication: different status for the same AMD PDU.
     #[error("PDU {0} is reported both received and missing")]
     BothWays(Sn),
-    /// §9.2.2.11.6. A PDU that was decoded has no such list.
+    /// §9.2.2.11.6: a relative list is invalid. A decoded PDU does not contain such a list.
     #[error("a relative list that makes no sense")]
     Rlist,
-    /// Choice: two MRW, two MRW_ACK or two POLL. Nothing says which of them holds.
+    /// Choice: there are two MRW, two MRW_ACK or two POLL super-fields. The standard does not say which one
+    /// applies.
     #[error("two super-fields of a kind that can stand there once")]
     Twice,
 }
@@ -131,7 +135,7 @@ impl Set {
         self.0[sn.get() as usize / 64] >> (sn.get() % 64) & 1 == 1
     }
 
-    /// True if it was not there before.
+    /// Adds an SN. Returns `true` if the set did not contain it.
     const fn insert(&mut self, sn: Sn) -> bool {
         let new = !self.contains(sn);
         self.0[sn.get() as usize / 64] |= 1 << (sn.get() % 64);
@@ -139,11 +143,11 @@ impl Set {
     }
 }
 
-/// Reads a STATUS PDU. Whether its numbers are erroneous (§10.1) is for the Sender to judge, which knows VT(A) and
-/// VT(S).
+/// Interprets a STATUS PDU. The Sender must check whether its SNs are erroneous (§10.1), because that depends
+/// on VT(A) and VT(S).
 ///
-/// Choice: in the sense of §10.2 a 1 in a BITMAP says that a PDU was received. That a LIST or RLIST passes over it does
-/// not.
+/// Choice: for §10.2, a 1 in a BITMAP means that a PDU was received. A PDU that a LIST or RLIST omits does
+/// not count as reported.
 pub fn interpret(status: &Status) -> Result<Interpretation, Contradiction> {
     let mut told = Interpretation::default();
     let (mut received, mut missing) = (Set::new(), Set::new());
@@ -193,7 +197,7 @@ pub fn interpret(status: &Status) -> Result<Interpretation, Contradiction> {
     }
 }
 
-/// Sets what may be said once.
+/// Sets a value that may occur only once.
 fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Contradiction> {
     match place.replace(value) {
         None => Ok(()),

@@ -1,9 +1,10 @@
-//! Where the parts of a packet are, which checksum covers which bit, and which bits cancel in it.
+//! The layout of a packet: where its parts are, which checksum covers which bit, and which bits cancel out.
 //!
-//! The Internet checksum (RFC 1071) is the ones' complement sum of 16-bit words: a bit that becomes 1 adds its weight, one
-//! that becomes 0 takes it away. Two bits of one weight, turned opposite ways, leave the sum as it was. IPv4's checksum
-//! covers its header (RFC 791 §3.1); those of TCP, UDP and ICMPv6 cover header, payload and, by the pseudo-header, the
-//! addresses (RFC 9293 §3.1, RFC 768, RFC 8200 §8.1), that of ICMP header and payload (RFC 792).
+//! The Internet checksum (RFC 1071) is the ones' complement sum of 16-bit words. Setting a bit adds its
+//! weight to the sum, and clearing it subtracts the weight. Flipping two bits of the same weight in opposite
+//! directions leaves the sum unchanged. IPv4's checksum covers its header (RFC 791 §3.1). The checksums of
+//! TCP, UDP and ICMPv6 cover header, payload and, through the pseudo-header, the addresses (RFC 9293 §3.1,
+//! RFC 768, RFC 8200 §8.1). ICMP's checksum covers header and payload (RFC 792).
 
 use std::ops::Range;
 
@@ -11,18 +12,18 @@ use airwire::rng::Stream;
 
 use super::Part;
 
-/// A whole IP packet, as its own headers describe it.
+/// The layout of a complete IP packet, as its headers describe it.
 #[derive(Debug)]
 pub(super) struct Anatomy {
     is_v4: bool,
-    /// Octets of the IP header.
+    /// Length of the IP header in bytes.
     ip: usize,
-    /// Octets of the IP header and the transport header.
+    /// Length of the IP header and the transport header in bytes.
     header: usize,
-    /// Octets of the packet as IP counts them. What is behind is not part of it.
+    /// Length of the packet in bytes according to its IP header. Later bytes are not part of the packet.
     end: usize,
     transport: Transport,
-    /// Whether a checksum covers what is behind the IP header.
+    /// Whether a checksum covers the data after the IP header.
     sum: Sum,
 }
 
@@ -31,7 +32,7 @@ enum Transport {
     Tcp,
     Udp,
     Icmp,
-    /// A fragment of those: its checksum is that of the whole datagram, and the sum of all its words.
+    /// A fragment of a TCP, UDP or ICMP datagram. The datagram's checksum is computed over all fragments.
     Fragment,
     Other,
 }
@@ -39,9 +40,9 @@ enum Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sum {
     Covers,
-    /// A UDP datagram over IPv4 without a checksum (RFC 768: 0).
+    /// A UDP datagram over IPv4 without a checksum (RFC 768: the field is 0).
     Absent,
-    /// Of another protocol, behind IPv6 extension headers, or shorter than its header.
+    /// Another protocol, a packet with IPv6 extension headers, or an incomplete transport header.
     Unknown,
 }
 
@@ -50,11 +51,11 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP_V6: u8 = 58;
 
-/// How often bits are chosen anew that do not do what they should.
+/// Number of random choices to try until one has the desired effect on the checksums.
 const ATTEMPTS: usize = 16;
 
 impl Anatomy {
-    /// `None`: not a whole IP packet.
+    /// Parses the headers. Returns `None` if the bytes are not a complete IP packet.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let be16 = |at: usize| Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])));
         let (is_v4, ip, end, protocol, is_fragment) = match bytes.first()? >> 4 {
@@ -93,7 +94,8 @@ impl Anatomy {
         Some(Self { is_v4, ip, header: header.unwrap_or(ip), end, transport, sum })
     }
 
-    /// Bits of which a checksum tells that they are wrong. `None`: there are too few that one covers.
+    /// Chooses bits such that a checksum detects the change. Returns `None` if the checksums cover too few
+    /// bits or no attempt succeeds.
     pub(super) fn bits_that_are_found(
         &self,
         bytes: &[u8],
@@ -105,11 +107,11 @@ impl Anatomy {
         if octets.len() * 8 < count {
             return None;
         }
-        // A few bits may cancel by accident.
+        // A few flipped bits may cancel out by chance.
         (0..ATTEMPTS).map(|_| distinct(&octets, count, stream)).find(|bits| self.are_found(bytes, bits))
     }
 
-    /// Bits that are wrong and leave every checksum right. `None`: there are none.
+    /// Chooses bits such that all checksums still match after the change. Returns `None` if it finds none.
     pub(super) fn bits_that_cancel(
         &self,
         bytes: &[u8],
@@ -128,11 +130,12 @@ impl Anatomy {
         }
     }
 
-    /// Octets that a checksum covers. That of UDP is left out: as 0 it would be none.
+    /// Returns the offsets of the bytes that a checksum covers. UDP's checksum field is excluded, because
+    /// flipping its bits could make it 0, which means "no checksum".
     fn covered(&self, part: Part) -> Vec<usize> {
         let ip_header = match (self.is_v4, self.sum) {
             (true, _) => 0..self.ip,
-            // IPv6 has no checksum of its own, and the pseudo-header has the addresses.
+            // IPv6 has no header checksum, but the pseudo-header includes the addresses.
             (false, Sum::Covers) => 8..40,
             (false, _) => 0..0,
         };
@@ -145,21 +148,21 @@ impl Anatomy {
         within(part, &[ip_header, header], payload)
     }
 
-    /// Octets of which the receiver makes use, and finds the packet all the same: not those of the IP header, by which
-    /// it would go elsewhere, nor those that say how long a part is.
+    /// Returns the offsets of the bytes that the receiver uses and that can change without affecting
+    /// delivery. This excludes the IP header, which determines the destination, and all length fields.
     fn deceptive(&self, part: Part) -> Vec<usize> {
         let ip = self.ip;
         let header = match self.transport {
-            // The data offset is in octet 12 (RFC 9293 §3.1).
+            // The data offset is in byte 12 (RFC 9293 §3.1).
             Transport::Tcp => [ip..ip + 12, ip + 13..self.header],
-            // The ports: behind them are length and checksum (RFC 768).
+            // Only the ports: length and checksum follow them (RFC 768).
             Transport::Udp => [ip..ip + 4, 0..0],
             Transport::Icmp | Transport::Fragment | Transport::Other => [ip..self.header, 0..0],
         };
         within(part, &header, self.header..self.end)
     }
 
-    /// Whether the sum of IPv4's header, or that of the transport protocol, has changed.
+    /// Returns whether the flipped bits change the sum of the IPv4 header or of the transport protocol.
     fn are_found(&self, bytes: &[u8], bits: &[u32]) -> bool {
         let addresses = if self.is_v4 { 12..20 } else { 8..40 };
         let changes = |covers: &dyn Fn(usize) -> bool| {
@@ -168,7 +171,7 @@ impl Anatomy {
             change.rem_euclid(0xffff) != 0
         };
         let by_ip = self.is_v4 && changes(&|octet| octet < self.ip);
-        // ICMP has no pseudo-header, and fragments of other addresses never meet.
+        // ICMP has no pseudo-header. A fragment with a changed address is not reassembled with the others.
         let has_pseudo_header = match self.transport {
             Transport::Tcp | Transport::Udp => true,
             Transport::Icmp => !self.is_v4,
@@ -179,7 +182,7 @@ impl Anatomy {
     }
 }
 
-/// Those of the octets that belong to the part.
+/// Returns the offsets that belong to `part`.
 fn within(part: Part, header: &[Range<usize>], payload: Range<usize>) -> Vec<usize> {
     let header = header.iter().cloned().flatten();
     match part {
@@ -197,7 +200,7 @@ fn is_set(bytes: &[u8], bit: u32) -> bool {
     bytes[octet(bit)] & 0x80 >> (bit % 8) != 0
 }
 
-/// What turning the bit over adds to a sum of 16-bit words. All headers begin at even octets.
+/// Returns how flipping the bit changes the sum of 16-bit words. All headers begin at even offsets.
 fn turned(bytes: &[u8], bit: u32) -> i64 {
     let weight = 1 << (15 - bit % 16);
     if is_set(bytes, bit) { -weight } else { weight }
@@ -208,7 +211,7 @@ fn any(octets: &[usize], stream: &mut Stream) -> u32 {
     octets[(bit / 8) as usize] as u32 * 8 + (bit % 8) as u32
 }
 
-/// So many different bits, of at least as many.
+/// Draws `count` different bits. `octets` must contain at least that many.
 fn distinct(octets: &[usize], count: usize, stream: &mut Stream) -> Vec<u32> {
     let mut bits = Vec::with_capacity(count);
     while bits.len() < count {
@@ -220,7 +223,7 @@ fn distinct(octets: &[usize], count: usize, stream: &mut Stream) -> Vec<u32> {
     bits
 }
 
-/// Pairs of bits that cancel, each different from all others. `None`: one has found no other.
+/// Draws pairs of bits that cancel out, all of them different. Returns `None` if a bit has no partner.
 fn pairs(bytes: &[u8], octets: &[usize], count: usize, stream: &mut Stream) -> Option<Vec<u32>> {
     let mut bits: Vec<u32> = Vec::with_capacity(count);
     while bits.len() < count {

@@ -20,7 +20,7 @@ fn payload(octets: usize) -> Vec<u8> {
     (0..octets).map(|n| (n * 37 + 11) as u8).collect()
 }
 
-/// The bits in which the two differ.
+/// Returns the positions of the bits in which the two packets differ.
 fn difference(one: &[u8], other: &[u8]) -> Vec<u32> {
     assert_eq!(one.len(), other.len());
     (0..one.len() as u32 * 8)
@@ -28,8 +28,8 @@ fn difference(one: &[u8], other: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-/// Each packet is corrupted with another seed. What came out.
-fn each(config: &CorruptConfig, packet: &[u8], n: u64) -> Vec<Vec<u8>> {
+/// Corrupts the packet with `n` different seeds and returns the results.
+fn corrupt_each(config: &CorruptConfig, packet: &[u8], n: u64) -> Vec<Vec<u8>> {
     (0..n)
         .map(|seed| {
             let mut bench = corrupt(config, seed);
@@ -39,8 +39,8 @@ fn each(config: &CorruptConfig, packet: &[u8], n: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What a host says of it: both checksums.
-fn host(packet: &[u8]) -> Result<(), BadPacket> {
+/// Verifies the IP and TCP checksums as a host does.
+fn verify_as_host(packet: &[u8]) -> Result<(), BadPacket> {
     parse_tcp(&parse_ip(packet)?).map(|_segment| ())
 }
 
@@ -71,14 +71,14 @@ fn udp(payload: &[u8], has_checksum: bool) -> Vec<u8> {
     v4(IpProtocol::Udp, &datagram)
 }
 
-fn is_right_udp(bytes: &[u8]) -> bool {
+fn is_valid_udp(bytes: &[u8]) -> bool {
     let packet = Ipv4Packet::new_checked(bytes).unwrap();
     let (from, to) = (packet.src_addr().into(), packet.dst_addr().into());
     packet.verify_checksum() && UdpPacket::new_unchecked(packet.payload()).verify_checksum(&from, &to)
 }
 
 #[test]
-fn as_many_bits_as_told_are_turned_over_and_the_record_has_them() {
+fn configured_number_of_bits_is_flipped_and_recorded() {
     let packet = tcp(true, &payload(100));
     for bits in [1, 2, 3, 17, 64] {
         let mut bench = corrupt(&config(1.0, Some(bits), Part::Anywhere, Checksum::Fails), u64::from(bits));
@@ -91,7 +91,7 @@ fn as_many_bits_as_told_are_turned_over_and_the_record_has_them() {
 }
 
 #[test]
-fn what_should_fail_fails_at_the_receiver_wherever_it_is() {
+fn corruption_in_any_part_fails_receiver_checksum() {
     for is_v4 in [true, false] {
         let packet = tcp(is_v4, &payload(33));
         let header = packet.len() - 33;
@@ -101,8 +101,8 @@ fn what_should_fail_fails_at_the_receiver_wherever_it_is() {
             (Part::Payload, header, packet.len()),
         ] {
             for bits in [1, 2, 16] {
-                for bytes in each(&config(1.0, Some(bits), part, Checksum::Fails), &packet, 300) {
-                    assert!(host(&bytes).is_err());
+                for bytes in corrupt_each(&config(1.0, Some(bits), part, Checksum::Fails), &packet, 300) {
+                    assert!(verify_as_host(&bytes).is_err());
                     let difference = difference(&packet, &bytes);
                     assert_eq!(difference.len(), bits as usize);
                     assert!(difference.iter().all(|bit| (from..to).contains(&(*bit as usize / 8))));
@@ -113,9 +113,9 @@ fn what_should_fail_fails_at_the_receiver_wherever_it_is() {
 }
 
 #[test]
-fn what_should_pass_passes_at_the_receiver_and_is_wrong() {
+fn cancelling_bit_flips_pass_receiver_checksum() {
     for is_v4 in [true, false] {
-        // An odd length: the last octet is half a word.
+        // With an odd length, the last byte is half a word.
         for octets in [33, 200] {
             let packet = tcp(is_v4, &payload(octets));
             let (ip, header) = (packet.len() - octets - 20, packet.len() - octets);
@@ -125,8 +125,8 @@ fn what_should_pass_passes_at_the_receiver_and_is_wrong() {
                 (Part::Payload, header, packet.len()),
             ] {
                 for bits in [None, Some(2), Some(6)] {
-                    for bytes in each(&config(1.0, bits, part, Checksum::Passes), &packet, 300) {
-                        host(&bytes).unwrap();
+                    for bytes in corrupt_each(&config(1.0, bits, part, Checksum::Passes), &packet, 300) {
+                        verify_as_host(&bytes).unwrap();
                         let difference = difference(&packet, &bytes);
                         assert_eq!(difference.len(), bits.unwrap_or(2) as usize);
                         assert!(difference.iter().all(|bit| (from..to).contains(&(*bit as usize / 8))));
@@ -138,105 +138,112 @@ fn what_should_pass_passes_at_the_receiver_and_is_wrong() {
 }
 
 #[test]
-fn every_bit_that_a_checksum_covers_is_equally_likely() {
+fn bits_covered_by_checksum_are_equally_likely() {
     let packet = tcp(true, &payload(4));
     let n = 44 * 8 * 30;
     let mut counts = vec![0; 44 * 8];
-    for bytes in each(&config(1.0, None, Part::Anywhere, Checksum::Fails), &packet, n) {
+    for bytes in corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Fails), &packet, n) {
         counts[difference(&packet, &bytes)[0] as usize] += 1;
     }
-    // Each octet, with the correction for asking 44 times at once.
+    // Test each byte. The bound is corrected for 44 simultaneous tests.
     for octet in counts.chunks(8).map(|octet| octet.iter().sum::<usize>()) {
         let (mean, deviation) = (n as f64 / 44.0, (n as f64 / 44.0 * (43.0 / 44.0)).sqrt());
         assert!((octet as f64 - mean).abs() <= 4.3 * deviation, "{octet} of {mean}");
     }
-    // Over IPv6: not the class, the flow label, the hop limit, nor the two fields that say what the packet is.
+    // Over IPv6, the first 8 bytes stay unchanged: class, flow label, payload length, next header and hop
+    // limit.
     let packet = tcp(false, &payload(4));
-    let touched: BTreeSet<u32> = each(&config(1.0, None, Part::Anywhere, Checksum::Fails), &packet, 5_000)
-        .iter()
-        .map(|bytes| difference(&packet, bytes)[0] / 8)
-        .collect();
+    let touched: BTreeSet<u32> =
+        corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Fails), &packet, 5_000)
+            .iter()
+            .map(|bytes| difference(&packet, bytes)[0] / 8)
+            .collect();
     assert_eq!(touched, (8..64).collect());
 }
 
 #[test]
-fn udp_without_a_checksum_has_nothing_that_fails_in_its_payload_and_everything_passes() {
+fn corruption_of_udp_without_checksum_always_passes() {
     let (with, without) = (udp(&payload(20), true), udp(&payload(20), false));
-    for bytes in each(&config(1.0, None, Part::Payload, Checksum::Fails), &with, 200) {
-        assert!(!is_right_udp(&bytes));
+    for bytes in corrupt_each(&config(1.0, None, Part::Payload, Checksum::Fails), &with, 200) {
+        assert!(!is_valid_udp(&bytes));
     }
-    for bytes in each(&config(1.0, None, Part::Anywhere, Checksum::Passes), &with, 200) {
-        assert!(bytes != with && is_right_udp(&bytes));
-        assert_eq!(bytes[24..28], with[24..28], "length and checksum stay");
+    for bytes in corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Passes), &with, 200) {
+        assert!(bytes != with && is_valid_udp(&bytes));
+        assert_eq!(bytes[24..28], with[24..28], "length and checksum are unchanged");
     }
     let mut bench = corrupt(&config(1.0, None, Part::Payload, Checksum::Fails), 1);
     bench.send(Instant::ZERO, without.clone());
-    assert_eq!((&bench.left[0].1.bytes, &bench.stage.stats()["spared"]), (&without, &json!(1)));
-    for bytes in each(&config(1.0, None, Part::Payload, Checksum::Passes), &without, 200) {
+    assert_eq!((&bench.left[0].1.bytes, &bench.stage.stats()["unsuitable"]), (&without, &json!(1)));
+    for bytes in corrupt_each(&config(1.0, None, Part::Payload, Checksum::Passes), &without, 200) {
         assert_eq!(difference(&without, &bytes).len(), 2);
         assert_eq!(bytes[..28], without[..28]);
     }
-    // The checksum field is not touched: as 0 it would be none.
-    for bytes in each(&config(1.0, None, Part::Header, Checksum::Fails), &with, 500) {
+    // The checksum field stays unchanged: 0 would mean "no checksum".
+    for bytes in corrupt_each(&config(1.0, None, Part::Header, Checksum::Fails), &with, 500) {
         assert_eq!(bytes[26..28], with[26..28]);
     }
 }
 
 #[test]
-fn icmp_and_fragments_are_summed_by_their_words() {
+fn icmp_and_fragment_corruption_respects_plain_checksum() {
     let mut echo = vec![Icmpv4Message::EchoRequest.into(), 0, 0, 0, 1, 2, 3, 4];
     echo.extend(payload(56));
     let sum = airwire::checksum::plain(&echo);
     echo[2..4].copy_from_slice(&sum.to_be_bytes());
     let packet = v4(IpProtocol::Icmp, &echo);
-    for bytes in each(&config(1.0, None, Part::Anywhere, Checksum::Passes), &packet, 200) {
+    for bytes in corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Passes), &packet, 200) {
         assert!(bytes != packet && airwire::checksum::plain(&bytes[20..]) == 0);
     }
-    for bytes in each(&config(1.0, None, Part::Payload, Checksum::Fails), &packet, 200) {
+    for bytes in corrupt_each(&config(1.0, None, Part::Payload, Checksum::Fails), &packet, 200) {
         assert_ne!(airwire::checksum::plain(&bytes[20..]), 0);
     }
-    // A later fragment has no header of its own but IP's. Its words are summed with those of the others.
+    // A later fragment has only an IP header. Its words are part of the datagram's checksum.
     let mut fragment = v4(IpProtocol::Udp, &payload(64));
     fragment[6..8].copy_from_slice(&185_u16.to_be_bytes());
-    for bytes in each(&config(1.0, None, Part::Payload, Checksum::Passes), &fragment, 200) {
+    for bytes in corrupt_each(&config(1.0, None, Part::Payload, Checksum::Passes), &fragment, 200) {
         assert!(bytes != fragment);
         assert_eq!(airwire::checksum::plain(&bytes[20..]), airwire::checksum::plain(&fragment[20..]));
     }
-    for bytes in each(&config(1.0, None, Part::Anywhere, Checksum::Passes), &fragment, 50) {
+    for bytes in corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Passes), &fragment, 50) {
         assert_eq!(bytes[..20], fragment[..20]);
     }
 }
 
 #[test]
-fn a_packet_without_such_bits_is_spared_and_counted() {
-    let spared = |config: &CorruptConfig, bytes: Vec<u8>| {
+fn unsuitable_packets_pass_unchanged_and_are_counted() {
+    let unsuitable = |config: &CorruptConfig, bytes: Vec<u8>| {
         let mut bench = corrupt(config, 1);
         bench.send(Instant::ZERO, bytes.clone());
         assert!(bench.events().is_empty());
-        bench.left[0].1.bytes == bytes && bench.stage.stats()["spared"] == 1
+        bench.left[0].1.bytes == bytes && bench.stage.stats()["unsuitable"] == 1
     };
     let fails = |part| config(1.0, None, part, Checksum::Fails);
     let passes = |part| config(1.0, None, part, Checksum::Passes);
-    assert!(spared(&fails(Part::Payload), tcp(true, &[])), "no payload");
-    assert!(spared(&passes(Part::Payload), tcp(true, &[0; 500])), "nothing but zeros has no two that cancel");
-    assert!(spared(&fails(Part::Anywhere), tcp(true, &payload(10))[..45].to_vec()), "not whole");
-    assert!(spared(&fails(Part::Anywhere), vec![0x45; 19]) && spared(&fails(Part::Anywhere), Vec::new()));
-    assert!(spared(&fails(Part::Anywhere), vec![0; 40]), "not IP");
+    assert!(unsuitable(&fails(Part::Payload), tcp(true, &[])), "no payload");
     assert!(
-        spared(&fails(Part::Payload), v4(IpProtocol::Unknown(132), &payload(40))),
-        "a sum that is not known"
+        unsuitable(&passes(Part::Payload), tcp(true, &[0; 500])),
+        "no two bits of an all-zero payload cancel"
     );
-    assert!(spared(&passes(Part::Anywhere), v4(IpProtocol::Unknown(132), &payload(40))));
-    // Its IP header is known all the same; and a TCP header that is cut off is no header.
+    assert!(unsuitable(&fails(Part::Anywhere), tcp(true, &payload(10))[..45].to_vec()), "truncated packet");
+    assert!(
+        unsuitable(&fails(Part::Anywhere), vec![0x45; 19]) && unsuitable(&fails(Part::Anywhere), Vec::new())
+    );
+    assert!(unsuitable(&fails(Part::Anywhere), vec![0; 40]), "not an IP packet");
+    assert!(
+        unsuitable(&fails(Part::Payload), v4(IpProtocol::Unknown(132), &payload(40))),
+        "unknown transport checksum"
+    );
+    assert!(unsuitable(&passes(Part::Anywhere), v4(IpProtocol::Unknown(132), &payload(40))));
+    // The IP header can still be corrupted. An incomplete TCP header is not treated as a header.
     for packet in [v4(IpProtocol::Unknown(132), &payload(40)), v4(IpProtocol::Tcp, &payload(12))] {
-        for bytes in each(&fails(Part::Anywhere), &packet, 100) {
+        for bytes in corrupt_each(&fails(Part::Anywhere), &packet, 100) {
             assert!(difference(&packet, &bytes)[0] < 160);
         }
     }
 }
 
 #[test]
-fn so_many_as_the_chance_says_whatever_it_does_to_them() {
+fn corrupted_share_matches_chance_in_both_modes() {
     let n = 50_000;
     for (seed, chance) in [(1, 0.001), (2, 0.05), (3, 0.5)] {
         let mut touched = Vec::new();
@@ -250,12 +257,12 @@ fn so_many_as_the_chance_says_whatever_it_does_to_them() {
             let corrupted = bench.left.iter().filter(|(_, packet)| packet.bytes != whole);
             touched.push(corrupted.map(|(_, packet)| packet.id).collect::<Vec<_>>());
         }
-        assert_eq!(touched[0], touched[1], "which ones depends on the seed alone");
+        assert_eq!(touched[0], touched[1], "the seed alone selects the packets");
     }
 }
 
 #[test]
-fn only_what_it_affects_and_what_is_set_under_way() {
+fn corruption_affects_only_selected_packets_and_is_reconfigurable() {
     let mut bench = corrupt(
         &CorruptConfig { affects: Affects::Acks, ..config(1.0, None, Part::Anywhere, Checksum::Fails) },
         1,
@@ -272,7 +279,7 @@ fn only_what_it_affects_and_what_is_set_under_way() {
 }
 
 #[test]
-fn odd_numbers_that_should_cancel_and_none_are_refused() {
+fn invalid_bit_counts_are_rejected() {
     for (bits, checksum) in [
         (0, Checksum::Fails),
         (65, Checksum::Fails),

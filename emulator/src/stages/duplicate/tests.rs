@@ -19,7 +19,7 @@ fn ms(millis: u64) -> Duration {
 }
 
 #[test]
-fn copies_come_right_behind_the_packet_with_its_octets_and_numbers_of_their_own() {
+fn copies_follow_packet_immediately_with_new_ids() {
     let mut bench = duplicate(&config(1.0, 2, Duration::ZERO), 1);
     bench.send(at(3), tcp(true, b"data"));
     let (left, packets): (Vec<_>, Vec<_>) = bench.left.iter().cloned().unzip();
@@ -31,11 +31,11 @@ fn copies_come_right_behind_the_packet_with_its_octets_and_numbers_of_their_own(
 }
 
 #[test]
-fn with_a_gap_each_comes_so_long_after_the_one_before() {
+fn copies_are_spaced_by_gap() {
     let mut bench = duplicate(&config(1.0, 3, ms(4)), 1);
     bench.send(at(10), vec![1; 40]);
     bench.send(at(15), vec![2; 40]);
-    assert_eq!(bench.stage.held(), 3 + 3 - 1, "one of the first is out");
+    assert_eq!(bench.stage.held(), 3 + 3 - 1, "one copy of the first packet has left");
     bench.advance(at(1_000));
     let left: Vec<_> = bench.left.iter().map(|(left, packet)| (left.as_millis(), packet.bytes[0])).collect();
     assert_eq!(left, [(10, 1), (14, 1), (15, 2), (18, 1), (19, 2), (22, 1), (23, 2), (27, 2)]);
@@ -43,7 +43,7 @@ fn with_a_gap_each_comes_so_long_after_the_one_before() {
 }
 
 #[test]
-fn one_that_comes_just_when_a_copy_is_due_goes_behind_it() {
+fn packet_arriving_when_copy_is_due_follows_it() {
     let mut bench = duplicate(&config(1.0, 1, ms(5)), 1);
     bench.send(at(0), vec![1; 40]);
     bench.send(at(5), vec![2; 40]);
@@ -52,7 +52,7 @@ fn one_that_comes_just_when_a_copy_is_due_goes_behind_it() {
 }
 
 #[test]
-fn so_many_are_chosen_as_the_chance_says() {
+fn duplicated_share_matches_chance() {
     for (seed, chance) in [(1, 0.001), (2, 0.02), (3, 0.5), (4, 0.97)] {
         let n = 100_000;
         let mut bench = duplicate(&config(chance, 1, Duration::ZERO), seed);
@@ -63,7 +63,7 @@ fn so_many_are_chosen_as_the_chance_says() {
 }
 
 #[test]
-fn what_it_does_not_affect_comes_once() {
+fn unaffected_packets_are_not_duplicated() {
     let only = |affects| {
         let mut bench = duplicate(&DuplicateConfig { affects, ..config(1.0, 1, Duration::ZERO) }, 1);
         bench.send(at(0), tcp(true, b"data"));
@@ -75,7 +75,7 @@ fn what_it_does_not_affect_comes_once() {
 }
 
 #[test]
-fn a_change_leaves_copies_that_are_made_alone() {
+fn reconfiguration_keeps_pending_copies() {
     let mut bench = duplicate(&config(1.0, 1, ms(5)), 1);
     bench.send(at(0), vec![1; 40]);
     bench.stage.reconfigure(at(1), &config(1.0, 2, ms(1)), &mut bench.out);
@@ -86,7 +86,7 @@ fn a_change_leaves_copies_that_are_made_alone() {
 }
 
 #[test]
-fn no_copy_and_too_many_are_refused() {
+fn invalid_copy_counts_are_rejected() {
     for copies in [0, 101] {
         let invalid = config(0.1, copies, Duration::ZERO).validate().unwrap_err();
         assert_eq!(invalid.key, "copies");

@@ -10,34 +10,36 @@ use super::wire::Wire;
 use crate::packet::Packet;
 use crate::stage::{Event, Outbox};
 
-/// At each change the packet under transmission keeps what it has already sent.
+/// A transmitter that follows a schedule. When the rate changes, the part of a packet that was already sent
+/// stays sent.
 #[derive(Debug)]
 pub(super) struct Following {
     schedule: Schedule,
-    /// Of the last line that had one.
+    /// The pace at the last rate above 0.
     pace: Pace,
-    /// `None`: nothing is sent.
+    /// The current rate. `None`: the transmitter is stopped.
     rate: Option<Rate>,
-    /// The rate is that of this time; while nothing is to be sent it is looked up with the next packet.
+    /// The time for which `rate` was looked up. An idle transmitter looks it up when the next packet comes.
     as_of: Instant,
     sending: Option<(Progress, Packet)>,
-    /// When the one before ended: if the next one begins just then, fractions of nanoseconds carry over.
+    /// End of the previous transmission. If the next one begins at this time, fractions of nanoseconds carry
+    /// over.
     free_since: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Progress {
-    /// It is sent, and wholly on the wire at this time if the rate stays.
+    /// The transmission ends at this time if the rate does not change.
     Until(Instant),
-    /// It stands still, with so long to go at the rate before.
+    /// The transmitter is stopped. The rest of the packet would take this long at the previous rate.
     Standing(Duration),
 }
 
 impl Following {
-    /// `schedule` has a rate.
+    /// `schedule` must contain rates.
     pub(super) fn new(schedule: Schedule) -> Self {
         let rate = schedule.rate_at(Instant::ZERO);
-        // Where nothing has been sent, no time is left to be reckoned at this rate.
+        // The placeholder rate has no effect: the first transmission sets the pace.
         let pace = Pace::new(rate.unwrap_or(Rate::bits_per_second(1)));
         Self { schedule, pace, rate, as_of: Instant::ZERO, sending: None, free_since: Instant::ZERO }
     }
@@ -64,7 +66,7 @@ impl Following {
         }
     }
 
-    /// A packet comes; everything before `now` has been done.
+    /// Accepts a packet. All events before `now` must have been handled.
     pub(super) fn take(&mut self, now: Instant, packet: Packet, queue: &mut Queue, out: &mut Outbox) {
         if !self.busy() && queue.is_empty() {
             self.as_of = now;
@@ -84,7 +86,7 @@ impl Following {
         self.sending = Some((Progress::Until(at + self.pace.next(packet.len())), packet));
     }
 
-    /// Does what is due up to `now`, each step at its own time.
+    /// Handles all events up to `now`, each at its own time.
     pub(super) fn transmit(&mut self, now: Instant, queue: &mut Queue, wire: &mut Wire, out: &mut Outbox) {
         loop {
             let (end, change) = (self.end(), self.next_change(queue));

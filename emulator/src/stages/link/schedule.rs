@@ -1,7 +1,8 @@
-//! A rate, a delay or both that change with time, as a file has them: a line for each change.
+//! A schedule file: a rate, a delay or both that change over time, with one line per change.
 //!
-//! The first line names the columns, `time,rate,delay`, `time,rate` or `time,delay`, in any order, each with a unit
-//! (`time s,rate kbit`) or without one; then the cells have theirs. What a line says holds until the next one.
+//! The first line names the columns in any order: `time,rate,delay`, `time,rate` or `time,delay`. A column
+//! name may include a unit (`time s,rate kbit`); otherwise each cell of the column has its own. A line stays
+//! in effect until the time of the next one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,41 +11,42 @@ use airfiles::{By, limits};
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
 
-/// What a file says, with what comes after its last line.
+/// The content of a schedule file, and what happens after its last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     lines: Arc<[Line]>,
     has_rate: bool,
     has_delay: bool,
-    /// It begins again after this time. `None`: the last line holds for ever.
+    /// The schedule repeats after this time, in nanoseconds. `None`: the last line stays in effect.
     period: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     at: u64,
-    /// `None`: nothing is sent.
+    /// `None`: the transmitter is stopped.
     rate: Option<Rate>,
     delay: Duration,
 }
 
-/// Why a file is not such a schedule.
+/// The reason why a file is not a valid schedule.
 #[derive(Debug, thiserror::Error)]
 pub enum ScheduleError {
-    /// The file, and what the operating system said.
+    /// The file cannot be read: its name and the operating system's error.
     #[error("{0} cannot be read: {1}")]
     Unreadable(String, std::io::Error),
-    /// A line that does not say what it should.
+    /// A line is invalid.
     #[error("line {line}: {wrong}")]
     Line {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// A description of the error.
         wrong: String,
     },
 }
 
-/// A change takes a deadline of the link: with more of them it would do nothing else.
+/// Minimum time between changes. The link needs a deadline for each change, so denser ones would keep it
+/// busy.
 const CLOSEST: Duration = Duration::from_micros(100);
 const COLUMNS: &str = "the first line names the columns: `time`, and `rate`, `delay` or both, such as \
                        `time s,rate kbit,delay ms`";
@@ -57,15 +59,15 @@ enum Quantity {
 }
 
 impl Schedule {
-    /// Reads a file, which a scenario names. The error does not repeat the file's name, except where it cannot be read,
-    /// and nothing of what is in it.
+    /// Loads a schedule file that a scenario names. An error contains the file's name only if the file cannot
+    /// be read, and never its content.
     pub fn load(file: &Path, is_looped: bool) -> Result<Self, ScheduleError> {
         let text = airfiles::read(file, By::File, limits::TRACE);
         let text = text.map_err(|error| ScheduleError::Unreadable(file.display().to_string(), error))?;
         Self::parse(&String::from_utf8_lossy(&text), is_looped)
     }
 
-    /// Reads the text of such a file.
+    /// Parses the text of a schedule file.
     pub fn parse(text: &str, is_looped: bool) -> Result<Self, ScheduleError> {
         let mut rows = text.lines().zip(1..);
         let columns = rows.next().map_or_else(|| Err(COLUMNS.to_owned()), |(header, _)| columns(header));
@@ -86,7 +88,7 @@ impl Schedule {
         };
         let wrong = |wrong: &str| Err(ScheduleError::Line { line: last, wrong: wrong.to_owned() });
         if is_looped {
-            // It only says when the first one holds again.
+            // The last line only sets the period.
             schedule.period = lines.pop().map(|line| line.at);
         }
         if lines.is_empty() {
@@ -103,25 +105,25 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// It says how fast.
+    /// Returns whether the schedule sets the rate.
     pub fn has_rate(&self) -> bool {
         self.has_rate
     }
 
-    /// It says how far.
+    /// Returns whether the schedule sets the delay.
     pub fn has_delay(&self) -> bool {
         self.has_delay
     }
 
-    /// When the present lap began, and the line that holds.
+    /// Returns the start of the current period in nanoseconds and the index of the line in effect.
     fn place(&self, now: Instant) -> (u64, usize) {
         let now = now.as_nanos();
         let into = self.period.map_or(now, |period| now % period);
-        // The first line is at 0.
+        // The first line is at time 0, so there is always a line in effect.
         (now - into, self.lines.partition_point(|line| line.at <= into) - 1)
     }
 
-    /// `None`: nothing is sent.
+    /// Returns the rate in effect at `now`. `None`: the transmitter is stopped.
     pub(super) fn rate_at(&self, now: Instant) -> Option<Rate> {
         self.lines[self.place(now).1].rate
     }
@@ -130,7 +132,7 @@ impl Schedule {
         self.lines[self.place(now).1].delay
     }
 
-    /// When another line holds.
+    /// Returns the time of the next line after `now`.
     pub(super) fn next_after(&self, now: Instant) -> Option<Instant> {
         let (lap, index) = self.place(now);
         let next = self.lines.get(index + 1).map(|line| line.at).or(self.period)?;
@@ -138,7 +140,7 @@ impl Schedule {
     }
 }
 
-/// The columns in their order, each with its unit.
+/// Parses the column names and their units.
 fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
     let mut columns = Vec::new();
     for name in header.split(',') {
@@ -172,7 +174,7 @@ fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
     if is_whole { Ok(columns) } else { Err(format!("columns are missing: {COLUMNS}")) }
 }
 
-/// A scenario may name any file, and whoever wrote it may see the error: what stands in the line is not repeated.
+/// Parses a line. Errors do not quote it: a scenario may name any file, and its author may see the errors.
 fn read(row: &str, columns: &[(Quantity, &str)]) -> Result<Line, String> {
     let cells = row.split(',').count();
     if row.trim().is_empty() {
@@ -201,7 +203,7 @@ fn read(row: &str, columns: &[(Quantity, &str)]) -> Result<Line, String> {
     Ok(line)
 }
 
-/// 0 of any unit is nothing.
+/// Parses a rate. 0 in any unit means that the transmitter is stopped (`None`).
 fn rate(text: &str) -> Result<Option<Rate>, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/' || c == ' ');
     let has_unit = number.len() < text.len();
@@ -214,7 +216,7 @@ fn rate(text: &str) -> Result<Option<Rate>, String> {
     }
 }
 
-/// Whether the line may stand behind the one before.
+/// Checks that a line may follow the previous one.
 fn follows(before: Option<&Line>, line: Line) -> Result<Line, String> {
     match before {
         None if line.at > 0 => Err("the first line must be at the time 0".to_owned()),

@@ -23,7 +23,7 @@ fn follows(text: &str) -> Bench<Link> {
     following(&LinkConfig::default(), text, false)
 }
 
-/// Sends packets of so many octets at these times. When they left.
+/// Sends packets with these times and lengths, and returns the times at which they left.
 fn times(mut bench: Bench<Link>, packets: &[(Instant, usize)]) -> Vec<Instant> {
     for (at, octets) in packets {
         bench.send(*at, vec![0; *octets]);
@@ -35,7 +35,7 @@ fn times(mut bench: Bench<Link>, packets: &[(Instant, usize)]) -> Vec<Instant> {
 }
 
 #[test]
-fn a_schedule_that_never_changes_is_a_plain_rate_and_a_plain_delay() {
+fn constant_schedule_equals_plain_rate_and_delay() {
     let mut stream = Stream::new(1, "packets");
     let mut now = 0;
     let packets: Vec<(Instant, usize)> = (0..2_000)
@@ -57,26 +57,26 @@ fn a_schedule_that_never_changes_is_a_plain_rate_and_a_plain_delay() {
 }
 
 #[test]
-fn what_is_under_transmission_keeps_what_it_has_sent() {
-    // 1000 octets at 8 kbit/s are a second. Half of them are sent when the rate doubles.
+fn rate_change_during_transmission_keeps_sent_part() {
+    // 1000 bytes at 8 kbit/s take 1 s. Half of the packet is sent when the rate doubles.
     let text = "time s,rate kbit\n0,8\n0.5,16\n";
     assert_eq!(times(follows(text), &[(at(0), 1_000), (at(0), 1_000)]), [at(750), at(1_250)]);
-    // And when it stops, and goes on at a tenth.
+    // The rate drops to 0 and later becomes a tenth of the first rate.
     let text = "time s,rate kbit\n0,8\n0.5,0\n10,0.8\n";
     assert_eq!(times(follows(text), &[(at(0), 1_000), (at(700), 100)]), [at(15_000), at(16_000)]);
-    // A step at the very end of a packet is for the next one.
+    // A change exactly at the end of a packet applies to the next one.
     let text = "time s,rate kbit\n0,8\n1,16\n";
     assert_eq!(times(follows(text), &[(at(0), 1_000), (at(0), 1_000)]), [at(1_000), at(1_500)]);
 }
 
 #[test]
-fn at_the_rate_0_packets_wait_and_the_first_line_with_another_sends_them() {
+fn packets_wait_while_rate_is_zero() {
     let text = "time ms,rate kbit\n0,0\n100,8\n200,0\n300,8\n";
     assert_eq!(
         times(follows(text), &[(at(0), 50), (at(10), 50), (at(10), 50), (at(900), 1)]),
         [at(150), at(200), at(350), at(901)]
     );
-    // One that comes while it stands, behind nothing.
+    // A packet arrives at the empty link while the rate is 0.
     assert_eq!(times(follows(text), &[(at(250), 10)]), [at(310)]);
     let mut bench = follows(text);
     bench.send(at(250), vec![0; 10]);
@@ -86,9 +86,9 @@ fn at_the_rate_0_packets_wait_and_the_first_line_with_another_sends_them() {
 }
 
 #[test]
-fn it_begins_again_with_its_last_line_or_that_one_holds() {
+fn schedule_loops_or_holds_last_line() {
     let text = "time ms,rate kbit\n0,8\n10,80\n20,800\n";
-    // 10 octets are 10 ms, 1 ms or 0.1 ms.
+    // 10 bytes take 10 ms, 1 ms or 0.1 ms.
     let packets: Vec<_> = [0, 10, 20, 30, 1_000_000_020].map(|at_ms| (at(at_ms), 10)).to_vec();
     assert_eq!(
         times(following(&LinkConfig::default(), text, true), &packets),
@@ -100,14 +100,15 @@ fn it_begins_again_with_its_last_line_or_that_one_holds() {
     );
 }
 
-/// In a lap of 30 ms there is room for 100 + 0 + 300 octets.
+/// A period of 30 ms has room for 100 + 0 + 300 bytes.
 #[test]
-fn a_full_link_carries_what_the_schedule_has_room_for() {
+fn saturated_link_carries_capacity_of_schedule() {
     let text = "time ms,rate kbit\n0,80\n10,0\n20,240\n30,0\n";
     let packets = vec![(at(0), 40); 1_000];
     let left = times(following(&LinkConfig::default(), text, true), &packets);
     for (n, left) in left.iter().enumerate() {
-        // The n-th is through when 40 (n + 1) octets are: whole laps, and the rest in the first or third part of one.
+        // Packet n has left when 40 (n + 1) bytes have: after whole periods, and the rest in the first or
+        // third part of the next one.
         let octets = 40 * (n as u64 + 1);
         let (laps, rest) = (octets / 400, octets % 400);
         let exact = match (laps, rest) {
@@ -120,17 +121,17 @@ fn a_full_link_carries_what_the_schedule_has_room_for() {
 }
 
 #[test]
-fn delays_follow_and_nothing_overtakes() {
+fn delay_follows_schedule_without_reordering() {
     let text = "time ms,delay ms\n0,50\n10,20\n100,90\n";
     let packets = [(at(0), 1), (at(9), 1), (at(10), 1), (at(45), 1), (at(99), 1), (at(100), 1)];
     assert_eq!(times(follows(text), &packets), [at(50), at(59), at(59), at(65), at(119), at(190)]);
-    // It counts from when the packet is wholly on the wire.
+    // The delay counts from the end of the transmission.
     let text = "time ms,rate kbit,delay ms\n0,8,50\n10,8,90\n";
     assert_eq!(times(follows(text), &[(at(0), 9), (at(9), 1)]), [at(59), at(100)]);
 }
 
 #[test]
-fn what_the_file_says_cannot_be_said_beside_it() {
+fn settings_that_conflict_with_schedule_are_rejected() {
     let with = |config: &LinkConfig, text: &str| {
         let schedule = Some(Schedule::parse(text, false).unwrap());
         Link::new(config, Given { schedule, ..Stream::new(1, "link").into() })
@@ -147,7 +148,7 @@ fn what_the_file_says_cannot_be_said_beside_it() {
     assert_eq!(both.validate().unwrap_err().key, "follow");
     let alone = LinkConfig { is_looped: Some(true), ..LinkConfig::default() };
     assert_eq!(alone.validate().unwrap_err().key, "loop");
-    // Nor under way.
+    // The same holds at run time.
     let bench = following(&follow, rates, false);
     let refused = |config: LinkConfig| bench.stage.check(&config).unwrap_err().setting;
     assert_eq!(refused(LinkConfig { rate: rate.rate, ..follow.clone() }), "rate");
@@ -157,7 +158,7 @@ fn what_the_file_says_cannot_be_said_beside_it() {
 }
 
 #[test]
-fn a_bad_line_is_named_with_what_was_meant_and_nothing_of_it() {
+fn schedule_error_names_line_without_quoting_it() {
     for (text, is_looped, line, hint) in [
         ("", false, 1, "names the columns"),
         ("secret,rate\n", false, 1, "unknown column"),
@@ -186,7 +187,8 @@ fn a_bad_line_is_named_with_what_was_meant_and_nothing_of_it() {
         assert!(error.starts_with(&format!("line {line}: ")) && error.contains(hint), "{text:?}: {error}");
         assert!(!error.contains("secret"), "{error}");
     }
-    // Units in the cells, the column's own, spaces, any order, and a carriage return.
+    // The parser accepts units in cells or in column names, spaces, any order of columns, and carriage
+    // returns.
     let one = Schedule::parse("delay ms, time s ,rate\r\n5, 0, 1.5Mbit\r\n6,1.5,0kbit\r\n", false).unwrap();
     let other = Schedule::parse("time,rate bit,delay\n0s,1500000,5ms\n1500ms,0,6ms\n", false).unwrap();
     assert_eq!(one, other);
@@ -203,7 +205,7 @@ const EVERY_15: StepsConfig =
     StepsConfig { every: Duration::from_secs(15), within: Duration::from_millis(20), at: None };
 
 #[test]
-fn a_delay_steps_when_it_is_told_and_stays_in_between() {
+fn delay_is_constant_between_scheduled_steps() {
     let of = |config, spacing: u64, n: u64| {
         let mut bench = stepping(config, 3);
         for packet in 0..n {
@@ -219,7 +221,7 @@ fn a_delay_steps_when_it_is_told_and_stays_in_between() {
     }
     let steps: Vec<Duration> = delays.chunks(150).map(|part| part[0]).collect();
     assert!(steps.windows(2).all(|pair| pair[0] != pair[1]));
-    // The first one may be earlier, and no step depends on which packets came before.
+    // The first step may come earlier. No step depends on earlier packets.
     let early = of(StepsConfig { at: Some(Duration::from_secs(12)), ..EVERY_15 }, 100, 300);
     assert!(
         early[..120].iter().all(|delay| *delay == steps[0])
@@ -230,7 +232,7 @@ fn a_delay_steps_when_it_is_told_and_stays_in_between() {
 }
 
 #[test]
-fn where_it_steps_to_is_uniform_and_both_directions_go_to_the_same_place() {
+fn delay_steps_are_uniform_and_shared_by_directions() {
     let n = 20_000;
     let mut bench = stepping(StepsConfig { every: ms(100), ..EVERY_15 }, 1);
     for step in 0..n {
@@ -244,7 +246,7 @@ fn where_it_steps_to_is_uniform_and_both_directions_go_to_the_same_place() {
         .collect();
     let mean = more.iter().sum::<f64>() / n as f64;
     assert!((mean - 0.5).abs() <= SIGMAS / (12.0 * n as f64).sqrt(), "{mean}");
-    // Correlation between one and the next: none.
+    // Consecutive values are not correlated.
     let product = more.windows(2).map(|pair| (pair[0] - 0.5) * (pair[1] - 0.5)).sum::<f64>() / n as f64;
     assert!(product.abs() <= SIGMAS / 12.0 / (n as f64).sqrt(), "{product}");
 
@@ -264,7 +266,7 @@ fn where_it_steps_to_is_uniform_and_both_directions_go_to_the_same_place() {
 }
 
 #[test]
-fn a_step_down_lets_nothing_overtake_and_steps_can_change_under_way() {
+fn delay_steps_do_not_reorder_and_are_reconfigurable() {
     let mut bench = stepping(StepsConfig { every: ms(50), within: Duration::from_secs(1), at: None }, 1);
     bench.stream(2_000, ms(1));
     bench.advance(at(100_000));
@@ -284,9 +286,9 @@ fn a_step_down_lets_nothing_overtake_and_steps_can_change_under_way() {
     }
 }
 
-/// 1000 octets at 8 kbit/s are a second, and the wire is two more.
+/// 1000 bytes at 8 kbit/s take 1 s, and propagation takes 2 s.
 #[test]
-fn a_lazy_link_has_a_deadline_for_each_landing_alone() {
+fn lazy_link_has_deadlines_only_for_deliveries() {
     let rate = Some(Rate::bits_per_second(8_000));
     let config = LinkConfig { rate, delay: ms(2_000), ..LinkConfig::default() };
     let codel = Discipline::Codel(CodelConfig::default());
@@ -309,12 +311,12 @@ fn a_lazy_link_has_a_deadline_for_each_landing_alone() {
     assert_eq!(deadlines(&config, true), (landings.clone(), landings.clone()));
     let all = [1_000, 2_000, 3_000, 4_000, 5_000].map(at).to_vec();
     assert_eq!(deadlines(&config, false), (all.clone(), landings.clone()));
-    // CoDel may drop at the end of a transmission, which is counted then.
+    // CoDel may drop a packet at the end of a transmission, so that moment keeps its deadline.
     assert_eq!(deadlines(&managed, true), (all, landings));
 }
 
 #[test]
-fn a_lazy_link_is_as_it_should_be_when_somebody_looks() {
+fn catch_up_updates_state_of_lazy_link() {
     let rate = Some(Rate::bits_per_second(8_000));
     let config = LinkConfig { rate, delay: ms(2_000), ..LinkConfig::default() };
     let mut bench = Bench::new(Link::new(&config, Stream::new(1, "link").into()).unwrap());

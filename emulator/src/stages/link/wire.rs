@@ -1,4 +1,4 @@
-//! Propagation: any number of packets at once, in their order.
+//! Propagation of any number of packets at once, in order.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use crate::packet::Packet;
 use crate::settings::Invalid;
 use crate::stage::Outbox;
 
-/// A delay that steps to another value every so often, as a change of satellite makes it.
+/// An additional delay that steps to a new value at regular intervals, as when a terminal changes satellites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepsConfig {
-    /// From one step to the next.
+    /// Time between steps.
     pub every: Duration,
-    /// How much more delay there is at most: each time a new value from 0 to this, uniform. Both directions step to the
-    /// same place between 0 and their bounds.
+    /// Maximum additional delay. Each step draws a new value uniformly between 0 and this maximum. Both
+    /// directions step to the same fraction of their maximum.
     pub within: Duration,
-    /// When the first step is. Absent: after `every`.
+    /// Time of the first step. Defaults to `every`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Duration>,
 }
@@ -36,18 +36,18 @@ impl StepsConfig {
         Ok(())
     }
 
-    /// Steps so far.
+    /// Returns the number of steps up to `now`.
     fn count(&self, now: Instant) -> u64 {
         let first = Instant::ZERO + self.at.unwrap_or(self.every);
         if now < first { 0 } else { 1 + (now - first).as_nanos() / self.every.as_nanos() }
     }
 }
 
-/// The steps of one link: a function of the time alone.
+/// The steps of one link, as a function of time alone.
 #[derive(Debug)]
 pub(super) struct Steps {
     seed: u64,
-    /// The last step that was asked for, and where it leads: from 0 to 1.
+    /// The last step that was looked up, and its value from 0 to 1.
     known: Option<(u64, f64)>,
 }
 
@@ -73,10 +73,10 @@ pub(super) struct Wire {
     pub(super) jitter: Duration,
     pub(super) stepping: Option<StepsConfig>,
     steps: Steps,
-    /// In place of `delay`.
+    /// Replaces `delay`.
     follows: Option<Schedule>,
     stream: Stream,
-    /// With the time at which each leaves; these never go back.
+    /// Packets on the wire with their arrival times, which never decrease.
     flying: VecDeque<(Instant, Packet)>,
     pub(super) packets_out: u64,
     pub(super) bytes_out: u64,
@@ -101,12 +101,12 @@ impl Wire {
         self.flying.len()
     }
 
-    /// No packet is on the wire for less time.
+    /// Returns a lower bound on the time that a packet spends on the wire.
     pub(super) fn least_delay(&self) -> Duration {
         if self.follows.is_some() { Duration::ZERO } else { self.delay }
     }
 
-    /// `packet` is wholly on the wire at `at`.
+    /// Puts a packet on the wire. Its transmission ended at `at`.
     pub(super) fn launch(&mut self, at: Instant, packet: Packet, out: &mut Outbox) {
         let mut landing = at + self.follows.as_ref().map_or(self.delay, |schedule| schedule.delay_at(at));
         if let Some(stepping) = &self.stepping {

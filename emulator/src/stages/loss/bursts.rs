@@ -1,7 +1,9 @@
-//! A Gilbert–Elliott channel by what people measure: the mean loss and the mean length of a burst.
+//! A Gilbert–Elliott channel described by measurable quantities: the mean loss rate and the mean burst
+//! length.
 //!
-//! Nothing is lost in the good state and everything in the bad one. With m the mean loss and L the mean burst in steps,
-//! the bad state is left with β = 1/L and, since α/(α + β) = m, the good one with α = m / (L (1 − m)).
+//! The good state loses no packets and the bad state loses all. With a mean loss rate m and a mean burst
+//! length of L steps, the probability of leaving the bad state is β = 1/L. Since α/(α + β) = m, the
+//! probability of leaving the good state is α = m / (L (1 − m)).
 
 use std::fmt;
 
@@ -13,12 +15,12 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{LossConfig, Step};
 use crate::settings::Invalid;
 
-/// How long a burst of losses is on average.
+/// Average length of a burst of losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Burst {
-    /// So many steps.
+    /// A number of steps.
     Steps(f64),
-    /// So long; of channels with steps in time.
+    /// A duration, for channels that step in time.
     Time(Duration),
 }
 
@@ -56,20 +58,21 @@ impl<'de> Deserialize<'de> for Burst {
     }
 }
 
-/// A Gilbert–Elliott channel as it is written: by four probabilities, or by the mean loss and the mean burst.
+/// A Gilbert–Elliott channel as a scenario describes it: by four probabilities, or by mean loss rate and mean
+/// burst length.
 pub(crate) struct TwoStates {
     /// `good`, `bad`, `good_to_bad` and `bad_to_good`.
     pub(crate) four: [Option<Probability>; 4],
     pub(crate) mean: Option<Probability>,
     pub(crate) burst: Option<Burst>,
-    /// `None`: steps are not in time.
+    /// Interval between steps. `None`: the channel steps with each packet.
     pub(crate) step: Option<Duration>,
 }
 
 const FOUR: [&str; 4] = ["good", "bad", "good_to_bad", "bad_to_good"];
 
 impl TwoStates {
-    /// The four probabilities; `None` if something is missing.
+    /// Returns the four probabilities, or `None` if a setting is missing.
     pub(crate) fn probabilities(&self) -> Option<[f64; 4]> {
         if let (Some(mean), Some(burst)) = (self.mean, self.burst) {
             let (mean, steps) = (mean.value(), self.in_steps(burst).ok()?);
@@ -79,7 +82,7 @@ impl TwoStates {
         Some([good?, bad?, good_to_bad?, bad_to_good?].map(Probability::value))
     }
 
-    /// The mean burst in steps.
+    /// Converts the mean burst length to steps.
     fn in_steps(&self, burst: Burst) -> Result<f64, Invalid> {
         match (burst, self.step) {
             (Burst::Steps(steps), _) => Ok(steps),
@@ -91,7 +94,8 @@ impl TwoStates {
         }
     }
 
-    /// Either the four, or the mean and the burst, and those possible.
+    /// Checks that either the four probabilities or both `mean` and `burst` are present, and that they are
+    /// possible.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let mut four = FOUR.into_iter().zip(self.four);
         let Some(pair) = self.mean.map(|_| "mean").or_else(|| self.burst.map(|_| "burst")) else {
@@ -118,7 +122,7 @@ impl TwoStates {
             return Err(Invalid::new("burst", "must be at least one step: write for example 4"));
         }
         let most = steps / (steps + 1.0);
-        // Rounding of what was meant to be the most.
+        // Tolerate rounding errors in a mean at the upper limit.
         if mean.value() > most * (1.0 + 1e-12) {
             return Err(Invalid::new(
                 "mean",
@@ -142,8 +146,8 @@ impl LossConfig {
         TwoStates { four, mean: self.mean, burst: self.burst, step }
     }
 
-    /// Of `gilbert-elliott`: the four probabilities `good`, `bad`, `good_to_bad` and `bad_to_good`, however they are
-    /// written.
+    /// Returns the probabilities `good`, `bad`, `good_to_bad` and `bad_to_good` of the model
+    /// `gilbert-elliott`, computed from `mean` and `burst` if necessary.
     pub fn two_states(&self) -> Option<[f64; 4]> {
         self.as_chain().probabilities()
     }

@@ -10,7 +10,7 @@ use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 
 use crate::packet::transport;
 
-/// What one item of a drop list names: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7",
+/// One item of a drop list: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7",
 /// "packets 100-110", "ack 3".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -24,7 +24,7 @@ pub struct Listed {
 enum What {
     Packet,
     Ack,
-    /// 0: its first transmission.
+    /// 0 is the first transmission.
     Segment {
         retransmission: u64,
     },
@@ -35,7 +35,7 @@ enum What {
     "`{0}` does not name a packet: write \"segment 50\", \"segment 50 retransmission 1\", \"packet 7\", \
      \"packets 100-110\" or \"ack 3\", all counted from 1"
 )]
-/// A text that names no packet.
+/// A text that does not name a packet.
 pub struct NotListed(String);
 
 impl FromStr for Listed {
@@ -114,18 +114,20 @@ impl Listed {
     }
 }
 
-/// The list, and how far each flow has come.
+/// The list and the state of each flow.
 #[derive(Debug)]
 pub(super) struct DropList {
     listed: Vec<Listed>,
-    /// By both ends, in this direction. A flow beyond `FLOWS` takes the place of the one longest unheard of.
+    /// Flows in this direction, by their endpoints. When there are `FLOWS`, a new flow replaces the least
+    /// recently used one.
     flows: BTreeMap<Ends, Flow>,
-    /// Grows with each TCP segment.
+    /// Counts TCP segments, as a clock for the least recently used flow.
     ticks: u64,
 }
 
 const FLOWS: usize = 4096;
-/// Segments of one flow whose retransmissions are awaited. Further ones take the place of the oldest.
+/// Maximum number of segments per flow whose retransmissions the list waits for. A new segment replaces the
+/// oldest one.
 const AWAITED: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,11 +138,11 @@ struct Ends {
 
 #[derive(Clone, Debug)]
 struct Flow {
-    /// Sequence number that stands at the offset `end`.
+    /// Sequence number of the stream offset `end`.
     end_seq: u32,
-    /// Stream offset behind the highest octet seen, from 0.
+    /// Stream offset after the highest byte seen, counted from 0.
     end: i64,
-    /// The SYN's own number, to know its retransmission from a new connection's.
+    /// Sequence number of the SYN. It distinguishes a retransmitted SYN from the SYN of a new connection.
     isn: Option<u32>,
     segments: u64,
     acks: u64,
@@ -148,7 +150,7 @@ struct Flow {
     last_tick: u64,
 }
 
-/// A segment of which a retransmission is listed.
+/// A segment with retransmissions in the list.
 #[derive(Clone, Copy, Debug)]
 struct Awaited {
     segment: u64,
@@ -156,7 +158,7 @@ struct Awaited {
     retransmissions: u64,
 }
 
-/// What the list needs to know of a TCP segment.
+/// The fields of a TCP segment that the list uses.
 struct Segment {
     ends: Ends,
     seq: u32,
@@ -181,9 +183,9 @@ impl DropList {
         self.ticks = old.ticks;
     }
 
-    /// Whether the list names this packet, the `number`th through here.
+    /// Returns whether the list names this packet, which is the `number`-th one through the stage.
     pub(super) fn names(&mut self, number: u64, bytes: &[u8]) -> bool {
-        // Both are asked: the flow has to be followed whatever becomes of the packet.
+        // Always evaluate the segment, because every packet updates the state of its flow.
         let as_segment = segment_of(bytes).is_some_and(|segment| self.names_segment(&segment));
         as_segment || self.listed.iter().any(|listed| listed.covers(What::Packet, number))
     }
@@ -226,7 +228,7 @@ impl Flow {
             return false;
         }
         let first_seq = segment.seq.wrapping_add(segment.syn.into());
-        // The distance is below 2^31 either way: windows are at most 2^30 (RFC 7323 §2.3).
+        // The distance is below 2^31 in both directions, because windows are at most 2^30 (RFC 7323 §2.3).
         let start = self.end + i64::from(first_seq.wrapping_sub(self.end_seq) as i32);
         let end = start + segment.payload as i64;
         let is_new = start >= self.end;
@@ -265,7 +267,8 @@ impl Flow {
     }
 }
 
-/// `None`: not a TCP segment with a whole header, or a fragment (whose payload is not a segment's).
+/// Parses the packet. Returns `None` if it is not a TCP segment with a complete header, or if it is a
+/// fragment.
 fn segment_of(bytes: &[u8]) -> Option<Segment> {
     let (protocol, payload) = transport(bytes)?;
     if protocol != IpProtocol::Tcp {

@@ -9,14 +9,14 @@ use super::{State, Step};
 use crate::maths;
 use crate::settings::Invalid;
 
-/// How a state damages packets.
+/// The way in which a state damages packets.
 #[derive(Clone, Debug)]
 pub(super) enum Damage {
     Packet(f64),
     Bit {
         /// ln(1 − ber)
         ln_bit_survives: f64,
-        /// The last length and what came out: lengths repeat.
+        /// Cache: the last length and its result, because lengths repeat.
         known: (usize, f64),
     },
 }
@@ -24,7 +24,7 @@ pub(super) enum Damage {
 impl Damage {
     pub(super) fn bit(ber: f64) -> Self {
         let ln_bit_survives = match ber {
-            // Beyond the half, no packet of an octet survives often enough to tell the difference from this bound.
+            // Above 0.5, packets of one or more bytes survive so rarely that precision does not matter.
             ber if ber >= 1.0 => f64::NEG_INFINITY,
             ber if ber > 0.5 => maths::ln(1.0 - ber),
             ber => maths::ln_1p(-ber),
@@ -32,7 +32,7 @@ impl Damage {
         Self::Bit { ln_bit_survives, known: (0, 0.0) }
     }
 
-    /// That a packet of so many octets is damaged: 1 − (1 − ber)^(8L) (P1 §3.1).
+    /// Returns the probability that a packet of this length is damaged: 1 − (1 − ber)^(8L) (P1 §3.1).
     pub(super) fn probability(&mut self, octets: usize) -> f64 {
         match self {
             Self::Packet(per) => *per,
@@ -46,7 +46,7 @@ impl Damage {
     }
 }
 
-/// An error need not list more states.
+/// Maximum number of states that an error lists.
 const NAMED: usize = 20;
 
 pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
@@ -83,7 +83,7 @@ pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
             }
             sum += probability.value();
         }
-        // Rounding of a sum that was meant to be 1.
+        // Tolerate rounding errors in a sum that should be 1.
         if sum > 1.0 + 1e-9 {
             return invalid(format!(
                 "the probabilities of leaving the state \"{name}\" add up to {sum}, more than 1"
@@ -104,7 +104,7 @@ pub(super) struct Chain {
 struct Node {
     name: String,
     damage: Damage,
-    /// Each other state, with its probability and those of all before it.
+    /// Transitions: the cumulative probability up to this one, and the index of the next state.
     to: Vec<(f64, usize)>,
     leaves: f64,
 }
@@ -115,11 +115,12 @@ enum Clock {
     Time { step: Duration, leaves: Leaves },
 }
 
-/// When the present state is left. How long a state lasts is drawn at once: a packet after an hour does not make
-/// up for an hour of steps, nor for more than `CHANGES` changes.
+/// The time at which the chain leaves the current state. The duration of a state is drawn in one go, so a
+/// packet after an hour of silence does not have to catch up on each step. `CHANGES` limits the changes of
+/// state that it catches up on.
 #[derive(Clone, Copy, Debug)]
 enum Leaves {
-    /// Not drawn yet; it was entered at this time.
+    /// The duration has not been drawn yet. The state was entered at this time.
     Undrawn {
         entered: Instant,
     },
@@ -128,7 +129,7 @@ enum Leaves {
 }
 
 impl Chain {
-    /// `states` are valid.
+    /// `states` must be valid.
     pub(super) fn new(states: &[State], step: Step) -> Self {
         let indices: BTreeMap<&str, usize> =
             states.iter().enumerate().map(|(index, state)| (state.name.as_str(), index)).collect();
@@ -151,7 +152,7 @@ impl Chain {
         Self::of(nodes, step)
     }
 
-    /// Good and bad.
+    /// Creates a chain with the states good and bad.
     pub(super) fn two(damage: [Damage; 2], leave: [f64; 2], step: Step) -> Self {
         let [good, bad] = damage;
         let node = |name: &str, damage, p, other| Node {
@@ -183,14 +184,14 @@ impl Chain {
         &self.states[self.current].name
     }
 
-    /// It begins at `now`.
+    /// Starts the chain at `now`.
     pub(super) fn begin(&mut self, now: Instant) {
         if let Clock::Time { leaves, .. } = &mut self.clock {
             *leaves = Leaves::Undrawn { entered: now };
         }
     }
 
-    /// In the state that `old` is in now, if there is one of that name.
+    /// Continues in the current state of `old`, if this chain has a state of the same name.
     pub(super) fn go_on_from(&mut self, old: &mut Self, now: Instant, stream: &mut Stream) {
         old.advance(now, stream);
         if let Some(current) = self.states.iter().position(|state| state.name == old.state_name()) {
@@ -198,7 +199,7 @@ impl Chain {
         }
     }
 
-    /// A packet comes through at `now`: the probability that it is damaged.
+    /// Returns the damage probability of a packet at `now` and advances the state.
     pub(super) fn pass(&mut self, now: Instant, octets: usize, stream: &mut Stream) -> f64 {
         self.advance(now, stream);
         let probability = self.states[self.current].damage.probability(octets);
@@ -212,7 +213,7 @@ impl Chain {
         probability
     }
 
-    /// With steps in time: to the state at `now`.
+    /// With steps in time, advances to the state at `now`.
     fn advance(&mut self, now: Instant, stream: &mut Stream) {
         let Clock::Time { step, leaves } = &mut self.clock else { return };
         let mut changes = 0;
@@ -220,7 +221,7 @@ impl Chain {
             let state = &self.states[self.current];
             match *leaves {
                 Leaves::Never => return,
-                // A state has no memory of how long it has lasted: after the jump it is drawn anew.
+                // The chain is memoryless, so the remaining duration can be drawn again after the jump.
                 Leaves::Undrawn { entered } if changes > CHANGES => {
                     let steps = (now - entered).as_nanos() / step.as_nanos();
                     self.current = after(&self.states, self.current, steps, stream.unit());
@@ -236,7 +237,7 @@ impl Chain {
                 Leaves::At(at) if at > now => return,
                 Leaves::At(at) => {
                     let draw = stream.unit() * state.leaves;
-                    // The last sum is `leaves` itself, which the draw stays below, but for rounding.
+                    // The last sum equals `leaves`, and the draw is below it, except for rounding errors.
                     let next = state.to.iter().find(|(sum, _)| draw < *sum).or_else(|| state.to.last());
                     self.current = next.map_or(self.current, |(_, next)| *next);
                     *leaves = Leaves::Undrawn { entered: at };
@@ -247,11 +248,12 @@ impl Chain {
     }
 }
 
-/// So many changes of state are gone through one by one, in about 0.1 ms. More are taken in one jump, so that a
-/// packet after a long silence does not make the others wait.
+/// Maximum number of state changes that are simulated one by one, which takes ~0.1 ms. Beyond it, the chain
+/// jumps ahead, so that a packet after a long silence does not delay others.
 const CHANGES: u32 = 1000;
 
-/// The state so many steps after `from`: drawn from its row of the transition matrix's power, by squaring.
+/// Returns the state `steps` steps after `from`, drawn from its row in the power of the transition matrix.
+/// The power is computed by squaring.
 fn after(states: &[Node], from: usize, mut steps: u64, draw: f64) -> usize {
     let n = states.len();
     let mut power = vec![vec![0.0; n]; n];
@@ -277,12 +279,12 @@ fn after(states: &[Node], from: usize, mut steps: u64, draw: f64) -> usize {
         sum += probability;
         draw < sum
     });
-    // Rounding may leave the sum a little below a draw of almost 1.
+    // Rounding errors may leave the sum slightly below a draw close to 1.
     reached.or_else(|| distribution.iter().rposition(|probability| *probability > 0.0)).unwrap_or(from)
 }
 
-/// One row of a product of matrices. All rows are distributions: what rounding adds to their sum would grow with
-/// each squaring, so it is taken away.
+/// Computes one row of a matrix product. All rows are distributions. The row is normalized, because rounding
+/// errors in its sum would grow with each squaring.
 fn times(row: &[f64], matrix: &[Vec<f64>]) -> Vec<f64> {
     let mut product = vec![0.0; row.len()];
     for (weight, row) in row.iter().zip(matrix) {
@@ -295,7 +297,8 @@ fn times(row: &[f64], matrix: &[Vec<f64>]) -> Vec<f64> {
     product
 }
 
-/// Geometric, from 1: the first step at which something of probability `p` per step happens. By inversion.
+/// Draws from the geometric distribution on 1, 2, … by inversion: the first step at which an event with
+/// probability `p` per step occurs.
 fn steps_until_left(p: f64, draw: f64) -> Option<u64> {
     if p <= 0.0 {
         return None;
@@ -305,6 +308,6 @@ fn steps_until_left(p: f64, draw: f64) -> Option<u64> {
     }
     let ln_stays = if p > 0.5 { maths::ln(1.0 - p) } else { maths::ln_1p(-p) };
     let ln_draw = maths::ln(1.0 - draw);
-    // 0 ≤ draw < 1, so the quotient is finite and not negative; it may be more than an integer holds.
+    // 0 ≤ draw < 1, so the quotient is finite and not negative. The cast saturates if it is too large.
     Some(((ln_draw / ln_stays) as u64).saturating_add(1))
 }

@@ -1,16 +1,16 @@
-//! What is to be known of a channel beside its settings.
+//! Properties of a channel that its settings do not show directly.
 
 use airwire::units::Probability;
 
 use super::{Affects, LossConfig, Model, Step};
 
-/// With so many packets lost in a row, a sender that waits for its timer each time has doubled it five times: the last
-/// one alone is 32 times the first.
+/// Average number of consecutive losses from which `warning` applies. A sender that waits for its timer after
+/// each of five losses has doubled it five times, so its last timeout is 32 times as long as the first.
 const RUN: f64 = 5.0;
 
 impl LossConfig {
-    /// What a Gilbert–Elliott channel does on average, and what surprises in channels that step with each packet; empty
-    /// for other models.
+    /// Returns the averages of a Gilbert–Elliott or fading channel, and a note on channels that step with
+    /// each packet. Empty for other models.
     pub fn remarks(&self) -> Vec<String> {
         let step = self.step.unwrap_or_default();
         let mut remarks = Vec::new();
@@ -50,9 +50,9 @@ impl LossConfig {
         remarks
     }
 
-    /// What may make a run stand still that was not meant to: a channel that moves with packets alone, in a state in
-    /// which so many in a row are lost that senders end up waiting for their timers. Each of those then takes it one step
-    /// further.
+    /// Returns a warning if the channel may stall a run unintentionally. This happens if its state changes
+    /// only with packets and one state loses long runs of packets, so that senders wait for their timers.
+    /// Each timeout then advances the state by only one step.
     pub fn warning(&self) -> Option<String> {
         if self.step.unwrap_or_default() != Step::Packet {
             return None;
@@ -72,8 +72,8 @@ impl LossConfig {
         ))
     }
 
-    /// Of a chain: each state with the share of packets that it loses, and the probability that a step leaves it. Bit
-    /// errors are left out: what they lose depends on lengths.
+    /// Returns the states of a chain: name, packet error rate, and probability of leaving at each step. Bit
+    /// errors count as 0, because their effect depends on packet lengths.
     fn states_by_loss(&self) -> Vec<(&str, f64, f64)> {
         if let Some([good, bad, alpha, beta]) = self.two_states() {
             return vec![("good", good, alpha), ("bad", bad, beta)];

@@ -12,7 +12,7 @@ fn loss(config: &LossConfig, seed: u64) -> Loss {
     Loss::new(config, Stream::new(seed, "test/damage"), Stream::new(seed, "test/state")).unwrap()
 }
 
-/// Whether the channel lets these octets through.
+/// Returns whether the channel lets a packet with these bytes through.
 fn passes(loss: &mut Loss, now: Instant, bytes: Vec<u8>) -> bool {
     let mut out = Outbox::new(Recording::Off, false);
     let packet = Packet::from(Content {
@@ -26,7 +26,7 @@ fn passes(loss: &mut Loss, now: Instant, bytes: Vec<u8>) -> bool {
     out.take().len() == 1
 }
 
-/// Of the packets 1, 2, … of so many octets, those that are lost.
+/// Sends packets 1, 2, … of `octets` bytes each and returns the numbers of the lost ones.
 fn lost_of(config: &LossConfig, seed: u64, packets: usize, octets: usize) -> Vec<usize> {
     let mut loss = loss(config, seed);
     (1..=packets).filter(|_| !passes(&mut loss, Instant::ZERO, vec![0; octets])).collect()
@@ -36,7 +36,7 @@ fn p(value: f64) -> Probability {
     Probability::new(value)
 }
 
-/// 99.9 % of a normal distribution is within so many standard deviations.
+/// 99.9 % of a normal distribution lies within this number of standard deviations.
 const SIGMAS: f64 = 3.2905;
 
 #[track_caller]
@@ -55,7 +55,7 @@ fn within_binomial(count: usize, n: usize, probability: f64) {
 }
 
 #[test]
-fn uniform_losses_come_at_their_rate() {
+fn uniform_loss_matches_configured_rate() {
     for (seed, per) in [(1, 0.0001), (2, 0.01), (3, 0.12), (4, 0.5), (5, 0.99)] {
         let n = 200_000;
         within_binomial(lost_of(&LossConfig::uniform(p(per)), seed, n, 1500).len(), n, per);
@@ -65,7 +65,7 @@ fn uniform_losses_come_at_their_rate() {
 }
 
 #[test]
-fn bit_errors_hit_long_packets_more_often() {
+fn bit_error_loss_grows_with_packet_length() {
     for (seed, ber, octets) in
         [(1, 1e-5, 40), (2, 1e-5, 1500), (3, 1e-3, 40), (4, 1e-3, 552), (5, 1e-7, 65_535), (6, 0.6, 1)]
     {
@@ -76,8 +76,9 @@ fn bit_errors_hit_long_packets_more_often() {
     assert_eq!(lost_of(&LossConfig::bit_errors(p(1.0)), 1, 100, 1).len(), 100);
 }
 
-/// Of a chain with a step per packet: the stationary loss rate, and the variance of the number of losses per packet
-/// when there are many: z(1 − z) + 2 Σ cov(k), where losses k packets apart are correlated through the state.
+/// Returns the stationary loss rate z of a chain with a step per packet, and the asymptotic variance of the
+/// number of losses per packet: z(1 − z) + 2 Σ cov(k). Losses k packets apart are correlated through the
+/// state.
 fn stationary(transitions: &[&[f64]], per: &[f64]) -> (f64, f64) {
     let step = |state: &[f64]| -> Vec<f64> {
         (0..per.len())
@@ -91,7 +92,7 @@ fn stationary(transitions: &[&[f64]], per: &[f64]) -> (f64, f64) {
     }
     let z = dot(&share);
     let mut variance = z * (1.0 - z);
-    // Where the state is, weighted with its losses, k packets later.
+    // Distribution of the state k packets later, weighted by the losses of the first packet.
     let mut later: Vec<f64> = share.iter().zip(per).map(|(a, b)| a * b).collect();
     for _ in 0..10_000 {
         later = step(&later);
@@ -101,7 +102,7 @@ fn stationary(transitions: &[&[f64]], per: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn the_two_states_of_p0_lose_packets_at_the_overall_rate_z() {
+fn gilbert_elliott_loss_matches_stationary_rate() {
     let (alpha, beta) = (0.3, 0.3);
     for (seed, x, y) in [(1, 0.01, 0.15), (2, 0.08, 0.08), (3, 0.0, 0.06), (4, 0.01, 0.25)] {
         let config = LossConfig::gilbert_elliott(p(x), p(y), p(alpha), p(beta));
@@ -112,13 +113,13 @@ fn the_two_states_of_p0_lose_packets_at_the_overall_rate_z() {
     }
 }
 
-/// Lengths of the runs of numbers that follow each other.
+/// Returns the lengths of the runs of consecutive numbers.
 fn runs(numbers: &[usize]) -> Vec<usize> {
     numbers.chunk_by(|a, b| a + 1 == *b).map(<[_]>::len).collect()
 }
 
 #[test]
-fn a_bad_state_that_loses_everything_makes_geometric_bursts() {
+fn lossy_bad_state_makes_geometric_bursts() {
     let beta = 0.2;
     let config = LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.05), p(beta));
     let bursts = runs(&lost_of(&config, 7, 400_000, 100));
@@ -145,15 +146,15 @@ fn three_states(step: Step) -> LossConfig {
 const THREE: [&[f64]; 3] = [&[0.5, 0.5, 0.0], &[0.25, 0.5, 0.25], &[0.125, 0.0, 0.875]];
 
 #[test]
-fn a_chain_of_three_states_loses_at_its_stationary_rate() {
+fn markov_loss_matches_stationary_rate() {
     let (z, variance) = stationary(&THREE, &[0.0, 0.3, 1.0]);
     let n = 400_000;
     within(lost_of(&three_states(Step::Packet), 11, n, 100).len(), n, z, variance);
 }
 
 #[test]
-fn steps_in_time_go_by_whether_packets_come_or_not() {
-    // A packet in the middle of each step sees what one step per packet would be.
+fn time_steps_advance_without_packets() {
+    // A packet in the middle of each step sees the same chain as with one step per packet.
     let (z, variance) = stationary(&THREE, &[0.0, 0.3, 1.0]);
     let step = Duration::from_millis(10);
     let mut channel = loss(&three_states(Step::Every(step)), 12);
@@ -162,7 +163,8 @@ fn steps_in_time_go_by_whether_packets_come_or_not() {
         (0..n).filter(|i| !passes(&mut channel, Instant::from_millis(5) + step * *i, vec![0; 100])).count();
     within(lost, n as usize, z, variance);
 
-    // One in a million steps sees an independent state, and costs no million draws.
+    // With one packet per 10 000 steps, the states that packets see are independent. The chain does not draw
+    // a number for each step.
     let n = 3_000;
     let lost = (1..=n)
         .filter(|i| !passes(&mut channel, Instant::from_secs(10_000) + step * (*i * 10_000), vec![0; 100]))
@@ -171,7 +173,7 @@ fn steps_in_time_go_by_whether_packets_come_or_not() {
 }
 
 #[test]
-fn a_state_in_time_lasts_whole_steps() {
+fn timed_states_last_whole_steps() {
     let config = LossConfig {
         step: Some(Step::Every(Duration::from_millis(10))),
         ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.1), p(0.3))
@@ -189,7 +191,7 @@ fn a_state_in_time_lasts_whole_steps() {
 }
 
 #[test]
-fn a_state_that_is_left_once_in_an_age_is_not_left_at_once() {
+fn nearly_permanent_state_survives_long_idle_time() {
     for leave in [1e-20, 1e-300] {
         let config = LossConfig {
             step: Some(Step::Every(Duration::from_millis(10))),
@@ -203,8 +205,8 @@ fn a_state_that_is_left_once_in_an_age_is_not_left_at_once() {
 }
 
 #[test]
-fn a_packet_after_an_age_of_silence_sees_the_stationary_state_at_once() {
-    // 30 years of steps: gone through one by one they would not end.
+fn long_idle_time_yields_stationary_state() {
+    // 30 years of steps are too many to simulate one by one.
     let age = Duration::from_secs(30 * 365 * 86_400);
     let step = Step::Every(Duration::from_micros(100));
     let n = 2000;
@@ -216,16 +218,16 @@ fn a_packet_after_an_age_of_silence_sees_the_stationary_state_at_once() {
     within_binomial(lost(&three_states(step)), n as usize, z);
     let two = LossConfig { step: Some(step), ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.3), p(0.9)) };
     within_binomial(lost(&two), n as usize, 0.3 / 1.2);
-    // A chain that never rests: the bad state at each odd step, and this is an even one.
+    // A chain that never settles: it is bad at odd steps, and the packet arrives at an even one.
     let period =
         LossConfig { step: Some(step), ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(1.0), p(1.0)) };
     assert_eq!(lost(&period), 0);
 }
 
 #[test]
-fn a_jump_over_many_changes_knows_how_many_steps_it_takes() {
-    // Two states that change all the time, and a trap that is fallen into from either: the channel is free after n
-    // steps with the probability (1 - trap)^n.
+fn skipping_many_steps_keeps_step_count_exact() {
+    // Two states that alternate often, and a trap that the chain enters from either with the probability
+    // `trap` per step. After n steps it is still outside with the probability (1 − trap)^n.
     let (trap, steps) = (1e-5, 100_000);
     let state = |name: &str, per, to: &[(&str, f64)]| State {
         name: name.to_owned(),
@@ -248,7 +250,7 @@ fn a_jump_over_many_changes_knows_how_many_steps_it_takes() {
 }
 
 #[test]
-fn the_same_seed_decides_the_same_and_another_one_does_not() {
+fn seed_determines_losses() {
     for config in [
         LossConfig::uniform(p(0.1)),
         LossConfig::bit_errors(p(1e-5)),
@@ -261,7 +263,7 @@ fn the_same_seed_decides_the_same_and_another_one_does_not() {
     }
 }
 
-// ---- TCP
+// Drop lists
 
 const FLOW: u16 = 40_000;
 
@@ -332,7 +334,7 @@ fn pass(list: &mut Loss, bytes: Vec<u8>) -> bool {
 }
 
 #[test]
-fn a_listed_segment_and_its_retransmission_are_lost_across_the_sequence_wrap() {
+fn listed_segments_are_lost_across_sequence_wrap() {
     for v6 in [false, true] {
         let isn = u32::MAX - 49_500;
         let segment = |n: u32| Tcp { v6, seq: isn.wrapping_add(1 + (n - 1) * 1000), ..DATA }.bytes();
@@ -344,8 +346,8 @@ fn a_listed_segment_and_its_retransmission_are_lost_across_the_sequence_wrap() {
         }
         assert!(pass(&mut list, segment(49)));
         assert!(!pass(&mut list, segment(50)), "the first retransmission");
-        assert!(pass(&mut list, segment(50)), "the second one");
-        assert!(pass(&mut list, segment(51)), "its neighbours");
+        assert!(pass(&mut list, segment(50)), "the second retransmission");
+        assert!(pass(&mut list, segment(51)), "the next segment is not lost");
         assert!(pass(&mut list, segment(52)));
         assert!(!pass(&mut list, segment(52)));
         assert!(pass(&mut list, segment(52)));
@@ -354,21 +356,21 @@ fn a_listed_segment_and_its_retransmission_are_lost_across_the_sequence_wrap() {
 }
 
 #[test]
-fn a_retransmission_is_one_that_carries_the_first_octet_again_however_it_is_cut() {
+fn retransmission_is_identified_by_first_byte() {
     let mut list = list(&["segment 2 retransmission 1", "segment 5"]);
     for n in 0..4 {
         assert!(pass(&mut list, data(n * 1000)));
     }
-    // The second half of segment 2 is not its retransmission; both segments in one are.
+    // The second half of segment 2 is not a retransmission of it. A packet with both segments is.
     assert!(pass(&mut list, Tcp { seq: 1500, payload: 500, ..DATA }.bytes()));
     assert!(!pass(&mut list, Tcp { seq: 0, payload: 2000, ..DATA }.bytes()));
-    // A retransmission that brings new octets along is no new segment, but they count as seen.
+    // A retransmission with additional new data is not a new segment, but the new data counts as seen.
     assert!(pass(&mut list, Tcp { seq: 3000, payload: 1500, ..DATA }.bytes()));
     assert!(!pass(&mut list, data(4500)));
 }
 
 #[test]
-fn flows_are_counted_apart_and_a_new_connection_anew() {
+fn segments_are_counted_per_connection() {
     let mut list = list(&["segment 2"]);
     let other = |seq| Tcp { port: FLOW + 1, seq, ..DATA }.bytes();
     assert!(pass(&mut list, data(5000)));
@@ -379,14 +381,14 @@ fn flows_are_counted_apart_and_a_new_connection_anew() {
     let syn = |seq| Tcp { seq, control: TcpControl::Syn, ack: false, payload: 0, ..DATA }.bytes();
     assert!(pass(&mut list, syn(90_000)));
     assert!(pass(&mut list, data(90_001)));
-    assert!(pass(&mut list, syn(90_000)), "the SYN again is not another connection");
+    assert!(pass(&mut list, syn(90_000)), "a retransmitted SYN does not start a new connection");
     assert!(!pass(&mut list, data(91_001)));
 }
 
 #[test]
-fn packets_and_acks_are_counted_each_for_themselves() {
+fn packets_and_acks_are_counted_separately() {
     let mut list = list(&["packets 2-3", "packet 7", "ack 3"]);
-    // The third ACK is the sixth packet; what is no IP packet is a packet all the same.
+    // The third ACK is the sixth packet. Packets other than IP are counted as packets.
     let sent = [data(0), ack(), vec![0xff], ack(), data(1000), ack(), data(2000), ack(), vec![]];
     let lost: Vec<usize> =
         (1..).zip(sent).filter(|(_, bytes)| !pass(&mut list, bytes.clone())).map(|(n, _)| n).collect();
@@ -394,19 +396,19 @@ fn packets_and_acks_are_counted_each_for_themselves() {
 }
 
 #[test]
-fn a_list_follows_a_bounded_number_of_flows() {
+fn drop_list_tracks_bounded_number_of_flows() {
     let mut list = list(&["segment 2"]);
     const LAST: u16 = 5000;
     for port in 0..=LAST {
         assert!(pass(&mut list, Tcp { port, ..DATA }.bytes()));
     }
     assert_eq!(list.stats()["flows"], 4096);
-    // The newest ones are still known.
+    // The newest flows are still known.
     assert!(!pass(&mut list, Tcp { port: LAST, seq: 1000, ..DATA }.bytes()));
 }
 
 #[test]
-fn a_fragment_is_no_segment() {
+fn fragments_are_not_counted_as_segments() {
     let mut list = list(&["segment 1"]);
     let mut fragment = data(0);
     fragment[7] = 100;
@@ -415,7 +417,7 @@ fn a_fragment_is_no_segment() {
 }
 
 #[test]
-fn a_list_entry_is_written_as_it_is_read() {
+fn drop_list_entries_round_trip() {
     for text in [
         "segment 50",
         "segment 50 retransmission 1",
@@ -435,7 +437,7 @@ fn a_list_entry_is_written_as_it_is_read() {
 }
 
 #[test]
-fn losses_can_be_for_data_only_or_for_acks_only() {
+fn loss_can_be_limited_to_data_or_acks() {
     let every = |affects| loss(&LossConfig { affects, ..LossConfig::uniform(p(1.0)) }, 1);
     let fin = Tcp { control: TcpControl::Fin, payload: 0, ..DATA }.bytes();
     for (affects, of_data, of_acks) in
@@ -446,14 +448,15 @@ fn losses_can_be_for_data_only_or_for_acks_only() {
         assert_eq!(pass(&mut every(affects), ack()), of_acks);
         let mut fragment = ack();
         fragment[7] = 100;
-        assert_eq!(pass(&mut every(affects), fragment), of_data, "octets of data that look like an ACK");
+        assert_eq!(pass(&mut every(affects), fragment), of_data, "a fragment whose data looks like an ACK");
         assert_eq!(pass(&mut every(affects), vec![1, 2, 3]), of_data, "not an IP packet");
     }
 }
 
 #[test]
-fn what_happens_to_a_packet_does_not_depend_on_what_the_others_are() {
-    // ACKs in place of every other data segment: those that stay have the same fate, though ACKs are spared.
+fn packet_loss_is_independent_of_other_packet_types() {
+    // Replace every other data segment by an ACK. The remaining segments have the same fate as before,
+    // although ACKs cannot be damaged.
     for config in [
         LossConfig::uniform(p(0.3)),
         LossConfig::gilbert_elliott(p(0.1), p(0.9), p(0.2), p(0.2)),
@@ -472,7 +475,7 @@ fn what_happens_to_a_packet_does_not_depend_on_what_the_others_are() {
     }
 }
 
-// ---- settings
+// Settings
 
 fn read(text: &str) -> Result<LossConfig, String> {
     let config: LossConfig = toml::from_str(text).map_err(|e| e.to_string())?;
@@ -481,7 +484,7 @@ fn read(text: &str) -> Result<LossConfig, String> {
 }
 
 #[test]
-fn settings_are_written_as_they_are_read() {
+fn settings_round_trip_through_toml() {
     for text in [
         "model = \"none\"",
         "model = \"uniform\"\nper = \"2%\"\naffects = \"acks\"",
@@ -496,7 +499,7 @@ fn settings_are_written_as_they_are_read() {
 }
 
 #[test]
-fn impossible_settings_are_refused_with_what_was_meant() {
+fn invalid_settings_are_rejected_with_hint() {
     for (text, hint) in [
         ("model = \"uniform\"", "`per`: required by the model \"uniform\""),
         ("model = \"uniform\"\nper = \"1%\"\nber = 1e-3", "`ber`: valid only with the model \"bit-errors\""),
@@ -526,7 +529,7 @@ fn impossible_settings_are_refused_with_what_was_meant() {
 }
 
 #[test]
-fn a_running_channel_takes_over_new_settings_and_stays_in_its_state() {
+fn reconfiguration_applies_settings_and_keeps_state() {
     let mut out = Outbox::new(Recording::Off, false);
     let stuck = |per| LossConfig::gilbert_elliott(p(0.0), p(per), p(1.0), p(0.0));
     let mut channel = loss(&stuck(0.0), 1);
@@ -540,7 +543,7 @@ fn a_running_channel_takes_over_new_settings_and_stays_in_its_state() {
     assert_eq!((&channel.stats()["packets_in"], &channel.stats()["lost"]), (&3.into(), &1.into()));
 }
 
-/// What a chain with these steps loses in so many steps, a packet each: how many, and the number of bursts.
+/// Sends packets at this spacing. Returns the number of lost packets and the number of bursts.
 fn lost_in_bursts(config: &LossConfig, seed: u64, packets: u64, spacing: Duration) -> (f64, f64) {
     let mut loss = loss(config, seed);
     let fates: Vec<bool> =
@@ -550,7 +553,7 @@ fn lost_in_bursts(config: &LossConfig, seed: u64, packets: u64, spacing: Duratio
 }
 
 #[test]
-fn bursts_have_their_mean_loss_and_their_mean_length() {
+fn bursts_match_configured_loss_rate_and_length() {
     let ms = Duration::from_millis;
     for (seed, mean, steps) in [(1, 0.02, 4.0), (2, 0.1, 1.0), (3, 0.3, 10.0), (4, 0.5, 1.0), (5, 0.01, 2.5)]
     {
@@ -566,7 +569,8 @@ fn bursts_have_their_mean_loss_and_their_mean_length() {
             let n = size(100_000, 300_000);
             let runs = (10 * seed..10 * seed + 10).map(|seed| lost_in_bursts(&config, seed, n / 10, ms(10)));
             let (lost, bursts) = runs.fold((0.0, 0.0), |(lost, bursts), run| (lost + run.0, bursts + run.1));
-            // Of a two-state chain with λ = 1 − α − β: n m (1 − m) (1 + λ) / (1 − λ); of geometric lengths: (1 − β) / β².
+            // Variance of the losses of a two-state chain with λ = 1 − α − β: n m (1 − m) (1 + λ) / (1 − λ).
+            // Variance of a geometric length: (1 − β) / β².
             let [alpha, beta] = [mean / (steps * (1.0 - mean)), 1.0 / steps];
             let lambda = 1.0 - alpha - beta;
             let variance = n as f64 * mean * (1.0 - mean) * (1.0 + lambda) / (1.0 - lambda);
@@ -582,8 +586,8 @@ fn bursts_have_their_mean_loss_and_their_mean_length() {
 }
 
 #[test]
-fn bursts_are_the_channel_of_their_four_probabilities() {
-    // 2 % in bursts of 4: 0.02 / (4 · 0.98), and a quarter.
+fn bursts_equal_equivalent_gilbert_elliott_channel() {
+    // 2 % in bursts of 4: α = 0.02 / (4 · 0.98) and β = 1/4.
     let config = LossConfig::bursts(p(0.02), Burst::Steps(4.0), Step::Packet);
     assert_eq!(config.two_states(), Some([0.0, 1.0, 0.02 / 3.92, 0.25]));
     let four = LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.02 / 3.92), p(0.25));
@@ -598,7 +602,7 @@ fn bursts_are_the_channel_of_their_four_probabilities() {
 }
 
 #[test]
-fn bursts_that_cannot_be_or_that_are_said_twice_are_refused() {
+fn impossible_or_conflicting_burst_settings_are_rejected() {
     let steps = |mean, steps| LossConfig::bursts(p(mean), Burst::Steps(steps), Step::Packet);
     let ms = Duration::from_millis;
     let base = steps(0.02, 4.0);
@@ -621,7 +625,7 @@ fn bursts_that_cannot_be_or_that_are_said_twice_are_refused() {
 }
 
 #[test]
-fn a_channel_that_stands_still_while_nobody_sends_is_warned_of() {
+fn warning_reports_bad_state_that_stalls_sender() {
     let warning = |config: &LossConfig| config.warning().unwrap_or_default();
     let bursts = |steps, step| LossConfig::bursts(p(0.02), Burst::Steps(steps), step);
     assert!(
@@ -630,7 +634,7 @@ fn a_channel_that_stands_still_while_nobody_sends_is_warned_of() {
     assert_eq!(warning(&bursts(4.9, Step::Packet)), "");
     assert_ne!(warning(&bursts(5.0, Step::Packet)), "");
     assert_eq!(warning(&bursts(20.0, Step::Every(Duration::from_millis(10)))), "");
-    // Where every second packet gets through, a long bad state is no standstill.
+    // A long bad state does not stall a sender if every second packet gets through.
     assert_eq!(warning(&LossConfig::gilbert_elliott(p(0.0), p(0.5), p(0.01), p(0.001))), "");
     assert_ne!(warning(&LossConfig::gilbert_elliott(p(0.0), p(0.95), p(0.01), p(0.001))), "");
     let state = |name: &str, per, to: &[(&str, f64)]| State {
@@ -659,9 +663,9 @@ fn fading(model: Model, carrier: Option<&str>, deviation: Option<&str>) -> LossC
     }
 }
 
-/// One packet each second: far more than a wave length, and than the distance of decorrelation.
+/// One packet every 10 s: the mobile moves much farther than a wavelength and the decorrelation distance.
 #[test]
-fn fading_loses_as_much_as_its_formula_says() {
+fn fading_loss_matches_theory() {
     let ratio = 10_f64.powf(0.5);
     for (config, share) in [
         (fading(Model::Rayleigh, Some("2GHz"), None), 1.0 - (-1.0 / ratio).exp()),
@@ -681,7 +685,7 @@ fn fading_loses_as_much_as_its_formula_says() {
 }
 
 #[test]
-fn what_comes_together_fades_together_and_a_new_margin_holds_at_once() {
+fn simultaneous_packets_fade_alike_and_margin_changes_immediately() {
     let config = fading(Model::Rayleigh, Some("2GHz"), Some("6dB"));
     let mut loss = loss(&config, 1);
     for second in 0..300 {
@@ -701,7 +705,7 @@ fn what_comes_together_fades_together_and_a_new_margin_holds_at_once() {
 }
 
 #[test]
-fn fading_without_what_it_needs_or_with_what_it_does_not_is_refused() {
+fn missing_or_extra_fading_settings_are_rejected() {
     let fast = fading(Model::Rayleigh, Some("2GHz"), None);
     let slow = fading(Model::Shadowing, None, Some("8dB"));
     for (config, key) in [

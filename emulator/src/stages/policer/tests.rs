@@ -13,8 +13,8 @@ fn policer(rate: u64, burst: u64) -> Bench<Policer> {
 }
 
 #[test]
-fn a_burst_passes_and_then_what_the_rate_allows() {
-    // 1000 octets at 8000 bit/s are a second.
+fn policer_passes_burst_then_configured_rate() {
+    // 1000 bytes at 8000 bit/s take 1 s.
     let mut bench = policer(8_000, 3_000);
     for at in [0, 0, 0, 0, 999, 1_000, 1_500, 2_000] {
         bench.send(Instant::from_millis(at), vec![0; 1_000]);
@@ -26,15 +26,16 @@ fn a_burst_passes_and_then_what_the_rate_allows() {
 }
 
 #[test]
-fn to_the_nanosecond_without_rounding() {
-    // An octet at 7 bit/s is 8/7 s, which is no whole number of nanoseconds: 1142857142.857….
+fn token_bucket_is_exact_to_nanosecond() {
+    // 1 byte at 7 bit/s takes 8/7 s, which is not a whole number of nanoseconds: 1142857142.857….
     let mut bench = policer(7, 1);
     bench.send(Instant::ZERO, vec![0]);
     bench.send(Instant::from_nanos(1_142_857_142), vec![0]);
     assert_eq!(bench.order(), [0]);
     bench.send(Instant::from_nanos(1_142_857_143), vec![0]);
     assert_eq!(bench.order(), [0, 2]);
-    // One after the other, each asked for every nanosecond around its time: seven octets take eight seconds exactly.
+    // Seven bytes take exactly 8 s. Each byte is tried at the nanosecond before its time and at the first one
+    // after it.
     let mut bench = policer(7, 2);
     bench.send(Instant::ZERO, vec![0; 2]);
     for n in 1..=7_u64 {
@@ -46,10 +47,10 @@ fn to_the_nanosecond_without_rounding() {
     assert_eq!(bench.left.last().unwrap().0, Instant::from_secs(8));
 }
 
-/// In any interval of length T at most burst + rate · T passes, and under a load that is always higher at least that
-/// less one packet.
+/// In any interval of length T, at most burst + rate · T passes. Under a constant overload, at most one
+/// packet less than that passes.
 #[test]
-fn no_interval_has_more_than_the_burst_and_the_rate_allow() {
+fn policer_never_exceeds_burst_plus_rate() {
     let (rate, burst) = (1_000_000, 5_000);
     let mut bench = policer(rate, burst);
     let mut stream = Stream::new(1, "sizes");
@@ -69,27 +70,27 @@ fn no_interval_has_more_than_the_burst_and_the_rate_allow() {
             assert!(octets * PER_OCTET <= allowed, "{octets} from {from} to {until}");
         }
     }
-    // 100 packets of 40 octets a second.
+    // 100 packets of 40 bytes per second.
     let mut bench = policer(40_000, 1_000);
     bench.stream(1_000, Duration::from_millis(10));
     let octets: u64 = bench.left.iter().map(|(_, packet)| packet.len() as u64).sum();
     let load = 1_000 * 40;
-    assert_eq!(octets, load, "32 kbit/s are less");
+    assert_eq!(octets, load, "32 kbit/s are below the rate");
     let mut bench = policer(16_000, 1_000);
     bench.stream(1_000, Duration::from_millis(10));
     let octets: u64 = bench.left.iter().map(|(_, packet)| packet.len() as u64).sum();
-    // 9.99 s at 2000 octets a second, and the burst.
+    // 9.99 s at 2000 bytes/s, plus the burst.
     assert!((19_980 + 1_000 - 40..=19_980 + 1_000).contains(&octets), "{octets}");
 }
 
 #[test]
-fn a_dropped_packet_takes_no_tokens_and_a_short_one_may_pass_behind_it() {
+fn dropped_packet_consumes_no_tokens() {
     let mut bench = policer(8, 100);
     for octets in [60, 60, 40, 1] {
         bench.send(Instant::ZERO, vec![0; octets]);
     }
     assert_eq!(bench.order(), [0, 2]);
-    // The bucket does not become fuller than full, however long nothing comes.
+    // The bucket never holds more than its size, however long no packet comes.
     bench.send(Instant::from_secs(1_000_000), vec![0; 101]);
     bench.send(Instant::from_secs(1_000_000), vec![0; 100]);
     bench.send(Instant::from_secs(1_000_000), vec![0; 1]);
@@ -97,17 +98,17 @@ fn a_dropped_packet_takes_no_tokens_and_a_short_one_may_pass_behind_it() {
 }
 
 #[test]
-fn a_new_rate_holds_from_now_on() {
+fn new_rate_applies_immediately() {
     let mut bench = policer(8_000, 1_000);
     bench.send(Instant::ZERO, vec![0; 1_000]);
-    // Half a second at 1000 octets a second, then at 100.
+    // Half a second at 1000 bytes/s, then at 100 bytes/s.
     bench.stage.reconfigure(Instant::from_millis(500), &config(800, 600), &mut bench.out);
     bench.send(Instant::from_millis(500), vec![0; 501]);
     bench.send(Instant::from_millis(500), vec![0; 400]);
     bench.send(Instant::from_millis(1_500), vec![0; 201]);
     bench.send(Instant::from_millis(1_500), vec![0; 200]);
     assert_eq!(bench.order(), [0, 2, 4]);
-    // A smaller bucket loses what it has no room for.
+    // A smaller bucket discards excess tokens.
     let mut bench = policer(8_000, 1_000);
     bench.stage.reconfigure(Instant::ZERO, &config(8_000, 300), &mut bench.out);
     bench.send(Instant::ZERO, vec![0; 301]);
@@ -116,7 +117,7 @@ fn a_new_rate_holds_from_now_on() {
 }
 
 #[test]
-fn the_cause_is_congestion_and_an_empty_bucket_is_refused() {
+fn policing_is_congestion_and_burst_is_validated() {
     assert_eq!(Why::Policed.cause(), Some(airwire::Cause::Congestion));
     assert_eq!(config(1, 0).validate().unwrap_err().key, "burst");
     assert_eq!(config(1, 1_000_000_000_001).validate().unwrap_err().key, "burst");

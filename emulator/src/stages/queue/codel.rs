@@ -1,8 +1,8 @@
-//! CoDel: Nichols, Jacobson, McGregor, Iyengar, RFC 8289 §5. Packets are dropped when they leave the queue, ever more
-//! often for as long as each of them has waited too long.
+//! CoDel (Nichols, Jacobson, McGregor, Iyengar; RFC 8289 §5). It drops packets when they leave the queue. The
+//! drop rate grows as long as packets wait too long.
 //!
-//! Choice: the RFC has no word on marking in its code. As in Linux, a packet that is marked in place of being dropped
-//! is handed on, and that ends the search for one: what is marked is one packet at a time.
+//! Choice: the RFC's pseudocode does not include marking. As in Linux, a packet that is marked instead of
+//! dropped is sent, and the search for packets to drop ends. At most one packet is marked per call.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,29 @@ use airwire::time::{Duration, Instant};
 use super::config::CodelConfig;
 use super::{Desk, Waiting};
 
-/// The state, in the RFC's names.
+/// The state, with the RFC's names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Codel {
-    /// When the sojourn time will have been above the target for an interval. `None`: it is below.
+    /// Time at which the sojourn time will have been above the target for one interval. `None`: it is below
+    /// the target.
     first_above_time: Option<Instant>,
     drop_next: Instant,
-    /// Packets dropped since the dropping state began.
+    /// Packets dropped or marked since the dropping state began.
     count: u32,
-    /// `count` as the dropping state began with it.
+    /// The value of `count` when the dropping state began.
     lastcount: u32,
     dropping: bool,
 }
 
-/// t + interval / sqrt(count). Square roots and divisions of an `f64` are the same everywhere.
+/// Computes t + interval / sqrt(count). IEEE 754 defines square root and division exactly, so the result is
+/// the same on all platforms.
 fn control_law(t: Instant, interval: Duration, count: u32) -> Instant {
     t + Duration::from_nanos((interval.as_nanos() as f64 / f64::from(count).sqrt()) as u64)
 }
 
 impl Codel {
-    /// Whether this packet, which was at the head of the queue, has been there for too long (§5.5, dodequeue()).
+    /// Returns whether the sojourn time, as of this dequeued packet, has been too long for an interval (§5.5,
+    /// dodequeue()).
     fn ok_to_drop(&mut self, config: &CodelConfig, head: Option<&Waiting>, desk: &Desk<'_>) -> bool {
         let waits_too_long = head.filter(|head| {
             desk.now.saturating_since(head.since) >= config.target && desk.tally.bytes > config.mtu.as_bytes()
@@ -48,7 +51,7 @@ impl Codel {
         }
     }
 
-    /// The next packet of `line` that goes on (§5.5, dequeue()).
+    /// Removes the next packet to send (§5.5, dequeue()).
     pub(super) fn dequeue(
         &mut self,
         config: &CodelConfig,
@@ -76,7 +79,7 @@ impl Codel {
             head = desk.signal(head?, config.ecn);
             if head.is_none() {
                 head = desk.take(line);
-                // It goes on in any case, but tells whether the queue is still too long.
+                // This packet is sent in any case, but it updates `first_above_time`.
                 self.ok_to_drop(config, head.as_ref(), desk);
             }
             self.begin_dropping(config, desk.now);
@@ -84,7 +87,7 @@ impl Codel {
         head
     }
 
-    /// If the last dropping state ended not long ago, its rate is a good one to begin with.
+    /// Enters the dropping state. If the previous one ended recently, its drop rate is a good start.
     fn begin_dropping(&mut self, config: &CodelConfig, now: Instant) {
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.lastcount);
@@ -94,7 +97,7 @@ impl Codel {
         self.drop_next = control_law(now, config.interval, self.count);
     }
 
-    /// So many packets were dropped from the head because there was no room (FQ-CoDel).
+    /// Counts packets that FQ-CoDel dropped from the head for lack of room.
     pub(super) fn dropped_otherwise(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }

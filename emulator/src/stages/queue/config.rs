@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 use super::red::Length;
 use crate::settings::Invalid;
 
-/// `{ packets = 50 }`, `{ bytes = "64kB" }`, both, or `{}` for a queue without an end.
+/// The bounds of a queue: `{ packets = 50 }`, `{ bytes = "64kB" }`, both, or `{}` for an unlimited queue.
 ///
-/// Only packets that wait count. The one under transmission has left the queue, as in ns-2: `packets = 50` is 50
-/// packets behind the one on the wire. (ns-2's DropTail refuses a packet that would *reach* its limit: its
-/// `set limit_ 50` is `packets = 49` here.)
+/// Only waiting packets count. As in ns-2, the packet in transmission has left the queue: `packets = 50`
+/// allows 50 packets behind the one that is being sent. (ns-2's DropTail refuses a packet that would *reach*
+/// its limit, so its `set limit_ 50` corresponds to `packets = 49` here.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
-    /// Packets that can wait. Absent: any number.
+    /// Maximum number of waiting packets. Defaults to no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<usize>,
-    /// Octets of packets that can wait. Absent: any number.
+    /// Maximum number of waiting bytes. Defaults to no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
 }
 
-/// The bounds of a queue, and the discipline that keeps it short.
+/// The bounds and the discipline of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "super::written::Written", into = "super::written::Written")]
 pub struct QueueConfig {
-    /// How much may wait at most, whatever the discipline.
+    /// Limits on the queue's length, with any discipline.
     pub bounds: Bounds,
-    /// What keeps the queue short before it is full.
+    /// The discipline that manages the queue.
     pub discipline: Discipline,
 }
 
-/// Which packets of a queue are dropped or marked, and which one is next.
+/// The rule that decides which packets are dropped or marked, and which packet is next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Discipline {
-    /// Those that find no room. In the order of arrival.
+    /// Drops packets that find no room, and sends the others in order of arrival.
     #[default]
     DropTail,
     /// RFC 8289.
@@ -49,70 +49,72 @@ pub enum Discipline {
     Red(RedConfig),
 }
 
-/// Of CoDel, in RFC 8289's words.
+/// Settings of CoDel, in the terms of RFC 8289.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// The sojourn time that a queue may have for ever.
+    /// TARGET: acceptable persistent sojourn time.
     pub target: Duration,
-    /// For how long it may have more: a round trip of the longest paths.
+    /// INTERVAL: time for which the sojourn time may exceed `target`. It should be about the longest
+    /// round-trip time.
     pub interval: Duration,
-    /// MAXPACKET: while no more octets wait, none is dropped.
+    /// MAXPACKET: no packet is dropped unless more bytes than this are waiting.
     pub mtu: Size,
-    /// Packets that can be marked (RFC 3168) are not dropped.
+    /// Marks ECN-capable packets (RFC 3168) instead of dropping them.
     pub ecn: bool,
 }
 
-/// Of FQ-CoDel, in RFC 8290's words.
+/// Settings of FQ-CoDel, in the terms of RFC 8290.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelConfig {
-    /// Into so many queues flows are hashed.
+    /// Number of queues into which flows are hashed.
     pub flows: u32,
-    /// What a queue may send before it is another one's turn.
+    /// Number of bytes that a queue may send per round.
     pub quantum: Size,
-    /// Of each of them.
+    /// Settings of CoDel in each queue.
     pub codel: CodelConfig,
 }
 
-/// Of PIE, in RFC 8033's words.
+/// Settings of PIE, in the terms of RFC 8033.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// QDELAY_REF.
+    /// QDELAY_REF: target queueing delay.
     pub target: Duration,
-    /// T_UPDATE: so often the probability is computed.
+    /// T_UPDATE: interval between computations of the drop probability.
     pub t_update: Duration,
-    /// How much a second above the target changes the probability.
+    /// Change of the probability per second of queueing delay above the target.
     pub alpha: f64,
-    /// How much a second more than at the last update changes it.
+    /// Change of the probability per second of increase in queueing delay since the last update.
     pub beta: f64,
-    /// MAX_BURST: so long a burst may last of which nothing is dropped.
+    /// MAX_BURST: longest burst that passes without drops.
     pub max_burst: Duration,
-    /// While fewer octets wait than two packets of this length, none is dropped.
+    /// No packet is dropped while fewer bytes wait than two packets of this length.
     pub mtu: Size,
-    /// Packets that can be marked (RFC 3168) are not dropped, as long as the probability is at most `mark_ecnth`.
+    /// Marks ECN-capable packets (RFC 3168) instead of dropping them while the probability is at most
+    /// `mark_ecnth`.
     pub ecn: bool,
-    /// See `ecn`.
+    /// MARK_ECNTH: see `ecn`.
     pub mark_ecnth: Probability,
 }
 
-/// Of RED, in the paper's words.
+/// Settings of RED, in the terms of the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// min_th: below it, nothing is marked.
+    /// min_th: average length below which no packet is marked.
     pub min: Length,
-    /// max_th: from it on, everything is.
+    /// max_th: average length from which every packet is marked.
     pub max: Length,
-    /// w_q, of the average.
+    /// w_q: weight of the current length in the average.
     pub weight: Probability,
     /// max_p: the probability just below `max`.
     pub max_p: Probability,
-    /// From `max` to twice that, the probability grows from `max_p` to 1.
+    /// Lets the probability grow from `max_p` to 1 between `max` and twice `max`.
     pub gentle: bool,
-    /// Packets that can be marked (RFC 3168) are not dropped.
+    /// Marks ECN-capable packets (RFC 3168) instead of dropping them.
     pub ecn: bool,
 }
 
 impl Default for CodelConfig {
-    /// RFC 8289 §4.3 and §4.4.
+    /// The values of RFC 8289 §4.3 and §4.4.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(5),
@@ -124,7 +126,7 @@ impl Default for CodelConfig {
 }
 
 impl Default for FqCodelConfig {
-    /// RFC 8290 §5.2, and ECN as in Linux.
+    /// The values of RFC 8290 §5.2, and ECN as in Linux.
     fn default() -> Self {
         let codel = CodelConfig { ecn: true, ..CodelConfig::default() };
         Self { flows: 1024, quantum: Size::bytes(1514), codel }
@@ -132,12 +134,12 @@ impl Default for FqCodelConfig {
 }
 
 impl FqCodelConfig {
-    /// RFC 8290 §5.2.3.
+    /// Default limit of the queue's length (RFC 8290 §5.2.3).
     pub const PACKETS: usize = 10_240;
 }
 
 impl Default for PieConfig {
-    /// RFC 8033 §4 and §5.1.
+    /// The values of RFC 8033 §4 and §5.1.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(15),
@@ -153,7 +155,8 @@ impl Default for PieConfig {
 }
 
 impl Default for RedConfig {
-    /// The paper's Section VIII has w_q = 0.002, min_th = 5 packets, max_th = 15 packets and max_p = 1/50.
+    /// The values of the paper's Section VIII: w_q = 0.002, min_th = 5 packets, max_th = 15 packets, max_p =
+    /// 1/50.
     fn default() -> Self {
         Self {
             min: Length::Packets(5),
@@ -167,14 +170,14 @@ impl Default for RedConfig {
 }
 
 impl From<Bounds> for QueueConfig {
-    /// A drop-tail queue.
+    /// A drop-tail queue with these bounds.
     fn from(bounds: Bounds) -> Self {
         Self { bounds, discipline: Discipline::DropTail }
     }
 }
 
 impl Bounds {
-    /// Refuses bounds that let no packet wait.
+    /// Refuses bounds of 0.
     pub fn validate(&self) -> Result<(), Invalid> {
         if self.packets == Some(0) {
             return Err(Invalid::new(
@@ -195,7 +198,7 @@ impl Bounds {
 }
 
 impl QueueConfig {
-    /// Refuses bounds that let no packet wait, and a discipline that could not do its work.
+    /// Refuses bounds of 0 and invalid settings of the discipline.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.bounds.validate()?;
         match &self.discipline {

@@ -2,22 +2,22 @@
 
 use airwire::rng::Stream;
 
-/// Where they come from.
+/// The source of the random numbers.
 #[derive(Clone, Debug)]
 pub(super) enum Draws {
     Stream(Stream),
-    /// Those that something else has drawn, which ours is compared with.
+    /// Numbers drawn by the implementation with which a test compares this one.
     #[cfg(test)]
     Given(std::collections::VecDeque<f64>),
 }
 
 impl Draws {
-    /// Uniform in [0, 1).
+    /// Returns a number from a uniform distribution on [0, 1).
     pub(super) fn unit(&mut self) -> f64 {
         match self {
             Self::Stream(stream) => stream.unit(),
             #[cfg(test)]
-            Self::Given(numbers) => numbers.pop_front().expect("as many as were drawn"),
+            Self::Given(numbers) => numbers.pop_front().expect("the test provides a number for each draw"),
         }
     }
 }

@@ -1,19 +1,19 @@
 //! Marking a packet instead of dropping it (RFC 3168).
 
-/// What came of it.
+/// The result of an attempt to mark a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marking {
-    /// Its codepoint was ECT(0) or ECT(1), and is CE now.
+    /// The codepoint was ECT(0) or ECT(1) and is now CE.
     Marked,
-    /// A queue before this one has marked it. It stays as it is.
+    /// An earlier queue marked the packet. It is unchanged.
     WasMarked,
-    /// Its sender would not hear of it: Not-ECT, or no IP packet.
+    /// The packet cannot be marked: it is Not-ECT, or not an IP packet.
     Impossible,
 }
 
 const CE: u8 = 3;
 
-/// Sets the CE codepoint if the sender is ECN-capable.
+/// Sets the CE codepoint if the packet is ECN-capable.
 pub(super) fn mark(packet: &mut [u8]) -> Marking {
     match packet.first().map(|octet| octet >> 4) {
         Some(4) if packet.len() >= 20 => match packet[1] & CE {
@@ -28,7 +28,7 @@ pub(super) fn mark(packet: &mut [u8]) -> Marking {
                 Marking::Marked
             }
         },
-        // The traffic class begins in the middle of the first octet; its last two bits are the codepoint.
+        // The traffic class begins in the middle of the first byte. Its last two bits are the codepoint.
         Some(6) if packet.len() >= 40 => match packet[1] >> 4 & CE {
             0 => Marking::Impossible,
             CE => Marking::WasMarked,
@@ -41,7 +41,7 @@ pub(super) fn mark(packet: &mut [u8]) -> Marking {
     }
 }
 
-/// The checksum after one word has changed: RFC 1624, equation 3. A wrong one stays as wrong as it was.
+/// Updates the checksum after a change of one word (RFC 1624, equation 3). A wrong checksum stays wrong.
 fn updated(checksum: u16, old: u16, new: u16) -> u16 {
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     while sum > 0xffff {
@@ -71,8 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn only_ect_is_marked_and_the_rest_of_the_header_stays() {
-        // 0xb8: the DSCP of expedited forwarding.
+    fn mark_changes_only_ecn_field_of_ect_packets() {
+        // 0xb8 is the DSCP of expedited forwarding.
         for (tos, after, marking) in [
             (0xb8, 0xb8, Marking::Impossible),
             (0xb9, 0xbb, Marking::Marked),
@@ -82,13 +82,13 @@ mod tests {
         ] {
             let mut octets = v4(tos);
             assert_eq!(mark(&mut octets), marking, "{tos:#x}");
-            assert_eq!(octets, v4(after), "{tos:#x}: its checksum, too");
+            assert_eq!(octets, v4(after), "{tos:#x}: the header including its checksum");
             assert!(Ipv4Packet::new_unchecked(&octets).verify_checksum());
         }
     }
 
     #[test]
-    fn the_checksum_is_right_whatever_it_was() {
+    fn marking_keeps_ipv4_checksum_valid() {
         for ident in 0..=u16::MAX {
             let mut octets = v4(2);
             let mut packet = Ipv4Packet::new_unchecked(&mut octets);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn in_ipv6_the_bits_are_those_of_the_traffic_class() {
+    fn ipv6_mark_is_set_in_traffic_class() {
         for (class, after) in [(0xb8_u8, 0xb8), (0xb9, 0xbb), (0xba, 0xbb), (0xbb, 0xbb)] {
             let mut octets = vec![0; 40];
             let mut packet = Ipv6Packet::new_unchecked(&mut octets);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_ip_header_is_left_alone() {
+    fn incomplete_ip_header_is_not_marked() {
         for octets in [vec![], vec![0x45; 19], vec![0x66; 39], vec![0x13; 60]] {
             let mut marked = octets.clone();
             assert_eq!((mark(&mut marked), &marked), (Marking::Impossible, &octets));

@@ -1,16 +1,17 @@
-//! Which flow a packet belongs to: the hash of RFC 8290 §4.1.1, over the addresses, the protocol and the ports.
+//! The hash that assigns packets to flows (RFC 8290 §4.1.1), over addresses, protocol and ports.
 
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
 
-/// Hashes flows. Another key puts other flows together (§6.2).
+/// A keyed flow hash. With another key, other flows collide (§6.2).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowHash(pub(super) u64);
 
 impl FlowHash {
-    /// In `0..flows`. Fragments have no ports, so that all of a packet stay together; what is no IP packet is one flow.
+    /// Returns the flow's index in `0..flows`. The ports are ignored in fragments, so that all fragments of a
+    /// packet share a flow. All packets other than IP share one flow.
     pub(super) fn of(self, bytes: &[u8], flows: usize) -> usize {
         let mut hasher = SipHasher13::new_with_keys(self.0, 0x666c_6f77);
         self.write(bytes, &mut hasher);
@@ -50,15 +51,15 @@ mod tests {
     const FLOWS: usize = 1 << 30;
 
     #[test]
-    fn each_part_of_the_five_makes_another_flow_and_nothing_else_does() {
+    fn only_five_tuple_and_key_determine_flow() {
         let hash = FlowHash(1);
         let of = |packet: &[u8]| hash.of(packet, FLOWS);
         let base = udp(1, 10, 100);
-        assert_eq!(of(&base), of(&udp(1, 10, 1000)), "its length");
+        assert_eq!(of(&base), of(&udp(1, 10, 1000)), "the length does not matter");
         let mut marked = base.clone();
         marked[1] = 3;
         marked[5] = 9;
-        assert_eq!(of(&base), of(&marked), "its codepoint and number");
+        assert_eq!(of(&base), of(&marked), "the ECN codepoint and the identification do not matter");
         for octet in [12, 15, 16, 19, 20, 21, 22, 23] {
             let mut other = base.clone();
             other[octet] ^= 1;
@@ -67,11 +68,11 @@ mod tests {
         let mut tcp = base.clone();
         tcp[9] = 6;
         assert_ne!(of(&base), of(&tcp));
-        assert_ne!(of(&base), FlowHash(2).of(&base, FLOWS), "the key");
+        assert_ne!(of(&base), FlowHash(2).of(&base, FLOWS), "the hash key matters");
     }
 
     #[test]
-    fn the_fragments_of_a_packet_are_one_flow() {
+    fn fragments_of_packet_share_flow() {
         let hash = FlowHash(1);
         let (mut first, mut second) = (udp(1, 10, 100), udp(1, 77, 100));
         first[6] = 0x20;
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_has_flows_too() {
+    fn ipv6_flows_are_distinguished() {
         let hash = FlowHash(1);
         assert_ne!(hash.of(&udp6(1, 10, 100), FLOWS), hash.of(&udp6(1, 11, 100), FLOWS));
         assert_ne!(hash.of(&udp6(1, 10, 100), FLOWS), hash.of(&udp6(2, 10, 100), FLOWS));
@@ -89,7 +90,8 @@ mod tests {
 
     #[test]
     fn flows_are_spread_evenly() {
-        // 64 queues, 6400 flows: chi-square with 63 degrees of freedom is below 103.4 in 99.9 % of the cases.
+        // 64 queues, 6400 flows: chi-square with 63 degrees of freedom is below 103.4 with a probability of
+        // 99.9 %.
         let mut queues = [0_f64; 64];
         for port in 0..6400 {
             queues[FlowHash(7).of(&udp(3, port, 60), 64)] += 1.0;
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ip_packet_is_one_flow() {
+    fn non_ip_packets_share_one_flow() {
         let hash = FlowHash(1);
         assert_eq!(hash.of(&[], FLOWS), hash.of(&[0x45, 1, 2], FLOWS));
         assert_eq!(hash.of(&[], FLOWS), hash.of(&[0xff; 40], FLOWS));

@@ -1,8 +1,9 @@
-//! FQ-CoDel: Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290. Flows are hashed into queues that take
-//! turns, those that have just begun before the others; CoDel looks after each of them.
+//! FQ-CoDel (Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet; RFC 8290). Flows are hashed into queues,
+//! which are served in turn, new queues before old ones. CoDel manages each queue.
 //!
-//! Choice: where the RFC leaves it open, it is done as in Linux. CoDel's MAXPACKET is compared with what waits in all
-//! queues together; what overflow takes from the head of the longest queue counts in that queue's CoDel as dropped.
+//! Choice: where the RFC leaves a choice, this implementation follows Linux. CoDel's MAXPACKET is compared
+//! with the length of all queues together. Packets that overflow removes from the head of the longest queue
+//! count as drops in that queue's CoDel.
 
 use std::collections::VecDeque;
 
@@ -12,13 +13,13 @@ use super::flow::FlowHash;
 use super::{Desk, Waiting};
 use crate::stage::Why;
 
-/// §4.1: at most so many packets are dropped at once when there is no room.
+/// §4.1: maximum number of packets dropped at once for lack of room.
 const BATCH: u32 = 64;
 
 #[derive(Debug)]
 pub(super) struct FqCodel {
     flows: Vec<Flow>,
-    /// §4.2: indices of `flows`, in their order.
+    /// §4.2: indices into `flows`, in order of service.
     new_flows: VecDeque<usize>,
     old_flows: VecDeque<usize>,
     hash: FlowHash,
@@ -28,10 +29,10 @@ pub(super) struct FqCodel {
 struct Flow {
     line: VecDeque<Waiting>,
     bytes: u64,
-    /// Its credits.
+    /// Credits in bytes. The queue is served while they are positive.
     deficit: i64,
     codel: Codel,
-    /// It is in one of the two lists.
+    /// Whether the queue is in one of the two lists.
     listed: bool,
 }
 
@@ -45,7 +46,7 @@ impl FqCodel {
         }
     }
 
-    /// §4.1. The packet counts in `desk` already.
+    /// Queues a packet (§4.1), which `desk` must have counted already.
     pub(super) fn enqueue(
         &mut self,
         config: &FqCodelConfig,
@@ -67,9 +68,9 @@ impl FqCodel {
         }
     }
 
-    /// Half of the octets of the queue that has most, but no more than 64 packets.
+    /// Drops half of the bytes of the longest queue, but at most 64 packets.
     fn drop_from_the_longest(&mut self, desk: &mut Desk<'_>) {
-        // The first of several.
+        // Takes the first one if several are equally long.
         let longest =
             self.flows.iter_mut().reduce(|most, flow| if flow.bytes > most.bytes { flow } else { most });
         let Some(flow) = longest else { return };
@@ -85,7 +86,7 @@ impl FqCodel {
         flow.codel.dropped_otherwise(packets);
     }
 
-    /// §4.2.
+    /// Removes the next packet to send (§4.2).
     pub(super) fn dequeue(&mut self, config: &FqCodelConfig, desk: &mut Desk<'_>) -> Option<Waiting> {
         loop {
             let is_new = !self.new_flows.is_empty();
@@ -108,7 +109,8 @@ impl FqCodel {
                 }
                 None => {
                     list.pop_front();
-                    // Otherwise a flow that sends a packet now and then would be new each time, and starve the others.
+                    // An empty new queue becomes an old one. Otherwise a flow with occasional packets would
+                    // be new each time and starve the others.
                     if is_new {
                         self.old_flows.push_back(index);
                     } else {
@@ -119,7 +121,7 @@ impl FqCodel {
         }
     }
 
-    /// Everything that waits, in the order of the flows.
+    /// Removes all waiting packets, queue by queue.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Waiting> {
         self.flows.iter_mut().flat_map(|flow| flow.line.drain(..))
     }

@@ -1,15 +1,16 @@
-//! PIE: Pan, Natarajan, Baker, White, RFC 8033. A packet is dropped as it arrives, with a probability that follows
-//! the delay of the queue.
+//! PIE (Pan, Natarajan, Baker, White; RFC 8033). It drops packets on arrival, with a probability that depends
+//! on the queueing delay.
 //!
-//! Of the optional parts it has ECN (§5.1), derandomisation (§5.4) and the limits to changes of the probability
-//! (§5.5): those that Linux has. The delay is that of the packet that left last, by its time of arrival, so §5.2 (the
-//! rate of departure) has nothing to do; §5.3 (active and inactive PIE) is left out, as it is there.
+//! It has the same optional parts as Linux: ECN (§5.1), de-randomization (§5.4) and the limits to changes of
+//! the probability (§5.5). The queueing delay is measured by timestamps, as the waiting time of the packet
+//! that left last, so the departure rate (§5.2) is not needed. Active and inactive PIE (§5.3) is left out, as
+//! in Linux.
 //!
-//! Choice: 1 - 1/64 for 0.98 in the decay of the probability, which §4.2 allows.
-//! Deviation: the burst allowance shrinks with each departure by the time since the one before, as in Linux, and not by
-//! T_UPDATE at each update. It ends up to one T_UPDATE earlier or later.
-//! Deviation: §4.1 lets everything pass while the delay *before* the last update was low. Here it is, as in Linux, that
-//! of the packet that left last.
+//! Choice: the probability decays by the factor 1 - 1/64 instead of 0.98, which §4.2 allows.
+//! Deviation: the burst allowance shrinks at each departure by the time since the previous one, as in Linux,
+//! and not by T_UPDATE at each update. It ends up to one T_UPDATE earlier or later.
+//! Deviation: §4.1 lets all packets pass if the delay *before* the last update was low. Here, as in Linux,
+//! the delay of the packet that left last counts.
 
 use airwire::time::{Duration, Instant};
 
@@ -17,26 +18,26 @@ use super::config::PieConfig;
 use super::draws::Draws;
 use super::{Tally, Verdict};
 
-/// §4.2, end: above it the probability rises faster.
+/// §4.2, end: above this delay the probability rises faster.
 const LONG_DELAY: Duration = Duration::from_millis(250);
-/// §5.5: by no more at once…
+/// §5.5: maximum increase of the probability per update…
 const LARGEST_STEP: f64 = 0.02;
 /// §5.5: …from this probability on.
 const STEPS_FROM: f64 = 0.1;
-/// §5.4: no drop before the probabilities since the last one make so much,
+/// §5.4: no packet is dropped until the probabilities accumulated since the last drop reach this value…
 const AT_LEAST: f64 = 0.85;
-/// and one in any case when they make so much.
+/// §5.4: …and one is dropped in any case when they reach this value.
 const AT_MOST: f64 = 8.5;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pie {
     drop_prob: f64,
     accu_prob: f64,
-    /// Of the packet that left last; zero if nothing waited behind it.
+    /// Waiting time of the packet that left last. Zero if it left the queue empty.
     qdelay: Duration,
     qdelay_old: Duration,
     burst_allowance: Duration,
-    /// `None`: none since the burst allowance was restored.
+    /// Time of the last departure. `None`: no departure since the burst allowance was restored.
     last_departure: Option<Instant>,
     next_update: Instant,
 }
@@ -58,7 +59,7 @@ impl Pie {
         self.drop_prob
     }
 
-    /// A packet arrives that there is room for (§4.1, §5.1).
+    /// Decides about an arriving packet for which there is room (§4.1, §5.1).
     pub(super) fn arrive(
         &mut self,
         config: &PieConfig,
@@ -97,12 +98,12 @@ impl Pie {
         drops
     }
 
-    /// A packet was dropped as it arrived, for whatever reason.
+    /// Records that an arriving packet was dropped, for any reason.
     pub(super) fn dropped(&mut self) {
         self.accu_prob = 0.0;
     }
 
-    /// A packet leaves that has waited; `tally` has what waits behind it.
+    /// Records that a packet left the queue. `tally` describes the queue without it.
     pub(super) fn depart(&mut self, now: Instant, waited: Duration, tally: &Tally) {
         self.qdelay = if tally.bytes == 0 { Duration::ZERO } else { waited };
         let passed = self.last_departure.map_or(Duration::ZERO, |last| now.saturating_since(last));
@@ -110,14 +111,15 @@ impl Pie {
         self.burst_allowance = self.burst_allowance.saturating_sub(passed);
     }
 
-    /// Does the updates that are due by `now`. Between arrivals and departures nothing changes what they see, so they
-    /// can all be done by the next of these: no timer has to run for them. `tally`: since the last call.
+    /// Performs the updates that are due by `now`. Their inputs change only at arrivals and departures, so
+    /// the next of these can perform them all, and no timer is needed. `tally` must describe the queue since
+    /// the last call.
     pub(super) fn catch_up(&mut self, config: &PieConfig, now: Instant, tally: &Tally) {
         while self.next_update <= now {
             let before = self.clone();
             self.update(config, tally.bytes);
             if *self == before {
-                // Neither would any further one change anything.
+                // Further updates would not change anything either, so skip them.
                 let left = now.saturating_since(self.next_update).as_nanos() / config.t_update.as_nanos();
                 self.next_update += config.t_update.saturating_mul(left);
             }
@@ -125,7 +127,7 @@ impl Pie {
         }
     }
 
-    /// §4.2 and §4.4.
+    /// Updates the probability (§4.2) and the burst allowance (§4.4).
     fn update(&mut self, config: &PieConfig, waiting: u64) {
         let (qdelay, qdelay_old) = (self.qdelay.as_secs_f64(), self.qdelay_old.as_secs_f64());
         let step =
@@ -138,7 +140,8 @@ impl Pie {
             step += LARGEST_STEP;
         }
         self.drop_prob = (self.drop_prob + step).clamp(0.0, 1.0);
-        // A packet or two that wait while the delay is zero say nothing.
+        // While packets wait, a delay of zero only describes an earlier departure, so the probability does
+        // not decay.
         if self.qdelay.is_zero() && self.qdelay_old.is_zero() && waiting == 0 {
             self.drop_prob -= self.drop_prob / 64.0;
         }
@@ -151,14 +154,14 @@ impl Pie {
         self.qdelay_old = self.qdelay;
     }
 
-    /// The next update comes a whole T_UPDATE after the change.
+    /// Takes over new settings. The next update follows after a whole T_UPDATE.
     pub(super) fn reconfigure(&mut self, config: &PieConfig, now: Instant) {
         self.next_update = now + config.t_update;
         self.burst_allowance = self.burst_allowance.min(config.max_burst);
     }
 }
 
-/// §4.2: by how much changes are smaller while the probability is small.
+/// Returns the divisor that makes changes smaller while the probability is small (§4.2).
 fn gentler(drop_prob: f64) -> f64 {
     let steps = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
     steps.into_iter().find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, divisor)| divisor)

@@ -1,13 +1,14 @@
-//! RED: Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993). Packets are marked or
-//! dropped as they arrive, by an average of the queue's length. `gentle` is Floyd's recommendation of 2000.
+//! RED (Floyd, Jacobson: "Random Early Detection Gateways for Congestion Avoidance", 1993). It marks or drops
+//! packets on arrival, depending on the average length of the queue. `gentle` is Floyd's recommendation of
+//! 2000.
 //!
-//! It is the "efficient" algorithm of the paper's Fig. 17: one random number for each mark, which says how many packets
-//! there are until the next one. Their number is uniform between 1 and 1/p_b (Section VII, method 2).
+//! This is the "efficient" algorithm of the paper's Fig. 17. One random number for each mark determines the
+//! number of packets until the next one, which is uniform between 1 and 1/p_b (Section VII, method 2).
 //!
-//! Choice: the paper's s, "a typical transmission time for a small packet", by which the average shrinks while nothing is
-//! sent, is the time that the transmission before took.
-//! Choice: packets that can be marked are marked also where the average is above `max`, as in the paper and in Linux;
-//! RFC 3168 §7 lets a router drop them.
+//! Choice: while the transmitter is idle, the average decays in steps of the paper's s, "a typical
+//! transmission time for a small packet". Here s is the time that the previous transmission took.
+//! Choice: ECN-capable packets are marked even if the average is above `max`, as in the paper and in Linux.
+//! RFC 3168 §7 allows routers to drop them.
 
 use std::fmt;
 
@@ -21,12 +22,12 @@ use super::draws::Draws;
 use super::{Tally, Verdict};
 use crate::maths::pow;
 
-/// A length of a queue: a number of packets, or a size.
+/// A queue length, in packets or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// `5`
+    /// In packets, written `5`.
     Packets(u32),
-    /// `"7.5kB"`
+    /// In bytes, written `"7.5kB"`.
     Octets(Size),
 }
 
@@ -38,7 +39,7 @@ impl Length {
         }
     }
 
-    /// What waits now, in the same unit.
+    /// Returns the current length of the queue in the same unit.
     fn of(self, tally: &Tally) -> f64 {
         match self {
             Self::Packets(_) => tally.packets as f64,
@@ -82,18 +83,18 @@ impl<'de> Deserialize<'de> for Length {
     }
 }
 
-/// The state, in the paper's names.
+/// The state, with the paper's names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Red {
     avg: f64,
-    /// Packets since the last mark. `None`: the average is outside of the thresholds. (The paper's -1.)
+    /// Packets since the last mark. `None`: the average is outside the thresholds (-1 in the paper).
     count: Option<u64>,
-    /// Of Fig. 17: uniform in [0, 1).
+    /// R of Fig. 17, uniform in [0, 1).
     r: f64,
-    /// Since when the transmitter has had nothing to do: q_time.
+    /// q_time: the time at which the transmitter became idle.
     idle_since: Option<Instant>,
     last_departure: Option<Instant>,
-    /// s.
+    /// s: the time that the previous transmission took.
     transmission: Option<Duration>,
 }
 
@@ -102,7 +103,7 @@ impl Red {
         self.avg
     }
 
-    /// A packet arrives; `tally` has what waits before it.
+    /// Decides about an arriving packet. `tally` describes the queue without it.
     pub(super) fn arrive(
         &mut self,
         config: &RedConfig,
@@ -137,7 +138,7 @@ impl Red {
         }
     }
 
-    /// Section IV: avg.
+    /// Updates avg (Section IV).
     fn average(&mut self, config: &RedConfig, now: Instant, waiting: f64) {
         let weight = config.weight.value();
         match self.idle_since.take() {
@@ -152,7 +153,7 @@ impl Red {
         }
     }
 
-    /// Section IV: p_b. `None`: the average is below `min`.
+    /// Returns p_b (Section IV), or `None` if the average is below `min`.
     fn p_b(&self, config: &RedConfig) -> Option<f64> {
         let (min, max, max_p) = (config.min.value(), config.max.value(), config.max_p.value());
         let above = self.avg - max;
@@ -167,7 +168,7 @@ impl Red {
         }
     }
 
-    /// The transmitter takes a packet (`took`), or finds none and has nothing to do.
+    /// Records that the transmitter takes a packet (`took`), or that it finds none and becomes idle.
     pub(super) fn depart(&mut self, now: Instant, took: bool) {
         if let Some(last) = self.last_departure.take() {
             self.transmission =

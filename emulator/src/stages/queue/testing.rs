@@ -1,4 +1,4 @@
-//! Packets for tests of queues.
+//! Helpers for tests of queues.
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use super::{Bounds, Discipline, Queue, QueueConfig};
 use crate::packet::{Content, Direction, Origin, Packet, PacketId};
 use crate::stage::{Event, Mark, Outbox, Recording, Why};
 
-/// A UDP datagram of this flow, Not-ECT, in a packet of `octets`.
+/// Returns a Not-ECT packet of `octets` bytes with a UDP datagram of this flow.
 pub(super) fn udp(host: u8, port: u16, octets: usize) -> Vec<u8> {
     let mut bytes = vec![0; octets.max(28)];
     bytes[0] = 0x45;
@@ -21,7 +21,7 @@ pub(super) fn udp(host: u8, port: u16, octets: usize) -> Vec<u8> {
     bytes
 }
 
-/// The same in IPv6.
+/// Like [`udp`], with IPv6.
 pub(super) fn udp6(host: u8, port: u16, octets: usize) -> Vec<u8> {
     let mut bytes = vec![0; octets.max(48)];
     bytes[0] = 0x60;
@@ -32,7 +32,7 @@ pub(super) fn udp6(host: u8, port: u16, octets: usize) -> Vec<u8> {
     bytes
 }
 
-/// A packet on its way down.
+/// Creates a packet in the direction down.
 pub(super) fn packet(id: u64, at: Instant, bytes: Vec<u8>) -> Packet {
     Packet::from(Content {
         id: PacketId(id),
@@ -43,7 +43,7 @@ pub(super) fn packet(id: u64, at: Instant, bytes: Vec<u8>) -> Packet {
     })
 }
 
-/// A queue without an end, and what it reports. Packets are numbered from 0.
+/// A queue and its records. Packets are numbered from 0.
 pub(super) struct Bench {
     pub(super) queue: Queue,
     out: Outbox,
@@ -61,7 +61,7 @@ impl Bench {
         Self { queue, out: Outbox::new(Recording::Events, false), pushed: 0 }
     }
 
-    /// The number of the packet.
+    /// Queues a packet and returns its number.
     pub(super) fn push(&mut self, now: Instant, bytes: Vec<u8>) -> u64 {
         let id = self.pushed;
         self.pushed += 1;
@@ -80,7 +80,7 @@ impl Bench {
         self.queue.reconfigure(now, config, &mut self.out);
     }
 
-    /// What was dropped since the last call, when and why.
+    /// Returns the drops since the last call: packet, time and reason.
     pub(super) fn drops(&mut self) -> Vec<(u64, Instant, Why)> {
         let records = self.out.take_records().into_iter();
         records
@@ -91,7 +91,7 @@ impl Bench {
             .collect()
     }
 
-    /// What was marked since the last call.
+    /// Returns the packets that were marked since the last call.
     pub(super) fn marks(&mut self) -> Vec<u64> {
         let records = self.out.take_records().into_iter();
         let marked = Event::Marked { what: Mark::Congestion };
@@ -99,7 +99,7 @@ impl Bench {
     }
 }
 
-/// The same packet of a sender that uses ECN.
+/// Sets ECT(0), as an ECN-capable sender does.
 pub(super) fn ect(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes[1] |= 2;
     bytes

@@ -1,4 +1,5 @@
-//! What the disciplines have in common; each of them; and all beside the kernel's.
+//! Tests of the common behaviour of all disciplines, of each discipline, and of their agreement with the
+//! kernel.
 
 use airwire::time::{Duration, Instant};
 use airwire::units::Size;
@@ -32,11 +33,11 @@ fn all() -> [Discipline; 5] {
 }
 
 #[test]
-fn whatever_the_discipline_the_bounds_hold() {
+fn bounds_hold_for_all_disciplines() {
     for discipline in all() {
         let bounds = Bounds { packets: Some(5), bytes: Some(Size::bytes(3500)) };
         let mut bench = Bench::with(QueueConfig { bounds, discipline }, 1);
-        // Five small ones, and no room for a sixth; then three of a thousand octets and no fourth.
+        // Five short packets fit, but not a sixth. Then three packets of 1000 bytes fit, but not a fourth.
         for (octets, fit) in [(100, 5), (1000, 3)] {
             for n in 0..fit + 2 {
                 bench.push(ms(0), udp(n, 1, octets));
@@ -55,7 +56,7 @@ fn whatever_the_discipline_the_bounds_hold() {
 }
 
 #[test]
-fn another_discipline_under_way_finds_all_packets_in_the_order_of_their_arrival() {
+fn changing_discipline_keeps_packets_in_order() {
     for first in all() {
         for second in all() {
             let mut bench = Bench::new(first);
@@ -76,7 +77,7 @@ fn another_discipline_under_way_finds_all_packets_in_the_order_of_their_arrival(
 }
 
 #[test]
-fn the_same_discipline_with_other_numbers_keeps_what_it_knows() {
+fn new_settings_of_same_discipline_keep_its_state() {
     let codel = CodelConfig::default();
     let mut bench = Bench::new(Discipline::Codel(codel));
     for _ in 0..1000 {
@@ -88,15 +89,15 @@ fn the_same_discipline_with_other_numbers_keeps_what_it_knows() {
         }
         bench.drops().len()
     };
-    // First too long at 5 ms; drops at 105 ms and 205 ms, and so on.
+    // The delay exceeds the target from 5 ms on. Drops follow at 105 ms, 205 ms and so on.
     assert_eq!(drops_by(&mut bench, 0, 206), 2);
     let discipline = Discipline::Codel(CodelConfig { ecn: true, ..codel });
     bench.reconfigure(ms(206), QueueConfig { bounds: Bounds::default(), discipline });
-    assert_eq!(drops_by(&mut bench, 206, 277), 1, "the third 70.7 ms after the second");
+    assert_eq!(drops_by(&mut bench, 206, 277), 1, "the third drop follows 70.7 ms after the second");
 }
 
 #[test]
-fn a_packet_that_finds_the_transmitter_free_does_not_wait() {
+fn packet_does_not_wait_for_idle_transmitter() {
     use crate::stage::{Outbox, Recording};
     for discipline in all() {
         let mut bench = Bench::new(discipline);
@@ -108,7 +109,7 @@ fn a_packet_that_finds_the_transmitter_free_does_not_wait() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_key() {
+fn invalid_setting_error_names_key() {
     let zero = Duration::ZERO;
     let codel = CodelConfig::default();
     let fq_codel = FqCodelConfig::default();

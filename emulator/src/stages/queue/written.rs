@@ -1,5 +1,5 @@
-//! How a scenario writes the settings of a queue: in one flat table, whose `discipline` says which of the other keys
-//! belong to it.
+//! The settings of a queue as a scenario writes them: one flat table, in which `discipline` determines the
+//! other keys.
 
 use airwire::time::Duration;
 use airwire::units::{Probability, Size};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{Bounds, CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use super::red::Length;
 
-/// As a scenario says it.
+/// The name of a discipline in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Name {
@@ -32,7 +32,7 @@ impl Name {
         }
     }
 
-    /// The keys that belong to it.
+    /// Returns the keys that are valid with the discipline.
     const fn keys(self) -> &'static [&'static str] {
         match self {
             Self::DropTail => &[],
@@ -46,7 +46,7 @@ impl Name {
 
 macro_rules! written {
     ($($key:ident: $type:ty,)*) => {
-        /// What stands in a scenario.
+        /// The table in a scenario.
         #[derive(Default, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub(super) struct Written {
@@ -60,7 +60,7 @@ macro_rules! written {
         }
 
         impl Written {
-            /// The keys that belong to some disciplines only, and whether each is there.
+            /// Returns the discipline-specific keys that are present.
             fn present(&self) -> impl Iterator<Item = &'static str> {
                 [$((stringify!($key), self.$key.is_some()),)*].into_iter().filter(|(_, there)| *there).map(|(key, _)| key)
             }

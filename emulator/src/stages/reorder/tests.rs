@@ -32,7 +32,8 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// RFC 4737 §3.3: a packet is reordered if one that was sent later has come before it.
+/// Returns the reordered packets. RFC 4737 §3.3: a packet is reordered if a packet that was sent later
+/// arrived before it.
 fn reordered(order: &[u64]) -> Vec<u64> {
     let mut next = 0;
     let mut late = Vec::new();
@@ -45,7 +46,8 @@ fn reordered(order: &[u64]) -> Vec<u64> {
     late
 }
 
-/// RFC 4737 §4.2.1: from the earliest packet that was sent later to the reordered one, in places of arrival.
+/// Returns the reordering extents (RFC 4737 §4.2.1): the number of arrivals from the earliest packet that was
+/// sent later to the reordered one.
 fn extents(order: &[u64]) -> BTreeMap<u64, u64> {
     let late = reordered(order);
     let extent = |number: &u64| {
@@ -57,7 +59,7 @@ fn extents(order: &[u64]) -> BTreeMap<u64, u64> {
 }
 
 #[test]
-fn a_chosen_packet_goes_behind_the_next_ones_that_are_not_chosen() {
+fn distance_counts_unchosen_packets_that_overtake() {
     for (seed, distance) in [(1, 1), (2, 3), (3, 10)] {
         let mut bench = reorder(&by_distance(0.05, distance), seed);
         bench.stream(4_000, ms(1));
@@ -68,7 +70,8 @@ fn a_chosen_packet_goes_behind_the_next_ones_that_are_not_chosen() {
             .filter(|(_, event)| matches!(event, Event::Held { .. }))
             .map(|(number, _)| number)
             .collect();
-        // In front of which packet that was not chosen each of them would have been, sorted anew.
+        // Compute the expected order by sorting: each chosen packet follows the `distance`-th later packet
+        // that is not chosen.
         let mut passed = 0;
         let mut places: Vec<(u64, u64, u64)> = Vec::new();
         for number in 0..4_000 {
@@ -85,7 +88,7 @@ fn a_chosen_packet_goes_behind_the_next_ones_that_are_not_chosen() {
 }
 
 #[test]
-fn so_many_are_reordered_and_so_far_as_the_settings_say() {
+fn reordered_share_and_extent_match_settings() {
     for (seed, chance, distance) in [(1, 0.01, 1), (2, 0.02, 3), (3, 0.1, 5), (4, 0.5, 2)] {
         let n = 20_000;
         let mut bench = reorder(&by_distance(chance, distance), seed);
@@ -96,7 +99,7 @@ fn so_many_are_reordered_and_so_far_as_the_settings_say() {
         within_binomial(reordered(&order).len(), n as usize, chance);
         assert_eq!(reordered(&order).len() as u64, bench.stage.overtaken);
     }
-    // One that has no other chosen one near it is late by the distance exactly.
+    // A reordered packet without other chosen packets nearby is late by exactly the distance.
     let mut bench = reorder(&by_distance(0.01, 4), 9);
     bench.stream(3_000, ms(1));
     bench.advance(at(100_000));
@@ -121,7 +124,7 @@ fn so_many_are_reordered_and_so_far_as_the_settings_say() {
 }
 
 #[test]
-fn every_distance_between_the_bounds_is_equally_likely() {
+fn distances_between_bounds_are_equally_likely() {
     let config = ReorderConfig { distance_up_to: Some(6), ..by_distance(0.002, 3) };
     let mut counts = BTreeMap::new();
     for seed in 0..20 {
@@ -133,7 +136,7 @@ fn every_distance_between_the_bounds_is_equally_likely() {
             }
         }
     }
-    // A few have another chosen one near them, and are overtaken by it as well, or are not.
+    // A few packets have another chosen packet nearby, which may overtake them as well.
     let n: usize = (3..=6).map(|distance| counts[&distance]).sum();
     assert!(n > 700);
     for distance in 3..=6 {
@@ -143,13 +146,13 @@ fn every_distance_between_the_bounds_is_equally_likely() {
 }
 
 #[test]
-fn a_packet_behind_which_nothing_comes_goes_on_after_a_time() {
+fn held_packet_leaves_after_timeout() {
     let mut bench = reorder(&by_distance(1.0, 3), 1);
     bench.send(at(5), vec![0; 40]);
     assert_eq!((bench.stage.held(), bench.stage.next_deadline()), (1, Some(at(105))));
     bench.advance(at(1_000));
     assert_eq!(bench.left[0].0, at(105));
-    assert_eq!(bench.events(), [(0, Event::Held { until: at(105) })], "none overtook it");
+    assert_eq!(bench.events(), [(0, Event::Held { until: at(105) })], "no packet overtook it");
     let mut bench = reorder(&ReorderConfig { at_most: Some(ms(7)), ..by_distance(1.0, 3) }, 1);
     bench.send(at(5), vec![0; 40]);
     bench.advance(at(1_000));
@@ -157,7 +160,7 @@ fn a_packet_behind_which_nothing_comes_goes_on_after_a_time() {
 }
 
 #[test]
-fn by_time_a_packet_comes_so_much_later_whatever_has_overtaken_it() {
+fn timed_reordering_delays_packet_by_fixed_time() {
     for (seed, chance) in [(1, 0.01), (2, 0.1), (3, 0.5)] {
         let n = 20_000;
         let mut bench = reorder(&by_time(chance, Duration::from_micros(10_500)), seed);
@@ -172,7 +175,7 @@ fn by_time_a_packet_comes_so_much_later_whatever_has_overtaken_it() {
         within_binomial(kept, n as usize, chance);
         assert!(bench.left.is_sorted_by_key(|(left, _)| *left));
     }
-    // The next ten come within 10.5 ms.
+    // The next ten packets arrive within 10.5 ms.
     let mut bench = reorder(&by_time(0.001, Duration::from_micros(10_500)), 4);
     bench.stream(20_000, ms(1));
     bench.advance(at(100_000));
@@ -182,7 +185,7 @@ fn by_time_a_packet_comes_so_much_later_whatever_has_overtaken_it() {
 }
 
 #[test]
-fn times_between_the_bounds_are_uniform() {
+fn hold_times_are_uniform_between_bounds() {
     let config = ReorderConfig { time_up_to: Some(ms(30)), ..by_time(1.0, ms(10)) };
     let n = 20_000;
     let mut bench = reorder(&config, 1);
@@ -205,7 +208,7 @@ fn times_between_the_bounds_are_uniform() {
 }
 
 #[test]
-fn one_that_comes_just_when_a_kept_one_is_due_goes_behind_it() {
+fn packet_arriving_at_hold_end_follows_held_packet() {
     let mut bench = reorder(&by_time(1.0, ms(10)), 1);
     bench.send(at(0), vec![0; 40]);
     let config = by_time(0.0, ms(10));
@@ -221,7 +224,7 @@ fn one_that_comes_just_when_a_kept_one_is_due_goes_behind_it() {
 }
 
 #[test]
-fn only_what_it_affects_is_chosen_and_the_draws_are_the_same() {
+fn affects_filters_chosen_packets_without_changing_draws() {
     let chosen = |affects, bytes: &dyn Fn(u64) -> Vec<u8>| {
         let mut bench = reorder(&ReorderConfig { affects, ..by_time(0.3, ms(50)) }, 5);
         for n in 0..2_000 {
@@ -239,7 +242,7 @@ fn only_what_it_affects_is_chosen_and_the_draws_are_the_same() {
 }
 
 #[test]
-fn without_a_distance_and_a_time_one_packet_overtakes() {
+fn default_distance_is_one_packet() {
     let mut bench = reorder(&ReorderConfig { distance: None, ..by_distance(1.0, 9) }, 1);
     bench.send(at(0), vec![0; 40]);
     bench.stage.reconfigure(at(1), &by_distance(0.0, 9), &mut bench.out);
@@ -248,7 +251,7 @@ fn without_a_distance_and_a_time_one_packet_overtakes() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_key() {
+fn invalid_setting_error_names_key() {
     let base = by_distance(0.1, 3);
     let time = by_time(0.1, ms(10));
     for (config, key) in [

@@ -1,8 +1,9 @@
-//! P4's transit agent (Chandra, Harris, Shenoy, "TCP performance for future IP-based wireless networks", §III).
+//! The transit agent of P4 (Chandra, Harris, Shenoy, "TCP performance for future IP-based wireless networks",
+//! §III).
 //!
-//! The agent remembers the sequence numbers of what goes past, and tells the sender on every ACK whether the
-//! octet that the receiver asks for, the one of the acknowledgment number, has gone past here. Two of the three
-//! reserved bits of the TCP header carry that:
+//! The agent remembers the sequence numbers of passing segments. On every ACK it reports to the sender
+//! whether the byte that the ACK asks for, the one with the acknowledgment number, has passed the station. It
+//! uses two of the three reserved bits of the TCP header:
 //!
 //! ```text
 //!   0   1   2   3   4   5   6   7   8   9  10  11  12  13  14  15
@@ -11,57 +12,67 @@
 //! +---------------+---+---+---+---+---+---+---+---+---+---+---+---+
 //! ```
 //!
-//! A receiver must ignore these bits (RFC 9293 §3.1), and a stock kernel does: Linux masks them out of its header
-//! prediction, too. `AE` is left alone (RFC 9768 uses it), and so is the bit beside it, the next to be assigned.
+//! Receivers must ignore these bits (RFC 9293 §3.1). Unmodified kernels do, and Linux also masks them out of
+//! its header prediction. The agent leaves `AE` alone, which RFC 9768 uses, and the bit next to it, which is
+//! the next one to be assigned.
 //!
-//! **On a SYN, with or without an ACK,** nothing has been asked for yet, and the bits say which agents there are,
-//! from where its reader stands: `Ob` is the base station that serves the reader (the origin of what the reader
-//! sends), `Db` the one that serves the sender of the SYN. So the reader knows how its own data will travel
-//! ([`RadioPath`](airwire::marks::RadioPath)). Choice: the paper has the sender know its row of Table 1 "after the
-//! handshake process" (§III D), and not by what means.
+//! **On a SYN, with or without an ACK,** the receiver does not ask for data yet. Here the bits show which
+//! agents are on the path, from the point of view of the host that reads the SYN. `Ob` means that a base
+//! station serves the reader (the origin of the reader's data), and `Db` that one serves the sender of the
+//! SYN. The reader then knows the path of its own data ([`RadioPath`](airwire::marks::RadioPath)). Choice: in
+//! the paper, the sender knows its row of Table 1 "after the handshake process" (§III D), but the paper does
+//! not say how.
 //!
-//! **On any other ACK,** the agent of a sole station writes `Ob` (D.2, D.3). Of two, the one that serves the data
-//! sender writes `Ob` and the one that serves the receiver `Db` (D.4). Choice: an agent knows that there is another from
-//! the SYN of the data's own direction, on which the other one, nearer to the sender, has set `Db`. So stations
-//! need no settings for it: only on which side their radio link is. Every ACK says it: duplicates, those with
-//! SACK blocks, and those that carry payload.
+//! **On any other ACK,** the agent of a single station writes `Ob` (D.2, D.3). With two stations, the one
+//! that serves the data sender writes `Ob`, and the one that serves the receiver writes `Db` (D.4). Choice:
+//! an agent learns about the other one from the SYN in the direction of the data, on which the other agent,
+//! which is closer to the sender, has set `Db`. The only setting that a station needs is the side of its
+//! radio link. All ACKs carry the marks, including duplicate ACKs, ACKs with SACK blocks and ACKs with
+//! payload.
 //!
-//! **What an agent does not know** it answers so that the loss is taken for congestion: as gone past where data come
-//! from its radio link, as not gone past where they go there. A sender then does what Reno does. It never errs in the
-//! other direction. (Choice: the paper's agent knows everything.)
+//! **If the agent does not know the byte,** its answer makes the sender attribute the loss to congestion:
+//! "passed" if the data comes from the radio link, "not passed" if the data goes to it. The sender then
+//! behaves like Reno. The agent never errs in the other direction. (Choice: the paper's agent knows
+//! everything.)
 //!
-//! **A connection in mid-flight.** Choice, all of it: the paper's mobile "stays in one cell during the lifetime of the
-//! connection" (§IV) and its agent is always there. Here an agent may come later: after a handover to its station, a
-//! restart, or when its table was full. It learns the connection from one segment of each side that acknowledges about
-//! what the other sends:
+//! **Connections in progress.** All of this is a Choice: the paper's mobile "stays in one cell during the
+//! lifetime of the connection" (§IV), and its agent is always present. Here an agent may join later: after a
+//! handover to its station, after a restart, or because its table was full. It learns the connection from one
+//! segment of each side, if each segment acknowledges approximately what the other side sends:
 //!
-//! - *Sequence numbers* are theirs. The *direction* of each half is the side on which it comes in, and whether its data
-//!   come from the radio link is the station's own setting.
-//! - *The role*, sole agent or second of two, was on the SYN. Until another SYN tells, what has gone past to the radio
-//!   link is marked with both bits. A sole agent's sender reads only `Ob`; before the first of two agents the second
-//!   may write into `Ob` what it likes, because the first puts its own there.
-//! - *To the radio link*, a mark says that an octet has gone past. That is true as soon as one has.
-//! - *From the radio link*, a mark says that an octet has **not**, and what was in flight when the agent came may have
-//!   gone past another. So it says so only of octets that are further above the receiver's acknowledgment at that time
-//!   than a connection has in flight ([`Reach`], the setting `max_flight`).
-//! - The same again when the receiver acknowledges what has not gone past here, though later octets have.
+//! - *Sequence numbers* come from the two segments. The *direction* of each half is the side from which it
+//!   arrives. The station's own setting shows whether that side is the radio link.
+//! - *The role* (single agent, or second of two) was on the SYN. Until another SYN shows it, the agent sets
+//!   both bits for bytes that have passed to the radio link. With a single agent, the sender reads only `Ob`.
+//!   With two agents, the second one may write anything into `Ob`, because the first one overwrites it.
+//! - *For data to the radio link*, the answer "passed" indicates the radio link. The agent can give it from
+//!   the first passing byte on.
+//! - *For data from the radio link*, the answer "**not** passed" indicates the radio link. Bytes that were in
+//!   flight when the agent joined may have passed another agent. The agent therefore gives this answer only
+//!   for bytes that are further above the receiver's acknowledgment at that time than a connection has in
+//!   flight ([`Reach`], the setting `max_flight`).
+//! - The same applies when the receiver acknowledges bytes that have not passed this station although later
+//!   bytes have.
 //!
-//! **Who forges.** Somebody off the path sends what looks like a connection's own segments, from one side, and has to
-//! guess the numbers. What he can do is bounded so:
+//! **Forged segments.** An off-path attacker can forge segments of one side of a connection, but has to guess
+//! the numbers. The effect is bounded:
 //!
-//! - A segment is believed if both its numbers are within the reach of what is known; with a reach of 1 MB, one guess
-//!   in four million is. Any other changes nothing, whatever its flags are, and what it asks for is answered as
-//!   unknown. Resets change nothing at all, and a SYN nothing without its answer.
-//! - A guess that hits puts octets on record that have not gone past, or makes the agent answer "unknown" for as much as
-//!   is in flight. It cannot make the agent forget the connection.
-//! - One who speaks for one side only teaches the agent no connection, and displaces none ([`Flows`]).
+//! - The agent accepts a segment if both numbers are within reach of the known ones. With a reach of 1 MB,
+//!   one guess in four million succeeds. Other segments change nothing, whatever their flags, and the agent
+//!   answers them as unknown. Resets never change anything, and a SYN changes nothing without its answer.
+//! - A successful guess records bytes that have not passed, or makes the agent answer "unknown" for the data
+//!   in flight. It cannot make the agent forget the connection.
+//! - An attacker who forges one side only cannot make the agent learn a connection, and cannot displace one
+//!   ([`Flows`]).
 //!
-//! Somebody who forges segments of both sides, on both sides of the station, can lead it astray until it has learned the
-//! connection again. Somebody who sees the packets can have marked what he likes; but he can also end the connection,
-//! or put octets into it. Checksums are not verified: that would cost more than all else here.
+//! An attacker who forges segments of both sides, on both sides of the station, can mislead the agent until
+//! it has learned the connection again. An attacker who sees the packets can get any mark, but could also end
+//! the connection or insert data. The agent does not verify checksums, because that would cost more than the
+//! rest of its work.
 //!
-//! Choice: like the paper's, the record is of sequence numbers, not of transmissions. A retransmission that is
-//! lost before the station is taken for lost behind it when the first transmission had gone past.
+//! Choice: as in the paper, the agent records sequence numbers and not transmissions. If the first
+//! transmission has passed and a retransmission is lost before the station, the agent reports that loss as
+//! one after the station.
 
 use std::num::NonZeroU32;
 
@@ -89,19 +100,19 @@ pub(super) struct Agent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counters {
     pub(super) announced: u64,
-    /// ACKs by what was known of the octet that they ask for.
+    /// ACKs, by what the agent knew about the byte that they ask for.
     pub(super) seen: u64,
     pub(super) not_seen: u64,
     pub(super) unknown: u64,
-    /// Segments whose numbers are far from all that is known of their connection.
-    pub(super) astray: u64,
-    /// Connections that became known in mid-flight.
-    pub(super) learned: u64,
-    /// ACKs of what never went past here, although what was sent later did.
-    pub(super) elsewhere: u64,
+    /// Segments whose numbers are out of reach of all known numbers of their connection.
+    pub(super) out_of_range: u64,
+    /// Connections that the agent learned while they were in progress.
+    pub(super) learned_without_handshake: u64,
+    /// ACKs of bytes that did not pass this station, although later ones did.
+    pub(super) bypassed: u64,
 }
 
-/// What becomes of a segment's flags, and what to put on record.
+/// The new flags of a segment, and the mark to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Writing {
     pub(super) flags: u16,
@@ -127,15 +138,15 @@ impl Agent {
         &self.flows
     }
 
-    /// Another agent takes over, which has seen nothing. The counters go on.
+    /// Replaces the agent by one that has not seen any connection. The counters continue.
     pub(super) fn forget(&mut self) {
         self.flows = Flows::new(self.max_flows);
     }
 
-    /// A segment goes past.
+    /// Handles a passing segment. Returns the change to its flags, if any.
     pub(super) fn pass(&mut self, segment: &Segment, direction: Direction) -> Option<Writing> {
-        // What a reset says is not in sequence with anything; and what has neither SYN nor ACK no receiver takes (RFC
-        // 9293 §3.10.7.4, fifth).
+        // The numbers of a reset need not fit the connection. Receivers drop segments with neither SYN nor
+        // ACK (RFC 9293 §3.10.7.4, fifth).
         if segment.has(RST) || !segment.has_any(SYN | ACK) {
             return None;
         }
@@ -149,7 +160,7 @@ impl Agent {
                 flow.syn(direction, syn);
             }
             self.counters.announced += 1;
-            // What comes straight from the radio link can have met no other agent.
+            // A SYN that comes straight from the radio link has not met another agent.
             let flags =
                 if self.comes_from_radio(direction) { segment.flags & !OB | DB } else { segment.flags | OB };
             return Some(Writing { flags, mark: Mark::Announced });
@@ -159,15 +170,15 @@ impl Agent {
         let answer = match self.flows[slot].pass(direction, said, self.reach) {
             Passed::Known(answer) => answer,
             Passed::Elsewhere(answer) => {
-                self.counters.elsewhere += 1;
+                self.counters.bypassed += 1;
                 answer
             }
             Passed::Learned(answer) => {
-                self.counters.learned += 1;
+                self.counters.learned_without_handshake += 1;
                 answer
             }
             Passed::Astray(other) => {
-                self.counters.astray += 1;
+                self.counters.out_of_range += 1;
                 unknown(other)
             }
             Passed::Stranger => unknown(Other::Unknown),
@@ -191,7 +202,7 @@ impl Agent {
         Syn { isn: segment.seq, octets: segment.sequence_length(), other }
     }
 
-    /// The head of a segment goes past, of which it cannot be told how long it is.
+    /// Handles the first fragment of a segment. The length of the segment is unknown.
     pub(super) fn pass_fragment(&mut self, head: &Segment, direction: Direction) {
         const LONGEST: u32 = 65_535;
         if head.has_any(SYN | RST) || !head.has(ACK) {
@@ -200,11 +211,11 @@ impl Agent {
         let Some(slot) = self.flows.find(Key::of(head, direction)) else { return };
         let said = Said { seq: head.seq, octets: LONGEST, ack: head.ack };
         if !self.flows[slot].pass_head(direction, said) {
-            self.counters.astray += 1;
+            self.counters.out_of_range += 1;
         }
     }
 
-    /// The bits on an ACK that goes this way, in the place of those that it has.
+    /// Replaces the bits on an ACK in this direction.
     fn write(&mut self, Answer { transit, other }: Answer, flags: u16, direction: Direction) -> Writing {
         match transit {
             Transit::Seen => self.counters.seen += 1,
@@ -212,7 +223,8 @@ impl Agent {
             Transit::Unknown => self.counters.unknown += 1,
         }
         let bits = if self.comes_from_radio(direction) {
-            // Its data go to the radio link. The first agent that this ACK meets: no bit in it was set by another.
+            // The data goes to the radio link. This agent is the first one that the ACK meets, so no other
+            // agent has set bits.
             match (transit, other) {
                 (Transit::Seen, Other::Absent) => OB,
                 (Transit::Seen, Other::Present) => DB,

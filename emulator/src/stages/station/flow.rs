@@ -1,8 +1,8 @@
-//! What a transit agent knows of one connection, and on whose word.
+//! The state of one connection in a transit agent, and the evidence for it.
 //!
-//! Nothing that only one side says moves what is known by more than can be in flight. A connection becomes known in one
-//! of two ways, and in both each side bears out the other's numbers: by a SYN and its answer, or, in mid-connection, by
-//! a segment of each side that acknowledges about what the other one sends.
+//! Claims of one side alone never move this state by more than can be in flight. A connection becomes known
+//! in one of two ways, and in both each side confirms the other's numbers: by a SYN and its answer or, in
+//! mid-connection, by a segment of each side that acknowledges approximately what the other one sends.
 
 use super::ranges::{Elsewhere, Reach, Transit, Transited};
 use crate::packet::{Direction, PerDirection};
@@ -10,53 +10,53 @@ use crate::packet::{Direction, PerDirection};
 /// A connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flow {
-    /// `None`: nothing that both sides have borne out.
+    /// The state that both sides have confirmed. `None`: nothing is confirmed.
     record: Option<Record>,
-    /// A SYN opens a connection, or another one between the same ends, or is an old duplicate that means nothing
-    /// (RFC 9293 §3.5): the answer will tell.
+    /// SYNs without an answer. A SYN may open this connection or another one between the same endpoints, or
+    /// it may be an old duplicate without meaning (RFC 9293 §3.5). The answer decides.
     pending: PerDirection<Option<Syn>>,
-    /// What each side has sent last that does not go on from the record.
+    /// The last data of each side that does not fit the record.
     glimpses: PerDirection<Option<Glimpse>>,
 }
 
-/// A connection that both sides have borne out.
+/// The confirmed state of a connection.
 #[derive(Clone, Debug)]
 struct Record {
-    /// What each side sends.
+    /// The data of each direction.
     halves: PerDirection<Half>,
     other: Other,
-    /// The side that opened the connection and has not yet acknowledged the answer. Until then the answer may be to a
-    /// forged SYN.
+    /// The direction in which the side that opened the connection sends, until this side acknowledges the
+    /// answer to its SYN. Before that, the answer may be to a forged SYN.
     awaited: Option<Direction>,
 }
 
 #[derive(Clone, Debug)]
 struct Half {
-    /// `None`: the SYN went past before the station looked.
+    /// The initial sequence number. `None`: the SYN passed before the agent was present.
     isn: Option<u32>,
     transited: Transited,
 }
 
-/// Has another agent, at the far end of the fixed network, a radio link of its own?
+/// Whether there is another agent at the far end of the fixed network, with a radio link of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Other {
     Absent,
     Present,
-    /// Its SYN would have told.
+    /// The SYN that would have shown it did not pass this agent.
     Unknown,
 }
 
-/// What a SYN says, with or without an ACK.
+/// The fields of a SYN, with or without an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syn {
     pub(super) isn: u32,
-    /// Payload with the SYN (RFC 7413).
+    /// Length of the SYN's payload in bytes (RFC 7413).
     pub(super) octets: u32,
-    /// `Unknown` on a SYN that comes from the radio link, and so from this side of all others.
+    /// `Unknown` on a SYN that comes from the radio link, because it has not met other agents yet.
     pub(super) other: Other,
 }
 
-/// What any other segment says. All have an acknowledgment number.
+/// The fields of any other segment. All of them have an acknowledgment number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
     pub(super) seq: u32,
@@ -64,7 +64,7 @@ pub(super) struct Said {
     pub(super) ack: u32,
 }
 
-/// Octets that one side has sent in a row, and the last acknowledgment number beside them.
+/// A contiguous range of sequence numbers that one side has sent, and its last acknowledgment number.
 #[derive(Clone, Copy, Debug)]
 struct Glimpse {
     first: u32,
@@ -72,22 +72,22 @@ struct Glimpse {
     ack: u32,
 }
 
-/// What a segment means for what is known of its connection.
+/// The relation of a segment to the known state of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passed {
-    /// It goes on from what was known.
+    /// The segment fits the known state.
     Known(Answer),
-    /// The same, but the receiver has what has not gone past here.
+    /// The segment fits the known state, but the receiver has bytes that did not pass this station.
     Elsewhere(Answer),
-    /// It bears out what the other side has said: from now on the connection is known.
+    /// The segment confirms the data of the other side, so the connection is known from now on.
     Learned(Answer),
-    /// It does not go on from what is known.
+    /// The segment does not fit the known state.
     Astray(Other),
-    /// Nothing is known that it could go on from.
+    /// Nothing is known yet with which the segment could be compared.
     Stranger,
 }
 
-/// What is known of the octet that an ACK asks for.
+/// The agent's knowledge about the byte that an ACK asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) transit: Transit,
@@ -108,7 +108,7 @@ impl Half {
     }
 
     fn record(&mut self, seq: u32, octets: u32) {
-        // A retransmitted SYN is astray once the connection is far past it: then it adds nothing.
+        // When the connection is far past its SYN, a retransmitted SYN is out of reach and adds nothing.
         if let Ok(offset) = self.transited.locate(seq) {
             self.transited.record(offset, octets);
         }
@@ -126,7 +126,7 @@ impl Glimpse {
         Self { first: said.seq, end: said.seq.wrapping_add(said.octets), ack: said.ack }
     }
 
-    /// The same side's next segment: a longer row, or the first of another one.
+    /// Adds the next segment of the same side: extends the range or starts a new one.
     fn followed_by(self, said: Said, reach: Reach) -> Self {
         let (row, into) = (self.end.wrapping_sub(self.first), said.seq.wrapping_sub(self.first));
         if into > row || row > reach.octets() || !reach.spans(said.ack, self.ack) {
@@ -136,13 +136,14 @@ impl Glimpse {
         Self { end, ack: said.ack, ..self }
     }
 
-    /// The other side acknowledges about what this one sends, and sends about what this one acknowledges.
+    /// Returns whether the other side acknowledges data close to this range, and sends data close to what
+    /// this side acknowledges.
     fn is_borne_out_by(self, said: Said, reach: Reach) -> bool {
         reach.spans(said.ack, self.end) && reach.spans(said.seq, self.ack)
     }
 }
 
-/// `one` goes this way, and `back` the other.
+/// Returns a pair with `one` for this direction and `back` for the opposite one.
 fn facing<T>(direction: Direction, one: T, back: T) -> PerDirection<T> {
     match direction {
         Direction::Down => PerDirection { down: one, up: back },
@@ -151,11 +152,11 @@ fn facing<T>(direction: Direction, one: T, back: T) -> PerDirection<T> {
 }
 
 impl Record {
-    /// From what one side was seen to send, and the segment of the other side that bears it out.
+    /// Creates a record from the data of one side and the segment of the other side that confirms it.
     ///
-    /// Choice: the paper's agent is there from the first packet. One that comes later takes its sequence numbers from
-    /// the two sides, the direction of each half from the side on which it came in, and leaves open whether there is
-    /// another agent.
+    /// Choice: the paper's agent is present from the first packet. An agent that joins later takes the
+    /// sequence numbers from the two sides, and the direction of each half from the side from which it
+    /// arrives. It does not know whether there is another agent.
     fn under_way(glimpse: Glimpse, direction: Direction, said: Said, reach: Reach) -> Self {
         let mut this = Half::under_way(glimpse.ack, reach);
         this.record(said.seq, said.octets);
@@ -164,7 +165,7 @@ impl Record {
         Self { halves: facing(direction, this, back), other: Other::Unknown, awaited: None }
     }
 
-    /// An old SYN once more.
+    /// Handles the retransmission of a known SYN.
     fn again(&mut self, direction: Direction, syn: Syn) {
         self.halves[direction].record(syn.first(), syn.octets);
         if syn.other != Other::Unknown {
@@ -174,7 +175,7 @@ impl Record {
 }
 
 impl Flow {
-    /// A SYN without an ACK goes past.
+    /// Handles a passing SYN without an ACK.
     pub(super) fn syn(&mut self, direction: Direction, syn: Syn) {
         match &mut self.record {
             Some(record) if record.halves[direction].began_with(syn) => record.again(direction, syn),
@@ -182,12 +183,12 @@ impl Flow {
         }
     }
 
-    /// A SYN with an ACK goes past.
+    /// Handles a passing SYN with an ACK.
     pub(super) fn syn_ack(&mut self, direction: Direction, syn: Syn, ack: u32, reach: Reach) {
         let asker = direction.reversed();
         if let Some(confirmed) = self.pending[asker].take_if(|pending| pending.first() == ack) {
             let this = match self.record.take() {
-                // Both sides opened at once: this one's SYN was confirmed before.
+                // Simultaneous open: the SYN of this side was confirmed earlier.
                 Some(Record { halves, .. }) if halves[direction].began_with(syn) => {
                     let PerDirection { down, up } = halves;
                     let mut half = if direction == Direction::Down { down } else { up };
@@ -205,13 +206,14 @@ impl Flow {
             if record.halves[direction].began_with(syn) {
                 record.again(direction, syn);
             } else if record.awaited.is_some() {
-                // Two different answers to one SYN, and none is acknowledged: it cannot be told which of them counts.
+                // Two different answers to one SYN, neither of them acknowledged: either one may be the valid
+                // one.
                 self.record = None;
             }
         }
     }
 
-    /// Any other segment with an ACK goes past.
+    /// Handles any other passing segment with an ACK.
     pub(super) fn pass(&mut self, direction: Direction, said: Said, reach: Reach) -> Passed {
         let back = direction.reversed();
         if let Some(record) = &mut self.record {
@@ -244,8 +246,8 @@ impl Flow {
         }
     }
 
-    /// The head of a segment goes past, of which it can only be told that it has at most `said.octets`. `false`: it
-    /// does not go on from what is known.
+    /// Handles the first fragment of a segment that has at most `said.octets` bytes. Returns `false` if it
+    /// does not fit the known state.
     pub(super) fn pass_head(&mut self, direction: Direction, said: Said) -> bool {
         let Some(record) = &mut self.record else { return true };
         let known = record.halves[direction.reversed()].transited.locate(said.ack).is_ok();
@@ -259,12 +261,13 @@ impl Flow {
         }
     }
 
-    /// Both sides have borne it out, and the one that opened it has acknowledged the answer to its SYN.
+    /// Returns whether both sides have confirmed the connection and the side that opened it has acknowledged
+    /// the answer to its SYN.
     pub(super) fn is_live(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.awaited.is_none())
     }
 
-    /// Octets of memory beside the value itself.
+    /// Returns the size of the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         let halves = self.record.iter().flat_map(|record| record.halves.iter());
         halves.map(|(_, half)| half.transited.heap()).sum()
@@ -293,7 +296,7 @@ mod tests {
         [Down, Up].map(|direction| flow.record.as_ref().and_then(|record| record.halves[direction].isn))
     }
 
-    /// A handshake up to the answer.
+    /// Returns a flow after a SYN and its answer.
     fn answered() -> Flow {
         let mut flow = Flow::default();
         flow.syn(Down, syn(100));
@@ -302,13 +305,13 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_begins_both_halves_and_its_retransmissions_nothing() {
+    fn handshake_starts_both_halves_only_once() {
         let mut flow = Flow::default();
         flow.syn(Down, syn(100));
         assert_eq!(isns(&flow), [None, None], "a SYN alone may be an old duplicate");
         flow.syn_ack(Up, syn(900), 101, reach());
         assert_eq!(isns(&flow), [Some(100), Some(900)]);
-        assert!(!flow.is_live(), "it may be the answer to a forged SYN");
+        assert!(!flow.is_live(), "the SYN-ACK may be the answer to a forged SYN");
         flow.pass(Down, said(101, 50, 901), reach());
         assert!(flow.is_live());
         flow.syn(Down, syn(100));
@@ -317,9 +320,9 @@ mod tests {
         assert_eq!(flow.pass(Up, said(901, 0, 120), reach()), Passed::Known(seen));
     }
 
-    /// A repeated SYN that comes from the radio link says nothing about another agent.
+    /// A repeated SYN that comes from the radio link does not show whether there is another agent.
     #[test]
-    fn a_repeated_syn_can_report_another_agent_and_never_takes_the_report_back() {
+    fn repeated_syn_updates_other_agent_unless_unknown() {
         let mut flow = answered();
         flow.pass(Down, said(101, 50, 901), reach());
         let mut other = |seen| {
@@ -335,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_may_open_at_once() {
+    fn simultaneous_open_starts_both_halves() {
         let mut flow = Flow::default();
         flow.syn(Down, syn(100));
         flow.syn(Up, syn(900));
@@ -345,26 +348,26 @@ mod tests {
     }
 
     #[test]
-    fn another_connection_between_the_same_ends_begins_with_its_answer() {
+    fn new_connection_replaces_flow_at_its_syn_ack() {
         let mut flow = answered();
         flow.syn(Down, syn(70_000));
-        assert_eq!(isns(&flow), [Some(100), Some(900)], "so far it may be an old duplicate");
+        assert_eq!(isns(&flow), [Some(100), Some(900)], "the SYN may be an old duplicate");
         flow.syn_ack(Up, syn(80_000), 70_001, reach());
         assert_eq!(isns(&flow), [Some(70_000), Some(80_000)]);
     }
 
     #[test]
-    fn old_duplicates_of_a_handshake_change_nothing() {
+    fn old_duplicate_syn_ack_changes_nothing() {
         let mut flow = answered();
         flow.syn_ack(Up, syn(5), 6, reach());
         assert_eq!(isns(&flow), [Some(100), Some(900)]);
     }
 
     #[test]
-    fn of_two_answers_to_one_syn_the_one_that_is_acknowledged_counts() {
+    fn conflicting_syn_acks_clear_flow_unless_acknowledged() {
         let mut flow = answered();
         flow.syn_ack(Up, syn(5_000_000), 101, reach());
-        assert_eq!(isns(&flow), [None, None], "it cannot be told which");
+        assert_eq!(isns(&flow), [None, None], "either SYN-ACK may be the valid one");
         let mut flow = answered();
         flow.pass(Down, said(101, 0, 901), reach());
         flow.syn_ack(Up, syn(5_000_000), 101, reach());
@@ -372,25 +375,25 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_ack_whose_syn_went_another_way_tells_nothing() {
+    fn syn_ack_without_syn_starts_no_flow() {
         let mut flow = Flow::default();
         flow.syn_ack(Up, syn(900), 101, reach());
         assert_eq!(isns(&flow), [None, None]);
     }
 
     #[test]
-    fn in_mid_connection_each_side_has_to_bear_the_other_out() {
+    fn mid_connection_flow_needs_confirmation_from_both_sides() {
         let mut flow = Flow::default();
         assert_eq!(flow.pass(Down, said(7000, 1000, 500), reach()), Passed::Stranger);
         assert_eq!(
             flow.pass(Up, said(500, 0, 40_000_000), reach()),
             Passed::Stranger,
-            "it asks for something else"
+            "the ACK is far from the data of the other side"
         );
         assert_eq!(
             flow.pass(Up, said(9_000_500, 0, 7000), reach()),
             Passed::Stranger,
-            "it is somewhere else"
+            "the sequence number is far from the ACK of the other side"
         );
         let seen = Answer { transit: Transit::Seen, other: Other::Unknown };
         assert_eq!(flow.pass(Up, said(500, 0, 7000), reach()), Passed::Learned(seen));
@@ -398,9 +401,9 @@ mod tests {
         assert_eq!(flow.pass(Up, said(500, 0, 7999), reach()), Passed::Known(seen));
     }
 
-    /// While its record was of use to nobody, the connection has gone on by ten megabytes.
+    /// The connection has advanced by 10 MB without the agent.
     #[test]
-    fn a_connection_that_has_moved_on_is_learned_where_it_is_now() {
+    fn advanced_connection_is_learned_at_new_position() {
         let mut flow = answered();
         flow.pass(Down, said(101, 1000, 901), reach());
         assert_eq!(flow.pass(Down, said(10_000_000, 1000, 901), reach()), Passed::Astray(Other::Absent));
@@ -410,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_wrap_while_they_are_learned() {
+    fn learning_handles_sequence_number_wrap() {
         let mut flow = Flow::default();
         let first = u32::MAX - 500;
         for segment in 0..3 {

@@ -1,4 +1,5 @@
-//! The connections that a transit agent remembers: a bounded number, so that nobody's packets can fill its memory.
+//! The connections that a transit agent remembers. Their number is bounded, so that no host can fill the
+//! agent's memory.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -9,8 +10,8 @@ use super::flow::Flow;
 use super::header::Segment;
 use crate::packet::Direction;
 
-/// A connection's ends, on the fixed side and on the mobile side; IPv4 addresses are mapped. So both directions
-/// of a connection have the same key.
+/// The endpoints of a connection on the fixed side and on the mobile side, the same for both directions. IPv4
+/// addresses are mapped to IPv6 ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key([(Ipv6Addr, u16); 2]);
 
@@ -20,21 +21,21 @@ impl Key {
     }
 }
 
-/// The flows, and the order in which they were last used.
+/// The flows and the order of their last use.
 ///
-/// Choice: live flows, and those of which only one side has been heard, have places of their own. So a burst of SYNs,
-/// or of any other packets with addresses that nobody answers for, displaces only its like.
+/// Choice: live flows and flows of which only one side has been seen have separate places. A burst of SYNs,
+/// or of other packets with spoofed addresses, therefore displaces only flows of the second kind.
 #[derive(Debug)]
 pub(super) struct Flows {
     index: BTreeMap<Key, Slot>,
     places: Vec<Place>,
-    /// Places of flows that were forgotten, to be used again.
+    /// Places of forgotten flows, for reuse.
     free: Vec<Slot>,
     opening: Queue,
     live: Queue,
 }
 
-/// Where a flow is.
+/// The index of a flow's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(u32);
 
@@ -49,12 +50,12 @@ struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Its handshake is not over, or only one side has been heard.
+    /// The handshake is not complete, or only one side has been seen.
     Opening,
     Live,
 }
 
-/// Flows of one standing, by when they were last used.
+/// Flows of one standing in the order of their last use.
 #[derive(Debug)]
 struct Queue {
     newest: Option<Slot>,
@@ -85,7 +86,7 @@ impl IndexMut<Slot> for Flows {
 }
 
 impl Flows {
-    /// So many live ones, and a quarter as many that are not yet.
+    /// Creates a table with places for `capacity` live flows and a quarter as many opening ones.
     pub(super) fn new(capacity: NonZeroU32) -> Self {
         let live = capacity.get() as usize;
         Self {
@@ -105,12 +106,12 @@ impl Flows {
         self.opening.len
     }
 
-    /// Live flows that were forgotten to make room.
+    /// Returns the number of live flows that were forgotten to make room.
     pub(super) fn evicted(&self) -> u64 {
         self.live.evicted
     }
 
-    /// Octets of memory, the index's own overhead apart.
+    /// Returns the memory in bytes, without the overhead of the index.
     pub(super) fn memory(&self) -> usize {
         self.places.capacity() * size_of::<Place>()
             + self.free.capacity() * size_of::<Slot>()
@@ -118,7 +119,7 @@ impl Flows {
             + self.places.iter().map(|place| place.flow.heap()).sum::<usize>()
     }
 
-    /// The flow, which thereby becomes the most recently used of its standing.
+    /// Finds a flow and makes it the most recently used one of its standing.
     pub(super) fn find(&mut self, key: Key) -> Option<Slot> {
         let slot = *self.index.get(&key)?;
         let standing = self.place(slot).standing;
@@ -129,7 +130,7 @@ impl Flows {
         Some(slot)
     }
 
-    /// The same; if there is none, a new one, of which nothing is known.
+    /// Like `find`, but inserts an empty flow if there is none.
     pub(super) fn find_or_insert(&mut self, key: Key) -> Slot {
         if let Some(slot) = self.find(key) {
             return slot;
@@ -153,7 +154,7 @@ impl Flows {
         slot
     }
 
-    /// Counts the flow among the live ones from the moment when it is one.
+    /// Moves the flow to the live ones if it has become live.
     pub(super) fn settle(&mut self, slot: Slot) {
         if self.place(slot).standing == Standing::Live || !self[slot].is_live() {
             return;
@@ -226,14 +227,14 @@ mod tests {
         Key([(Ipv6Addr::LOCALHOST, port), (Ipv6Addr::LOCALHOST, 80)])
     }
 
-    fn few(capacity: u32) -> Flows {
+    fn table(capacity: u32) -> Flows {
         Flows::new(NonZeroU32::new(capacity).unwrap())
     }
 
     const SYN: Syn = Syn { isn: 0, octets: 0, other: Other::Absent };
 
-    /// A SYN that nobody answers.
-    fn knock(flows: &mut Flows, port: u16) {
+    /// Handles a SYN without an answer.
+    fn send_syn(flows: &mut Flows, port: u16) {
         let slot = flows.find_or_insert(key(port));
         flows[slot].syn(Down, SYN);
         flows.settle(slot);
@@ -243,9 +244,9 @@ mod tests {
         Reach::new(Reach::LARGEST)
     }
 
-    /// A whole handshake.
+    /// Handles a complete handshake.
     fn open(flows: &mut Flows, port: u16) {
-        knock(flows, port);
+        send_syn(flows, port);
         let slot = flows.find_or_insert(key(port));
         flows[slot].syn_ack(Up, SYN, 1, reach());
         flows.settle(slot);
@@ -259,8 +260,8 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_live_flow_is_forgotten() {
-        let mut flows = few(3);
+    fn least_recently_used_live_flow_is_evicted() {
+        let mut flows = table(3);
         for port in [1, 2, 3] {
             open(&mut flows, port);
         }
@@ -271,34 +272,34 @@ mod tests {
             open(&mut flows, port);
         }
         assert_eq!((flows.live(), flows.index.len(), flows.opening()), (3, 3, 0));
-        assert!(flows.places.len() <= 4, "places are used again: {}", flows.places.len());
+        assert!(flows.places.len() <= 4, "places are reused: {}", flows.places.len());
     }
 
     #[test]
-    fn a_burst_of_syns_displaces_only_its_like() {
-        let mut flows = few(8);
+    fn syn_burst_evicts_only_opening_flows() {
+        let mut flows = table(8);
         for port in 1..=8 {
             open(&mut flows, port);
         }
         for port in 100..10_000 {
-            knock(&mut flows, port);
+            send_syn(&mut flows, port);
         }
         assert_eq!(left(&mut flows, 1..=8), (1..=8).collect::<Vec<_>>());
         assert_eq!((flows.live(), flows.opening(), flows.evicted()), (8, 2, 0));
         assert_eq!((flows.index.len(), flows.places.len()), (10, 10), "the table is bounded");
-        // A connection that opens in the middle of it finds a place: the oldest live one makes room.
+        // A connection that opens during the burst finds a place: the oldest live flow makes room.
         open(&mut flows, 50);
         assert_eq!((left(&mut flows, 1..=50).len(), flows.evicted()), (8, 1));
     }
 
     #[test]
-    fn an_answer_to_a_forged_syn_is_not_a_live_flow() {
-        let mut flows = few(2);
+    fn answered_forged_syn_is_not_live_flow() {
+        let mut flows = table(2);
         open(&mut flows, 1);
         open(&mut flows, 2);
         for port in 100..200 {
-            // The mobile host listens there, and its answer goes to somebody who has not asked.
-            knock(&mut flows, port);
+            // The mobile host listens on this port and answers a host that did not send the SYN.
+            send_syn(&mut flows, port);
             let slot = flows.find_or_insert(key(port));
             flows[slot].syn_ack(Up, SYN, 1, reach());
             flows.settle(slot);
@@ -307,9 +308,9 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_flow_takes_a_few_hundred_octets() {
+    fn memory_per_busy_flow_is_bounded() {
         const FLOWS: u16 = 1_000;
-        let mut flows = few(FLOWS.into());
+        let mut flows = table(FLOWS.into());
         let send = |flow: &mut Flow, seq| {
             for direction in Direction::BOTH {
                 flow.pass(direction, Said { seq, octets: 1000, ack: 1 }, reach());
@@ -321,16 +322,16 @@ mod tests {
             (0..1000).for_each(|segment| send(&mut flows[slot], 1 + segment * 1000));
         }
         let each = flows.memory() / usize::from(FLOWS);
-        println!("{each} octets for each flow");
-        assert!(each < 512, "{each} octets for each flow");
+        println!("{each} bytes per flow");
+        assert!(each < 512, "{each} bytes per flow");
 
-        // At worst every second segment is missing, everywhere.
+        // In the worst case, every second segment is missing.
         for port in 0..FLOWS {
             let slot = flows.find(key(port)).unwrap();
             (0..1000).for_each(|segment| send(&mut flows[slot], 2_000_000 + segment * 2000));
         }
         let worst = flows.memory() / usize::from(FLOWS);
-        println!("{worst} octets at worst");
-        assert!(worst < 9_000, "{worst} octets for each flow");
+        println!("{worst} bytes per flow in the worst case");
+        assert!(worst < 9_000, "{worst} bytes per flow");
     }
 }

@@ -1,35 +1,37 @@
-//! Reading and rewriting a TCP header where it lies in its IP packet, with the checksums mended as they change
-//! (RFC 1624, eqn. 3): a checksum that was wrong before stays wrong.
+//! Reads and rewrites a TCP header inside its IP packet. Checksums are updated incrementally (RFC 1624, eqn.
+//! 3), so a wrong checksum stays wrong.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::packet::Direction;
 
-/// What a station can do something with.
+/// The parts of a packet that a station can process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
     Segment(Segment),
-    /// The head of a TCP segment; how far the segment reaches is in another fragment. It is left as it is.
+    /// The first fragment of a TCP segment. The length of the segment is unknown, and the packet stays
+    /// unchanged.
     FirstFragment(Segment),
-    /// Not TCP, a later fragment, truncated, or behind an IPv6 header that is not walked: left as it is.
+    /// Not TCP, a later fragment, a truncated packet, or one with an unsupported IPv6 header. It stays
+    /// unchanged.
     Other,
 }
 
-/// A TCP segment, and where in its packet it lies.
+/// A TCP segment and its position in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     family: Family,
-    /// Where the TCP header begins.
+    /// Offset of the TCP header.
     tcp: usize,
-    /// Where the options end and the payload begins.
+    /// Offset of the payload, where the options end.
     payload: usize,
-    /// Where the IP packet ends; a packet may be followed by padding.
+    /// End of the IP packet. Padding may follow.
     end: usize,
     pub(super) source: (Ipv6Addr, u16),
     pub(super) destination: (Ipv6Addr, u16),
     pub(super) seq: u32,
     pub(super) ack: u32,
-    /// The 12 bits behind the data offset.
+    /// The 12 bits after the data offset.
     pub(super) flags: u16,
 }
 
@@ -44,7 +46,7 @@ pub(super) const SYN: u16 = 0x002;
 pub(super) const RST: u16 = 0x004;
 pub(super) const ACK: u16 = 0x010;
 
-/// A TCP header without options, and the longest options (RFC 9293 §3.1).
+/// Length of a TCP header without options, and maximum length of options (RFC 9293 §3.1), in bytes.
 const HEADER: usize = 20;
 pub(super) const MAX_OPTIONS: usize = 40;
 
@@ -86,7 +88,7 @@ fn parse_ip(packet: &[u8]) -> Option<Parsed> {
         6 => {
             let length = usize::from(u16_at(packet, 4)?);
             let end = 40 + length;
-            // A length of 0 is a jumbogram's (RFC 2675).
+            // A length of 0 denotes a jumbogram (RFC 2675).
             if length == 0 || end > packet.len() {
                 return Some(Parsed::Other);
             }
@@ -101,8 +103,8 @@ fn parse_ip(packet: &[u8]) -> Option<Parsed> {
     }
 }
 
-/// Where the TCP header behind the extension headers begins. Headers that say that the addresses are not the
-/// connection's (routing), or that nothing may be changed (authentication), are not walked.
+/// Returns the offset of the TCP header after the extension headers. Fails on headers that replace the
+/// connection's addresses (routing) or forbid changes (authentication).
 fn walk_extensions(packet: &[u8]) -> Option<(usize, Fragment)> {
     let (mut next, mut at) = (*packet.get(6)?, 40);
     let mut fragment = Fragment::Whole;
@@ -182,7 +184,7 @@ impl Segment {
         self.flags & flags != 0
     }
 
-    /// The connection's ends: on the fixed side, and on the mobile side.
+    /// Returns the connection's endpoints on the fixed side and on the mobile side.
     pub(super) fn ends(&self, direction: Direction) -> [(Ipv6Addr, u16); 2] {
         match direction {
             Direction::Down => [self.source, self.destination],
@@ -190,7 +192,7 @@ impl Segment {
         }
     }
 
-    /// The sequence numbers that payload and FIN take; SYN's own is the one before.
+    /// Returns the length of payload and FIN in sequence numbers. A SYN is not counted.
     pub(super) fn sequence_length(&self) -> u32 {
         (self.end - self.payload) as u32 + u32::from(self.has(FIN))
     }
@@ -199,12 +201,12 @@ impl Segment {
         &packet[self.tcp + HEADER..self.payload]
     }
 
-    /// How long the IP packet would be with so many octets of options.
+    /// Returns the length of the IP packet with this many bytes of options.
     pub(super) fn length_with(&self, options: usize) -> usize {
         self.end - self.payload + self.tcp + HEADER + options
     }
 
-    /// Where in its packet it lies.
+    /// Returns the position of the segment in the packet.
     #[cfg(test)]
     pub(super) fn place(&self) -> std::ops::Range<usize> {
         self.tcp..self.end
@@ -218,10 +220,10 @@ impl Segment {
         self.flags = flags;
     }
 
-    /// Puts `options` in the place of those that are there.
+    /// Replaces the options.
     ///
     /// # Panics
-    /// If they are not whole 32-bit words, or are too many.
+    /// Panics if `options` is not a multiple of 32 bits or is too long.
     pub(super) fn set_options(&mut self, packet: &mut Vec<u8>, options: &[u8]) {
         assert!(options.len().is_multiple_of(4) && options.len() <= MAX_OPTIONS, "not legal as options");
         let from = self.tcp + HEADER;
@@ -235,7 +237,7 @@ impl Segment {
         self.payload = from + options.len();
         let offset = (self.payload - self.tcp) as u16 / 4;
         checksum.put(packet, self.tcp + 12, offset << 12 | self.flags);
-        // The segment's length is part of the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1).
+        // The pseudo-header includes the length of the segment (RFC 9293 §3.1, RFC 8200 §8.1).
         checksum.change(length as u16, (self.end - self.tcp) as u16);
         checksum.store(packet, self.tcp + 16);
 
@@ -250,7 +252,7 @@ impl Segment {
     }
 }
 
-/// A checksum that follows what changes under it: HC' = ~(~HC + ~m + m') for each 16-bit word m (RFC 1624).
+/// An incrementally updated checksum: HC' = ~(~HC + ~m + m') for each 16-bit word m (RFC 1624).
 struct Checksum(u32);
 
 impl Checksum {
@@ -263,21 +265,21 @@ impl Checksum {
         self.0 += u32::from(!from) + u32::from(to);
     }
 
-    /// These octets, an even number, are no longer there …
+    /// Subtracts bytes that are removed from the packet. Their number must be even.
     fn without(&mut self, octets: &[u8]) {
         for word in octets.chunks_exact(2) {
             self.change(u16::from_be_bytes([word[0], word[1]]), 0);
         }
     }
 
-    /// … and these have come.
+    /// Adds bytes that are inserted into the packet. Their number must be even.
     fn with(&mut self, octets: &[u8]) {
         for word in octets.chunks_exact(2) {
             self.change(0, u16::from_be_bytes([word[0], word[1]]));
         }
     }
 
-    /// Writes a word into the packet.
+    /// Writes a word into the packet and updates the checksum.
     fn put(&mut self, packet: &mut [u8], at: usize, value: u16) {
         let old = u16::from_be_bytes([packet[at], packet[at + 1]]);
         self.change(old, value);
@@ -302,13 +304,13 @@ mod tests {
     use crate::path::FIXED;
 
     fn segment(packet: &[u8]) -> Segment {
-        let Parsed::Segment(segment) = parse(packet) else { panic!("no segment: {packet:02x?}") };
+        let Parsed::Segment(segment) = parse(packet) else { panic!("not a segment: {packet:02x?}") };
         segment
     }
 
-    /// Every checksum that there is comes about, 0x0000 among them; 0xffff never does.
+    /// All possible checksums occur, including 0x0000. The value 0xffff never occurs.
     #[test]
-    fn a_mended_checksum_is_the_computed_one_whatever_it_is() {
+    fn updated_checksum_equals_computed_checksum() {
         let mut seen_zero = false;
         for word in 0..=u16::MAX {
             let mut packet = Tcp::new(Ip::V4, FIXED, ACK, 1, 2).payload(&word.to_be_bytes()).packet();
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_stays_wrong() {
+    fn wrong_checksum_stays_wrong() {
         let mut packet = Tcp::new(Ip::V6, FIXED, ACK, 1, 2).payload(b"payload").packet();
         let right = packet.clone();
         packet[40 + 16] ^= 0x5a;
@@ -338,7 +340,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn flags_and_options_are_rewritten_with_right_checksums_and_lengths(
+        fn rewriting_flags_and_options_updates_checksum_and_lengths(
             v6: bool,
             flags in 0_u16..0x1000,
             new_flags in 0_u16..0x1000,
@@ -352,7 +354,7 @@ mod tests {
             let mut segment = segment(&packet);
             segment.set_flags(&mut packet, new_flags);
             segment.set_options(&mut packet, &after.concat());
-            // As if it had been sent so.
+            // The result equals a packet that was created with these flags and options.
             let sent = Tcp { flags: new_flags, options: after.concat(), ..tcp }.packet();
             prop_assert_eq!(&packet, &sent);
             let (read, options) = read(&packet);
@@ -361,7 +363,7 @@ mod tests {
         }
 
         #[test]
-        fn no_octets_make_it_panic(packet in prop::collection::vec(any::<u8>(), 0..120), version in 0_usize..3) {
+        fn parsing_any_bytes_does_not_panic(packet in prop::collection::vec(any::<u8>(), 0..120), version in 0_usize..3) {
             let mut packet = packet;
             if let (Some(first), Some(version)) = (packet.first_mut(), [0x45, 0x60].get(version)) {
                 *first = *version;

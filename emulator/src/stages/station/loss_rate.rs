@@ -1,9 +1,10 @@
-//! P3's loss-rate report (Lai, Leung, Li, "Design and analysis of TCP AIMD in wireless networks", §III B).
+//! The loss-rate report of P3 (Lai, Leung, Li, "Design and analysis of TCP AIMD in wireless networks", §III
+//! B).
 //!
-//! A sender's tax needs q_w, "the sum of p_w of all the links traversed", where p_w of a radio link is the number
-//! of damaged packets over the number of all packets, as a running average. Every station adds that of its own
-//! link to a value that ACKs carry to the sender: of the link in the direction of the *data*, which is against
-//! that of the ACK. The value travels in a TCP option of the experimental kind with an ExID (RFC 6994):
+//! The paper's sender needs q_w, "the sum of p_w of all the links traversed". p_w of a radio link is the
+//! running average of damaged packets over all packets. Each station adds the p_w of its own link to a value
+//! that ACKs carry to the sender. It uses the link in the direction of the *data*, which is opposite to that
+//! of the ACK. The value is in an experimental TCP option with an ExID (RFC 6994):
 //!
 //! ```text
 //!     0        1        2        3        4        5
@@ -12,10 +13,10 @@
 //! +--------+--------+--------+--------+--------+--------+
 //! ```
 //!
-//! The value saturates. Who does not know the option skips it (RFC 9293 §3.1). If there is no room for it (40
-//! octets of options, or the link's MTU) the segment goes without: SACK blocks are worth more, and the next ACK
-//! says the same. Where not the first but a later station finds room, a sum is short of the first one's share;
-//! the paper asks for an estimate that is rather too low (§IV C).
+//! The value saturates. Hosts that do not know the option skip it (RFC 9293 §3.1). If it does not fit (40
+//! bytes of options, or the link's MTU), the segment is forwarded without it: SACK blocks are more valuable,
+//! and the next ACK reports the same. If the first station does not find room but a later one does, the sum
+//! lacks the share of the first one. The paper prefers an estimate that is too low (§IV C).
 
 use std::num::NonZeroU32;
 
@@ -25,21 +26,22 @@ use super::header::MAX_OPTIONS;
 
 const END: u8 = 0;
 const NOP: u8 = 1;
-/// RFC 2385 and RFC 5925: the segment is signed, and nobody may touch it.
+/// The kinds of TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925). Signed segments must not be changed.
 const MD5: u8 = 19;
 const AO: u8 = 29;
 
-/// The rate that the options of a TCP header carry. `None`: they carry none, or cannot be understood before it.
+/// Returns the rate in the options of a TCP header. `None`: there is none, or an option before it is
+/// malformed.
 pub(super) fn find(options: &[u8]) -> Option<LossRate> {
     walk(options).map_while(Result::ok).find_map(|option| option.rate())
 }
 
-/// Whether the segment carries a signature that any change would break.
+/// Returns whether the segment has a signature that any change would invalidate.
 pub(super) fn signed(options: &[u8]) -> bool {
     walk(options).map_while(Result::ok).any(|option| matches!(option.octets[0], MD5 | AO))
 }
 
-/// Options as they go into a header: whole 32-bit words.
+/// The options of a TCP header, a multiple of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Options {
     octets: [u8; MAX_OPTIONS],
@@ -48,15 +50,15 @@ pub(super) struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// There is no room for another option.
+    /// Another option does not fit.
     Full,
-    /// What is there cannot be understood.
+    /// The existing options are malformed.
     Garbled,
 }
 
-/// The same options with `own` added to the rate that they carry, and that rate.
+/// Adds `own` to the rate in the options. Returns the new options and the new rate.
 pub(super) fn add(options: &[u8], own: LossRate) -> Result<(Options, LossRate), Unfit> {
-    // Where the last one ends that is more than padding, and how long all are without any padding.
+    // The end of the last option, and the length of all options without padding.
     let (mut used, mut compact) = (0, 0);
     for option in walk(options) {
         let Item { at, octets } = option.map_err(|Garbled| Unfit::Garbled)?;
@@ -105,11 +107,11 @@ impl Options {
     }
 }
 
-/// One option that is more than padding.
+/// An option other than padding.
 #[derive(Clone, Copy)]
 struct Item<'a> {
     at: usize,
-    /// With kind and length.
+    /// The option with its kind and length.
     octets: &'a [u8],
 }
 
@@ -123,7 +125,7 @@ impl Item<'_> {
     }
 }
 
-/// The length of an option is impossible: nothing from there on can be told.
+/// The length of an option is impossible, so the rest cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Garbled;
 
@@ -148,8 +150,8 @@ fn walk(options: &[u8]) -> impl Iterator<Item = Result<Item<'_>, Garbled>> {
     })
 }
 
-/// A radio link's p_w: damaged packets over all packets. Exact over the first `window` of them; from then on old
-/// ones fade, each new one having the weight 1 / `window`.
+/// The p_w of a radio link: damaged packets over all packets. It is exact for the first `window` packets.
+/// After them it is an exponential average, in which each new packet has the weight 1 / `window`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
     ratio: f64,
@@ -169,7 +171,7 @@ impl Meter {
         self.ratio += (f64::from(u8::from(damaged)) - self.ratio) * weight;
     }
 
-    /// 0 as long as nothing is known (§IV C).
+    /// Returns the rate, which is 0 before the first packet (§IV C).
     pub(super) fn rate(&self) -> LossRate {
         LossRate::from_ratio(self.ratio)
     }
@@ -199,27 +201,27 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_behind_what_is_there() {
+    fn option_is_appended_to_existing_options() {
         let expected = [&TIMESTAMPS[..], &with(655), &[1, 1]].concat();
         assert_eq!(added(&TIMESTAMPS, 655), Ok((expected.clone(), 655)));
         assert_eq!(find(&expected), Some(LossRate(655)));
         assert_eq!(find(&TIMESTAMPS), None);
-        assert_eq!(added(&[], 0), Ok(([&with(0)[..], &[1, 1]].concat(), 0)), "a rate of 0 is told, too");
+        assert_eq!(added(&[], 0), Ok(([&with(0)[..], &[1, 1]].concat(), 0)), "a rate of 0 is reported");
     }
 
     #[test]
-    fn a_second_link_adds_its_rate_and_the_sum_saturates() {
+    fn second_link_adds_rate_and_sum_saturates() {
         let first = added(&TIMESTAMPS, 40_000).unwrap().0;
         let (second, sum) = added(&first, 1_000).unwrap();
         assert_eq!((second.len(), sum, find(&second)), (first.len(), 41_000, Some(LossRate(41_000))));
         assert_eq!(added(&second, 40_000).unwrap().1, 65_535);
-        // At an odd place.
+        // The option may be at an odd offset.
         let odd = [&[1][..], &with(7), &[0]].concat();
         assert_eq!(added(&odd, 3), Ok(([&[1][..], &with(10), &[0]].concat(), 10)));
     }
 
     #[test]
-    fn full_options_stay_as_they_are() {
+    fn full_option_space_is_left_unchanged() {
         let full = [&TIMESTAMPS[..], &sack(3)].concat();
         assert_eq!(full.len(), 40);
         assert_eq!(added(&full, 1), Err(Unfit::Full));
@@ -228,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn padding_makes_room_where_there_is_no_other() {
-        // Four SACK blocks without timestamps: 36 octets, of which two are padding.
+    fn option_replaces_padding_if_space_is_short() {
+        // Four SACK blocks without timestamps: 36 bytes, of which two are padding.
         let (options, _) = added(&sack(4), 9).unwrap();
         assert_eq!(options, [&sack(4)[2..], &with(9)].concat());
-        // Padding behind, of either kind, is used first.
+        // Padding at the end, of either kind, is used first.
         let padded = [&TIMESTAMPS[..], &[1; 8]].concat();
         assert_eq!(added(&padded, 9).unwrap().0, [&TIMESTAMPS[..], &with(9), &[1, 1]].concat());
         let ended = [&[2, 4, 5, 180][..], &[0; 36]].concat();
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn garbled_options_are_left_alone() {
+    fn malformed_options_are_left_unchanged() {
         for garbled in [&[8, 1, 0, 0][..], &[8, 0, 0, 0], &[8, 10, 0, 0], &[1, 1, 1, 8]] {
             assert_eq!(added(garbled, 9), Err(Unfit::Garbled), "{garbled:?}");
             assert_eq!(find(garbled), None);
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn others_experiments_are_not_ours() {
+    fn options_of_other_experiments_are_ignored() {
         for other in [[254, 6, 0x12, 0x34, 0, 9], [253, 6, 0x71, 0x77, 0, 9]] {
             assert_eq!(find(&other), None);
         }
@@ -256,13 +258,13 @@ mod tests {
     }
 
     #[test]
-    fn signed_segments_are_told() {
+    fn md5_signed_segments_are_detected() {
         let md5 = [&[1, 1, 19, 18][..], &[7; 16]].concat();
         assert!(signed(&md5) && !signed(&TIMESTAMPS));
     }
 
     #[test]
-    fn a_rate_is_a_running_average() {
+    fn loss_rate_is_running_average() {
         let window = const { NonZeroU32::new(100).unwrap() };
         let mut meter = Meter::new();
         assert_eq!(meter.rate(), LossRate(0));
@@ -270,7 +272,7 @@ mod tests {
             meter.count(packet % 10 == 0, window);
         }
         assert_eq!(meter.rate(), LossRate(6_554), "10 of 100, exactly");
-        // The channel becomes good: what is old fades with (1 - 1/100)^n.
+        // The channel becomes good, and the old average decays with (1 - 1/100)^n.
         for _ in 0..100 {
             meter.count(false, window);
         }
@@ -278,15 +280,15 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_loses_everything_saturates() {
+    fn total_loss_saturates_rate() {
         assert_eq!(LossRate::from_ratio(1.0), LossRate(65_535));
         assert!((LossRate::from_ratio(0.02).ratio() - 0.02).abs() < 1e-5);
     }
 
     proptest! {
-        /// Any octets can stand in a header.
+        /// A header can contain any bytes.
         #[test]
-        fn every_option_survives_and_the_rate_is_found(
+        fn adding_rate_keeps_other_options(
             words in prop::collection::vec(prop::array::uniform4(0_u8..12), 0..=10),
             rate: u16,
         ) {

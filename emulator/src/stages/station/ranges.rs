@@ -1,29 +1,30 @@
-//! Which sequence numbers of one half of a connection went past: the transit agent's memory.
+//! The sequence numbers that have passed, for one half of a connection: the transit agent's memory.
 //!
-//! It is bounded, so it can forget, and it may have begun in mid-connection. It knows what it does not know: that makes
-//! an answer `Unknown`, and never turns "went past" into "did not" or the other way round.
+//! The memory is bounded, so it can forget, and it may have begun in mid-connection. Where it lacks
+//! knowledge, the answer is `Unknown`. It never turns "passed" into "not passed" or the other way round.
 
 use airwire::units::Size;
 
-/// Did an octet go past?
+/// Whether a byte has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transit {
     Seen,
     NotSeen,
-    /// It may have: that was forgotten, or never known.
+    /// It may have passed: the agent has forgotten it or never knew it.
     Unknown,
 }
 
-/// The octets that a connection has in flight at most.
+/// The maximum number of bytes that a connection has in flight.
 ///
-/// Choice: nothing that a station sees bounds them once the SYNs with the window scale (RFC 7323 §2.2) are past, so the
-/// bound is a setting. Two things follow from it: what was sent before the station looked, and so perhaps another way,
-/// ends at most so far above an acknowledgment; and a number that is further from all that is known is not believed.
+/// Choice: after the SYNs with the window scale (RFC 7323 §2.2), nothing that a station sees bounds the
+/// flight, so the bound is a setting. It has two consequences. Data that was sent before the agent was
+/// present, perhaps over another path, ends at most this far above an acknowledgment. And a number that is
+/// further than this from all known ones is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach(u32);
 
 impl Reach {
-    /// No window is larger (RFC 7323 §2.3).
+    /// The largest window (RFC 7323 §2.3).
     pub(super) const LARGEST: Size = Size::bytes(1 << 30);
 
     pub(super) fn new(size: Size) -> Self {
@@ -34,14 +35,14 @@ impl Reach {
         self.0
     }
 
-    /// One number is no further from the other than this, either way.
+    /// Returns whether two numbers differ by at most this, in either direction.
     pub(super) fn spans(self, one: u32, other: u32) -> bool {
         (one.wrapping_sub(other) as i32).unsigned_abs() <= self.0
     }
 }
 
-/// Inside, sequence numbers are offsets that do not wrap. They count from one wrap up, so that there is room
-/// below the first.
+/// Internally, sequence numbers are offsets that do not wrap. They start at 2^32, so that there is room below
+/// the first one.
 ///
 /// ```text
 ///        known_from    contiguous   beyond[0]   complete_from   beyond[1]
@@ -50,36 +51,37 @@ impl Reach {
 #[derive(Clone, Debug)]
 pub(super) struct Transited {
     reach: Reach,
-    /// The receiver has everything before this.
+    /// The receiver has everything below this offset.
     acked: u64,
-    /// What went past before this has been forgotten, or was never known.
+    /// Below this offset, it is forgotten or was never known which bytes have passed.
     known_from: u64,
-    /// Everything from `known_from` up to this went past.
+    /// All bytes from `known_from` up to this offset have passed.
     contiguous: u64,
-    /// What went past behind a gap: in order, apart from each other, not empty.
+    /// Ranges that have passed after a gap: sorted, separate and not empty.
     beyond: Vec<(u64, u64)>,
-    /// From here on everything that goes past is noted: what was not has not gone past. Before it, it may have.
+    /// From this offset on, all passing bytes are recorded, so bytes without a record have not passed. Below
+    /// it, they may have.
     complete_from: u64,
 }
 
-/// A sequence number of this half of the connection.
+/// A sequence number of this half of the connection, as an offset that does not wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offset(u64);
 
-/// A sequence number that is not of this connection, or so old that it cannot be told.
+/// A sequence number that does not belong to this connection, or is too old to locate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Astray;
 
-/// The receiver has what never went past, and what was sent after it did: not everything goes past here.
+/// The receiver has bytes that did not pass, although later ones did: part of the data takes another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Elsewhere;
 
-/// So many gaps can be open at a time; then the lowest is forgotten.
+/// Maximum number of open gaps. If there are more, the lowest one is forgotten.
 pub(super) const GAPS: usize = 128;
 
 impl Transited {
-    /// Of a connection that begins with `first`, the number behind the SYN's own; so many octets went past with the
-    /// SYN (RFC 7413).
+    /// Creates the memory of a connection whose data begins at `first`, the number after the SYN's. `octets`
+    /// bytes passed with the SYN (RFC 7413).
     pub(super) fn new(first: u32, octets: u32, reach: Reach) -> Self {
         let first = (1 << 32) + u64::from(first);
         Self {
@@ -92,19 +94,19 @@ impl Transited {
         }
     }
 
-    /// Of a connection that is under way: the receiver has everything before `ack`. What is in flight now may have
-    /// gone another way.
+    /// Creates the memory of a connection in progress, whose receiver has everything before `ack`. Data in
+    /// flight may have taken another path.
     pub(super) fn under_way(ack: u32, reach: Reach) -> Self {
         let new = Self::new(ack, 0, reach);
         Self { complete_from: new.acked + u64::from(reach.0), ..new }
     }
 
-    /// The end of the highest range.
+    /// Returns the end of the highest range.
     fn end(&self) -> u64 {
         self.beyond.last().map_or(self.contiguous, |(_, end)| *end)
     }
 
-    /// What is further than the reach from all that is known is not believed, whoever says it.
+    /// Converts a sequence number to an offset. Fails if it is out of reach of all known numbers.
     pub(super) fn locate(&self, seq: u32) -> Result<Offset, Astray> {
         let (end, reach) = (self.end(), u64::from(self.reach.0));
         let ahead = seq.wrapping_sub(end as u32) as i32;
@@ -112,7 +114,7 @@ impl Transited {
         if offset + reach < self.acked || offset > end + reach { Err(Astray) } else { Ok(Offset(offset)) }
     }
 
-    /// `length` octets from `from` on go past.
+    /// Records that `length` bytes have passed, beginning with `from`.
     pub(super) fn record(&mut self, Offset(from): Offset, length: u32) {
         if length > 0 {
             self.insert(from, from + u64::from(length));
@@ -138,7 +140,7 @@ impl Transited {
         }
     }
 
-    /// What the contiguous range has reached is part of it.
+    /// Merges the ranges that the contiguous range has reached.
     fn absorb(&mut self) {
         let reached = self.beyond.partition_point(|(start, _)| *start <= self.contiguous);
         if let Some((_, end)) = self.beyond[..reached].last() {
@@ -150,12 +152,12 @@ impl Transited {
         }
     }
 
-    /// Something goes past from `from` on, but it cannot be told how much: at most `length`.
+    /// Records that an unknown number of bytes has passed, beginning with `from`: at most `length`.
     pub(super) fn blur(&mut self, Offset(from): Offset, length: u32) {
         self.complete_from = self.complete_from.max(from + u64::from(length));
     }
 
-    /// Has this octet gone past?
+    /// Returns whether this byte has passed.
     pub(super) fn has(&self, Offset(offset): Offset) -> Transit {
         if offset < self.known_from {
             return Transit::Unknown;
@@ -166,17 +168,17 @@ impl Transited {
         let at = self.beyond.partition_point(|(_, end)| *end <= offset);
         match self.beyond.get(at) {
             Some((start, _)) if *start <= offset => Transit::Seen,
-            // Behind the end, the receiver asks for what comes after octets that it can only have got by another way.
+            // An ACK beyond the end asks for the byte after data that must have taken another path.
             _ if (self.complete_from..=self.end()).contains(&offset) => Transit::NotSeen,
             _ => Transit::Unknown,
         }
     }
 
-    /// The receiver says that it has everything before `ack`.
+    /// Records that the receiver has everything before `ack`.
     ///
-    /// Believed only as far as the sender bears it out, by having sent something that high past here, or as what was in
-    /// flight before may reach. A false number below that makes answers `Unknown` for as much as can be in flight, and
-    /// no worse.
+    /// The number is accepted only up to the highest byte that passed, or as far as data from before the
+    /// agent's presence may reach. A forged number below that makes answers `Unknown` for the amount of data
+    /// in flight at most.
     pub(super) fn acknowledge(&mut self, Offset(ack): Offset) -> Result<(), Elsewhere> {
         if ack <= self.contiguous {
             self.acked = self.acked.max(ack);
@@ -197,7 +199,8 @@ impl Transited {
         Ok(())
     }
 
-    /// Something between these two has not gone past; `from` is not before the contiguous range's end.
+    /// Returns whether a byte between these offsets has not passed. `from` is not below the end of the
+    /// contiguous range.
     fn misses(&self, from: u64, to: u64) -> bool {
         let upto = self
             .beyond
@@ -206,7 +209,7 @@ impl Transited {
         upto < to
     }
 
-    /// Octets of memory beside the value itself.
+    /// Returns the size of the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         self.beyond.capacity() * size_of::<(u64, u64)>()
     }
@@ -226,7 +229,7 @@ mod tests {
         Transited::new(first, 0, REACH)
     }
 
-    /// As a segment does, or an ACK.
+    /// Shorthands that use sequence numbers, as segments and ACKs do.
     impl Transited {
         fn sent(&mut self, seq: u32, length: u32) {
             let offset = self.locate(seq).unwrap();
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_has_not_gone_past_until_a_retransmission_fills_it() {
+    fn gap_is_not_seen_until_retransmission_fills_it() {
         let mut transited = new(1000);
         transited.sent(1000, 100);
         transited.sent(1200, 100);
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap() {
+    fn ranges_handle_sequence_number_wrap() {
         let first = u32::MAX - 50;
         let mut transited = new(first);
         transited.sent(first, 40);
@@ -272,11 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_has_gone_past() {
+    fn acknowledged_data_counts_as_seen() {
         let mut transited = new(0);
         transited.sent(0, 1000);
         transited.acked(500).unwrap();
-        // Late ACKs, and retransmissions of what has arrived.
+        // Late ACKs, and retransmissions of data that has arrived.
         assert_eq!(transited.asked(100), Seen);
         transited.sent(0, 300);
         assert_eq!(
@@ -286,22 +289,22 @@ mod tests {
     }
 
     #[test]
-    fn the_receiver_has_what_took_another_way_and_nothing_in_flight_is_missed_any_more() {
+    fn data_on_another_path_makes_gaps_unknown() {
         let mut transited = new(0);
         transited.sent(0, 100);
         transited.sent(200, 1_500_000);
         assert_eq!(transited.asked(150), NotSeen);
-        assert_eq!(transited.acked(250), Err(Elsewhere), "there was a gap before it");
+        assert_eq!(transited.acked(250), Err(Elsewhere), "the ACK covers a gap");
         transited.sent(1_600_000, 100);
-        // In between, before the flight is over.
+        // Another gap at a higher number.
         transited.sent(1_000_400 + 600_000, 100);
         assert_eq!((transited.asked(150), transited.asked(999)), (Unknown, Seen));
-        assert_eq!(transited.asked(1_500_300), NotSeen, "further above the ACK than a flight");
-        assert_eq!(transited.acked(1_500_200), Ok(()), "nothing between has not gone past");
+        assert_eq!(transited.asked(1_500_300), NotSeen, "more than one flight above the ACK");
+        assert_eq!(transited.acked(1_500_200), Ok(()), "no byte between the ACKs is missing");
     }
 
     #[test]
-    fn an_ack_of_what_nobody_has_sent_changes_nothing() {
+    fn ack_of_unsent_data_changes_nothing() {
         let mut transited = new(0);
         transited.sent(0, 100);
         transited.sent(200, 100);
@@ -316,22 +319,22 @@ mod tests {
     }
 
     #[test]
-    fn in_mid_connection_what_was_in_flight_is_not_missed() {
+    fn flight_before_mid_connection_join_is_unknown() {
         let mut transited = Transited::under_way(5000, REACH);
         transited.sent(8000, 100);
         transited.sent(5000, 100);
         assert_eq!([4999, 5000, 6000, 8050].map(|seq| transited.asked(seq)), [Unknown, Seen, Unknown, Seen]);
-        // The holes were filled by what went another way: that is no surprise.
+        // Data on another path has filled the holes, which is expected here.
         assert_eq!(transited.acked(8100), Ok(()));
         transited.sent(8100, 1_000_000);
         transited.acked(1_005_000).unwrap();
         transited.sent(1_010_000, 100);
         assert_eq!((transited.asked(1_009_000), transited.asked(7_999)), (NotSeen, Unknown));
-        assert_eq!(transited.beyond.len(), 1, "the holes of before take no room");
+        assert_eq!(transited.beyond.len(), 1, "earlier gaps take no memory");
     }
 
     #[test]
-    fn too_many_gaps_make_the_oldest_octets_unknown() {
+    fn too_many_gaps_make_oldest_bytes_unknown() {
         let mut transited = new(0);
         for gap in 0..=GAPS as u32 {
             transited.sent(gap * 10 + 5, 5);
@@ -344,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_cannot_be_told_how_much_went_past_nothing_is_missed() {
+    fn first_fragment_leaves_following_bytes_unknown() {
         let mut transited = new(0);
         transited.sent(0, 100);
         let head = transited.locate(100).unwrap();
@@ -354,12 +357,12 @@ mod tests {
             [0, 99, 100, 599, 600, 1150, 1200].map(|seq| transited.asked(seq)),
             [Seen, Seen, Unknown, Unknown, Seen, Seen, NotSeen]
         );
-        assert_eq!(transited.acked(700), Ok(()), "the rest of the head's segment went past, too");
+        assert_eq!(transited.acked(700), Ok(()), "the rest of the fragmented segment passed as well");
         assert_eq!(transited.asked(700), Seen);
     }
 
     #[test]
-    fn what_is_far_away_is_not_of_this_connection() {
+    fn distant_sequence_numbers_are_rejected() {
         let mut transited = new(0);
         transited.sent(0, 100);
         for far in [1_000_101, 0x2000_0000, 0x6000_0000, 0xa000_0000, 0_u32.wrapping_sub(1_000_001)] {
@@ -370,12 +373,12 @@ mod tests {
         );
     }
 
-    /// What a connection of at most 2000 octets does.
+    /// An action of a connection with at most 2000 bytes.
     #[derive(Clone, Debug)]
     enum Step {
         Segment(u32, u32),
         Head(u32),
-        /// The receiver acknowledges so much of what it can have.
+        /// The receiver acknowledges everything up to this byte that it can have.
         Ack(u32),
     }
 
@@ -390,9 +393,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(size(64, 256)))]
 
-        /// Against a memory without bounds, in which a head counts as all that it may stand for.
+        /// Compares with an unbounded memory, in which a first fragment counts with its maximum length.
         #[test]
-        fn forgetting_never_changes_an_answer_to_its_opposite(
+        fn forgetting_only_turns_answers_into_unknown(
             first: u32,
             steps in prop::collection::vec(step(), 0..800),
         ) {
@@ -411,7 +414,7 @@ mod tests {
                         maybe[seq as usize..seq as usize + 60].fill(true);
                     }
                     Step::Ack(upto) => {
-                        // Of what has gone past, or may have.
+                        // Stop at the first byte that cannot have passed.
                         let has = |at: &usize| !seen[*at] && !maybe[*at];
                         let upto = (0..upto as usize).find(has).unwrap_or(upto as usize);
                         transited.acked(first.wrapping_add(upto as u32)).unwrap();
@@ -428,7 +431,7 @@ mod tests {
                     match transited.asked(first.wrapping_add(at as u32)) {
                         Seen => prop_assert!(seen[at], "{at} was not seen"),
                         NotSeen => prop_assert!(!seen[at] && !maybe[at], "{at} was seen"),
-                        // Past the end nobody asks, nor for what has been acknowledged.
+                        // The answer does not matter past the end or for acknowledged bytes.
                         Unknown => prop_assert!(
                             !exact || at < acked || seen[at..].iter().all(|seen| !seen),
                             "{at} was forgotten"

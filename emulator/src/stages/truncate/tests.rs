@@ -11,7 +11,7 @@ fn truncate(config: &TruncateConfig, seed: u64) -> Bench<Truncate> {
 }
 
 #[test]
-fn the_beginning_is_left_and_the_headers_say_what_they_said() {
+fn truncation_keeps_beginning_and_headers_unchanged() {
     let mut bench = truncate(&config(1.0, Some(30)), 1);
     let packet = tcp(true, b"payload");
     bench.send(Instant::ZERO, packet.clone());
@@ -19,12 +19,12 @@ fn the_beginning_is_left_and_the_headers_say_what_they_said() {
     bench.send(Instant::ZERO, packet[..31].to_vec());
     assert!(bench.left.iter().all(|(_, left)| left.bytes == packet[..30]));
     let cut = |packet, from| (packet, Event::Truncated { from, to: 30 });
-    assert_eq!(bench.events(), [cut(0, 47), cut(2, 31)], "one that is not longer is whole");
+    assert_eq!(bench.events(), [cut(0, 47), cut(2, 31)], "a packet of the target length is not cut");
     assert_eq!(bench.stage.stats()["bytes_cut"], 17 + 1);
 }
 
 #[test]
-fn any_length_below_its_own_is_equally_likely() {
+fn shorter_lengths_are_equally_likely() {
     let n = 50_000;
     let mut bench = truncate(&config(1.0, None), 1);
     for _ in 0..n {
@@ -39,7 +39,7 @@ fn any_length_below_its_own_is_equally_likely() {
 }
 
 #[test]
-fn so_many_as_the_chance_says_and_none_that_it_does_not_affect() {
+fn truncated_share_matches_chance_and_affects() {
     for (seed, chance) in [(1, 0.01), (2, 0.3)] {
         let n = 50_000;
         let mut bench = truncate(&config(chance, Some(20)), seed);
@@ -55,7 +55,7 @@ fn so_many_as_the_chance_says_and_none_that_it_does_not_affect() {
 }
 
 #[test]
-fn there_is_nothing_to_cut_from_one_octet_or_none() {
+fn packets_of_one_byte_are_not_truncated() {
     let mut bench = truncate(&config(1.0, None), 1);
     bench.send(Instant::ZERO, vec![7]);
     bench.send(Instant::ZERO, Vec::new());
@@ -64,7 +64,7 @@ fn there_is_nothing_to_cut_from_one_octet_or_none() {
 }
 
 #[test]
-fn a_length_can_change_under_way_and_none_is_refused() {
+fn length_is_reconfigurable_and_zero_is_rejected() {
     let mut bench = truncate(&config(1.0, Some(30)), 1);
     bench.stage.reconfigure(Instant::ZERO, &config(1.0, Some(10)), &mut bench.out);
     bench.send(Instant::ZERO, vec![0; 40]);

@@ -1,4 +1,4 @@
-//! smoltcp as a receiver (README.md beside this directory).
+//! smoltcp as a receiver. The contract is in interop/receivers/README.md.
 
 use std::env;
 use std::fmt::Display;
@@ -16,9 +16,9 @@ use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpCidr};
 
-/// How long the stack sleeps while stdout is full: its timers and the peer's probes are still answered.
+/// Maximum sleep of the stack while stdout is full. It must still handle its timers and the peer's probes.
 const FULL: Duration = Duration::from_millis(2);
-/// How long our FIN may take to be acknowledged.
+/// Maximum wait for the ACK of our FIN.
 const LINGER: Duration = Duration::from_secs(1);
 
 type Result<T> = std::result::Result<T, String>;
@@ -46,7 +46,7 @@ fn read_settings() -> Result<Settings> {
     })
 }
 
-/// A TUN device of the first free name, the kernel's side configured.
+/// Opens a TUN device with the first free name, and configures the kernel's side.
 fn open_tun(settings: &Settings) -> Result<TunTapInterface> {
     for number in 0.. {
         let name = format!("stack{number}");
@@ -72,7 +72,7 @@ fn ip(arguments: &[&str]) -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("failed: ip {}", arguments.join(" "))) }
 }
 
-/// Writes until the last chunk. A stdout that is full blocks this thread and not the stack.
+/// Writes all chunks to stdout. A full stdout blocks this thread, but not the stack.
 fn write_out(chunks: &Receiver<Vec<u8>>) -> Result<()> {
     let mut out = io::stdout().lock();
     for chunk in chunks {

@@ -5,14 +5,15 @@ use crate::recovery::testing::{BareSender, SMSS};
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// Twenty segments are outstanding.
+/// A sender with twenty segments in flight.
 fn under_way(recipe: &str) -> BareSender {
     let mut sender = BareSender::new(recipe);
     sender.rwnd = 1000;
     sender.under_way(20.0, 2.0, RTT)
 }
 
-/// The first unacknowledged segment comes after `by` later ones; if it was sent again the copy is reported.
+/// Delivers the first unacknowledged segment after `by` later ones, and a D-SACK if it was retransmitted.
+/// Returns whether it was.
 fn reorder(sender: &mut BareSender, by: u32) -> bool {
     let una = sender.flight.una();
     let resent = sender.wait(RTT).dupacks(by).contains('r');
@@ -25,25 +26,25 @@ fn reorder(sender: &mut BareSender, by: u32) -> bool {
     resent
 }
 
-/// How many duplicate ACKs it takes now to find a lost segment.
+/// Returns the number of duplicate ACKs at which a lost segment is now detected.
 fn dup_thresh(sender: &mut BareSender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
     sender.settle(20.0);
-    taken.expect("a fast retransmit")
+    taken.expect("no fast retransmission after 50 duplicate ACKs")
 }
 
 #[test]
-fn each_false_fast_retransmit_raises_it_by_one() {
+fn spurious_retransmission_raises_dup_thresh_by_one() {
     let mut sender = under_way("newreno+blanton-allman");
-    // A segment that eight overtake is sent again in vain with DupThresh 3, 4, … 8, and no longer with 9.
+    // Eight segments overtake one. It is retransmitted with DupThresh 3, 4, … 8, but not with 9.
     let resent: Vec<bool> = (0..8).map(|_| reorder(&mut sender, 8)).collect();
     assert_eq!(resent, [true, true, true, true, true, true, false, false]);
     assert_eq!(dup_thresh(&mut sender), 9);
 }
 
 #[test]
-fn or_half_or_a_quarter_of_the_way_to_what_was_needed() {
+fn options_raise_dup_thresh_partway_to_needed_value() {
     // (3 + 11)/2 = 7, (7 + 11)/2 = 9.
     let mut sender = under_way("newreno+blanton-allman+ba-average");
     reorder(&mut sender, 10);
@@ -59,7 +60,7 @@ fn or_half_or_a_quarter_of_the_way_to_what_was_needed() {
 }
 
 #[test]
-fn a_timeout_brings_it_back_to_three() {
+fn timeout_resets_dup_thresh_to_three() {
     let mut sender = under_way("newreno+blanton-allman");
     reorder(&mut sender, 8);
     assert_eq!(dup_thresh(&mut sender), 4);
@@ -69,7 +70,7 @@ fn a_timeout_brings_it_back_to_three() {
 }
 
 #[test]
-fn what_was_lost_or_came_in_time_does_not_count() {
+fn loss_or_short_reordering_keeps_dup_thresh() {
     let mut sender = under_way("newreno+blanton-allman");
     assert!(!reorder(&mut sender, 2));
     assert_eq!(dup_thresh(&mut sender), 3);
@@ -77,7 +78,7 @@ fn what_was_lost_or_came_in_time_does_not_count() {
 }
 
 #[test]
-fn at_most_what_the_window_can_bring() {
+fn dup_thresh_is_bounded_by_window() {
     let mut sender = under_way("newreno+blanton-allman");
     for _ in 0..10 {
         reorder(&mut sender, 15);
@@ -88,7 +89,7 @@ fn at_most_what_the_window_can_bring() {
 }
 
 #[test]
-fn while_it_is_raised_each_duplicate_ack_releases_a_new_segment() {
+fn raised_threshold_releases_segment_per_duplicate_ack() {
     let mut sender = under_way("newreno+blanton-allman");
     let next = sender.last() + 1;
     assert_eq!(sender.wait(RTT).dupacks(2), "", "Limited Transmit is off");
@@ -103,12 +104,12 @@ fn while_it_is_raised_each_duplicate_ack_releases_a_new_segment() {
         (next..next + 5).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
     );
     assert!(sender.dupacks(1).contains('r'));
-    // FlightSize is what it was without them (RFC 5681 §3.2 step 2).
+    // FlightSize does not include the new segments (RFC 5681 §3.2 step 2).
     assert_eq!(sender.cc().ssthresh, 10.0);
 }
 
 #[test]
-fn the_window_comes_back_with_dsack_only() {
+fn window_is_restored_only_with_dsack() {
     let window_after = |recipe| {
         let mut sender = under_way(recipe);
         sender.wait(RTT).dupacks(8);
@@ -121,7 +122,7 @@ fn the_window_comes_back_with_dsack_only() {
 }
 
 #[test]
-fn a_peer_without_sack_gets_three_dupacks() {
+fn peer_without_sack_falls_back_to_three_dupacks() {
     let sender = BareSender::without_sack("newreno+blanton-allman+dsack");
     assert_eq!(sender.recovery.answers()[0], "three-dupacks");
     assert_eq!(sender.recovery.answers()[5], "never");

@@ -5,13 +5,13 @@ use crate::recovery::testing::{BareSender, SMSS};
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// Ten segments are outstanding.
+/// A sender with ten segments in flight.
 fn under_way(recipe: &str) -> BareSender {
     BareSender::new(recipe).under_way(10.0, 8.0, RTT)
 }
 
 #[test]
-fn what_is_still_missing_after_a_round_trip_is_lost() {
+fn segment_missing_after_round_trip_is_lost() {
     let mut sender = under_way("newreno+dcr");
     let third = {
         sender.wait(RTT).dupacks(3);
@@ -19,7 +19,7 @@ fn what_is_still_missing_after_a_round_trip_is_lost() {
     };
     assert_eq!(sender.recovery.deadline(), Some(third + RTT));
     sender.wait(RTT / 2);
-    assert_eq!(sender.dupacks(6), "14 15 16 17 18 19", "the window keeps flowing");
+    assert_eq!(sender.dupacks(6), "14 15 16 17 18 19", "each duplicate ACK releases a new segment");
     assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 10.0));
     assert_eq!(sender.deadline(), "1r");
     // FlightSize is 10 without the nine new segments.
@@ -30,7 +30,7 @@ fn what_is_still_missing_after_a_round_trip_is_lost() {
 }
 
 #[test]
-fn what_comes_within_a_round_trip_has_cost_nothing() {
+fn reordering_within_round_trip_is_not_loss() {
     for recipe in ["newreno+dcr", "sack+dcr"] {
         let mut sender = under_way(recipe);
         sender.wait(RTT);
@@ -44,22 +44,22 @@ fn what_comes_within_a_round_trip_has_cost_nothing() {
         assert!(sender.cc().cwnd >= 10.0, "{recipe}");
         let counters = sender.recovery.counters();
         assert_eq!((counters.resent(), counters.window_reductions), (0, 0), "{recipe}");
-        // Eight left meanwhile, so that the window is as full as before.
+        // Eight new segments were sent in the meantime, so the window is as full as before.
         assert!(sender.flight.outstanding().segments >= 10, "{recipe}");
     }
 }
 
 #[test]
-fn two_duplicate_acks_begin_no_wait() {
+fn two_duplicate_acks_do_not_start_timer() {
     let mut sender = under_way("newreno+dcr");
     assert_eq!(sender.wait(RTT).dupacks(2), "11 12");
     assert_eq!(sender.recovery.deadline(), None);
 }
 
 #[test]
-fn with_a_scoreboard_all_that_is_lost_goes_in_one_event() {
+fn scoreboard_reports_all_losses_in_one_episode() {
     let mut sender = under_way("sack+dcr");
-    // 1, 2 and 5 are lost.
+    // Segments 1, 2 and 5 are lost.
     sender.wait(RTT).sack(&[3..4]);
     sender.sack(&[3..5]);
     assert_eq!(sender.recovery.deadline(), None);
@@ -71,20 +71,20 @@ fn with_a_scoreboard_all_that_is_lost_goes_in_one_event() {
     assert_eq!(sender.cc().phase(), Phase::Open);
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!(sender.flight.lost().segments, 3);
-    // In recovery nothing is delayed: the first copy arrives, and 11 is lost as well.
+    // Nothing is delayed in recovery: segment 11 is lost as well, and no wait begins.
     sender.sack(&[12..16, 6..11, 3..5]);
     assert_eq!(sender.recovery.deadline(), None);
     assert_eq!(sender.recovery.counters().window_reductions, 1);
 }
 
 #[test]
-fn the_next_hole_has_a_wait_of_its_own() {
+fn next_hole_restarts_timer() {
     let mut sender = under_way("sack+dcr");
-    // 1 and 3 are late.
+    // Segments 1 and 3 are late.
     sender.wait(RTT).sack(&[4..7, 2..3]);
     let first = sender.recovery.deadline();
     sender.wait(RTT / 2).sack(&[4..9, 2..3]);
-    assert_eq!(sender.recovery.deadline(), first, "more duplicate ACKs do not put it off");
+    assert_eq!(sender.recovery.deadline(), first, "more duplicate ACKs do not postpone the timer");
     sender.ack(2);
     assert_eq!(sender.recovery.deadline(), Some(sender.now + sender.rtt.srtt().unwrap()));
     sender.ack(8);
@@ -92,9 +92,9 @@ fn the_next_hole_has_a_wait_of_its_own() {
 }
 
 #[test]
-fn a_timeout_ends_the_wait() {
+fn retransmission_timeout_cancels_detector_timer() {
     let mut sender = BareSender::new("newreno+dcr+min-rto=1").under_way(10.0, 8.0, RTT);
-    // SRTT + 4·RTTVAR since the first segment left: that is over before the wait is.
+    // The timer fires SRTT + 4·RTTVAR after the first segment was sent, before the wait is over.
     sender.wait(RTT).dupacks(3);
     let wait = sender.recovery.deadline().unwrap();
     assert!(sender.rto.unwrap() < wait);
@@ -103,7 +103,7 @@ fn a_timeout_ends_the_wait() {
 }
 
 #[test]
-fn before_there_is_a_sample_nothing_is_delayed() {
+fn retransmission_is_immediate_without_rtt_sample() {
     let mut sender = BareSender::new("newreno+dcr");
     assert_eq!(sender.rtt.srtt(), None);
     sender.send();
@@ -111,7 +111,7 @@ fn before_there_is_a_sample_nothing_is_delayed() {
 }
 
 #[test]
-fn a_flood_of_duplicate_acks_releases_a_window_at_most() {
+fn duplicate_ack_flood_releases_at_most_one_window() {
     let mut sender = under_way("newreno+dcr");
     sender.wait(RTT).dupacks(1000);
     assert_eq!(sender.flight.max() / SMSS, 20);
@@ -119,7 +119,7 @@ fn a_flood_of_duplicate_acks_releases_a_window_at_most() {
 }
 
 #[test]
-fn works_with_repairs_that_start_over() {
+fn tahoe_and_reno_retransmit_after_wait() {
     for recipe in ["tahoe+dcr", "reno+dcr"] {
         let mut sender = under_way(recipe);
         sender.wait(RTT).dupacks(3);

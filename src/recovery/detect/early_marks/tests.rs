@@ -23,13 +23,13 @@ fn dupack(sender: &mut BareSender, marks: u16) -> String {
 }
 
 #[test]
-fn the_first_duplicate_marked_by_the_last_station_is_enough() {
+fn first_marked_duplicate_ack_triggers_retransmission() {
     for (announced, marks) in [(DB, OB), (OB, 0), (OB | DB, OB | DB)] {
         for repair in ["tahoe", "reno", "newreno"] {
             let mut sender = sender(&format!("{repair}+early-marks"), announced);
             assert_eq!(dupack(&mut sender, marks), "1r 5", "{repair}");
             assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (4.0, 8.0), "{repair}");
-            // The third duplicate ACK says nothing new.
+            // Further duplicate ACKs add no information.
             assert_eq!(dupack(&mut sender, marks), "6", "{repair}");
             assert_eq!(dupack(&mut sender, marks), "7", "{repair}");
             assert_eq!(sender.recovery.counters().fast_retransmits, 1, "{repair}");
@@ -40,7 +40,7 @@ fn the_first_duplicate_marked_by_the_last_station_is_enough() {
 }
 
 #[test]
-fn a_window_too_small_for_three_duplicates_needs_no_timeout() {
+fn small_window_recovers_without_timeout() {
     let mut sender = sender("reno+early-marks", DB).under_way(2.0, 2.0, RTT);
     sender.ack(2);
     assert_eq!(sender.flight.outstanding().segments, 2);
@@ -48,7 +48,7 @@ fn a_window_too_small_for_three_duplicates_needs_no_timeout() {
 }
 
 #[test]
-fn with_sack_it_does_not_wait_for_is_lost() {
+fn marked_sack_retransmits_before_is_lost() {
     let mut sender = sender("sack+early-marks", DB);
     let ack = Ack { flags: Flags::ACK.with(Flags(OB)), ..Ack::default() };
     assert_eq!(sender.receive(ack, 0, &[2..3]), "1r 5");
@@ -56,9 +56,9 @@ fn with_sack_it_does_not_wait_for_is_lost() {
 }
 
 #[test]
-fn three_are_waited_for_where_no_mark_proves_anything() {
-    // Fixed to mobile, not seen; mobile to fixed, seen; mobile to mobile, not past the second; no station at
-    // all.
+fn inconclusive_marks_need_three_duplicate_acks() {
+    // Fixed to mobile, not seen; mobile to fixed, seen; mobile to mobile, not past the second base station;
+    // no base station at all.
     for (announced, marks) in [(DB, 0), (OB, OB), (OB | DB, 0), (OB | DB, OB), (OB | DB, DB), (0, OB)] {
         let mut sender = sender("reno+early-marks", announced);
         assert_eq!(dupack(&mut sender, marks), "", "{announced:#x} {marks:#x}");
@@ -68,14 +68,14 @@ fn three_are_waited_for_where_no_mark_proves_anything() {
 }
 
 #[test]
-fn it_does_not_believe_what_no_later_segment_can_have_caused() {
-    // Only segment 1 is outstanding: a path back that duplicates ACKs.
+fn duplicate_not_caused_by_later_segment_is_ignored() {
+    // Only one segment is outstanding, so the return path must have duplicated the ACK.
     let mut alone = sender("reno+early-marks", DB);
     alone.written = 5;
     alone.ack(4);
     assert_eq!(alone.flight.outstanding().segments, 1);
     assert_eq!(dupack(&mut alone, OB), "");
-    // After a timeout the duplicates come from copies that arrived twice.
+    // After a timeout, segments that arrived twice cause the duplicate ACKs.
     let mut again = sender("reno+early-marks", DB);
     again.timeout();
     again.wait(RTT);
@@ -84,7 +84,7 @@ fn it_does_not_believe_what_no_later_segment_can_have_caused() {
 }
 
 #[test]
-fn it_brings_the_marks_and_does_not_work_without() {
+fn early_marks_requires_transit_marks() {
     let name = |text: &str| text.parse::<Recipe>().map(|recipe| recipe.canonical());
     assert_eq!(name("sack+early-marks").unwrap(), "sack+early-marks+transit-marks");
     assert_eq!(name("etcp+early-marks").unwrap(), "reno+early-marks+transit-marks");

@@ -5,7 +5,7 @@ use crate::recovery::testing::BareSender;
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// All that is written, `segments` of them, is outstanding; the window is larger.
+/// A sender with `segments` segments to send, all of them in flight. The window is larger.
 fn tail(recipe: &str, segments: u64) -> BareSender {
     let mut sender = BareSender::new(recipe);
     sender.written = segments;
@@ -15,7 +15,7 @@ fn tail(recipe: &str, segments: u64) -> BareSender {
 }
 
 #[test]
-fn as_many_duplicates_as_the_other_segments_can_cause_are_enough() {
+fn small_flight_lowers_duplicate_ack_threshold() {
     for repair in ["tahoe", "reno", "newreno"] {
         let recipe = format!("{repair}+early-retransmit");
         assert_eq!(tail(&recipe, 2).dupacks(1), "1r", "{repair}");
@@ -27,26 +27,26 @@ fn as_many_duplicates_as_the_other_segments_can_cause_are_enough() {
 }
 
 #[test]
-fn without_it_they_are_not() {
+fn threshold_is_unchanged_without_early_retransmit() {
     assert_eq!(tail("newreno", 2).dupacks(1), "");
     assert_eq!(tail("newreno", 3).dupacks(2), "");
 }
 
 #[test]
-fn four_segments_can_cause_three_duplicates() {
+fn four_segments_need_three_duplicate_acks() {
     let mut four = tail("newreno+early-retransmit", 4);
     assert_eq!(four.dupacks(2), "");
     assert_eq!(four.dupacks(1), "1r");
 }
 
 #[test]
-fn one_segment_cannot_have_been_overtaken() {
-    assert_eq!(tail("newreno+early-retransmit", 1).dupacks(3), "1r", "three are three, whatever they mean");
+fn single_segment_needs_three_duplicate_acks() {
+    assert_eq!(tail("newreno+early-retransmit", 1).dupacks(3), "1r", "three duplicate ACKs always suffice");
     assert_eq!(tail("newreno+early-retransmit", 1).dupacks(2), "");
 }
 
 #[test]
-fn with_a_scoreboard_all_but_the_first_must_be_sacked() {
+fn scoreboard_requires_sack_of_all_other_segments() {
     let mut sender = tail("sack+early-retransmit", 3);
     assert_eq!(sender.sack(&[3..4]), "");
     assert_eq!(sender.sack(&[2..4]), "1r");
@@ -55,7 +55,7 @@ fn with_a_scoreboard_all_but_the_first_must_be_sacked() {
 }
 
 #[test]
-fn with_a_scoreboard_the_last_report_may_come_with_progress() {
+fn advancing_ack_can_trigger_early_retransmit() {
     let mut sender = tail("sack+early-retransmit", 4);
     assert_eq!(sender.sack(&[4..5]), "");
     assert_eq!(sender.ack(1), "", "2 and 3 are missing");
@@ -63,7 +63,7 @@ fn with_a_scoreboard_the_last_report_may_come_with_progress() {
 }
 
 #[test]
-fn it_waits_while_something_new_could_be_sent() {
+fn new_data_to_send_disables_early_retransmit() {
     for (window, sent) in [(2, "1r"), (3, "")] {
         let mut sender = BareSender::new("newreno+early-retransmit");
         sender.written = 5;
@@ -75,7 +75,7 @@ fn it_waits_while_something_new_could_be_sent() {
 }
 
 #[test]
-fn without_sack_it_counts_duplicates_whatever_the_recipe_wants() {
+fn peer_without_sack_uses_duplicate_acks() {
     let mut sender = BareSender::without_sack("sack+early-retransmit");
     sender.written = 3;
     let mut sender = sender.under_way(10.0, 8.0, RTT);
@@ -83,7 +83,7 @@ fn without_sack_it_counts_duplicates_whatever_the_recipe_wants() {
 }
 
 #[test]
-fn its_name_stands_in_the_recipe() {
+fn recipe_with_early_retransmit_round_trips() {
     let recipe: Recipe = "early-retransmit+no-rescue".parse().unwrap();
     assert_eq!(recipe.canonical(), "sack+no-rescue+early-retransmit");
     assert_eq!(recipe.canonical().parse::<Recipe>().unwrap(), recipe);

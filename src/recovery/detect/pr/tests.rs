@@ -1,4 +1,4 @@
-//! TCP-PR, rule by rule. A round trip is 100 ms and beta is 3: mxrtt is 300 ms until something takes longer.
+//! Tests of each rule of TCP-PR. The RTT is 100 ms and beta is 3, so mxrtt is 300 ms until a larger sample.
 
 use airwire::time::Duration;
 
@@ -16,7 +16,7 @@ fn sender(recipe: &str, cwnd: f64) -> BareSender {
     BareSender::new(recipe).under_way(cwnd, 8.0, RTT)
 }
 
-fn waits(sender: &BareSender) -> Option<Duration> {
+fn until_deadline(sender: &BareSender) -> Option<Duration> {
     sender.recovery.deadline().map(|at| at - sender.now)
 }
 
@@ -24,23 +24,21 @@ fn reductions(sender: &BareSender) -> u64 {
     sender.recovery.counters().window_reductions
 }
 
-// ----- mxrtt -----
-
 #[test]
-fn duplicate_acks_mean_nothing_and_mxrtt_does() {
+fn mxrtt_detects_loss_and_duplicate_acks_do_not() {
     for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr"] {
         let mut sender = sender(recipe, 10.0);
         sender.wait(RTT);
         let sent = if recipe == "sack+pr" { sender.sack(&[2..11]) } else { sender.dupacks(9) };
         assert!(!sent.contains('r'), "{recipe}: {sent}");
-        assert_eq!(waits(&sender), Some(ms(200)), "{recipe}");
+        assert_eq!(until_deadline(&sender), Some(ms(200)), "{recipe}");
         assert!(sender.deadline().starts_with("1r"), "{recipe}");
         assert_eq!(sender.cc().ssthresh, 5.0, "{recipe}");
     }
 }
 
 #[test]
-fn a_segment_that_comes_two_round_trips_late_is_not_lost() {
+fn segment_two_round_trips_late_is_not_lost() {
     for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr"] {
         let mut sender = sender(recipe, 10.0);
         sender.wait(RTT);
@@ -56,15 +54,16 @@ fn a_segment_that_comes_two_round_trips_late_is_not_lost() {
 }
 
 #[test]
-fn ewrtt_is_the_largest_round_trip_of_late() {
+fn ewrtt_is_largest_recent_rtt() {
     let mut sender = sender("sack+pr", 10.0);
-    // A sample of 150 ms is the largest: mxrtt = 450 ms for all that is outstanding, which left 150 ms ago.
+    // A sample of 150 ms is the largest, so mxrtt is 450 ms. All outstanding segments were sent 150 ms ago.
     sender.wait(ms(150)).ack(2);
-    assert_eq!(waits(&sender), Some(ms(300)));
-    // cwnd is 10.2 now. Each further segment acknowledged forgets by 0.995^(1/cwnd); samples of 150 ms hold ewrtt.
+    assert_eq!(until_deadline(&sender), Some(ms(300)));
+    // cwnd is now 10.2. Each further acknowledged segment reduces ewrtt by 0.995^(1/cwnd), but the samples of
+    // 150 ms keep it constant.
     sender.ack(10);
-    // What was sent 150 ms after the first comes back in 100 ms. Six segments acknowledged at once at a window of
-    // 10.3: ewrtt = 0.995^(6/10.3)·150 = 149.563 ms.
+    // The segments sent 150 ms after the first are acknowledged after 100 ms. Six segments acknowledged at
+    // once at a window of 10.3 give ewrtt = 0.995^(6/10.3)·150 = 149.563 ms.
     sender.wait(RTT).ack(16);
     let expected = 0.150 * 0.995_f64.powf(6.0 / sender.cc().cwnd);
     assert!((0.149_56..0.149_57).contains(&expected), "{expected} at {}", sender.cc().cwnd);
@@ -74,31 +73,31 @@ fn ewrtt_is_the_largest_round_trip_of_late() {
 }
 
 #[test]
-fn a_path_without_delay_leaves_the_receiver_ten_milliseconds() {
+fn mxrtt_is_at_least_ten_milliseconds() {
     let mut sender = BareSender::new("sack+pr").under_way(10.0, 8.0, Duration::ZERO);
-    assert_eq!(waits(&sender), Some(ms(10)));
+    assert_eq!(until_deadline(&sender), Some(ms(10)));
     sender.wait(ms(9)).ack(10);
     assert_eq!(sender.recovery.counters().resent(), 0);
 }
 
 #[test]
-fn beta_is_an_option() {
+fn pr_beta_sets_mxrtt_factor() {
     let mut sender = sender("sack+pr+pr-beta=5", 10.0);
     sender.wait(RTT).sack(&[2..3]);
-    assert_eq!(waits(&sender), Some(ms(400)));
+    assert_eq!(until_deadline(&sender), Some(ms(400)));
 }
 
 #[test]
-fn what_may_be_a_single_delayed_ack_has_more_time() {
+fn lone_segment_waits_for_delayed_ack() {
     let mut sender = sender("sack+pr", 1.0);
-    assert_eq!(waits(&sender), Some(ms(500)));
+    assert_eq!(until_deadline(&sender), Some(ms(500)));
     sender.wait(ms(499)).ack(1);
     assert_eq!(sender.recovery.counters().resent(), 0);
 }
 
 #[test]
-fn the_retransmission_timer_stays_behind() {
-    // RFC 6298 with a floor of 200 ms would fire before mxrtt.
+fn retransmission_timer_fires_after_mxrtt() {
+    // RFC 6298 with a minimum of 200 ms would fire before mxrtt.
     let mut sender = sender("sack+pr+min-rto=200", 10.0);
     sender.wait(RTT).ack(1);
     sender.sack(&[3..11]);
@@ -108,25 +107,25 @@ fn the_retransmission_timer_stays_behind() {
     assert_eq!(sender.recovery.counters().timeouts, 0);
 }
 
-/// What is SACKed at first and acknowledged three round trips later, with the hole, was not under way for so long.
+/// Segments that are SACKed first, and acknowledged three round trips later with the hole, were not in flight
+/// for that long.
 #[test]
-fn without_timestamps_a_hole_that_a_copy_fills_times_nothing() {
+fn filled_hole_without_timestamps_gives_no_sample() {
     let mut sender =
         BareSender::with("sack+pr", Profile::default(), &Handshake::default()).under_way(10.0, 8.0, RTT);
     sender.wait(RTT).sack(&[2..11]);
     sender.wait(RTT).sack(&[2..20]);
     assert!(sender.deadline().starts_with("1r"));
-    // A stack that times one segment at a time measures this, whatever was sent again before it.
+    // A stack that times one segment at a time takes this sample, even if an earlier segment was
+    // retransmitted.
     let timed = Ack { rtt: Some(ms(400)), ..Ack::default() };
     sender.wait(RTT).receive(timed, 19, &[]);
-    let waited = waits(&sender).unwrap();
+    let waited = until_deadline(&sender).unwrap();
     assert!(waited <= ms(300), "mxrtt has not grown: {waited:?}");
 }
 
-// ----- the window -----
-
 #[test]
-fn what_arrives_opens_the_window_while_a_hole_is_waited_for_and_while_it_is_repaired() {
+fn sacks_open_window_before_and_during_recovery() {
     let mut sender = sender("sack+pr", 10.0);
     sender.wait(RTT);
     for end in 3..=11 {
@@ -146,19 +145,20 @@ fn what_arrives_opens_the_window_while_a_hole_is_waited_for_and_while_it_is_repa
 }
 
 #[test]
-fn without_a_scoreboard_nobody_knows_and_the_window_stands() {
+fn duplicate_acks_without_scoreboard_keep_window() {
     let mut sender = sender("newreno+pr", 10.0);
     sender.wait(RTT).dupacks(9);
     assert_eq!(sender.cc().cwnd, 10.0);
 }
 
 #[test]
-fn the_window_is_halved_from_what_it_was_when_the_segment_left() {
+fn loss_halves_window_at_time_of_sending() {
     let mut sender = sender("sack+pr", 10.0);
-    // 1 is lost. No ACK advances meanwhile, but 2 to 10 show that the path is free, and 11 to 19 leave.
+    // Segment 1 is lost. No ACK advances in the meantime, but 2 to 10 show that the path is free, and 11 to
+    // 19 are sent.
     sender.wait(RTT);
     for end in 3..=11 {
-        assert_eq!(sender.sack(&[2..end]), (end + 8).to_string(), "what is SACKed makes room");
+        assert_eq!(sender.sack(&[2..end]), (end + 8).to_string(), "each SACKed segment releases a new one");
     }
     sender.wait(RTT).sack(&[2..20]);
     assert!(sender.deadline().starts_with("1r"));
@@ -168,21 +168,21 @@ fn the_window_is_halved_from_what_it_was_when_the_segment_left() {
 }
 
 #[test]
-fn a_window_halved_by_an_echo_since_is_not_halved_again_for_what_left_before() {
+fn loss_sent_before_ecn_reduction_keeps_window() {
     let mut sender = sender("sack+pr", 20.0);
     sender.wait(RTT).receive(Ack { ece: true, ..Ack::default() }, 2, &[]);
     let halved = sender.cc().cwnd;
     assert!((10.0..10.1).contains(&halved), "{halved}");
-    // 3 left at a window of 20.
+    // Segment 3 was sent under a window of 20.
     sender.sack(&[4..21]);
     assert!(sender.deadline().starts_with("3r"));
     assert_eq!(sender.cc().cwnd, 10.0);
 }
 
 #[test]
-fn a_burst_halves_the_window_once() {
+fn loss_burst_halves_window_once() {
     let mut sender = sender("sack+pr", 10.0);
-    // 1 left at 0 ms, 11 with the first ACK: both are lost, and 4 too.
+    // Segment 1 was sent at 0 ms and 11 at the first ACK. Both are lost, and 4 too.
     sender.wait(RTT);
     assert_eq!(sender.sack(&[2..3]), "11");
     sender.wait(ms(5)).sack(&[2..4]);
@@ -190,7 +190,8 @@ fn a_burst_halves_the_window_once() {
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!((sender.cc().cwnd, reductions(&sender)), (5.0, 1));
     sender.wait(RTT).sack(&[2..4, 5..11, 12..20]);
-    // 11 left 100 ms after 1 and was outstanding when the drop of 1 was found: memorized.
+    // Segment 11 was sent 100 ms after 1 and was outstanding when the drop of 1 was detected, so it is
+    // memorized.
     let sent = sender.deadline();
     assert!(sent.contains("11r"), "{sent}");
     assert_eq!(reductions(&sender), 1);
@@ -203,49 +204,47 @@ fn a_burst_halves_the_window_once() {
 }
 
 #[test]
-fn what_left_after_the_drop_and_is_lost_in_its_turn_is_a_new_drop() {
+fn lost_retransmission_halves_window_again() {
     let mut sender = sender("sack+pr", 16.0);
     sender.wait(RTT).sack(&[2..17]);
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!((sender.cc().cwnd, reductions(&sender)), (8.0, 1));
-    // The copy is lost too; what left with it arrives.
+    // The retransmission is lost too. The segments sent with it arrive.
     let max = sender.flight.max() / SMSS;
     sender.wait(RTT).sack(&[2..max + 1]);
     assert!(sender.deadline().starts_with("1r"));
-    // It left at a window of 8.
+    // It was sent under a window of 8.
     assert_eq!((sender.cc().cwnd, reductions(&sender)), (4.0, 2));
-    assert_eq!(sender.recovery.counters().resent_again, 1);
+    assert_eq!(sender.recovery.counters().lost_retransmissions, 1);
     assert_eq!(sender.recovery.counters().timeouts, 0);
 }
 
-// ----- extreme losses -----
-
 #[test]
-fn extreme_losses_stop_the_sender_for_a_second_and_start_over() {
+fn extreme_losses_pause_sender_for_one_second() {
     let mut sender = sender("sack+pr", 10.0);
-    // All ten are lost: nine of nine memorized.
+    // All ten segments are lost, so all nine memorized segments are lost.
     assert_eq!(sender.deadline(), "", "nothing is sent");
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, reductions(&sender)), (1.0, 5.0, 1));
     assert_eq!(sender.cc().phase(), Phase::Restarted);
-    // mxrtt = 300 ms, raised to a second.
-    assert_eq!(waits(&sender), Some(ms(1000)));
-    assert!(sender.rto.unwrap() > sender.now + ms(2000), "a timeout comes after the copy's own mxrtt");
+    // mxrtt = 300 ms, raised to one second.
+    assert_eq!(until_deadline(&sender), Some(ms(1000)));
+    assert!(sender.rto.unwrap() > sender.now + ms(2000), "the timer fires after the mxrtt of 1r");
     assert_eq!(sender.deadline(), "1r");
-    // It arrives, and all is as usual: slow start.
+    // It arrives, and the sender continues as usual in slow start.
     assert_eq!(sender.wait(RTT).ack(1), "2r 3r");
     assert_eq!(sender.cc().ssthresh, 5.0);
     assert_eq!(sender.recovery.counters().timeouts, 0);
     assert_eq!(sender.wait(RTT).ack(3), "4r 5r 6r");
     sender.wait(RTT).sack(&[5..6]);
-    // ewrtt forgets a little with every segment acknowledged: 0.995 in a round trip.
-    let waited = waits(&sender).unwrap();
-    assert!((ms(195)..ms(200)).contains(&waited), "mxrtt is what it was, {waited:?}");
+    // ewrtt decays slightly with every acknowledged segment, by 0.995 per round trip.
+    let waited = until_deadline(&sender).unwrap();
+    assert!((ms(195)..ms(200)).contains(&waited), "mxrtt has its old value: {waited:?}");
 }
 
 #[test]
-fn half_of_the_memorized_lost_is_not_extreme() {
-    // 1, 2 and 3 of ten are lost; 4 to 10 arrive, and new segments leave for them. Memorized are 2 and 3 and the new
-    // ones: two lost of four.
+fn losing_half_of_memorized_is_not_extreme() {
+    // Segments 1, 2 and 3 of ten are lost. 4 to 10 arrive, and new segments replace them. Segments 2, 3 and
+    // the new ones are memorized: with two new segments, two of four are lost.
     let drop = |written: u64| {
         let mut sender = sender("sack+pr", 10.0);
         sender.written = written;
@@ -258,35 +257,37 @@ fn half_of_the_memorized_lost_is_not_extreme() {
 }
 
 #[test]
-fn a_further_drop_in_extreme_losses_doubles_mxrtt() {
+fn drop_during_extreme_losses_doubles_mxrtt() {
     let mut sender = sender("sack+pr", 4.0);
     assert_eq!(sender.deadline(), "");
     assert_eq!(sender.deadline(), "1r");
-    // 2 was only late, by 1400 ms: ewrtt is that, and mxrtt 4200 ms. The copy of 1 is lost.
+    // Segment 2 was only 1400 ms late. This becomes ewrtt, so mxrtt is 4200 ms. The retransmission of 1 is
+    // lost.
     sender.wait(RTT).sack(&[2..3]);
-    assert_eq!(waits(&sender), Some(ms(4200 - 100)));
+    assert_eq!(until_deadline(&sender), Some(ms(4200 - 100)));
     assert_eq!(sender.deadline(), "");
-    assert_eq!((waits(&sender), sender.cc().cwnd), (Some(ms(8400)), 1.0));
+    assert_eq!((until_deadline(&sender), sender.cc().cwnd), (Some(ms(8400)), 1.0));
     assert_eq!((sender.deadline().as_str(), reductions(&sender)), ("1r", 1));
 }
 
 #[test]
-fn a_lost_copy_does_not_fill_the_window_that_extreme_losses_leave() {
+fn lost_retransmission_does_not_block_extreme_loss_recovery() {
     let mut sender = sender("sack+pr", 10.0);
     sender.wait(RTT).sack(&[2..11]);
     assert!(sender.deadline().starts_with("1r"));
-    // Nothing is heard any more: what left 200 ms before the copy is lost as well, and that is seen 100 ms after it.
+    // No more ACKs arrive. The segments sent 200 ms before the retransmission are also lost, which is
+    // detected 100 ms after it was sent.
     assert_eq!(sender.deadline(), "");
-    assert_eq!((waits(&sender), sender.cc().cwnd), (Some(ms(900)), 1.0));
-    // The copy is judged a second after it left, and 100 ms later something may leave.
+    assert_eq!((until_deadline(&sender), sender.cc().cwnd), (Some(ms(900)), 1.0));
+    // The retransmission is judged one second after it was sent. 100 ms later, the sender may send again.
     assert_eq!(sender.deadline(), "");
-    assert_eq!(waits(&sender), Some(ms(100)));
+    assert_eq!(until_deadline(&sender), Some(ms(100)));
     assert_eq!(sender.deadline(), "1r");
     assert_eq!(sender.recovery.counters().timeouts, 0);
 }
 
 #[test]
-fn when_nothing_at_all_is_heard_the_timer_backs_off_and_not_pr() {
+fn silence_backs_off_retransmission_timer() {
     let mut sender = sender("sack+pr", 4.0);
     assert_eq!(sender.deadline(), "");
     assert_eq!(sender.deadline(), "1r");
@@ -295,22 +296,20 @@ fn when_nothing_at_all_is_heard_the_timer_backs_off_and_not_pr() {
     let mut waited = Duration::ZERO;
     for _ in 0..4 {
         assert_eq!(sender.timeout(), "1r");
-        assert!(sender.now - before > waited, "it backs off");
+        assert!(sender.now - before > waited, "the timer backs off");
         (waited, before) = (sender.now - before, sender.now);
     }
     assert_eq!(sender.recovery.congestion().timeouts_in_row, 4);
 }
 
-// ----- without a scoreboard -----
-
 #[test]
-fn newreno_sends_only_the_head_and_partial_acks_name_the_rest() {
+fn newreno_retransmits_later_holes_on_partial_acks() {
     let mut sender = sender("newreno+pr", 10.0);
-    // 1 and 4 are lost.
+    // Segments 1 and 4 are lost.
     sender.wait(RTT).dupacks(8);
-    // At 300 ms all ten are overdue. Window 5 + 8 dupacks: three new ones.
+    // At 300 ms, all ten segments are overdue. The window is 5 + 8 dupacks: three new segments.
     assert_eq!(sender.deadline(), "1r 11 12 13");
-    assert_eq!(sender.recovery.deadline(), None, "the copy is judged when something is heard");
+    assert_eq!(sender.recovery.deadline(), None, "the retransmission is judged at the next ACK");
     assert_eq!(sender.wait(RTT).ack(3), "4r 14");
     sender.wait(RTT).ack(14);
     let counters = sender.recovery.counters();
@@ -318,24 +317,24 @@ fn newreno_sends_only_the_head_and_partial_acks_name_the_rest() {
 }
 
 #[test]
-fn newreno_finds_a_lost_retransmission() {
+fn newreno_detects_lost_retransmission() {
     let mut sender = sender("newreno+pr", 10.0);
     sender.wait(RTT).dupacks(9);
     assert!(sender.deadline().starts_with("1r"));
     sender.wait(RTT).dupacks(4);
-    // 300 ms after the copy left.
-    assert_eq!(waits(&sender), Some(ms(200)));
+    // 300 ms after the retransmission was sent.
+    assert_eq!(until_deadline(&sender), Some(ms(200)));
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!((reductions(&sender), sender.recovery.counters().timeouts), (2, 0));
 }
 
 #[test]
-fn reno_sends_a_second_hole_of_the_burst_at_once_and_does_not_halve_again() {
+fn reno_repairs_second_hole_without_halving_again() {
     let mut sender = sender("reno+pr", 10.0);
-    // 1 and 4 are lost.
+    // Segments 1 and 4 are lost.
     sender.wait(RTT).dupacks(8);
     assert!(sender.deadline().starts_with("1r"));
-    // Reno leaves recovery; 4 left 400 ms ago and was memorized.
+    // Reno leaves recovery. Segment 4 was sent 400 ms ago and is memorized.
     let sent = sender.wait(RTT).ack(3);
     assert!(sent.starts_with("4r"), "{sent}");
     assert_eq!((reductions(&sender), sender.cc().phase()), (1, Phase::Open));
@@ -344,7 +343,7 @@ fn reno_sends_a_second_hole_of_the_burst_at_once_and_does_not_halve_again() {
 }
 
 #[test]
-fn tahoe_starts_over_at_a_drop() {
+fn tahoe_slow_starts_after_drop() {
     let mut sender = sender("tahoe+pr", 10.0);
     sender.wait(RTT).dupacks(9);
     assert_eq!(sender.deadline(), "1r");
@@ -354,11 +353,11 @@ fn tahoe_starts_over_at_a_drop() {
 }
 
 #[test]
-fn a_closed_window_is_the_timers_business() {
+fn closed_window_disables_mxrtt_timer() {
     let mut sender = sender("newreno+pr", 4.0);
     sender.wait(RTT);
     sender.rwnd = 0;
-    // The receiver refuses everything and says so again and again.
+    // The receiver's window is closed, and the receiver repeats its ACK.
     for _ in 0..10 {
         sender.wait(ms(90)).dupacks(1);
         assert_eq!(sender.recovery.deadline(), None);
@@ -367,7 +366,7 @@ fn a_closed_window_is_the_timers_business() {
 }
 
 #[test]
-fn acks_of_everything_and_echoes_of_nothing_do_no_harm() {
+fn arbitrary_acks_and_echoes_keep_window_valid() {
     for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr"] {
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
         let mut sender = BareSender::with(recipe, Profile::default(), &handshake).under_way(10.0, 8.0, RTT);

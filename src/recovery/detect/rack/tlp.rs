@@ -1,22 +1,25 @@
-//! The tail loss probe (RFC 8985 §7): nothing follows the last segment whose SACK could show that it was lost.
+//! The tail loss probe (RFC 8985 §7). The last segment has no successor whose SACK could reveal its loss.
 //!
-//! Choice: a probe is sent at the earliest after 10 ms, as in the draft that described it first.
-//! Choice: if the probe repairs a loss (§7.4.2, case 2) the window is reduced from FlightSize when the probe left.
+//! Choice: A probe is sent after 10 ms at the earliest, as in the first draft of TLP.
+//!
+//! Choice: If the probe repairs a loss (§7.4.2, case 2), the window is reduced from the FlightSize when the
+//! probe was sent.
 
 use airwire::time::{Duration, Instant};
 
 use crate::recovery::detect::{MAX_ACK_DELAY, MIN_PATIENCE};
 use crate::recovery::{Ack, Phase, View};
 
-/// The wait before there is a round-trip time.
+/// Probe timeout before the first RTT sample.
 const FIRST_PTO: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Tlp {
     probe: Probe,
-    /// When a probe is to leave.
+    /// Time at which a probe is due.
     pto: Option<Instant>,
-    /// TCP_RTO_expiration(), as the connection (re)starts it.
+    /// Expiry of the retransmission timer, TCP_RTO_expiration(). It follows the connection's restarts of the
+    /// timer.
     rto_expiration: Option<Instant>,
 }
 
@@ -24,12 +27,13 @@ pub(super) struct Tlp {
 enum Probe {
     #[default]
     None,
-    /// A probe has to leave next.
+    /// A probe must be sent next.
     Wanted,
-    /// TLP.end_seq is set.
+    /// A probe was sent: TLP.end_seq is set.
     Sent {
         end_seq: u64,
-        /// FlightSize when it left, if it was sent again (TLP.is_retrans). `None`: it was new data.
+        /// FlightSize when the probe was sent, if it was a retransmission (TLP.is_retrans). `None` if it was
+        /// new data.
         again: Option<f64>,
     },
 }
@@ -39,12 +43,12 @@ impl Tlp {
         self.pto
     }
 
-    /// A probe was sent up to `end`.
+    /// Returns whether the outstanding probe ends at `end`.
     pub(super) fn is_probed(&self, end: u64) -> bool {
         matches!(self.probe, Probe::Sent { end_seq, .. } if end_seq == end)
     }
 
-    /// Loss recovery begins.
+    /// Cancels the probe, because loss recovery begins.
     pub(super) fn cancel(&mut self) {
         *self = Self::default();
     }
@@ -65,7 +69,7 @@ impl Tlp {
         }
     }
 
-    /// FlightSize when the probe left, if this ACK shows that it has repaired a loss.
+    /// Returns the FlightSize when the probe was sent, if this ACK shows that the probe repaired a loss.
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
         if self.probe == Probe::Wanted {
             self.probe = Probe::None;
@@ -80,7 +84,7 @@ impl Tlp {
         repaired
     }
 
-    /// Whether it is time to send a probe, which then has to leave next.
+    /// Returns whether a probe is due. If so, it must be sent next.
     pub(super) fn is_due(&mut self, view: &View<'_>) -> bool {
         if self.pto.take_if(|pto| *pto <= view.now).is_none() || !self.may_schedule(view) {
             return false;
@@ -89,7 +93,7 @@ impl Tlp {
         true
     }
 
-    /// §7.2 step 1.
+    /// Checks the conditions for scheduling a probe (§7.2 step 1).
     fn may_schedule(&self, view: &View<'_>) -> bool {
         self.probe == Probe::None
             && !view.flight.is_empty()
@@ -97,7 +101,7 @@ impl Tlp {
             && matches!(view.cc.phase(), Phase::Open | Phase::Reduced)
     }
 
-    /// Step 2, TLP_calc_PTO().
+    /// Schedules a probe (§7.2 step 2, TLP_calc_PTO()).
     fn schedule(&mut self, view: &View<'_>) {
         self.pto = None;
         if !self.may_schedule(view) {
@@ -111,7 +115,7 @@ impl Tlp {
         self.pto = Some(self.rto_expiration.map_or(pto, |rto| pto.min(rto)));
     }
 
-    /// §7.4.2, TLP_process_ack().
+    /// Checks whether the probe repaired a loss (§7.4.2, TLP_process_ack()).
     fn detect_loss(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
         let Probe::Sent { end_seq, again } = self.probe else { return None };
         let una = view.flight.una();
@@ -127,12 +131,14 @@ impl Tlp {
             self.probe = Probe::None;
             return None;
         }
-        // Case 2: one of them has; if both had, the receiver would have said so by now.
+        // Case 2: only one of them has arrived. Otherwise, the receiver would have reported the duplicate by
+        // now.
         if una > end_seq {
             self.probe = Probe::None;
             return Some(flight);
         }
-        // Case 3: a receiver that does not report duplicates by SACK answers one with a bare duplicate ACK.
+        // Case 3: a receiver without D-SACK answers a duplicate segment with a duplicate ACK that carries no
+        // SACK information.
         if !ack.advances()
             && ack.newly_sacked.bytes == 0
             && ack.dsack.is_none()

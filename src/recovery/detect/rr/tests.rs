@@ -7,14 +7,14 @@ use crate::recovery::{Ack, Handshake, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// Twenty segments are outstanding.
+/// A sender with twenty segments in flight.
 fn under_way(recipe: &str) -> BareSender {
     let mut sender = BareSender::new(recipe);
     sender.rwnd = 1000;
     sender.under_way(20.0, 2.0, RTT)
 }
 
-/// The first unacknowledged segment comes after `by` later ones, and if it was sent again the copy is reported.
+/// Delivers the first unacknowledged segment after `by` later ones, and a D-SACK if it was retransmitted.
 fn reorder(sender: &mut BareSender, by: u32) {
     let una = sender.flight.una();
     let resent = sender.wait(RTT).dupacks(by).contains('r');
@@ -25,22 +25,22 @@ fn reorder(sender: &mut BareSender, by: u32) {
     sender.settle(20.0);
 }
 
-/// The segment that begins at `start` has arrived twice.
+/// Delivers a D-SACK for the segment that begins at `start`.
 fn report(sender: &mut BareSender, start: u64) {
     let una = sender.flight.una() / SMSS;
     sender.receive(Ack { dsack: Some((start, start + SMSS)), ..Ack::default() }, una, &[]);
 }
 
-/// How many duplicate ACKs it takes now to find a lost segment.
+/// Returns the number of duplicate ACKs at which a lost segment is now detected.
 fn dup_thresh(sender: &mut BareSender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
     sender.settle(20.0);
-    taken.expect("a fast retransmit")
+    taken.expect("no fast retransmission after 50 duplicate ACKs")
 }
 
 #[test]
-fn a_false_fast_retransmit_teaches_how_many_duplicate_acks_were_needed() {
+fn spurious_retransmission_raises_dup_thresh_to_needed_count() {
     let mut sender = under_way("newreno+rr");
     assert_eq!(dup_thresh(&mut sender), 3);
     reorder(&mut sender, 8);
@@ -48,15 +48,15 @@ fn a_false_fast_retransmit_teaches_how_many_duplicate_acks_were_needed() {
     for _ in 0..5 {
         reorder(&mut sender, 8);
     }
-    assert_eq!(sender.recovery.counters().fast_retransmits, 2, "that is waited for now");
-    // With eight it would have been sent again.
+    assert_eq!(sender.recovery.counters().fast_retransmits, 2, "the raised threshold prevents more");
+    // With a threshold of eight, it would have been retransmitted.
     assert_eq!(dup_thresh(&mut sender), 9);
 }
 
 #[test]
-fn with_a_scoreboard_what_is_sacked_counts_however_few_acks_there_are() {
+fn threshold_counts_sacked_segments_not_acks() {
     let mut sender = under_way("sack+rr");
-    // Two ACKs for eight segments.
+    // Two ACKs report eight segments.
     sender.wait(RTT).sack(&[2..6]);
     assert_eq!(sender.cc().phase(), Phase::Recovery);
     sender.sack(&[2..10]);
@@ -64,17 +64,17 @@ fn with_a_scoreboard_what_is_sacked_counts_however_few_acks_there_are() {
     report(&mut sender, 0);
     sender.settle(20.0);
     let first = sender.flight.una() / SMSS + 1;
-    assert!(!sender.sack(&[first + 1..first + 9]).contains('r'), "eight");
-    assert!(sender.sack(&[first + 1..first + 10]).contains('r'), "nine");
+    assert!(!sender.sack(&[first + 1..first + 9]).contains('r'), "eight SACKed segments");
+    assert!(sender.sack(&[first + 1..first + 10]).contains('r'), "nine SACKed segments");
 }
 
 #[test]
-fn nothing_is_learnt_without_a_proof() {
+fn dup_thresh_stays_without_proof_of_reordering() {
     let mut sender = under_way("newreno+rr");
     sender.wait(RTT).dupacks(8);
     sender.settle(20.0);
-    assert_eq!(dup_thresh(&mut sender), 3, "no D-SACK: it was lost");
-    // Sent again twice: a report does not say which copy it is about.
+    assert_eq!(dup_thresh(&mut sender), 3, "no D-SACK: the segment was lost");
+    // After a second retransmission, a D-SACK does not show which copy it is about.
     let una = sender.flight.una();
     sender.wait(RTT).dupacks(8);
     sender.timeout();
@@ -85,19 +85,19 @@ fn nothing_is_learnt_without_a_proof() {
 }
 
 #[test]
-fn the_threshold_is_the_length_that_nine_of_ten_do_not_exceed() {
+fn dup_thresh_is_90th_percentile_of_reordering() {
     let mut sender = under_way("newreno+rr");
     reorder(&mut sender, 14);
     for _ in 0..8 {
         reorder(&mut sender, 4);
     }
-    assert_eq!(dup_thresh(&mut sender), 15, "the eight are 89 %");
+    assert_eq!(dup_thresh(&mut sender), 15, "eight of nine lengths are 89 %");
     reorder(&mut sender, 4);
-    assert_eq!(dup_thresh(&mut sender), 5, "the nine are 90 %");
+    assert_eq!(dup_thresh(&mut sender), 5, "nine of ten lengths are 90 %");
 }
 
 #[test]
-fn another_share_can_be_chosen() {
+fn fa_ratio_sets_percentile() {
     let mut sender = under_way("newreno+rr+fa-ratio=50");
     reorder(&mut sender, 14);
     reorder(&mut sender, 4);
@@ -105,7 +105,7 @@ fn another_share_can_be_chosen() {
 }
 
 #[test]
-fn at_most_what_the_window_can_bring() {
+fn dup_thresh_is_bounded_by_window() {
     let mut sender = under_way("newreno+rr");
     reorder(&mut sender, 14);
     sender.recovery.put_window(8.0, 2.0);
@@ -115,7 +115,7 @@ fn at_most_what_the_window_can_bring() {
 }
 
 #[test]
-fn a_timeout_that_three_would_have_avoided_lowers_it() {
+fn avoidable_timeout_lowers_dup_thresh() {
     let timeout_after = |sender: &mut BareSender, dupacks| {
         assert!(!sender.wait(RTT).dupacks(dupacks).contains('r'));
         sender.timeout();
@@ -126,17 +126,18 @@ fn a_timeout_that_three_would_have_avoided_lowers_it() {
     for _ in 0..7 {
         reorder(&mut sender, 4);
     }
-    // Of eight lengths seven are 5: 87.5 %. FA goes from 90 to 80 %.
+    // Seven of eight lengths are 5, which is 87.5 %. The second timeout lowers FA from 90 to 80 %.
     timeout_after(&mut sender, 2);
-    assert_eq!(dup_thresh(&mut sender), 15, "no threshold would have avoided that");
+    assert_eq!(dup_thresh(&mut sender), 15, "no threshold would have avoided the timeout");
     timeout_after(&mut sender, 10);
     assert_eq!(dup_thresh(&mut sender), 5);
-    // False retransmits give it back by points: after eight more of length 15, half of the lengths are.
+    // Each spurious retransmission raises FA by one point. After eight more of length 15, half of the lengths
+    // are 15.
     for _ in 0..8 {
         reorder(&mut sender, 14);
     }
     assert_eq!(dup_thresh(&mut sender), 15);
-    // It never asks for less than the least that was seen.
+    // The threshold never falls below the smallest length seen.
     for _ in 0..20 {
         timeout_after(&mut sender, 4);
     }
@@ -144,7 +145,7 @@ fn a_timeout_that_three_would_have_avoided_lowers_it() {
 }
 
 #[test]
-fn meanwhile_each_duplicate_ack_releases_a_new_segment() {
+fn duplicate_ack_below_threshold_releases_new_segment() {
     for recipe in ["newreno+rr", "sack+rr"] {
         let mut sender = under_way(recipe);
         overtake(&mut sender, 8);
@@ -158,7 +159,7 @@ fn meanwhile_each_duplicate_ack_releases_a_new_segment() {
     }
 }
 
-/// The first segment comes after `by` others, in whatever way the recipe's receiver says so.
+/// Delivers the first segment after `by` others, which SACK blocks or duplicate ACKs report.
 fn overtake(sender: &mut BareSender, by: u64) -> Vec<String> {
     let una = sender.flight.una() / SMSS;
     sender.wait(RTT);
@@ -173,21 +174,21 @@ fn overtake(sender: &mut BareSender, by: u64) -> Vec<String> {
 }
 
 #[test]
-fn a_flood_of_duplicate_acks_releases_a_window_at_most() {
+fn duplicate_ack_flood_causes_one_fast_retransmission() {
     let mut sender = under_way("newreno+rr");
     for _ in 0..30 {
         reorder(&mut sender, 19);
     }
     let before = sender.last();
     sender.wait(RTT).dupacks(1000);
-    assert!(sender.last() <= before + 18 + 1000, "then fast recovery inflates as ever");
+    assert!(sender.last() <= before + 18 + 1000, "each further duplicate ACK releases at most one segment");
     assert_eq!(sender.recovery.counters().fast_retransmits, 31);
     assert!(sender.cc().cwnd.is_finite());
 }
 
 #[test]
-fn until_the_first_proof_it_is_three_dupacks() {
-    let story = |recipe: &str| {
+fn rr_behaves_like_three_dupacks_before_reordering() {
+    let play = |recipe: &str| {
         let handshake = Handshake { sack: true, timestamps: true, ..Handshake::default() };
         let sender = BareSender::with(recipe, Profile::default(), &handshake);
         let mut sender = sender.under_way(20.0, 2.0, RTT);
@@ -199,11 +200,11 @@ fn until_the_first_proof_it_is_three_dupacks() {
         trace.iter_mut().for_each(|decision| decision.by = "");
         (sent, trace)
     };
-    assert_eq!(story("newreno+rr"), story("newreno"));
+    assert_eq!(play("newreno+rr"), play("newreno"));
 }
 
 #[test]
-fn a_peer_without_sack_gets_three_dupacks() {
+fn peer_without_sack_falls_back_to_three_dupacks() {
     let mut sender = BareSender::without_sack("newreno+rr");
     assert_eq!(sender.recovery.answers()[0], "three-dupacks");
     let trace = sender.trace();

@@ -1,16 +1,17 @@
-//! What P0 §4.2 leaves open, and what was chosen. A parameter each puts back the paper's words, alone: so each choice has
-//! an effect that can be measured.
+//! Choices where P0 §4.2 leaves something open. For each choice, a parameter selects the paper's wording
+//! instead, so that its effect can be measured separately.
 //!
-//! Choice without a parameter: in the pass over the window that follows a timeout or Tahoe's fast retransmit, a first
-//! unacknowledged segment that has yet to leave again waits for its turn. By the paper it is resent "immediately"; but
-//! the ACK that made it the first one has let it out, before any duplicate of that ACK can come.
+//! Choice without a parameter: During a go-back-N pass after a timeout or after Tahoe's fast retransmission,
+//! a first unacknowledged segment that the pass has not reached waits for its turn. The paper resends it
+//! "immediately". But the ACK that made the segment the first one also releases it, before a duplicate of
+//! that ACK can arrive.
 
 use crate::recovery::parameter::{Given, Parameter};
 
-/// With how many duplicate ACKs "(*sifest_* − 1)" may be met.
+/// Minimum number of duplicate ACKs for the condition "(*sifest_* − 1)".
 ///
-/// Choice: with one at least. The formula alone is met by none when one segment is in the path, and then any ACK would
-/// send that segment again.
+/// Choice: At least one. With one segment in flight, the formula alone requires none, and any ACK would
+/// retransmit that segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Least {
     #[default]
@@ -20,8 +21,9 @@ pub(super) enum Least {
 
 /// "If [...] the sender has been idle for more than one *rtt*".
 ///
-/// Choice: idle means that nothing was outstanding. A sender that waits for ACKs longer than its smoothed round trip
-/// still has them in the path, and would take one reordered segment of a full window for a loss.
+/// Choice: Idle means that nothing is outstanding. A sender that waits for ACKs longer than its smoothed RTT
+/// still has segments in flight. If it counted as idle, one reordered segment of a full window would look
+/// like a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Idle {
     #[default]
@@ -31,9 +33,10 @@ pub(super) enum Idle {
 
 /// "if the most unacknowledged packet has not been resent in the last *rtt*".
 ///
-/// Choice: no clock alone tells. A copy leaves behind a whole window, whose duplicate ACKs take longer than any smoothed
-/// round trip while a queue fills; after a restart a round trip is much shorter than that. So something that left after
-/// the copy must have arrived, by count or by SACK, and at least the shortest round trip must have passed.
+/// Choice: Time alone is not sufficient. A retransmission follows a whole window, whose duplicate ACKs take
+/// longer than the smoothed RTT while a queue fills. After a restart, a round trip is much shorter than that.
+/// So a segment sent after the retransmission must have arrived, according to the count or to SACK, and at
+/// least the shortest RTT must have passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Overdue {
     #[default]
@@ -41,26 +44,27 @@ pub(super) enum Overdue {
     ByClock,
 }
 
-/// "When a new data packet is sent, *sifest_* is increased by one. [...] If the sender retransmits a packet triggered by
-/// schemes other than a timeout, *sifest_* remains the same".
+/// "When a new data packet is sent, *sifest_* is increased by one. [...] If the sender retransmits a packet
+/// triggered by schemes other than a timeout, *sifest_* remains the same".
 ///
-/// Choice: segments of the pass that follows a timeout count when they leave, each once: what a timeout sends again is
-/// in the path, and a copy that duplicate ACKs have found takes the place of the one before it.
+/// Choice: Segments of the go-back-N pass after a timeout count when they are sent, each of them once. After
+/// a timeout, they are additional segments in flight. A retransmission caused by duplicate ACKs replaces the
+/// copy before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Counted {
     #[default]
     EachOnce,
-    /// As often as a timeout sends them.
+    /// Each retransmission after a timeout counts.
     EachCopy,
-    /// The first of the two sentences alone.
+    /// Only the first of the two sentences applies.
     NewData,
 }
 
 /// "If a timeout occurs [...], *sifest_* is zero again since the sender is going to re-probe the network."
 ///
-/// Choice: for the question whether a copy was overtaken, the path is empty after a timeout only if nothing was heard in
-/// the last round trip. In the middle of a long recovery (RFC 6582 §4, Impatient) the timer fires while a window full of
-/// segments is on its way, and their duplicate ACKs say nothing about the copy.
+/// Choice: To decide whether a retransmission was overtaken, the path counts as empty after a timeout only if
+/// no ACK arrived in the last round trip. In a long recovery (RFC 6582 §4, Impatient), the timer fires while
+/// a full window is in flight, and the duplicate ACKs of that window say nothing about the retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum AfterTimeout {
     #[default]
@@ -68,10 +72,11 @@ pub(super) enum AfterTimeout {
     Empty,
 }
 
-/// Copies that arrive when an earlier one has filled the hole cause duplicate ACKs; the paper does not mention them.
+/// Duplicate ACKs caused by retransmissions that arrive after an earlier one has filled the hole. The paper
+/// does not mention them.
 ///
-/// Choice: for each copy beyond the first that one ACK has covered, one duplicate ACK more is waited for, by the
-/// estimate and by the fixed threshold of three.
+/// Choice: For each retransmission beyond the first that one ACK covers, the estimate and the fixed threshold
+/// of three both require one more duplicate ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum InVain {
     #[default]
@@ -80,10 +85,12 @@ pub(super) enum InVain {
     Ignored,
 }
 
-/// RFC 6582 §3.2 step 1, "careful": no fast retransmit before `recover` is acknowledged. The paper does not mention it.
+/// RFC 6582 §3.2 step 1, "careful": no fast retransmission before `recover` is acknowledged. The paper does
+/// not mention it.
 ///
-/// Choice: it holds back three duplicate ACKs as ever, but not the estimate: it would forbid the fast retransmit in the
-/// first window after every timeout, the very window that is tiny. What it guards against is seen to by [`InVain`].
+/// Choice: The rule applies to three duplicate ACKs, but not to the estimate. It would forbid the fast
+/// retransmission in the first window after every timeout, which is the smallest window. [`InVain`] handles
+/// the duplicate ACKs that the rule guards against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Recover {
     #[default]
@@ -91,7 +98,7 @@ pub(super) enum Recover {
     Ignored,
 }
 
-/// One of each.
+/// The selected alternative of each choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Choices {
     pub(super) least: Least,

@@ -3,22 +3,22 @@ use airwire::time::Duration;
 use crate::recovery::testing::BareSender;
 use crate::recovery::{Decision, Phase, What};
 
-/// P2 Fig. 10: 50 ms, 500 ms and back, without a queue.
+/// Inamura et al. 2009, Fig. 10: one-way delays of 50 ms and 500 ms, without a queue.
 const RTT: Duration = Duration::from_millis(1100);
 
-/// After the retransmission timeout of a window of 22.
+/// Returns a sender after the retransmission timeout of a window of 22 segments.
 fn timed_out(recipe: &str) -> BareSender {
     let mut sender = BareSender::new(recipe).under_way(22.0, 64.0, RTT);
     assert_eq!(sender.timeout(), "1r");
     sender
 }
 
-fn whys(trace: &[Decision]) -> Vec<&'static str> {
+fn reasons(trace: &[Decision]) -> Vec<&'static str> {
     trace.iter().filter(|d| d.by == "fast-timeout").map(|d| d.why).collect()
 }
 
 #[test]
-fn steps_1_to_3_are_those_of_any_timeout() {
+fn steps_1_to_3_match_ordinary_timeout() {
     let mut sender = timed_out("newreno+fast-timeout");
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, sender.cc().phase()), (1.0, 11.0, Phase::Restarted));
     assert_eq!(sender.rtt.backoff(), 1);
@@ -27,15 +27,15 @@ fn steps_1_to_3_are_those_of_any_timeout() {
 }
 
 #[test]
-fn steps_4_to_6_at_the_third_duplicate_ack() {
+fn third_duplicate_ack_runs_steps_4_to_6() {
     let mut sender = timed_out("newreno+fast-timeout");
     let (srtt, rttvar) = (sender.rtt.srtt().unwrap(), sender.rtt.rttvar());
     sender.trace();
-    assert_eq!(sender.wait(RTT).dupacks(3), "", "no fast retransmit");
-    // Step 4: SND.NXT = SND.MAX.
+    assert_eq!(sender.wait(RTT).dupacks(3), "", "no fast retransmission");
+    // Step 4: SND.NXT = SND.MAX, so nothing is retransmitted.
     assert!(!sender.flight.has_rewound());
     assert!(sender.trace().iter().any(|d| d.what == What::Resume { at: 22_000 }));
-    // Step 5: SRTT doubled, the timer from that, without the backoff, and restarted.
+    // Step 5: SRTT is doubled. The timer is restarted from it, without the backoff.
     assert_eq!(sender.rtt.srtt(), Some(srtt * 2));
     assert_eq!(sender.rtt.rto().get(), srtt * 2 + rttvar * 4);
     assert_eq!(sender.rto, Some(sender.now + sender.rtt.rto().get()));
@@ -45,25 +45,26 @@ fn steps_4_to_6_at_the_third_duplicate_ack() {
 }
 
 #[test]
-fn new_segments_leave_as_duplicate_acks_say_that_others_have_arrived() {
+fn further_duplicate_acks_release_new_segments() {
     let mut sender = timed_out("newreno+fast-timeout");
-    // 11 + 11 = 22 outstanding: each further duplicate ACK makes room for one.
+    // 11 + 11 = 22 outstanding: each further duplicate ACK makes room for one segment.
     assert_eq!(sender.wait(RTT).dupacks(11), "");
     assert_eq!(sender.dupacks(10), "23 24 25 26 27 28 29 30 31 32");
-    // The copy has arrived: half of the old window is left, and the ten on their way fit into it.
+    // The retransmission has arrived. Half of the old window is left, and the ten segments in flight fit into
+    // it.
     assert_eq!(sender.wait(RTT).ack(22), "33");
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, sender.cc().phase()), (11.0, 11.0, Phase::Open));
     assert_eq!(sender.recovery.counters().window_reductions, 1);
 }
 
 #[test]
-fn an_acceptable_ack_first_and_it_was_a_timeout_like_any_other() {
+fn early_acceptable_ack_makes_timeout_ordinary() {
     let run = |recipe| {
         let mut sender = timed_out(recipe);
         sender.trace();
         let mut sent = sender.wait(RTT).dupacks(2);
         sent += &sender.ack(1);
-        // Step DONE: later duplicate ACKs mean nothing to it.
+        // Step DONE: later duplicate ACKs have no effect on it.
         sent += &sender.dupacks(5);
         sent += &sender.wait(RTT).ack(22);
         (sent, sender.cc().cwnd, sender.cc().ssthresh, sender.rtt.rto().get(), sender.trace().len())
@@ -72,20 +73,20 @@ fn an_acceptable_ack_first_and_it_was_a_timeout_like_any_other() {
 }
 
 #[test]
-fn alone_it_waits_for_a_second_timeout_which_is_an_ordinary_one() {
+fn lost_retransmission_causes_second_ordinary_timeout() {
     let mut sender = timed_out("newreno+fast-timeout");
     sender.wait(RTT).dupacks(21);
-    // The copy is lost: the duplicate ACKs of ten new segments change nothing.
+    // The retransmission is lost. The duplicate ACKs of ten new segments change nothing.
     assert!(!sender.wait(RTT).dupacks(10).contains('r'));
     sender.trace();
     assert_eq!(sender.timeout(), "1r");
-    // RFC 5681 §3.1: the same segment, so ssthresh is held.
+    // RFC 5681 §3.1: the same segment timed out again, so ssthresh keeps its value.
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (1.0, 11.0));
     assert_eq!(sender.wait(RTT).dupacks(10), "");
     assert_eq!(sender.cc().phase(), Phase::Restarted);
-    let whys = whys(&sender.trace());
-    assert!(!whys.contains(&"fast timeout: DupThresh duplicate ACKs after the timeout"), "{whys:?}");
-    // It is a first timeout again once something new is acknowledged.
+    let reasons = reasons(&sender.trace());
+    assert!(!reasons.contains(&"fast timeout: DupThresh duplicate ACKs after the timeout"), "{reasons:?}");
+    // Once new data is acknowledged, the next timeout counts as a first one again.
     sender.ack(42);
     assert_eq!(sender.cc().phase(), Phase::Open);
     sender.timeout();
@@ -94,7 +95,7 @@ fn alone_it_waits_for_a_second_timeout_which_is_an_ordinary_one() {
 }
 
 #[test]
-fn with_a_scoreboard_pipe_takes_the_place_of_the_inflation() {
+fn scoreboard_uses_pipe_instead_of_inflation() {
     let mut sender = timed_out("sack+fast-timeout");
     sender.wait(RTT).sack(&[2..3]);
     sender.sack(&[2..4]);
@@ -103,13 +104,13 @@ fn with_a_scoreboard_pipe_takes_the_place_of_the_inflation() {
         (sender.cc().cwnd, sender.cc().inflation(), sender.cc().phase()),
         (11.0, 0.0, Phase::Recovery)
     );
-    // pipe = 22 - 11 SACKed = 11, and with the twelfth there is room for one.
+    // pipe = 22 - 11 SACKed = 11. The twelfth SACKed segment makes room for one.
     assert_eq!(sender.sack(&[2..13]), "");
     assert_eq!(sender.sack(&[2..14]), "23");
 }
 
 #[test]
-fn a_repair_that_knows_no_fast_recovery_gets_one_here() {
+fn tahoe_enters_fast_recovery() {
     let mut sender = timed_out("tahoe+fast-timeout");
     assert_eq!(sender.wait(RTT).dupacks(12), "23");
     sender.ack(22);
@@ -117,7 +118,7 @@ fn a_repair_that_knows_no_fast_recovery_gets_one_here() {
 }
 
 #[test]
-fn a_window_of_one_and_duplicate_acks_from_nowhere() {
+fn stray_duplicate_acks_keep_cwnd_valid() {
     let mut sender = BareSender::new("newreno+fast-timeout").under_way(1.0, 64.0, RTT);
     assert_eq!(sender.timeout(), "1r");
     sender.dupacks(3);

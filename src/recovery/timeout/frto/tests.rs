@@ -5,7 +5,7 @@ use crate::recovery::{Ack, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// Ten segments are outstanding, cwnd is 10, ssthresh 8.
+/// Returns a sender with ten outstanding segments, cwnd 10 and ssthresh 8.
 fn under_way(recipe: &str) -> BareSender {
     BareSender::new(recipe).under_way(10.0, 8.0, RTT)
 }
@@ -14,20 +14,20 @@ fn window(sender: &BareSender) -> (f64, f64) {
     (sender.cc().cwnd, sender.cc().ssthresh)
 }
 
-/// Cumulative ACK up to a segment, with SACK blocks.
+/// Receives a cumulative ACK up to a segment, with SACK blocks.
 fn ack_with(sender: &mut BareSender, segment: u64, blocks: &[std::ops::Range<u64>]) -> String {
     sender.receive(Ack::default(), segment, blocks)
 }
 
 #[test]
-fn two_acks_in_a_row_advance_and_the_timeout_was_spurious() {
+fn two_advancing_acks_undo_timeout() {
     for recipe in ["newreno+frto", "sack+frto"] {
         let mut sender = under_way(recipe);
         assert_eq!(sender.timeout(), "1r", "{recipe}");
-        assert_eq!(sender.ack(1), "11 12", "{recipe}: new data, not old");
-        // Ten are outstanding.
+        assert_eq!(sender.ack(1), "11 12", "{recipe}: new data, not a retransmission");
+        // Ten segments are outstanding.
         assert_eq!(sender.ack(2), "", "{recipe}");
-        // As before, and this ACK has opened it.
+        // The window is restored, and this ACK has opened it further.
         assert!(sender.cc().cwnd >= 10.0 && sender.cc().ssthresh == 8.0, "{recipe}: {:?}", window(&sender));
         assert_eq!(sender.cc().phase(), Phase::Open, "{recipe}");
         assert_eq!(sender.ack(3), "13", "{recipe}");
@@ -36,10 +36,10 @@ fn two_acks_in_a_row_advance_and_the_timeout_was_spurious() {
 }
 
 #[test]
-fn without_sack_a_duplicate_ack_decides_at_once() {
+fn duplicate_ack_without_sack_ends_detection() {
     let mut sender = under_way("newreno+frto");
     sender.timeout();
-    assert_eq!(sender.dupacks(1), "", "the copy of 1 is on its way");
+    assert_eq!(sender.dupacks(1), "", "the retransmission of 1 is in flight");
     assert_eq!(sender.ack(1), "2r 3r");
 
     let mut sender = under_way("newreno+frto");
@@ -50,7 +50,7 @@ fn without_sack_a_duplicate_ack_decides_at_once() {
 }
 
 #[test]
-fn an_ack_of_the_whole_window_tells_nothing() {
+fn ack_of_whole_window_does_not_undo() {
     for recipe in ["newreno+frto", "sack+frto"] {
         let mut sender = under_way(recipe);
         sender.timeout();
@@ -61,36 +61,36 @@ fn an_ack_of_the_whole_window_tells_nothing() {
 }
 
 #[test]
-fn with_sack_duplicate_acks_before_the_first_new_one_decide_nothing() {
+fn sacks_before_first_new_ack_are_inconclusive() {
     let mut sender = under_way("sack+frto");
     sender.timeout();
     assert_eq!(sender.sack(&[3..4]), "");
-    assert_eq!(sender.sack(&[3..7]), "", "nor is what IsLost() says believed");
-    // The copy of 1 has arrived: two new segments.
+    assert_eq!(sender.sack(&[3..7]), "", "IsLost() is ignored, too");
+    // The retransmission of 1 has arrived and releases two new segments.
     assert_eq!(ack_with(&mut sender, 1, &[3..7]), "11 12");
-    // They arrive, and 2 has not: step 3a.
+    // They arrive, but 2 does not: step 3a.
     assert_eq!(sender.sack(&[11..12, 3..7]), "2r 7r 8r");
     assert_eq!((window(&sender), sender.recovery.counters().undone), ((3.0, 5.0), 0));
 }
 
 #[test]
-fn with_sack_an_original_above_a_hole_is_proof_enough() {
+fn sacked_original_above_hole_undoes_timeout() {
     let mut sender = under_way("sack+frto");
     sender.timeout();
     assert_eq!(ack_with(&mut sender, 1, &[]), "11 12");
-    // 2 is lost, 3 arrives. The rest of the window is late, too.
+    // Segment 2 is lost, and 3 arrives. The rest of the window is late as well.
     assert_eq!(sender.sack(&[3..4]), "");
     assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Open, 8.0));
-    // The loss is found as ever, and halves the window.
+    // Duplicate ACKs reveal the loss as usual, and it halves the window.
     sender.sack(&[3..5]);
     assert!(sender.sack(&[3..6]).starts_with("2r"));
     assert_eq!(sender.cc().phase(), Phase::Recovery);
 }
 
 #[test]
-fn what_had_been_sacked_before_the_timeout_is_no_news() {
+fn sacks_from_before_timeout_are_not_proof() {
     let mut sender = under_way("sack+frto");
-    // 1 and 2 are lost.
+    // Segments 1 and 2 are lost.
     sender.sack(&[3..4]);
     sender.sack(&[3..5]);
     sender.timeout();
@@ -101,14 +101,14 @@ fn what_had_been_sacked_before_the_timeout_is_no_news() {
 }
 
 #[test]
-fn with_sack_not_in_fast_recovery() {
+fn sack_disables_frto_in_fast_recovery() {
     let mut sender = under_way("sack+frto");
     sender.sack(&[4..5]);
     sender.sack(&[4..6]);
     assert_eq!(sender.sack(&[4..7]), "1r");
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(sender.ack(1), "2r 3r");
-    // Without SACK the sender does not know what has arrived, and looks at ACKs.
+    // Without SACK the sender does not know which segments have arrived, so it can only use the ACKs.
     let mut sender = under_way("newreno+frto");
     sender.dupacks(3);
     assert_eq!(sender.timeout(), "1r");
@@ -116,28 +116,28 @@ fn with_sack_not_in_fast_recovery() {
 }
 
 #[test]
-fn with_sack_an_ack_beyond_recovery_point_proves_nothing() {
+fn ack_beyond_recovery_point_does_not_undo() {
     let mut sender = under_way("sack+frto");
     sender.timeout();
     assert_eq!(sender.ack(1), "11 12");
     sender.ack(11);
     assert_eq!(sender.recovery.counters().undone, 0);
-    assert_eq!(sender.cc().cwnd, 4.0, "three, and slow start goes on");
+    assert_eq!(sender.cc().cwnd, 4.0, "three segments, and slow start continues");
 }
 
 #[test]
-fn with_nothing_new_to_send_conventional_recovery_goes_on() {
+fn conventional_recovery_continues_without_new_data() {
     for recipe in ["newreno+frto", "sack+frto"] {
         let mut sender = BareSender::new(recipe);
         sender.written = 10;
         let mut sender = sender.under_way(10.0, 8.0, RTT);
         assert_eq!(sender.timeout(), "1r", "{recipe}");
-        // As the sender without F-RTO: cwnd 2.
+        // Like the sender without F-RTO: cwnd is 2.
         assert_eq!(sender.ack(1), "2r 3r", "{recipe}");
         assert_eq!(window(&sender), (2.0, 5.0), "{recipe}");
         assert_eq!(sender.ack(3), "4r 5r 6r", "{recipe}");
     }
-    // A full window is the same.
+    // A full receiver window has the same effect.
     let mut sender = BareSender::new("newreno+frto");
     sender.rwnd = 9;
     let mut sender = sender.under_way(10.0, 8.0, RTT);
@@ -147,7 +147,7 @@ fn with_nothing_new_to_send_conventional_recovery_goes_on() {
 }
 
 #[test]
-fn one_new_segment_is_enough_to_look_on() {
+fn one_new_segment_suffices_for_detection() {
     let mut sender = BareSender::new("newreno+frto");
     sender.written = 11;
     let mut sender = sender.under_way(10.0, 8.0, RTT);
@@ -158,18 +158,18 @@ fn one_new_segment_is_enough_to_look_on() {
 }
 
 #[test]
-fn not_while_an_earlier_timeout_is_being_recovered_from() {
+fn repeated_timeout_in_recovery_disables_frto() {
     for recipe in ["newreno+frto", "sack+frto"] {
         let mut sender = under_way(recipe);
         sender.timeout();
         assert_eq!(sender.timeout(), "1r", "{recipe}: the same segment");
         assert_eq!(sender.ack(1), "2r 3r", "{recipe}");
-        assert_eq!(sender.timeout(), "2r", "{recipe}: another one of that window");
+        assert_eq!(sender.timeout(), "2r", "{recipe}: another segment of that window");
         assert_eq!(sender.ack(2), "3r 4r", "{recipe}");
         let all = sender.flight.max() / SMSS;
         sender.ack(all);
         sender.timeout();
         let una = sender.flight.una() / SMSS;
-        assert!(!sender.ack(una + 1).contains('r'), "{recipe}: that is over");
+        assert!(!sender.ack(una + 1).contains('r'), "{recipe}: that recovery is over");
     }
 }

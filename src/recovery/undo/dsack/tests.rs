@@ -4,14 +4,14 @@ use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::undo::testing::{RTT, under_way, undone};
 use crate::recovery::{Ack, Phase};
 
-/// An ACK with nothing new but the report that these segments (a range of numbers) have arrived twice.
+/// Receives an ACK that only reports these segments (a range of numbers) as duplicates.
 fn report(sender: &mut BareSender, first: u64, last: u64) -> String {
     let una = sender.flight.una() / SMSS;
     let dsack = Some(((first - 1) * SMSS, last * SMSS));
     sender.receive(Ack { dsack, ..Ack::default() }, una, &[])
 }
 
-/// Segment 1 arrives after the nine others, and was sent again meanwhile.
+/// Returns a sender whose segment 1 arrived after the nine others and was retransmitted in the meantime.
 fn reordered(recipe: &str) -> BareSender {
     let mut sender = under_way(recipe);
     assert_eq!(sender.wait(RTT).dupacks(9), "1r 11 12 13 14");
@@ -21,21 +21,21 @@ fn reordered(recipe: &str) -> BareSender {
 }
 
 #[test]
-fn a_fast_retransmit_whose_copy_is_reported_was_a_mistake() {
+fn dsack_undoes_fast_retransmission() {
     let mut sender = reordered("newreno+dsack");
-    // FlightSize 5 is not more than cwnd; pipe_prev = max(FlightSize 10, 8).
+    // FlightSize 5 does not exceed cwnd; pipe_prev = max(FlightSize 10, 8).
     assert_eq!(report(&mut sender, 1, 1), "");
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 10.0));
-    // Slow start up to there.
+    // Slow start continues up to ssthresh.
     assert_eq!(sender.wait(RTT).ack(11), "16 17");
     assert_eq!(undone(&sender), 1);
-    // The event is over: further reports say nothing about it.
+    // The episode is over, so further reports have no effect on it.
     report(&mut sender, 1, 1);
     assert_eq!(undone(&sender), 1);
 }
 
 #[test]
-fn never_less_than_the_present_window() {
+fn undo_never_reduces_current_window() {
     let mut sender = reordered("newreno+dsack");
     for segment in 11..60 {
         sender.wait(RTT).ack(segment);
@@ -48,29 +48,30 @@ fn never_less_than_the_present_window() {
 }
 
 #[test]
-fn in_the_middle_of_recovery_it_ends() {
+fn dsack_during_recovery_ends_episode() {
     let mut sender = under_way("sack+dsack");
     sender.wait(RTT);
     sender.sack(&[2..3]);
     sender.sack(&[2..4]);
     assert_eq!(sender.sack(&[2..5]), "1r");
-    // The original of 1, late; 5 is late too, and 6 to 9 overtake it.
+    // The originals of 1 and 5 are late, and 6 to 8 overtake 5.
     sender.ack(4);
     for end in 7..=9 {
         sender.sack(&[6..end]);
     }
     assert_eq!(sender.cc().phase(), Phase::Recovery);
-    assert!(sender.flight.segment_at(4 * SMSS).unwrap().transmissions == 2, "5r");
+    assert!(sender.flight.segment_at(4 * SMSS).unwrap().transmissions == 2, "segment 5 is retransmitted");
     report(&mut sender, 1, 1);
-    assert_eq!((undone(&sender), sender.cc().phase()), (0, Phase::Recovery), "what about 5?");
+    assert_eq!((undone(&sender), sender.cc().phase()), (0, Phase::Recovery), "5 is not reported yet");
     sender.ack(8);
     report(&mut sender, 5, 5);
     assert_eq!((undone(&sender), sender.cc().phase()), (1, Phase::Open));
     assert_eq!(sender.cc().ssthresh, 10.0);
 }
 
-/// The ACK of everything outstanding when the event began reports the last copy.
-fn ends_with_the_report(recipe: &str, begin: impl FnOnce(&mut BareSender)) -> BareSender {
+/// Runs an episode whose last ACK, of everything outstanding at its beginning, reports the only
+/// retransmission.
+fn end_episode_with_dsack(recipe: &str, begin: impl FnOnce(&mut BareSender)) -> BareSender {
     let mut sender = under_way(recipe);
     sender.wait(RTT);
     begin(&mut sender);
@@ -81,9 +82,9 @@ fn ends_with_the_report(recipe: &str, begin: impl FnOnce(&mut BareSender)) -> Ba
 }
 
 #[test]
-fn the_ack_that_ends_the_event_may_bring_the_last_report() {
+fn episode_ending_ack_may_carry_last_dsack() {
     for recipe in ["reno+dsack", "newreno+dsack", "tahoe+dsack"] {
-        let sender = ends_with_the_report(recipe, |sender| {
+        let sender = end_episode_with_dsack(recipe, |sender| {
             assert!(sender.dupacks(3).starts_with("1r"));
         });
         assert_eq!(
@@ -92,18 +93,18 @@ fn the_ack_that_ends_the_event_may_bring_the_last_report() {
             "{recipe}"
         );
     }
-    let sender = ends_with_the_report("sack+dsack", |sender| {
+    let sender = end_episode_with_dsack("sack+dsack", |sender| {
         sender.sack(&[2..5]);
     });
     assert_eq!((undone(&sender), sender.cc().phase(), sender.cc().ssthresh), (1, Phase::Open, 10.0));
-    let sender = ends_with_the_report("newreno+dsack", |sender| {
+    let sender = end_episode_with_dsack("newreno+dsack", |sender| {
         assert_eq!(sender.timeout(), "1r");
     });
     assert_eq!((undone(&sender), sender.cc().phase(), sender.cc().ssthresh), (1, Phase::Open, 10.0));
 }
 
 #[test]
-fn an_ecn_echo_after_the_event_stands() {
+fn ecn_reduction_after_episode_is_not_undone() {
     let mut sender = reordered("newreno+dsack");
     sender.wait(RTT);
     sender.receive(Ack { ece: true, ..Ack::default() }, 11, &[]);
@@ -115,7 +116,7 @@ fn an_ecn_echo_after_the_event_stands() {
 }
 
 #[test]
-fn what_was_needed_is_not_taken_back() {
+fn needed_retransmission_is_not_undone() {
     let mut sender = reordered("newreno+dsack");
     for segment in 11..40 {
         sender.wait(RTT).ack(segment);
@@ -124,7 +125,7 @@ fn what_was_needed_is_not_taken_back() {
 }
 
 #[test]
-fn a_report_of_what_was_sent_once_means_that_the_network_duplicates() {
+fn dsack_of_unretransmitted_segment_prevents_undo() {
     let mut sender = reordered("newreno+dsack");
     report(&mut sender, 3, 3);
     report(&mut sender, 1, 1);
@@ -132,7 +133,7 @@ fn a_report_of_what_was_sent_once_means_that_the_network_duplicates() {
 }
 
 #[test]
-fn more_reports_than_copies_mean_the_same() {
+fn more_dsacks_than_retransmissions_prevent_undo() {
     let mut sender = under_way("newreno+dsack");
     sender.timeout();
     assert_eq!(sender.ack(1), "2r 3r");
@@ -144,7 +145,7 @@ fn more_reports_than_copies_mean_the_same() {
 }
 
 #[test]
-fn reports_about_earlier_data_say_nothing_about_this_event() {
+fn dsacks_of_earlier_data_are_ignored() {
     let mut sender = under_way("newreno+dsack");
     sender.ack(2);
     assert!(sender.wait(RTT).dupacks(3).starts_with("3r"));
@@ -155,23 +156,23 @@ fn reports_about_earlier_data_say_nothing_about_this_event() {
 }
 
 #[test]
-fn after_a_timeout_every_copy_has_to_be_reported() {
+fn timeout_undo_needs_dsack_of_every_retransmission() {
     let mut sender = under_way("newreno+dsack");
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(sender.ack(1), "2r 3r");
     assert_eq!(sender.ack(2), "4r 5r");
-    // The originals are faster than the copies.
+    // The originals are faster than the retransmissions.
     assert_eq!(sender.ack(10), "11 12 13 14", "slow start is at 4");
     report(&mut sender, 1, 1);
     report(&mut sender, 2, 2);
     assert_eq!(undone(&sender), 0);
-    // Three copies in one report.
+    // One report covers three retransmissions.
     assert_eq!(report(&mut sender, 3, 5), "");
     assert_eq!((undone(&sender), sender.cc().cwnd, sender.cc().ssthresh), (1, 4.0, 10.0));
 }
 
 #[test]
-fn after_a_spurious_timeout_the_timer_is_more_cautious() {
+fn spurious_timeout_raises_srtt_and_rttvar() {
     let mut sender = under_way("newreno+dsack");
     sender.timeout();
     sender.ack(10);
@@ -186,19 +187,19 @@ fn after_a_spurious_timeout_the_timer_is_more_cautious() {
 }
 
 #[test]
-fn a_timeout_in_recovery_belongs_to_the_same_event() {
+fn timeout_in_recovery_belongs_to_same_episode() {
     let mut sender = under_way("newreno+dsack");
     assert_eq!(sender.wait(RTT).dupacks(3), "1r");
     assert_eq!(sender.timeout(), "1r");
     sender.ack(10);
     report(&mut sender, 1, 1);
-    assert_eq!(undone(&sender), 0, "one copy of two");
+    assert_eq!(undone(&sender), 0, "one of two retransmissions");
     report(&mut sender, 1, 1);
-    assert_eq!((undone(&sender), sender.cc().ssthresh), (1, 10.0), "as before the fast retransmit");
+    assert_eq!((undone(&sender), sender.cc().ssthresh), (1, 10.0), "as before the fast retransmission");
 }
 
 #[test]
-fn a_copy_of_which_the_receiver_needed_a_part_was_no_mistake() {
+fn partial_dsack_does_not_undo() {
     let mut sender = reordered("newreno+dsack");
     sender.receive(Ack { dsack: Some((0, 400)), ..Ack::default() }, 10, &[]);
     assert_eq!(undone(&sender), 0);
@@ -207,16 +208,16 @@ fn a_copy_of_which_the_receiver_needed_a_part_was_no_mistake() {
 }
 
 #[test]
-fn an_ecn_echo_stands_in_the_way() {
+fn ecn_echo_prevents_undo() {
     let mut sender = reordered("newreno+dsack");
     sender.receive(Ack { dsack: Some((0, 1000)), ece: true, ..Ack::default() }, 10, &[]);
     assert_eq!(undone(&sender), 0);
     report(&mut sender, 1, 1);
-    assert_eq!(undone(&sender), 0, "and it does not come back");
+    assert_eq!(undone(&sender), 0, "a later D-SACK does not undo it either");
 }
 
 #[test]
-fn garbage_neither_panics_nor_undoes() {
+fn invalid_dsacks_neither_panic_nor_undo() {
     let mut sender = under_way("newreno+dsack");
     sender.wait(RTT).dupacks(3);
     for (left, right) in [(0, 0), (5, 3), (0, u64::MAX), (u64::MAX - 1, u64::MAX), (0, 1), (999, 1001)] {

@@ -7,30 +7,31 @@ use crate::recovery::undo::testing::{ORIGINAL, RTT, under_way, undone, window};
 use crate::recovery::{Ack, Decision, Handshake, Phase};
 
 #[test]
-fn a_spurious_timeout_is_taken_back_and_sending_goes_on_at_snd_max() {
+fn undone_timeout_resumes_at_snd_max() {
     let mut sender = under_way("newreno+eifel");
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(window(&sender), (1.0, 5.0));
-    // Everything was only late. FlightSize 9 + min(1 acknowledged, IW 10); pipe_prev = max(FlightSize 10, 8).
+    // All segments were only late.
+    // FlightSize 9 + min(1 acknowledged, IW 10); pipe_prev = max(FlightSize 10, 8).
     assert_eq!(sender.wait(RTT).ack_echoing(1, ORIGINAL), "11");
     assert_eq!(window(&sender), (10.0, 10.0));
     assert_eq!(sender.cc().phase(), Phase::Open);
-    assert_eq!(sender.ack_echoing(2, ORIGINAL), "12", "none of the others is sent again");
+    assert_eq!(sender.ack_echoing(2, ORIGINAL), "12", "no other segment is retransmitted");
     assert_eq!((undone(&sender), sender.recovery.counters().spurious_timeouts), (1, 1));
 }
 
 #[test]
-fn what_one_ack_may_release_is_bounded_by_the_initial_window() {
+fn undo_burst_is_limited_to_initial_window() {
     let mut sender = BareSender::new("newreno+eifel+iw=2").under_way(10.0, 8.0, RTT);
     sender.timeout();
-    // FlightSize 4 + min(6 acknowledged, IW 2): slow start brings the rest back.
+    // FlightSize 4 + min(6 acknowledged, IW 2). Slow start restores the rest.
     assert_eq!(sender.ack_echoing(6, ORIGINAL), "11 12");
     assert_eq!(window(&sender), (6.0, 10.0));
     assert_eq!(sender.ack_echoing(7, ORIGINAL), "13 14");
 }
 
 #[test]
-fn pipe_prev_is_ssthresh_where_that_is_more() {
+fn pipe_prev_is_at_least_ssthresh() {
     let mut sender = BareSender::new("newreno+eifel").under_way(10.0, 40.0, RTT);
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);
@@ -38,18 +39,18 @@ fn pipe_prev_is_ssthresh_where_that_is_more() {
 }
 
 #[test]
-fn a_real_timeout_stands() {
+fn genuine_timeout_is_not_undone() {
     for recipe in ["newreno+eifel", "newreno"] {
         let mut sender = under_way(recipe);
         sender.timeout();
-        // Its echo is that of the copy.
+        // The ACK echoes the timestamp of the retransmission.
         assert_eq!(sender.wait(RTT).ack(1), "2r 3r", "{recipe}");
         assert_eq!((window(&sender), undone(&sender)), ((2.0, 5.0), 0), "{recipe}");
     }
 }
 
 #[test]
-fn a_spurious_fast_retransmit_is_taken_back_too() {
+fn spurious_fast_retransmission_is_undone() {
     let mut sender = under_way("newreno+eifel");
     assert_eq!(sender.wait(RTT).dupacks(3), "1r");
     assert_eq!(window(&sender), (5.0, 5.0));
@@ -60,7 +61,7 @@ fn a_spurious_fast_retransmit_is_taken_back_too() {
 }
 
 #[test]
-fn what_duplicate_acks_have_let_out_makes_the_window_no_larger_than_it_was() {
+fn restored_window_does_not_exceed_previous_window() {
     for recipe in ["newreno+eifel", "newreno+eifel+limited-transmit"] {
         let mut sender = under_way(recipe);
         sender.wait(RTT).dupacks(9);
@@ -72,10 +73,11 @@ fn what_duplicate_acks_have_let_out_makes_the_window_no_larger_than_it_was() {
 }
 
 #[test]
-fn only_the_first_acceptable_ack_is_asked() {
+fn only_first_acceptable_ack_can_undo() {
     let mut sender = under_way("newreno+eifel");
     sender.wait(RTT).dupacks(3);
-    // Segments 1 and 4 were lost: the copy of 1 fills the first hole, and partial ACKs go on with old echoes.
+    // Segments 1 and 4 were lost: the retransmission of 1 fills the first hole, and later partial ACKs have
+    // old echoes.
     let copy = sender.now.as_millis() as u32;
     assert!(sender.wait(RTT).ack_echoing(3, copy).starts_with("4r"));
     sender.ack_echoing(4, ORIGINAL);
@@ -84,7 +86,7 @@ fn only_the_first_acceptable_ack_is_asked() {
 }
 
 #[test]
-fn repeated_timeouts_keep_the_first_retransmit_ts_and_the_first_window() {
+fn repeated_timeouts_keep_first_timestamp_and_window() {
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     let first_copy = sender.now.as_millis() as u32;
@@ -92,10 +94,11 @@ fn repeated_timeouts_keep_the_first_retransmit_ts_and_the_first_window() {
         assert_eq!(sender.timeout(), "1r");
     }
     assert_eq!(sender.ack_echoing(1, ORIGINAL), "11");
-    assert_eq!(window(&sender), (10.0, 10.0), "from before the first");
-    assert_eq!(sender.rtt.backoff(), 4, "the harness takes no sample of what was sent again");
+    assert_eq!(window(&sender), (10.0, 10.0), "as before the first timeout");
+    assert_eq!(sender.rtt.backoff(), 4, "the harness takes no RTT sample of retransmissions");
 
-    // The copy of the first timeout arrived, the later ones were in vain: the first timeout was real.
+    // The retransmission of the first timeout arrived, and the later ones were unnecessary: the first timeout
+    // was genuine.
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     sender.timeout();
@@ -104,35 +107,35 @@ fn repeated_timeouts_keep_the_first_retransmit_ts_and_the_first_window() {
 }
 
 #[test]
-fn a_timeout_of_what_was_fast_retransmitted_belongs_to_the_same_event() {
+fn timeout_after_fast_retransmission_belongs_to_same_episode() {
     let mut sender = under_way("newreno+eifel");
     sender.wait(RTT).dupacks(3);
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(window(&sender), (1.0, 5.0));
     sender.ack_echoing(4, ORIGINAL);
     assert_eq!(window(&sender), (10.0, 10.0));
-    // The timer was wrong too: max(SRTT_prev, 250) with the first sample of new data.
+    // The timer was wrong as well: max(SRTT_prev, 250) with the first sample of new data.
     sender.ack_echoing(10, ORIGINAL);
     sender.wait(Duration::from_millis(250)).ack(11);
     assert_eq!(sender.rtt.srtt(), Some(Duration::from_millis(250)));
 }
 
 #[test]
-fn a_timeout_in_the_middle_of_a_repair_is_not_asked_about() {
+fn timeout_during_recovery_is_not_undone() {
     let mut sender = under_way("newreno+eifel");
     sender.wait(RTT).dupacks(3);
     let copy = sender.now.as_millis() as u32;
-    // 1, 3 and more are lost. The repair takes longer than the timer.
+    // Segments 1, 3 and others are lost. The repair takes longer than the timer.
     assert!(sender.wait(RTT).ack_echoing(2, copy).starts_with("3r"));
     let copy = sender.now.as_millis() as u32;
     assert_eq!(sender.timeout(), "3r");
     sender.ack_echoing(4, copy);
-    assert_eq!(undone(&sender), 0, "the one before was under way, but 5 is missing, too");
+    assert_eq!(undone(&sender), 0, "the earlier retransmission was in flight, but 5 is missing, too");
     assert_eq!(sender.recovery.counters().spurious_timeouts, 1);
 }
 
 #[test]
-fn a_sender_that_starts_over_goes_on_where_it_was() {
+fn undo_resumes_tahoe_at_snd_max() {
     let mut sender = under_way("tahoe+eifel");
     assert_eq!(sender.wait(RTT).dupacks(3), "1r");
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
@@ -140,40 +143,40 @@ fn a_sender_that_starts_over_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_ecn_echo_leaves_the_window_reduced_but_nothing_is_sent_again() {
+fn ecn_echo_keeps_reduction_but_stops_retransmission() {
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     let echo = Ack { ecr: Some(ORIGINAL), ece: true, ..Ack::default() };
     assert_eq!(sender.receive(echo, 1, &[]), "");
     assert_eq!((window(&sender), undone(&sender)), ((2.0, 5.0), 0));
     assert!(!sender.flight.has_rewound());
-    // 9 outstanding against a window that grows by one per ACK: they meet at 5.
+    // 9 segments are outstanding, and the window grows by one per ACK, so they meet at 5.
     assert_eq!(sender.ack_echoing(5, ORIGINAL), "");
     assert_eq!(sender.ack_echoing(8, ORIGINAL), "11 12");
 }
 
 #[test]
-fn an_ack_of_everything_proves_something_only_if_duplicates_are_reported() {
+fn ack_of_everything_undoes_only_with_dsack() {
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     sender.ack_echoing(10, ORIGINAL);
-    assert_eq!(undone(&sender), 0, "the ACK of the originals, or of the copy after all other ACKs were lost");
+    assert_eq!(undone(&sender), 0, "the ACK may answer the originals or the retransmission");
 
     let mut sender = under_way("newreno+eifel");
     sender.receive(Ack { dsack: Some((0, 1)), ..Ack::default() }, 0, &[]);
     sender.timeout();
     sender.ack_echoing(10, ORIGINAL);
-    assert_eq!(undone(&sender), 1, "the copy would have been reported");
+    assert_eq!(undone(&sender), 1, "a D-SACK would have reported the retransmission");
 
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     let report = Ack { ecr: Some(ORIGINAL), dsack: Some((0, 1000)), ..Ack::default() };
     sender.receive(report, 5, &[]);
-    assert_eq!(undone(&sender), 0, "it answers the copy");
+    assert_eq!(undone(&sender), 0, "the ACK answers the retransmission");
 }
 
 #[test]
-fn a_single_segment_tells_nothing() {
+fn single_segment_timeout_is_not_undone() {
     let mut sender = BareSender::new("newreno+eifel").under_way(1.0, 8.0, RTT);
     assert_eq!(sender.timeout(), "1r");
     sender.ack_echoing(1, ORIGINAL);
@@ -182,7 +185,7 @@ fn a_single_segment_tells_nothing() {
 }
 
 #[test]
-fn an_echo_of_zero_or_none_proves_nothing() {
+fn zero_or_missing_echo_does_not_undo() {
     for ecr in [Some(0), None] {
         let mut sender = under_way("newreno+eifel");
         sender.timeout();
@@ -192,7 +195,7 @@ fn an_echo_of_zero_or_none_proves_nothing() {
 }
 
 #[test]
-fn echoes_are_compared_across_the_wrap() {
+fn echo_comparison_handles_timestamp_wrap() {
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL.wrapping_sub(5000));
@@ -204,12 +207,12 @@ fn echoes_are_compared_across_the_wrap() {
 }
 
 #[test]
-fn the_timer_goes_on_from_the_first_sample_of_new_data() {
+fn timer_restarts_from_first_new_data_sample() {
     let mut sender = under_way("newreno+eifel");
     let rttvar = sender.rtt.rttvar();
     sender.timeout();
     assert_eq!(sender.ack_echoing(1, ORIGINAL), "11");
-    // A sample of old data measures how late it was: SRTT = 7/8·100 + 1/8·1000.
+    // A sample of old data measures its delay: SRTT = 7/8·100 + 1/8·1000.
     sender.ack_echoing(2, ORIGINAL);
     assert!(sender.rtt.srtt() > Some(RTT * 2));
     sender.ack_echoing(10, ORIGINAL);
@@ -217,11 +220,11 @@ fn the_timer_goes_on_from_the_first_sample_of_new_data() {
     let sample = Duration::from_millis(250);
     sender.wait(sample).ack(11);
     assert_eq!((sender.rtt.srtt(), sender.rtt.rttvar()), (Some(sample), sample / 2));
-    // Only once: 7/8·250 + 1/8·350, as ever.
+    // This happens only once. The next sample counts as usual: 7/8·250 + 1/8·350.
     sender.wait(RTT).ack(12);
     assert_eq!(sender.rtt.srtt(), Some(Duration::from_micros(262_500)));
 
-    // The path is as fast as before, and the timer is a little more cautious all the same.
+    // The path is as fast as before. Nevertheless, the timer becomes slightly more cautious.
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);
@@ -232,7 +235,7 @@ fn the_timer_goes_on_from_the_first_sample_of_new_data() {
 }
 
 #[test]
-fn a_fast_retransmit_says_nothing_about_the_timer() {
+fn undone_fast_retransmission_keeps_timer() {
     let mut sender = under_way("newreno+eifel");
     sender.wait(RTT).dupacks(3);
     sender.ack_echoing(10, ORIGINAL);
@@ -242,18 +245,19 @@ fn a_fast_retransmit_says_nothing_about_the_timer() {
 }
 
 #[test]
-fn a_loss_beside_the_late_ones_is_found() {
+fn loss_after_undo_is_detected() {
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);
     sender.ack_echoing(3, ORIGINAL);
-    // 4 is missing: three duplicate ACKs, in spite of `recover`.
+    // Segment 4 is missing: three duplicate ACKs suffice, despite `recover`.
     assert!(sender.dupacks(3).starts_with("4r"));
     assert_eq!(sender.cc().phase(), Phase::Recovery);
 }
 
-/// A spurious timeout, a spurious fast retransmit and a real one.
-fn story(recipe: &str, timestamps: bool) -> (Vec<Decision>, Vec<String>) {
+/// Runs a spurious timeout, a spurious fast retransmission and a genuine one. Returns the decisions and the
+/// segments sent.
+fn play(recipe: &str, timestamps: bool) -> (Vec<Decision>, Vec<String>) {
     let handshake = Handshake { timestamps, ..Handshake::default() };
     let mut sender = BareSender::with(recipe, Profile::default(), &handshake);
     let start = sender.trace();
@@ -272,13 +276,13 @@ fn story(recipe: &str, timestamps: bool) -> (Vec<Decision>, Vec<String>) {
 }
 
 #[test]
-fn without_timestamps_it_says_so_once_and_is_not_there() {
-    let (trace, sent) = story("newreno+eifel", false);
+fn eifel_is_disabled_without_timestamps() {
+    let (trace, sent) = play("newreno+eifel", false);
     let is_fallback = |decision: &&Decision| matches!(decision.what, What::Fallback { .. });
     let said: Vec<_> = trace.iter().filter(is_fallback).collect();
     assert_eq!(said.len(), 1);
     assert_eq!((said[0].by, said[0].why), ("eifel", "no timestamps on this connection"));
     let others: Vec<_> = trace.iter().filter(|decision| !is_fallback(decision)).cloned().collect();
-    assert_eq!((others, sent), story("newreno", false));
-    assert_ne!(story("newreno+eifel", true).1, story("newreno", true).1, "with them it is");
+    assert_eq!((others, sent), play("newreno", false));
+    assert_ne!(play("newreno+eifel", true).1, play("newreno", true).1, "eifel is active with timestamps");
 }

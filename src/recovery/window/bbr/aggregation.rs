@@ -1,25 +1,25 @@
-//! ACKs that come in heaps, as on a radio that collects them: what has been acknowledged beyond what the bandwidth
-//! explains is room that the window needs, so that something leaves in the silence before the next heap
-//! (bbr_update_ack_aggregation()).
+//! ACK aggregation (bbr_update_ack_aggregation()): ACKs may arrive in bursts, for example over a radio link
+//! that collects them. The window needs room for the data acknowledged beyond the estimated bandwidth, so
+//! that the sender can transmit until the next burst arrives.
 
 use airwire::time::Instant;
 
 use crate::recovery::rate::RateSample;
 
-/// bbr_extra_acked_win_rtts.
+/// bbr_extra_acked_win_rtts, in round trips.
 const WINDOW_ROUNDS: u32 = 5;
-/// bbr_ack_epoch_acked_reset_thresh.
+/// bbr_ack_epoch_acked_reset_thresh, in segments.
 const LARGEST_EPOCH: f64 = (1_u32 << 20) as f64;
 /// bbr_extra_acked_max_us, in seconds.
 const LONGEST_SILENCE: f64 = 0.1;
 
-/// The most that was acknowledged too early, of the last five to ten round trips.
+/// Maximum amount acknowledged ahead of the estimated bandwidth, over the last five to ten round trips.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aggregation {
     epoch: Instant,
-    /// Acknowledged since then.
+    /// Amount acknowledged since `epoch`.
     epoch_acked: f64,
-    /// Of the present five round trips, and of the five before.
+    /// Maximum of the current five round trips, and of the five before.
     extra: [f64; 2],
     rounds: u32,
 }
@@ -35,7 +35,7 @@ impl Aggregation {
         Self { epoch: now, epoch_acked: 0.0, extra: [0.0; 2], rounds: 0 }
     }
 
-    /// After silence what was expected meanwhile has not come.
+    /// Begins a new epoch. After an idle time, the old one expects ACKs that could not arrive.
     pub(super) fn restart(&mut self, now: Instant) {
         (self.epoch, self.epoch_acked) = (now, 0.0);
     }
@@ -63,7 +63,7 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max(extra);
     }
 
-    /// bbr_ack_aggregation_cwnd(): how much larger the window is for it.
+    /// bbr_ack_aggregation_cwnd(): returns the amount added to the window.
     pub(super) fn room(&self, bw: f64) -> f64 {
         let [present, before] = self.extra;
         present.max(before).min((bw * LONGEST_SILENCE).floor())

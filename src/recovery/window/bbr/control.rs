@@ -1,4 +1,5 @@
-//! What the model is used for: the cycle of gains, what fits into the path, the rate, and the window.
+//! Control by the model: the cycle of gains, the amount that fits into the path, the pacing rate, and the
+//! window.
 
 use airwire::time::{Duration, Instant};
 
@@ -6,20 +7,20 @@ use super::{Bbr, HIGH_GAIN, InRecovery, MIN_CWND, Mode, PACING_MARGIN, Repairing
 use crate::recovery::View;
 use crate::recovery::rate::RateSample;
 
-/// bbr_drain_gain: Startup's queue is gone after about one round trip.
+/// bbr_drain_gain: drains the queue of Startup in about one round trip.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const CWND_GAIN: f64 = 2.0;
-/// bbr_pacing_gain: of the phases of ProbeBw.
+/// bbr_pacing_gain: the gains of the ProbeBw phases.
 const PACING_GAIN: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// bbr_cycle_rand: ProbeBw begins with any phase but the second.
+/// bbr_cycle_rand: ProbeBw begins in any phase but the second.
 const CYCLE_RAND: u64 = 7;
-/// TCP_INIT_CWND.
+/// TCP_INIT_CWND, in segments.
 const INITIAL_CWND: f64 = 10.0;
-/// tcp_update_skb_after_send(): until so many segments have left nothing waits for its turn.
+/// tcp_update_skb_after_send(): number of segments at the start that are not paced.
 const NOT_PACED: u32 = 10;
 
 impl Bbr {
-    /// ProbeBw begins, with some phase but the one that drains.
+    /// Enters ProbeBw, in any phase but the draining one.
     pub(super) fn probe_bw(&mut self, now: Instant, delivered: f64) {
         let drawn = scatter(now, delivered) % CYCLE_RAND;
         self.mode = Mode::ProbeBw { phase: ((8 - drawn) % 8) as usize, since: now };
@@ -66,7 +67,7 @@ impl Bbr {
         }
     }
 
-    // ----- how much fits -----
+    // ----- path capacity -----
 
     pub(super) fn bdp(&self, bw: f64, gain: f64) -> f64 {
         match self.min_rtt {
@@ -79,25 +80,26 @@ impl Bbr {
         self.quantization_budget(view, self.bdp(bw, gain))
     }
 
-    /// Room for three bursts of full length in the end systems, and an even number, because of delayed ACKs.
+    /// Adds room for three full-sized bursts in the end systems, and rounds up to an even number because of
+    /// delayed ACKs.
     pub(super) fn quantization_budget(&self, view: &View<'_>, cwnd: f64) -> f64 {
         let even = ((cwnd + 3.0 * self.tso_segs_goal(view)) / 2.0).ceil() * 2.0;
-        // A cycle of gains needs room above a small product.
+        // The gain cycle needs additional room if the BDP is small.
         if matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) { even + 2.0 } else { even }
     }
 
-    /// How many segments the kernel would hand down at once: what leaves in a millisecond.
+    /// Returns the number of segments that the kernel would send in one burst: about one millisecond of data.
     pub(super) fn tso_segs_goal(&self, view: &View<'_>) -> f64 {
-        /// GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER.
+        /// GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER, in bytes.
         const LARGEST: f64 = 65_215.0;
-        /// bbr_min_tso_rate, in octets per second.
+        /// bbr_min_tso_rate, in bytes per second.
         const MIN_TSO_RATE: f64 = 150_000.0;
         let octets = (self.pacing_rate / 1024.0).min(LARGEST);
         let least = if self.pacing_rate < MIN_TSO_RATE { 1.0 } else { 2.0 };
         (octets / view.smss as f64).floor().clamp(least, 127.0)
     }
 
-    /// What will be in the path when the next segment leaves, which the rate may put off.
+    /// Estimates the amount in flight when the next segment leaves, which pacing may delay.
     pub(super) fn in_path_at_next_departure(&self, view: &View<'_>, in_flight: f64) -> f64 {
         let ahead = self.next_departure - view.now;
         let delivered = (self.bw() * ahead.as_secs_f64()).floor();
@@ -105,7 +107,7 @@ impl Bbr {
         (in_flight + leaving - delivered).max(0.0)
     }
 
-    // ----- the rate -----
+    // ----- pacing rate -----
 
     pub(super) fn rate_now(&self) -> f64 {
         if self.sent < NOT_PACED { f64::INFINITY } else { self.pacing_rate }
@@ -121,7 +123,8 @@ impl Bbr {
         }
     }
 
-    /// bbr_init_pacing_rate_from_rtt(): until there is a sample, the window in a round trip; 1 ms if none is known.
+    /// bbr_init_pacing_rate_from_rtt(): the pacing rate until there is a sample, from the window and the
+    /// round-trip time, or 1 ms if no round-trip time is known.
     pub(super) fn pace_by_rtt(&mut self, view: &View<'_>) {
         let srtt = view.rtt.srtt();
         self.has_seen_rtt = srtt.is_some();
@@ -130,9 +133,9 @@ impl Bbr {
         self.pacing_rate = bw * HIGH_GAIN * PACING_MARGIN * view.smss as f64;
     }
 
-    // ----- the window -----
+    // ----- window -----
 
-    /// bbr_save_cwnd(): the window to return to.
+    /// bbr_save_cwnd(): saves the window to return to.
     pub(super) fn save_cwnd(&mut self, view: &View<'_>) {
         let good = self.recovery.before == Repairing::Nothing && !matches!(self.mode, Mode::ProbeRtt { .. });
         let cwnd = view.cc.cwnd;
@@ -174,7 +177,7 @@ impl Bbr {
         if self.recovery.packet_conservation { next.max(conserved).max(1.0) } else { next }
     }
 
-    /// Slow start towards what fits, or at once down to it.
+    /// Grows the window towards the target as in slow start, or reduces it to the target at once.
     pub(super) fn towards_target(&self, view: &View<'_>, sample: &RateSample, cwnd: f64) -> f64 {
         let bw = self.bw();
         let aggregated = if self.full_bw.reached { self.aggregation.room(bw) } else { 0.0 };

@@ -1,33 +1,34 @@
-//! A policer lets a burst through, and then drops what is above its rate: the largest rate of late is the burst's, and far
-//! too much. Two intervals in a row with many losses and nearly the same rate show it, and that rate is the bandwidth
-//! for a while (bbr_lt_bw_sampling(); Flach et al.: *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016).
+//! Detection of policers (bbr_lt_bw_sampling(); Flach et al.: *An Internet-Wide Analysis of Traffic
+//! Policing*, SIGCOMM 2016). A policer passes a burst and then drops everything above its rate. The maximum
+//! recent rate then comes from the burst and is far too high. Two successive intervals with many losses and
+//! nearly the same rate reveal a policer, and for a while that rate is used as the bandwidth.
 
 use airwire::time::Instant;
 
 use crate::recovery::rate::Totals;
 
-/// bbr_lt_intvl_min_rtts.
+/// bbr_lt_intvl_min_rtts: minimum length of an interval, in round trips.
 const MIN_ROUNDS: u32 = 4;
-/// bbr_lt_loss_thresh: lost of what was delivered.
+/// bbr_lt_loss_thresh: minimum ratio of lost to delivered data.
 const LOSS_THRESH: f64 = 50.0 / 256.0;
-/// bbr_lt_bw_ratio: two rates are the same if they differ by less.
+/// bbr_lt_bw_ratio: two rates count as equal if they differ by no more than this share.
 const SAME_RATIO: f64 = 1.0 / 8.0;
-/// bbr_lt_bw_diff, in octets per second: or by less than this.
+/// bbr_lt_bw_diff, in bytes per second: two rates also count as equal if they differ by no more than this.
 const SAME_RATE: f64 = 500.0;
-/// bbr_lt_bw_max_rtts: the rate of a policer holds for so many round trips.
+/// bbr_lt_bw_max_rtts: number of round trips in which the rate of a policer is used.
 const MAX_ROUNDS: u32 = 48;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LongTerm {
-    /// A policer's burst ends with the first loss.
+    /// Waits for a loss, which ends the burst of a policer.
     Waits,
-    /// From one loss to another.
+    /// Measures an interval from one loss to another.
     Samples {
         interval: Interval,
-        /// The rate of the interval before, in segments per second.
+        /// Rate of the previous interval, in segments per second.
         before: Option<f64>,
     },
-    /// This is the bandwidth, in segments per second.
+    /// A policer limits the bandwidth to `bw`, in segments per second.
     Policed { bw: f64, rounds: u32 },
 }
 
@@ -45,7 +46,7 @@ impl Interval {
         Self { began: delivered_time, delivered, lost, rounds: 0 }
     }
 
-    /// Its rate, if it was lossy, in segments per second.
+    /// Returns the rate of the interval in segments per second, if its losses indicate a policer.
     fn policed_rate(&self, totals: &Totals) -> Option<f64> {
         let lost = totals.lost - self.lost;
         let delivered = totals.delivered - self.delivered;
@@ -56,7 +57,7 @@ impl Interval {
 }
 
 impl LongTerm {
-    /// `None`: no policer is known.
+    /// Returns the rate of the policer. `None`: no policer is known.
     pub(super) fn bw(&self) -> Option<f64> {
         match self {
             Self::Policed { bw, .. } => Some(*bw),
@@ -64,7 +65,8 @@ impl LongTerm {
         }
     }
 
-    /// A round trip of ProbeBw with a policer's rate has ended. True if it was the last: perhaps there is more now.
+    /// Counts a round trip of ProbeBw at the rate of a policer. Returns whether it was the last one, because
+    /// more bandwidth may be available now.
     pub(super) fn round_is_over(&mut self) -> bool {
         let Self::Policed { rounds, .. } = self else { return false };
         *rounds += 1;
@@ -75,7 +77,7 @@ impl LongTerm {
         last
     }
 
-    /// Where no policer is known. True if one is known now.
+    /// Searches for a policer while none is known. Returns whether one was found.
     pub(super) fn sample(
         &mut self,
         totals: &Totals,
@@ -89,7 +91,7 @@ impl LongTerm {
             *self = Self::Samples { interval: Interval::from_now(totals), before: None };
         }
         let Self::Samples { interval, before } = self else { return false };
-        // A pause makes the rate too small.
+        // A pause of the application makes the rate too low.
         if app_limited {
             *self = Self::Waits;
             return false;
@@ -99,7 +101,7 @@ impl LongTerm {
             *self = Self::Waits;
             return false;
         }
-        // It ends with a loss: then the policer's tokens are used up.
+        // The interval ends with a loss, when the policer has used up its tokens.
         if interval.rounds < MIN_ROUNDS || !lossy {
             return false;
         }

@@ -1,31 +1,32 @@
-//! BBR, version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: *BBR: Congestion-Based Congestion Control*, ACM Queue 14(5),
-//! 2016), as Linux 6.18 has it in net/ipv4/tcp_bbr.c: the window and the rate are those of a model of the path, whatever
-//! is lost.
+//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: *BBR: Congestion-Based Congestion Control*, ACM
+//! Queue 14(5), 2016), following net/ipv4/tcp_bbr.c in Linux 6.18. A model of the path determines the window
+//! and the pacing rate, regardless of losses.
 //!
-//! The model is two numbers: the largest delivery rate of the last ten round trips, and the shortest round trip of the
-//! last ten seconds. Their product is what fits into the path without a queue. The rate is the first times a gain, the
-//! window the product times a gain:
+//! The model has two values: the maximum delivery rate of the last ten round trips, and the minimum
+//! round-trip time of the last ten seconds. Their product, the BDP, fits into the path without a queue. The
+//! pacing rate is the delivery rate times one gain, and the window is the BDP times another gain. The diagram
+//! shows both gains:
 //!
 //! ```text
-//!            3 rounds without 25 % more        no more in flight than fits
+//!          3 rounds with < 25 % growth              in flight ≤ BDP
 //!  Startup ─────────────────────────▶ Drain ──────────────────────────▶ ProbeBw
 //!   2.89, 2.89                      0.34, 2.89              1.25, 0.75, 1 … 1; 2
-//!      any of them ──▶ ProbeRtt: 4 segments for 200 ms, when 10 s have shown no shorter round trip
+//!      any state ──▶ ProbeRtt: 4 segments for 200 ms, after 10 s without a shorter round trip
 //! ```
 //!
-//! In the first round trip of fast recovery as much leaves as arrives (packet conservation); when it is over the window is
-//! what it was before. ssthresh is left alone, but for what the kernel writes there when Startup ends. An ECN echo
-//! changes nothing.
+//! In the first round trip of fast recovery, the sender sends as much as was delivered (packet conservation).
+//! After recovery the window returns to its old value. ssthresh does not change, except for the value that
+//! the kernel stores when Startup ends. An ECN echo has no effect.
 //!
-//! Names are the kernel's, in milder form. Rates are in segments per second. Gains have the kernel's values, which are
-//! fixed-point numbers of eight binary digits.
+//! Names are simplified kernel names. Rates are in segments per second. Gains have the kernel's values, which
+//! are fixed-point numbers with eight fractional bits.
 //!
-//! Choice: the phase with which ProbeBw begins is random in the kernel. A core has no randomness: here it comes from the
-//! moment and what is delivered by then (`scatter`).
-//! Choice: it works with `sack` alone. Without SACK it hears of deliveries too late to measure them
-//! (draft-ietf-ccwg-bbr-06 §4.1.3.5.1); with a peer that permits none it has to do so.
-//! Choice: the segments of a TSO burst leave one by one here, but count as in the kernel where it makes room for bursts
-//! (`quantization_budget`).
+//! - Choice: the kernel draws the first phase of ProbeBw at random. This library has no source of randomness,
+//!   so it derives the phase from the time and the delivered amount (`scatter`).
+//! - Choice: it is meant for `sack` only. Without SACK the sender learns of deliveries too late to measure
+//!   them (draft-ietf-ccwg-bbr-06 §4.1.3.5.1). If the peer does not permit SACK, it runs nevertheless.
+//! - Choice: the segments of a TSO burst leave one by one here, but they count as in the kernel where the
+//!   window makes room for bursts (`quantization_budget`).
 
 mod aggregation;
 mod control;
@@ -41,17 +42,17 @@ use super::{Loss, Model, Modelled, Reduction, Window};
 use crate::recovery::rate::{RateSample, Totals};
 use crate::recovery::{Ack, Departure, Phase, View};
 
-/// bbr_high_gain, 2/ln 2: the least with which the rate doubles each round trip.
+/// bbr_high_gain, 2/ln 2: the smallest gain that doubles the rate in each round trip.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
-/// bbr_bw_rtts.
+/// bbr_bw_rtts: length of the filter for the maximum rate, in round trips.
 const BW_ROUNDS: u64 = 10;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// bbr_cwnd_min_target.
+/// bbr_cwnd_min_target, in segments.
 const MIN_CWND: f64 = 4.0;
 const FULL_BW_THRESH: f64 = 1.25;
 const FULL_BW_COUNT: u32 = 3;
-/// bbr_pacing_margin_percent: the rate is a little less than the bandwidth, so that queues end.
+/// bbr_pacing_margin_percent: the pacing rate is slightly below the bandwidth, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
 
 /// BBR version 1 (Linux 6.18, tcp_bbr.c).
@@ -60,7 +61,7 @@ pub(crate) struct Bbr {
     mode: Mode,
     max_bw: WindowedMax,
     rounds: Rounds,
-    /// `None`: no round trip has been measured.
+    /// `None`: no round-trip time has been measured.
     min_rtt: Option<Duration>,
     min_rtt_stamp: Instant,
     full_bw: FullBw,
@@ -69,12 +70,12 @@ pub(crate) struct Bbr {
     recovery: InRecovery,
     idle_restart: bool,
     pacing_gain: f64,
-    /// In octets per second.
+    /// In bytes per second.
     pacing_rate: f64,
     has_seen_rtt: bool,
-    /// Segments that have left, as far as it matters.
+    /// Number of segments sent. Only the first few matter.
     sent: u32,
-    /// When the next segment may leave, by the rate alone (EDT).
+    /// Time when pacing allows the next segment to leave (EDT).
     next_departure: Instant,
 }
 
@@ -98,13 +99,13 @@ struct SmallFlight {
     round_done: bool,
 }
 
-/// Round trips, counted by what is delivered.
+/// Round trips, counted by delivered data.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rounds {
     count: u64,
-    /// What left when less than this was delivered belongs to the present one.
+    /// Segments sent before this amount was delivered belong to the current round trip.
     next_delivered: f64,
-    /// It has begun with this ACK.
+    /// Whether a round trip begins with this ACK.
     start: bool,
 }
 
@@ -116,16 +117,16 @@ struct FullBw {
     reached: bool,
 }
 
-/// What losses do to the window for a time.
+/// The temporary effects of losses on the window.
 #[derive(Clone, Copy, Debug)]
 struct InRecovery {
-    /// `prev_ca_state`.
+    /// `prev_ca_state`: the state before this ACK.
     before: Repairing,
     packet_conservation: bool,
     prior_cwnd: f64,
 }
 
-/// The kernel's CA states, as far as they matter here.
+/// The congestion avoidance (CA) states of the kernel, as far as BBR uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repairing {
     Nothing,
@@ -134,7 +135,8 @@ enum Repairing {
 }
 
 impl Repairing {
-    /// What the radio took is no reason to hold anything back.
+    /// Returns the state. An episode attributed to the radio link does not count, because its losses are not
+    /// a reason to send less.
     fn of(view: &View<'_>) -> Self {
         match view.cc.phase() {
             Phase::Recovery if view.cc.kept_window().is_none() => Self::Losses,
@@ -182,7 +184,7 @@ impl Window for Bbr {
         None
     }
 
-    /// bbr_ssthresh().
+    /// bbr_ssthresh(): only saves the window.
     fn on_loss(&mut self, view: &View<'_>, _loss: &Loss) -> Reduction {
         self.save_cwnd(view);
         Reduction { cwnd: view.cc.cwnd, ssthresh: view.cc.ssthresh }
@@ -192,7 +194,7 @@ impl Window for Bbr {
         view.cc.cwnd
     }
 
-    /// bbr_undo_cwnd(): Startup may have ended for nothing.
+    /// bbr_undo_cwnd(): the spurious episode may have ended Startup too early.
     fn on_undo(&mut self, _view: &View<'_>) {
         self.full_bw.bw = 0.0;
         self.full_bw.rounds_without_growth = 0;
@@ -290,7 +292,7 @@ impl Bbr {
         if self.sample_long_term(view, &sample.totals, lossy, measured.is_app_limited) {
             self.probe_bw(view.now, sample.totals.delivered);
         }
-        // What the application had no use for says nothing about the path, unless it is more than was known.
+        // An application-limited sample says nothing about the path, unless it exceeds the known bandwidth.
         let bw = measured.delivered / interval.as_secs_f64();
         if !measured.is_app_limited || bw >= self.max_bw.get() {
             self.max_bw.update(BW_ROUNDS, self.rounds.count, bw);
@@ -329,7 +331,7 @@ impl Bbr {
         in_flight <= self.inflight(view, self.max_bw.get(), 1.0)
     }
 
-    /// Returns whether this is ProbeRtt, in which rates say nothing.
+    /// Returns whether the sender is in ProbeRtt, where rate samples say nothing about the path.
     fn update_min_rtt(&mut self, view: &View<'_>, sample: &RateSample, cwnd: &mut f64) -> bool {
         let now = view.now;
         let expired = now > self.min_rtt_stamp + MIN_RTT_WINDOW;
@@ -360,14 +362,14 @@ impl Bbr {
                 }
             }
         }
-        // Only what was delivered after it ends the idle time.
+        // The idle time ends when new data is delivered.
         if sample.measured.is_some_and(|measured| measured.delivered > 0.0) {
             self.idle_restart = false;
         }
         probes
     }
 
-    /// bbr_check_probe_rtt_done(): true if the window is what it was again.
+    /// bbr_check_probe_rtt_done(): returns whether ProbeRtt is over and the old window applies again.
     fn probe_rtt_is_over(&mut self, now: Instant, small: Option<SmallFlight>, delivered: f64) -> bool {
         if small.is_none_or(|small| now <= small.until) {
             return false;

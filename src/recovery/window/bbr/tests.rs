@@ -1,4 +1,5 @@
-//! Version 1 on a path of 1000 segments a second and 40 ms ([`Bench`]): 40 segments fit.
+//! Tests of BBR version 1 on a path with 1000 segments per second and 40 ms ([`Bench`]), into which 40
+//! segments fit.
 
 use super::super::bench::Bench;
 use super::*;
@@ -13,7 +14,7 @@ fn probes_rtt(path: &Path) -> bool {
     matches!(path.model.mode, Mode::ProbeRtt { .. })
 }
 
-/// Startup and Drain are over.
+/// Returns a path after Startup and Drain.
 fn steady() -> Path {
     let mut path = Path::new();
     path.until(probes_bw);
@@ -21,7 +22,7 @@ fn steady() -> Path {
 }
 
 #[test]
-fn startup_ends_after_three_rounds_without_a_quarter_more() {
+fn startup_ends_after_three_rounds_without_growth() {
     let mut path = Path::new();
     path.until(|path| path.model.max_bw.get() > 990.0);
     let found = path.model.rounds.count;
@@ -29,22 +30,22 @@ fn startup_ends_after_three_rounds_without_a_quarter_more() {
     path.until(|path| path.model.mode != Mode::Startup);
     let rounds = path.model.rounds.count - found;
     assert!((3..=4).contains(&rounds), "{rounds} rounds");
-    // 40 or 41 fit, and three bursts of two.
-    assert!([46.0, 48.0].contains(&path.cc.ssthresh), "what the kernel writes there: {}", path.cc.ssthresh);
+    // 40 or 41 segments fit, plus three bursts of two.
+    assert!([46.0, 48.0].contains(&path.cc.ssthresh), "ssthresh as the kernel sets it: {}", path.cc.ssthresh);
 }
 
 #[test]
-fn drain_lasts_until_what_startup_queued_is_gone() {
+fn drain_lasts_until_startup_queue_is_empty() {
     let mut path = Path::new();
     path.until(|path| path.model.mode == Mode::Drain);
-    assert!(path.queue > 20.0, "Startup queues up: {}", path.queue);
+    assert!(path.queue > 20.0, "Startup builds a queue: {}", path.queue);
     path.until(probes_bw);
-    assert!(path.queue < 10.0, "six or eight more than fit are in flight: {}", path.queue);
+    assert!(path.queue < 10.0, "six or eight segments above the BDP are in flight: {}", path.queue);
     assert!((path.model.bw() - 1000.0).abs() < 10.0, "{}", path.model.bw());
 }
 
 #[test]
-fn the_cycle_keeps_the_path_full_and_the_queue_short() {
+fn gain_cycle_keeps_path_full_and_queue_short() {
     let mut path = steady();
     let (delivered, mut queues, mut gains) = (path.totals.delivered, Vec::new(), [0_u32; 8]);
     for _ in 0..4000 {
@@ -55,14 +56,14 @@ fn the_cycle_keeps_the_path_full_and_the_queue_short() {
         }
     }
     let rate = (path.totals.delivered - delivered) / 4.0;
-    assert!(rate > 970.0, "{rate} of 1000 segments a second");
+    assert!(rate > 970.0, "{rate} of 1000 segments per second");
     let mean: f64 = queues.iter().sum::<f64>() / queues.len() as f64;
-    assert!(mean < 12.0, "a mean queue of {mean}, where 40 fit without");
-    assert!(gains.iter().all(|milliseconds| *milliseconds > 100), "every phase has its turn: {gains:?}");
+    assert!(mean < 12.0, "mean queue {mean}, BDP 40");
+    assert!(gains.iter().all(|milliseconds| *milliseconds > 100), "every phase occurs: {gains:?}");
 }
 
 #[test]
-fn the_first_phase_differs_from_flow_to_flow_and_never_drains() {
+fn first_phase_is_random_but_never_drains() {
     let phases: Vec<usize> = (0..200)
         .map(|nanos| {
             let mut bbr = Bbr::default();
@@ -77,11 +78,11 @@ fn the_first_phase_differs_from_flow_to_flow_and_never_drains() {
 }
 
 #[test]
-fn ten_seconds_without_a_shorter_round_trip_are_followed_by_200_ms_with_four_segments() {
+fn probe_rtt_follows_ten_seconds_without_new_minimum() {
     let mut path = steady();
     path.seconds(2);
     let before = path.cc.cwnd;
-    // The path grows longer: no sample is as short as the known one.
+    // The path becomes longer, so no sample is as short as the known minimum.
     path.base = Duration::from_millis(60);
     let stamp = path.model.min_rtt_stamp;
     path.until(probes_rtt);
@@ -92,17 +93,17 @@ fn ten_seconds_without_a_shorter_round_trip_are_followed_by_200_ms_with_four_seg
     let probed = path.now();
     path.until(|path| !probes_rtt(path));
     let probed = path.now() - probed;
-    // The flight shrinks first, and a round trip is over with it at the end.
+    // The flight has to shrink first, and the probe includes at least one round trip.
     assert!((200..=400).contains(&probed.as_millis()), "{probed}");
-    assert!(path.cc.cwnd >= before, "the window is what it was: {} from {before}", path.cc.cwnd);
+    assert!(path.cc.cwnd >= before, "the window is restored: {} from {before}", path.cc.cwnd);
     let min_rtt = path.model.min_rtt.unwrap();
-    assert!((60..65).contains(&min_rtt.as_millis()), "the new path's round trip: {min_rtt}");
+    assert!((60..65).contains(&min_rtt.as_millis()), "round-trip time of the new path: {min_rtt}");
     path.seconds(2);
-    assert!((path.model.bw() - 1000.0).abs() < 20.0, "rates of the probe count for nothing");
+    assert!((path.model.bw() - 1000.0).abs() < 20.0, "rates during ProbeRTT are ignored");
 }
 
 #[test]
-fn after_an_idle_time_it_goes_on_at_the_rate_it_knows() {
+fn idle_restart_resumes_at_known_rate() {
     let mut path = steady();
     path.seconds(1);
     let (bw, cwnd) = (path.model.bw(), path.cc.cwnd);
@@ -112,21 +113,21 @@ fn after_an_idle_time_it_goes_on_at_the_rate_it_knows() {
     let sent = path.sent;
     path.run(Duration::from_millis(30));
     let burst = path.sent - sent;
-    assert!((25.0..=31.0).contains(&burst), "{burst} segments in 30 ms at 1000 a second");
-    assert!(path.queue < 1.0, "no queue from it: {}", path.queue);
+    assert!((25.0..=31.0).contains(&burst), "{burst} segments in 30 ms at 1000 per second");
+    assert!(path.queue < 1.0, "the restart builds no queue: {}", path.queue);
     path.run(Duration::from_millis(100));
-    assert!(!probes_rtt(&path), "the idle time has drained every queue");
+    assert!(!probes_rtt(&path), "no ProbeRTT after an idle period");
     assert!((path.model.bw() - bw).abs() < 20.0, "{} from {bw}", path.model.bw());
     assert!(path.cc.cwnd >= cwnd - 2.0, "{} from {cwnd}", path.cc.cwnd);
 }
 
 #[test]
-fn an_application_that_writes_little_does_not_make_the_path_look_slow() {
+fn app_limited_samples_do_not_lower_bandwidth() {
     let mut path = steady();
     path.writes = 100.0;
     path.seconds(8);
     assert!(path.model.bw() > 950.0, "{}", path.model.bw());
-    // More than is known is news all the same.
+    // An application-limited sample counts if it exceeds the known bandwidth.
     path.capacity = 3000.0;
     path.writes = 1200.0;
     path.seconds(1);
@@ -134,7 +135,7 @@ fn an_application_that_writes_little_does_not_make_the_path_look_slow() {
 }
 
 #[test]
-fn an_application_that_writes_little_does_not_end_startup() {
+fn app_limited_sender_stays_in_startup() {
     let mut path = Path::new();
     path.writes = 100.0;
     path.seconds(5);
@@ -145,7 +146,7 @@ fn an_application_that_writes_little_does_not_end_startup() {
 }
 
 #[test]
-fn a_faster_path_is_found_and_a_slower_one_after_ten_round_trips() {
+fn bandwidth_estimate_follows_path_rate() {
     let mut path = steady();
     path.capacity = 2000.0;
     path.seconds(4);
@@ -156,7 +157,7 @@ fn a_faster_path_is_found_and_a_slower_one_after_ten_round_trips() {
 }
 
 #[test]
-fn the_first_round_trip_of_recovery_sends_what_arrives_and_then_the_window_is_what_it_was() {
+fn recovery_conserves_packets_then_restores_window() {
     let mut path = steady();
     path.run(Duration::from_millis(500));
     let before = path.cc.cwnd;
@@ -166,7 +167,7 @@ fn the_first_round_trip_of_recovery_sends_what_arrives_and_then_the_window_is_wh
     let (sent, in_flight) = (path.sent, path.totals.in_flight);
     assert!(path.model.recovery.packet_conservation);
     path.run(Duration::from_millis(30));
-    assert!(path.sent - sent <= 31.0, "no more leaves than arrives: {}", path.sent - sent);
+    assert!(path.sent - sent <= 31.0, "at most as much is sent as arrives: {}", path.sent - sent);
     assert!(path.totals.in_flight <= in_flight + 1.0);
     path.until(|path| path.cc.phase() == Phase::Open);
     path.run(Duration::from_millis(5));
@@ -175,7 +176,7 @@ fn the_first_round_trip_of_recovery_sends_what_arrives_and_then_the_window_is_wh
 }
 
 #[test]
-fn one_percent_of_loss_takes_hardly_more_than_itself() {
+fn one_percent_loss_barely_lowers_rate() {
     let mut path = steady();
     path.loss = 0.01;
     path.seconds(2);
@@ -186,7 +187,7 @@ fn one_percent_of_loss_takes_hardly_more_than_itself() {
 }
 
 #[test]
-fn a_timeout_starts_from_one_segment_and_returns_to_what_fits() {
+fn timeout_restarts_from_one_segment_and_recovers() {
     let mut path = steady();
     path.seconds(1);
     let before = path.cc.cwnd;
@@ -198,7 +199,7 @@ fn a_timeout_starts_from_one_segment_and_returns_to_what_fits() {
 }
 
 #[test]
-fn an_echo_changes_nothing() {
+fn ecn_echo_is_ignored() {
     let (mut path, mut other) = (steady(), steady());
     path.echo();
     path.seconds(3);
@@ -207,7 +208,7 @@ fn an_echo_changes_nothing() {
 }
 
 #[test]
-fn a_policers_rate_is_found_and_forgotten_after_48_round_trips() {
+fn policer_rate_is_detected_and_expires() {
     let mut path = steady();
     path.policer = Some((300.0, 200.0));
     path.until(|path| path.model.long_term.bw().is_some());
@@ -217,12 +218,12 @@ fn a_policers_rate_is_found_and_forgotten_after_48_round_trips() {
     let sent = path.sent;
     path.run(Duration::from_millis(1500));
     let share = (path.totals.lost - lost) / (path.sent - sent);
-    assert!(share < 0.1, "{share} of it is lost");
+    assert!(share < 0.1, "{share} of the data is lost");
     path.until(|path| path.model.long_term.bw().is_none());
 }
 
 #[test]
-fn losses_without_a_policer_are_no_policer() {
+fn random_loss_is_not_detected_as_policer() {
     let mut path = steady();
     path.loss = 0.1;
     path.seconds(10);
@@ -230,7 +231,7 @@ fn losses_without_a_policer_are_no_policer() {
 }
 
 #[test]
-fn acks_in_heaps_make_the_window_larger() {
+fn ack_aggregation_raises_window() {
     let mut aggregation = Aggregation::since(Instant::ZERO);
     let sample = |ms: u64, acked: f64| RateSample {
         totals: Totals {
@@ -253,13 +254,13 @@ fn acks_in_heaps_make_the_window_larger() {
             lost: 0.0,
         }),
     };
-    // 20 segments every 20 ms, all at once: that is 1000 a second.
+    // 20 segments arrive at once every 20 ms, which is 1000 per second.
     for heap in 1..=10 {
         aggregation.update(&sample(20 * heap, 20.0), true, 1000.0, 80.0);
     }
     assert_eq!(aggregation.room(1000.0), 20.0);
-    assert_eq!(aggregation.room(100.0), 10.0, "no more than leaves in 100 ms");
-    // Then they come evenly, and five to ten round trips later it is forgotten.
+    assert_eq!(aggregation.room(100.0), 10.0, "at most the segments of 100 ms");
+    // Then they arrive evenly, and after five to ten round trips the maximum is forgotten.
     for ms in 1..=10_000 {
         aggregation.update(&sample(200 + ms, 1.0), ms % 40 == 0, 1010.0, 80.0);
     }
@@ -267,6 +268,6 @@ fn acks_in_heaps_make_the_window_larger() {
 }
 
 #[test]
-fn without_a_round_trip_ten_segments_are_what_fits() {
+fn bdp_is_ten_segments_without_rtt() {
     assert_eq!(Bbr::default().bdp(1e6, 2.0), 10.0);
 }

@@ -1,32 +1,32 @@
-//! What losses teach the model (§5.5.10, §5.5.11).
+//! The reaction of the model to losses (§5.5.10, §5.5.11).
 
 use super::{Bbr3, ProbeBw, State};
 use crate::recovery::View;
 use crate::recovery::rate::{LostSegment, RateSample};
 
-/// So much may be lost of a round trip that probes for bandwidth.
+/// Maximum share of lost data in a round trip that probes for bandwidth.
 const LOSS_THRESH: f64 = 0.02;
-/// At the end of a round trip with losses the bounds of the short term come down to this at most.
+/// Lower limit of the factor by which a round trip with losses reduces the short-term bounds.
 const BETA: f64 = 0.7;
-/// BBRStartupFullLossCnt: Startup ends when so many separate ranges are lost in a round trip.
+/// BBRStartupFullLossCnt: number of separate lost ranges in a round trip that ends Startup.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 
-/// The bounds of the model, and what they are made from. A bound that is not set is infinite.
+/// The bounds of the model, and the measurements that they are derived from. An unset bound is infinite.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Congestion {
     /// In segments per second.
     pub(super) bw_shortterm: f64,
     pub(super) inflight_shortterm: f64,
     pub(super) inflight_longterm: f64,
-    /// The most of the present round trip.
+    /// Maximum of the current round trip.
     bw_latest: f64,
     pub(super) inflight_latest: f64,
     loss_round_delivered: f64,
     loss_round_start: bool,
     is_loss_in_round: bool,
-    /// Separate ranges lost in this round trip, and where the last one ends.
+    /// Number of separate ranges lost in this round trip, and the end of the last one.
     lost_ranges: (u32, Option<u64>),
-    /// What there is to take back.
+    /// The state to restore on an undo.
     undo: Saved,
 }
 
@@ -38,7 +38,7 @@ struct Saved {
     inflight_longterm: f64,
 }
 
-/// undo_state: a state that a loss has ended.
+/// undo_state: the state that a loss has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Undo {
     Startup,
@@ -64,7 +64,7 @@ impl Default for Congestion {
 }
 
 impl Congestion {
-    /// SaveStateUponLoss(), but for the window.
+    /// SaveStateUponLoss(), except for the window.
     pub(super) fn save(&mut self) {
         self.undo = Saved {
             state: None,
@@ -74,7 +74,7 @@ impl Congestion {
         };
     }
 
-    /// The bounds are what they were, or more. Returns the state to go back to.
+    /// Restores the saved bounds, unless the current ones are larger. Returns the state to return to.
     pub(super) fn restore(&mut self) -> Option<Undo> {
         self.is_loss_in_round = false;
         self.bw_shortterm = self.bw_shortterm.max(self.undo.bw_shortterm);
@@ -121,7 +121,7 @@ impl Congestion {
         *last = Some(end);
     }
 
-    /// LossLowerBounds(), once for a round trip.
+    /// LossLowerBounds(), called once per round trip.
     fn lower(&mut self, max_bw: f64, cwnd: f64) {
         let or = |bound: f64, now: f64| if bound.is_infinite() { now } else { bound };
         self.bw_shortterm = self.bw_latest.max(BETA * or(self.bw_shortterm, max_bw));
@@ -129,7 +129,8 @@ impl Congestion {
     }
 }
 
-/// InflightAtLoss(): at what C.inflight did losses cross the threshold? The segment may be in it in part.
+/// InflightAtLoss(): returns the value of C.inflight at which losses crossed the threshold. They may have
+/// crossed it within the segment.
 pub(super) fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let inflight_prev = lost.tx_in_flight - lost.size;
     let lost_prev = lost.lost - lost.size;
@@ -138,7 +139,7 @@ pub(super) fn inflight_at_loss(lost: &LostSegment) -> f64 {
 }
 
 impl Bbr3 {
-    /// NoteLoss(): the round trip that counts begins with the first loss.
+    /// NoteLoss(): the first loss begins the round trip in which losses count.
     pub(super) fn note_loss(&mut self) {
         if !self.congestion.is_loss_in_round {
             self.congestion.loss_round_delivered = self.delivered;
@@ -151,7 +152,7 @@ impl Bbr3 {
         lost > tx_in_flight * LOSS_THRESH || (lost > 0.0 && !self.has_selective_acks)
     }
 
-    /// HandleInflightTooHigh(), of a probe that had `inflight` in flight. Once for each.
+    /// HandleInflightTooHigh(), for a probe with `inflight` in flight. Called once per probe.
     pub(super) fn on_inflight_too_high(&mut self, view: &View<'_>, inflight: f64, app_limited: bool) {
         self.cycle.prev_probe_too_high = true;
         self.cycle.is_bw_probe_sample = false;
@@ -164,8 +165,8 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateCongestionSignals() after UpdateMaxBw(): once a round trip with losses, outside of a probe, the bounds of the
-    /// short term come down to what was delivered in it.
+    /// UpdateCongestionSignals() after UpdateMaxBw(): once per round trip with losses, outside a probe, the
+    /// short-term bounds decrease towards the amount delivered in that round trip.
     pub(super) fn update_congestion_signals(&mut self, view: &View<'_>) {
         if !self.congestion.loss_round_start {
             return;
@@ -178,7 +179,8 @@ impl Bbr3 {
         self.congestion.is_loss_in_round = false;
     }
 
-    /// §5.3.1.3: a whole round trip of fast recovery, more than 2 % lost, in six places.
+    /// §5.3.1.3: returns whether a whole round trip of fast recovery has lost more than 2 %, in at least six
+    /// separate ranges.
     pub(super) fn is_startup_lossy(&self, view: &View<'_>, sample: &RateSample) -> bool {
         if !super::is_in_fast_recovery(view) {
             return false;
@@ -192,7 +194,7 @@ impl Bbr3 {
             && self.is_inflight_too_high(measured.lost, measured.tx_in_flight)
     }
 
-    /// CheckStartupHighLoss(): Startup has filled the path, and more.
+    /// CheckStartupHighLoss(): Startup has more than filled the path.
     pub(super) fn startup_was_too_much(&mut self) {
         self.congestion.undo.state = Some(Undo::Startup);
         self.full_bw.reached = true;
@@ -200,7 +202,7 @@ impl Bbr3 {
         self.congestion.inflight_longterm = bdp.max(self.congestion.inflight_latest);
     }
 
-    /// An ECN echo, the first of a window of data.
+    /// Handles the first ECN echo of a window of data.
     pub(super) fn on_ecn_echo(&mut self, view: &View<'_>) {
         self.note_loss();
         if self.state == State::Startup {

@@ -1,4 +1,4 @@
-//! What the model is used for: what fits into the path, the rate, and the window (§5.6).
+//! Control by the model: the amount that fits into the path, the pacing rate, and the window (§5.6).
 
 use airwire::time::Duration;
 
@@ -63,7 +63,7 @@ impl Bbr3 {
             self.init_pacing_rate(view);
         }
         let rate = gain * self.bw * PACING_MARGIN * view.smss as f64;
-        // As long as no sample was good enough for a rate, the first one holds.
+        // Until a sample yields a higher rate, the initial rate applies.
         if rate > 0.0 && (self.full_bw.reached || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }

@@ -7,9 +7,10 @@ use crate::recovery::View;
 use crate::recovery::rate::RateSample;
 
 const HEADROOM: f64 = 0.15;
-/// T_reno_bound: as often as Reno would lose something on a path of this size.
+/// Maximum of T_reno_bound in round trips. T_reno_bound is the time in which Reno would cause a loss on this
+/// path.
 const RENO_ROUNDS: f64 = 63.0;
-/// T_bbr is this at least, and at most a second more.
+/// Minimum of T_bbr. A random time of up to one second is added.
 const SHORTEST_WAIT: Duration = Duration::from_secs(2);
 
 impl ProbeBw {
@@ -22,11 +23,11 @@ impl ProbeBw {
     }
 }
 
-/// Where the cycle stands.
+/// The state of the cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub(super) ack_phase: AckPhase,
-    /// What is delivered now left when it was probed.
+    /// Whether the data being delivered now was sent during a probe.
     pub(super) is_bw_probe_sample: bool,
     stamp: Instant,
     bw_probe_wait: Duration,
@@ -38,7 +39,7 @@ pub(super) struct Cycle {
     pub(super) prev_probe_precautionary: bool,
 }
 
-/// What the ACKs of the moment are about.
+/// The phase of the cycle in which the data being acknowledged was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -86,7 +87,7 @@ impl Bbr3 {
             }
             ProbeBw::Up => {
                 if self.is_time_to_go_down(view, sample) {
-                    // Nothing says yet that it was too much.
+                    // So far nothing shows that the probe was too high.
                     self.cycle.prev_probe_too_high = false;
                     self.start_down(view.now);
                 }
@@ -143,13 +144,14 @@ impl Bbr3 {
 
     fn is_time_to_go_down(&mut self, view: &View<'_>, sample: &RateSample) -> bool {
         let longterm = self.congestion.inflight_longterm;
-        // The ACK itself makes the flight smaller than the window, which the bound limits.
+        // The ACK itself makes the flight smaller than the window, which the bound limits. So the flight
+        // before it counts.
         if self.cycle.prev_probe_too_high && sample.prior_in_flight >= longterm {
             self.cycle.prev_probe_precautionary = true;
             return true;
         }
         if view.cc.cwnd_limited && view.cc.cwnd >= longterm {
-            // The bound limits, not the path.
+            // The bound limits the sender, not the path.
             self.full_bw.reset(sample.delivery_rate());
             return false;
         }
@@ -161,7 +163,7 @@ impl Bbr3 {
         self.bdp_multiple(self.bw, 1.0).min(view.cc.cwnd)
     }
 
-    /// Room for others in the buffer.
+    /// Returns the long-term bound, reduced to leave room in the buffer for other flows.
     pub(super) fn inflight_with_headroom(&self) -> f64 {
         let longterm = self.congestion.inflight_longterm;
         if longterm.is_infinite() {
@@ -170,7 +172,8 @@ impl Bbr3 {
         (longterm - (HEADROOM * longterm).max(1.0)).max(super::MIN_PIPE_CWND)
     }
 
-    /// RaiseInflightLongtermSlope(): one segment more in the first round trip, then two, four, eight.
+    /// RaiseInflightLongtermSlope(): the bound grows by one segment in the first round trip, then by two,
+    /// four, eight.
     fn raise_slope(&mut self, view: &View<'_>) {
         let growth = f64::from(1_u32 << self.cycle.bw_probe_up_rounds);
         self.cycle.bw_probe_up_rounds = (self.cycle.bw_probe_up_rounds + 1).min(30);
@@ -194,7 +197,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel(). True if it has decided the next state.
+    /// AdaptLongTermModel(). Returns whether it has chosen the next state.
     fn adapt_longterm_model(&mut self, view: &View<'_>, sample: &RateSample) -> bool {
         let is_in_cycle = matches!(self.state, State::ProbeBw(_));
         match self.cycle.ack_phase {

@@ -1,36 +1,44 @@
-//! BBR, version 3, after draft-ietf-ccwg-bbr-06 (July 2026; its §5 unless another is named), with its names.
+//! BBR version 3, following draft-ietf-ccwg-bbr-06 (July 2026) and its names. Section numbers refer to the
+//! draft.
 //!
-//! The model is that of version 1 ([`bbr`](super::bbr)), a rate and a round trip, with bounds that losses teach it:
-//! `inflight_longterm`, which a probe for more bandwidth set when more than 2 % were lost, and `bw_shortterm` and
-//! `inflight_shortterm`, which losses outside a probe lower, and which the next probe forgets. ProbeBW is a cycle of four
-//! states, and a probe comes every two or three seconds, or after as many round trips as Reno would need for one:
+//! The model extends version 1 ([`bbr`](super::bbr)), which has a bandwidth and a round-trip time, by bounds
+//! learned from losses. A probe for more bandwidth sets `inflight_longterm` if more than 2 % of its data is
+//! lost. Losses outside a probe lower `bw_shortterm` and `inflight_shortterm`, and the next probe clears
+//! these two. ProbeBW is a cycle of four states. A probe starts after two to three seconds, or after as many
+//! round trips as Reno would need to cause a loss, whichever comes first:
 //!
 //! ```text
-//!  Startup ──▶ Drain ──▶ DOWN ──▶ CRUISE ──▶ REFILL ──▶ UP      gain of the rate: 2.77, 0.5; 0.9, 1, 1, 1.25
-//!                          ▲                            │      any of them ──▶ ProbeRTT: half of what fits,
-//!                          └────────────────────────────┘      when 5 s have shown no shorter round trip
+//!  Startup ──▶ Drain ──▶ DOWN ──▶ CRUISE ──▶ REFILL ──▶ UP      pacing gains: 2.77, 0.5; 0.9, 1, 1, 1.25
+//!                          ▲                            │      any state ──▶ ProbeRTT: half of the BDP,
+//!                          └────────────────────────────┘      after 5 s without a shorter round trip
 //! ```
 //!
-//! `congestion` has what losses teach, `cycle` the states of ProbeBW, `probe_rtt` that state and the round trip, `control`
-//! what comes of the model.
+//! `congestion` evaluates losses, `cycle` implements the states of ProbeBW, `probe_rtt` implements ProbeRTT
+//! and measures the round-trip time, and `control` computes the pacing rate and the window from the model.
 //!
-//! ECN: the draft specifies no response of its own, and demands that a CE mark is taken for congestion where ECN is in use
-//! (§3.7).
-//! Choice: an echo counts once for each window of data, as RFC 3168 has it. In Startup and in a probe it says what too many
-//! losses say: that this was too much. Elsewhere it is a loss of that round trip: the bounds of the short term come down.
+//! ECN: the draft does not specify a response of its own, but requires that a CE mark counts as congestion
+//! where ECN is in use (§3.7).
+//! - Choice: an ECN echo counts once per window of data, as in RFC 3168. In Startup and in a probe it has the
+//!   same effect as too many losses. In other states it counts as a loss in that round trip, which lowers the
+//!   short-term bounds.
 //!
-//! Choice: amounts are in segments where the draft has octets, as windows are here; what decides whether a small segment
-//! counts as a whole one is the profile's accounting.
-//! Choice: the draft's random numbers come from the moment and from what is delivered (`scatter`): a core has none.
-//! Choice: in the first round trip C.srtt may be unknown, and is taken from the first sample, as Linux does it.
-//! Choice: whether a probe has reached `inflight_longterm` is seen by what was in flight before the ACK, as in Linux' own
-//! version 3: after it the flight is smaller than the window, and the window no larger than the bound.
-//! Choice: it works with `sack` alone. Without SACK it hears of deliveries too late to measure them
-//! (draft-ietf-ccwg-bbr-06 §4.1.3.5.1); with a peer that permits none it has to do so.
-//! Deviation: SaveStateUponLoss() comes when a recovery begins, and not also in NoteLoss(): the end of a probe forgets that
-//! this round trip had losses, so that the next loss of the same ACK would forget what there is to take back.
-//! Deviation: an application-limited phase is noticed when the application writes (as in Linux), and not also with each
-//! ACK and timer (§4.1.2.4): copies that leave after it has nothing more to send are not marked.
+//! Other choices and deviations:
+//! - Choice: amounts are in segments, like all windows here, while the draft uses bytes. The accounting of
+//!   the profile decides whether a small segment counts as a whole one.
+//! - Choice: random numbers are derived from the time and the delivered amount (`scatter`), because this
+//!   library has no source of randomness.
+//! - Choice: if C.srtt is unknown in the first round trip, it is taken from the first sample, as in Linux.
+//! - Choice: the flight before an ACK shows whether a probe has reached `inflight_longterm`, as in the Linux
+//!   implementation of version 3. After the ACK, the flight is smaller than the window, and the window does
+//!   not exceed the bound.
+//! - Choice: it is meant for `sack` only. Without SACK the sender learns of deliveries too late to measure
+//!   them (§4.1.3.5.1). If the peer does not permit SACK, it runs nevertheless.
+//! - Deviation: SaveStateUponLoss() runs when a recovery begins, but not in NoteLoss() as well. The end of a
+//!   probe clears the record that this round trip had losses, so the next loss of the same ACK would
+//!   overwrite the saved state.
+//! - Deviation: an application-limited phase is detected when the application writes (as in Linux), but not
+//!   at each ACK and timer as well (§4.1.2.4). Retransmissions sent after the application has run out of data
+//!   are not marked.
 
 mod congestion;
 mod control;
@@ -47,13 +55,13 @@ use super::{Loss, LossKind, Model, Modelled, Reduction, Window};
 use crate::recovery::rate::{LostSegment, RateSample, Totals};
 use crate::recovery::{Ack, Handshake, Phase, View};
 
-/// MaxBwFilterLen: this cycle and the one before.
+/// MaxBwFilterLen: the current cycle and the one before.
 const MAX_BW_FILTER_LEN: u64 = 1;
 const EXTRA_ACKED_FILTER_LEN: u64 = 10;
 const MIN_PIPE_CWND: f64 = 4.0;
 const FULL_BW_GROWTH: f64 = 1.25;
 const FULL_BW_ROUNDS: u32 = 3;
-/// §5.3.2: Drain lasts no longer.
+/// §5.3.2: maximum length of Drain in round trips.
 const DRAIN_ROUNDS: u64 = 3;
 
 /// BBR version 3 (draft-ietf-ccwg-bbr-06).
@@ -63,11 +71,11 @@ pub(crate) struct Bbr3 {
     /// C.has_selective_acks.
     has_selective_acks: bool,
     initial_cwnd: f64,
-    /// C.delivered, as far as it is known here.
+    /// C.delivered, as last reported to this algorithm.
     delivered: f64,
     rounds: Rounds,
     max_bw: WindowedMax,
-    /// The time of `max_bw`.
+    /// Number of cycles, the time base of `max_bw`.
     cycle_count: u64,
     /// BBR.bw: `max_bw` within the bounds, in segments per second.
     bw: f64,
@@ -79,7 +87,7 @@ pub(crate) struct Bbr3 {
     prior_cwnd: f64,
     in_loss_recovery: bool,
     idle_restart: bool,
-    /// C.pacing_rate, in octets per second.
+    /// C.pacing_rate, in bytes per second.
     pacing_rate: f64,
     has_seen_rtt: bool,
 }
@@ -92,7 +100,7 @@ enum State {
     },
     ProbeBw(ProbeBw),
     ProbeRtt {
-        /// `None`: more is in flight than there shall be.
+        /// `None`: more is in flight than ProbeRTT permits.
         small: Option<SmallFlight>,
     },
 }
@@ -112,7 +120,7 @@ struct SmallFlight {
     round_done: bool,
 }
 
-/// Round trips, counted by what is delivered (§5.5.1).
+/// Round trips, counted by delivered data (§5.5.1).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rounds {
     count: u64,
@@ -120,7 +128,7 @@ struct Rounds {
     start: bool,
 }
 
-/// §5.3.4.3.
+/// The minimum round-trip time (§5.3.4.3).
 #[derive(Clone, Copy, Debug)]
 struct MinRtt {
     /// `None`: infinite.
@@ -131,7 +139,7 @@ struct MinRtt {
     probe_expired: bool,
 }
 
-/// §5.3.1.2.
+/// Whether the path is full (§5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct FullBw {
     bw: f64,
@@ -141,13 +149,13 @@ struct FullBw {
 }
 
 impl FullBw {
-    /// ResetFullBW(), from this rate on.
+    /// ResetFullBW(), with `bw` as the new reference.
     fn reset(&mut self, bw: f64) {
         *self = Self { bw, count: 0, now: false, reached: self.reached };
     }
 }
 
-/// §5.5.9.
+/// The degree of ACK aggregation (§5.5.9).
 #[derive(Clone, Copy, Debug)]
 struct ExtraAcked {
     interval_start: Instant,
@@ -200,14 +208,14 @@ impl Window for Bbr3 {
         None
     }
 
-    /// OnEnterFastRecovery() and OnEnterRTO(); losses themselves come one by one ([`Model::on_lost`]).
+    /// OnEnterFastRecovery() and OnEnterRTO(). [`Model::on_lost`] reports each loss separately.
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
         if loss.kind == LossKind::EcnEcho {
             self.on_ecn_echo(view);
         } else {
             self.save_cwnd(view);
             self.congestion.save();
-            // What is then told of single losses finds the window reduced already.
+            // The window will be reduced, so `save_cwnd` must not replace the saved window with it.
             self.in_loss_recovery |= loss.kind == LossKind::Timeout;
         }
         Reduction { cwnd: view.cc.cwnd, ssthresh: view.cc.ssthresh }
@@ -302,7 +310,7 @@ impl Model for Bbr3 {
         Modelled { cwnd: self.next_cwnd(view, sample, cwnd), ssthresh: view.cc.ssthresh, ignores_rates }
     }
 
-    /// The window is what the timeout's answer says, C.inflight + 1.
+    /// Only records the recovery. The answer to the timeout sets the window to C.inflight + 1.
     fn on_timeout(&mut self, _view: &View<'_>, _totals: &Totals) {
         self.in_loss_recovery = true;
     }
@@ -324,7 +332,8 @@ impl Model for Bbr3 {
     }
 }
 
-/// What the radio took is no reason to hold anything back.
+/// Returns whether the sender is in fast recovery. An episode attributed to the radio link does not count,
+/// because its losses are not a reason to send less.
 fn is_in_fast_recovery(view: &View<'_>) -> bool {
     view.cc.phase() == Phase::Recovery && view.cc.kept_window().is_none()
 }
@@ -373,14 +382,14 @@ impl Bbr3 {
     }
 
     fn check_full_bw_reached(&mut self, sample: &RateSample) {
-        // A sample that is not reliable is no sign of a plateau.
+        // An unreliable sample does not show a plateau.
         let reliable = sample.delivery_rate() > 0.0 && !sample.is_app_limited();
         if self.full_bw.now || !self.rounds.start || !reliable {
             return;
         }
         let rate = sample.delivery_rate();
         if rate >= self.full_bw.bw * FULL_BW_GROWTH {
-            // It still grows.
+            // The bandwidth still grows.
             self.full_bw.reset(rate);
             return;
         }

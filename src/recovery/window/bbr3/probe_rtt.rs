@@ -1,4 +1,4 @@
-//! The shortest round trip, and the state that looks for it (§5.3.4, §5.5.7).
+//! The minimum round-trip time, and ProbeRTT, the state that measures it (§5.3.4, §5.5.7).
 
 use airwire::time::{Duration, Instant};
 
@@ -28,7 +28,8 @@ impl Bbr3 {
         }
     }
 
-    /// CheckProbeRTT(). Returns whether this is ProbeRTT, in which rates say nothing.
+    /// CheckProbeRTT(). Returns whether the sender is in ProbeRTT, where rate samples say nothing about the
+    /// path.
     pub(super) fn check_probe_rtt(&mut self, view: &View<'_>, sample: &RateSample, cwnd: &mut f64) -> bool {
         let probes = |state| matches!(state, State::ProbeRtt { .. });
         if !probes(self.state) && self.min_rtt.probe_expired && !self.idle_restart {
@@ -70,7 +71,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckProbeRTTDone(): true if the window is what it was again.
+    /// CheckProbeRTTDone(): returns whether ProbeRTT is over and the old window applies again.
     pub(super) fn probe_rtt_is_over(&mut self, now: Instant, small: Option<SmallFlight>) -> bool {
         if small.is_none_or(|small| now <= small.until) {
             return false;

@@ -1,11 +1,12 @@
-//! Version 3 on a path of 1000 segments a second and 40 ms ([`Bench`]): 40 segments fit.
+//! Tests of BBR version 3 on a path with 1000 segments per second and 40 ms ([`Bench`]), into which 40
+//! segments fit.
 
 use super::super::bench::Bench;
 use super::*;
 
 type Path = Bench<Bbr3>;
 
-fn is(phase: ProbeBw) -> impl Fn(&Path) -> bool {
+fn in_phase(phase: ProbeBw) -> impl Fn(&Path) -> bool {
     move |path| path.model.state == State::ProbeBw(phase)
 }
 
@@ -17,10 +18,10 @@ fn drains(path: &Path) -> bool {
     matches!(path.model.state, State::Drain { .. })
 }
 
-/// Startup and Drain are over.
+/// Returns a path after Startup and Drain.
 fn steady() -> Path {
     let mut path = Path::new();
-    path.until(is(ProbeBw::Cruise));
+    path.until(in_phase(ProbeBw::Cruise));
     path
 }
 
@@ -29,32 +30,32 @@ fn longterm(path: &Path) -> f64 {
 }
 
 #[test]
-fn startup_ends_after_three_rounds_without_a_quarter_more_and_drain_with_the_queue() {
+fn startup_ends_after_plateau_and_drain_empties_queue() {
     let mut path = Path::new();
     path.until(|path| path.model.max_bw.get() > 990.0);
     let found = path.model.rounds.count;
     path.until(drains);
     let rounds = path.model.rounds.count - found;
     assert!((3..=4).contains(&rounds), "{rounds} rounds");
-    assert!(path.queue > 20.0, "Startup queues up: {}", path.queue);
+    assert!(path.queue > 20.0, "Startup builds a queue: {}", path.queue);
     path.until(|path| matches!(path.model.state, State::ProbeBw(_)));
     assert!(path.queue < 5.0, "{}", path.queue);
     assert!(longterm(&path).is_infinite(), "nothing was lost");
 }
 
 #[test]
-fn startup_ends_with_losses_when_they_are_more_than_two_percent_in_six_places() {
+fn startup_ends_after_excessive_loss() {
     let mut path = Path::new();
-    // What Startup queues does not fit.
+    // The buffer is too small for the queue that Startup builds.
     path.buffer = 10.0;
     path.until(drains);
     let (bdp, longterm) = (path.model.bdp_multiple(path.model.max_bw.get(), 1.0), longterm(&path));
-    assert!(longterm.is_finite() && longterm >= bdp, "{longterm}, {bdp} fit");
-    assert!(path.model.full_bw.count < 3, "the plateau has not had its three rounds");
+    assert!(longterm.is_finite() && longterm >= bdp, "bound {longterm}, BDP {bdp}");
+    assert!(path.model.full_bw.count < 3, "Startup ends before a plateau of three rounds");
 }
 
 #[test]
-fn startup_goes_on_with_fewer_losses() {
+fn startup_continues_with_few_losses() {
     let mut path = Path::new();
     path.loss = 0.015;
     path.until(drains);
@@ -63,7 +64,7 @@ fn startup_goes_on_with_fewer_losses() {
 }
 
 #[test]
-fn a_startup_that_ended_for_nothing_goes_on() {
+fn undone_loss_resumes_startup() {
     let mut path = Path::new();
     path.buffer = 10.0;
     path.until(drains);
@@ -73,7 +74,7 @@ fn a_startup_that_ended_for_nothing_goes_on() {
 }
 
 #[test]
-fn the_cycle_keeps_the_path_full_and_the_queue_short() {
+fn probe_cycle_keeps_path_full_and_queue_short() {
     let mut path = steady();
     let delivered = path.totals.delivered;
     let mut queues = Vec::new();
@@ -82,33 +83,33 @@ fn the_cycle_keeps_the_path_full_and_the_queue_short() {
         queues.push(path.queue);
     }
     let rate = (path.totals.delivered - delivered) / 4.0;
-    assert!(rate > 960.0, "{rate} of 1000 segments a second");
+    assert!(rate > 960.0, "{rate} of 1000 segments per second");
     let mean: f64 = queues.iter().sum::<f64>() / queues.len() as f64;
-    assert!(mean < 8.0, "a mean queue of {mean}");
+    assert!(mean < 8.0, "mean queue {mean}");
 }
 
 #[test]
-fn it_probes_every_two_or_three_seconds_or_as_often_as_reno_would_lose_something() {
+fn probe_interval_is_bounded_by_reno_coexistence() {
     let mut path = steady();
     let cruised = path.now();
-    path.until(is(ProbeBw::Refill));
-    // 40 fit: 39 or 40 round trips of 40 ms are less than two seconds.
+    path.until(in_phase(ProbeBw::Refill));
+    // 40 segments fit, and 39 or 40 round trips of 40 ms take less than two seconds.
     let waited = (path.now() - cruised).as_millis();
     assert!((1400..=1700).contains(&waited), "{waited} ms");
-    path.until(is(ProbeBw::Up)).until(is(ProbeBw::Down));
+    path.until(in_phase(ProbeBw::Up)).until(in_phase(ProbeBw::Down));
     // A longer path has fewer round trips in that time.
     path.base = Duration::from_millis(200);
     path.capacity = 2000.0;
     path.seconds(12);
-    path.until(is(ProbeBw::Cruise));
+    path.until(in_phase(ProbeBw::Cruise));
     let cruised = path.now();
-    path.until(is(ProbeBw::Refill));
+    path.until(in_phase(ProbeBw::Refill));
     let waited = (path.now() - cruised).as_millis();
     assert!((1500..=3000).contains(&waited), "{waited} ms");
 }
 
 #[test]
-fn a_probe_finds_a_faster_path_and_two_cycles_forget_a_faster_one() {
+fn bandwidth_estimate_follows_path_rate() {
     let mut path = steady();
     path.capacity = 2000.0;
     path.seconds(8);
@@ -118,60 +119,61 @@ fn a_probe_finds_a_faster_path_and_two_cycles_forget_a_faster_one() {
     assert!(path.model.max_bw.get() < 1100.0, "{}", path.model.max_bw.get());
 }
 
-/// In the probe, and more than two percent are lost: no more than a little fits into the buffer.
-fn probed_too_much() -> Path {
+/// Returns a path after a probe that lost more than 2 %, because the buffer holds only a few segments.
+fn after_lossy_probe() -> Path {
     let mut path = steady();
-    path.until(is(ProbeBw::Up));
+    path.until(in_phase(ProbeBw::Up));
     path.buffer = 4.0;
-    path.until(is(ProbeBw::Down));
+    path.until(in_phase(ProbeBw::Down));
     path
 }
 
 #[test]
-fn a_probe_that_loses_more_than_two_percent_sets_the_bound_and_ends() {
-    let path = probed_too_much();
+fn excessive_loss_ends_probe_and_sets_bound() {
+    let path = after_lossy_probe();
     assert!(path.model.cycle.prev_probe_too_high);
-    // 44 fit with the buffer. The bound is where the share crossed the threshold, and no less than 0.7 of the target.
+    // 44 segments fit, including the buffer. The bound is where the loss share crossed the threshold, but at
+    // least 0.7 of the target.
     assert!((28.0..60.0).contains(&longterm(&path)), "{}", longterm(&path));
 }
 
 #[test]
-fn a_bound_leaves_headroom_while_it_cruises() {
-    let mut path = probed_too_much();
-    path.until(is(ProbeBw::Cruise)).run(Duration::from_millis(100));
+fn cruise_leaves_headroom_below_bound() {
+    let mut path = after_lossy_probe();
+    path.until(in_phase(ProbeBw::Cruise)).run(Duration::from_millis(100));
     let bound = longterm(&path);
     assert!(path.cc.cwnd <= 0.85 * bound + 1e-9, "{} below {bound}", path.cc.cwnd);
-    path.until(is(ProbeBw::Refill)).run(Duration::from_millis(30));
+    path.until(in_phase(ProbeBw::Refill)).run(Duration::from_millis(30));
     assert!(path.cc.cwnd <= bound && path.cc.cwnd > 0.85 * bound, "{} of {bound}", path.cc.cwnd);
 }
 
 #[test]
-fn after_a_probe_that_was_too_much_the_next_is_cautious_and_a_third_follows_at_once() {
-    let mut path = probed_too_much();
+fn lossy_probe_makes_next_probe_precautionary() {
+    let mut path = after_lossy_probe();
     path.buffer = 80.0;
-    path.until(is(ProbeBw::Up));
+    path.until(in_phase(ProbeBw::Up));
     let began = path.now();
-    path.until(is(ProbeBw::Down));
+    path.until(in_phase(ProbeBw::Down));
     assert!(path.model.cycle.prev_probe_precautionary);
-    assert!((path.now() - began).as_millis() < 100, "no longer than until the bound is reached");
+    assert!((path.now() - began).as_millis() < 100, "the probe ends at the bound");
     let bound = longterm(&path);
-    // Nothing was lost: without a cruise it probes again, and persists.
+    // Nothing was lost, so it probes again without cruising, and the probe lasts longer.
     path.until(|path| path.model.state != State::ProbeBw(ProbeBw::Down));
     assert_eq!(path.model.state, State::ProbeBw(ProbeBw::Refill));
-    path.until(is(ProbeBw::Up)).until(is(ProbeBw::Down));
+    path.until(in_phase(ProbeBw::Up)).until(in_phase(ProbeBw::Down));
     assert!(longterm(&path) > bound + 1.0, "the bound rises: {} from {bound}", longterm(&path));
 }
 
 #[test]
-fn an_undone_probe_probes_again() {
-    let mut path = probed_too_much();
+fn undone_probe_loss_repeats_probe() {
+    let mut path = after_lossy_probe();
     path.mistake();
     assert_eq!(path.model.state, State::ProbeBw(ProbeBw::Refill));
     assert!(longterm(&path).is_infinite());
 }
 
 #[test]
-fn a_loss_outside_a_probe_lowers_the_short_term_by_0_7_at_most_and_the_next_probe_forgets_it() {
+fn loss_sets_short_term_bounds_until_next_probe() {
     let mut path = steady();
     assert!(path.model.congestion.bw_shortterm.is_infinite());
     path.loss = 0.05;
@@ -179,17 +181,17 @@ fn a_loss_outside_a_probe_lowers_the_short_term_by_0_7_at_most_and_the_next_prob
     path.loss = 0.0;
     path.run(Duration::from_millis(200));
     let bw = path.model.congestion.bw_shortterm;
-    // What is delivered of 99 % of 1000, or 0.7 of it twice at most.
+    // The bound is the delivered bandwidth, but at least 0.7 of its previous value.
     assert!((690.0..1000.0).contains(&bw), "{bw}");
     assert!(path.model.congestion.inflight_shortterm.is_finite());
     assert!(path.model.bw <= bw);
-    path.until(is(ProbeBw::Refill));
+    path.until(in_phase(ProbeBw::Refill));
     assert!(path.model.congestion.bw_shortterm.is_infinite());
     assert!(path.model.congestion.inflight_shortterm.is_infinite());
 }
 
 #[test]
-fn one_percent_of_loss_takes_little() {
+fn one_percent_loss_keeps_most_of_rate() {
     let mut path = steady();
     path.loss = 0.01;
     path.seconds(4);
@@ -200,7 +202,7 @@ fn one_percent_of_loss_takes_little() {
 }
 
 #[test]
-fn an_echo_is_a_loss_of_the_round_trip_outside_a_probe() {
+fn ecn_echo_sets_short_term_bounds() {
     let mut path = steady();
     path.run(Duration::from_millis(300));
     path.echo();
@@ -211,16 +213,16 @@ fn an_echo_is_a_loss_of_the_round_trip_outside_a_probe() {
 }
 
 #[test]
-fn an_echo_ends_a_probe_and_sets_the_bound() {
+fn ecn_echo_ends_probe_and_sets_bound() {
     let mut path = steady();
-    path.until(is(ProbeBw::Up));
+    path.until(in_phase(ProbeBw::Up));
     path.echo();
     assert_eq!(path.model.state, State::ProbeBw(ProbeBw::Down));
     assert!(longterm(&path).is_finite());
 }
 
 #[test]
-fn an_echo_ends_startup() {
+fn ecn_echo_ends_startup() {
     let mut path = Path::new();
     path.run(Duration::from_millis(100));
     assert_eq!(path.model.state, State::Startup);
@@ -231,7 +233,7 @@ fn an_echo_ends_startup() {
 }
 
 #[test]
-fn five_seconds_without_a_shorter_round_trip_are_followed_by_200_ms_with_half_of_what_fits() {
+fn probe_rtt_follows_five_seconds_without_new_minimum() {
     let mut path = steady();
     path.seconds(1);
     let stamp = path.model.min_rtt.probe_min_stamp;
@@ -249,7 +251,7 @@ fn five_seconds_without_a_shorter_round_trip_are_followed_by_200_ms_with_half_of
 }
 
 #[test]
-fn a_round_trip_counts_for_ten_seconds_though_it_is_probed_every_five() {
+fn min_rtt_is_kept_for_ten_seconds() {
     let mut path = steady();
     path.base = Duration::from_millis(60);
     path.until(probes_rtt);
@@ -260,7 +262,7 @@ fn a_round_trip_counts_for_ten_seconds_though_it_is_probed_every_five() {
 }
 
 #[test]
-fn after_an_idle_time_it_goes_on_at_the_rate_it_knows() {
+fn idle_restart_resumes_at_known_rate() {
     let mut path = steady();
     let bw = path.model.bw;
     path.writes = 0.0;
@@ -269,14 +271,14 @@ fn after_an_idle_time_it_goes_on_at_the_rate_it_knows() {
     let sent = path.sent;
     path.run(Duration::from_millis(30));
     let burst = path.sent - sent;
-    assert!((25.0..=31.0).contains(&burst), "{burst} segments in 30 ms at 1000 a second");
+    assert!((25.0..=31.0).contains(&burst), "{burst} segments in 30 ms at 1000 per second");
     path.run(Duration::from_millis(100));
-    assert!(!probes_rtt(&path), "the idle time has drained every queue");
+    assert!(!probes_rtt(&path), "no ProbeRTT after an idle period");
     assert!((path.model.bw - bw).abs() < 20.0, "{} from {bw}", path.model.bw);
 }
 
 #[test]
-fn an_application_that_writes_little_does_not_make_the_path_look_slow() {
+fn app_limited_samples_do_not_lower_bandwidth() {
     let mut path = steady();
     path.writes = 100.0;
     path.seconds(8);
@@ -284,7 +286,7 @@ fn an_application_that_writes_little_does_not_make_the_path_look_slow() {
 }
 
 #[test]
-fn a_timeout_starts_from_one_segment_and_returns() {
+fn timeout_restarts_from_one_segment_and_recovers() {
     let mut path = steady();
     let before = path.cc.cwnd;
     path.timeout();

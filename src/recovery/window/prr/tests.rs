@@ -1,4 +1,4 @@
-//! The examples of RFC 9937 (and 6937), and what the window must not do.
+//! The examples of RFC 9937 (and RFC 6937), and what the window must not do.
 
 use airwire::time::Duration;
 
@@ -7,31 +7,32 @@ use crate::recovery::{Ack, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// Twenty segments are outstanding, and the ACKs of what arrives begin to come.
+/// Returns a sender with twenty outstanding segments, at the time when the first ACKs arrive.
 fn sender(recipe: &str) -> BareSender {
     let mut sender = BareSender::new(recipe).under_way(20.0, 20.0, RTT);
     sender.wait(RTT);
     sender
 }
 
-/// pipe before anything is sent in answer, from what the ACK found.
+/// Returns `pipe` in segments.
 fn pipe(sender: &BareSender) -> u64 {
     sender.flight.pipe().bytes / SMSS
 }
 
 #[test]
-fn one_loss_of_twenty_is_the_rfcs_first_example() {
+fn single_loss_matches_first_rfc_example() {
     let mut sender = sender("sack+limited-transmit+prr");
-    // Segment 1 is lost. Limited Transmit answers the first two ACKs, the third begins recovery: ssthresh = 10,
-    // RecoverFS = 22 outstanding - 3 SACKed + 1 just now = 20.
+    // Segment 1 is lost. Limited Transmit responds to the first two ACKs, and the third begins recovery:
+    // ssthresh = 10, RecoverFS = 22 outstanding - 3 SACKed + 1 just delivered = 20.
     let sent: Vec<String> = (3..=21).map(|end| sender.sack(&[2..end])).collect();
-    // Then sndcnt = CEIL(k·10/20) - prr_out for the k-th ACK of recovery: a segment for every other ACK,
-    // k = 1 (the fast retransmit), 3, 5, … 15. At k = 17 pipe is 22 - 19 - 1 + 8 = 10, which is ssthresh.
+    // Then sndcnt = CEIL(k·10/20) - prr_out for the k-th ACK of recovery: every other ACK releases a segment,
+    // k = 1 (the fast retransmission), 3, 5, … 15. At k = 17, pipe is 22 - 19 - 1 + 8 = 10, which is
+    // ssthresh.
     let expected =
         ["21", "22", "1r", "", "23", "", "24", "", "25", "", "26", "", "27", "", "28", "", "29", "", ""];
     assert_eq!(sent, expected);
     assert_eq!((pipe(&sender), sender.cc().cwnd, sender.cc().ssthresh), (10, 10.0, 10.0));
-    // 21 and 22 are SACKed and replaced, and the retransmission ends it.
+    // Segments 21 and 22 are SACKed and replaced. The ACK of the retransmission ends recovery.
     assert_eq!(sender.sack(&[2..22]), "30");
     assert_eq!(sender.sack(&[2..23]), "31");
     assert_eq!(sender.ack(22), "32");
@@ -39,7 +40,7 @@ fn one_loss_of_twenty_is_the_rfcs_first_example() {
 }
 
 #[test]
-fn fifteen_losses_of_twenty_are_the_rfcs_second_example() {
+fn fifteen_losses_match_second_rfc_example() {
     let third = |recipe| {
         let mut sender = sender(recipe);
         assert_eq!(sender.sack(&[16..17]), "21");
@@ -47,16 +48,17 @@ fn fifteen_losses_of_twenty_are_the_rfcs_second_example() {
         let sent = sender.sack(&[16..19]);
         (sender, sent)
     };
-    // RFC 6675 alone: pipe = 22 - 3 - 15 = 4, and all that ssthresh = 10 permits leaves at once.
+    // RFC 6675 alone: pipe = 22 - 3 - 15 = 4, and everything that ssthresh = 10 permits is sent at once.
     assert_eq!(third("sack+limited-transmit").1, "1r 2r 3r 4r 5r 6r");
-    // Below ssthresh only what was delivered may leave: a segment for each ACK, and pipe stays.
+    // Below ssthresh only the delivered amount may be sent: one segment per ACK, and pipe is constant.
     let (mut sender, sent) = third("sack+limited-transmit+prr");
     assert_eq!(sent, "1r");
     for (end, resent) in [(20, "2r"), (21, "3r"), (22, "4r"), (23, "5r")] {
         assert_eq!(sender.sack(&[16..end]), resent);
         assert_eq!(pipe(&sender), 5);
     }
-    // The first retransmission arrives, and shows no further loss: one more, up to ssthresh and no further.
+    // The first retransmission arrives and reveals no further loss: each ACK releases one more segment, up to
+    // ssthresh.
     sender.wait(RTT);
     let sent: Vec<String> = (1..=6).map(|segment| sender.ack(segment)).collect();
     assert_eq!(sent, ["6r 7r", "8r 9r", "10r 11r", "12r 13r", "14r 15r", "23"]);
@@ -64,25 +66,25 @@ fn fifteen_losses_of_twenty_are_the_rfcs_second_example() {
 }
 
 #[test]
-fn the_reduction_follows_ssthresh_whoever_computes_it() {
-    // beta = 0.7: RecoverFS = 20, ssthresh = 14, so that 7 segments leave for 10 that arrive.
+fn reduction_follows_configured_ssthresh() {
+    // beta = 0.7: ssthresh = 14, so 7 segments are sent for 9 that arrive.
     let mut sender = sender("sack+beta=0.7+prr");
     sender.sack(&[2..3]);
     sender.sack(&[2..4]);
-    // 20 outstanding - 3 + 1 = 18. CEIL(k·14/18): 1, 2, 3, 4, 4, 5, 6, 7, 7
+    // RecoverFS = 20 outstanding - 3 SACKed + 1 just delivered = 18. CEIL(k·14/18): 1, 2, 3, 4, 4, 5, 6, 7, 7
     let sent: Vec<String> = (5..=13).map(|end| sender.sack(&[2..end])).collect();
     assert_eq!(sent, ["1r", "21", "22", "23", "", "24", "25", "26", ""]);
 }
 
 #[test]
-fn an_ack_that_delivers_nothing_releases_nothing() {
+fn ack_without_delivery_releases_nothing() {
     let mut sender = sender("sack+prr");
     for end in 17..=19 {
         sender.sack(&[16..end]);
     }
     let (cwnd, prr_sent) = (sender.cc().cwnd, pipe(&sender));
     for _ in 0..1000 {
-        assert_eq!(sender.sack(&[16..19]), "", "no news");
+        assert_eq!(sender.sack(&[16..19]), "", "nothing is newly SACKed");
         assert_eq!(sender.dupacks(1), "");
         assert_eq!(sender.receive(Ack { ecr: Some(0), ..Ack::default() }, 0, &[]), "");
     }
@@ -90,23 +92,23 @@ fn an_ack_that_delivers_nothing_releases_nothing() {
 }
 
 #[test]
-fn what_is_found_lost_by_a_timer_does_not_leave_in_a_burst() {
-    // Reordering has been seen, so that RACK waits a quarter of a round trip: 25 ms.
+fn timer_detected_losses_do_not_burst() {
+    // Reordering has been seen, so RACK waits for a quarter of a round trip, 25 ms.
     let mut sender = sender("sack+rack+prr");
     sender.sack(&[2..3]);
     sender.ack(2);
     assert!(sender.sack(&[19..21]).is_empty() || sender.cc().phase() == Phase::Open);
     let before = sender.flight.outstanding().segments;
-    // 3 to 18 were lost: sixteen segments at one moment, when nothing is delivered.
+    // Segments 3 to 18 are detected as lost at the same time, when nothing is delivered.
     let sent = sender.deadline();
-    assert_eq!(sent, "3r", "the fast retransmit");
+    assert_eq!(sent, "3r", "only the fast retransmission");
     assert_eq!(sender.flight.outstanding().segments, before);
-    // The next ACK delivers one: MAX(1 - 1, 1).
+    // The next ACK delivers one segment: MAX(1 - 1, 1).
     assert_eq!(sender.sack(&[19..22]), "4r");
 }
 
 #[test]
-fn recoveries_of_tiny_windows_end_at_a_window_of_one_or_more() {
+fn tiny_windows_keep_at_least_one_segment() {
     for cwnd in 1_u64..=4 {
         let mut sender = BareSender::new("sack+rack+prr").under_way(cwnd as f64, 2.0, RTT);
         for _ in 0..50 {
@@ -130,7 +132,7 @@ fn recoveries_of_tiny_windows_end_at_a_window_of_one_or_more() {
 }
 
 #[test]
-fn without_a_loss_it_changes_nothing() {
+fn prr_is_inactive_without_loss() {
     let run = |recipe: &str| {
         let mut sender = BareSender::new(recipe).under_way(10.0, 8.0, RTT);
         let sent: Vec<String> = (1..=200)
@@ -146,13 +148,13 @@ fn without_a_loss_it_changes_nothing() {
 }
 
 #[test]
-fn after_a_timeout_it_is_silent() {
+fn prr_is_inactive_after_timeout() {
     let mut sender = sender("sack+prr");
     for end in 17..=19 {
         sender.sack(&[16..end]);
     }
     assert_eq!(sender.timeout(), "1r");
-    // Slow start, as without it: two for one.
+    // Slow start, as without PRR: two segments per ACK.
     assert_eq!((sender.cc().cwnd, sender.ack(1).as_str()), (1.0, "2r 3r"));
     assert!(sender.trace().iter().rev().take(4).all(|decision| decision.by != "prr"));
 }

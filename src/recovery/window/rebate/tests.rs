@@ -8,7 +8,7 @@ use crate::recovery::testing::BareSender;
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// The algorithms alone: the test says what the window is and how many packets were sent.
+/// The algorithms alone: the test sets the window and the number of packets sent.
 struct Bench {
     rebate: Rebate,
     sender: BareSender,
@@ -28,7 +28,7 @@ impl Bench {
         }
     }
 
-    /// A decrease at this window, when `npack` packets have been sent in all. Returns ssthresh.
+    /// Applies a decrease at this window, after `npack` packets in total. Returns ssthresh.
     fn decrease(&mut self, cwnd: f64, npack: u64, kind: LossKind) -> f64 {
         self.cc.cwnd = cwnd;
         self.rebate.npack = npack;
@@ -48,10 +48,10 @@ fn assert_close(value: f64, expected: f64) {
 }
 
 #[test]
-fn algorithms_1_and_2_by_hand() {
+fn algorithms_1_and_2_match_manual_calculation() {
     let mut bench = Bench::new(0.002);
     let by_duplicates = LossKind::Duplicates;
-    // first_decrease: half, whatever the tax.
+    // first_decrease: half, regardless of the tax.
     assert_close(bench.decrease(20.0, 100, by_duplicates), 10.0);
     assert_close(bench.estimates().gamma, 0.0);
 
@@ -65,7 +65,8 @@ fn algorithms_1_and_2_by_hand() {
     assert_close(bench.decrease(40.0, 600, by_duplicates), 30.083);
     assert_close(bench.estimates().gamma, 0.04585);
 
-    // SampleW = 31.0415, W = 24.954125; SampleNp = 1000, Np = 456.25. ε = 0.86259175, ssthresh = 16 · 1.86259175.
+    // SampleW = 31.0415, W = 24.954125; SampleNp = 1000, Np = 456.25.
+    // ε = 0.86259175, ssthresh = 16 · 1.86259175.
     assert_close(bench.decrease(32.0, 1600, by_duplicates), 29.801468);
     assert_close(bench.estimates().gamma, 0.04990825);
 
@@ -74,7 +75,7 @@ fn algorithms_1_and_2_by_hand() {
 }
 
 #[test]
-fn another_alpha_weighs_the_newest_sample_otherwise() {
+fn alpha_sets_weight_of_newest_sample() {
     let mut bench = Bench::new(0.002);
     bench.rebate.rules.alpha = 0.5;
     bench.decrease(20.0, 100, LossKind::Duplicates);
@@ -85,27 +86,28 @@ fn another_alpha_weighs_the_newest_sample_otherwise() {
 }
 
 #[test]
-fn without_the_clamp_a_loss_may_open_the_window_or_take_more_than_half() {
+fn without_clamp_ssthresh_follows_estimate() {
     let mut bench = Bench::new(0.05);
     bench.rebate.rules.clamp = Clamp::AsEstimated;
     bench.decrease(20.0, 100, LossKind::Duplicates);
     // W = 15, Np = 5: ε = 0.05 · (5 − 15) = −0.5, ssthresh = 10 · 0.5.
     assert_close(bench.decrease(20.0, 105, LossKind::Duplicates), 5.0);
-    // W = 0.75 · 15 + 0.25 · 12.5 = 14.375, Np = 0.75 · 5 + 0.25 · 295 = 77.5: ε = 3.15625, ssthresh = 10 · 4.15625.
+    // W = 0.75 · 15 + 0.25 · 12.5 = 14.375, Np = 0.75 · 5 + 0.25 · 295 = 77.5.
+    // ε = 3.15625, ssthresh = 10 · 4.15625.
     assert_close(bench.decrease(20.0, 400, LossKind::Duplicates), 41.5625);
 }
 
 #[test]
-fn a_timeout_gets_its_rebate_where_that_is_asked_for() {
+fn timeout_gets_rebate_if_configured() {
     let mut bench = Bench::new(0.002);
     bench.rebate.rules.at_timeouts = AtTimeouts::Rebated;
     bench.decrease(20.0, 100, LossKind::Timeout);
-    // ε = 0.56 as in the computation above.
+    // ε = 0.56, as in `algorithms_1_and_2_match_manual_calculation`.
     assert_close(bench.decrease(30.0, 400, LossKind::Timeout), 23.4);
 }
 
 #[test]
-fn the_ideal_compensator_by_hand() {
+fn ideal_compensator_matches_manual_calculation() {
     // W = 2, q^c = 0.1, q = 0.2: γ = 0.81 / 0.64 − 1, ε = 1 − 0.19 / 0.36.
     let (gamma, epsilon) = ideal_compensator(2.0, 0.1, 0.2);
     assert_close(gamma, 0.265625);
@@ -115,12 +117,12 @@ fn the_ideal_compensator_by_hand() {
 }
 
 #[test]
-fn the_ideal_compensator_is_told_of_congestion_and_of_nothing_else() {
+fn ideal_compensator_counts_only_congestion_losses() {
     let mut bench = Bench::new(0.1);
     bench.rebate.rules.formula = Formula::Ideal;
     let lost = |cause| Truth::Lost { offset: 1, len: 1000, cause };
     bench.rebate.on_truth(lost(Cause::Congestion));
-    assert_eq!(bench.rebate.congestion, None, "nobody has begun to tell");
+    assert_eq!(bench.rebate.congestion, None, "no ground truth is available yet");
     bench.rebate.on_truth(Truth::Begins);
     bench.rebate.on_truth(lost(Cause::Radio));
     assert_eq!(bench.rebate.congestion, Some(0.0));
@@ -131,11 +133,11 @@ fn the_ideal_compensator_is_told_of_congestion_and_of_nothing_else() {
     assert_close(bench.decrease(20.0, 400, LossKind::Duplicates), 10.0 * (1.0 + epsilon));
     let mut other = Bench::new(0.1);
     other.rebate.on_truth(Truth::Begins);
-    assert_eq!(other.rebate.congestion, None, "nobody asks");
+    assert_eq!(other.rebate.congestion, None, "this formula does not use ground truth");
 }
 
 #[test]
-fn decreases_closer_together_than_a_window_take_half_and_no_more() {
+fn frequent_decreases_take_at_most_half() {
     let mut bench = Bench::new(0.05);
     bench.decrease(20.0, 100, LossKind::Duplicates);
     // W = 15, Np = 5: ε = 0.05 · (5 − 15) is negative.
@@ -144,18 +146,18 @@ fn decreases_closer_together_than_a_window_take_half_and_no_more() {
 }
 
 #[test]
-fn a_timeout_is_averaged_and_gets_no_rebate() {
+fn timeout_is_averaged_but_not_rebated() {
     let mut bench = Bench::new(0.002);
     bench.decrease(20.0, 100, LossKind::Timeout);
-    assert!(bench.estimates().decreased, "it was the first decrease");
-    // W = 20 and Np = 300 as in the computation above.
+    assert!(bench.estimates().decreased, "the timeout was the first decrease");
+    // W = 20 and Np = 300, as in `algorithms_1_and_2_match_manual_calculation`.
     assert_close(bench.decrease(30.0, 400, LossKind::Timeout), 15.0);
     assert_close(bench.estimates().gamma, 0.04);
     assert_eq!((bench.estimates().np, bench.estimates().npack_lm), (Some(300.0), 400));
 }
 
 #[test]
-fn a_threshold_that_was_never_set_is_no_sample() {
+fn infinite_ssthresh_is_not_sampled() {
     let mut bench = Bench::new(0.002);
     bench.decrease(20.0, 100, LossKind::Duplicates);
     bench.cc.ssthresh = f64::INFINITY;
@@ -164,7 +166,7 @@ fn a_threshold_that_was_never_set_is_no_sample() {
 }
 
 #[test]
-fn an_undone_reduction_leaves_no_trace() {
+fn undone_reduction_restores_estimates() {
     let mut bench = Bench::new(0.002);
     bench.decrease(20.0, 100, LossKind::Duplicates);
     bench.decrease(30.0, 400, LossKind::Duplicates);
@@ -175,7 +177,7 @@ fn an_undone_reduction_leaves_no_trace() {
 }
 
 #[test]
-fn half_of_the_tax_is_half_of_the_rebate() {
+fn half_tax_gives_half_rebate() {
     let mut bench = Bench::new(0.002);
     bench.rebate.tax.scale = 0.5;
     bench.decrease(20.0, 100, LossKind::Duplicates);
@@ -185,7 +187,7 @@ fn half_of_the_tax_is_half_of_the_rebate() {
 }
 
 #[test]
-fn the_last_report_stays_until_the_next() {
+fn loss_report_holds_until_next_report() {
     let mut tax = Tax::new(None, 1.0);
     assert_eq!(tax.rate(100), 0.0);
     tax.on_ack(&Ack { loss_report: Some(0.0625), ..Ack::default() });
@@ -194,11 +196,11 @@ fn the_last_report_stays_until_the_next() {
     tax.on_ack(&Ack { loss_report: Some(0.03125), ..Ack::default() });
     assert_eq!(tax.rate(100), 0.03125);
     (tax.known, tax.scale) = (Some(0.25), 0.5);
-    assert_eq!(tax.rate(100), 0.125, "what is set by hand is believed");
+    assert_eq!(tax.rate(100), 0.125, "a configured tax overrides reports");
 }
 
 #[test]
-fn alarms_count_as_tax_only_where_the_detector_falls_for_reordering() {
+fn alarms_tax_only_reordering_sensitive_detectors() {
     for (reordering, expected) in [(true, 0.05), (false, 0.0)] {
         let mut tax = Tax { reordering, ..Tax::new(None, 1.0) };
         tax.on_ack(&Ack { reordered: Some(3), ..Ack::default() });
@@ -208,7 +210,7 @@ fn alarms_count_as_tax_only_where_the_detector_falls_for_reordering() {
 }
 
 #[test]
-fn the_running_count_wraps_and_does_not_go_back() {
+fn reordering_count_handles_wrap_and_never_decreases() {
     let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
     for count in [20_000, 40_000, 60_000, 59_990, 464] {
         tax.on_ack(&Ack { reordered: Some(count), ..Ack::default() });
@@ -218,14 +220,14 @@ fn the_running_count_wraps_and_does_not_go_back() {
 }
 
 #[test]
-fn a_receiver_that_claims_absurd_reordering_gets_a_tax_of_one() {
+fn absurd_reordering_report_limits_tax_to_one() {
     let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
     tax.on_ack(&Ack { reordered: Some(30_000), loss_report: Some(1.0), ..Ack::default() });
     assert_eq!(tax.rate(10), 1.0);
 }
 
 #[test]
-fn a_fast_retransmit_that_timestamps_prove_false_is_taxed() {
+fn timestamp_proven_spurious_retransmission_is_taxed() {
     let mut sender = BareSender::new("rebate").under_way(20.0, 10.0, RTT);
     let echo = sender.flight.head().unwrap().tsval;
     sender.wait(RTT).dupacks(4);
@@ -234,7 +236,7 @@ fn a_fast_retransmit_that_timestamps_prove_false_is_taxed() {
     let recover = sender.flight.max() / 1000;
     sender.wait(RTT).ack(recover);
     let before = rate_of_growth(&mut sender);
-    // The second decrease is the first that is computed.
+    // The second decrease is the first one for which ε is computed.
     sender.recovery.put_window(20.0, 10.0);
     sender.send();
     sender.wait(RTT).dupacks(3);
@@ -242,11 +244,11 @@ fn a_fast_retransmit_that_timestamps_prove_false_is_taxed() {
     sender.wait(RTT).ack(recover);
     let after = rate_of_growth(&mut sender);
     assert_close(before, 1.0);
-    // 15 · 1 / npack more than one: T is one false alarm in all packets.
+    // 15 · 1 / npack more than one: T is one spurious retransmission in all packets.
     assert!(after > 1.1 && after < 2.0, "{after}");
 }
 
-/// How many segments a round trip adds to a window of 20 in congestion avoidance.
+/// Returns the number of segments that a round trip adds to a window of 20 in congestion avoidance.
 fn rate_of_growth(sender: &mut BareSender) -> f64 {
     sender.recovery.put_window(20.0, 10.0);
     sender.send();
@@ -256,7 +258,7 @@ fn rate_of_growth(sender: &mut BareSender) -> f64 {
 }
 
 #[test]
-fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
+fn dsack_proven_spurious_retransmission_is_taxed_once() {
     let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
     let mut sender = BareSender::new("newreno").under_way(10.0, 5.0, RTT);
     let cc = sender.cc().clone();
@@ -269,24 +271,24 @@ fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
     };
     let dsack = |segment: u64| Ack { dsack: Some((1000 * (segment - 1), 1000 * segment)), ..Ack::default() };
     tax.on_ack(&dsack(1));
-    assert_eq!(tax.false_alarms, 0, "the network has doubled it");
+    assert_eq!(tax.false_alarms, 0, "the network duplicated the segment");
     resend(&mut tax, 1, Transmission::FastRetransmit);
     tax.on_ack(&dsack(2));
-    assert_eq!(tax.false_alarms, 0, "another segment");
+    assert_eq!(tax.false_alarms, 0, "the D-SACK is about another segment");
     tax.on_ack(&dsack(1));
     tax.on_ack(&dsack(1));
     assert_eq!(tax.false_alarms, 1);
     resend(&mut tax, 1, Transmission::FastRetransmit);
     tax.on_ack(&dsack(1));
-    assert_eq!(tax.false_alarms, 1, "of three copies one was needed");
+    assert_eq!(tax.false_alarms, 1, "one of three transmissions was needed");
     resend(&mut tax, 3, Transmission::FastRetransmit);
     resend(&mut tax, 3, Transmission::Timeout);
     tax.on_ack(&dsack(3));
-    assert_eq!(tax.false_alarms, 1, "sent again since");
+    assert_eq!(tax.false_alarms, 1, "retransmitted again since");
 }
 
 #[test]
-fn with_tax_a_loss_takes_less_and_the_window_grows_faster() {
+fn tax_softens_reduction_and_speeds_growth() {
     let after = |recipe: &str| {
         let mut sender = BareSender::new(recipe).under_way(20.0, 10.0, RTT);
         for _ in 0..2 {
@@ -312,7 +314,7 @@ fn with_tax_a_loss_takes_less_and_the_window_grows_faster() {
 }
 
 #[test]
-fn slow_start_is_untouched() {
+fn tax_does_not_change_slow_start() {
     let mut sender = BareSender::new("rebate+tax=0.9").under_way(20.0, 10.0, RTT);
     for _ in 0..3 {
         sender.recovery.put_window(20.0, 10.0);
@@ -321,7 +323,7 @@ fn slow_start_is_untouched() {
         let recover = sender.flight.max() / 1000;
         sender.wait(RTT).ack(recover);
     }
-    assert!(rate_of_growth(&mut sender) > 2.0, "it is in force");
+    assert!(rate_of_growth(&mut sender) > 2.0, "the rebate is in effect");
     sender.recovery.put_window(20.0, 100.0);
     sender.send();
     let next = sender.flight.una() / 1000 + 1;
@@ -330,13 +332,17 @@ fn slow_start_is_untouched() {
 }
 
 #[test]
-fn theorem_1_without_tax_is_a_tcp_friendly_flow() {
+fn theorem_1_without_tax_is_tcp_friendly() {
     // √(1.5 / 0.01) / 0.1 = 122.474 packets per second.
     assert_close(theorem_1(0.1, 0.0, 0.0, 0.01), 122.474487);
-    // q^w = 0.02, q^c = 0.01: 8 · 0.03 · 0.01 / (0.09 + 0.02) = 0.02181818; √(0.0004 + 0.02181818) = 0.14905764;
-    // 2 / 0.12905764 / 0.1.
+    // q^w = 0.02, q^c = 0.01: 8 · 0.03 · 0.01 / (0.09 + 0.02) = 0.02181818;
+    // √(0.0004 + 0.02181818) = 0.14905764; 2 / 0.12905764 / 0.1.
     assert_close(theorem_1(0.1, 0.0, 0.02, 0.01), 154.969509);
-    assert_eq!(theorem_1(0.1, 0.01, 0.01, 0.01), theorem_1(0.1, 0.0, 0.02, 0.01), "tax is tax");
+    assert_eq!(
+        theorem_1(0.1, 0.01, 0.01, 0.01),
+        theorem_1(0.1, 0.0, 0.02, 0.01),
+        "both taxes have the same effect"
+    );
     assert_eq!(theorem_1(0.1, 0.0, 0.02, 0.0), f64::INFINITY);
     assert_eq!(theorem_1(0.1, 0.0, 0.0, 0.0), f64::INFINITY);
 }

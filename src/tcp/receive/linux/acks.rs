@@ -1,4 +1,4 @@
-//! When an ACK leaves: quick ACKs, the delayed-ACK timer, and ACKs of holes that are put together (ACK compression).
+//! When ACKs are sent: quick ACKs, the delayed-ACK timer and ACK compression.
 
 use airwire::time::{Duration, Instant};
 
@@ -6,33 +6,35 @@ use super::Moment;
 use crate::profile::AckCompression;
 use crate::profile::jiffies::{JIFFY, ticks, timer};
 
-/// TCP_ATO_MIN and TCP_DELACK_MIN, 40 ms; half a second; TCP_DELACK_MAX, less than the least RTO. In ticks.
+/// In ticks: TCP_ATO_MIN and TCP_DELACK_MIN (40 ms), half a second, and TCP_DELACK_MAX, which is below the
+/// minimum RTO.
 const ATO_MIN: u16 = 10;
 const HALF_A_SECOND: u64 = 125;
 const DELACK_MAX: u64 = 49;
-/// TCP_FASTRETRANS_THRESH: so many duplicate ACKs of a hole leave at once.
+/// TCP_FASTRETRANS_THRESH: number of duplicate ACKs for a hole that are sent at once.
 const NEEDED_DUPACKS: u8 = 3;
 
-/// Until when an ACK waits.
+/// How long an ACK waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::tcp::receive) enum Waiting {
     Not,
-    /// The delayed-ACK timer, or that of compression, runs until then.
+    /// The timer for delayed or compressed ACKs runs until then.
     Until(Instant),
 }
 
-/// What is owed to the peer.
+/// Whether an ACK is owed to the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Owed {
     #[default]
     Nothing,
-    /// An ACK, some time (ICSK_ACK_SCHED).
+    /// An ACK that may be delayed (ICSK_ACK_SCHED).
     Some,
-    /// An ACK now (ICSK_ACK_NOW).
+    /// An ACK that must be sent now (ICSK_ACK_NOW).
     AtOnce,
 }
 
-/// Segments without an ACK that were the end of something (ICSK_ACK_PUSHED, ICSK_ACK_PUSHED2).
+/// Unacknowledged segments that ended a burst of data: small ones, or full-sized ones with PSH
+/// (ICSK_ACK_PUSHED, ICSK_ACK_PUSHED2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Pushed {
     #[default]
@@ -45,28 +47,28 @@ enum Pushed {
 pub(in crate::tcp::receive) struct Acks {
     owed: Owed,
     pushed: Pushed,
-    /// How many more ACKs are quick.
+    /// Number of quick ACKs left.
     quick: u8,
-    /// Data was answered with data: a delayed ACK may travel with the answer (pingpong mode).
+    /// Data was answered with data, so a delayed ACK may be carried by the answer (pingpong mode).
     interactive: bool,
-    /// How long an ACK may wait, in ticks. 0: no text has come.
+    /// ACK timeout in ticks. 0: no data has arrived.
     ato: u16,
-    /// The tick in which text last came, the lower 32 bits.
+    /// The tick in which data last arrived, lower 32 bits.
     lrcvtime: u32,
 }
 
-/// ACKs of holes.
+/// Compression of ACKs that report holes.
 #[derive(Debug, Default)]
 pub(in crate::tcp::receive) struct Compressed {
-    /// So many are one that waits.
+    /// Number of ACKs merged into the one that waits.
     acks: u32,
     until: Option<Instant>,
-    /// How many left at once while RCV.NXT was this.
+    /// Number of ACKs sent at once at this value of RCV.NXT.
     sent: u8,
     rcv_nxt: u64,
 }
 
-/// A length of time, in nanoseconds.
+/// Converts nanoseconds to ticks.
 fn ticks_of(nanos: u64) -> u16 {
     u16::try_from(nanos / JIFFY.as_nanos()).unwrap_or(u16::MAX)
 }
@@ -102,7 +104,7 @@ impl Acks {
         self.quick |= 1;
     }
 
-    /// The connection is open: from now on the peer is silent until text comes.
+    /// Starts measuring the time since the last data when the connection opens.
     pub(super) fn establish(&mut self, now: Instant) {
         self.lrcvtime = ticks(now) as u32;
     }
@@ -129,7 +131,8 @@ impl Acks {
         };
     }
 
-    /// An application that has read all lets the peer go on, if the peer has come to an end.
+    /// Returns true if a read that empties the buffer should send an ACK, because the peer's data ended with
+    /// a push and the peer may be waiting.
     pub(super) fn push_wants_ack(&self) -> bool {
         match self.pushed {
             Pushed::None => false,
@@ -138,8 +141,8 @@ impl Acks {
         }
     }
 
-    /// The timeout follows the time between segments. After a gap of more than an RTO the sender starts slowly
-    /// (tcp_event_data_recv()).
+    /// Adapts the ACK timeout to the time between segments. After a gap of more than an RTO the sender
+    /// restarts slowly, so ACKs become quick (tcp_event_data_recv()).
     pub(super) fn adapt(&mut self, now: Instant, rto: u64, quick: u32) {
         let (now, rto) = (ticks(now) as u32, ticks_of(rto));
         let gap = now.wrapping_sub(self.lrcvtime);
@@ -157,14 +160,14 @@ impl Acks {
         self.lrcvtime = now;
     }
 
-    /// Text leaves: is it the answer to what came (tcp_event_data_sent())?
+    /// Enters pingpong mode if data that is sent probably answers received data (tcp_event_data_sent()).
     pub(in crate::tcp::receive) fn on_text_sent(&mut self, now: Instant) {
         if (ticks(now) as u32).wrapping_sub(self.lrcvtime) < self.ato.into() {
             self.interactive = true;
         }
     }
 
-    /// The peer has closed (tcp_fin()): what follows is the application's, if it does.
+    /// Delays the ACK of the peer's FIN (tcp_fin()), because the application may send data or close too.
     pub(in crate::tcp::receive) fn on_fin(&mut self) {
         self.owe();
         self.interactive = true;
@@ -192,7 +195,8 @@ impl Acks {
         Waiting::Until(timer(timeout))
     }
 
-    /// The timer has fired: if no answer has taken the ACK along, it waits longer next time (tcp_delack_timer_handler()).
+    /// Handles the expiry of the delayed-ACK timer: if no data carried the ACK, the next one waits longer
+    /// (tcp_delack_timer_handler()).
     pub(in crate::tcp::receive) fn on_timer(&mut self, rto: u64) {
         if self.interactive {
             self.interactive = false;
@@ -202,7 +206,7 @@ impl Acks {
         }
     }
 
-    /// An ACK has left, by itself or with text (tcp_event_ack_sent()).
+    /// Records that an ACK was sent, with or without data (tcp_event_ack_sent()).
     pub(in crate::tcp::receive) fn on_ack_sent(&mut self) {
         if self.quick > 0 && self.is_owed() {
             self.quick -= 1;
@@ -215,8 +219,8 @@ impl Acks {
 }
 
 impl Compressed {
-    /// The first ACKs of a hole leave at once, the later ones together (tcp_comp_sack_*). `rtt` is in eighths of a
-    /// microsecond.
+    /// Sends the first ACKs for a hole at once and merges later ones (tcp_comp_sack_*). `rtt` is in eighths
+    /// of a microsecond.
     pub(super) fn compress(&mut self, moment: &Moment, setting: AckCompression, rtt: u64) -> Waiting {
         if self.acks >= setting.most {
             return Waiting::Not;
@@ -229,29 +233,29 @@ impl Compressed {
             return Waiting::Not;
         }
         self.acks += 1;
-        // A twentieth of the round trip.
+        // A twentieth of the round-trip time.
         let delay = setting.delay.min(Duration::from_nanos(rtt * 125 / 20));
         let until = *self.until.get_or_insert(moment.now + delay + setting.slack);
         Waiting::Until(until)
     }
 
-    /// An ACK waits because others like it do.
+    /// Returns true if a compressed ACK waits.
     pub(in crate::tcp::receive) fn is_compressing(&self) -> bool {
         self.acks > 0
     }
 
-    /// An ACK has left.
+    /// Ends compression after an ACK was sent.
     pub(super) fn end(&mut self) {
         (self.acks, self.until) = (0, None);
     }
 }
 
-/// Whether a segment is the end of something.
+/// Whether a segment ends a burst of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::tcp::receive) enum PushNews {
     None,
-    /// A full segment with PSH.
+    /// A full-sized segment with PSH.
     Full,
-    /// One that is not full.
+    /// A segment that is not full-sized.
     Small,
 }

@@ -1,23 +1,23 @@
-//! What there is to remember only while segments wait, to be read or for a hole to be filled.
+//! State that is needed only while segments wait to be read, or wait for a hole to be filled.
 
 use super::acks::Compressed;
 use super::memory::Memory;
 use super::sacks::Sacks;
 
-/// In a box that an idle connection has not.
+/// State that an idle connection does not allocate.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub(super) memory: Memory,
     pub(super) sacks: Sacks,
     pub(super) compressed: Compressed,
-    /// What the next ACK is to say, if it was decided on before all of the last segment, or a read, was looked at.
+    /// Contents of the next ACK that were decided before the last segment or read was fully processed.
     pub(super) chosen: Chosen,
 }
 
-/// Parts of an ACK that is on its way out.
+/// Parts of an ACK that is about to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
-    /// RCV.NXT, and the window.
+    /// RCV.NXT and the window.
     pub(super) window: Option<(u64, u64)>,
     pub(super) sacks: Option<Sacks>,
 }

@@ -1,4 +1,4 @@
-//! What segments cost that wait to be read or for a hole to be filled: `sk_rmem_alloc`.
+//! Memory cost of segments that wait to be read, or wait for a hole to be filled: `sk_rmem_alloc`.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,15 @@ struct Held {
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// By their first octet.
+    /// Sorted by start offset.
     held: VecDeque<Held>,
     used: u64,
 }
 
-/// A list that grew in a burst is given back; a short one stays.
+/// A list that grew larger than this in a burst is freed when empty.
 const KEEP: usize = 4;
-/// A peer that sends single octets must not make the list long: then one stands for several.
+/// Maximum length of the list. Beyond it several segments share an entry, so that a peer that sends single
+/// bytes cannot make it long.
 const MOST: usize = 8192;
 
 impl Memory {
@@ -27,7 +28,7 @@ impl Memory {
         self.used
     }
 
-    /// Octets that the list itself takes.
+    /// Returns the bytes of memory that the list takes.
     pub(super) fn cost(&self) -> usize {
         self.held.capacity() * size_of::<Held>()
     }
@@ -48,7 +49,7 @@ impl Memory {
         }
     }
 
-    /// Segments from `offset` on are gone: they were given up.
+    /// Removes segments at or above `offset`, which were pruned.
     pub(super) fn drop_from(&mut self, offset: u64) {
         while let Some(last) = self.held.back().filter(|last| last.start >= offset) {
             self.used -= last.truesize;
@@ -56,7 +57,7 @@ impl Memory {
         }
     }
 
-    /// The first segment that ends at or below `copied` is gone; returns its end.
+    /// Removes the first segment if it ends at or below `copied`, and returns its end.
     pub(super) fn release_one(&mut self, copied: u64) -> Option<u64> {
         let first = self.held.front().copied().filter(|first| first.end <= copied)?;
         self.held.pop_front();
@@ -68,17 +69,18 @@ impl Memory {
     }
 }
 
-/// Of the structure that describes a segment, and of what stands behind its octets.
+/// Sizes of struct sk_buff, and of struct skb_shared_info after the data.
 const SK_BUFF: u32 = 256;
 const SHARED_INFO: u32 = 320;
-/// What a driver leaves free before a packet (NET_SKB_PAD).
+/// Space that a driver leaves before a packet (NET_SKB_PAD).
 const PAD: u32 = 64;
-/// Small packets have a cache of their own (skbuff_small_head).
+/// Buffer size of the cache for small packets (skbuff_small_head).
 const SMALL_HEAD: u32 = 576;
 
-/// What a packet costs that comes from a TUN device, in one piece (tun_alloc_skb(), kmalloc_reserve()).
+/// Returns the memory cost of a packet from a TUN device, in one piece (tun_alloc_skb(), kmalloc_reserve()).
 ///
-/// Choice: other drivers allocate otherwise; those that this receiver is compared with are behind TUN devices.
+/// Other drivers allocate differently, but the receivers that this one is compared with are behind TUN
+/// devices.
 pub(super) fn truesize(packet: u32) -> u32 {
     let head = (PAD + packet).next_multiple_of(64) + SHARED_INFO;
     let allocated = if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() };
@@ -90,14 +92,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_segment_takes_a_half_more_than_its_text() {
+    fn truesize_follows_kernel_allocation_sizes() {
         assert_eq!(truesize(1500), 2304);
         assert_eq!(truesize(100), 832);
         assert_eq!(truesize(576), 1280);
     }
 
     #[test]
-    fn what_was_read_is_free_whatever_the_order_it_came_in() {
+    fn read_segments_free_memory_regardless_of_arrival_order() {
         let mut memory = Memory::default();
         memory.hold(1, 101, 10);
         memory.hold(301, 401, 30);

@@ -1,7 +1,7 @@
-//! Linux 6.18's receiver: what it remembers in order to decide when an ACK leaves and how far the window opens.
+//! Linux 6.18's receiver: the state that decides when an ACK is sent and how far the window opens.
 //!
-//! It counts time in ticks of the kernel (`HZ`), and memory as a driver allocates it for a segment. The names are those
-//! of `struct tcp_sock` and `struct inet_connection_sock`.
+//! It counts time in ticks of the kernel (`HZ`), and memory as a driver allocates it for a segment. The names
+//! are from `struct tcp_sock` and `struct inet_connection_sock`.
 
 mod acks;
 mod held;
@@ -17,21 +17,21 @@ use self::sacks::Sacks;
 pub(super) use self::window::{Selected, Window};
 use crate::profile::{AckCompression, ReceiveMemory};
 
-/// What a segment with text looks like to the receiver.
+/// The properties of a data segment that the receiver uses.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Text {
     pub(in crate::tcp) start: u64,
     pub(in crate::tcp) end: u64,
-    /// Octets of text, and of the largest segment that may come.
+    /// Bytes of data in this segment, and in the largest segment that may arrive.
     pub(in crate::tcp) len: u32,
     pub(in crate::tcp) advmss: u32,
-    /// Octets of IP and TCP headers, options included.
+    /// Bytes of IP and TCP headers, including options.
     pub(in crate::tcp) headers: u32,
-    /// Octets of the TCP header, and as many as every segment of this connection has.
+    /// Bytes of this TCP header, and of the shortest one on this connection.
     pub(in crate::tcp) tcp_header: u32,
     pub(in crate::tcp) least_tcp_header: u32,
     pub(in crate::tcp) psh: bool,
-    /// PSH, FIN, URG or SYN: it need not be full-sized (TCP_REMNANT).
+    /// PSH, FIN, URG or SYN: the segment may be smaller than full-sized (TCP_REMNANT).
     pub(in crate::tcp) remnant: bool,
 }
 
@@ -41,34 +41,34 @@ impl Text {
     }
 }
 
-/// What is asked before an ACK is put off.
+/// The state that decides whether an ACK is delayed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Instant,
     pub(super) rcv_nxt: u64,
-    /// Octets that no ACK has covered.
+    /// Bytes that no ACK has covered.
     pub(super) unacked: u64,
-    /// Something is held out of order.
+    /// True if out-of-order data is held.
     pub(super) holes: bool,
     pub(super) sack: bool,
-    /// The sender's round trip, in nanoseconds, if there is one.
+    /// The sender's smoothed round-trip time in nanoseconds, if there is one.
     pub(super) srtt: Option<u64>,
-    /// An ACK waits already, until then.
+    /// Deadline of an ACK that already waits.
     pub(super) running: Option<Instant>,
 }
 
-/// What there is when the application has read.
+/// The state after the application has read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
-    /// All below is the application's.
+    /// Everything below has been read.
     pub(super) copied: u64,
     pub(super) rcv_nxt: u64,
-    /// Last.ACK.sent, and the right edge of the window that was offered.
+    /// Last.ACK.sent, and the right edge of the advertised window.
     pub(super) last_ack: u64,
     pub(super) edge: u64,
-    /// From RCV.NXT to the end of what is held out of order.
+    /// Distance from RCV.NXT to the end of the out-of-order data.
     pub(super) span: u64,
-    /// No more will come.
+    /// True if no more data will arrive.
     pub(super) closed: bool,
 }
 
@@ -81,7 +81,8 @@ pub(in crate::tcp) struct LinuxReceiver {
 }
 
 impl LinuxReceiver {
-    /// `advmss`: the MSS that is offered. The others: as [`Window::new`] has them.
+    /// Creates a receiver. `advmss` is the MSS that we advertise; see [`Window::new`] for the other
+    /// parameters.
     pub(in crate::tcp) fn new(memory: Option<ReceiveMemory>, locked: Option<usize>, advmss: u32) -> Self {
         Self { acks: Acks::default(), window: Window::new(memory, locked, advmss), held: None }
     }
@@ -90,12 +91,12 @@ impl LinuxReceiver {
         self.held.get_or_insert_default()
     }
 
-    /// What segments cost that wait (sk_rmem_alloc).
+    /// Returns the memory cost of waiting segments (sk_rmem_alloc).
     fn used(&self) -> u64 {
         self.held.as_ref().map_or(0, |held| held.memory.used())
     }
 
-    /// Octets of memory that it takes to know that.
+    /// Returns the bytes of memory that this accounting takes.
     pub(in crate::tcp) fn cost(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.memory.cost())
     }
@@ -104,14 +105,12 @@ impl LinuxReceiver {
         self.held.take_if(|held| held.is_over());
     }
 
-    // ----- the connection -----
-
-    /// A SYN has come, and a SYN,ACK will offer so much. `mss`: text of the largest segment that may come.
+    /// Chooses the window for a SYN,ACK. `mss` is the data of the largest segment that may arrive.
     pub(in crate::tcp) fn answer_syn(&mut self, mss: u32) {
         self.window.choose_first(mss);
     }
 
-    /// The window of a SYN.
+    /// Returns the window of a SYN.
     pub(in crate::tcp) fn first_window(&self) -> u64 {
         self.window.rcv_wnd()
     }
@@ -120,7 +119,7 @@ impl LinuxReceiver {
         self.window.scale_to_offer()
     }
 
-    /// The connection is open: see [`Window::establish`].
+    /// Initialises the receiver when the connection opens; see [`Window::establish`].
     pub(in crate::tcp) fn establish(
         &mut self,
         now: Instant,
@@ -133,19 +132,18 @@ impl LinuxReceiver {
         self.acks.establish(now);
     }
 
-    /// The window is this one's business.
+    /// Returns true if this receiver determines the window.
     pub(in crate::tcp) fn tunes_window(&self) -> bool {
         self.window.is_in_charge()
     }
 
-    /// SO_RCVBUF is set.
+    /// Applies SO_RCVBUF.
     pub(in crate::tcp) fn lock(&mut self, size: usize) {
         self.window.lock(size);
     }
 
-    // ----- what comes -----
-
-    /// Text in order (tcp_event_data_recv()). `rcv_nxt` does not count yet what was held behind it.
+    /// Processes in-order data (tcp_event_data_recv()). `rcv_nxt` does not yet include out-of-order data that
+    /// it connects to.
     pub(super) fn on_in_order(&mut self, now: Instant, text: &Text, rcv_nxt: u64, rto: u64, quick: u32) {
         self.held().memory.hold(text.start, text.end, text.truesize());
         self.acks.owe();
@@ -157,20 +155,20 @@ impl LinuxReceiver {
         }
     }
 
-    /// RCV.NXT has moved.
+    /// Removes SACK blocks after RCV.NXT has moved.
     pub(super) fn on_progress(&mut self, rcv_nxt: u64) {
         if let Some(held) = &mut self.held {
             held.sacks.remove_below(rcv_nxt);
         }
     }
 
-    /// Text out of order (tcp_data_queue_ofo()). `span`: from RCV.NXT to the end of what is held; `fresh`: not all of
-    /// it was there before.
+    /// Processes out-of-order data (tcp_data_queue_ofo()). `span` is the distance from RCV.NXT to the end of
+    /// the held data. `fresh` is true if part of it is new.
     pub(super) fn on_out_of_order(&mut self, text: &Text, span: u64, fresh: bool, sack: bool) {
         self.acks.note_push(self.window.measure_rcv_mss(text));
         self.acks.owe();
         if fresh {
-            // Without SACK the window stays, so that the ACK counts as a duplicate.
+            // Without SACK the window must not change, so that the ACK counts as a duplicate.
             if sack && self.window.grow(text, self.used()) {
                 self.acks.one_more_quick();
             }
@@ -179,8 +177,7 @@ impl LinuxReceiver {
         self.window.make_room_for(span);
     }
 
-    /// Of what is held out of order only what lies below `end` is left (tcp_prune_ofo_queue()). Which blocks were told counts no
-    /// more.
+    /// Drops out-of-order data above `end` after pruning (tcp_prune_ofo_queue()), and the SACK blocks.
     pub(in crate::tcp) fn on_pruned(&mut self, end: u64) {
         let Some(held) = &mut self.held else { return };
         held.memory.drop_from(end);
@@ -189,8 +186,9 @@ impl LinuxReceiver {
         self.forget_if_over();
     }
 
-    /// The SACK blocks of a segment out of order. If ACKs have been put together, and this one pushes aside what they
-    /// were to tell, they are one that leaves first (tcp_sack_compress_send_ack()): then this says so.
+    /// Adds the SACK block of an out-of-order segment. Returns true if ACKs are being compressed and this
+    /// block displaces blocks that they have yet to report: an ACK with the previous blocks is then sent
+    /// first (tcp_sack_compress_send_ack()).
     pub(super) fn add_sack(&mut self, start: u64, end: u64) -> bool {
         let held = self.held();
         let tells_first = held.compressed.is_compressing() && held.sacks.moves_far((start, end));
@@ -201,9 +199,7 @@ impl LinuxReceiver {
         tells_first
     }
 
-    // ----- what becomes of the ACK -----
-
-    /// What is to become of the ACK that is owed (__tcp_ack_snd_check()).
+    /// Decides how long the owed ACK waits (__tcp_ack_snd_check()).
     pub(super) fn decide(&mut self, moment: &Moment, compression: Option<AckCompression>) -> Waiting {
         let more_than_one = moment.unacked > u64::from(self.window.rcv_mss());
         let full = more_than_one && (!self.window.is_in_charge() || self.select() >= self.window.rcv_wnd());
@@ -219,7 +215,7 @@ impl LinuxReceiver {
         self.held().compressed.compress(moment, compression, round_trip)
     }
 
-    /// The timer of an ACK has fired.
+    /// Handles the expiry of the ACK timer.
     pub(in crate::tcp) fn on_ack_timer(&mut self, rto: u64) {
         if !self.is_compressing() {
             self.acks.on_timer(rto);
@@ -230,7 +226,7 @@ impl LinuxReceiver {
         self.held.as_ref().is_some_and(|held| held.compressed.is_compressing())
     }
 
-    /// An ACK is on its way out: what it offers is chosen now.
+    /// Decides the window of an ACK that is about to be sent.
     pub(super) fn choose(&mut self, rcv_nxt: u64, edge: u64) {
         if self.window.is_in_charge() && self.held.is_some() {
             let window = self.offer(rcv_nxt, edge);
@@ -238,13 +234,13 @@ impl LinuxReceiver {
         }
     }
 
-    /// The SACK blocks of the next ACK.
+    /// Returns the SACK blocks of the next ACK.
     pub(super) fn sacks_to_tell(&self) -> &[(u64, u64)] {
         let Some(held) = &self.held else { return &[] };
         held.chosen.sacks.as_ref().unwrap_or(&held.sacks).as_slice()
     }
 
-    /// The window of a segment that leaves now, as it was chosen if it was.
+    /// Returns the window for a segment that is sent now: the one that [`Self::choose`] decided, if any.
     pub(super) fn offer_chosen(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
         match self.held.as_mut().and_then(|held| held.chosen.window.take()) {
             Some((at, window)) if at == rcv_nxt => window.max(edge.saturating_sub(rcv_nxt)),
@@ -252,14 +248,15 @@ impl LinuxReceiver {
         }
     }
 
-    /// The window of an ACK (tcp_select_window()): it never takes back what the last one offered.
+    /// Returns the window of an ACK (tcp_select_window()), which never shrinks the last advertised one.
     fn offer(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
         let offered = edge.saturating_sub(rcv_nxt);
         let window = self.select();
         if window < offered { self.window.round_up(offered) } else { window }
     }
 
-    /// The window that an ACK would offer now. If little is free, ACKs are quick no longer (__tcp_select_window()).
+    /// Returns the window that an ACK would advertise now. If little memory is free, quick ACKs end
+    /// (__tcp_select_window()).
     fn select(&mut self) -> u64 {
         let Selected { window, scarce } = self.window.select(self.used());
         if scarce {
@@ -268,7 +265,7 @@ impl LinuxReceiver {
         window
     }
 
-    /// A segment with an ACK has left, which offered this window.
+    /// Records that a segment with an ACK and this window was sent.
     pub(in crate::tcp) fn on_ack_sent(&mut self, window: u64) {
         self.window.note_offer(window);
         self.acks.on_ack_sent();
@@ -279,14 +276,13 @@ impl LinuxReceiver {
         self.forget_if_over();
     }
 
-    /// Text has left, and may be the answer to what came.
+    /// Records that data was sent, which may answer received data.
     pub(in crate::tcp) fn on_text_sent(&mut self, now: Instant) {
         self.acks.on_text_sent(now);
     }
 
-    // ----- the application -----
-
-    /// The application has read, or tried to. Says whether an ACK has to leave now (tcp_cleanup_rbuf()).
+    /// Processes a read by the application, successful or not. Returns true if an ACK must be sent now
+    /// (tcp_cleanup_rbuf()).
     pub(super) fn on_read(&mut self, read: &Read) -> bool {
         let read_any = self.release(read);
         if self.acks.is_owed() {
@@ -303,7 +299,7 @@ impl LinuxReceiver {
         window > 0 && window >= 2 * offered
     }
 
-    /// What was read costs nothing any more. Says whether there was any.
+    /// Frees the memory of segments that were read. Returns true if there were any.
     fn release(&mut self, read: &Read) -> bool {
         let Some(mut held) = self.held.take() else { return false };
         let mut any = false;

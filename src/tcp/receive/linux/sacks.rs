@@ -1,8 +1,9 @@
-//! The SACK blocks of the next ACK, the newest first, four at most (`selective_acks`).
+//! The SACK blocks of the next ACK, newest first, four at most (`selective_acks`).
 //!
-//! What is forgotten because there are more is not found again: a segment that joins it begins a block of its own.
+//! A block that is dropped because there are more is not restored: a segment adjacent to it starts a new
+//! block.
 
-/// A range of octets.
+/// A range of bytes.
 type Block = (u64, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -11,7 +12,7 @@ pub(in crate::tcp) struct Sacks {
     len: u8,
 }
 
-/// Blocks that are expected to fit where timestamps are; the ACK of a change behind them does not wait
+/// Number of blocks expected to fit next to timestamps. A change of later blocks is acknowledged at once
 /// (TCP_SACK_BLOCKS_EXPECTED).
 const EXPECTED: usize = 2;
 
@@ -20,19 +21,19 @@ impl Sacks {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// A segment out of order pushes aside what no ACK has told yet.
+    /// Returns true if an out-of-order segment displaces blocks that no ACK has reported yet.
     pub(in crate::tcp::receive) fn moves_far(&self, segment: Block) -> bool {
         let mut first = self.as_slice().iter().take(EXPECTED);
         self.as_slice().len() >= EXPECTED && !first.any(|block| touches(*block, segment))
     }
 
-    /// A segment out of order (tcp_sack_new_ofo_skb()).
+    /// Adds an out-of-order segment (tcp_sack_new_ofo_skb()).
     pub(in crate::tcp::receive) fn add(&mut self, segment: Block) {
         let mut list: Vec<Block> = self.as_slice().to_vec();
         let mut first = segment;
         if let Some(at) = list.iter().position(|block| touches(*block, segment)) {
             first = join(list.remove(at), segment);
-            // It may have met others, in the order in which they stand (tcp_sack_maybe_coalesce()).
+            // It may now touch other blocks, which are merged in list order (tcp_sack_maybe_coalesce()).
             list.retain(|block| {
                 let meets = touches(first, *block);
                 if meets {
@@ -46,7 +47,7 @@ impl Sacks {
         self.set(&list);
     }
 
-    /// RCV.NXT has moved (tcp_sack_remove()).
+    /// Removes the blocks that RCV.NXT has reached (tcp_sack_remove()).
     pub(in crate::tcp::receive) fn remove_below(&mut self, rcv_nxt: u64) {
         let list: Vec<Block> = self.as_slice().iter().copied().filter(|block| block.0 > rcv_nxt).collect();
         self.set(&list);
@@ -79,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn the_block_that_grew_last_comes_first() {
+    fn most_recently_extended_block_comes_first() {
         assert_eq!(sacks(&[(10, 20), (30, 40), (20, 25)]), [(10, 25), (30, 40)]);
         assert_eq!(sacks(&[(10, 20), (30, 40), (20, 30)]), [(10, 40)]);
     }
 
     #[test]
-    fn a_fifth_block_is_forgotten_and_not_found_again() {
+    fn dropped_fifth_block_is_not_restored() {
         let five = [(10, 20), (30, 40), (50, 60), (70, 80), (90, 100)];
         assert_eq!(sacks(&five), [(90, 100), (70, 80), (50, 60), (30, 40)]);
         let joined = [five.as_slice(), &[(20, 25)]].concat();
@@ -93,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reached_goes() {
+    fn remove_below_drops_blocks_reached_by_rcv_nxt() {
         let mut sacks = Sacks::default();
         sacks.add((10, 20));
         sacks.add((30, 40));
         sacks.remove_below(20);
         assert_eq!(sacks.as_slice(), [(30, 40)]);
-        assert!(!sacks.moves_far((50, 60)), "it would be the second of two");
+        assert!(!sacks.moves_far((50, 60)), "the next ACK has room for both blocks");
     }
 }

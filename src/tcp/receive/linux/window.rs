@@ -1,6 +1,6 @@
-//! How far the window opens: what a segment costs in memory, slow start of the window, and the buffer that grows with
-//! what the application reads in a round trip (dynamic right-sizing; `tcp_input.c`, "Buffer size and advertised window
-//! tuning" and "Receiver autotuning").
+//! The size of the window: the memory cost of segments, slow start of the window, and a buffer that grows
+//! with the amount that the application reads per round trip (dynamic right-sizing; `tcp_input.c`, "Buffer
+//! size and advertised window tuning" and "Receiver autotuning").
 
 use airwire::time::Instant;
 
@@ -8,17 +8,17 @@ use super::Text;
 use super::acks::PushNews;
 use crate::profile::ReceiveMemory;
 
-/// Memory is offered as window in this many parts of the whole (TCP_RMEM_TO_WIN_SCALE).
+/// Denominator of the ratio of window to memory (TCP_RMEM_TO_WIN_SCALE).
 const WHOLE: u64 = 256;
-/// Before a segment has shown what it costs, half of the memory (TCP_DEFAULT_SCALING_RATIO).
+/// Ratio before a segment has shown its memory cost: one half (TCP_DEFAULT_SCALING_RATIO).
 const DEFAULT_RATIO: u8 = 128;
 /// TCP_MSS_DEFAULT, TCP_MIN_MSS.
 const MSS_DEFAULT: u32 = 536;
 const MIN_MSS: u32 = 88;
 const TCP_HEADER: u32 = 20;
-/// Half of SOCK_MIN_RCVBUF: no clamp is below.
+/// Minimum of the window clamp: half of SOCK_MIN_RCVBUF.
 const LEAST_CLAMP: u64 = 1152;
-/// Segments of an initial window (TCP_INIT_CWND).
+/// Segments in an initial window (TCP_INIT_CWND).
 const INIT_CWND: u64 = 10;
 
 /// A window, and whether less than half of the buffer is free.
@@ -31,16 +31,16 @@ pub(in crate::tcp::receive) struct Selected {
 /// Whether the buffer may grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Buffer {
-    /// Up to `rmem_max`.
+    /// Yes, up to `rmem_max`.
     Tuned,
-    /// The application has set it (SOCK_RCVBUF_LOCK).
+    /// No, the application has set its size (SOCK_RCVBUF_LOCK).
     Locked,
-    /// The profile has another rule for its window.
+    /// No, the profile computes its window by another rule.
     Plain,
 }
 
-/// Small, because every connection has one: sizes are of 32 bits, and so are numbers and times (microseconds), which are
-/// only compared with near ones.
+/// The receive window of one connection. It is small because every connection has one: sizes, sequence
+/// numbers and times (in microseconds) take 32 bits. Numbers and times are only compared with nearby ones.
 #[derive(Debug)]
 pub(in crate::tcp::receive) struct Window {
     rcvbuf: u32,
@@ -48,11 +48,11 @@ pub(in crate::tcp::receive) struct Window {
     rmem_max: u32,
     window_clamp: u32,
     rcv_ssthresh: u32,
-    /// As last offered.
+    /// The window last advertised.
     rcv_wnd: u32,
     space: Space,
     rtt: ReceiveRtt,
-    /// When the last segment came: the application's reads have this time, too (tcp_mstamp).
+    /// Arrival time of the last segment, which reads by the application use too (tcp_mstamp).
     mstamp: u32,
     rcv_mss: u16,
     last_seg_size: u16,
@@ -61,18 +61,18 @@ pub(in crate::tcp::receive) struct Window {
     buffer: Buffer,
 }
 
-/// The round trip as a receiver sees it (rcv_rtt_est), in eighths of a microsecond.
+/// The round-trip time seen by the receiver (rcv_rtt_est), in eighths of a microsecond.
 #[derive(Debug, Default)]
 struct ReceiveRtt {
     eighths: u32,
-    /// A window's worth of data is complete at this number, and was begun then. Nothing, as long as `eighths` and these
-    /// are 0: no text has come.
+    /// The sequence number that completes one window of data, and the time at which that window began. Both
+    /// are 0 before data arrives.
     window_end: u32,
     window_since: u32,
     last_tsecr: u32,
 }
 
-/// What the application read in a round trip (rcvq_space).
+/// The amount that the application read in a round trip (rcvq_space).
 #[derive(Debug, Default)]
 struct Space {
     octets: u32,
@@ -84,18 +84,19 @@ fn micros(now: Instant) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
 
-/// A size that fits.
+/// Converts to 32 bits, saturating.
 fn size(octets: u64) -> u32 {
     u32::try_from(octets).unwrap_or(u32::MAX)
 }
 
-/// What SO_RCVBUF makes of a size (sock_setsockopt()).
+/// Returns the buffer size for a value of SO_RCVBUF (sock_setsockopt()).
 fn doubled(octets: usize) -> u64 {
     2 * (octets as u64).max(LEAST_CLAMP)
 }
 
 impl Window {
-    /// `memory`: `None` if the profile has another rule for its window. `locked`: SO_RCVBUF was set to this.
+    /// Creates a window. `memory` is `None` if the profile computes its window by another rule. `locked` is
+    /// the value of SO_RCVBUF, if it was set.
     pub(super) fn new(memory: Option<ReceiveMemory>, locked: Option<usize>, advmss: u32) -> Self {
         let rmem = memory.unwrap_or(ReceiveMemory::LINUX);
         let (rcvbuf, buffer) = match (memory, locked) {
@@ -122,14 +123,14 @@ impl Window {
         window
     }
 
-    /// The window of a SYN or SYN,ACK: whole segments (tcp_select_initial_window()).
+    /// Chooses the window of a SYN or SYN,ACK, in whole segments (tcp_select_initial_window()).
     pub(in crate::tcp::receive) fn choose_first(&mut self, mss: u32) -> u64 {
         let (space, mss) = (self.full_space(), u64::from(mss));
         self.rcv_wnd = size(if space > mss { space - space % mss } else { space });
         self.rcv_wnd()
     }
 
-    /// The shift that a window of the whole buffer needs.
+    /// Returns the shift count that a window of the whole buffer needs.
     pub(in crate::tcp::receive) fn scale_to_offer(&self) -> u8 {
         let space = match self.buffer {
             Buffer::Tuned => u64::from(self.rmem_max).max(self.full_space()),
@@ -138,8 +139,8 @@ impl Window {
         (space.max(1).ilog2() as u8).saturating_sub(15).min(14)
     }
 
-    /// The connection is open (tcp_init_buffer_space(), tcp_initialize_rcv_mss()). `sends`: the largest segment of ours;
-    /// `advmss`: text of the largest that may come.
+    /// Initialises the window when the connection opens (tcp_init_buffer_space(), tcp_initialize_rcv_mss()).
+    /// `sends` is the size of our largest segment, `advmss` the data of the largest one that may arrive.
     pub(in crate::tcp::receive) fn establish(
         &mut self,
         now: Instant,
@@ -151,7 +152,7 @@ impl Window {
         (self.scale, self.mstamp) = (scale, micros(now));
         let (mss, whole) = (u64::from(advmss), self.full_space());
         let mut clamp = whole.min(65_535 << scale);
-        // One segment is kept back.
+        // Reserve one segment.
         if clamp > 2 * mss && clamp + mss > whole {
             clamp = (2 * mss).max(whole - mss);
         }
@@ -163,14 +164,12 @@ impl Window {
         self.rcv_mss = (hint as u16).max(MIN_MSS as u16);
     }
 
-    /// SO_RCVBUF is set.
+    /// Applies SO_RCVBUF.
     pub(in crate::tcp::receive) fn lock(&mut self, octets: usize) {
         if self.is_in_charge() {
             (self.rcvbuf, self.buffer) = (size(doubled(octets)), Buffer::Locked);
         }
     }
-
-    // ----- what is known -----
 
     pub(super) fn rcv_mss(&self) -> u32 {
         self.rcv_mss.into()
@@ -180,7 +179,7 @@ impl Window {
         self.rcv_wnd.into()
     }
 
-    /// This is what decides about the window.
+    /// Returns true if these rules determine the window.
     pub(in crate::tcp::receive) fn is_in_charge(&self) -> bool {
         self.buffer != Buffer::Plain
     }
@@ -197,7 +196,7 @@ impl Window {
         self.win_from_space(self.rcvbuf.into())
     }
 
-    /// `used`: what segments cost that are held.
+    /// Returns the free space. `used` is the memory cost of held segments.
     fn free_space(&self, used: u64) -> u64 {
         self.win_from_space(u64::from(self.rcvbuf).saturating_sub(used))
     }
@@ -206,17 +205,16 @@ impl Window {
         window.next_multiple_of(1 << self.scale)
     }
 
-    /// One for each second segment that fits the window, at least two (tcp_incr_quickack()).
+    /// Returns the number of quick ACKs: one per two segments that fit the window, and two for a tiny window
+    /// (tcp_incr_quickack()).
     pub(in crate::tcp::receive) fn quick_acks(&self, most: u32) -> u32 {
         let pairs = self.rcv_wnd() / (2 * u64::from(self.rcv_mss));
         let quick = if pairs == 0 { 2 } else { pairs };
         quick.min(u64::from(most)) as u32
     }
 
-    // ----- what comes -----
-
-    /// How much a full segment of the peer's carries, and what it costs (tcp_measure_rcv_mss()). Says whether this one
-    /// is the end of something.
+    /// Updates the estimates of the data in a full-sized segment and of its memory cost
+    /// (tcp_measure_rcv_mss()). Returns whether this segment ends a burst of data.
     pub(super) fn measure_rcv_mss(&mut self, text: &Text) -> PushNews {
         let last = u32::from(std::mem::take(&mut self.last_seg_size));
         if text.len >= self.rcv_mss() {
@@ -227,7 +225,7 @@ impl Window {
             self.rcv_mss = text.len.min(text.advmss) as u16;
             return if text.psh { PushNews::Full } else { PushNews::None };
         }
-        // SACK blocks make a full segment smaller.
+        // SACK blocks make a full-sized segment smaller.
         let whole = text.len + text.tcp_header;
         if whole >= MSS_DEFAULT + TCP_HEADER || (whole >= MIN_MSS + TCP_HEADER && !text.remnant) {
             let len = whole - text.least_tcp_header;
@@ -256,8 +254,8 @@ impl Window {
         self.space.octets = self.space.octets.min(clamp);
     }
 
-    /// Slow start of the window: it grows by two segments for each one that has not cost too much memory
-    /// (tcp_grow_window()). Says whether it has grown.
+    /// Slow start of the window: grows it by two segments for each segment with a low memory cost
+    /// (tcp_grow_window()). Returns true if it has grown.
     pub(super) fn grow(&mut self, text: &Text, used: u64) -> bool {
         let room = self.clamp().min(self.free_space(used)).saturating_sub(self.rcv_ssthresh.into());
         if room == 0 || !self.is_in_charge() {
@@ -285,9 +283,8 @@ impl Window {
         0
     }
 
-    // ----- the round trip -----
-
-    /// By the timestamps of a full segment, in milliseconds (tcp_rcv_rtt_measure_ts()). `idle`: all was read before.
+    /// Measures the round-trip time from the timestamps of a full-sized segment, in milliseconds
+    /// (tcp_rcv_rtt_measure_ts()). `idle` is true if no unread data was buffered.
     pub(in crate::tcp::receive) fn measure_rtt_by_echo(
         &mut self,
         now: Instant,
@@ -309,7 +306,8 @@ impl Window {
         }
     }
 
-    /// By how long a whole window takes: no more than an upper bound (tcp_rcv_rtt_measure()).
+    /// Measures the time that a whole window takes, which is an upper bound on the round-trip time
+    /// (tcp_rcv_rtt_measure()).
     pub(super) fn measure_rtt_by_window(&mut self, now: Instant, rcv_nxt: u64) {
         let (now, next) = (micros(now), rcv_nxt as u32);
         if (self.rtt.window_end, self.rtt.window_since) != (0, 0) {
@@ -321,7 +319,8 @@ impl Window {
         (self.rtt.window_end, self.rtt.window_since) = (next.wrapping_add(self.rcv_wnd), now);
     }
 
-    /// `smooths`: a longer one counts, too (tcp_rcv_rtt_update()).
+    /// Adds an RTT sample (tcp_rcv_rtt_update()). If `smooths` is false, a sample can only lower the
+    /// estimate.
     fn take_rtt(&mut self, micros: u64, smooths: bool) {
         let (old, new) = (u64::from(self.rtt.eighths), 8 * micros);
         self.rtt.eighths = size(match () {
@@ -331,16 +330,14 @@ impl Window {
         });
     }
 
-    /// The shorter of this one and the sender's, in eighths of a microsecond.
+    /// Returns the minimum of this estimate and the sender's, in eighths of a microsecond.
     pub(super) fn round_trip(&self, srtt: Option<u64>) -> u64 {
         let own = u64::from(self.rtt.eighths);
         srtt.map_or(own, |nanos| own.min(nanos / 125))
     }
 
-    // ----- the application -----
-
-    /// What was read in a round trip is what the window has to hold; twice that, since this is a round trip late
-    /// (tcp_rcv_space_adjust()).
+    /// Adjusts the buffer to the amount read in a round trip. The window must hold twice that, because the
+    /// measurement is a round trip old (tcp_rcv_space_adjust()).
     pub(super) fn adjust_space(&mut self, copied: u64, rcv_nxt: u64, span: u64) {
         let elapsed = self.mstamp.wrapping_sub(self.space.since);
         if self.rtt.eighths == 0 || elapsed < self.rtt.eighths / 8 {
@@ -354,12 +351,12 @@ impl Window {
         (self.space.seq, self.space.since) = (copied as u32, self.mstamp);
     }
 
-    /// What is held out of order needs room beside that.
+    /// Makes additional room for out-of-order data.
     pub(super) fn make_room_for(&mut self, span: u64) {
         self.grow_buffer(self.space.octets, span);
     }
 
-    /// tcp_rcvbuf_grow(): slow start may double the rate.
+    /// tcp_rcvbuf_grow(): allows for slow start doubling the rate.
     fn grow_buffer(&mut self, octets: u32, out_of_order: u64) {
         let old = std::mem::replace(&mut self.space.octets, octets);
         if self.buffer != Buffer::Tuned {
@@ -374,8 +371,6 @@ impl Window {
             self.window_clamp = size(self.full_space());
         }
     }
-
-    // ----- what is offered -----
 
     /// __tcp_select_window()
     pub(super) fn select(&self, used: u64) -> Selected {
@@ -393,7 +388,7 @@ impl Window {
         free = free.min(self.rcv_ssthresh.into());
         let offered = self.rcv_wnd();
         let window = match self.scale {
-            // Whole segments, if it has changed by one at least.
+            // Whole segments, if the window has changed by at least one.
             0 if offered + mss <= free || offered > free => free - free % mss.max(1),
             0 if mss == full && free > offered + full / 2 => free,
             0 => offered,

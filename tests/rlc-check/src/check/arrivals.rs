@@ -1,9 +1,9 @@
-//! What the arrival of PDUs changes in the books, and what should have happened by now.
+//! Applies the arrival of PDUs to the state of both ends, and checks deadlines.
 
 use super::*;
 
 impl Checker {
-    /// Enters everything that arrives up to `now`, in order.
+    /// Processes all arrivals up to `now` in order.
     pub(super) fn arrivals(&mut self, now: Time) {
         loop {
             let next = |end: usize| self.flying[end].front().map(|arrival| (arrival.at, end));
@@ -22,15 +22,16 @@ impl Checker {
         match arrival.kind {
             PduKind::Reset { rsn, .. } => {
                 let End { sender, receiver } = &mut self.ends[end];
-                // A repeat, because the answer was lost or is late, sets nothing back again. The answer to it names
-                // the HFN before the one that is used.
+                // A repeated RESET, sent because the RESET ACK was lost or late, does not reset the variables
+                // again. The RESET ACK for it carries the HFN before the current one.
                 if receiver.last_rsn == Some(rsn) && sender.pending.is_none() {
                     receiver.to_answer.push_back((rsn, sender.hfn.wrapping_sub(1) & HFN));
                     return;
                 }
                 receiver.last_rsn = Some(rsn);
                 receiver.to_answer.push_back((rsn, sender.highest_hfn()));
-                // §11.4.5.3: while an end waits for an answer itself, only that increases its HFN.
+                // While an end waits for a RESET ACK itself, only that RESET ACK increases its HFN
+                // (§11.4.5.3).
                 let increase = u32::from(sender.pending.is_none());
                 self.set_back(end, increase);
                 self.ends[end].sender.set_back_by_peer = (increase == 1).then_some(arrival.at);
@@ -41,7 +42,7 @@ impl Checker {
                     self.set_back(end, 1);
                 }
             }
-            // Until its RESET is answered, an end ignores everything else.
+            // While its own RESET is not acknowledged, an end discards all other PDUs.
             _ if self.ends[end].sender.pending.is_some() => {}
             PduKind::Data { poll, piggybacked, .. } => {
                 let receiver = &mut self.ends[end].receiver;
@@ -112,7 +113,7 @@ impl Checker {
                 sender.acknowledged(number);
             }
         }
-        // WSN = 0 is discarded (§9.2.2.11.3).
+        // A WINDOW with WSN = 0 is discarded (§9.2.2.11.3).
         if let Some(window) = status.window.filter(|window| *window > 0) {
             sender.vt_ws = u64::from(window).min(settings.window);
         }
@@ -130,7 +131,7 @@ impl Checker {
         }
     }
 
-    /// Sets all state variables back to their first values (§11.4.3).
+    /// Resets all state variables to their initial values (§11.4.3), and adds `increase` to the HFN.
     pub(super) fn set_back(&mut self, end: usize, increase: u32) {
         let window = self.settings[end].window;
         let End { sender, receiver } = &mut self.ends[end];
@@ -149,7 +150,7 @@ impl Checker {
         };
     }
 
-    /// Checks that what should have happened by now has happened.
+    /// Checks that every reaction that is due has happened.
     pub(super) fn deadlines(&mut self) {
         for end in 0..2 {
             let Self { settings, ends, report, now, .. } = self;
@@ -159,7 +160,8 @@ impl Checker {
                 continue;
             }
             if let Some((since, frame)) = receiver.polled {
-                // An answer waits for its TTI, and for the timer that the last report started at the end of its TTI.
+                // An answer waits for the next TTI, and for Timer_Status_Prohibit, which the last report
+                // started at the end of its TTI.
                 let prohibited = receiver.last_report.as_ref().zip(other.tsp);
                 let allowed = prohibited.map_or(since, |(last, tsp)| since.max(last.at + own.tti + tsp));
                 if *now > allowed + 2 * own.tti {
@@ -173,7 +175,8 @@ impl Checker {
             }
             if let (Some(poll), Some(timer)) = (&sender.open_poll, own.timer_poll) {
                 let waited = timer.max(own.poll_prohibit.unwrap_or(0)) + 3 * own.tti;
-                // The PDU that would carry the poll may have had its last transmission; then it is discarded instead.
+                // The PDU that would carry the poll may have had its last permitted transmission. It is then
+                // discarded instead.
                 let last = sender.pdus.last_key_value().map_or(0, |(_, state)| state.transmissions);
                 let carried = own.max_dat.is_none_or(|max_dat| last + 1 < max_dat.max(2));
                 if *now > poll.at + waited {
@@ -186,7 +189,7 @@ impl Checker {
                 }
             }
             if let Some((since, sn)) = sender.exhausted {
-                // An MRW may have to wait until the one before it is done.
+                // An MRW may have to wait until the previous one is acknowledged.
                 let patience = match own.discard {
                     Discard::Reset => 2 * own.tti,
                     Discard::Mrw => 2_000_000_000,

@@ -1,4 +1,4 @@
-//! What each end must know, as far as the capture shows it.
+//! The state of each end, as far as the capture shows it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,16 +6,16 @@ use super::MODULUS;
 use crate::settings::Time;
 use crate::trace::PduKind;
 
-/// What became of one of the sender's PDUs.
+/// The state of a data PDU at its sender.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     pub(super) transmissions: u32,
-    /// When it was last reported missing, if that was after its last transmission.
+    /// Time of the last report that it is missing, if that was after its last transmission.
     pub(super) nacked: Option<Time>,
     pub(super) acked: bool,
 }
 
-/// A poll whose answer the sender waits for.
+/// A poll that the sender expects an answer to.
 #[derive(Debug)]
 pub(super) struct OpenPoll {
     pub(super) at: Time,
@@ -32,19 +32,19 @@ pub(super) struct SenderBook {
     pub(super) pdus: BTreeMap<u64, Sent>,
     pub(super) last_poll: Option<Time>,
     pub(super) open_poll: Option<OpenPoll>,
-    /// Since when a PDU may not be sent again, and which.
+    /// The PDU that has reached MaxDAT and must not be retransmitted, and the time since when.
     pub(super) exhausted: Option<(Time, u64)>,
-    /// Something has happened that a RESET may follow.
+    /// Whether an event has occurred that may cause a RESET.
     pub(super) must_reset: bool,
-    /// SN_MRW_LENGTH of an MRW that is not answered.
+    /// SN_MRW_LENGTH of an MRW that is not acknowledged.
     pub(super) mrw: Option<u64>,
-    /// RSN and HFNI of a RESET that is not answered yet.
+    /// RSN and HFNI of a RESET that is not acknowledged.
     pub(super) pending: Option<(bool, u32)>,
     /// RSN of the last RESET.
     pub(super) last_rsn: Option<bool>,
-    /// HFN of the first number since all variables were set back.
+    /// HFN of the first sequence number after the last reset of all variables.
     pub(super) hfn: u32,
-    /// When a RESET of the other end has set them back.
+    /// Time at which a RESET from the peer reset all variables.
     pub(super) set_back_by_peer: Option<Time>,
     pub(super) epoch: u32,
 }
@@ -53,20 +53,20 @@ pub(super) struct SenderBook {
 pub(super) struct ReceiverBook {
     pub(super) vr_r: u64,
     pub(super) vr_h: u64,
-    /// When each PDU arrived; those well below VR(R) are forgotten.
+    /// Arrival time of each PDU. PDUs well below VR(R) are removed.
     pub(super) arrived: BTreeMap<u64, Time>,
     pub(super) last_report: Option<LastReport>,
-    /// The oldest poll that is not answered yet: when it came, and with which frame.
+    /// Arrival time and frame of the oldest poll that is not answered.
     pub(super) polled: Option<(Time, u64)>,
     pub(super) last_rsn: Option<bool>,
-    /// RSNs of RESETs that are to be answered, and HFNI of the answer.
+    /// RSN and HFNI of each RESET ACK that is due.
     pub(super) to_answer: VecDeque<(bool, u32)>,
 }
 
 #[derive(Debug)]
 pub(super) struct LastReport {
     pub(super) at: Time,
-    /// More PDUs of the same report may follow.
+    /// Whether further PDUs of the same report may follow.
     pub(super) partial: bool,
 }
 
@@ -81,17 +81,17 @@ pub(super) struct Arrival {
     pub(super) at: Time,
     pub(super) frame: u64,
     pub(super) kind: PduKind,
-    /// Of a data PDU, without modulus.
+    /// Sequence number of a data PDU, without modulus.
     pub(super) sn: u64,
-    /// Of a STATUS PDU with MRW, without modulus.
+    /// SN_MRW_LENGTH of an MRW, without modulus.
     pub(super) mrw: Option<u64>,
 }
 
-/// An HFN has 20 bits.
+/// Mask of the 20 bits of an HFN.
 pub(super) const HFN: u32 = 0xf_ffff;
 
 impl SenderBook {
-    /// The highest HFN used (§11.4.1): it grows with each wrap of the numbers.
+    /// Returns the highest HFN used (§11.4.1). It increases with each wrap of the sequence numbers.
     pub(super) fn highest_hfn(&self) -> u32 {
         self.hfn.wrapping_add((self.vt_s.saturating_sub(1) / MODULUS) as u32) & HFN
     }
@@ -119,7 +119,7 @@ impl ReceiverBook {
         while self.arrived.contains_key(&self.vr_r) {
             self.vr_r += 1;
         }
-        // Reports that were made a little earlier may still have to be judged.
+        // Keep some history, because reports that were composed slightly earlier are still to be checked.
         while self.arrived.first_key_value().is_some_and(|(sn, _)| sn + 1024 < self.vr_r) {
             self.arrived.pop_first();
         }

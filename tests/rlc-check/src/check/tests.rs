@@ -1,4 +1,4 @@
-//! A trace in which everything holds, and for each invariant what breaks it.
+//! Tests of the checker: a trace without violations, and for each invariant a trace that violates it.
 
 use super::*;
 use crate::trace::Way;
@@ -70,19 +70,19 @@ fn mrw_ack(at: Time, sn: u16) -> Pdu {
     pdu(at, Way::Up, PduKind::Status(Status { mrw_ack: Some((sn, 0)), ..Status::default() }))
 }
 
-/// What is violated, each once.
+/// Returns the violated invariants, without consecutive duplicates.
 fn judged_with(down: Direction, trace: &[Pdu]) -> Vec<Invariant> {
     judged_until(down, trace, None)
 }
 
-/// What is violated when the capture ended at so many ms.
+/// Returns the violated invariants of a capture that ends at `until`, in ms.
 fn judged_until(down: Direction, trace: &[Pdu], until: Option<Time>) -> Vec<Invariant> {
     let mut checker = Checker::new(down, up());
     for (index, pdu) in trace.iter().enumerate() {
         checker.pdu(&Pdu { frame: index as u64 + 1, ..pdu.clone() });
     }
     let violations = checker.finish(until.map(|until| until * MS)).violations;
-    // Shown when the test fails.
+    // Shown if the test fails.
     println!("{violations:?}");
     let mut found: Vec<_> = violations.into_iter().map(|found| found.invariant).collect();
     found.dedup();
@@ -93,7 +93,8 @@ fn judged(trace: &[Pdu]) -> Vec<Invariant> {
     judged_with(down(), trace)
 }
 
-/// Two PDUs, of which the second is lost; a third one polls; a report, the copy, which polls, and its report.
+/// Two PDUs, the second of which is lost, and a third with a poll. A report follows, then the retransmission,
+/// which carries a poll, a fourth PDU, and a report.
 fn good() -> Vec<Pdu> {
     vec![
         data(0, 0),
@@ -106,7 +107,7 @@ fn good() -> Vec<Pdu> {
     ]
 }
 
-/// `good` with one PDU replaced.
+/// Returns `good` with one PDU replaced.
 fn with(index: usize, pdu: Pdu) -> Vec<Pdu> {
     let mut trace = good();
     trace[index] = pdu;
@@ -114,20 +115,20 @@ fn with(index: usize, pdu: Pdu) -> Vec<Pdu> {
 }
 
 #[test]
-fn a_trace_as_it_should_be_passes() {
+fn valid_trace_passes() {
     assert_eq!(judged(&good()), []);
 }
 
 #[test]
-fn a_number_that_is_left_out_is_found() {
+fn skipped_sequence_number_is_detected() {
     assert!(judged(&with(5, data(80, 4))).contains(&Invariant::Format));
     let mut shifted = good();
     shifted[0] = data(0, 5);
-    assert!(judged(&shifted).contains(&Invariant::Format), "the first is 0");
+    assert!(judged(&shifted).contains(&Invariant::Format), "the first SN is 0");
 }
 
 #[test]
-fn a_pdu_of_another_size_and_one_that_tshark_objects_to_are_found() {
+fn wrong_size_epoch_and_tshark_objections_are_detected() {
     assert_eq!(judged(&with(0, Pdu { octets: 41, ..data(0, 0) })), [Invariant::Format]);
     assert_eq!(judged(&with(0, Pdu { objections: "odd".into(), ..data(0, 0) })), [Invariant::Format]);
     assert_eq!(judged(&with(0, Pdu { inside: "odd".into(), ..data(0, 0) })), [Invariant::Format]);
@@ -135,7 +136,7 @@ fn a_pdu_of_another_size_and_one_that_tshark_objects_to_are_found() {
 }
 
 #[test]
-fn new_data_beyond_the_window_is_found() {
+fn new_data_beyond_window_is_detected() {
     let window: Vec<Pdu> = (0..8).map(|sn| data(10 * u64::from(sn), sn)).collect();
     assert_eq!(judged(&window), []);
     let mut beyond = window;
@@ -144,7 +145,7 @@ fn new_data_beyond_the_window_is_found() {
 }
 
 #[test]
-fn a_third_transmission_is_too_many_for_max_dat_3() {
+fn transmissions_beyond_max_dat_are_detected() {
     let mut trace = vec![
         data(0, 0),
         lost(data(0, 1)),
@@ -165,32 +166,35 @@ fn a_third_transmission_is_too_many_for_max_dat_3() {
 }
 
 #[test]
-fn a_copy_that_nobody_asked_for_is_found() {
-    assert!(judged(&with(5, data(80, 2))).contains(&Invariant::Acknowledgement), "it is acknowledged");
-    assert!(judged(&with(5, data(80, 0))).contains(&Invariant::Format), "it lies below the window");
+fn unrequested_retransmission_is_detected() {
+    assert!(
+        judged(&with(5, data(80, 2))).contains(&Invariant::Acknowledgement),
+        "the PDU is already acknowledged"
+    );
+    assert!(judged(&with(5, data(80, 0))).contains(&Invariant::Format), "the PDU is below the window");
     let mut early = good();
     early[3] = data(30, 1);
     assert!(judged(&early).contains(&Invariant::Acknowledgement));
     let mut twice = good();
     twice.insert(5, data(70, 1));
-    assert!(judged(&twice).contains(&Invariant::Acknowledgement), "one report asks for one copy");
+    assert!(judged(&twice).contains(&Invariant::Acknowledgement), "one report requests one retransmission");
 }
 
 #[test]
-fn a_report_that_says_what_is_not_so_is_found() {
+fn incorrect_status_report_is_detected() {
     let with = |report| judged(&[data(0, 0), lost(data(0, 1)), poll(10, 2), report]);
     assert_eq!(with(status(60, &[1], 3)), []);
-    assert_eq!(with(status(60, &[1], 2)), [], "it need not acknowledge everything");
+    assert_eq!(with(status(60, &[1], 2)), [], "a report need not acknowledge everything");
     let wrong = [Invariant::Acknowledgement];
-    assert_eq!(with(status(60, &[0, 1], 3)), wrong, "0 has arrived");
-    assert_eq!(with(status(60, &[1, 3], 3)), wrong, "3 is beyond VR(H)");
-    assert_eq!(with(status(60, &[], 3)), wrong, "1 has not arrived");
-    assert_eq!(with(status(60, &[1], 4)), wrong, "3 was never sent");
+    assert_eq!(with(status(60, &[0, 1], 3)), wrong, "SN 0 has arrived");
+    assert_eq!(with(status(60, &[1, 3], 3)), wrong, "SN 3 is beyond VR(H)");
+    assert_eq!(with(status(60, &[], 3)), wrong, "SN 1 has not arrived");
+    assert_eq!(with(status(60, &[1], 4)), wrong, "SN 3 was never sent");
 }
 
-/// A run begins at any time of the day, and its grid of TTIs with it.
+/// A run, and with it the grid of TTIs, starts at an arbitrary time of day.
 #[test]
-fn the_grid_of_ttis_is_where_the_capture_has_it() {
+fn tti_grid_phase_is_taken_from_capture() {
     let late = |pdus: Vec<Pdu>| -> Vec<Pdu> {
         pdus.into_iter().map(|pdu| Pdu { at: pdu.at + 1_700_000_000_123_456_789, ..pdu }).collect()
     };
@@ -201,7 +205,7 @@ fn the_grid_of_ttis_is_where_the_capture_has_it() {
     assert_eq!(judged_with(down(), &one_beside), [Invariant::Tti]);
 }
 
-/// Eight PDUs, a report, and so on, until the numbers begin anew.
+/// Returns a trace of this many PDUs with a report after every eighth, and the time at its end.
 fn laps(pdus: u64) -> (Vec<Pdu>, Time) {
     let (mut trace, mut now) = (Vec::new(), 0);
     for number in 0..pdus {
@@ -221,12 +225,12 @@ fn in_lap(number: u64, pdu: Pdu) -> Pdu {
 }
 
 #[test]
-fn an_lsn_beyond_vr_h_is_found_in_every_lap() {
+fn lsn_beyond_vr_h_is_detected_after_wraps() {
     for lap in 0..3 {
         let first = lap * MODULUS + 8;
         let (mut trace, now) = laps(first);
         assert_eq!(judged(&trace), []);
-        // The first and the last of three are lost, and the last one is acknowledged all the same.
+        // The first and the last of three PDUs are lost, but the report acknowledges the last one.
         for number in first..first + 3 {
             let at = now + 10 * (number - first);
             let pdu = in_lap(number, data(at, (number % MODULUS) as u16));
@@ -235,28 +239,28 @@ fn an_lsn_beyond_vr_h_is_found_in_every_lap() {
         let report = (now + 50).next_multiple_of(20);
         trace.push(status(report, &[8], 11));
         assert_eq!(judged(&trace), [Invariant::Acknowledgement], "lap {lap}");
-        // Nor is it taken for the first part of a report that goes on.
+        // Nor does it count as the first part of a report that continues.
         trace.push(status(report + 20, &[8], 11));
         assert!(judged(&trace).contains(&Invariant::StatusProhibit), "lap {lap}");
     }
 }
 
 #[test]
-fn a_report_too_early_after_another_is_found() {
+fn report_during_status_prohibit_is_detected() {
     assert_eq!(judged(&with(6, status(120, &[], 4))), [Invariant::StatusProhibit]);
 }
 
 #[test]
-fn a_poll_without_an_answer_and_one_too_early_are_found() {
+fn unanswered_and_early_polls_are_detected() {
     let mut silent = good();
     silent.truncate(6);
     silent.push(data(250, 4));
     assert!(judged(&silent).contains(&Invariant::Polling));
-    assert_eq!(judged(&with(5, poll(80, 3))), [Invariant::Polling], "20 ms after the one before");
+    assert_eq!(judged(&with(5, poll(80, 3))), [Invariant::Polling], "20 ms after the previous poll");
 }
 
 #[test]
-fn a_poll_that_is_lost_is_to_be_repeated() {
+fn lost_poll_without_repetition_is_detected() {
     let mut trace = vec![data(0, 0), lost(poll(10, 1)), poll(210, 1), status(240, &[], 2)];
     assert_eq!(judged(&trace), []);
     trace.truncate(2);
@@ -264,67 +268,67 @@ fn a_poll_that_is_lost_is_to_be_repeated() {
     assert_eq!(judged(&trace), [Invariant::Polling]);
 }
 
-/// When the end of the capture is not known, silence at its end proves nothing.
+/// If the end of the capture is unknown, silence at its end proves nothing.
 #[test]
-fn what_never_came_before_the_end_of_the_capture_is_found() {
+fn missing_reaction_before_capture_end_is_detected() {
     let until = |trace: &[Pdu], until| judged_until(down(), trace, Some(until));
     assert_eq!(until(&good(), 10_000), []);
     let polls = [data(0, 0), poll(10, 1)];
     assert_eq!(judged(&polls), []);
-    assert_eq!(until(&polls, 60), [], "there is time to answer");
+    assert_eq!(until(&polls, 60), [], "the answer is not due yet");
     assert_eq!(until(&polls, 10_000), [Invariant::Polling]);
     let never_resent = [data(0, 0), lost(data(0, 1)), data(10, 2), status(40, &[1], 3)];
     assert_eq!(judged(&never_resent), []);
-    assert_eq!(until(&never_resent, 400), [], "there is time for a copy");
+    assert_eq!(until(&never_resent, 400), [], "the retransmission is not due yet");
     assert_eq!(until(&never_resent, 10_000), [Invariant::Acknowledgement]);
 }
 
 #[test]
-fn a_reset_without_a_reason_is_found() {
+fn reset_without_cause_is_detected() {
     let trace = [data(0, 0), reset(10, false, 0), reset_ack(40, false, 0)];
     assert_eq!(judged(&trace), [Invariant::Reset]);
     let unknown = Direction { max_dat: None, ..down() };
     assert_eq!(judged_with(unknown, &trace), [], "MaxDAT is not known");
     let discarding = Direction { discard: Discard::Mrw, ..down() };
     assert_eq!(judged_with(discarding, &trace), [], "MaxMRW is not known");
-    // A PDU with a poll that is sent as often as allowed and never answered.
+    // A PDU with a poll is transmitted as often as allowed, but never answered.
     let trace = [data(0, 0), lost(poll(10, 1)), lost(poll(210, 1)), reset(410, false, 0)];
     assert_eq!(judged(&trace), []);
 }
 
 #[test]
-fn what_has_arrived_may_carry_polls_beyond_max_dat() {
+fn received_pdu_may_carry_polls_beyond_max_dat() {
     let mut trace = vec![lost(data(0, 0)), poll(10, 1), status(40, &[0], 2), lost(data(60, 0))];
     for n in 1..4 {
         trace.push(poll(10 + 200 * n, 1));
         trace.push(status(60 + 200 * n, &[], 0));
     }
-    // PDU 0 was never reported again, so it is sent twice; PDU 1 four times.
+    // PDU 0 is not reported missing again, so it is sent twice. PDU 1 is sent four times.
     assert_eq!(judged(&trace), []);
 }
 
 #[test]
-fn pdus_off_the_grid_and_counts_that_are_no_format_are_found() {
+fn off_grid_pdus_and_invalid_counts_are_detected() {
     assert_eq!(judged(&with(5, data(85, 3))), [Invariant::Tti]);
     let three: Vec<Pdu> = (0..3).map(|sn| data(0, sn)).collect();
     assert_eq!(judged(&three), [Invariant::Tti]);
 }
 
 #[test]
-fn losses_far_from_what_was_set_are_found() {
+fn implausible_block_error_rate_is_detected() {
     let trace: Vec<Pdu> = (0..8).map(|sn| data(10 * u64::from(sn), sn)).collect();
     let all_lost: Vec<Pdu> = trace.iter().cloned().map(lost).collect();
     let half = Direction { bler: Some(0.5), ..down() };
-    assert_eq!(judged_with(half.clone(), &all_lost), [], "8 of 8 at 50 % happen once in 256");
+    assert_eq!(judged_with(half.clone(), &all_lost), [], "at 50 %, 8 losses in 8 PDUs happen once in 256");
     let rare = Direction { bler: Some(0.01), ..down() };
     assert_eq!(judged_with(rare, &all_lost), [Invariant::BlockErrors]);
 }
 
 #[test]
-fn resets_alternate_and_are_repeated_as_they_were() {
+fn inconsistent_resets_are_detected() {
     let with = |second: Pdu, third: Pdu| {
         let again = |pdu| Pdu { epoch: 4097, ..pdu };
-        // Without MaxDAT, so that the capture need not show the reason for a RESET.
+        // Without MaxDAT, the capture need not show the cause of a RESET.
         let down = Direction { max_dat: None, ..down() };
         let trace = [
             data(0, 0),
@@ -343,10 +347,13 @@ fn resets_alternate_and_are_repeated_as_they_were() {
     assert!(with(reset(210, false, 0), reset(270, false, 1)).contains(&Invariant::Reset), "the same RSN");
     assert!(with(reset(210, false, 0), reset(270, true, 0)).contains(&Invariant::Reset), "the same HFN");
     assert!(judged(&[data(0, 0), lost(reset(10, false, 0)), data(20, 1)]).contains(&Invariant::Reset));
-    assert!(judged(&[data(0, 0), reset_ack(40, false, 0)]).contains(&Invariant::Reset), "nothing to answer");
+    assert!(
+        judged(&[data(0, 0), reset_ack(40, false, 0)]).contains(&Invariant::Reset),
+        "there is no RESET to answer"
+    );
 }
 
-/// The first RESET is answered, the other one crosses a RESET of the other end.
+/// The first RESET is acknowledged; the second one crosses a RESET of the peer.
 fn crossing(second_down: u32, second_up: u32, ack_up: u32, ack_down: u32) -> Vec<Invariant> {
     let down = Direction { max_dat: None, ..down() };
     let up = Direction { max_dat: None, ..up() };
@@ -374,20 +381,20 @@ fn crossing(second_down: u32, second_up: u32, ack_up: u32, ack_down: u32) -> Vec
 }
 
 #[test]
-fn resets_and_their_answers_say_the_highest_hfn_used() {
+fn wrong_hfn_in_crossing_resets_is_detected() {
     assert_eq!(crossing(1, 1, 1, 1), []);
     for (wrong, name) in [
         (crossing(2, 1, 1, 1), "RESET"),
-        (crossing(1, 0, 1, 1), "the other's RESET"),
-        (crossing(1, 1, 2, 1), "an answer while waiting for one: only that increases the HFN"),
-        (crossing(1, 1, 1, 0), "the other's answer"),
+        (crossing(1, 0, 1, 1), "the peer's RESET"),
+        (crossing(1, 1, 2, 1), "RESET ACK while waiting for one, which alone increases the HFN"),
+        (crossing(1, 1, 1, 0), "the peer's RESET ACK"),
     ] {
         assert_eq!(wrong, [Invariant::Reset], "{name}");
     }
 }
 
 #[test]
-fn an_answer_that_is_repeated_says_the_same_hfn() {
+fn changed_hfn_in_repeated_reset_ack_is_detected() {
     let with = |hfni| {
         let down = Direction { max_dat: None, ..down() };
         let repeated = [
@@ -404,7 +411,7 @@ fn an_answer_that_is_repeated_says_the_same_hfn() {
 }
 
 #[test]
-fn each_wrap_adds_one_to_the_hfn() {
+fn sn_wrap_increments_hfn() {
     for (hfni, found) in [(0, vec![Invariant::Reset]), (1, vec![]), (2, vec![Invariant::Reset])] {
         let (mut trace, now) = laps(MODULUS + 8);
         trace.push(in_lap(MODULUS, reset(now, false, hfni)));
@@ -414,7 +421,7 @@ fn each_wrap_adds_one_to_the_hfn() {
 }
 
 #[test]
-fn data_beyond_a_window_that_the_receiver_told_are_found() {
+fn data_beyond_advertised_window_is_detected() {
     let told = |wsn: u16, then: &[Pdu]| {
         let mut trace = vec![data(0, 0), poll(10, 1), window(40, wsn, 2)];
         trace.extend_from_slice(then);
@@ -423,12 +430,12 @@ fn data_beyond_a_window_that_the_receiver_told_are_found() {
     let three: Vec<Pdu> = (2..5).map(|sn| data(50 + 10 * u64::from(sn), sn)).collect();
     assert_eq!(told(3, &three), []);
     assert_eq!(told(2, &three), [Invariant::Window]);
-    assert_eq!(told(0, &three), [Invariant::Window], "nobody heeds a window of 0");
-    // More than the configured window is that.
+    assert_eq!(told(0, &three), [Invariant::Window], "a WINDOW of 0 is a violation");
+    // A WINDOW larger than the configured window is limited to it.
     let nine: Vec<Pdu> = (2..11).map(|sn| data(50 + 10 * u64::from(sn), sn)).collect();
     assert_eq!(told(100, &nine[..8]), []);
     assert_eq!(told(100, &nine), [Invariant::Window]);
-    // A copy beyond it is too much as well, but for the last PDU.
+    // Retransmissions beyond the window are violations as well, except for the last PDU.
     let shrinks = |copy: u16| {
         let lost: Vec<Pdu> = (0..4).map(|sn| lost(data(10 * u64::from(sn), sn))).collect();
         let report = Status { window: Some(1), lsn: Some(0), missing: vec![0, 1, 2, 3], ..Status::default() };
@@ -441,7 +448,7 @@ fn data_beyond_a_window_that_the_receiver_told_are_found() {
 }
 
 #[test]
-fn a_window_that_mrw_moved_is_gone_on_with() {
+fn mrw_ack_moves_sender_window() {
     let discarding = Direction { discard: Discard::Mrw, ..down() };
     let trace = [
         data(0, 0),
@@ -457,12 +464,12 @@ fn a_window_that_mrw_moved_is_gone_on_with() {
     assert_eq!(judged_with(discarding.clone(), &trace), []);
     let mut twice = trace.to_vec();
     twice.push(data(200, 1));
-    assert!(judged_with(discarding, &twice).contains(&Invariant::Format), "it lies below the window");
+    assert!(judged_with(discarding, &twice).contains(&Invariant::Format), "the PDU is below the window");
 }
 
-/// The poll of PDU 1 is lost; a POLL with its number repeats it.
+/// The poll of PDU 1 is lost, and a POLL SUFI with its sequence number repeats it.
 #[test]
-fn a_poll_super_field_is_a_poll() {
+fn poll_sufi_counts_as_poll() {
     let with_poll_sn = |sn| {
         let status = Status { poll_sn: Some(sn), ..Status::default() };
         [data(0, 0), lost(poll(10, 1)), lost(pdu(210, Way::Down, PduKind::Status(status)))]
@@ -473,7 +480,7 @@ fn a_poll_super_field_is_a_poll() {
 }
 
 #[test]
-fn of_a_flexible_size_pdus_are_no_larger_than_the_largest_and_have_no_padding() {
+fn oversized_or_padded_flexible_pdus_are_detected() {
     let judged = |octets, padded| {
         let mut checker = Checker::new(settings("pdu=100,flexible=15bit"), up());
         checker.pdu(&Pdu { frame: 1, octets, padded, ..data(0, 0) });

@@ -1,30 +1,31 @@
-//! Each kind of packet, in the smallest diagram that shows it.
+//! Each class of packet, in the smallest diagram that shows it.
 
 use super::*;
 
-fn again(findings: &DirectionFindings) -> [u64; 4] {
+fn retransmission_classes(findings: &DirectionFindings) -> [u64; 4] {
     let Retransmissions { fast, timeout, tail, unexplained, .. } = findings.retransmissions;
     [fast, timeout, tail, unexplained]
 }
 
 #[test]
-fn three_duplicate_acks_bring_a_fast_retransmit() {
+fn retransmission_after_three_duplicate_acks_is_fast() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.dupacks(0.100, 1, 4);
     d.data(0.1025, 1..1001);
     d.ack(0.2025, 5001);
     let found = d.findings();
-    assert_eq!(again(&found), [1, 0, 0, 0]);
+    assert_eq!(retransmission_classes(&found), [1, 0, 0, 0]);
     assert_eq!((found.retransmissions.fast_retransmits, found.acks.duplicate), (1, 4));
     let traces = d.ended().traces.unwrap();
     let resent = traces[0].segments.iter().find(|segment| segment.sending == Sending::Fast).unwrap();
     assert_eq!((resent.start, resent.end, resent.dupacks, resent.in_flight), (1, 1001, 4, 4));
 }
 
-/// RFC 8985 §2: its retransmission has come, so what left before that is lost. There is no duplicate ACK.
+/// RFC 8985 §2: the retransmission has arrived, so segments sent before it are lost. Duplicate ACKs
+/// do not occur.
 #[test]
-fn what_left_before_something_that_has_arrived_is_sent_again_at_once() {
+fn rack_loss_detection_counts_as_fast_retransmission() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..6001);
     d.sack(0.100, 1, &[1001..2001]);
@@ -37,12 +38,12 @@ fn what_left_before_something_that_has_arrived_is_sent_again_at_once() {
     d.data(0.2041, 6001..7001);
     d.ack(0.304, 7001);
     let found = d.findings();
-    assert_eq!(again(&found), [2, 0, 0, 0]);
+    assert_eq!(retransmission_classes(&found), [2, 0, 0, 0]);
 }
 
-/// The same, but what has arrived may have left before it.
+/// The converse: the segment that arrived may have been sent earlier.
 #[test]
-fn what_left_after_something_that_has_arrived_is_not_to_be_sent_again() {
+fn retransmission_of_later_sent_segment_is_not_fast() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..3001);
     d.ack(0.100, 3001);
@@ -51,12 +52,12 @@ fn what_left_after_something_that_has_arrived_is_not_to_be_sent_again() {
     d.ack(0.201, 4001);
     d.data(0.2011, 4001..5001);
     d.ack(0.202, 5001);
-    let [fast, timeout, tail, unexplained] = again(&d.findings());
+    let [fast, timeout, tail, unexplained] = retransmission_classes(&d.findings());
     assert_eq!((fast, timeout, tail + unexplained), (0, 0, 1));
 }
 
 #[test]
-fn silence_and_then_the_first_segment_again_is_a_timeout_and_the_rest_follows_from_it() {
+fn go_back_n_after_silence_counts_one_timeout() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..4001);
     d.data(1.0, 1..1001);
@@ -64,7 +65,7 @@ fn silence_and_then_the_first_segment_again_is_a_timeout_and_the_rest_follows_fr
     d.burst(1.1, 1001..3001);
     d.ack(1.2, 4001);
     let found = d.findings();
-    assert_eq!(again(&found), [0, 3, 0, 0]);
+    assert_eq!(retransmission_classes(&found), [0, 3, 0, 0]);
     assert_eq!(
         (found.retransmissions.timeouts, found.retransmissions.timeouts_by_dupacks),
         (1, [1, 0, 0, 0])
@@ -75,7 +76,7 @@ fn silence_and_then_the_first_segment_again_is_a_timeout_and_the_rest_follows_fr
 }
 
 #[test]
-fn timeouts_back_off_and_each_is_one() {
+fn backed_off_timeouts_count_individually() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..2001);
     for at in [1.0, 3.0, 7.0] {
@@ -88,9 +89,9 @@ fn timeouts_back_off_and_each_is_one() {
     assert_eq!(found.time.waiting_for_timeout_seconds, 7.0);
 }
 
-/// P0 §4.1: two duplicate ACKs, three segments outstanding; there will never be a third one.
+/// P0 §4.1: with two duplicate ACKs and three segments outstanding, a third duplicate ACK cannot arrive.
 #[test]
-fn a_timeout_after_all_duplicate_acks_that_can_come_is_a_failed_dupack() {
+fn timeout_after_all_possible_dupacks_is_failed_dupack() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..3001);
     d.dupacks(0.1, 1, 2);
@@ -106,12 +107,12 @@ fn a_timeout_after_all_duplicate_acks_that_can_come_is_a_failed_dupack() {
     assert_eq!(
         (found.timeouts_by_dupacks, found.failed_dupack),
         ([0, 0, 1, 0], 0),
-        "one more could have come"
+        "a third duplicate ACK was still possible"
     );
 }
 
 #[test]
-fn a_hole_that_sack_shows_is_reason_enough() {
+fn retransmission_of_sack_hole_is_fast() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..8001);
     d.sack(0.100, 1, &[1001..2001]);
@@ -122,7 +123,7 @@ fn a_hole_that_sack_shows_is_reason_enough() {
     d.data(0.103, 3001..4001);
     d.ack(0.203, 8001);
     let found = d.findings();
-    assert_eq!(again(&found), [2, 0, 0, 0]);
+    assert_eq!(retransmission_classes(&found), [2, 0, 0, 0]);
     assert_eq!((found.retransmissions.fast_retransmits, found.acks.sack_blocks), (1, 6));
     assert_eq!(found.sender.partial_acks, PartialAcks::Sack);
 }
@@ -137,12 +138,12 @@ fn partial_ack() -> Diagram {
 }
 
 #[test]
-fn a_partial_ack_tells_newreno_from_reno_and_tahoe() {
+fn partial_ack_distinguishes_newreno_from_reno_and_tahoe() {
     let mut newreno = partial_ack();
     newreno.data(0.2026, 3001..4001);
     newreno.ack(0.3026, 8001);
     let found = newreno.findings();
-    assert_eq!((found.retransmissions.fast_retransmits, again(&found)), (1, [2, 0, 0, 0]));
+    assert_eq!((found.retransmissions.fast_retransmits, retransmission_classes(&found)), (1, [2, 0, 0, 0]));
     assert_eq!(found.sender.partial_acks, PartialAcks::NewReno);
 
     let mut reno = partial_ack();
@@ -150,30 +151,30 @@ fn a_partial_ack_tells_newreno_from_reno_and_tahoe() {
     reno.data(0.2125, 3001..4001);
     reno.ack(0.3125, 8001);
     let found = reno.findings();
-    assert_eq!((found.retransmissions.fast_retransmits, again(&found)), (2, [2, 0, 0, 0]));
+    assert_eq!((found.retransmissions.fast_retransmits, retransmission_classes(&found)), (2, [2, 0, 0, 0]));
     assert_eq!(found.sender.partial_acks, PartialAcks::Reno);
 
     let mut tahoe = partial_ack();
     tahoe.burst(0.2026, 3001..5001);
     tahoe.ack(0.3026, 8001);
     let found = tahoe.findings();
-    assert_eq!(again(&found), [3, 0, 0, 0]);
+    assert_eq!(retransmission_classes(&found), [3, 0, 0, 0]);
     assert_eq!(found.sender.partial_acks, PartialAcks::Tahoe);
 }
 
 #[test]
-fn the_last_segment_before_the_timer_is_a_tail_probe() {
+fn last_segment_before_timeout_is_tail_probe() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.ack(0.1, 3001);
     d.data(0.32, 4001..5001);
     d.ack(0.42, 5001);
-    assert_eq!(again(&d.findings()), [0, 0, 1, 0]);
+    assert_eq!(retransmission_classes(&d.findings()), [0, 0, 1, 0]);
     assert_eq!(d.sendings(), [(4001, 5001, Sending::Tail)]);
 }
 
 #[test]
-fn a_timestamp_from_before_a_retransmission_proves_it_spurious() {
+fn old_timestamp_echo_proves_spurious_retransmission() {
     let mut d = Diagram::with_timestamps();
     d.burst(0.0, 1..2001);
     let original = d.packets.last().unwrap().options.timestamps.unwrap().val;
@@ -188,12 +189,13 @@ fn a_timestamp_from_before_a_retransmission_proves_it_spurious() {
     assert!(text.contains("1 packets (1 by timestamp)"), "{text}");
     let [a, _] = ended.traces.unwrap();
     let resent = a.segments.iter().find(|segment| segment.sending == Sending::Timeout).unwrap();
-    assert_eq!(resent.fate, Fate::Unneeded { proof: Proof::Timestamp });
+    assert_eq!(resent.fate, Fate::Spurious { proof: Proof::Timestamp });
 }
 
-/// The echo is of the first segment that the ACK covers (RFC 7323 §4.3): of the next one it proves nothing.
+/// The ACK echoes the timestamp of the first segment that it covers (RFC 7323 §4.3). It proves nothing about
+/// the next segment.
 #[test]
-fn a_delayed_ack_does_not_accuse_the_second_segment() {
+fn delayed_ack_does_not_prove_second_segment_spurious() {
     let mut d = Diagram::with_timestamps();
     d.burst(0.0, 1..3001);
     d.data(1.0, 1..1001);
@@ -208,7 +210,7 @@ fn a_delayed_ack_does_not_accuse_the_second_segment() {
 }
 
 #[test]
-fn a_dsack_proves_it_too() {
+fn dsack_proves_spurious_retransmission() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.dupacks(0.1, 1, 3);
@@ -221,13 +223,13 @@ fn a_dsack_proves_it_too() {
 }
 
 #[test]
-fn probes_of_a_closed_window_and_of_an_idle_connection_are_told_apart() {
+fn window_probes_and_keep_alives_are_distinguished() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..2001);
     d.ack(0.1, 2001).window = 0;
     d.data(0.5, 2001..2002);
     d.ack(0.6, 2001).window = 0;
-    // Linux asks with an old octet, and without any.
+    // Linux sends probes with an old sequence number and without data.
     d.data(1.5, 2000..2000);
     d.ack(1.6, 2001).window = 0;
     d.ack(2.0, 2001);
@@ -246,7 +248,7 @@ fn probes_of_a_closed_window_and_of_an_idle_connection_are_told_apart() {
 }
 
 #[test]
-fn the_same_packet_twice_is_a_copy_and_nothing_was_sent_again() {
+fn identical_packet_is_copy_not_retransmission() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..3001);
     let mut copy = d.packets.last().unwrap().clone();
@@ -262,7 +264,7 @@ fn the_same_packet_twice_is_a_copy_and_nothing_was_sent_again() {
 }
 
 #[test]
-fn what_the_network_duplicates_late_is_no_retransmission_either() {
+fn late_network_duplicate_is_not_retransmission() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..6001);
     let mut copy = d.packets[4].clone();
@@ -273,7 +275,7 @@ fn what_the_network_duplicates_late_is_no_retransmission_either() {
 }
 
 #[test]
-fn limited_transmit_shows_on_the_first_duplicate_acks() {
+fn limited_transmit_is_detected_on_first_dupacks() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.ack(0.100, 1);

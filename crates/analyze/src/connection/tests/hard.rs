@@ -1,8 +1,8 @@
-//! Captures as they are: begun late, made elsewhere, with holes, out of order, with garbage.
+//! Imperfect captures: late starts, other capture points, holes, reordering and garbage.
 
 use super::*;
 
-/// At `B`: everything is seen when it arrives, and answered at once.
+/// A capture at `B`: packets are seen when they arrive, and are acknowledged immediately.
 fn at_receiver() -> Diagram {
     let mut d = Diagram::cut();
     d.syn(-0.1, Some(1460));
@@ -12,7 +12,7 @@ fn at_receiver() -> Diagram {
 }
 
 #[test]
-fn the_handshake_tells_where_the_capture_was_made() {
+fn handshake_reveals_capture_point() {
     let sender = Diagram::new().ended().findings;
     assert_eq!(sender.capture_at, CaptureAt::End { end: 0 });
     assert_eq!(sender.directions[0].rtt_of, RttOf::RoundTrip);
@@ -30,9 +30,9 @@ fn the_handshake_tells_where_the_capture_was_made() {
     }
 }
 
-/// The scale stands last in a SYN of Linux.
+/// The window scale is the last option in a Linux SYN, so a short snap length cuts it off.
 #[test]
-fn a_syn_that_was_cut_does_not_tell_the_windows_scale() {
+fn truncated_syn_leaves_window_scale_unknown() {
     let whole = Diagram::new().ended().findings;
     assert!(whole.sack && !whole.directions[0].window.unscaled);
     let mut d = Diagram::new();
@@ -42,13 +42,13 @@ fn a_syn_that_was_cut_does_not_tell_the_windows_scale() {
     d.burst(0.0, 1..60_001);
     d.ack(0.1, 60_001);
     let cut = d.ended().findings;
-    assert!(cut.sack, "that was kept");
+    assert!(cut.sack, "the SACK option was captured");
     assert!(cut.directions[0].window.unscaled);
     assert_eq!(cut.directions[0].time.window_limited_seconds, 0.0);
 }
 
 #[test]
-fn without_acks_nothing_is_said_about_what_is_in_flight() {
+fn flight_is_unknown_without_acks() {
     let mut d = Diagram::cut();
     d.syn(-0.2, Some(1460));
     d.burst(0.0, 1..10_001);
@@ -59,7 +59,7 @@ fn without_acks_nothing_is_said_about_what_is_in_flight() {
 }
 
 #[test]
-fn at_the_receiver_a_hole_filled_a_round_trip_later_was_lost_before() {
+fn hole_filled_after_rtt_was_lost_before_capture() {
     let mut d = at_receiver();
     d.burst(0.1, 1..1001);
     d.ack(0.1, 1001);
@@ -72,7 +72,7 @@ fn at_the_receiver_a_hole_filled_a_round_trip_later_was_lost_before() {
 }
 
 #[test]
-fn a_hole_filled_at_once_was_overtaken() {
+fn hole_filled_immediately_is_reordering() {
     let mut d = at_receiver();
     d.data(0.1, 1..1001);
     d.data(0.1005, 2001..3001);
@@ -82,9 +82,9 @@ fn a_hole_filled_at_once_was_overtaken() {
     assert_eq!((found.retransmissions.packets, found.arrivals.out_of_order), (0, 1));
 }
 
-/// The sender's clock tells, however late it comes.
+/// The sender's timestamp shows whether a segment was reordered or retransmitted, however late it arrives.
 #[test]
-fn an_old_timestamp_tells_reordering_from_a_repair() {
+fn timestamp_distinguishes_reordering_from_retransmission() {
     for (tsval_later, expected) in [(-5, (0, 1)), (300, (1, 0))] {
         let mut d = Diagram::with_timestamps();
         d.data(0.1, 1..1001);
@@ -96,11 +96,11 @@ fn an_old_timestamp_tells_reordering_from_a_repair() {
 }
 
 #[test]
-fn a_capture_begun_in_the_middle_is_analysed_from_there() {
+fn capture_starting_mid_connection_is_analysed() {
     let mut d = Diagram::cut();
     d.ids = [100, 500];
     d.burst(0.0, 500_001..503_001);
-    // For what was sent before.
+    // An ACK for data sent before the capture began.
     d.ack(0.05, 499_001);
     d.ack(0.06, 500_001);
     d.ack(0.1, 503_001);
@@ -113,11 +113,11 @@ fn a_capture_begun_in_the_middle_is_analysed_from_there() {
     let found = &ended.findings.directions[0];
     assert_eq!((found.retransmissions.fast, found.retransmissions.packets), (1, 1));
     assert!(found.window.unscaled);
-    assert_eq!(ended.traces.unwrap()[0].segments[0].start, 1, "counted from the first octet seen");
+    assert_eq!(ended.traces.unwrap()[0].segments[0].start, 1, "counted from the first byte seen");
 }
 
 #[test]
-fn one_direction_alone_still_shows_what_was_sent_again() {
+fn one_sided_capture_still_shows_retransmissions() {
     let mut d = Diagram::cut();
     d.burst(0.0, 1..5001);
     d.data(1.0, 1..1001);
@@ -127,7 +127,7 @@ fn one_direction_alone_still_shows_what_was_sent_again() {
 }
 
 #[test]
-fn acks_for_what_the_capture_missed_are_counted_as_such() {
+fn acks_for_uncaptured_data_are_counted_separately() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..2001);
     d.ack(0.1, 4001);
@@ -136,7 +136,7 @@ fn acks_for_what_the_capture_missed_are_counted_as_such() {
 }
 
 #[test]
-fn garbage_far_outside_the_window_moves_nothing() {
+fn segments_far_outside_window_are_ignored() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..2001);
     d.data(0.01, 800_000_000..800_001_000);
@@ -149,7 +149,7 @@ fn garbage_far_outside_the_window_moves_nothing() {
 }
 
 #[test]
-fn a_clock_that_goes_back_is_counted_and_time_does_not() {
+fn backward_clock_step_is_counted_without_distorting_rtt() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..2001);
     d.ack(0.1, 1001);
@@ -160,7 +160,7 @@ fn a_clock_that_goes_back_is_counted_and_time_does_not() {
 }
 
 #[test]
-fn a_connection_is_over_when_both_fins_are_acknowledged_or_at_a_reset() {
+fn connection_ends_on_acknowledged_fins_or_reset() {
     let take = |d: &Diagram| {
         let mut connection = Connection::new(&d.packets[0], Keep::Findings);
         d.packets.iter().for_each(|packet| connection.take(packet));
@@ -185,20 +185,20 @@ fn a_connection_is_over_when_both_fins_are_acknowledged_or_at_a_reset() {
 }
 
 #[test]
-fn a_syn_with_another_number_begins_another_connection() {
+fn syn_with_different_isn_starts_new_connection() {
     let d = Diagram::new();
     let mut connection = Connection::new(&d.packets[0], Keep::Findings);
     d.packets.iter().for_each(|packet| connection.take(packet));
     let mut syn = d.packets[0].clone();
-    assert!(!connection.begins_anew(&syn), "it was sent again");
+    assert!(!connection.begins_anew(&syn), "a retransmitted SYN");
     syn.seq = Seq(12345);
     assert!(connection.begins_anew(&syn));
-    assert!(!connection.begins_anew(&d.packets[2]), "no SYN");
+    assert!(!connection.begins_anew(&d.packets[2]), "not a SYN");
 }
 
-/// Memory follows the flight: nothing is left of what is acknowledged.
+/// Random packets must not cause a panic, and the counts and times must add up.
 #[test]
-fn any_packets_at_all_are_taken() {
+fn random_packets_keep_counts_and_times_consistent() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: u64| {
         random ^= random << 13;
@@ -238,7 +238,7 @@ fn any_packets_at_all_are_taken() {
                 + time.window_limited_seconds
                 + time.application_limited_seconds.unwrap_or(0.0)
                 + time.network_limited_seconds.unwrap_or(0.0)
-                + time.untold_seconds;
+                + time.undetermined_seconds;
             assert!((parts - time.total_seconds).abs() < 1e-6);
         }
     }

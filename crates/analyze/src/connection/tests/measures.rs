@@ -1,4 +1,4 @@
-//! Round trips, windows, and what the time was spent with.
+//! Round-trip times, windows, and the time by what limited the sender.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn near(found: f64, expected: f64) {
 }
 
 #[test]
-fn one_sample_per_ack_from_the_newest_segment_it_covers() {
+fn each_ack_samples_rtt_of_newest_segment() {
     let mut d = Diagram::new();
     d.data(0.0, 1..1001);
     d.data(0.02, 1001..2001);
@@ -22,9 +22,10 @@ fn one_sample_per_ack_from_the_newest_segment_it_covers() {
     near(rtt.mean_deviation_seconds.unwrap(), 0.025);
 }
 
-/// Karn: it is not known which copy is acknowledged; and what waited behind the hole was not acknowledged late.
+/// Karn's algorithm: it is unknown which copy the ACK is for. Segments that waited for the hole do not yield
+/// a sample.
 #[test]
-fn what_was_sent_twice_or_waited_for_it_gives_no_sample() {
+fn retransmitted_or_waiting_data_gives_no_rtt_sample() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.dupacks(0.1, 1, 3);
@@ -34,7 +35,7 @@ fn what_was_sent_twice_or_waited_for_it_gives_no_sample() {
 }
 
 #[test]
-fn a_timestamp_says_which_copy_it_was() {
+fn timestamp_identifies_sampled_transmission() {
     let mut d = Diagram::with_timestamps();
     d.data(0.0, 1..1001);
     d.data(1.0, 1..1001);
@@ -46,9 +47,9 @@ fn a_timestamp_says_which_copy_it_was() {
 }
 
 #[test]
-fn time_is_split_among_what_held_the_sender_back() {
+fn time_is_attributed_to_limiting_factor() {
     let mut d = Diagram::with_window(4000);
-    // Until 0.1 the window is full, then nothing is there to send until 1.0.
+    // The window is full until 0.1. Then there is nothing to send until 1.0.
     d.burst(0.0, 1..4001);
     d.ack(0.1, 4001);
     d.burst(1.0, 4001..5001);
@@ -61,7 +62,7 @@ fn time_is_split_among_what_held_the_sender_back() {
 }
 
 #[test]
-fn the_window_doubles_from_round_to_round_in_slow_start() {
+fn slow_start_growth_factor_is_two() {
     let mut d = Diagram::new();
     let (mut at, mut sent, mut window) = (0.0, 1, 2);
     for _ in 0..5 {
@@ -87,7 +88,7 @@ fn the_window_doubles_from_round_to_round_in_slow_start() {
 }
 
 #[test]
-fn goodput_counts_each_octet_once() {
+fn goodput_counts_each_byte_once() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.dupacks(0.1, 1, 3);
@@ -102,7 +103,7 @@ fn goodput_counts_each_octet_once() {
 }
 
 #[test]
-fn marks_of_the_network_are_counted() {
+fn ecn_and_transit_marks_are_counted() {
     let mut d = Diagram::new();
     d.data(0.0, 1..1001).ecn = Ecn::Ce;
     let ack = d.ack(0.1, 1001);

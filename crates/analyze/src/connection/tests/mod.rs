@@ -1,4 +1,4 @@
-//! Time-sequence diagrams, written down packet by packet, and what is to be found in them.
+//! Time-sequence diagrams, defined packet by packet, and the expected findings.
 
 mod classes;
 mod hard;
@@ -20,10 +20,11 @@ use super::{Connection, Ended, Keep};
 use crate::trace::{Fate, Proof, Sending};
 use aircaptures::packet::{Packet, Timestamp};
 
-/// Both streams wrap soon.
+/// Initial sequence numbers at which both streams wrap soon.
 const ISNS: [u32; 2] = [u32::MAX - 5000, u32::MAX - 1];
 
-/// A connection between a sender, `A`, and a receiver, `B`, in seconds and stream offsets.
+/// A connection between a sender, `A`, and a receiver, `B`. Times are in seconds, and data positions are
+/// offsets.
 struct Diagram {
     packets: Vec<Packet>,
     timestamps: bool,
@@ -32,27 +33,27 @@ struct Diagram {
 }
 
 impl Diagram {
-    /// Captured at `A`; `B` is 100 ms away and back. The data begin at 0 s.
+    /// A connection with handshake, captured at `A`. The RTT to `B` is 100 ms. The data begins at 0 s.
     fn new() -> Self {
-        Self::cut().begun()
+        Self::cut().with_handshake()
     }
 
     fn with_timestamps() -> Self {
-        Self { timestamps: true, ..Self::cut() }.begun()
+        Self { timestamps: true, ..Self::cut() }.with_handshake()
     }
 
     fn with_window(window: u16) -> Self {
-        Self { window, ..Self::cut() }.begun()
+        Self { window, ..Self::cut() }.with_handshake()
     }
 
-    fn begun(mut self) -> Self {
+    fn with_handshake(mut self) -> Self {
         self.syn(-0.2, Some(1460));
         self.syn_ack(-0.1, Some(1460));
         self.ack_of_a(-0.1, 1);
         self
     }
 
-    /// Without a handshake.
+    /// A connection without a handshake.
     fn cut() -> Self {
         Self { packets: Vec::new(), timestamps: false, window: 60_000, ids: [100, 500] }
     }
@@ -63,7 +64,7 @@ impl Diagram {
         let mut options = Options::default();
         if self.timestamps {
             let now = (at * 1000.0) as i64 + 10_000;
-            // What was echoed is what the last packet of the other side had.
+            // Echo the timestamp of the last packet of the other side.
             let last = self.packets.iter().rev().find(|packet| packet.src != ends[from]);
             let ecr = last.and_then(|packet| Some(packet.options.timestamps?.val)).unwrap_or(0);
             options.timestamps = Some(Timestamps { val: now as u32, ecr });
@@ -106,7 +107,7 @@ impl Diagram {
         self.packet(at, 0, range.start, 1, (range.end - range.start) as u32)
     }
 
-    /// Segments of 1000 octets, one after the other.
+    /// Sends consecutive segments of 1000 bytes.
     fn burst(&mut self, at: f64, range: Range<u64>) {
         for start in range.clone().step_by(1000) {
             self.data(at, start..(start + 1000).min(range.end));
@@ -145,13 +146,13 @@ impl Diagram {
         connection.finish()
     }
 
-    /// Of A's data.
+    /// Returns the findings for A's data.
     fn findings(&self) -> DirectionFindings {
         let [a, _] = self.ended().findings.directions;
         a
     }
 
-    /// How A's packets from `number` on were sent, by the frame number that they have.
+    /// Returns the ranges of A's segments that are not new data, and the reasons for them.
     fn sendings(&self) -> Vec<(u64, u64, Sending)> {
         let [a, _] = self.ended().traces.unwrap();
         let again = a.segments.iter().filter(|segment| segment.sending != Sending::New);

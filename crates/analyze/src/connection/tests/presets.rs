@@ -1,12 +1,13 @@
-//! Senders over every scenario that comes with airlink: what they sent again, and why, beside what they counted.
+//! Runs senders over every preset of airlink, and compares the retransmissions in the captures with the
+//! senders' counters.
 
 use airtcp::recovery::Counters;
 use airtcp_testkit::sample::{is_everything, sample, size};
 
 use super::super::findings::Retransmissions;
-use super::truth::{again, run};
+use super::truth::{retransmissions, run};
 
-/// A count of the sender's over all runs, and how far those of the captures are from it, run by run.
+/// The sum of a sender's counter over all runs, and the sum of the differences from the captures.
 #[derive(Clone, Copy, Debug, Default)]
 struct Apart {
     sender: u64,
@@ -39,7 +40,7 @@ impl Sums {
     }
 }
 
-/// Over a queue that overflows, an ACK comes shortly before nearly every timeout.
+/// Returns the scenarios. With short queues, an ACK arrives shortly before most timeouts.
 fn scenarios() -> impl Iterator<Item = String> {
     let presets = airlink::scenario::presets::ALL.iter();
     let plain = presets.map(|preset| format!("schema = 1\nextends = \"{}\"\n", preset.name));
@@ -51,11 +52,12 @@ fn scenarios() -> impl Iterator<Item = String> {
     plain.chain(short_queues)
 }
 
-/// Seeds that nothing was tuned to. A timer and an ACK may look the same, and a sender with RACK has several timers: so
-/// few per cent may be apart of losses found without a timeout, of timeouts, and of what was sent again fast.
+/// Compares seeds that were not used for tuning. Timers and ACKs cannot always be distinguished, and a sender
+/// with RACK has several timers. The limits are percentages for losses detected without a timeout, timeouts,
+/// and fast retransmissions.
 #[test]
-fn captures_tell_what_the_senders_counted_over_all_presets() {
-    // The limits hold for sums over all scenarios, so the recipes are reduced and the scenarios are not.
+fn capture_counts_match_sender_counters_over_presets() {
+    // The limits apply to sums over all scenarios, so only the recipes are reduced.
     let ordinary = ["newreno", "sack", "linux"];
     let (seeds, least) = size((&[31][..], [50, 25]), (&[31, 32], [100, 50]));
     for (recipe, losses_found, timeouts, resent_fast) in [
@@ -63,7 +65,8 @@ fn captures_tell_what_the_senders_counted_over_all_presets() {
         ("newreno+no-timestamps", 2.0, 2.0, Some(3.0)),
         ("sack", 2.0, 2.0, Some(4.0)),
         ("reno", 3.0, 6.0, Some(15.0)),
-        // To Tahoe a fast retransmit is a restart: it has what follows on the timer's account, which no capture can.
+        // Tahoe treats a fast retransmit as a restart and attributes the following retransmissions to the
+        // timer. A capture does not show this.
         ("tahoe", 3.0, 3.0, None),
         ("sack+rack", 8.0, 12.0, Some(15.0)),
         ("linux", 8.0, 12.0, Some(15.0)),
@@ -76,7 +79,7 @@ fn captures_tell_what_the_senders_counted_over_all_presets() {
             scenarios().flat_map(|scenario| seeds.iter().map(move |seed| (scenario.clone(), *seed)))
         {
             let run = run(&scenario, recipe, 500_000, seed);
-            let (sender, found) = (&run.truth.counters, again(&run.sender));
+            let (sender, found) = (&run.truth.counters, retransmissions(&run.sender));
             assert_eq!(found.packets, sender.resent(), "{recipe}, seed {seed}: {scenario}");
             sums.add(sender, found);
         }
@@ -90,29 +93,30 @@ fn captures_tell_what_the_senders_counted_over_all_presets() {
     }
 }
 
-/// One timeout that is not seen puts everything behind it on the wrong account.
-fn assert_accounts(recipe: &str, packets: u32, seed: u64) {
+/// Checks all counts of one run. A single undetected timeout makes all later counts wrong.
+fn assert_counts_match(recipe: &str, packets: u32, seed: u64) {
     let scenario = format!(
         "schema = 1\nextends = \"wcdma-384\"\n[[stage]]\nname = \"radio\"\ndown.queue.packets = {packets}\n"
     );
     let run = run(&scenario, recipe, 2_000_000, seed);
-    let (sender, found) = (&run.truth.counters, again(&run.sender));
+    let (sender, found) = (&run.truth.counters, retransmissions(&run.sender));
     let counted = (sender.timeouts, sender.fast_retransmits, sender.resent_timeout);
     let told = (found.timeouts, found.fast_retransmits, found.timeout);
     assert_eq!(told, counted, "{recipe}, {packets} packets, seed {seed}");
 }
 
 #[test]
-fn a_timeout_shortly_after_an_ack_is_a_timeout() {
+fn timeout_shortly_after_ack_is_recognised() {
     for (packets, seed) in [(20, 1), (50, 1), (20, 2), (35, 7), (50, 8)] {
-        assert_accounts("newreno", packets, seed);
+        assert_counts_match("newreno", packets, seed);
     }
 }
 
-/// Those of what was sent again after a timeout without need are no cause of a fast retransmit (RFC 6582 §3.2, step 2), nor
-/// are one or two that come when Reno has left its recovery; the timer comes sooner after them than it is thought to wait.
+/// Duplicate ACKs for spurious retransmissions after a timeout do not cause a fast retransmit (RFC 6582 §3.2,
+/// step 2). Nor do one or two duplicate ACKs after Reno has left its recovery. The timer expires earlier
+/// after them than the analysis expects.
 #[test]
-fn a_timeout_after_duplicate_acks_that_begin_nothing_is_a_timeout() {
+fn timeout_after_ineffective_duplicate_acks_is_recognised() {
     for (recipe, packets, seed) in [
         ("newreno", 50, 12),
         ("newreno", 50, 20),
@@ -122,18 +126,19 @@ fn a_timeout_after_duplicate_acks_that_begin_nothing_is_a_timeout() {
         ("reno", 20, 21),
         ("reno", 20, 26),
     ] {
-        assert_accounts(recipe, packets, seed);
+        assert_counts_match(recipe, packets, seed);
     }
     let further = ["reno", "newreno"].into_iter().flat_map(|it| (401..=410).map(move |seed| (it, seed)));
     for (recipe, seed) in sample("timeouts", further, 4) {
-        assert_accounts(recipe, 50, seed);
+        assert_counts_match(recipe, 50, seed);
     }
 }
 
-/// No ACK asks for a second copy, and nothing that the sender did shows that it would find a copy lost, as RACK does.
+/// No ACK requests a second copy, and the sender has not shown that it detects lost retransmissions, as RACK
+/// does.
 #[test]
-fn a_timeout_in_a_recovery_with_sack_is_a_timeout() {
+fn timeout_during_sack_recovery_is_recognised() {
     for (packets, seed) in [(50, 23), (50, 38), (50, 39)] {
-        assert_accounts("sack", packets, seed);
+        assert_counts_match("sack", packets, seed);
     }
 }

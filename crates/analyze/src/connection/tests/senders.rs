@@ -1,10 +1,10 @@
-//! What shows the congestion control of a sender, and how a receiver acknowledges.
+//! Evidence of a sender's congestion control and of a receiver's ACK frequency.
 
 use super::*;
 
 const SEGMENT: u64 = 1000;
 
-/// A sender that has a window of so many segments and no other limit. A round trip takes 100 ms.
+/// A sender that only its window limits. The RTT is 100 ms.
 struct Rounds {
     diagram: Diagram,
     at: f64,
@@ -29,8 +29,8 @@ impl Rounds {
         self.diagram.ack(self.at, sent.end);
     }
 
-    /// The first of these segments is lost, which SACK shows, and sent again.
-    fn round_with_a_loss(&mut self, segments: u64) {
+    /// Sends a window whose first segment is lost. SACK reveals the loss, and the segment is retransmitted.
+    fn round_with_loss(&mut self, segments: u64) {
         let sent = self.send(segments);
         let first = sent.start + SEGMENT;
         for received in 1..=3 {
@@ -42,15 +42,16 @@ impl Rounds {
         self.diagram.ack(self.at, sent.end);
     }
 
-    /// So many times: the window grows to 40 segments, by `step` in each round, and falls to a part of it.
-    fn falls(&mut self, times: u32, to: f64, step: u64) {
+    /// Repeatedly grows the window by `step` segments per round up to 40, and reduces it to the fraction `to`
+    /// at a loss.
+    fn sawtooth(&mut self, times: u32, to: f64, step: u64) {
         for _ in 0..times {
             let mut window = (40.0 * to) as u64;
             while window < 40 {
                 self.round(window);
                 window += step;
             }
-            self.round_with_a_loss(40);
+            self.round_with_loss(40);
         }
     }
 
@@ -65,99 +66,99 @@ fn near(found: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn halving_and_a_segment_in_each_round_are_reno() {
+fn halving_with_linear_growth_is_reno() {
     let mut rounds = Rounds::new();
-    rounds.falls(4, 0.5, 1);
+    rounds.sawtooth(4, 0.5, 1);
     rounds.round(20);
     let found = rounds.congestion();
     assert_eq!((found.looks_like, found.falls), (CongestionControl::Reno, 4));
     near(found.falls_to, 0.5);
     near(found.grows_segments_per_round_trip, 1.0);
-    near(found.grows_above_a_line, 0.0);
+    near(found.growth_curvature, 0.0);
 }
 
 #[test]
-fn halving_and_faster_growth_are_not() {
+fn halving_with_faster_growth_is_not_reno() {
     let mut rounds = Rounds::new();
-    rounds.falls(4, 0.5, 2);
+    rounds.sawtooth(4, 0.5, 2);
     rounds.round(20);
     let found = rounds.congestion();
-    assert_eq!((found.looks_like, found.falls), (CongestionControl::CannotBeTold, 4));
+    assert_eq!((found.looks_like, found.falls), (CongestionControl::Undetermined, 4));
     near(found.grows_segments_per_round_trip, 2.0);
 }
 
 #[test]
-fn seven_tenths_are_cubic_unless_growth_is_a_line_of_a_segment_in_each_round() {
+fn reduction_to_70_percent_is_cubic_unless_linear() {
     let mut curved = Rounds::new();
     for _ in 0..4 {
-        // Fast at first, then slowly.
+        // Growth is fast at first, then slow.
         for window in [28, 32, 35, 37, 38, 39, 39, 39, 40, 40] {
             curved.round(window);
         }
-        curved.round_with_a_loss(40);
+        curved.round_with_loss(40);
     }
     curved.round(28);
     let found = curved.congestion();
     assert_eq!(found.looks_like, CongestionControl::Cubic);
     near(found.falls_to, 0.7);
-    assert!(found.grows_above_a_line.unwrap() > 0.1, "{found:?}");
+    assert!(found.growth_curvature.unwrap() > 0.1, "{found:?}");
 
     let mut straight = Rounds::new();
-    straight.falls(4, 0.7, 1);
+    straight.sawtooth(4, 0.7, 1);
     straight.round(28);
     let found = straight.congestion();
-    assert_eq!(found.looks_like, CongestionControl::CannotBeTold);
+    assert_eq!(found.looks_like, CongestionControl::Undetermined);
     near(found.falls_to, 0.7);
 }
 
 #[test]
-fn losses_that_do_not_agree_tell_nothing() {
+fn inconsistent_reductions_leave_congestion_control_undetermined() {
     let mut rounds = Rounds::new();
     for to in [0.5, 0.7, 0.5, 0.9] {
-        rounds.falls(1, to, 1);
+        rounds.sawtooth(1, to, 1);
     }
     rounds.round(20);
     let found = rounds.congestion();
-    assert_eq!((found.looks_like, found.falls), (CongestionControl::CannotBeTold, 4));
+    assert_eq!((found.looks_like, found.falls), (CongestionControl::Undetermined, 4));
     near(found.falls_to_least, 0.5);
     near(found.falls_to_most, 0.9);
 }
 
 #[test]
-fn two_losses_and_windows_of_a_few_segments_are_too_little() {
+fn few_losses_or_small_windows_are_inconclusive() {
     let mut two = Rounds::new();
-    two.falls(2, 0.5, 1);
+    two.sawtooth(2, 0.5, 1);
     two.round(20);
-    assert_eq!((two.congestion().looks_like, two.congestion().falls), (CongestionControl::CannotBeTold, 2));
+    assert_eq!((two.congestion().looks_like, two.congestion().falls), (CongestionControl::Undetermined, 2));
 
     let mut small = Rounds::new();
     for _ in 0..4 {
         for window in 5..10 {
             small.round(window);
         }
-        small.round_with_a_loss(10);
+        small.round_with_loss(10);
     }
     small.round(5);
     assert_eq!(
         (small.congestion().looks_like, small.congestion().falls),
-        (CongestionControl::CannotBeTold, 0)
+        (CongestionControl::Undetermined, 0)
     );
 }
 
 #[test]
-fn a_mistake_that_is_taken_back_is_no_fall() {
+fn undone_reduction_is_not_counted() {
     let mut rounds = Rounds::new();
-    rounds.falls(3, 0.5, 1);
+    rounds.sawtooth(3, 0.5, 1);
     (20..40).for_each(|window| rounds.round(window));
     assert_eq!(rounds.congestion().falls, 3);
-    // The receiver has got what was sent again twice, and says so; the window is what it was.
+    // The receiver reports with a D-SACK that it got the segment twice. The window is not reduced.
     let sent = rounds.send(40);
     let first = sent.start + SEGMENT;
     for received in 1..=3 {
         rounds.diagram.sack(rounds.at, sent.start, &[first..first + received * SEGMENT]);
     }
     rounds.diagram.data(rounds.at, sent.start..first);
-    // The late original is acknowledged at once, and the next window leaves upon that.
+    // The late original is acknowledged immediately, and the ACK triggers the next window.
     rounds.at += 0.01;
     rounds.diagram.ack(rounds.at, sent.end);
     let next = rounds.send(40);
@@ -168,14 +169,14 @@ fn a_mistake_that_is_taken_back_is_no_fall() {
 }
 
 #[test]
-fn an_application_that_sends_little_hides_the_window() {
+fn application_limited_sender_hides_window() {
     let mut rounds = Rounds::new();
     for _ in 0..4 {
         for window in 20..40 {
             rounds.round(window);
             rounds.at += 0.2;
         }
-        rounds.round_with_a_loss(40);
+        rounds.round_with_loss(40);
         rounds.at += 0.2;
     }
     rounds.round(20);
@@ -183,18 +184,18 @@ fn an_application_that_sends_little_hides_the_window() {
 }
 
 #[test]
-fn a_pause_or_a_mark_right_after_a_repair_hides_how_far_the_window_fell() {
+fn pause_or_cwr_after_recovery_hides_reduction() {
     let falls = |after: fn(&mut Rounds)| {
         let mut rounds = Rounds::new();
         (20..40).for_each(|window| rounds.round(window));
-        rounds.round_with_a_loss(40);
+        rounds.round_with_loss(40);
         after(&mut rounds);
         rounds.round(20);
         rounds.congestion().falls
     };
     assert_eq!(falls(|_| {}), 1);
     assert_eq!(falls(|rounds| rounds.at += 0.3), 0);
-    // RFC 3168 §6.1.2: CWR says that the window was reduced for a mark.
+    // RFC 3168 §6.1.2: CWR indicates that the sender has reduced its window for a congestion mark.
     let reduced = |rounds: &mut Rounds| {
         let next = rounds.next;
         rounds.diagram.data(rounds.at, next..next + SEGMENT).flags = Flags::ACK.with(Flags::CWR);
@@ -204,7 +205,7 @@ fn a_pause_or_a_mark_right_after_a_repair_hides_how_far_the_window_fell() {
 }
 
 #[test]
-fn four_segments_for_a_fifth_of_a_second_without_a_loss_are_bbr() {
+fn four_segment_min_rtt_probes_indicate_bbr() {
     let mut rounds = Rounds::new();
     for _ in 0..2 {
         for _ in 0..60 {
@@ -222,7 +223,7 @@ fn four_segments_for_a_fifth_of_a_second_without_a_loss_are_bbr() {
 }
 
 #[test]
-fn slow_start_from_few_segments_is_no_probe() {
+fn slow_start_is_not_min_rtt_probe() {
     let mut rounds = Rounds::new();
     for _ in 0..3 {
         for _ in 0..60 {
@@ -237,22 +238,22 @@ fn slow_start_from_few_segments_is_no_probe() {
 }
 
 #[test]
-fn a_capture_that_is_not_at_the_sender_does_not_show_the_window() {
+fn capture_away_from_sender_hides_window() {
     let mut diagram = Diagram::cut();
     diagram.syn(-0.2, Some(1460));
     diagram.syn_ack(-0.1, Some(1460));
-    // The sender is 80 ms away and back.
+    // The RTT between the capture point and the sender is 80 ms.
     diagram.ack_of_a(-0.02, 1);
     let mut rounds = Rounds { diagram, ..Rounds::new() };
-    rounds.falls(4, 0.5, 1);
+    rounds.sawtooth(4, 0.5, 1);
     rounds.round(20);
     assert_eq!(rounds.diagram.findings().rtt_of, RttOf::PartOfRoundTrip);
     assert_eq!(rounds.congestion(), CongestionFindings::default());
 }
 
 #[test]
-fn segments_that_a_device_will_cut_do_not_look_like_an_end_of_the_data() {
-    // The MSS is 1460, so segments are of 1448 octets: three, two and one at a time.
+fn offloaded_segments_do_not_look_application_limited() {
+    // With an MSS of 1460, segments have 1448 bytes. The packets contain three, two and one of them.
     let mut d = Diagram::with_timestamps();
     let (mut at, mut next) = (0.0, 1);
     for _ in 0..10 {
@@ -266,7 +267,7 @@ fn segments_that_a_device_will_cut_do_not_look_like_an_end_of_the_data() {
     let time = d.findings().time;
     let limited = time.application_limited_seconds.unwrap();
     assert!(limited < 0.01, "{limited} of {}", time.total_seconds);
-    // A short one at the end shows that there was no more.
+    // A short segment at the end shows that the application had no more data.
     d.data(at, next..next + 100);
     d.ack(at + 0.1, next + 100);
     let limited = d.findings().time.application_limited_seconds.unwrap();
@@ -293,18 +294,18 @@ fn policy(segments_for_each_ack: &[u64]) -> AckPolicyFindings {
 }
 
 #[test]
-fn a_receiver_acknowledges_each_segment_or_fewer() {
+fn ack_policy_is_inferred_from_ack_frequency() {
     assert_eq!(policy(&[1]).looks_like, AckPolicy::EverySegment);
     let two = policy(&[2]);
     assert_eq!((two.looks_like, two.for_two_segments), (AckPolicy::EverySecondSegment, 36));
     assert_eq!(policy(&[4]).looks_like, AckPolicy::Fewer);
     assert_eq!(policy(&[1, 1, 1, 3]).looks_like, AckPolicy::Mixed);
     let two = Diagram::new().findings().acks.policy;
-    assert_eq!((two.looks_like, two.delayed), (AckPolicy::CannotBeTold, 0));
+    assert_eq!((two.looks_like, two.delayed), (AckPolicy::Undetermined, 0));
 }
 
 #[test]
-fn an_ack_for_a_lone_segment_that_comes_late_was_delayed() {
+fn late_ack_for_lone_segment_is_delayed_ack() {
     let mut d = Diagram::new();
     let (mut at, mut next) = (0.0, 1);
     for late in [0.0, 0.04, 0.041, 0.042, 0.2] {
@@ -321,11 +322,11 @@ fn an_ack_for_a_lone_segment_that_comes_late_was_delayed() {
 }
 
 #[test]
-fn what_waits_behind_others_is_not_delayed() {
+fn ack_for_queued_segment_is_not_delayed_ack() {
     let mut d = Diagram::new();
     d.data(0.0, 1..1001);
     d.ack(0.1, 1001);
-    // The second waits for the first on a slow link.
+    // The second segment waits for the first on a slow link.
     d.burst(0.2, 1001..3001);
     d.ack(0.3, 2001);
     d.ack(0.4, 3001);

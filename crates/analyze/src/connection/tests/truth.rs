@@ -1,4 +1,4 @@
-//! Against the truth: senders in virtual time, whose own counters say what they did and why.
+//! Compares captures of senders in virtual time with the senders' own counters.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -61,7 +61,7 @@ pub(super) struct Both {
     pub(super) sender: Ended,
     receiver: Captured,
     pub(super) truth: FlowResult,
-    /// Data packets, and those of them that had been sent before.
+    /// Number of lost data packets. `lost_copies` is the number of retransmissions among them.
     lost: u64,
     lost_copies: u64,
     world: RefCell<World>,
@@ -86,7 +86,7 @@ pub(super) fn run(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Both 
 }
 
 impl Both {
-    /// The time sequence of the transfer, for the message of a failure.
+    /// Returns the time sequence of the transfer, for failure messages.
     fn text(&self) -> String {
         self.world.borrow_mut().time_sequence(0)
     }
@@ -103,12 +103,12 @@ kind = "loss"
 down = { model = "uniform", per = "3%" }
 "#;
 
-pub(super) fn again(ended: &Ended) -> &Retransmissions {
+pub(super) fn retransmissions(ended: &Ended) -> &Retransmissions {
     &ended.findings.directions[0].retransmissions
 }
 
 #[test]
-fn what_was_sent_again_and_every_timeout_is_found_whoever_sends() {
+fn retransmissions_and_timeouts_match_sender_counters() {
     let recipes = [
         "tahoe",
         "reno",
@@ -125,7 +125,7 @@ fn what_was_sent_again_and_every_timeout_is_found_whoever_sends() {
     ];
     for (recipe, seed) in recipes.iter().flat_map(|recipe| (1..=size(2, 4)).map(move |seed| (recipe, seed))) {
         let run = run(LOSSY, recipe, 1_000_000, seed);
-        let (truth, found) = (&run.truth.counters, again(&run.sender));
+        let (truth, found) = (&run.truth.counters, retransmissions(&run.sender));
         let who = || format!("{recipe} {seed}: {truth:?}\n{found:?}\n{}", run.text());
         assert_eq!(run.sender.findings.capture_at, CaptureAt::End { end: 0 }, "{}", who());
         assert_eq!(found.packets, truth.resent(), "{}", who());
@@ -134,22 +134,23 @@ fn what_was_sent_again_and_every_timeout_is_found_whoever_sends() {
         assert_eq!(found.timeouts_by_dupacks, truth.timeouts_by_dupacks, "{}", who());
         assert_eq!(found.spurious.timeouts, truth.spurious_timeouts, "{}", who());
         assert_eq!(run.sender.findings.directions[0].acked_bytes, 1_000_000, "{}", who());
-        // A capture does not know whether sifest's second copy is an event of its own.
+        // A capture does not show whether sifest's second copy is a separate event.
         assert!(found.fast_retransmits.abs_diff(truth.fast_retransmits) <= 1, "{}", who());
-        // To Tahoe a fast retransmit is a restart: less is outstanding in the pass, and what it sends again in it is
-        // put down to the timer.
+        // Tahoe treats a fast retransmit as a restart: less data is outstanding in the pass, and its
+        // retransmissions are attributed to the timer.
         if *recipe != "tahoe" {
             assert_eq!(found.failed_dupack, u64::from(truth.failed_dupack), "{}", who());
-            // Where a fast recovery begins in a restart, a segment may be on either's account.
+            // If a fast recovery begins during a restart, a segment may be attributed to either.
             assert!(found.timeout.abs_diff(truth.resent_timeout) <= 2, "{}", who());
-            // Upon an ACK for new data sifest may find the next segment lost: no sign of that is on the wire.
+            // sifest may detect the loss of the next segment at an ACK for new data. The capture does not
+            // show this.
             assert!(found.unexplained <= u64::from(recipe.contains("sifest")), "{}", who());
         }
     }
 }
 
 #[test]
-fn the_kind_of_sender_shows() {
+fn partial_ack_handling_and_limited_transmit_are_inferred() {
     for (recipe, partial_acks) in [
         ("tahoe", PartialAcks::Tahoe),
         ("reno", PartialAcks::Reno),
@@ -170,10 +171,10 @@ fn the_kind_of_sender_shows() {
 }
 
 #[test]
-fn a_spurious_timeout_is_proven_as_eifel_proves_it() {
+fn spurious_timeout_is_proven_from_capture() {
     for recipe in ["newreno+eifel", "sack+eifel", "newreno", "sack+dsack", "sack+frto"] {
         let run = run(LATE, recipe, 1_000_000, 1);
-        let found = again(&run.sender);
+        let found = retransmissions(&run.sender);
         let who = || format!("{recipe}: {:?}\n{found:?}\n{}", run.truth.counters, run.text());
         assert_eq!(found.packets, run.truth.counters.resent(), "{}", who());
         assert_eq!(found.timeouts, run.truth.counters.timeouts, "{}", who());
@@ -182,7 +183,7 @@ fn a_spurious_timeout_is_proven_as_eifel_proves_it() {
 }
 
 #[test]
-fn the_receivers_side_sees_the_same_transfer() {
+fn receiver_capture_agrees_with_sender_capture() {
     for recipe in ["newreno", "sack"] {
         let run = run(LOSSY, recipe, 1_000_000, 1);
         let receiver = run.receiver.analyze();
@@ -194,8 +195,8 @@ fn the_receivers_side_sees_the_same_transfer() {
         let lost = run.lost;
         assert_eq!(at_receiver.data_packets + lost, at_sender.data_packets, "{recipe}");
         let again = [at_sender, at_receiver].map(|direction| &direction.retransmissions);
-        // Whatever was lost is a hole here, until its repair comes past; but nothing tells of what was behind the
-        // last segment that came, and lost copies never come.
+        // Every loss is a hole in this capture until its retransmission arrives. Losses after the last
+        // captured segment are not visible, and lost retransmissions never arrive.
         let (came, holes) = (again[0].packets - run.lost_copies, run.lost - run.lost_copies);
         assert!((came - 3..=came).contains(&again[1].packets), "{recipe}: {again:?}");
         assert!((holes - 3..=holes).contains(&again[1].lost_before_capture), "{recipe}: {again:?}");

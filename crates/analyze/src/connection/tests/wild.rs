@@ -1,11 +1,12 @@
-//! What captures from the wild have that nobody thinks of.
+//! Unusual situations, as they occur in real captures.
 
 use super::*;
 
 // ----- time -----
 
-/// The sender waits for its timer twice, and only the sender's side shows it: the second copies come as new data.
-fn two_silences(at_receiver: bool) -> DirectionFindings {
+/// The sender waits repeatedly for its timer. Only a capture at the sender shows it: at the receiver, the
+/// second copies look like new data.
+fn repeated_timeouts(at_receiver: bool) -> DirectionFindings {
     let late = if at_receiver { 0.1 } else { 0.0 };
     let mut d = Diagram::cut();
     d.syn(-0.2 + late, Some(1460));
@@ -14,7 +15,7 @@ fn two_silences(at_receiver: bool) -> DirectionFindings {
     let mut start = 1;
     for round in 0..5 {
         let at = f64::from(round) * 1.1;
-        // The first copy is lost on the way.
+        // The first copy is lost on the path.
         if !at_receiver {
             d.data(at, start..start + 1000);
         }
@@ -26,21 +27,21 @@ fn two_silences(at_receiver: bool) -> DirectionFindings {
 }
 
 #[test]
-fn a_capture_at_the_receiver_does_not_tell_waiting_from_having_nothing_to_send() {
-    let sender = two_silences(false);
+fn receiver_capture_leaves_waiting_time_undetermined() {
+    let sender = repeated_timeouts(false);
     assert_eq!(sender.rtt_of, RttOf::RoundTrip);
     assert!(sender.time.waiting_for_timeout_seconds > 4.0, "{:?}", sender.time);
-    assert_eq!(sender.time.untold_seconds, 0.0);
-    let receiver = two_silences(true);
+    assert_eq!(sender.time.undetermined_seconds, 0.0);
+    let receiver = repeated_timeouts(true);
     assert_eq!(receiver.rtt_of, RttOf::ReceiverDelay);
-    let TimeFindings { application_limited_seconds, network_limited_seconds, untold_seconds, .. } =
+    let TimeFindings { application_limited_seconds, network_limited_seconds, undetermined_seconds, .. } =
         receiver.time;
     assert_eq!((application_limited_seconds, network_limited_seconds), (None, None));
-    assert!(untold_seconds > 4.0, "{:?}", receiver.time);
+    assert!(undetermined_seconds > 4.0, "{:?}", receiver.time);
 }
 
 #[test]
-fn a_connection_that_dies_has_waited_for_its_timers() {
+fn dying_connection_counts_time_waiting_for_timeouts() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..3001);
     d.ack(0.1, 2001);
@@ -54,11 +55,11 @@ fn a_connection_that_dies_has_waited_for_its_timers() {
     assert!((total_seconds - 9.3).abs() < 1e-6, "{total_seconds}");
     assert!((waiting_for_timeout_seconds - 9.2).abs() < 1e-6, "{waiting_for_timeout_seconds}");
     assert!((longest_wait_for_timeout_seconds - 4.1).abs() < 1e-6);
-    assert!((found.transfer_seconds - 0.1).abs() < 1e-6, "goodput is that of what arrived");
+    assert!((found.transfer_seconds - 0.1).abs() < 1e-6, "the transfer ends with the last data that arrived");
 }
 
 #[test]
-fn a_window_that_is_closed_at_the_end_is_said_to_be() {
+fn zero_window_time_includes_end_of_capture() {
     let mut d = Diagram::with_window(2000);
     d.burst(0.0, 1..2001);
     d.ack(0.1, 2001).window = 0;
@@ -71,7 +72,7 @@ fn a_window_that_is_closed_at_the_end_is_said_to_be() {
 }
 
 #[test]
-fn what_follows_the_last_ack_for_everything_is_no_time_of_the_transfer() {
+fn transfer_time_ends_when_all_data_acknowledged() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..2001);
     d.ack(0.1, 2001);
@@ -82,7 +83,7 @@ fn what_follows_the_last_ack_for_everything_is_no_time_of_the_transfer() {
 }
 
 #[test]
-fn after_the_clock_was_set_back_times_are_right_again() {
+fn rtt_is_correct_after_backward_clock_step() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..2001);
     d.ack(0.1, 2001);
@@ -100,9 +101,10 @@ fn after_the_clock_was_set_back_times_are_right_again() {
 
 // ----- handshakes -----
 
-/// The other side still has an old connection, says so, is reset, and takes the same SYN when it comes again (RFC 5961 §4).
+/// The other end still has an earlier connection and reports it. The client resets it, and its retransmitted
+/// SYN is accepted (RFC 5961 §4).
 #[test]
-fn a_syn_that_met_an_old_connection_begins_one_connection() {
+fn challenge_ack_before_handshake_keeps_one_connection() {
     let mut d = Diagram::cut();
     d.syn(0.0, Some(1460));
     d.packet(0.1, 1, 3_000_000_000, 2_500_000_000, 0);
@@ -127,7 +129,7 @@ fn a_syn_that_met_an_old_connection_begins_one_connection() {
 }
 
 #[test]
-fn a_syn_that_was_refused_first_and_then_taken_is_one_connection() {
+fn refused_then_accepted_syn_is_one_connection() {
     let mut d = Diagram::cut();
     d.syn(0.0, Some(1460));
     d.packet(0.1, 1, 3_000_000_000, 1, 0).flags = Flags::RST.with(Flags::ACK);
@@ -143,9 +145,9 @@ fn a_syn_that_was_refused_first_and_then_taken_is_one_connection() {
     assert_eq!((found.acked_bytes, found.acked_unseen_bytes, found.retransmissions.packets), (3000, 0, 0));
 }
 
-/// Half of all numbers are "ahead": a number that was made up resets nothing.
+/// Half of all sequence numbers are "ahead". An RST with an arbitrary number must not reset the connection.
 #[test]
-fn a_reset_with_any_number_ahead_does_not_end_a_handshake() {
+fn reset_with_arbitrary_number_keeps_handshake_open() {
     for seq in [5_000_000_u64, 1 << 30, (1 << 31) - 9] {
         let mut d = Diagram::cut();
         d.syn(0.0, Some(1460));
@@ -157,7 +159,7 @@ fn a_reset_with_any_number_ahead_does_not_end_a_handshake() {
 // ----- order -----
 
 #[test]
-fn data_captured_just_after_its_ack_was_not_sent_again() {
+fn data_captured_just_after_its_ack_is_reordered() {
     for timestamps in [false, true] {
         let mut d = if timestamps { Diagram::with_timestamps() } else { Diagram::new() };
         let mut start = 1;
@@ -181,9 +183,9 @@ fn data_captured_just_after_its_ack_was_not_sent_again() {
     }
 }
 
-/// The capture missed the first copy; the second left after the ACK's echo.
+/// The capture missed the first copy. The second copy was sent after the time that the ACK echoes.
 #[test]
-fn data_sent_again_after_its_ack_is_told_by_its_timestamp() {
+fn timestamp_reveals_retransmission_captured_after_its_ack() {
     let mut d = Diagram::with_timestamps();
     d.data(0.0, 1..1001);
     d.ack(0.1, 2001);
@@ -194,8 +196,8 @@ fn data_sent_again_after_its_ack_is_told_by_its_timestamp() {
 }
 
 #[test]
-fn a_repair_within_three_milliseconds_that_three_duplicate_acks_asked_for_is_one() {
-    // Captured at the receiver, a millisecond from the sender.
+fn fast_retransmission_within_three_milliseconds_is_recognised() {
+    // The capture is at the receiver, with an RTT of 1 ms to the sender.
     let mut d = Diagram::cut();
     d.syn(-0.001, Some(1460));
     d.syn_ack(-0.001, Some(1460));
@@ -216,11 +218,11 @@ fn a_repair_within_three_milliseconds_that_three_duplicate_acks_asked_for_is_one
 }
 
 #[test]
-fn the_same_identification_a_second_later_is_a_retransmission() {
+fn same_ip_id_one_second_later_is_retransmission() {
     for (later, expected) in [(0.02, (0, 1)), (1.0, (1, 0))] {
         let mut d = Diagram::new();
         let id = d.data(0.0, 1..1001).ip_id;
-        // Another window field, so that it is not the same packet to the octet.
+        // A different window field, so that the packets are not identical.
         let again = d.data(later, 1..1001);
         (again.ip_id, again.window) = (id, 59_999);
         let found = d.findings();
@@ -232,11 +234,11 @@ fn the_same_identification_a_second_later_is_a_retransmission() {
 // ----- why it was sent again -----
 
 #[test]
-fn what_is_cut_anew_after_a_timeout_goes_on_with_the_timeout() {
+fn resegmented_data_after_timeout_belongs_to_timeout() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.sack(0.1, 1, &[4001..5001]);
-    // Pieces of 400 octets of segments that had 1000, without an ACK between them.
+    // Pieces of 400 bytes replace segments of 1000 bytes, without an ACK between them.
     for start in (1..4001).step_by(400) {
         d.data(1.0, start..start + 400);
     }
@@ -246,13 +248,13 @@ fn what_is_cut_anew_after_a_timeout_goes_on_with_the_timeout() {
 }
 
 #[test]
-fn full_segments_back_to_back_into_a_closed_window_are_no_probes() {
+fn immediate_segments_into_closed_window_are_not_probes() {
     let mut d = Diagram::with_window(2000);
     d.burst(0.0, 1..2001);
     d.ack(0.1, 2001).window = 0;
     d.burst(0.1001, 2001..5001);
     assert_eq!(d.findings().retransmissions.window_probes, 0);
-    // One that comes after a while is one, whatever its size.
+    // A packet that is sent some time later is a probe, whatever its size.
     let mut d = Diagram::with_window(2000);
     d.burst(0.0, 1..2001);
     d.ack(0.1, 2001).window = 0;
@@ -261,7 +263,7 @@ fn full_segments_back_to_back_into_a_closed_window_are_no_probes() {
 }
 
 #[test]
-fn what_had_been_acknowledged_when_it_was_sent_again_was_a_mistake() {
+fn retransmission_of_acknowledged_data_is_spurious() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..4001);
     d.ack(0.1, 4001);
@@ -270,18 +272,18 @@ fn what_had_been_acknowledged_when_it_was_sent_again_was_a_mistake() {
     let Retransmissions { packets, spurious, .. } = d.findings().retransmissions;
     assert_eq!((packets, spurious.packets, spurious.by_ack), (2, 2, 2));
     let [a, _] = d.ended().traces.unwrap();
-    assert_eq!(a.segments.last().unwrap().fate, Fate::Unneeded { proof: Proof::Acked });
+    assert_eq!(a.segments.last().unwrap().fate, Fate::Spurious { proof: Proof::Acked });
 }
 
 // ----- holes -----
 
 #[test]
-fn every_octet_that_was_acknowledged_unseen_is_counted() {
+fn acknowledged_but_uncaptured_bytes_are_counted() {
     let mut d = Diagram::new();
     d.data(0.0, 1..1001);
     d.data(0.0, 3001..4001);
     d.data(0.0, 6001..7001);
-    // One segment is acknowledged in part, and something is outstanding each time.
+    // One segment is acknowledged partially. Data is outstanding after the first two ACKs.
     d.ack(0.1, 3501);
     d.ack(0.2, 6501);
     d.ack(0.3, 7001);
@@ -290,11 +292,11 @@ fn every_octet_that_was_acknowledged_unseen_is_counted() {
 }
 
 #[test]
-fn a_pure_acks_own_number_shows_what_the_capture_missed() {
+fn pure_ack_sequence_number_reveals_missed_data() {
     let mut d = Diagram::new();
     d.data(0.0, 1..1001);
     d.packet(0.01, 0, 3001, 1, 0);
-    // One of the two comes late.
+    // One of the two missing segments arrives late.
     d.data(0.011, 1001..2001);
     d.ack(0.1, 3001);
     let found = d.findings();
@@ -302,9 +304,9 @@ fn a_pure_acks_own_number_shows_what_the_capture_missed() {
     assert_eq!((found.arrivals.out_of_order, found.retransmissions.packets), (1, 0));
 }
 
-/// Of three gigabytes, which are more than half of the number space.
+/// The second hole exceeds half of the sequence number space.
 #[test]
-fn a_hole_of_gigabytes_is_no_timeout() {
+fn sequence_hole_of_gigabytes_is_not_retransmission() {
     for hole in [1_200_000_000, 3_000_000_000_u64] {
         let mut d = Diagram::cut();
         d.burst(0.0, 1..20_001);

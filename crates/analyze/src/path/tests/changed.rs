@@ -1,22 +1,22 @@
-//! Stages that damage packets, copy them, let others overtake them or police them: what captures say against what the
-//! stage has counted.
+//! Stages that damage, copy, reorder or police packets. The tests compare the captures with the stages'
+//! counters.
 
 use super::*;
 
-fn through(stage: &str) -> String {
+fn scenario_with(stage: &str) -> String {
     format!(
         "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\nboth = {{ rate = \"5Mbit\", delay = \"30ms\" }}\n\
          [[stage]]\nname = \"change\"\n{stage}\n"
     )
 }
 
-/// By the stage, of what goes forth and of what comes back.
+/// Returns a counter of the stage for both directions, `down` first.
 fn counted(run: &mut Run, what: &str) -> [u64; 2] {
     ["down", "up"].map(|way| run.world.path().stats()["change"][way][what].as_u64().unwrap())
 }
 
 #[test]
-fn what_is_damaged_is_lost_and_makes_no_connections() {
+fn damaged_packets_are_lost_without_inventing_connections() {
     for stage in [
         "kind = \"corrupt\"\nboth = { chance = \"3%\" }",
         "kind = \"corrupt\"\nboth = { chance = \"3%\", where = \"header\", bits = 3 }",
@@ -25,28 +25,28 @@ fn what_is_damaged_is_lost_and_makes_no_connections() {
         "kind = \"truncate\"\nboth = { chance = \"3%\", to = \"60B\" }",
     ] {
         for recipe in ["newreno", "sack"] {
-            let mut run = run(&through(stage), recipe, 2_000_000);
+            let mut run = run(&scenario_with(stage), recipe, 2_000_000);
             let report = read(&run.both(), Keep::Findings).unwrap().0;
             assert_eq!(report.connections.len(), 1, "{stage}: {report}");
             let what = if stage.contains("truncate") { "truncated" } else { "corrupted" };
             let [data, acks] = flows(&report);
             for (flow, damaged) in [&data, &acks].into_iter().zip(counted(&mut run, what)) {
-                let [lost, not_told, invented] = [
+                let [lost, undetermined, invented] = [
                     flow.data.lost + flow.acks.lost,
-                    flow.data.not_told + flow.acks.not_told,
-                    flow.data.came_from_nowhere + flow.acks.came_from_nowhere,
+                    flow.data.undetermined + flow.acks.undetermined,
+                    flow.data.unmatched_arrivals + flow.acks.unmatched_arrivals,
                 ];
-                // The last ACK is still under way when it ends.
+                // The last ACK is still in transit at the end.
                 assert!(
-                    (lost..=lost + not_told).contains(&damaged),
+                    (lost..=lost + undetermined).contains(&damaged),
                     "{recipe}, {stage}: {damaged}; {report}"
                 );
-                assert!(not_told <= 2 && invented == 0, "{recipe}, {stage}: {report}");
+                assert!(undetermined <= 2 && invented == 0, "{recipe}, {stage}: {report}");
             }
             assert!(data.data.lost > 20, "{report}");
             let resent = run.world.result(0).counters.resent();
-            assert_eq!(data.sent_again, resent, "{recipe}, {stage}");
-            // At the sender it is ACKs that come damaged: none of them explains a retransmission.
+            assert_eq!(data.retransmitted, resent, "{recipe}, {stage}");
+            // The capture at the sender contains damaged ACKs. They must not explain a retransmission.
             let mut alone = Vec::new();
             let mut capture = Capture::open(&run.both().captures[0], None).unwrap();
             survey::read(&mut capture, Traces::None, &mut |finished| alone.push(finished.ended.findings));
@@ -63,11 +63,11 @@ fn what_is_damaged_is_lost_and_makes_no_connections() {
 }
 
 #[test]
-fn copies_are_those_that_the_path_has_made() {
+fn duplicate_count_matches_path_counter() {
     for gap in ["0ms", "5ms"] {
         let stage =
             format!("kind = \"duplicate\"\nboth = {{ chance = \"3%\", copies = 2, gap = \"{gap}\" }}");
-        let mut run = run(&through(&stage), "newreno", 2_000_000);
+        let mut run = run(&scenario_with(&stage), "newreno", 2_000_000);
         let [data, acks] = on_path(&run.both());
         let copies = [data, acks].map(|flow| {
             assert_eq!((flow.data.lost, flow.acks.lost), (0, 0));
@@ -79,10 +79,10 @@ fn copies_are_those_that_the_path_has_made() {
 }
 
 #[test]
-fn overtaken_are_those_that_the_path_has_held_back() {
+fn reordered_count_matches_path_counter() {
     for how in ["distance = 3", "time = \"20ms\""] {
         let stage = format!("kind = \"reorder\"\nboth = {{ chance = \"3%\", {how} }}");
-        let mut run = run(&through(&stage), "sack", 2_000_000);
+        let mut run = run(&scenario_with(&stage), "sack", 2_000_000);
         let [data, acks] = on_path(&run.both());
         let overtaken = [data, acks].map(|flow| {
             assert_eq!((flow.data.lost, flow.acks.lost, flow.data.duplicated), (0, 0, 0));
@@ -94,9 +94,9 @@ fn overtaken_are_those_that_the_path_has_held_back() {
 }
 
 #[test]
-fn what_a_policer_drops_is_lost() {
+fn policer_drops_count_as_lost() {
     let stage = "kind = \"policer\"\nboth = { rate = \"2Mbit\", burst = \"30kB\" }";
-    let mut run = run(&through(stage), "sack", 2_000_000);
+    let mut run = run(&scenario_with(stage), "sack", 2_000_000);
     let [data, acks] = on_path(&run.both());
     assert_eq!([data.data.lost, acks.acks.lost], counted(&mut run, "dropped"));
     assert!(data.data.lost > 20);

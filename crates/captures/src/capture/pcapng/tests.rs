@@ -9,7 +9,7 @@ fn section() -> Vec<u8> {
     block(SECTION, &[&BYTE_ORDER.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat())
 }
 
-/// Raw IP, with these options.
+/// An interface block for raw IP with these options.
 fn interface_block(options: &[u8]) -> Vec<u8> {
     block(INTERFACE, &[&[101, 0, 0, 0, 0, 0, 1, 0], options].concat())
 }
@@ -43,17 +43,17 @@ fn read(file: &[u8]) -> Vec<Told> {
 }
 
 #[test]
-fn times_are_in_the_units_of_their_interface() {
+fn times_use_interface_resolution_and_offset() {
     for (options, units, nanos) in [
         (&[][..], 1_500_000, 1_500_000_000),
         (&[9, 0, 1, 0, 9, 0, 0, 0], 1_500_000_000, 1_500_000_000),
         (&[9, 0, 1, 0, 0, 0, 0, 0], 2, 2_000_000_000),
         (&[9, 0, 1, 0, 12, 0, 0, 0], 1_500_000_000_999, 1_500_000_000),
-        // 2^-10 seconds, and 100 s to add.
+        // A resolution of 2^-10 s, and an offset of 100 s.
         (&[9, 0, 1, 0, 0x8a, 0, 0, 0, 14, 0, 8, 0, 100, 0, 0, 0, 0, 0, 0, 0], 1536, 101_500_000_000),
-        // Behind the end of options there are none.
+        // Nothing counts after the end of options.
         (&[0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0], 1_500_000, 1_500_000_000),
-        // No number can be that small, or that large.
+        // Resolutions that are too fine or values that are too large saturate.
         (&[9, 0, 1, 0, 127, 0, 0, 0], u64::MAX, 0),
         (&[9, 0, 1, 0, 0, 0, 0, 0], u64::MAX, i64::MAX),
     ] {
@@ -63,9 +63,9 @@ fn times_are_in_the_units_of_their_interface() {
 }
 
 #[test]
-fn what_comes_behind_garbage_is_read() {
+fn frames_after_garbage_are_read() {
     let begin = [section(), interface_block(&[]), frame_block(1, [1; 4])].concat();
-    // Shifted by an odd number, which no block is long.
+    // The length of the garbage is odd, unlike the length of any block.
     let file = [&begin[..], &[0x5a; 777], &frame_block(2, [2; 4]), &frame_block(3, [3; 4])].concat();
     let expected = [
         Told::Frame(1, 1000, vec![1; 4]),
@@ -74,7 +74,7 @@ fn what_comes_behind_garbage_is_read() {
         Told::Frame(3, 3000, vec![3; 4]),
     ];
     assert_eq!(read(&file), expected);
-    // Of an interface that is not there.
+    // A frame of an interface that does not exist.
     let mut wrong = frame_block(2, [2; 4]);
     wrong[8] = 9;
     let told = read(&[&begin[..], &wrong, &frame_block(3, [3; 4])].concat());
@@ -85,7 +85,7 @@ fn what_comes_behind_garbage_is_read() {
 }
 
 #[test]
-fn a_file_that_ends_early_gives_what_it_has() {
+fn truncated_file_yields_complete_frames() {
     let file = [section(), interface_block(&[]), frame_block(1, [1; 4]), frame_block(2, [2; 4])].concat();
     let second = file.len() - frame_block(2, [2; 4]).len();
     for end in second + 1..file.len() {

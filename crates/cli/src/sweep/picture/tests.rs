@@ -10,7 +10,7 @@ fn svg(figure: &Figure) -> String {
     String::from_utf8(Format::Svg.render(&figure.draw()).unwrap()).unwrap()
 }
 
-/// Two recipes over three loss rates, with as many samples as were not lost.
+/// Returns the lines of two recipes over three loss rates, with three runs each.
 fn lines() -> Vec<Line> {
     let line = |recipe: &str, loss: &str, mean: f64| Line {
         point: Labels(vec![
@@ -44,14 +44,14 @@ fn comparison() -> Comparison {
     }
 }
 
-fn refused(change: impl FnOnce(&mut Comparison)) -> String {
+fn figure_error(change: impl FnOnce(&mut Comparison)) -> String {
     let mut comparison = comparison();
     change(&mut comparison);
     figure(&lines(), &comparison).unwrap_err().to_string()
 }
 
 #[test]
-fn each_value_has_its_line_bars_and_mark() {
+fn figure_has_line_intervals_and_marks_per_value() {
     let figure = figure(&lines(), &comparison()).unwrap();
     let text = svg(&figure);
     well_formed(&text);
@@ -65,36 +65,40 @@ fn each_value_has_its_line_bars_and_mark() {
     {
         assert!(text.contains(words), "{words}");
     }
-    // Bars do not cover lines.
+    // Intervals are below the lines.
     let last_bar = text.rfind("class=\"interval\"").unwrap();
     assert!(last_bar < text.find("class=\"mean\"").unwrap());
 }
 
 #[test]
-fn the_interval_is_students() {
+fn intervals_use_student_t() {
     let figure = figure(&lines(), &comparison()).unwrap();
-    let Data::Bars { bars, .. } = &figure.panels[0].series[0].data else { panic!("bars come first") };
+    let Data::Bars { bars, .. } = &figure.panels[0].series[0].data else {
+        panic!("the series consists of bars")
+    };
     let (x, low, high) = bars[0];
     let half = Mean::of(&[2.7e5, 3e5, 3.3e5]).unwrap().half_width.unwrap();
     assert!((low - (3e5 - half)).abs() < 1e-3 && (high - (3e5 + half)).abs() < 1e-3);
-    // A little beside the other line's.
-    let Data::Bars { bars, .. } = &figure.panels[0].series[1].data else { panic!("bars come first") };
+    // Slightly shifted from the other line.
+    let Data::Bars { bars, .. } = &figure.panels[0].series[1].data else {
+        panic!("the series consists of bars")
+    };
     assert!((0.09..0.1).contains(&x) && (0.1..0.11).contains(&bars[0].0), "{x}, {}", bars[0].0);
 }
 
 #[test]
-fn the_axis_begins_with_zero_unless_it_is_to_begin_with_the_numbers() {
+fn y_axis_starts_at_zero_unless_from_data() {
     let lines: Vec<Line> =
         lines().into_iter().filter(|line| line.point.of("air.down.per") != Some("10%")).collect();
     let axis =
         |from_data| figure(&lines, &Comparison { from_data, ..comparison() }).unwrap().panels[0].y.clone();
     assert_eq!(axis(false).min, 0.0);
-    // 2e5 ± 50 thousand are its smallest numbers.
+    // The lowest end of an interval is about 1.5e5.
     assert!((1e5..2e5).contains(&axis(true).min), "{:?}", axis(true));
 }
 
 #[test]
-fn names_have_bars_beside_each_other() {
+fn bars_on_category_axis_do_not_overlap() {
     let by_name = Comparison {
         x: "recipe".to_owned(),
         by: Some("air.down.per".to_owned()),
@@ -114,14 +118,14 @@ fn names_have_bars_beside_each_other() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_told_with_what_can() {
-    let text = refused(|it| it.x = "per".to_owned());
+fn undrawable_comparison_reports_valid_choices() {
+    let text = figure_error(|it| it.x = "per".to_owned());
     assert!(text.contains("no axis `per`") && text.contains("recipe, air.down.per"), "{text}");
-    let text = refused(|it| it.by = None);
+    let text = figure_error(|it| it.by = None);
     assert!(text.contains("--only recipe=reno") && text.contains("--by"), "{text}");
-    let text = refused(|it| it.only = vec![("recipe".to_owned(), "sack".to_owned())]);
+    let text = figure_error(|it| it.only = vec![("recipe".to_owned(), "sack".to_owned())]);
     assert!(text.contains("no value `sack`") && text.contains("reno, newreno"), "{text}");
-    let text = refused(|it| (it.x, it.by) = ("recipe".to_owned(), Some("air.down.per".to_owned())));
+    let text = figure_error(|it| (it.x, it.by) = ("recipe".to_owned(), Some("air.down.per".to_owned())));
     assert!(text.contains("above zero"), "{text}");
     let mut nothing = lines();
     nothing.iter_mut().for_each(|line| line.numbers = vec![None]);
@@ -130,7 +134,7 @@ fn what_cannot_be_drawn_is_told_with_what_can() {
 }
 
 #[test]
-fn one_value_can_be_chosen() {
+fn comparison_can_be_limited_to_one_value() {
     let only = vec![("recipe".to_owned(), "newreno".to_owned())];
     let figure = figure(&lines(), &Comparison { by: None, only, ..comparison() }).unwrap();
     assert_eq!(figure.panels[0].series.len(), 3);
@@ -138,7 +142,7 @@ fn one_value_can_be_chosen() {
 }
 
 #[test]
-fn a_point_without_numbers_leaves_the_line_its_others() {
+fn line_skips_points_without_numbers() {
     let mut lines = lines();
     lines[1].numbers = vec![None];
     let figure = figure(&lines, &comparison()).unwrap();
@@ -150,7 +154,7 @@ fn a_point_without_numbers_leaves_the_line_its_others() {
 }
 
 #[test]
-fn values_are_read_as_sweeps_write_them() {
+fn axis_values_parse_with_units() {
     for (text, value, quantity) in [
         ("1%", 1.0, Quantity::Percent),
         ("150ms", 0.15, Quantity::Seconds),

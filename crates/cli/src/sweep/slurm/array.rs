@@ -1,30 +1,31 @@
-//! Which parts of a plan become jobs.
+//! Divides the missing runs of a plan into jobs.
 
 use std::fmt;
 
 use super::super::ranges::{Ranges, ranges};
 
-/// A job for each part of a plan that has something to do.
+/// The parts of a plan that contain missing runs. Each part is a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Array {
-    /// Into how many parts the plan is cut: every part has each so-manieth run.
+    /// Number of parts. The run with index `i` belongs to part `i % of + 1`.
     pub(super) of: usize,
-    /// The parts that have something to do, from 1.
+    /// Numbers of the parts that contain missing runs, from 1.
     parts: Vec<usize>,
-    /// What the fullest of them costs.
+    /// Cost of the most expensive part.
     pub(super) fullest: f64,
 }
 
 impl Array {
-    /// More numbers than this beside the one that is wanted are not tried.
+    /// Maximum deviation from the requested number of parts.
     const AROUND: usize = 16;
-    /// So much more than their mean the fullest part may have.
+    /// The search stops if the most expensive part costs at most this many times the mean.
     const EVEN: f64 = 1.05;
 
-    /// At most `tasks` jobs for these runs, each with its cost, none with a number above `most`.
+    /// Chooses at most `tasks` jobs for these runs, each with its cost. No job has a number above `most`.
     ///
-    /// What is missing may be every eighth run, and costs may repeat with an axis. A number of parts beside the one that is wanted
-    /// can be much more even; all that matters is how full the fullest is.
+    /// The missing runs may be every eighth run, and the cost may repeat with the values of an axis. A number
+    /// of parts close to the requested one can then be much more balanced. The best division is the one whose
+    /// most expensive part costs least.
     pub(super) fn choose(
         runs: impl Iterator<Item = (usize, f64)> + Clone,
         tasks: usize,
@@ -74,18 +75,18 @@ mod tests {
     }
 
     #[test]
-    fn all_runs_of_a_sweep_are_cut_as_asked() {
+    fn array_splits_runs_into_requested_parts() {
         let runs: Vec<_> = (0..12).map(|run| (run, 2.0)).collect();
         let array = choose(&runs, 3, 1000);
         assert_eq!((array.of, array.to_string().as_str(), array.fullest), (3, "1-3", 8.0));
         assert_eq!(choose(&runs, 12, 1000).to_string(), "1-12");
-        // Seven parts have two of twelve runs at most; six have, too, but seven were wanted.
+        // With six parts and with seven, no part has more than two of the twelve runs. Seven were requested.
         assert_eq!(choose(&runs, 7, 1000).of, 7);
     }
 
     #[test]
-    fn what_one_part_has_left_is_cut_anew() {
-        // The third of eight jobs was lost: 3, 11, 19, …
+    fn runs_left_by_one_part_are_split_again() {
+        // The third of eight jobs failed: runs 2, 10, 18, …
         let runs: Vec<_> = (0..80).filter(|run| run % 8 == 2).map(|run| (run, 1.0)).collect();
         assert_eq!(choose(&runs, 1, 1000).to_string(), "1");
         let array = choose(&runs, 5, 1000);
@@ -93,12 +94,12 @@ mod tests {
         // Eight parts would be one job with all ten runs.
         let array = choose(&runs, 8, 1000);
         assert!(array.tasks() <= 8 && array.fullest <= 2.0, "{array:?}");
-        // Nobody has the numbers for more parts.
+        // Larger job numbers are not allowed.
         assert!(choose(&runs, 8, 8).of <= 8);
     }
 
     #[test]
-    fn parts_without_a_run_are_no_jobs() {
+    fn parts_without_runs_are_not_submitted() {
         let array = choose(&[(1, 1.0), (2, 1.0), (5, 1.0)], 3, 1000);
         let parts = |array: &Array| array.parts.clone();
         assert!([1, 2, 5].iter().all(|run| parts(&array).contains(&(run % array.of + 1))), "{array:?}");
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dear_value_of_an_axis_is_spread() {
+    fn expensive_axis_value_is_spread_over_jobs() {
         // The last axis has four values, and one of them costs ten times as much.
         let runs: Vec<_> = (0..400).map(|run| (run, if run % 4 == 0 { 10.0 } else { 1.0 })).collect();
         let array = choose(&runs, 4, 1000);

@@ -1,4 +1,4 @@
-//! What the runs of a sweep cost, by some of them that are made.
+//! Estimates the cost of a sweep's runs by executing some of them.
 
 use std::collections::BTreeMap;
 
@@ -11,33 +11,33 @@ use anyhow::Context;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 
-/// What a run costs.
+/// The cost of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cost {
-    /// Seconds of a core, by the number of the point. Seeds of a point cost alike.
+    /// CPU time in seconds, by the index of the point. The seeds of a point cost about the same.
     seconds: BTreeMap<usize, f64>,
-    /// Of other points.
+    /// CPU time of the runs of all other points, in seconds.
     usual: f64,
-    /// How many runs were made.
+    /// Number of runs that were executed.
     pub(super) measured: usize,
-    /// Of a row. `None`: not measured.
+    /// Size of a row in bytes. `None`: not measured.
     pub(super) octets: Option<u64>,
-    /// What the process took at most. `None`: not measured.
+    /// Peak memory use of the process in bytes. `None`: not measured.
     pub(super) memory: Option<u64>,
 }
 
 impl Cost {
-    /// So long runs are begun.
+    /// Time after which no more runs are started.
     const LONGEST: Duration = Duration::from_secs(5);
 
-    /// All runs cost the same.
+    /// Returns the cost if every run takes this time.
     pub(super) fn of_each(each: Duration) -> Self {
         let usual = each.as_secs_f64();
         Self { seconds: BTreeMap::new(), usual, measured: 0, octets: None, memory: None }
     }
 
-    /// Makes the first run that is missing of some points, one after the other, for five seconds and at least one. The results are
-    /// not kept.
+    /// Executes the first missing run of some points, one after the other, for five seconds and at least one
+    /// run. The results are discarded.
     pub(super) fn measured(plan: &Plan, missing: &[usize]) -> anyhow::Result<Self> {
         let mut points: Vec<usize> = Vec::new();
         for run in missing {
@@ -59,7 +59,7 @@ impl Cost {
         }
         let all: Vec<f64> = seconds.values().copied().collect();
         let measured = seconds.len();
-        // Linux counts in KiB.
+        // Linux reports KiB.
         let memory = getrusage(UsageWho::RUSAGE_SELF).ok().map(|usage| usage.max_rss() as u64 * 1024);
         Ok(Self {
             seconds,
@@ -70,22 +70,22 @@ impl Cost {
         })
     }
 
-    /// What this run costs, in seconds of a core.
+    /// Returns the estimated CPU time of this run in seconds.
     pub(super) fn seconds(&self, plan: &Plan, run: usize) -> f64 {
         self.seconds.get(&(run / plan.seeds.len())).copied().unwrap_or(self.usual)
     }
 }
 
-/// The time that this thread has had of a core: others on the machine do not count.
+/// Returns the CPU time of this thread. Other load on the machine does not affect it.
 fn core_time() -> f64 {
-    // Every Linux has this clock.
+    // Every Linux kernel has this clock.
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(std::time::Duration::from);
     time.unwrap_or_default().as_secs_f64()
 }
 
-/// All numbers below `count`, in an order whose beginnings, too, are spread over them.
+/// Returns all numbers below `count`, ordered so that the first ones are already spread over the whole range.
 fn spread(count: usize) -> impl Iterator<Item = usize> {
-    // The golden section is the step that keeps the largest gap small.
+    // A step of about the golden section keeps the largest gap small.
     let mut step = (count as f64 * 0.618) as usize;
     while step < count && gcd(step, count) != 1 {
         step += 1;
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_has_every_number_once_and_is_spread_from_its_beginning() {
+    fn spread_order_is_permutation_with_even_start() {
         for count in [0, 1, 2, 3, 4, 10, 97, 1000] {
             let mut all: Vec<usize> = spread(count).collect();
             let mut first: Vec<usize> = all.iter().copied().take(10).collect();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_costs_what_its_run_did_and_others_the_mean() {
+    fn unmeasured_points_use_mean_measured_cost() {
         let text = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"20k\"\n\
                     [axes]\nflows = [1, 8]\n";
         let plan = Plan::parse(text, "s.toml", Path::new("")).unwrap();

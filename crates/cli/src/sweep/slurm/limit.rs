@@ -1,22 +1,24 @@
-//! Times as Slurm writes them.
+//! Time limits in Slurm's format.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// `90` minutes, `90:30`, `1:30:00`, `2-12`, `2-12:30` or `2-12:30:00`: days, hours, minutes and seconds.
+/// A time limit, written as `90` (minutes), `90:30`, `1:30:00`, `2-12`, `2-12:30` or `2-12:30:00`: days,
+/// hours, minutes and seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
     seconds: u64,
 }
 
 impl Limit {
-    /// For a job that takes so many seconds here: other machines are slower, or busy. In whole minutes.
+    /// Returns the limit for a job that takes this many seconds here, in whole minutes. It is generous,
+    /// because other machines may be slower or busy.
     pub(super) fn for_job(seconds: f64) -> Self {
         let minutes = (4.0 * seconds / 60.0).ceil().max(10.0);
         Self { seconds: 60 * minutes as u64 }
     }
 
-    /// `None`: it sets no limit.
+    /// Returns the limit in seconds, or `None` if the time is not limited.
     pub(super) fn seconds(self) -> Option<f64> {
         (self.seconds > 0).then_some(self.seconds as f64)
     }
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_of_slurm_to_write_a_time_is_read() {
+    fn every_slurm_time_format_is_parsed() {
         for (text, seconds, written) in [
             ("90", 5400, "90"),
             ("90:30", 5430, "1:30:30"),
@@ -76,7 +78,7 @@ mod tests {
             assert_eq!((limit.seconds, limit.to_string().as_str()), (seconds, written), "{text}");
             assert_eq!(written.parse::<Limit>().unwrap(), limit);
         }
-        assert_eq!("0".parse::<Limit>().unwrap().seconds(), None, "no limit, as Slurm has it");
+        assert_eq!("0".parse::<Limit>().unwrap().seconds(), None, "Slurm's notation for no limit");
         for text in
             ["", ":", "::", "-", "1:2:3:4", "1-", "-1", "1h", "1 0", "1-2-3", "1-1:2:3:4", "+1", "1234567"]
         {
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_has_four_times_its_time_and_ten_minutes_at_least() {
+    fn job_limit_quadruples_estimate_with_ten_minute_minimum() {
         for (seconds, minutes) in [(0.1, "10"), (150.0, "10"), (151.0, "11"), (300.0, "20"), (3600.0, "240")]
         {
             assert_eq!(Limit::for_job(seconds).to_string(), minutes);

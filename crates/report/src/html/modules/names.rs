@@ -1,7 +1,7 @@
-//! Names that a module uses, but neither declares nor imports.
+//! Detection of names that a module uses but neither declares nor imports.
 //!
-//! A browser says so of those alone that it comes to. This looks at all of them, though not at scopes: a name that is declared
-//! anywhere in a module counts as declared in all of it.
+//! A browser reports such a name only when it executes the line. This check covers all lines but ignores
+//! scopes: a name that is declared anywhere in a module counts as declared in the whole module.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const KEYWORDS: &[&str] = &[
     "true", "try", "typeof", "undefined", "var", "void", "while", "yield",
 ];
 
-/// What browsers have, as far as pages here use it.
+/// The globals of browsers that the pages use.
 #[rustfmt::skip]
 const OF_THE_BROWSER: &[&str] = &[
     "Array", "BigInt", "Blob", "Boolean", "DataView", "Date", "DecompressionStream", "Error", "Event", "EventTarget",
@@ -29,8 +29,8 @@ const OF_THE_BROWSER: &[&str] = &[
     "queueMicrotask", "requestAnimationFrame", "scrollBy", "self", "setTimeout", "structuredClone", "window",
 ];
 
-/// All names that a module uses, but neither declares nor imports, each with its place: a forgotten import, or a slip of the pen.
-/// What does not parse is left to [`bundle`](super::bundle).
+/// Returns every name that a module uses but neither declares nor imports, with its line: a forgotten import
+/// or a typo. A text that does not parse yields no names; [`bundle`](super::bundle) reports the error.
 pub fn undeclared(module: &Module) -> Vec<String> {
     let Ok(tokens) = tokens(&module.text) else { return Vec::new() };
     let declared = declared(&tokens);
@@ -55,13 +55,13 @@ pub fn undeclared(module: &Module) -> Vec<String> {
     found
 }
 
-/// The name of a property: behind a point, or before a colon in an object or a pattern.
+/// Returns true for the name of a property: after a dot, or before a colon in an object or a pattern.
 fn is_key(tokens: &[Token<'_>], index: usize) -> bool {
     let before = |signs: &[&str]| index > 0 && signs.iter().any(|sign| tokens[index - 1].is(sign));
     before(&[".", "?."]) || before(&["{", ","]) && tokens.get(index + 1).is_some_and(|token| token.is(":"))
 }
 
-/// The parameters of the method whose name this is: `name(a, b) {`.
+/// The parameters of the method with this name: `name(a, b) {`.
 fn method<'t, 'a>(tokens: &'t [Token<'a>], index: usize) -> Option<&'t [Token<'a>]> {
     if tokens[index].kind != Kind::Word
         || ["if", "for", "while", "switch", "function"].contains(&tokens[index].text)
@@ -84,7 +84,7 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     })
 }
 
-/// By how much a piece goes into brackets or out of them.
+/// The change of the bracket depth at this token.
 fn step(token: &Token<'_>) -> i32 {
     match (token.kind, token.text) {
         (Kind::Sign, "(" | "[" | "{") => 1,
@@ -130,7 +130,8 @@ fn opening(tokens: &[Token<'_>], close: usize) -> Option<usize> {
     })
 }
 
-/// The names that a pattern or a list of parameters declares. Those in its defaults count as well, which is too many.
+/// Collects the names that a pattern or a parameter list declares. Names in default values count as well,
+/// although they are not declared there.
 fn pattern<'a>(tokens: &[Token<'a>], names: &mut BTreeSet<&'a str>) {
     let words = tokens
         .iter()
@@ -139,14 +140,14 @@ fn pattern<'a>(tokens: &[Token<'a>], names: &mut BTreeSet<&'a str>) {
     names.extend(words.map(|(_, token)| token.text));
 }
 
-/// `a = 1, [b, c] = d, { e: f }` behind `const`, `let` or `var`.
+/// Collects the names declared after `const`, `let` or `var`: `a = 1, [b, c] = d, { e: f }`.
 fn variables<'a>(tokens: &[Token<'a>], mut index: usize, names: &mut BTreeSet<&'a str>) {
     loop {
         let Some(first) = tokens.get(index) else { return };
         let last = if first.kind == Kind::Word { Some(index) } else { closing(tokens, index) };
         let Some(last) = last else { return };
         pattern(&tokens[index..=last], names);
-        // Over its value to the next one.
+        // Skip the value, up to the next variable.
         let mut depth = 0;
         let comma = (last + 1..tokens.len()).find(|at| {
             let token = &tokens[*at];
@@ -164,30 +165,33 @@ fn variables<'a>(tokens: &[Token<'a>], mut index: usize, names: &mut BTreeSet<&'
 mod tests {
     use super::*;
 
-    fn of(text: &'static str) -> Vec<String> {
+    fn undeclared_in(text: &'static str) -> Vec<String> {
         undeclared(&Module { name: "a.js", text: text.into() })
     }
 
     #[test]
-    fn what_is_declared_in_any_way_is_known() {
+    fn every_form_of_declaration_is_recognized() {
         let declared = "import { a, b } from './b.js';\n\
             export const c = a + b, [d, { e: f }] = c, g = (h, { i = 1 }) => h + i;\n\
             function j(k, ...l) { for (const [m, n] of k) l.push(m, n, d, f); }\n\
             class O { p(q) { return q.r + this.s(g); } static t() { for (let u = 0, v = 1; u < v; u++) j(u); } }\n\
             try { new O(); } catch (w) { console.log(`${w} ${{ x: c }.x}`, (y) => y, z => z); }\n";
-        assert_eq!(of(declared), [""; 0]);
+        assert_eq!(undeclared_in(declared), [""; 0]);
     }
 
     #[test]
-    fn what_is_not_is_said_once_with_its_line() {
+    fn undeclared_name_is_reported_once_with_line() {
         assert_eq!(
-            of("const a = { b: c, d };\nif (a) { e(`${f}`); a.g(e); }\n"),
+            undeclared_in("const a = { b: c, d };\nif (a) { e(`${f}`); a.g(e); }\n"),
             ["a.js: line 1: c", "a.js: line 1: d", "a.js: line 2: e", "a.js: line 2: f"]
         );
     }
 
     #[test]
-    fn a_name_in_a_string_a_comment_or_a_property_is_none() {
-        assert_eq!(of("document.a = 'b'; // c\n/* d */ document['e'].f?.g.replace(/h/, `i`);\n"), [""; 0]);
+    fn strings_comments_and_properties_are_not_names() {
+        assert_eq!(
+            undeclared_in("document.a = 'b'; // c\n/* d */ document['e'].f?.g.replace(/h/, `i`);\n"),
+            [""; 0]
+        );
     }
 }

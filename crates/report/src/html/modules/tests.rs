@@ -5,13 +5,13 @@ fn module(name: &'static str, text: &'static str) -> Module {
     Module { name, text: text.into() }
 }
 
-/// What is wrong with a module that imports nothing.
-fn refused(text: &'static str) -> String {
+/// The error message for a module that imports nothing.
+fn bundle_error(text: &'static str) -> String {
     bundle("main.js", &[module("main.js", text)]).unwrap_err().to_string()
 }
 
 #[test]
-fn modules_stand_in_the_order_of_their_imports_each_in_a_function() {
+fn bundle_wraps_modules_as_functions_in_import_order() {
     let modules = [
         module(
             "main.js",
@@ -36,22 +36,22 @@ fn modules_stand_in_the_order_of_their_imports_each_in_a_function() {
 }
 
 #[test]
-fn a_module_that_is_not_there_is_refused() {
+fn missing_module_is_rejected() {
     assert_eq!(
         bundle("main.js", &[]).unwrap_err().to_string(),
         "there is no module main.js, which the page needs"
     );
-    assert_eq!(refused("import { a } from './a.js';"), "there is no module a.js, which main.js needs");
+    assert_eq!(bundle_error("import { a } from './a.js';"), "there is no module a.js, which main.js needs");
 }
 
 #[test]
-fn two_modules_of_one_name_are_refused() {
+fn duplicate_module_name_is_rejected() {
     let twice = [module("a.js", ""), module("a.js", "")];
     assert_eq!(bundle("a.js", &twice), Err(BundleError::SameName("a.js")));
 }
 
 #[test]
-fn a_name_that_is_not_exported_is_refused() {
+fn import_of_unexported_name_is_rejected() {
     let modules = [
         module("main.js", "import { a, b } from './a.js';"),
         module("a.js", "export const a = 1; const b = 2;"),
@@ -63,7 +63,7 @@ fn a_name_that_is_not_exported_is_refused() {
 }
 
 #[test]
-fn a_circle_is_refused() {
+fn import_cycle_is_rejected() {
     let modules = [
         module("main.js", "import { a } from './a.js';"),
         module("a.js", "import { b } from './b.js'; export const a = 1;"),
@@ -80,7 +80,7 @@ fn a_circle_is_refused() {
 }
 
 #[test]
-fn a_name_that_is_there_already_is_refused() {
+fn duplicate_declaration_is_rejected() {
     for (text, name) in [
         ("import { a } from './a.js';\nimport { a } from './b.js';", "a"),
         ("import { a, b } from './a.js';\nfunction b() {}", "b"),
@@ -88,15 +88,15 @@ fn a_name_that_is_there_already_is_refused() {
         ("export function a() {}\nexport function a() {}", "a"),
         ("function* a() {}\nclass a {}", "a"),
     ] {
-        assert_eq!(refused(text), format!("main.js: line 2: {name} is there already"), "{text}");
+        assert_eq!(bundle_error(text), format!("main.js: line 2: {name} is there already"), "{text}");
     }
-    // In blocks and functions names are others.
+    // Blocks and functions may shadow names.
     let shadows = "const a = 1;\nfunction b(a) { const b = a; }\n{ let a = `${(() => { let b = 1; return b; })()}`; }\n";
     assert!(bundle("main.js", &[module("main.js", shadows)]).is_ok());
 }
 
 #[test]
-fn forms_that_are_not_used_here_are_refused() {
+fn unsupported_module_syntax_is_rejected() {
     for import in [
         "import a from './a.js';",
         "import * as a from './a.js';",
@@ -111,7 +111,7 @@ fn forms_that_are_not_used_here_are_refused() {
         "f(() => import('./a.js'));",
         "f(import.meta.url);",
     ] {
-        let refusal = refused(import);
+        let refusal = bundle_error(import);
         assert!(
             refusal.contains("line 1: cannot bundle this import: write import {")
                 || refusal.contains("await"),
@@ -131,28 +131,28 @@ fn forms_that_are_not_used_here_are_refused() {
         "export function* a() {}",
         "export class { }",
     ] {
-        let refusal = refused(export);
+        let refusal = bundle_error(export);
         assert!(
             refusal.contains("line 1: cannot bundle this export: write export before one"),
             "{export}: {refusal}"
         );
     }
-    assert!(refused("\nawait a;").contains("line 2: cannot bundle await outside of braces"));
+    assert!(bundle_error("\nawait a;").contains("line 2: cannot bundle await outside of braces"));
     for text in ["const a = '</script>';", "// <!-- a", "const a = '</SCRIPT';"] {
-        assert!(refused(text).contains("line 1: cannot bundle </script or <!--"), "{text}");
+        assert!(bundle_error(text).contains("line 1: cannot bundle </script or <!--"), "{text}");
     }
-    assert_eq!(refused("\nconst a = 'b\n"), "main.js: line 2: unterminated string, comment or bracket");
+    assert_eq!(bundle_error("\nconst a = 'b\n"), "main.js: line 2: unterminated string, comment or bracket");
 }
 
-fn of_the_report() -> Vec<Module> {
+fn report_modules() -> Vec<Module> {
     let mut modules = shared();
     modules.push(module("report.js", include_str!("../page/report.js")));
     modules
 }
 
 #[test]
-fn every_module_of_the_page_is_in_its_script() {
-    let modules = of_the_report();
+fn report_script_contains_every_module() {
+    let modules = report_modules();
     let script = bundle("report.js", &modules).unwrap();
     for Module { name, .. } in &modules {
         assert!(script.contains(&format!("\n// ---- {name}\n")), "{name}");
@@ -165,8 +165,8 @@ fn every_module_of_the_page_is_in_its_script() {
 }
 
 #[test]
-fn every_module_of_the_page_imports_what_it_uses_and_uses_what_it_imports() {
-    for module in of_the_report() {
+fn report_modules_have_no_missing_or_unused_imports() {
+    for module in report_modules() {
         assert_eq!(undeclared(&module), [""; 0]);
         let parsed = Parsed::new(&module).unwrap();
         let words = tokens(&parsed.body).unwrap();

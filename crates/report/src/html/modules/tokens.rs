@@ -1,6 +1,6 @@
-//! JavaScript in words and signs: as much of its grammar as tells names from strings, comments and regular expressions.
+//! A JavaScript tokenizer that separates names from strings, comments and regular expressions.
 
-/// What a piece of a text is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A name or a keyword.
@@ -8,19 +8,19 @@ pub(super) enum Kind {
     Number,
     /// A string in quotes.
     Text,
-    /// A template without expressions, or a part of one beside its expressions.
+    /// A template without expressions, or a part of a template between its expressions.
     Template,
     Regex,
-    /// One character, or `=>`, `?.` and `...`.
+    /// A single character, or `=>`, `?.` and `...`.
     Sign,
 }
 
-/// A piece of a text.
+/// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
-    /// Where it begins, in octets.
+    /// The byte offset at which the token begins.
     pub(super) at: usize,
 }
 
@@ -34,14 +34,14 @@ impl Token<'_> {
     }
 }
 
-/// Something that begins at this octet has no end.
+/// The token that begins at this byte offset does not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Endless(pub(super) usize);
 
-/// All pieces of a text but its comments.
+/// Splits a text into tokens and skips comments.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Endless> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
-    // For each open brace, whether an expression in a template is in it.
+    // For each open brace: true if it opens an expression inside a template.
     let mut braces = Vec::new();
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -72,7 +72,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Endless> {
                     braces.push(false);
                 }
                 let long = ["...", "=>", "?."].into_iter().find(|sign| rest.starts_with(sign));
-                // In `a ?.5 : b` the point belongs to the number.
+                // In `a ?.5 : b` the dot belongs to the number.
                 let long =
                     long.filter(|sign| *sign != "?." || !rest[2..].starts_with(|c: char| c.is_ascii_digit()));
                 (Kind::Sign, long.map_or_else(|| c.len_utf8(), str::len))
@@ -88,14 +88,14 @@ fn is_of_word(c: char) -> bool {
     c == '_' || c == '$' || c == '#' || c.is_alphanumeric()
 }
 
-/// How many octets fit.
+/// Length in bytes of the longest prefix whose characters all fit.
 fn run(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.find(|c| !fits(c)).unwrap_or(text.len())
 }
 
 fn number(text: &str) -> usize {
     let digits = run(text, |c| is_of_word(c) || c == '.');
-    // 1e-6, but not 0xe-6.
+    // The sign belongs to the exponent in 1e-6, but not in 0xe-6.
     let exponent = text[..digits].ends_with(['e', 'E']) && !text.starts_with("0x");
     match text[digits..].strip_prefix(['+', '-']) {
         Some(rest) if exponent => digits + 1 + run(rest, |c| c.is_ascii_digit()),
@@ -103,7 +103,7 @@ fn number(text: &str) -> usize {
     }
 }
 
-/// The length of a string that ends in its line.
+/// Length of a string, which must end on its line.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
@@ -117,7 +117,8 @@ fn quoted(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// The length of a template from its begin, or from the end of an expression in it, to its end or the next expression.
+/// Length of a template's text, from its start or from the end of an expression, up to the template's end or
+/// the next expression.
 fn template(text: &str, braces: &mut Vec<bool>) -> Option<usize> {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
@@ -134,7 +135,7 @@ fn template(text: &str, braces: &mut Vec<bool>) -> Option<usize> {
     None
 }
 
-/// The length of a regular expression with its flags.
+/// Length of a regular expression, including its flags.
 fn regex(text: &str) -> Option<usize> {
     let mut chars = text.char_indices().skip(1);
     let mut in_class = false;
@@ -151,7 +152,8 @@ fn regex(text: &str) -> Option<usize> {
     None
 }
 
-/// A `/` behind a value divides. A `}` may end a block or an object: no regular expression of ours stands behind either.
+/// Returns true if a `/` after this token is a division. A `}` may end a block or an object; it counts as a
+/// value because the pages have no regular expression after one.
 fn ends_a_value(last: Option<&Token<'_>>) -> bool {
     let Some(Token { kind, text, .. }) = last else { return false };
     match kind {
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_comments_and_regular_expressions_are_no_names() {
+    fn strings_comments_and_regexes_are_not_words() {
         let text = "a('b \\' c', \"it's\") // d\n/* e */ f.replace(/[/'\"]g\\/h/gu, x / y / z);";
         let kinds = tokens(text).unwrap();
         let words: Vec<_> = kinds.iter().filter(|it| it.kind == Kind::Word).map(|it| it.text).collect();
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_has_expressions_and_these_have_templates() {
+    fn nested_template_literals_are_tokenized() {
         assert_eq!(
             texts("`a ${b({ c: `d ${e}` })} f\\``; g"),
             ["`a ${", "b", "(", "{", "c", ":", "`d ${", "e", "}`", "}", ")", "} f\\``", ";", "g"]
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_signs() {
+    fn numbers_and_operators_are_tokenized() {
         assert_eq!(texts("1e-6+0xe-1 .5"), ["1e-6", "+", "0xe", "-", "1", ".", "5"]);
         assert_eq!(
             texts("a?.b ?? [...c] => d ?.5 : 1"),
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_said() {
+    fn unterminated_token_is_reported_with_position() {
         for (text, at) in [("a 'b\n'", 2), ("/* a", 0), ("f(`a ${b", 8), ("{", 1), ("= /a", 2), ("`", 0)] {
             assert_eq!(tokens(text), Err(Endless(at)), "{text}");
         }

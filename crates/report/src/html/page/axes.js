@@ -1,4 +1,5 @@
-// What every graph has: a place, scales, a frame, a name above it; and lines and points that take no longer with more data.
+// The parts that all graphs share: position, scales, frame and title; and lines and points whose drawing time
+// does not grow with the amount of data.
 
 import { LOOK, glyph } from './marks.js';
 import { BREAK } from './time.js';
@@ -6,15 +7,16 @@ import { BREAK } from './time.js';
 const MARGIN = { left: 66, right: 8 };
 const TITLE = 16, AXIS = 22, LANE = 16, BANDS = 16;
 
-// What the runs on display need room for. Their graphs are laid out alike, so that they can be compared.
+// The graphs that the displayed runs need space for. All runs get the same layout, so that their graphs can
+// be compared.
 export function layout(runs, roomForStates) {
   const extra = [];
   for (const run of runs) (run.extra ?? []).forEach(({ h }, i) => { extra[i] = Math.max(extra[i] ?? 0, h); });
   return { states: roomForStates || runs.some((run) => run.states.length > 0), extra };
 }
 
-// The places of the graphs, in CSS pixels. Over each there is room for its name and the names of its lines, so that these
-// do not lie on the data.
+// The positions of the graphs in CSS pixels. The space above each graph holds its title and the names of its
+// lines, so that these do not cover data.
 export function boxes(width, height, { states, extra }) {
   const x = MARGIN.left, w = Math.max(50, width - MARGIN.left - MARGIN.right);
   const bands = states ? BANDS : 0;
@@ -38,7 +40,7 @@ export function boxes(width, height, { states, extra }) {
   return result;
 }
 
-// What shows time, from top to bottom: the graphs without their names.
+// The areas with a time axis, from top to bottom: the graphs without their titles.
 export function stripes({ sequence, lane, window, rtt, goodput, extra }) {
   const under = sequence.y + sequence.h + 4;
   return [sequence, { y: under, h: lane.y + lane.h - under }, window, rtt, goodput, ...extra];
@@ -49,7 +51,8 @@ export function scale(box, low, high) {
   return (value) => box.y + box.h - (value - low) * perUnit;
 }
 
-// Round values to put lines at: at most `most` of them, but two if that is possible, since one says nothing of the scale.
+// Round values for grid lines: at most `most`, but at least two if possible, because a single one does not
+// show the scale.
 function ticks(low, high, most) {
   const least = (high - low) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(least));
@@ -62,7 +65,7 @@ function ticks(low, high, most) {
   return { values, step };
 }
 
-// A line of steps: each value holds until the next.
+// Draws a step function: each value holds until the next one.
 export function steps(ctx, at, values, [from, to], X, Y, end) {
   ctx.beginPath();
   let column = NaN, low = 0, high = 0, last = NaN;
@@ -133,7 +136,7 @@ export function timeAxis(ctx, view, { X, perPixel, breaks }, all, C) {
     const x = Math.round(X(at)) + 0.5;
     ctx.moveTo(x, top); ctx.lineTo(x, all.bottom);
     const label = `${value.toFixed(digits)} s`, half = ctx.measureText(label).width / 2;
-    // Within the graph, and with some room to the one before and to breaks.
+    // Keep labels inside the graph, and away from the previous label and from breaks.
     const middle = Math.min(x, left + w - half);
     const torn = breaks.some(({ x }) => middle + half > x && middle - half < x + BREAK);
     if (torn || middle - half < last + 12) continue;
@@ -144,7 +147,7 @@ export function timeAxis(ctx, view, { X, perPixel, breaks }, all, C) {
   ctx.stroke();
 }
 
-// Draws those points that are `chosen`, or, where there are many in a column of pixels, a stroke from the lowest to the
+// Draws the points that `chosen` selects. Many points in one pixel column become a bar from the lowest to the
 // highest.
 export function dots(ctx, at, values, [from, to], X, Y, colour, chosen, wide, tall) {
   ctx.fillStyle = colour;
@@ -165,7 +168,7 @@ export function dots(ctx, at, values, [from, to], X, Y, colour, chosen, wide, ta
   if (!isNaN(column)) done();
 }
 
-// Over a graph: its name, and its lines or marks with theirs.
+// Writes the title above a graph, and next to it the names of its lines or marks.
 export function key(ctx, box, title, names, C) {
   const y = box.y - TITLE / 2;
   let x = box.x + 1;

@@ -1,9 +1,9 @@
-// Decodes the columns of a run. Times are microseconds since the first packet of the capture; octets count from the
-// SYN, which is 0.
+// Decodes the columns of a run. Times are in microseconds since the first packet of the capture. Byte
+// positions are relative to the SYN, which has position 0.
 
 import {
   ARRIVED, FAST, LOST_BETWEEN, LOST_CONGESTION, LOST_RADIO, NEW, PROBE, TAIL, TIMEOUT, UNEXPLAINED, UNKNOWN,
-  UNNEEDED_ACKED, UNNEEDED_ARRIVAL, UNNEEDED_DSACK, UNNEEDED_TIMESTAMP,
+  SPURIOUS_ACKED, SPURIOUS_ARRIVAL, SPURIOUS_DSACK, SPURIOUS_TIMESTAMP,
 } from './codes.js';
 import { LOOK_OF_LOSS, LOOK_OF_SENDING, decisionLook } from './marks.js';
 import { duration } from './words.js';
@@ -22,20 +22,20 @@ export const FATE = {
   [LOST_BETWEEN]: (before) => `lost before capture ${before + 1}`,
   [LOST_CONGESTION]: () => 'lost: congestion',
   [LOST_RADIO]: () => 'lost: radio',
-  [UNNEEDED_TIMESTAMP]: () => 'spurious (the ACK echoes an older timestamp)',
-  [UNNEEDED_DSACK]: () => 'spurious (the receiver reported a duplicate with D-SACK)',
-  [UNNEEDED_ARRIVAL]: () => 'spurious (both copies are in the other capture)',
-  [UNNEEDED_ACKED]: () => 'spurious (the data was already acknowledged)',
+  [SPURIOUS_TIMESTAMP]: () => 'spurious (the ACK echoes an older timestamp)',
+  [SPURIOUS_DSACK]: () => 'spurious (the receiver reported a duplicate with D-SACK)',
+  [SPURIOUS_ARRIVAL]: () => 'spurious (both copies are in the other capture)',
+  [SPURIOUS_ACKED]: () => 'spurious (the data was already acknowledged)',
 };
 
-// What a sender does about losses; otherwise it is `open`, and nothing is drawn.
+// The states of loss recovery that are drawn. In any other case the state is `open`.
 export const STATES = {
   reduced: 'the window was reduced, and no segment is missing',
   recovery: 'fast recovery: lost segments are retransmitted, new ones replace those that arrived',
   restarted: 'restart: everything that the receiver has not reported is retransmitted',
 };
 
-// Undoes `column` of html/columns.rs: differences, zigzag, seven bits an octet.
+// Reverses `column` in html/columns.rs: differences, zigzag encoding, seven bits per byte.
 function column(text) {
   const octets = atob(text);
   let count = 0;
@@ -60,7 +60,7 @@ export function columns(encoded) {
   return Object.fromEntries(Object.entries(encoded).map(([name, text]) => [name, column(text)]));
 }
 
-// The first index whose value is not below `value`.
+// Returns the first index whose value is not less than `value`.
 export function lowerBound(values, value) {
   let low = 0, high = values.length;
   while (low < high) {
@@ -70,20 +70,20 @@ export function lowerBound(values, value) {
   return low;
 }
 
-// The indices that a view shows, and one more at either end, for lines that come in and go out.
+// Returns the range of indexes in view, with one more at either end for lines that cross the edge.
 export function visible(at, view) {
   return [Math.max(0, lowerBound(at, view.from) - 1), Math.min(at.length, lowerBound(at, view.to) + 1)];
 }
 
-// A run as html/mod.rs writes it, under the number that people know it by, less one. A page may add `extra` graphs, which are
-// drawn below the others: [{ title, h, draw }], see `drawRun` of plots.js.
+// Decodes a run as html/mod.rs writes it. `id` is the number that the page displays, minus one. A page may
+// add `extra` graphs, which are drawn below the others: [{ title, h, draw }], see `drawRun` in plots.js.
 export function decodeRun(json, id) {
   const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts, states: json.states, measures: json.measures };
   for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions', 'episodes']) run[part] = columns(json[part]);
   const { segments, acks, windows, decisions } = run;
   const last = (values) => (values.length ? values[values.length - 1] : 0);
   run.end = Math.max(last(segments.at), last(acks.at), last(windows.at), 1000);
-  // The segments that the keys n and p go to.
+  // The segments that the keys n and p select.
   run.events = [];
   for (let i = 0; i < segments.at.length; i++) {
     if (segments.sending[i] !== NEW || isLost(segments.fate[i])) run.events.push(i);
@@ -99,14 +99,14 @@ export function decodeRun(json, id) {
   return run;
 }
 
-// How many there are of each kind of thing that the legend names.
+// Counts the items of each kind in the legend.
 function counts({ segments, acks, sack, idle, states, texts }) {
   const counts = {};
   const one = (look) => { counts[look] = (counts[look] ?? 0) + 1; };
   for (let i = 0; i < segments.at.length; i++) {
     one(LOOK_OF_SENDING[segments.sending[i]]);
     if (isLost(segments.fate[i])) one(LOOK_OF_LOSS[segments.fate[i]]);
-    if (isUnneeded(segments.fate[i])) one('spurious');
+    if (isSpurious(segments.fate[i])) one('spurious');
   }
   counts['duplicate-ack'] = acks.duplicate.reduce((sum, one) => sum + one, 0);
   counts.ack = acks.at.length;
@@ -118,9 +118,9 @@ function counts({ segments, acks, sack, idle, states, texts }) {
 }
 
 export function isLost(fate) { return fate === LOST_BETWEEN || fate === LOST_CONGESTION || fate === LOST_RADIO; }
-export function isUnneeded(fate) { return fate === UNNEEDED_TIMESTAMP || fate === UNNEEDED_DSACK || fate === UNNEEDED_ARRIVAL || fate === UNNEEDED_ACKED; }
+export function isSpurious(fate) { return fate === SPURIOUS_TIMESTAMP || fate === SPURIOUS_DSACK || fate === SPURIOUS_ARRIVAL || fate === SPURIOUS_ACKED; }
 
-// Steps of `bin` microseconds, each with the bits per second that were acknowledged in it.
+// Returns the goodput in steps of `bin` microseconds: the acknowledged bits per second of each step.
 export function goodput(run, view, bin) {
   const { at, ack } = run.acks;
   const first = Math.floor(view.from / bin), count = Math.ceil(view.to / bin) - first + 1;

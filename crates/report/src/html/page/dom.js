@@ -1,4 +1,4 @@
-// Elements of the page: by their id, and new ones.
+// Finds elements of the page by their id, and creates elements.
 
 export function $(id) { return document.getElementById(id); }
 

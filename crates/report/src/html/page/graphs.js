@@ -1,19 +1,23 @@
-// The runs on display: which part of their time is shown, where the cursor is, and how people move in them by keys and buttons.
-// What a page with graphs needs of HTML is in html/graphs.rs. The page does the rest through `graphs`, the only one:
+// The displayed runs: the time range in view, the cursor, and navigation by keys and buttons.
+// html/graphs.rs writes the HTML elements that this module needs. Pages use the only instance, `graphs`:
 //
-//   show(runs, { first, keep })  shows runs of `decodeRun`, from left to right; keys move in the graphs of `first`. All of their time
-//                                is shown, unless a part was, and one of them was on display or `keep` is true
-//   panels, active               a Panel for each run (`panel.run`), and the one that keys move in
-//   view, setView(from, to)      { from, to, end } in microseconds; end is that of the longest run
-//   reset()                      shows all of the time
-//   cursor, setCursor(micros)    null for none; setFocus(panel, focus) shows a note: { kind: 'segment', i }, or 'ack', 'decision', 'episode'
-//   schedule()                   draws everything in the next frame
-//   on(name, callback)           'view' (the view), 'cursor' (micros or null), 'focus' ({ run, kind, i } or null): something else is
-//                                shown than before. Called at once, many times a second while people move
-//   keys                         what each key does, by `KeyboardEvent.key`; a button with this `data-key` does the same
-//   roomForStates                true: there is room for states even if no run on display has any
+//   show(runs, { first, keep })  shows runs of `decodeRun` from left to right; keys act on the graphs of
+//                                `first`. Shows the whole time range, unless a part was in view, and
+//                                `keep` is true or one of the runs was on display before
+//   panels, active               a Panel for each run (`panel.run`), and the one that keys act on
+//   view, setView(from, to)      { from, to, end } in microseconds; `end` is the end of the longest run
+//   reset()                      shows the whole time range
+//   cursor, setCursor(micros)    null for no cursor
+//   setFocus(panel, focus)       shows a note: { kind: 'segment', i }, or 'ack', 'decision', 'episode'
+//   schedule()                   redraws everything in the next frame
+//   on(name, callback)           reports changes: 'view' (the view), 'cursor' (micros or null), 'focus'
+//                                ({ run, kind, i } or null). Called immediately, many times a second
+//                                while the user moves
+//   keys                         actions by `KeyboardEvent.key`; a button with this `data-key` does the
+//                                same
+//   roomForStates                true: reserves space for states even if no displayed run has any
 //
-// From outside, in tests and on the console, all of that is `airtcp.graphs`. Nothing else of the page is global.
+// Tests and the browser's console reach the instance as `airtcp.graphs`. Nothing else of the page is global.
 
 import { layout } from './axes.js';
 import { lowerBound } from './data.js';
@@ -27,7 +31,7 @@ import { listen } from './pointers.js';
 import { timeline } from './time.js';
 import { duration, seconds } from './words.js';
 
-const LEAST = 200; // microseconds, in which a fast link carries some packets
+const LEAST = 200; // microseconds, in which a fast link carries a few packets
 
 class Graphs {
   constructor() {
@@ -40,7 +44,7 @@ class Graphs {
     this.printing = false;
     this.roomForStates = false;
     this.due = false;
-    // What was told last, by the name of the event.
+    // The last value reported to listeners, by the name of the event.
     this.told = { cursor: 'null', focus: 'null' };
     this.callbacks = [];
     this.overview = new Overview(this, LEAST);
@@ -59,7 +63,7 @@ class Graphs {
   }
 
   show(runs, { first = runs[0], keep = false } = {}) {
-    // What is under the cursor, and the part of the time that is shown, says nothing about other runs.
+    // The cursor and the time range of the previous runs do not apply to other runs.
     const { view, panels } = this, before = panels.map((panel) => panel.run);
     const whole = (view.from === 0 && view.to === view.end) || !(keep || runs.some((run) => before.includes(run)));
     const focused = panels.some((panel) => panel.stage === document.activeElement);
@@ -85,7 +89,7 @@ class Graphs {
 
   on(name, callback) { this.callbacks.push({ name, callback }); }
 
-  // Calls those who want to know, if it is something else than what they were told before.
+  // Calls the listeners if the value differs from the last one reported.
   tell(name, value, key = JSON.stringify(value)) {
     if (this.told[name] === key) return;
     this.told[name] = key;
@@ -126,7 +130,7 @@ class Graphs {
     this.tell('view', view);
   }
 
-  // Zooms around the time `at`; a `factor` below 1 shows less time.
+  // Zooms around the time `at`. A `factor` below 1 shows a shorter time.
   zoom(factor, at = this.cursorInView() ?? (this.view.from + this.view.to) / 2) {
     const { view } = this, span = Math.min(Math.max((view.to - view.from) * factor, LEAST), view.end);
     const left = (at - view.from) / (view.to - view.from);
@@ -138,12 +142,13 @@ class Graphs {
     return cursor !== null && cursor >= view.from && cursor <= view.to ? cursor : null;
   }
 
-  // Zooms so that the time under the pointer stays there, also where folding moves what is beside it.
+  // Zooms so that the time under the pointer keeps its position, even if folding moves the rest.
   zoomAt(panel, factor, x) {
     const at = panel.timeAt(x);
     this.zoom(factor, at);
     if (!this.folded) return;
-    // What is folded at the edges differs with each step: the right one is between one view to the left and one to the right.
+    // Each view folds different parts at its edges. Search for the right view by bisection, up to one view's
+    // length to the left and to the right.
     const { from, to } = this.view, moved = (by) => ({ from: from + by, to: to + by });
     let [low, high] = [from - to, to - from];
     for (let i = 0; i < 30; i++) {
@@ -166,7 +171,7 @@ class Graphs {
     this.tell('cursor', time);
   }
 
-  // There is a note in this panel, if there is anything to say, and in no other one.
+  // Shows a note in this panel if `focus` is set, and removes the notes of all other panels.
   setFocus(panel, focus) {
     for (const other of this.panels) if (other !== panel) other.setFocus(null);
     panel?.setFocus(focus);
@@ -184,13 +189,13 @@ class Graphs {
     this.tell('focus', focus, JSON.stringify(panel ? [at, panel.focus] : null));
   }
 
-  // The panel that the keys move in.
+  // Selects the panel that keys act on.
   activate(panel) {
     this.active = panel;
     for (const other of this.panels) other.node.classList.toggle('active', other === panel);
   }
 
-  // Scrolls so far that all of a panel is to be seen under the bar.
+  // Scrolls until the whole panel is visible below the bar.
   reveal(panel) {
     const top = panel.node.getBoundingClientRect().top, { bottom } = panel.stage.getBoundingClientRect(), bar = $('bar').offsetHeight;
     if (top < bar || bottom > innerHeight) scrollBy({ top: top - bar - 4 });
@@ -202,14 +207,14 @@ class Graphs {
     return `${breaks.length} ${breaks.length === 1 ? 'silence' : 'silences'} folded: ${duration(sum)}`;
   }
 
-  // Folds silences, or shows all of the time.
+  // Turns the folding of silences on or off.
   fold(on) {
     this.folded = on;
     document.querySelector('[data-key=i]').setAttribute('aria-pressed', String(on));
     this.schedule();
   }
 
-  // Goes to a packet in the panel that was used last: shows its note and moves the view there.
+  // Selects a packet in a panel: shows its note, and moves the view to it.
   goTo(panel, i) {
     const { view } = this, at = panel.run.segments.at[i], span = view.to - view.from;
     if (at < view.from + span * 0.05 || at > view.to - span * 0.05) this.setView(at - span / 2, at + span / 2);
@@ -224,7 +229,8 @@ class Graphs {
     return lowerBound(panel.run.segments.at, this.cursor ?? this.view.from) - 0.5;
   }
 
-  // To the next segment of the active panel or the one before; of `events`, if they are given.
+  // Selects the next or previous segment of the active panel. If `events` is given, only among these
+  // segments.
   step(direction, events) {
     const { active } = this;
     if (!active) return;
@@ -234,7 +240,8 @@ class Graphs {
     if (next >= 0 && next < active.run.segments.at.length) this.goTo(active, next);
   }
 
-  // On paper each run has a page, in the colours of the light theme. Folded parts are opened, since nothing can be clicked.
+  // Prints each run on its own page, in the colours of the light theme. Collapsed parts are opened, because
+  // they cannot be clicked on paper.
   print(on) {
     this.printing = on;
     for (const details of document.querySelectorAll('details:not(.scenario)')) {
@@ -250,7 +257,7 @@ class Graphs {
     document.addEventListener('keydown', (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || $('help').open) return;
       if (event.target.closest('select, textarea, input:not([type=checkbox])')) return;
-      // hasOwn, since the name of a key may be that of a method.
+      // hasOwn, because a key may have the name of a method of all objects.
       if (!Object.hasOwn(this.keys, event.key)) return;
       this.keys[event.key]();
       event.preventDefault();

@@ -1,9 +1,10 @@
-// The legend has what occurs in the runs on display, says how often, and switches it off and on. On paper each run has one.
+// The legend lists the kinds of items in the displayed runs with their counts, and shows or hides them. In
+// print each run has its own legend.
 
 import { $, element } from './dom.js';
 import { LAYERS, colours, sign } from './marks.js';
 
-// Of ACKs, SACK blocks and the like nobody asks how many there are.
+// The kinds whose count is shown. Counts of ACKs, SACK blocks and others are not useful.
 const COUNTED = ['new', 'fast', 'timeout', 'tail', 'probe', 'unexplained', 'lost-radio', 'lost-congestion', 'lost-between', 'spurious', 'duplicate-ack'];
 
 function legend(graphs, node, buttons) {

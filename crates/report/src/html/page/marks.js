@@ -1,6 +1,6 @@
-// Colours and marks. LOOKS has the look of each kind of thing: that of pictures in SVG and PNG too. The colours are those of
-// Okabe and Ito's palette, which colour-blind people can tell apart, and each kind of thing has a shape of its own as well,
-// for those who print in grey.
+// Colours and marks. LOOKS defines the look of each kind of item, also for pictures in SVG and PNG. The
+// colours are from Okabe and Ito's palette, which colour-blind readers can distinguish. Each kind also has
+// its own shape, for printing in grey.
 
 import {
   DECISION_LOOKS, FAST, GROUND, LOOKS, LOST_BETWEEN, LOST_CONGESTION, LOST_RADIO, NEW, PROBE, TAIL, TIMEOUT, UNEXPLAINED,
@@ -11,10 +11,10 @@ export const LOOK_OF_SENDING = {
   [NEW]: 'new', [FAST]: 'fast', [TIMEOUT]: 'timeout', [TAIL]: 'tail', [PROBE]: 'probe', [UNEXPLAINED]: 'unexplained',
 };
 export const LOOK_OF_LOSS = { [LOST_BETWEEN]: 'lost-between', [LOST_CONGESTION]: 'lost-congestion', [LOST_RADIO]: 'lost-radio' };
-// What the legend has; the lines of the other graphs are named above them.
+// The items of the legend. The lines of the other graphs are named above these graphs.
 export const LAYERS = LOOKS.slice(0, LOOKS.findIndex(({ name }) => name === 'decision') + 1);
 
-// Of all that is drawn, and of the paper, its frames and its letters.
+// The colours of all items, and of the paper, frames and text.
 const coloursOn = (ground) => Object.fromEntries([
   ...LOOKS.map((look) => [look.name, look[ground]]),
   ...Object.entries(GROUND).map(([name, colours]) => [name, colours[ground]]),
@@ -22,16 +22,16 @@ const coloursOn = (ground) => Object.fromEntries([
 const COLOURS = { light: coloursOn('light'), dark: coloursOn('dark') };
 export const IDLE_OPACITY = 0.16;
 export const darkness = matchMedia('(prefers-color-scheme: dark)');
-// On paper they are those of the light theme.
+// Paper uses the light theme.
 export function colours(printing) { return darkness.matches && !printing ? COLOURS.dark : COLOURS.light; }
 
-// Draws one thing of this kind in its colour, about 2 × r pixels large.
+// Draws an item of this kind in its colour, about 2 × r pixels large.
 export function sign(ctx, name, x, y, r, C) {
   ctx.fillStyle = ctx.strokeStyle = C[name];
   glyph(ctx, LOOK[name].sign, x, y, r);
 }
 
-// A mark of about 2 × r pixels at (x, y).
+// Draws a mark of about 2 × r pixels at (x, y).
 export function glyph(ctx, shape, x, y, r) {
   ctx.beginPath();
   switch (shape) {
@@ -42,7 +42,7 @@ export function glyph(ctx, shape, x, y, r) {
       ctx.moveTo(x, y + r); ctx.lineTo(x + r, y - 0.8 * r); ctx.lineTo(x - r, y - 0.8 * r); ctx.closePath(); ctx.fill();
       break;
     case 'square': ctx.rect(x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r); ctx.fill(); break;
-    // Around what else is in its place.
+    // Surrounds other marks at the same place.
     case 'frame': ctx.strokeRect(x - 1.2 * r, y - 1.2 * r, 2.4 * r, 2.4 * r); break;
     case 'diamond':
       ctx.moveTo(x, y - r); ctx.lineTo(x + r, y); ctx.lineTo(x, y + r); ctx.lineTo(x - r, y); ctx.closePath(); ctx.fill();
@@ -56,7 +56,8 @@ export function glyph(ctx, shape, x, y, r) {
     case 'cross':
       ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r); ctx.stroke();
       break;
-    // Lost somewhere that is known: the cross in a circle was the radio's doing, in a square congestion's.
+    // Losses at a known place: the cross in a circle is a loss on the radio link, the cross in a square a
+    // loss by congestion.
     case 'cross-in-ring': glyph(ctx, 'cross', x, y, 0.8 * r); glyph(ctx, 'ring', x, y, r); break;
     case 'cross-in-square':
       glyph(ctx, 'cross', x, y, 0.9 * r);
@@ -74,7 +75,7 @@ export function glyph(ctx, shape, x, y, r) {
   }
 }
 
-// A state's band: full, hatched, or half as high.
+// Draws the band of a state: full, hatched, or half as high.
 export function band(ctx, shape, x, y, w, h) {
   if (shape === 'half') ctx.fillRect(x, y + h / 2, w, h / 2);
   else if (shape === 'full' || w < 5) ctx.fillRect(x, y, w, h);
@@ -90,7 +91,7 @@ export function band(ctx, shape, x, y, w, h) {
   }
 }
 
-// What a decision looks like. Where several fall together, the one that says most is drawn: the last in this list, and the
-// frame of a timer around it.
+// The look of a decision. Of several decisions at one place, only the one with the highest rank is drawn,
+// which is the last one in this list. The frame of a timer is drawn around it.
 export function decisionLook(run, i) { return DECISION_LOOKS[run.texts[i][1]] ?? 'decision'; }
 export const DECISION_RANK = ['decision', 'judged', 'declared-lost', 'lowered', 'raised'];

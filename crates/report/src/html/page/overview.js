@@ -1,11 +1,12 @@
-// The strip over the graphs: all of the time. It is drawn when the runs change; the part that is in view is marked every time.
+// The strip above the graphs shows the whole time range. It is drawn when the runs change; the mark of the
+// current view is drawn every time.
 
 import { steps } from './axes.js';
 import { $ } from './dom.js';
 import { LOOK_OF_LOSS, LOOK_OF_SENDING, colours } from './marks.js';
 
 export class Overview {
-  // `least` is the shortest time that can be marked.
+  // `least` is the shortest time range that can be selected.
   constructor(graphs, least) {
     this.graphs = graphs;
     this.strip = document.createElement('canvas');
@@ -13,14 +14,14 @@ export class Overview {
     this.listen(least);
   }
 
-  // Other runs are on display.
+  // Called when other runs are on display.
   forget() { this.of = null; }
 
   draw() {
     const { view, printing } = this.graphs;
     const canvas = $('overview'), ratio = Math.min(3, devicePixelRatio || 1), C = colours(printing);
     const [w, h] = [canvas.clientWidth, canvas.clientHeight];
-    if (!w || !h) return; // On paper there is none.
+    if (!w || !h) return; // Hidden in print.
     const of = JSON.stringify([w, h, ratio, C.paper]);
     if (this.of !== of) this.drawStrip(w, h, ratio, C);
     this.of = of;

@@ -1,4 +1,4 @@
-// A run on the page: its canvas, the line that says what is under the cursor, and the note about one packet.
+// A run on the page: its canvas, the line with the values at the cursor, and the note about one item.
 
 import { boxes, scale } from './axes.js';
 import { NEW } from './codes.js';
@@ -12,7 +12,7 @@ import { duration, octets, seconds } from './words.js';
 export class Panel {
   constructor(run, number) {
     this.run = run;
-    // The packet or decision that the note is about.
+    // The segment, ACK, decision or episode that the note describes.
     this.focus = null;
     this.canvas = element('canvas');
     this.line = element('div', { class: 'cursor', hidden: '' });
@@ -21,7 +21,7 @@ export class Panel {
     this.values = element('output', { class: 'values' });
     const label = `Graphs of run ${number}, ${run.name}. Arrow keys move, plus and minus zoom, n and p select retransmissions and losses, question mark shows the help.`;
     this.stage = element('div', { class: 'stage', tabindex: '0', role: 'group', 'aria-label': label }, this.canvas, this.line, this.halo, this.note);
-    // The runs of a capture are named after their connections.
+    // The runs of a capture are named after their connections. Then the connection is not repeated.
     const connection = run.name.includes(run.connection) ? [] : [element('span', { class: 'connection', title: run.connection }, run.connection)];
     const facts = element('dl', { class: 'facts' });
     for (const [name, value] of run.facts) facts.append(element('dt', {}, name), element('dd', {}, value));
@@ -30,7 +30,7 @@ export class Panel {
       this.values, this.stage, element('div', { class: 'print-legend' }), facts);
   }
 
-  // Looks how large the graphs are, and where times lie in them.
+  // Determines the size of the graphs, and the positions of times in them.
   measure(view, folded, layout) {
     this.width = Math.max(240, Math.round(this.stage.clientWidth));
     this.height = Math.round(this.stage.clientHeight);
@@ -56,7 +56,7 @@ export class Panel {
 
   timeAt(x) { return this.time.at(x); }
 
-  // The line at the time that all panels share, and the values there.
+  // Shows the cursor at a time, which all panels share, and the values at this time.
   setCursor(time) {
     const inside = time !== null && time >= this.view.from && time <= this.view.to;
     this.line.hidden = !inside;
@@ -84,7 +84,7 @@ export class Panel {
     this.values.textContent = parts.join(' · ');
   }
 
-  // The segment, ACK or decision that is nearest to a point of the canvas, if one is near.
+  // Returns the segment, ACK, decision or episode nearest to a point of the canvas, if there is one nearby.
   nearest(x, y) {
     const { lane, sequence, states } = this.box, { run } = this;
     if (states && y >= states.y - 1 && y <= states.y + states.h + 1) {
@@ -98,7 +98,7 @@ export class Panel {
     if (y < sequence.y || y > sequence.y + sequence.h) return null;
     const { segments, acks } = run;
     const outside = (start, end) => Math.max(0, this.Y(end) - y, y - this.Y(start));
-    // A mark is easier to hit than a plain segment in the same place.
+    // A mark is easier to hit than a plain segment at the same place.
     const segment = this.nearestIn(segments.at, x, 14, (i) =>
       outside(segments.start[i], segments.start[i] + segments.length[i]) - (segments.sending[i] === NEW ? 0 : 4));
     const ack = this.nearestIn(acks.at, x, 6, (i) => outside(acks.ack[i], acks.ack[i]) + 2);
@@ -109,7 +109,7 @@ export class Panel {
     return toSegment <= toAck ? { kind: 'segment', i: segment } : { kind: 'ack', i: ack };
   }
 
-  // The band under the pointer, or one that ends or begins a few pixels beside it.
+  // Returns the band under the pointer, or one that begins or ends within a few pixels of it.
   episodeAt(x) {
     const { from, to } = this.run.episodes, reach = this.timeAt(x + 3) - this.timeAt(x);
     const time = this.timeAt(x), last = lowerBound(from, time + reach) - 1;
@@ -157,7 +157,8 @@ export class Panel {
     note.hidden = halo.hidden = !seen;
     if (!seen) return;
     halo.style.transform = `translate(${x - 9}px, ${y - 9}px)`;
-    // Beside the packet, on the side where there is room; where it is narrow, above or below it.
+    // The note is next to the item, on the side with more space. In a narrow panel it is above or below the
+    // item.
     const { offsetWidth: w, offsetHeight: h } = note;
     let left = x > this.width / 2 ? x - w - 16 : x + 16, top = y - h / 2;
     if (left < 2 || left + w > this.width - 2) {
@@ -195,8 +196,8 @@ export class Panel {
       ...this.decisionsBehind(i).map((d) => element('div', { class: 'why' }, `${run.texts[d][0]}: ${run.texts[d][2]}`))];
   }
 
-  // What was decided about these octets just before they left: the log is written when the sender thinks, the capture
-  // when the packet crosses the device.
+  // Returns the decisions about these bytes shortly before they were sent. The log has the time of the
+  // decision, the capture the time at which the packet crosses the device.
   decisionsBehind(i) {
     const { segments, decisions } = this.run, found = [];
     const start = segments.start[i], end = start + segments.length[i], at = segments.at[i];

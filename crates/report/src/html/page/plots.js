@@ -1,5 +1,5 @@
-// Draws the four graphs of a run on one canvas. Where many points fall into one column of pixels, only the lowest and the
-// highest are drawn, so that drawing does not take longer with more data.
+// Draws the four graphs of a run on one canvas. Of many points in one pixel column, only the lowest and the
+// highest are drawn, so that the drawing time does not grow with the amount of data.
 
 import { clipped, dots, frame, key, steps, stripes, timeAxis } from './axes.js';
 import { goodput, lowerBound, visible } from './data.js';
@@ -8,15 +8,15 @@ import { drawDecisions, drawSequence, drawStates } from './sequence.js';
 import { drawBreaks } from './time.js';
 import { octets, si } from './words.js';
 
-// Steps of the goodput: a round number of microseconds, some six pixels wide, so that they stay where they are when
-// the view moves.
+// Returns the width of the goodput's steps: a round number of microseconds, about six pixels wide. Round
+// steps keep their position when the view moves.
 function goodputBin(perPixel) {
   const least = Math.max(6 * perPixel, 100);
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((n) => n * power).find((bin) => bin >= least);
 }
 
-// The scales that all runs on the page share. A pixel is `perPixel` microseconds.
+// Returns the scales that all runs on the page share. One pixel is `perPixel` microseconds.
 export function extents(shown, view, perPixel) {
   const result = { low: Infinity, high: 0, window: 0, rtt: 0, goodput: 0, bin: goodputBin(perPixel), rates: new Map() };
   for (const run of shown) {
@@ -50,9 +50,11 @@ export function extents(shown, view, perPixel) {
   return result;
 }
 
-// Draws all of a run; `time` has the places of times, `all` those of graphs, `hidden` what is switched off. An `extra` graph of
-// the run draws itself: draw(ctx, box, view, X, C) has its box, the way from times to places, and the colours. Its height `h` is
-// one share beside the others' 0.52, 0.2, 0.14 and 0.14; axes.js has what such graphs are made of (frame, clipped, steps, dots).
+// Draws a run. `time` converts times to positions, `all` has the boxes of the graphs, and `hidden` has the
+// names of hidden items. An `extra` graph draws itself: draw(ctx, box, view, X, C) gets its box, the
+// conversion from times to positions, and the colours. Its height `h` is a share, relative to the other
+// graphs' 0.52, 0.2, 0.14 and 0.14. axes.js has building blocks for such graphs (frame, clipped, steps,
+// dots).
 export function drawRun(ctx, run, view, time, scales, { width, height, all, hidden, C }) {
   const { X } = time;
   ctx.font = '11px system-ui, sans-serif';

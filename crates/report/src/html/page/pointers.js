@@ -1,4 +1,4 @@
-// How people move in a graph by mouse, wheel and fingers.
+// Navigation in a graph by mouse, wheel and touch.
 
 import { element } from './dom.js';
 
@@ -27,13 +27,13 @@ export function listen(graphs, panel) {
     if (pointers.has(event.pointerId)) pointers.set(event.pointerId, x(event));
     const { x: left, w } = panel.box.sequence;
     if (pinch && pointers.size === 2) {
-      // What was under a finger stays under it.
+      // Each finger keeps the time under it.
       const [a, b] = [...pointers.values()].map((x) => (x - left) / w), [s, t] = pinch.points;
       if (Math.abs(b - a) > 0.02) { const span = (t - s) / (b - a); if (span > 0) graphs.setView(s - a * span, s + (1 - a) * span); }
       return;
     }
     if (drag && pointers.size === 1) {
-      // A finger is never quite still.
+      // A finger always moves a little.
       drag.moved ||= Math.abs(drag.x - x(event)) > (event.pointerType === 'touch' ? 6 : 0);
       if (drag.selects) select(panel, drag.x, x(event));
       else if (drag.moved) { const by = drag.time.at(drag.x) - drag.time.at(x(event)); graphs.setView(drag.from + by, drag.to + by); }
@@ -52,10 +52,10 @@ export function listen(graphs, panel) {
       if (Math.abs(drag.x - x(event)) > 4) graphs.setView(...times);
       select(panel, null);
     }
-    // A finger does not hover: it touches what it asks about.
+    // Touch has no hovering, so a tap shows the note.
     if (event.type === 'pointerup' && event.pointerType === 'touch' && drag && !drag.moved && !pinch) pointAt(event);
     pointers.delete(event.pointerId);
-    // Fingers that stay go on from what is in view by now, and ask about nothing.
+    // The remaining fingers continue from the current view, and do not show a note.
     const [rest] = pointers.values();
     drag = pointers.size > 0 ? { x: rest, from: view.from, to: view.to, time: panel.time, selects: false, moved: true } : null;
     pinch = pinched();

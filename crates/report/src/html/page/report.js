@@ -1,4 +1,5 @@
-// The report: its tables, the chart of senders and keys choose which runs are shown. What is chosen comes into view.
+// The report: its tables, the chart of senders and keys select the runs on display. Selected runs are
+// scrolled into view.
 
 import { decodeRun } from './data.js';
 import { $ } from './dom.js';
@@ -11,7 +12,7 @@ function runOf(id) {
   return decoded.get(id);
 }
 
-// Chooses the runs that are on display, from left to right. Keys move in the graphs of `first`.
+// Displays runs from left to right. Keys act on the graphs of `first`.
 function show(ids, first = ids[0]) {
   const runs = ids.map(runOf);
   graphs.show(runs, { first: runs[ids.indexOf(first)] });
@@ -23,7 +24,7 @@ function show(ids, first = ids[0]) {
   }
 }
 
-// The same, because somebody asked for it: these graphs and their row come into view.
+// Displays runs at the user's request: also scrolls the graphs and their table row into view.
 function choose(ids, first) {
   show(ids, first);
   const { active } = graphs;
@@ -35,7 +36,7 @@ function choose(ids, first) {
 function shownIds() { return graphs.panels.map((panel) => panel.run.id); }
 function runsOf(node) { return node.dataset.runs.split(' ').filter(Boolean).map(Number); }
 
-// Scrolls one element alone, so that a row in it is to be seen below its heading.
+// Scrolls one element, so that a row in it is visible below the table's heading.
 function revealIn(scrolling, row) {
   if (scrolling.scrollHeight <= scrolling.clientHeight || getComputedStyle(scrolling).overflowY === 'visible') return;
   const heading = scrolling.querySelector(':scope > table > thead')?.offsetHeight ?? 0;
@@ -45,7 +46,7 @@ function revealIn(scrolling, row) {
   else if (under > 0) scrolling.scrollTop += Math.min(under + scrolling.clientHeight / 3, over);
 }
 
-// The run below or above the one that is shown, in the order of the tables.
+// Selects the run below or above the displayed one, in the order of the tables.
 function nextRun(direction) {
   const ids = [...document.querySelectorAll('input.tick')].map((tick) => Number(tick.dataset.run));
   const at = graphs.active ? ids.indexOf(graphs.active.run.id) : direction > 0 ? -1 : ids.length;
@@ -91,6 +92,6 @@ graphs.keys.k = () => nextRun(-1);
 graphs.keys.t = () => document.body.classList.toggle('graphs-alone');
 
 const scripts = [...document.querySelectorAll('script.run')];
-// The graphs stay where they are while people go from run to run.
+// The graphs keep their position while the user moves from run to run.
 graphs.roomForStates = scripts.some((script) => script.dataset.states !== undefined);
 show(scripts.map((_, id) => id).slice(0, innerWidth < 1100 ? 1 : 2));

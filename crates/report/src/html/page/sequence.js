@@ -1,8 +1,9 @@
-// The upper graph: segments and what became of them, ACKs; below it the states of loss recovery and the decisions.
+// The upper graph: segments and their fate, and ACKs. Below it are the states of loss recovery and the
+// decisions.
 
 import { steps } from './axes.js';
 import { NEW } from './codes.js';
-import { isUnneeded, lowerBound, visible } from './data.js';
+import { isSpurious, lowerBound, visible } from './data.js';
 import { DECISION_RANK, LOOK, LOOK_OF_LOSS, LOOK_OF_SENDING, band, decisionLook, sign } from './marks.js';
 
 export function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
@@ -23,7 +24,7 @@ export function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
   }
   const [from, to] = [lowerBound(segments.at, view.from), lowerBound(segments.at, view.to)];
   if (!hidden.has('new')) drawSegments(ctx, run, from, to, X, Y, box, C);
-  // Where marks crowd they are small, and there is one of a kind in each square of some pixels.
+  // Where marks are dense they are small, and each square of a few pixels shows one mark of a kind.
   const { start, length, sending, fate, at } = segments;
   const first = lowerBound(run.events, from), last = lowerBound(run.events, to);
   const crowded = last - first > box.w / 3, size = crowded ? 2.5 : 4.5, square = crowded ? 5 : 1;
@@ -53,7 +54,7 @@ export function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
       if (bottom - top > 8) { ctx.beginPath(); ctx.moveTo(x, top); ctx.lineTo(x, bottom); ctx.stroke(); }
       sign(ctx, look, x, y, size, C);
     }
-    if (isUnneeded(fate[i]) && !hidden.has('spurious') && once('spurious', x, y)) {
+    if (isSpurious(fate[i]) && !hidden.has('spurious') && once('spurious', x, y)) {
       ctx.lineWidth = 1.3;
       sign(ctx, 'spurious', x, y, size + 0.5, C);
     }
@@ -65,7 +66,7 @@ export function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
   }
 }
 
-// New segments are bars while they can be told apart, else one stroke for each column of pixels.
+// New segments are bars as long as they can be distinguished, otherwise one stroke per pixel column.
 function drawSegments(ctx, run, from, to, X, Y, box, C) {
   const { start, length, sending, at } = run.segments;
   ctx.strokeStyle = C.new;
@@ -93,7 +94,7 @@ function drawSegments(ctx, run, from, to, X, Y, box, C) {
   ctx.stroke();
 }
 
-// The blocks of the last ACK in each column of pixels.
+// Draws the blocks of the last ACK in each pixel column.
 function drawSack(ctx, run, view, X, Y, C) {
   const { of, left, right } = run.sack, { at } = run.acks;
   const [from, to] = visible(at, view);
@@ -110,7 +111,7 @@ function drawSack(ctx, run, view, X, Y, C) {
   ctx.stroke();
 }
 
-// The name of a state stands in its band where there is room.
+// Draws the bands of the states. A band contains the state's name if there is enough space.
 export function drawStates(ctx, run, X, box, hidden, C) {
   const { from, to } = run.episodes, right = box.x + box.w, middle = box.y + box.h / 2 + 0.5;
   ctx.textBaseline = 'middle';
@@ -120,7 +121,7 @@ export function drawStates(ctx, run, X, box, hidden, C) {
   ctx.textAlign = 'center';
   for (let i = 0, drawn = -Infinity; i < from.length; i++) {
     const [name] = run.states[i], start = Math.max(X(from[i]), box.x);
-    // Even the shortest is seen, but of many in one column only the first.
+    // Even the shortest state is visible. Of many states in one pixel column, only the first is drawn.
     const end = Math.min(Math.max(X(to[i]), start + 2), right);
     if (end <= Math.max(box.x, drawn) || start >= right || hidden.has(name)) continue;
     drawn = end;
@@ -145,7 +146,8 @@ export function drawDecisions(ctx, run, view, X, lane, hidden, C) {
   ctx.textBaseline = 'middle';
   ctx.fillStyle = C.faint;
   ctx.fillText(run.decided ? 'decisions' : 'no log', lane.x - 5, y);
-  // Where several fall together, the one that says most is drawn, in the frame of a timer if that fired.
+  // Of several decisions at one place, the one with the highest rank is drawn, in the frame of a timer if one
+  // fired.
   let last = null;
   const draw = () => {
     ctx.lineWidth = 1.4;

@@ -1,14 +1,14 @@
-// Where a time lies across a graph. On request a run's silences are folded: each takes a few pixels, however long it
-// was. The graphs show a break there, with its length.
+// Converts times to horizontal positions. On request, the silences of a run are folded: each takes a few
+// pixels, regardless of its length. The graphs show a break with its length there.
 
 import { lowerBound } from './data.js';
 import { duration } from './words.js';
 
 export const BREAK = 14; // pixels
-// What stays of a silence at either side of its break: the marks at its ends are not torn.
+// Pixels of a silence that remain at either side of its break, so that the marks at its ends are not cut.
 const ASIDE = 7;
 
-// When nothing came past the capture, in either direction: before a timeout, or for much longer than a round trip.
+// Periods without packets in either direction: before a timeout, or much longer than a round trip.
 function silences(run) {
   if (run.silences) return run.silences;
   const { segments, acks, idle, rtt } = run;
@@ -26,12 +26,13 @@ function silences(run) {
   return run.silences;
 }
 
-// The silences in view that are worth a break, and the microseconds that a pixel stands for elsewhere.
+// Returns the silences in view that are long enough for a break, and the microseconds per pixel outside of
+// them.
 function folds(run, view, width) {
   const span = view.to - view.from;
   let cuts = silences(run).filter(({ from, to }) => to > view.from && from < view.to)
     .map(({ from, to }) => ({ from: Math.max(from, view.from), to: Math.min(to, view.to), length: to - from }));
-  // At least four tenths of the width are for what happened.
+  // At least 40 % of the width is for the rest.
   const room = BREAK + 2 * ASIDE, most = Math.floor((0.6 * width) / room);
   if (cuts.length > most) {
     cuts = [...cuts].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, most).sort((a, b) => a.from - b.from);
@@ -39,7 +40,7 @@ function folds(run, view, width) {
   for (;;) {
     const rest = cuts.reduce((rest, { from, to }) => rest - (to - from), span);
     const perPixel = rest / (width - room * cuts.length);
-    // Nothing but silence is in view.
+    // The view contains nothing but silence.
     if (cuts.length && perPixel < span / width / 1000) return { cuts: [], perPixel: span / width };
     const worth = cuts.filter(({ from, to }) => to - from > room * perPixel);
     if (worth.length === cuts.length) {
@@ -50,13 +51,13 @@ function folds(run, view, width) {
   }
 }
 
-// The way from times to places across a box and back.
+// Returns the conversions from times to positions in a box and back.
 export function timeline(run, view, { x: left, w }, folded) {
   const { cuts, perPixel } = folded ? folds(run, view, w) : { cuts: [], perPixel: (view.to - view.from) / w };
   if (!cuts.length) {
     return { breaks: [], perPixel, X: (at) => left + (at - view.from) / perPixel, at: (x) => view.from + (x - left) * perPixel };
   }
-  // Where pieces begin: in turn what is drawn to scale, and a break.
+  // The starts of the pieces: parts drawn to scale alternate with breaks.
   const times = [view.from], places = [left], breaks = [];
   for (const { from, to, silent, length } of cuts) {
     const x = places[places.length - 1] + (from - times[times.length - 1]) / perPixel;
@@ -74,7 +75,8 @@ export function timeline(run, view, { x: left, w }, folded) {
   };
 }
 
-// A break looks torn: two jagged edges through each graph, nothing between them but, in the highest, how long it was.
+// Draws each break as two jagged edges through each graph. The highest graph also shows the length of the
+// silence.
 export function drawBreaks(ctx, breaks, graphs, C) {
   const edge = (x, top, ys) => ys.forEach((y) => ctx.lineTo(x + (Math.round((y - top) / 5) % 2 ? 1.5 : -1.5), y));
   for (const { x, length } of breaks) {
@@ -99,7 +101,7 @@ export function drawBreaks(ctx, breaks, graphs, C) {
     ctx.fillStyle = C.text;
     ctx.fillText(`${duration(length)} of silence`, 0, 0.5);
     ctx.restore();
-    // On the axis, as it is done by hand.
+    // On the axis, two strokes mark a break, as in hand-drawn graphs.
     const { y, h } = graphs[graphs.length - 1], bottom = y + h;
     ctx.strokeStyle = C.text;
     ctx.lineWidth = 1.5;

@@ -1,4 +1,4 @@
-// Words for numbers.
+// Formats numbers for readers.
 
 export function duration(micros) {
   const size = Math.abs(micros);

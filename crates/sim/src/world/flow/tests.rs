@@ -9,7 +9,7 @@ use airwire::segment::{self, Flags};
 use super::*;
 use crate::world::{HostSpec, World, WorldConfig};
 
-/// Segments with text, and of these the ones that look like the end of what was written.
+/// Counts data segments, and the data segments with PSH.
 #[derive(Clone, Default)]
 struct Seen {
     text: Arc<AtomicU64>,
@@ -27,9 +27,9 @@ impl Tap for Seen {
     }
 }
 
-/// PSH tells: its segment is the last of what the application had written.
+/// A segment with PSH is the last one of the data that the application has written.
 #[test]
-fn no_sender_ever_waits_for_its_application() {
+fn sender_is_never_limited_by_application() {
     let scenario = "schema = 1\n\
         [[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"40ms\", queue = { packets = 30 } }\n\
         [[stage]]\nkind = \"loss\"\nboth = { model = \"uniform\", per = \"2%\" }\n";
@@ -72,14 +72,14 @@ fn no_sender_ever_waits_for_its_application() {
             world.run_until(Instant::from_secs(15)).unwrap();
             let (text, pushed) = (seen.text.load(Relaxed), seen.pushed.load(Relaxed));
             assert!(text > 50, "{recipe}: only {text} segments");
-            assert_eq!(pushed, 0, "{recipe}: of {text} segments");
+            assert_eq!(pushed, 0, "{recipe}: segments with PSH, of {text}");
         }
     }
 }
 
-/// However large the window has been, what is ready is a few segments.
+/// Only a few segments of unsent data are buffered, even after the window has been large.
 #[test]
-fn little_is_ready_beyond_what_may_leave() {
+fn unsent_data_buffer_stays_small() {
     let scenario = "schema = 1\n\
         [[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"40ms\", queue = { packets = 30 } }\n";
     let mut world = World::one_flow(scenario, "newreno", 10_000_000, 1).unwrap();

@@ -1,4 +1,4 @@
-//! AMD PDUs (§9.2.1.4) with their "Length Indicators" (§9.2.2.8).
+//! AMD PDUs (§9.2.1.4) with their Length Indicators (§9.2.2.8).
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ mod he {
     pub(super) const SDU_END: u16 = 2;
 }
 
-/// "Length Indicators" of one size, and their predefined values (§9.2.2.8). Those of 15 bits are those of 7 bits with
-/// eight more 1 bits in front, except for 0.
+/// Length Indicators of one size, and their predefined values (§9.2.2.8). Except for 0, a predefined value of
+/// 15 bits is the one of 7 bits, preceded by eight 1 bits.
 #[derive(Clone, Copy)]
 struct Indicators {
     octets: usize,
     all_ones: u16,
 }
 
-/// What a "Length Indicator" says.
+/// Meaning of a Length Indicator.
 enum Meaning {
     Previous(Previous),
     Offset(u16),
@@ -44,7 +44,7 @@ impl Indicators {
         match (self.octets, self.all_ones - li) {
             (_, 0) => Meaning::Padding,
             (_, 1) => Meaning::Piggybacked,
-            // 111 1101, 111 1100 and, with 15 bits, 0x7ffa: for UMD PDUs only.
+            // 111 1101, 111 1100 and, with 15 bits, 0x7ffa are defined for UMD PDUs only.
             (_, 2 | 3) | (2, 5) => Meaning::Reserved,
             (2, 4) => Meaning::Previous(Previous::EndedOneShort),
             _ => Meaning::Offset(li),
@@ -68,14 +68,14 @@ impl Indicators {
     }
 }
 
-/// [`encode`](super::encode) for an AMD PDU.
+/// Encodes an AMD PDU as [`encode`](super::encode) does.
 pub(crate) fn encode_amd(amd: &Amd<'_>, format: Format) -> Vec<u8> {
     let mut octets = Vec::with_capacity(format.pdu_size);
     write_amd(amd, format, &mut octets);
     octets
 }
 
-/// The same into memory that there is, which is empty. It panics as [`encode`](super::encode) does.
+/// Encodes an AMD PDU into an empty buffer. Panics under the same conditions as [`encode`](super::encode).
 pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
     let indicators = Indicators::of(format);
     let previous = indicators.previous(amd.previous);
@@ -96,7 +96,7 @@ pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
     };
     octets.extend((0x8000 | amd.sn.get() << 3 | u16::from(amd.poll) << 2 | he).to_be_bytes());
 
-    // E = 1 (§9.2.2.5): another "Length Indicator" follows.
+    // E = 1 (§9.2.2.5): another Length Indicator follows.
     let mut left = count;
     for li in previous.into_iter().chain(amd.ends.iter().copied()).chain(rest) {
         left -= 1;
@@ -129,8 +129,8 @@ fn last_end(ends: &[u16]) -> usize {
     usize::from(ends.last().copied().unwrap_or(0))
 }
 
-/// §9.2.2.8: if a 15-bit "Length Indicator" says that an SDU ends with one octet left in the PDU, that octet is padding
-/// without an indicator, and the next SDU does not begin there.
+/// Whether the last byte of the PDU is padding without an indicator. §9.2.2.8: this is the case if a 15-bit
+/// Length Indicator marks the end of an SDU with one byte left. The next SDU begins in another PDU.
 fn ignores_an_octet(indicators: Indicators, ends: &[u16], room: usize) -> bool {
     indicators.octets == 2 && ends.last().is_some_and(|end| usize::from(*end) + 1 == room)
 }
@@ -158,7 +158,7 @@ pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd<'_>, DecodeErr
     Ok(amd)
 }
 
-/// HE = 01: groups of "Length Indicator" and E, then data.
+/// Decodes the part after HE = 01: groups of a Length Indicator and an E bit, then data.
 fn with_indicators<'a>(
     amd: &mut Amd<'a>,
     mut body: &'a [u8],
@@ -205,7 +205,7 @@ fn with_indicators<'a>(
     };
     match rest {
         Some(Meaning::Piggybacked) => {
-            // §9.2.1.6: R2 and PDU Type instead of D/C and PDU Type.
+            // §9.2.1.6: a piggybacked STATUS PDU begins with R2 and PDU Type instead of D/C and PDU Type.
             let first = after.first().ok_or(DecodeError::Truncated)?;
             if first & 0x80 != 0 {
                 return Err(DecodeError::R2);

@@ -1,13 +1,13 @@
-//! The code words of a Relative List super-field (§9.2.2.11.6): three bits of a number, and one that is set in the last
-//! code word of the number.
+//! Code words of a Relative List super-field (§9.2.2.11.6). A code word has three bits of a number, and one
+//! bit that is set in the number's last code word.
 
 use crate::rlc::umts::pdu::{Gap, Sn};
 
-/// "Error burst indicator", 0001 where a number would begin: the number that follows counts the subsequent erroneous
-/// AMD PDUs, without the one already indicated.
+/// "Error burst indicator": a code word 0001 in place of a number. The next number is the count of
+/// "subsequent" erroneous AMD PDUs, without the PDU indicated before.
 const BURST: u8 = 0b0001;
 
-/// Why a Relative List is invalid, and its STATUS PDU discarded.
+/// Reason why a relative list is invalid, and its STATUS PDU is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RlistError {
     /// §9.2.2.11.6: the last code word does not end with a 1.
@@ -16,32 +16,34 @@ pub enum RlistError {
     /// §9.2.2.11.6: no number follows an error burst indicator.
     #[error("it ends with an error burst indicator")]
     BurstWithoutLength,
-    /// Choice: it would name the same PDU again, or none.
+    /// Choice: 0 is not a valid distance or burst length. It would name the same PDU again, or none.
     #[error("a distance or a burst length of 0")]
     Zero,
-    /// Choice: it would come round to FSN again.
+    /// Choice: the list must not cover all sequence numbers. It would reach FSN again.
     #[error("it reaches more than 4095 sequence numbers ahead")]
     TooFar,
 }
 
-/// The erroneous PDUs of a relative list, in its order; the first one is FSN. After an error there is nothing more.
+/// Iterator over the erroneous PDUs of a relative list, in list order. The first one is FSN. The iteration
+/// ends after an error.
 #[derive(Clone, Debug)]
 pub(crate) struct RlistGaps<'a> {
     codewords: &'a [u8],
     first: Option<Sn>,
-    /// The last error so far.
+    /// The last erroneous PDU so far.
     last: Sn,
-    /// How far `last` is from FSN.
+    /// Distance of `last` from FSN.
     span: u64,
 }
 
-/// What a relative list reports missing.
+/// Returns the PDUs that a relative list reports as missing.
 pub(crate) fn expand_rlist(fsn: Sn, codewords: &[u8]) -> RlistGaps<'_> {
     RlistGaps { codewords, first: Some(fsn), last: fsn, span: 0 }
 }
 
 impl RlistGaps<'_> {
-    /// The first code word of a number holds its least significant bits; the one that ends it is the most significant.
+    /// Reads a number. Its first code word holds the least significant bits, its last one the most
+    /// significant bits.
     fn number(&mut self) -> Result<u16, RlistError> {
         let length = self.codewords.iter().position(|word| word & 1 == 1).ok_or(RlistError::Unfinished)? + 1;
         let (number, after) = self.codewords.split_at(length);
@@ -100,7 +102,7 @@ pub(crate) fn push_distance(distance: u16, codewords: &mut Vec<u8>) {
     push_number(distance, codewords);
 }
 
-/// Appends an error burst: `further` erroneous PDUs follow the last one without a gap.
+/// Appends an error burst: the `further` PDUs after the last erroneous one are erroneous, too.
 ///
 /// # Panics
 ///

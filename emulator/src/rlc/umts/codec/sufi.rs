@@ -1,9 +1,9 @@
-//! STATUS PDUs (§9.2.1.5): super-fields one after the other, in units of 4 bits (§9.2.2.11).
+//! STATUS PDUs (§9.2.1.5): a sequence of super-fields, in units of 4 bits (§9.2.2.11).
 
 use super::{DecodeError, expand_rlist};
 use crate::rlc::umts::pdu::{ListItem, Sn, Status, Sufi};
 
-/// The type field of a super-field (§9.2.2.11).
+/// Values of the type field of a super-field (§9.2.2.11).
 mod sufi_type {
     pub(super) const NO_MORE: u8 = 0;
     pub(super) const WINDOW: u8 = 1;
@@ -17,7 +17,7 @@ mod sufi_type {
 }
 
 impl Status {
-    /// Octets without padding, the same for a STATUS PDU and a piggybacked one.
+    /// Size in bytes without padding. It is the same for a STATUS PDU and a piggybacked STATUS PDU.
     pub fn octets(&self) -> usize {
         let nibbles = 1 + self.0.iter().map(Sufi::nibbles).sum::<usize>();
         nibbles.div_ceil(2)
@@ -25,7 +25,7 @@ impl Status {
 }
 
 impl Sufi {
-    /// Units of 4 bits. The header of a STATUS PDU takes one more.
+    /// Size in units of 4 bits. The header of a STATUS PDU takes one unit more.
     pub const fn nibbles(&self) -> usize {
         match self {
             Self::NoMore => 1,
@@ -38,7 +38,7 @@ impl Sufi {
         }
     }
 
-    /// Whether it ends the super-fields of its PDU: ACK and NO_MORE do (§9.2.2.11.1, §9.2.2.11.2).
+    /// Whether the super-field ends its STATUS PDU. ACK and NO_MORE do (§9.2.2.11.1, §9.2.2.11.2).
     pub const fn ends(&self) -> bool {
         matches!(self, Self::NoMore | Self::Ack { .. })
     }
@@ -69,7 +69,7 @@ impl Writer {
         self.octet(value as u8);
     }
 
-    /// A LENGTH field.
+    /// Writes a LENGTH field.
     fn length(&mut self, length: usize, most: usize) {
         assert!(length <= most, "{length} where {most} is the most");
         self.nibble(length as u8);
@@ -133,7 +133,8 @@ impl Writer {
     }
 }
 
-/// Without padding. The header is the same whether the PDU stands alone (D/C = 0) or is piggybacked (R2 = 0).
+/// Encodes a STATUS PDU without padding. The header is the same with D/C = 0 and, in a piggybacked PDU, with
+/// R2 = 0.
 pub(super) fn encode(status: &Status) -> Vec<u8> {
     let at_end = status.0.iter().position(Sufi::ends);
     assert_eq!(
@@ -213,7 +214,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads the super-fields. The caller has checked the first four bits.
+/// Decodes the super-fields. The caller has checked the header in the first four bits.
 pub(super) fn decode(octets: &[u8]) -> Result<Status, DecodeError> {
     let mut reader = Reader { octets, at: 1 };
     let mut sufis = Vec::new();

@@ -5,7 +5,7 @@ use crate::rlc::umts::pdu::{Amd, ListItem, Previous, Rest, Sn, Status, Sufi};
 
 const PDU_42: Format = Format::fixed(42);
 const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };
-/// The smallest PDU with 15-bit indicators, and the largest with 7-bit ones.
+/// 127 bytes is the smallest PDU size with 15-bit indicators, 126 the largest with 7-bit indicators.
 const PDU_127: Format = Format::fixed(127);
 const PDU_126: Format = Format::fixed(126);
 
@@ -45,14 +45,14 @@ fn octets(n: usize) -> Vec<u8> {
     (0..n).map(|n| n as u8 + 1).collect()
 }
 
-fn both_ways(text: &str, pdu: &Pdu<'_>) {
+fn assert_encoding(text: &str, pdu: &Pdu<'_>) {
     assert_eq!(decoded(&padded(text)).as_ref(), Ok(pdu), "{text}");
     assert_eq!(encode(pdu, PDU_42), padded(text), "{pdu:?}");
 }
 
-/// Wireshark's decoder reads each of these as what stands here.
+/// Wireshark decodes each of these byte strings as the PDU next to it.
 #[test]
-fn control_pdus_are_written_and_read_as_wireshark_reads_them() {
+fn control_pdus_match_wireshark_decoding() {
     let codewords = vec![9, 1, 7, 8, 5];
     let mrw = |sns: &[u16], long_distance, nlength| Sufi::Mrw {
         sns: sns.iter().copied().map(sn).collect(),
@@ -73,29 +73,32 @@ fn control_pdus_are_written_and_read_as_wireshark_reads_them() {
         ("1812345000", Pdu::Reset(Reset { rsn: true, hfni: 0x12345 })),
         ("2812346000", Pdu::ResetAck(Reset { rsn: true, hfni: 0x12346 })),
     ] {
-        both_ways(text, &pdu);
+        assert_encoding(text, &pdu);
     }
 }
 
 #[test]
-fn data_pdus_are_written_and_read_as_wireshark_reads_them() {
+fn data_pdus_match_wireshark_decoding() {
     let data: String = octets(20).iter().map(|octet| format!("{octet:02x}")).collect();
     let amd = Amd { data: octets(20).into(), ends: vec![20], ..Amd::default() };
     let with_padding = Amd { sn: sn(2), poll: true, rest: Rest::Padding, ..amd.clone() };
-    both_ways(&format!("801529fe{data}"), &Pdu::Amd(with_padding));
+    assert_encoding(&format!("801529fe{data}"), &Pdu::Amd(with_padding));
     let report = Rest::Piggybacked(Status(vec![list(&[(5, 0)]), ack(9)]));
-    both_ways(&format!("800929fc{data}031005020090"), &Pdu::Amd(Amd { sn: sn(1), rest: report, ..amd }));
+    assert_encoding(
+        &format!("800929fc{data}031005020090"),
+        &Pdu::Amd(Amd { sn: sn(1), rest: report, ..amd }),
+    );
 }
 
 #[test]
-fn an_amd_pdu_without_indicators_is_all_data() {
+fn amd_pdu_without_length_indicators_is_all_data() {
     let amd = Amd { sn: sn(0xabc), data: octets(40).into(), ..Amd::default() };
     let written = encode_amd(&amd, PDU_42);
     assert_eq!(written[..3], hex("d5e001"));
     assert_eq!(decoded(&written), Ok(Pdu::Amd(amd)));
 }
 
-/// The same PDU must not be read as SDUs of 10 and 30 octets.
+/// If the indicators were lengths, the PDU would contain SDUs of 10 and 30 bytes.
 #[test]
 fn length_indicators_are_offsets_and_not_lengths() {
     let amd = Amd { ends: vec![10, 30], data: octets(30).into(), rest: Rest::Padding, ..Amd::default() };
@@ -105,13 +108,13 @@ fn length_indicators_are_offsets_and_not_lengths() {
 }
 
 #[test]
-fn an_sdu_may_end_with_the_pdu_and_say_so() {
+fn sdu_ending_with_pdu_has_length_indicator() {
     let amd = Amd { ends: vec![39], data: octets(39).into(), ..Amd::default() };
     assert_eq!(decoded(&encode_amd(&amd, PDU_42)), Ok(Pdu::Amd(amd)));
 }
 
 #[test]
-fn one_free_octet_holds_the_indicator_of_padding_of_0_octets() {
+fn one_spare_byte_holds_empty_padding_indicator() {
     let amd = Amd { ends: vec![38], data: octets(38).into(), rest: Rest::Padding, ..Amd::default() };
     let written = encode_amd(&amd, PDU_42);
     assert_eq!(written[2..4], [38 << 1 | 1, 0xfe]);
@@ -119,7 +122,7 @@ fn one_free_octet_holds_the_indicator_of_padding_of_0_octets() {
 }
 
 #[test]
-fn he_10_says_that_the_sdu_ends_with_the_pdu() {
+fn he_10_marks_sdu_ending_with_pdu() {
     let amd = Amd { data: octets(40).into(), rest: Rest::SduEnd, ..Amd::default() };
     let written = encode_amd(&amd, HE_SPECIAL);
     assert_eq!(written[..2], hex("8002"));
@@ -128,7 +131,7 @@ fn he_10_says_that_the_sdu_ends_with_the_pdu() {
 }
 
 #[test]
-fn li_0_alone_goes_with_padding() {
+fn pdu_with_only_li_0_is_padded() {
     let amd = Amd { previous: Previous::EndedExactly, rest: Rest::Padding, ..Amd::default() };
     let written = encode_amd(&amd, PDU_42);
     assert_eq!(written[..4], hex("800101fe"));
@@ -136,7 +139,7 @@ fn li_0_alone_goes_with_padding() {
 }
 
 #[test]
-fn pdus_of_more_than_126_octets_have_15_bit_indicators() {
+fn pdus_above_126_bytes_use_15_bit_indicators() {
     let amd = Amd {
         previous: Previous::EndedOneShort,
         ends: vec![100],
@@ -150,16 +153,16 @@ fn pdus_of_more_than_126_octets_have_15_bit_indicators() {
 }
 
 #[test]
-fn a_seven_bit_123_is_an_offset_like_any_other() {
+fn seven_bit_indicator_123_is_ordinary_offset() {
     let amd = Amd { ends: vec![123], data: octets(123).into(), ..Amd::default() };
     let written = encode_amd(&amd, PDU_126);
     assert_eq!(written.len(), 126);
     assert_eq!(decode(&written, PDU_126), Ok(Pdu::Amd(amd)));
 }
 
-/// §9.2.2.8: neither data nor announced padding.
+/// §9.2.2.8: the byte is neither data nor padding with an indicator.
 #[test]
-fn the_single_octet_after_an_end_that_a_15_bit_indicator_tells_of_is_ignored() {
+fn spare_byte_after_15_bit_indicator_is_ignored() {
     let amd = Amd { ends: vec![122], data: octets(122).into(), ..Amd::default() };
     let mut written = encode_amd(&amd, PDU_127);
     assert_eq!(written.len(), 127);
@@ -168,7 +171,7 @@ fn the_single_octet_after_an_end_that_a_15_bit_indicator_tells_of_is_ignored() {
 }
 
 #[test]
-fn what_stands_in_padding_does_not_matter() {
+fn padding_content_is_ignored() {
     let mut written = padded("020050");
     written[3..].fill(0x99);
     assert_eq!(decoded(&written), Ok(status([ack(5)])));
@@ -176,7 +179,7 @@ fn what_stands_in_padding_does_not_matter() {
 }
 
 #[test]
-fn a_pdu_with_invalid_or_reserved_values_is_discarded() {
+fn decoder_rejects_invalid_and_reserved_values() {
     use DecodeError as E;
     for (text, error) in [
         // AMD.
@@ -221,14 +224,14 @@ fn a_pdu_with_invalid_or_reserved_values_is_discarded() {
 }
 
 #[test]
-fn indicators_up_to_the_end_of_the_pdu_leave_nothing_to_indicate() {
+fn length_indicators_filling_whole_pdu_are_rejected() {
     let ascending: Vec<_> = (1..=40).map(|li: u8| li << 1 | 1).collect();
     let pdu = [vec![0x80, 0x01], ascending].concat();
     assert_eq!(decoded(&pdu), Err(DecodeError::Truncated));
 }
 
 #[test]
-fn reserved_15_bit_indicators_are_those_of_um_only() {
+fn decoder_rejects_reserved_15_bit_indicators() {
     for (li, expected) in [
         (0x7ffa_u16, Some(DecodeError::LiReserved { li: 0x7ffa })),
         (0x7ffc, Some(DecodeError::LiReserved { li: 0x7ffc })),
@@ -247,16 +250,17 @@ fn reserved_15_bit_indicators_are_those_of_um_only() {
     assert_eq!(decode(&second, PDU_127), Err(DecodeError::LiNotFirst { li: 0x7ffb }));
 }
 
-/// §9.2.2.11.1: NO_MORE or ACK ends it. Padding of zeros reads as NO_MORE, so only a full PDU can lack both.
+/// §9.2.2.11.1: NO_MORE or ACK ends a STATUS PDU. Padding with zeros decodes as NO_MORE, so only a full PDU
+/// can lack both.
 #[test]
-fn a_status_pdu_without_an_end_is_discarded() {
+fn status_pdu_without_terminating_sufi_is_rejected() {
     assert_eq!(decoded(&hex("070009")), Err(DecodeError::Truncated), "ends after a super-field");
-    assert_eq!(decoded(&hex("07000918")), Err(DecodeError::Truncated), "ends within one");
+    assert_eq!(decoded(&hex("07000918")), Err(DecodeError::Truncated), "ends inside a super-field");
     assert!(decoded(&hex("0700090000")).is_ok());
 }
 
 #[test]
-fn the_first_code_word_of_a_number_is_the_least_significant() {
+fn first_rlist_code_word_is_least_significant() {
     let gaps: Result<Vec<_>, _> = expand_rlist(sn(1), &[9, 1, 7, 8, 5]).collect();
     let gaps: Vec<_> = gaps.unwrap().into_iter().map(|gap| (gap.first.get(), gap.count)).collect();
     assert_eq!(gaps, [(1, 1), (5, 1), (6, 3), (28, 1)]);
@@ -268,7 +272,7 @@ fn the_first_code_word_of_a_number_is_the_least_significant() {
 }
 
 #[test]
-fn a_relative_list_can_go_round_the_whole_circle_but_not_further() {
+fn rlist_beyond_full_sequence_space_is_rejected() {
     let to = |n: u16| {
         let mut codewords = Vec::new();
         push_distance(n, &mut codewords);
@@ -278,18 +282,22 @@ fn a_relative_list_can_go_round_the_whole_circle_but_not_further() {
     assert_eq!(ends(&to(4095)).map(|gap| gap.first.get()), Ok(3999));
     assert_eq!(ends(&[to(4095), to(1)].concat()), Err(RlistError::TooFar));
     assert_eq!(ends(&[0x0e; 15]), Err(RlistError::Unfinished));
-    assert_eq!(ends(&[[0x0e; 14].as_slice(), &[0x0f]].concat()), Err(RlistError::TooFar), "45 bits of 1");
+    assert_eq!(
+        ends(&[[0x0e; 14].as_slice(), &[0x0f]].concat()),
+        Err(RlistError::TooFar),
+        "a number with 45 bits set"
+    );
 }
 
 #[test]
 #[should_panic(expected = "ACK or NO_MORE")]
-fn nothing_follows_an_ack() {
+fn encoder_panics_on_sufi_after_ack() {
     encode(&status([ack(1), Sufi::NoMore]), PDU_42);
 }
 
 #[test]
 #[should_panic(expected = "not filled")]
-fn a_pdu_that_is_not_filled_needs_a_padding_indicator() {
+fn encoder_panics_on_unfilled_pdu_without_padding_indicator() {
     encode_amd(&Amd { data: octets(39).into(), ..Amd::default() }, PDU_42);
 }
 
@@ -330,7 +338,7 @@ fn any_sufi() -> impl Strategy<Value = Sufi> {
     ]
 }
 
-/// A STATUS PDU of at most `octets`, which must be at least three.
+/// A STATUS PDU of at most `octets` bytes, which must be at least 3.
 fn any_status(octets: usize) -> impl Strategy<Value = Status> {
     let end = prop_oneof![Just(Sufi::NoMore), any_sn().prop_map(|lsn| Sufi::Ack { lsn })];
     (prop::collection::vec(any_sufi(), 0..5), end).prop_map(move |(mut sufis, end)| {
@@ -407,7 +415,7 @@ fn any_pdu() -> impl Strategy<Value = (Format, Pdu<'static>)> {
     })
 }
 
-/// A PDU with a few octets changed: it gets further into the decoder than random octets.
+/// A PDU with a few bytes changed, which gets further into the decoder than random bytes.
 fn any_octets() -> impl Strategy<Value = (Format, Vec<u8>)> {
     let noise = (any_format(), prop::collection::vec(any::<u8>(), 0..130));
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
@@ -415,7 +423,7 @@ fn any_octets() -> impl Strategy<Value = (Format, Vec<u8>)> {
         let mut octets = encode(&pdu, format);
         for (index, value) in damage {
             let length = octets.len();
-            // Mostly in the header and the first indicators.
+            // Most changes are in the header and in the first indicators.
             octets[index.index(length.min(8 + usize::from(value) % length))] = value;
         }
         (format, octets)
@@ -427,14 +435,14 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
     #[test]
-    fn what_is_written_is_read_the_same((format, pdu) in any_pdu()) {
+    fn encoded_pdu_decodes_unchanged((format, pdu) in any_pdu()) {
         let octets = encode(&pdu, format);
         prop_assert_eq!(octets.len(), format.pdu_size);
         prop_assert_eq!(decode(&octets, format), Ok(pdu));
     }
 
     #[test]
-    fn whatever_is_read_can_be_written_and_is_read_the_same((format, octets) in any_octets()) {
+    fn decoded_pdu_survives_reencoding((format, octets) in any_octets()) {
         if let Ok(pdu) = decode(&octets, format) {
             let again = encode(&pdu, format);
             prop_assert_eq!(decode(&again, format), Ok(pdu));
@@ -442,7 +450,7 @@ proptest! {
     }
 
     #[test]
-    fn the_size_of_a_status_is_known_before_it_is_written(status in any_status(400)) {
+    fn status_size_matches_encoded_length(status in any_status(400)) {
         prop_assert_eq!(sufi::encode(&status).len(), status.octets());
     }
 }

@@ -1,4 +1,4 @@
-//! Which transmission window the peer is told to use (WINDOW, §9.2.2.11.3).
+//! The transmission window that an entity advertises to its peer (WINDOW, §9.2.2.11.3).
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,12 @@ use crate::rlc::umts::config::{ReceiverConfig, WindowAt};
 use crate::rlc::umts::pdu::Sufi;
 
 pub(super) struct Advertising {
-    /// WSN that the peer was told. A STATUS PDU can be lost, so every report repeats it. `None`: it was told nothing.
+    /// The advertised WSN. A STATUS PDU can be lost, so every report repeats it. `None` if no window has been
+    /// advertised.
     wsn: Option<u16>,
-    /// It waits to be sent.
+    /// Whether the WINDOW waits to be sent.
     queued: bool,
-    /// What it will be told, the next one first.
+    /// Windows to advertise later, in order.
     schedule: VecDeque<WindowAt>,
 }
 
@@ -25,10 +26,10 @@ impl Advertising {
         }
     }
 
-    /// `old` are the settings until now. What is scheduled and over stays as it is.
+    /// Replaces the settings `old` with `new`. Scheduled windows whose time has passed are skipped.
     pub(super) fn reconfigure(&mut self, now: Instant, old: &ReceiverConfig, new: &ReceiverConfig) {
         if new.advertise_window != old.advertise_window {
-            // Whoever was told a window is told when it no longer holds.
+            // A peer that has received a window must learn that it is no longer valid.
             self.advertise(new.advertise_window.unwrap_or(old.window));
         }
         self.schedule = new.windows.iter().filter(|told| Instant::ZERO + told.at > now).copied().collect();
@@ -39,7 +40,7 @@ impl Advertising {
         self.queued = true;
     }
 
-    /// §11.4.3 sets VT(WS) of the peer back to what is configured. Choice: it is told again.
+    /// §11.4.3 resets VT(WS) of the peer to the configured value. Choice: the window is advertised again.
     pub(super) fn reset(&mut self) {
         self.queued = self.wsn.is_some();
     }
@@ -48,12 +49,12 @@ impl Advertising {
         self.queued
     }
 
-    /// The WINDOW, if it waits to be sent.
+    /// Returns the WINDOW super-field if it waits to be sent.
     pub(super) fn take(&mut self) -> Option<Sufi> {
         if std::mem::take(&mut self.queued) { self.sufi() } else { None }
     }
 
-    /// The WINDOW that every report repeats.
+    /// Returns the WINDOW super-field, which every report repeats.
     pub(super) fn sufi(&self) -> Option<Sufi> {
         self.wsn.map(|wsn| Sufi::Window { wsn })
     }

@@ -1,4 +1,4 @@
-//! SDU discard with explicit signalling: the Sender's side of the procedure (§11.6).
+//! SDU discard with explicit signalling, on the Sender's side (§11.6).
 
 use std::collections::VecDeque;
 
@@ -8,37 +8,38 @@ use crate::rlc::umts::codec::Format;
 use crate::rlc::umts::config::{Discard, SenderConfig};
 use crate::rlc::umts::pdu::{Sn, Sufi};
 
-/// Where the Receiver resumes if an SDU is the last one to be discarded (§11.6.2.2).
+/// Position at which the Receiver continues if an SDU is the last one to be discarded (§11.6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// SN_MRW_LENGTH: the Receiver discards all PDUs before it…
+    /// SN_MRW_LENGTH: the Receiver discards all PDUs before this one.
     pub(super) sn: u64,
-    /// NLENGTH: …and of this PDU what its NLENGTH-th "Length Indicator" ends. 0: nothing.
+    /// NLENGTH: within that PDU, the Receiver discards the data up to the NLENGTH-th Length Indicator. 0:
+    /// none.
     pub(super) nlength: u8,
 }
 
-/// Where an SDU ends.
+/// End of an SDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
-    /// The AMD PDU with the "Length Indicator" or the special value of HE that tells the end. It is the SN_MRWi of an
-    /// SDU that is not the last one of an MRW.
+    /// The AMD PDU whose Length Indicator or special value of HE marks the end. It is the SN_MRWi of an SDU
+    /// that is not the last one of its MRW.
     pub(super) said_in: u64,
     pub(super) target: Target,
-    /// The SDU's place in the order of submission.
+    /// Index of the SDU in the order of submission.
     pub(super) sdu: u64,
 }
 
-/// The most SN_MRWi in an MRW: LENGTH has four bits (§9.2.2.11.8).
+/// Maximum number of SN_MRWi in an MRW: LENGTH has four bits (§9.2.2.11.8).
 const MOST: usize = 15;
 
 pub(super) struct Discarding {
     active: Option<Procedure>,
-    /// Discarded SDUs that no MRW has named. §11.6.2: while a procedure is going on, no new MRW is sent.
+    /// Discarded SDUs that have not been named in an MRW. §11.6.2: no new MRW is sent during a procedure.
     waiting: VecDeque<End>,
-    /// Timer_MRW.
+    /// Duration of Timer_MRW.
     timer: Duration,
     max_mrw: u8,
-    /// How many SDUs an MRW names: the last one alone, or up to 15 ("Send MRW").
+    /// Maximum number of SDUs in an MRW: only the last one, or up to 15 ("Send MRW").
     most: usize,
 }
 
@@ -48,22 +49,22 @@ struct Procedure {
     sns: Vec<u64>,
     long_distance: bool,
     target: Target,
-    /// The place of the last SDU that it discards.
+    /// Index of the last SDU that the procedure discards.
     through: u64,
-    /// VT(MRW): how often Timer_MRW has expired (§9.4 i).
+    /// VT(MRW): number of expiries of Timer_MRW (§9.4 i).
     vt_mrw: u8,
-    /// `None`: not running.
+    /// Time at which Timer_MRW expires. `None` if it is not running.
     timer_mrw: Option<Instant>,
-    /// The MRW waits to be sent.
+    /// Whether the MRW waits to be sent.
     queued: bool,
 }
 
-/// What the expiry of Timer_MRW leads to (§11.6.5).
+/// Consequence of an expiry of Timer_MRW (§11.6.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
-    /// VT(MRW) < MaxMRW: the same MRW again.
+    /// VT(MRW) < MaxMRW: the same MRW is sent again.
     Repeat,
-    /// VT(MRW) = MaxMRW: the RLC reset procedure (§11.6.4a).
+    /// VT(MRW) = MaxMRW: the RLC reset procedure is initiated (§11.6.4a).
     GiveUp,
 }
 
@@ -81,8 +82,8 @@ impl Discarding {
         {
             (self.timer, self.max_mrw) = (timer_mrw, max_mrw);
         }
-        // A STATUS PDU with one MRW and NO_MORE takes 5 units of 4 bits, and 3 for each SN_MRWi. MRW_ACK (5), WINDOW
-        // (4) and POLL (4) may have to go with it.
+        // A STATUS PDU with an MRW and NO_MORE takes 5 units of 4 bits, and 3 for each SN_MRWi. It must have
+        // room for an MRW_ACK (5), a WINDOW (4) and a POLL (4).
         let fits = (format.pdu_size * 2).saturating_sub(5 + 5 + 4 + 4) / 3;
         self.most = if config.send_mrw { fits.clamp(1, MOST) } else { 1 };
     }
@@ -92,15 +93,15 @@ impl Discarding {
         self.waiting.clear();
     }
 
-    /// These SDUs are discarded, and the Receiver has to be told.
+    /// Adds discarded SDUs of which the Receiver must be informed.
     pub(super) fn discard(&mut self, ends: impl Iterator<Item = End>) {
         self.waiting.extend(ends);
     }
 
-    /// §11.6.2: assembles the next MRW, if there are discarded SDUs to tell of and no procedure is going on. With "Send
-    /// MRW" and more than 15 SDUs, the rest waits for the next procedure.
+    /// Assembles the next MRW if discarded SDUs are waiting and no procedure is in progress (§11.6.2). With
+    /// "Send MRW" and more SDUs than an MRW can name, the rest waits for the next procedure.
     pub(super) fn start_next(&mut self, vt_a: u64, window: u16) {
-        // The peer has acknowledged these meanwhile.
+        // The peer has acknowledged these SDUs in the meantime.
         while self.waiting.front().is_some_and(|end| end.said_in < vt_a) {
             self.waiting.pop_front();
         }
@@ -130,8 +131,8 @@ impl Discarding {
         self.active.as_ref().is_some_and(|procedure| procedure.queued)
     }
 
-    /// The MRW, if it waits to be sent. §11.6.5: within a procedure it stays "as previously transmitted". Timer_MRW
-    /// starts at `starts` (§9.5 i).
+    /// Returns the MRW if it waits to be sent. Within a procedure it is sent again "as previously
+    /// transmitted" (§11.6.5). Timer_MRW starts at `starts` (§9.5 i).
     pub(super) fn take(&mut self, starts: Instant) -> Option<Sufi> {
         let procedure = self.active.as_mut().filter(|procedure| procedure.queued)?;
         procedure.queued = false;
@@ -143,12 +144,13 @@ impl Discarding {
         })
     }
 
-    /// MRW_ACK. Returns the place of the last discarded SDU if the procedure terminates (§11.6.4):
+    /// Handles an MRW_ACK. Returns the index of the last discarded SDU if the procedure terminates (§11.6.4):
     ///
     /// - SN_ACK > SN_MRW_LENGTH and N = 0; or
     /// - SN_ACK = SN_MRW_LENGTH and N = NLENGTH.
     ///
-    /// §11.6.6.3: any other MRW_ACK is discarded. So is one that comes before the MRW was sent: it answers another.
+    /// Any other MRW_ACK is discarded (§11.6.6.3). An MRW_ACK that arrives before the MRW was sent answers an
+    /// earlier MRW, and is discarded, too.
     pub(super) fn acknowledged(&mut self, sn_ack: u64, n: u8) -> Option<u64> {
         let procedure = self.active.as_ref().filter(|procedure| !procedure.queued || procedure.vt_mrw > 0)?;
         let target = procedure.target;
@@ -156,10 +158,11 @@ impl Discarding {
         ends.then(|| self.finish()).flatten()
     }
 
-    /// ACK has moved VT(A). The third way to terminate (§11.6.4): all AMD PDUs up to SN_MRW_LENGTH − 1 are
-    /// acknowledged.
+    /// Handles an ACK that has moved VT(A). The procedure also terminates if all AMD PDUs up to SN_MRW_LENGTH
+    /// − 1 are acknowledged (§11.6.4).
     ///
-    /// Choice: VT(A) must be beyond SN_MRW_LENGTH, as in earlier releases; at SN_MRW_LENGTH only MRW_ACK terminates.
+    /// Choice: VT(A) must exceed SN_MRW_LENGTH, as in earlier releases. If they are equal, only an MRW_ACK
+    /// terminates the procedure.
     pub(super) fn acknowledged_up_to(&mut self, vt_a: u64) -> Option<u64> {
         let answers = self.active.as_ref().is_some_and(|procedure| vt_a > procedure.target.sn);
         answers.then(|| self.finish()).flatten()
@@ -173,7 +176,7 @@ impl Discarding {
         self.active.as_ref()?.timer_mrw
     }
 
-    /// §11.6.5: Timer_MRW.
+    /// Handles an expiry of Timer_MRW (§11.6.5).
     pub(super) fn handle_deadline(&mut self, now: Instant) -> Option<Expiry> {
         let procedure = self.active.as_mut()?;
         procedure.timer_mrw.filter(|at| *at <= now)?;
@@ -187,7 +190,7 @@ impl Discarding {
     }
 }
 
-/// A sequence number without its modulus, as the PDUs write it.
+/// Converts a sequence number without modulus to its representation in PDUs.
 pub(super) fn wire(sn: u64) -> Sn {
     Sn::new((sn % 4096) as u16)
 }

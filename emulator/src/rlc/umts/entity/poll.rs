@@ -1,5 +1,5 @@
-//! The Polling function (§9.7.1): what triggers a poll, and what delays it (Timer_Poll, Timer_Poll_Prohibit and
-//! Timer_Poll_Periodic: §9.5 a, b, e).
+//! The Polling function (§9.7.1): the triggers of polls, and the timers that delay, repeat and prohibit them
+//! (Timer_Poll, Timer_Poll_Prohibit and Timer_Poll_Periodic: §9.5 a, b, e).
 
 use airwire::time::Instant;
 
@@ -7,15 +7,15 @@ use crate::rlc::umts::config::PollConfig;
 
 pub(super) struct Polling {
     config: PollConfig,
-    /// VT(PDU), §9.4 f: AMD PDUs transmitted since it made the last poll.
+    /// VT(PDU) (§9.4 f): number of AMD PDUs transmitted since this counter last triggered a poll.
     vt_pdu: u16,
-    /// VT(SDU), §9.4 g: SDUs begun since it made the last poll.
+    /// VT(SDU) (§9.4 g): number of SDUs begun since this counter last triggered a poll.
     vt_sdu: u16,
-    /// A poll was triggered and has not been sent: it is prohibited, or waits for an AMD PDU to carry it. Several
-    /// triggers make one poll (§9.5 b).
+    /// Whether a poll has been triggered but not sent: it is prohibited, or waits for an AMD PDU to carry it.
+    /// Several triggers cause one poll (§9.5 b).
     due: bool,
     timer_poll: Option<Instant>,
-    /// VT(S) after the last poll was submitted: the x of §9.5 a.
+    /// VT(S) after the last poll was submitted: x in §9.5 a.
     asked_below: u64,
     timer_poll_prohibit: Option<Instant>,
     timer_poll_periodic: Option<Instant>,
@@ -35,7 +35,8 @@ impl Polling {
         }
     }
 
-    /// §9.7.9. Timers that run go on as they are; one that is no longer configured ends.
+    /// Applies new settings (§9.7.9). Running timers continue, but Timer_Poll_Periodic restarts if its period
+    /// has changed. A timer that is no longer configured stops.
     pub(super) fn reconfigure(&mut self, now: Instant, config: PollConfig) {
         if config.timer_poll_periodic != self.config.timer_poll_periodic {
             self.timer_poll_periodic = config.timer_poll_periodic.map(|period| now + period);
@@ -45,8 +46,8 @@ impl Polling {
         self.config = config;
     }
 
-    /// §11.4.3, §11.4.4: state variables and timers are reset, except Timer_Poll_Periodic. (Early releases stopped that
-    /// too, and could deadlock.)
+    /// Resets the state variables and the timers, except Timer_Poll_Periodic (§11.4.3, §11.4.4). (Early
+    /// releases stopped this timer as well, which could cause a deadlock.)
     pub(super) fn reset(&mut self) {
         self.vt_pdu = 0;
         self.vt_sdu = 0;
@@ -56,26 +57,28 @@ impl Polling {
         self.timer_poll_prohibit = None;
     }
 
-    /// Re-establishment.
+    /// Restarts Timer_Poll_Periodic at a re-establishment.
     ///
-    /// Deviation: §9.7.7 lets Timer_Poll_Periodic run on; here it starts anew.
+    /// Deviation: §9.7.7 requires the timer to continue.
     pub(super) fn restart(&mut self, now: Instant) {
         self.timer_poll_periodic = self.config.timer_poll_periodic.map(|period| now + period);
     }
 
-    /// Trigger 4, "Every Poll_PDU PDU": counts an AMD PDU, new or retransmitted. True if VT(PDU) reaches Poll_PDU.
+    /// Trigger 4, "Every Poll_PDU PDU": counts a new or retransmitted AMD PDU. Returns `true` if VT(PDU)
+    /// reaches Poll_PDU.
     pub(super) fn pdu_counts(&mut self) -> bool {
         count(&mut self.vt_pdu, self.config.poll_pdu)
     }
 
-    /// Trigger 5, "Every Poll_SDU SDU": counts an SDU whose first segment is sent for the first time. True if VT(SDU)
-    /// reaches Poll_SDU; then the AMD PDU with the SDU's last segment polls.
+    /// Trigger 5, "Every Poll_SDU SDU": counts an SDU whose first segment is sent for the first time. Returns
+    /// `true` if VT(SDU) reaches Poll_SDU. The AMD PDU with the last segment of this SDU then carries the
+    /// poll.
     pub(super) fn sdu_counts(&mut self) -> bool {
         count(&mut self.vt_sdu, self.config.poll_sdu)
     }
 
-    /// Trigger 6, "Window based" (§9.6 d): J ≥ Poll_Window, where
-    /// J = ((4096 + VT(S) + 1 − VT(A)) mod 4096) / VT(WS) · 100, with VT(S) before the AMD PDU is submitted.
+    /// Trigger 6, "Window based" (§9.6 d): whether J ≥ Poll_Window, where J = ((4096 + VT(S) + 1 − VT(A)) mod
+    /// 4096) / VT(WS) · 100, with VT(S) before the AMD PDU is submitted.
     pub(super) fn window_triggers(&self, vt_a: u64, vt_s: u64, vt_ws: u16) -> bool {
         self.config.poll_window.is_some_and(|percent| {
             let used = (vt_s + 1 - vt_a) % 4096;
@@ -87,18 +90,19 @@ impl Polling {
         self.due = true;
     }
 
-    /// §9.7.1: with no AMD PDU to be transmitted and all of them acknowledged, the Polling function is not initiated.
+    /// Cancels a triggered poll. §9.7.1: the Polling function is not initiated if no AMD PDU is to be
+    /// transmitted and all AMD PDUs are acknowledged.
     pub(super) fn forget(&mut self) {
         self.due = false;
     }
 
-    /// A poll was triggered, and polling is not prohibited.
+    /// Whether a poll has been triggered and is not prohibited.
     pub(super) fn wants_to_go(&self) -> bool {
         self.due && self.timer_poll_prohibit.is_none()
     }
 
-    /// An AMD PDU or a POLL SUFI is submitted. True if it polls (§11.3.2.1.1). Then Timer_Poll and Timer_Poll_Prohibit
-    /// start at `starts`, and `vt_s`, VT(S) after it, is saved.
+    /// Handles the submission of an AMD PDU or a POLL super-field. Returns `true` if it polls (§11.3.2.1.1).
+    /// If so, Timer_Poll and Timer_Poll_Prohibit start at `starts`. `vt_s` is VT(S) after the submission.
     pub(super) fn goes(&mut self, starts: Instant, vt_s: u64) -> bool {
         if !self.wants_to_go() {
             return false;
@@ -110,22 +114,22 @@ impl Polling {
         true
     }
 
-    /// §9.5 a: Timer_Poll stops when all AMD PDUs up to x − 1 are positively acknowledged.
+    /// Stops Timer_Poll when all AMD PDUs up to x − 1 are positively acknowledged (§9.5 a).
     pub(super) fn acknowledged(&mut self, vt_a: u64) {
         if vt_a >= self.asked_below {
             self.timer_poll = None;
         }
     }
 
-    /// §9.5 a: …or when x − 1 is negatively acknowledged.
+    /// Stops Timer_Poll when x − 1 is negatively acknowledged (§9.5 a).
     pub(super) fn negatively_acknowledged(&mut self, sn: u64) {
         if sn + 1 == self.asked_below {
             self.timer_poll = None;
         }
     }
 
-    /// Triggers 3, "Poll timer", and 7, "Timer based" (§9.5 a, e). `anything`: AMD PDUs are to be transmitted or not
-    /// yet acknowledged. True if Timer_Poll has expired.
+    /// Triggers 3, "Poll timer", and 7, "Timer based" (§9.5 a, e). `anything` says whether AMD PDUs remain to
+    /// be transmitted or acknowledged. Returns `true` if Timer_Poll has expired.
     pub(super) fn handle_deadline(&mut self, now: Instant, anything: bool) -> bool {
         self.timer_poll_prohibit = self.timer_poll_prohibit.filter(|at| *at > now);
         if let Some(at) = self.timer_poll_periodic.filter(|at| *at <= now) {
@@ -145,7 +149,8 @@ impl Polling {
     }
 }
 
-/// Counts one more. True, and back to 0, at the limit. `None`: the trigger is not configured.
+/// Increments a counter. At the limit, resets it to 0 and returns `true`. Without a limit, the trigger is not
+/// configured.
 fn count(counter: &mut u16, limit: Option<u16>) -> bool {
     let Some(limit) = limit else { return false };
     *counter += 1;

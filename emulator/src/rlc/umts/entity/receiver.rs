@@ -14,9 +14,9 @@ use crate::rlc::umts::status_report::{self, Mrw, Received};
 
 pub(super) struct Receiver {
     reassembler: Reassembler,
-    /// VR(R), §9.4, without its modulus.
+    /// VR(R) (§9.4) without modulus.
     vr_r: u64,
-    /// VR(H), §9.4, without its modulus.
+    /// VR(H) (§9.4) without modulus.
     vr_h: u64,
     pub(super) reporting: Reporting,
     /// The MRW_ACK that waits to be sent.
@@ -25,13 +25,14 @@ pub(super) struct Receiver {
     sdus: VecDeque<Vec<u8>>,
 }
 
-/// What became of an AMD PDU.
+/// Result of the reception of an AMD PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     New,
-    /// One with its number was received before (§11.3.4.8), or just behind the reception window.
+    /// A PDU with this SN was received before (§11.3.4.8), or the SN is at most one window below VR(R).
     Duplicate,
-    /// Outside the interval VR(R) ≤ SN < VR(MR), and not within a window behind it (§11.3.4.2).
+    /// The SN is outside the interval VR(R) ≤ SN < VR(MR) (§11.3.4.2), and not at most one window below
+    /// VR(R).
     OutsideWindow,
 }
 
@@ -49,7 +50,8 @@ impl Receiver {
         }
     }
 
-    /// §11.4.3: discards all PDUs received, and resets the state variables. SDUs that are complete are still delivered.
+    /// Discards all received PDUs and resets the state variables (§11.4.3). Complete SDUs are still
+    /// delivered.
     pub(super) fn reset(&mut self) {
         self.reassembler.reset();
         (self.vr_r, self.vr_h) = (0, 0);
@@ -77,18 +79,19 @@ impl Receiver {
         self.reporting.reconfigure(now, config, incoming);
     }
 
-    /// §11.3.3: reception of an AMD PDU.
+    /// Handles the reception of an AMD PDU (§11.3.3).
     pub(super) fn handle_amd(&mut self, now: Instant, amd: Amd<'_>) -> Arrival {
         let poll = amd.poll;
         let arrival = self.accept(now, amd);
-        // §11.5.2, trigger 1; also if the PDU is discarded (§11.3.4.2, §11.3.4.8).
+        // §11.5.2, trigger 1. The poll counts even if the PDU is discarded (§11.3.4.2, §11.3.4.8).
         if poll {
             self.reporting.trigger(now);
         }
         arrival
     }
 
-    /// The number of an AMD PDU without its modulus: within the reception window, just behind it, or else ahead of it.
+    /// Restores the full sequence number of an AMD PDU. The result is in the reception window, or at most one
+    /// window below VR(R), or else above the reception window.
     pub(super) fn place(&self, sn: Sn) -> u64 {
         let window = self.reporting.config().window;
         let distance = sn.since(self.reassembler.vr_r());
@@ -101,7 +104,8 @@ impl Receiver {
     }
 
     fn accept(&mut self, now: Instant, amd: Amd<'_>) -> Arrival {
-        // §11.3.4.2: outside the interval VR(R) ≤ SN < VR(MR), where VR(MR) = VR(R) + Configured_Rx_Window_Size.
+        // §11.3.4.2: the reception window is VR(R) ≤ SN < VR(MR), with VR(MR) = VR(R) +
+        // Configured_Rx_Window_Size.
         let sn = self.place(amd.sn);
         if sn < self.vr_r {
             return Arrival::Duplicate;
@@ -118,8 +122,9 @@ impl Receiver {
         Arrival::New
     }
 
-    /// Updates VR(H), §9.4: the peer has sent all PDUs below `below`, and of these at least the ones from `known` on
-    /// were received. §11.5.2, trigger 2: "Missing PDU Indicator" is configured, and a missing AMD PDU is detected.
+    /// Updates VR(H) (§9.4). The peer has sent all PDUs below `below`, and those from `known` on have been
+    /// received. §11.5.2, trigger 2: a report is triggered if "Missing PDU Indicator" is configured and a
+    /// missing AMD PDU is detected.
     fn saw(&mut self, now: Instant, known: u64, below: u64) {
         if known > self.vr_h && self.reporting.config().missing_pdu_indicator {
             self.reporting.trigger(now);
@@ -127,14 +132,14 @@ impl Receiver {
         self.vr_h = self.vr_h.max(below);
     }
 
-    /// Updates VR(R) from the reassembler, and with it VR(H) ≥ VR(R).
+    /// Updates VR(R) from the reassembler, and maintains VR(H) ≥ VR(R).
     fn catch_up(&mut self) {
         self.vr_r += u64::from(self.reassembler.vr_r().since(wire(self.vr_r)));
         self.vr_h = self.vr_h.max(self.vr_r);
     }
 
-    /// POLL. §11.5.2, trigger 5: considers that the Sender has transmitted Poll_SN. §9.4: if VR(H) ≤ Poll_SN < VR(MR),
-    /// then VR(H) := Poll_SN + 1.
+    /// Handles a POLL super-field. §11.5.2, trigger 5: the Receiver considers that the Sender has transmitted
+    /// Poll_SN. §9.4: if VR(H) ≤ Poll_SN < VR(MR), then VR(H) := Poll_SN + 1.
     pub(super) fn handle_poll(&mut self, now: Instant, poll_sn: Sn) {
         let distance = poll_sn.since(self.reassembler.vr_r());
         if distance < self.reporting.config().window {
@@ -144,18 +149,19 @@ impl Receiver {
         self.reporting.trigger(now);
     }
 
-    /// §11.6.3: reception of an MRW. True if it was obsolete (§11.6.6.1): then nothing moves, and MRW_ACK has SN_ACK =
-    /// VR(R) and N = 0.
+    /// Handles the reception of an MRW (§11.6.3). Returns `true` if the MRW is obsolete (§11.6.6.1). In that
+    /// case the window does not move, and the MRW_ACK has SN_ACK = VR(R) and N = 0.
     pub(super) fn handle_mrw(&mut self, mrw: &Mrw) -> bool {
         let window = self.reporting.config().window;
         let vr_r = self.reassembler.vr_r();
         let Some((first, last)) = mrw.sns.first().zip(mrw.sns.last()) else { return true };
-        // §11.6.3: with LENGTH = 0 SN_MRW1 is above or equal to VR(R), otherwise it is less than VR(MR), and may be
-        // below VR(R). Each of the others is above or equal to the one before it.
+        // §11.6.3: with LENGTH = 0, SN_MRW1 is above or equal to VR(R). Otherwise it is less than VR(MR), and
+        // may be below VR(R). Each further number is above or equal to the one before it.
         let distance = first.since(vr_r);
-        // Choice: an MRW is repeated if its MRW_ACK is lost, and by then VR(R) may have passed it, also with LENGTH =
-        // 0. So one at most a window behind VR(R) is obsolete. No Sender is that far ahead while two windows fit the
-        // 4096 numbers. With windows above 2047 an MRW far behind looks as if it were ahead, and is obeyed.
+        // Choice: if an MRW_ACK is lost, the MRW is repeated. By then VR(R) may have passed SN_MRW1, even
+        // with LENGTH = 0. So an MRW at most one window below VR(R) is obsolete. No Sender is that far ahead
+        // as long as two windows fit into the 4096 sequence numbers. With windows above 2047, an MRW far
+        // below VR(R) looks like one above VR(R), and moves the window.
         let overtaken = distance > window.saturating_add(1) && Sn::MODULUS - distance <= window;
         let behind = if mrw.long_distance { overtaken } else { distance >= window };
         let ahead = i64::from(distance) - if behind { i64::from(Sn::MODULUS) } else { 0 };
@@ -170,23 +176,24 @@ impl Receiver {
                 n = mrw.nlength;
             }
         }
-        // §11.6.3.1: SN_ACK = the new VR(R); N = NLENGTH if that is SN_MRW_LENGTH, else 0.
+        // §11.6.3.1: SN_ACK is the new VR(R). N is NLENGTH if SN_ACK = SN_MRW_LENGTH, else 0.
         self.mrw_ack = Some(Sufi::MrwAck { n, sn_ack: self.reassembler.vr_r() });
         obsolete
     }
 
-    /// Whether an MRW_ACK or WINDOW waits to be sent. No timer delays these (§9.5 f).
+    /// Whether an MRW_ACK or WINDOW waits to be sent. No timer delays them (§9.5 f).
     pub(super) fn has_others(&self) -> bool {
         self.mrw_ack.is_some() || self.advertising.is_queued()
     }
 
-    /// The MRW_ACK and WINDOW that wait to be sent.
+    /// Moves the MRW_ACK and WINDOW that wait to be sent to `others`.
     pub(super) fn take_others(&mut self, others: &mut Vec<Sufi>) {
         others.extend(self.mrw_ack.take());
         others.extend(self.advertising.take());
     }
 
-    /// Writes the report that is due (§11.5.2.2), in STATUS PDUs of at most `octets`. `others` go first.
+    /// Writes the report that is due (§11.5.2.2), as STATUS PDUs of at most `octets` bytes. `others` come
+    /// first.
     pub(super) fn begin_report(&mut self, mut others: Vec<Sufi>, octets: usize, starts: Instant) {
         if !others.iter().any(|sufi| matches!(sufi, Sufi::Window { .. })) {
             others.extend(self.advertising.sufi());

@@ -1,5 +1,5 @@
-//! §9.7.7: the RLC re-establishment function, of the whole entity or of one of its sides. `hfn` is the HFN that upper
-//! layers configure for the directions that start anew.
+//! The RLC re-establishment function (§9.7.7), for a whole entity or for one of its sides. `hfn` is the HFN
+//! that upper layers configure for the re-established directions.
 
 use airwire::time::Instant;
 
@@ -7,8 +7,8 @@ use super::Entity;
 use super::hfn::Hfns;
 
 impl Entity {
-    /// Re-establishes the whole entity. Both ends have to do so at once, and no PDU that is on its way between them may
-    /// arrive any more.
+    /// Re-establishes the whole entity. Both ends must do this at the same time. PDUs that are in flight
+    /// between them must not arrive any more.
     pub fn reestablish(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.transmitter.resume();
@@ -18,8 +18,8 @@ impl Entity {
         self.reset(now, Hfns::configured(hfn));
     }
 
-    /// Re-establishes the transmitting side. The peer has to re-establish its receiving side at once, and no PDU that is
-    /// on its way between them may arrive any more.
+    /// Re-establishes the transmitting side. The peer must re-establish its receiving side at the same time.
+    /// PDUs that are in flight between them must not arrive any more.
     pub fn reestablish_transmitting(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.transmitter.resume();
@@ -31,7 +31,7 @@ impl Entity {
         self.catch_up(now);
     }
 
-    /// Re-establishes the receiving side. The peer has to re-establish its transmitting side at once.
+    /// Re-establishes the receiving side. The peer must re-establish its transmitting side at the same time.
     pub fn reestablish_receiving(&mut self, now: Instant, hfn: u32) {
         self.hfns = self.hfns.told(hfn);
         self.resetting.reestablish();
@@ -40,7 +40,8 @@ impl Entity {
         self.catch_up(now);
     }
 
-    /// Takes back all SDUs of which nothing was transmitted: they have no outcome, and their owner may submit them again.
+    /// Removes all SDUs of which nothing has been transmitted. They have no outcome, and their owner may
+    /// submit them again.
     pub fn withdraw(&mut self) {
         self.transmitter.withdraw();
     }

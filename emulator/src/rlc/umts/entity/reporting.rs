@@ -1,5 +1,5 @@
-//! STATUS transmission (§9.7.2): what triggers a status report, and what delays it (Timer_Status_Prohibit and
-//! Timer_Status_Periodic: §9.5 f, g; Timer_EPC: earlier releases only).
+//! STATUS transmission (§9.7.2): the triggers of status reports, and the timers that delay and repeat them
+//! (Timer_Status_Prohibit and Timer_Status_Periodic: §9.5 f, g; Timer_EPC: earlier releases only).
 
 use std::collections::VecDeque;
 
@@ -8,13 +8,13 @@ use airwire::time::{Duration, Instant};
 use crate::rlc::umts::config::ReceiverConfig;
 use crate::rlc::umts::pdu::Status;
 
-/// The direction that the entity receives: how many PDUs it can carry per TTI. The EPC mechanism counts VR(EP) down by
-/// that.
+/// Capacity of the direction in which the entity receives. The EPC mechanism decrements VR(EP) by the number
+/// of PDUs that a TTI can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incoming {
-    /// The TTI's length.
+    /// Length of a TTI.
     pub tti: Duration,
-    /// The most PDUs in a TTI; 0 counts as 1.
+    /// Maximum number of PDUs in a TTI. 0 is treated as 1.
     pub blocks: u16,
 }
 
@@ -22,34 +22,34 @@ pub(super) struct Reporting {
     config: ReceiverConfig,
     incoming: Incoming,
     state: State,
-    /// A report was triggered while it was prohibited, or while the parts of another were being sent. §9.7.2: one
-    /// report follows, however many were triggered.
+    /// Whether a report was triggered while it was prohibited, or while parts of another report were being
+    /// sent. §9.7.2: a single report follows, regardless of the number of triggers.
     delayed: bool,
     timer_status_periodic: Option<Instant>,
     epc: Option<Epc>,
 }
 
-/// §9.5 f: from the trigger of an acknowledgement status report until Timer_Status_Prohibit expires, acknowledgement is
-/// prohibited.
+/// State of the acknowledgement reports. §9.5 f: acknowledgement is prohibited from the trigger of an
+/// acknowledgement status report until Timer_Status_Prohibit expires.
 enum State {
     Allowed,
-    /// Triggered, and delayed: what comes until then is reported with it.
+    /// Triggered and delayed. The report covers everything that arrives until then.
     Waiting {
         until: Instant,
     },
-    /// Triggered. It is written when a block is there for it, so that it is up to date.
+    /// Triggered. The report is written when a block is available for it, so that it is up to date.
     Due,
-    /// Written. These of its STATUS PDUs have not been submitted.
+    /// Written. These STATUS PDUs of the report have not been submitted.
     Underway(VecDeque<Status>),
-    /// Timer_Status_Prohibit runs.
+    /// Timer_Status_Prohibit is running.
     Prohibited {
         until: Instant,
     },
 }
 
-/// The EPC mechanism waits for retransmissions.
+/// State of the EPC mechanism while it waits for retransmissions.
 struct Epc {
-    /// When VR(EP) is 0: all that was reported missing should have come.
+    /// Time at which VR(EP) reaches 0. All PDUs that were reported missing should have arrived by then.
     at: Instant,
     /// VR(H) at the time of the report.
     asked_below: u64,
@@ -83,21 +83,21 @@ impl Reporting {
         self.config = config;
     }
 
-    /// §11.4.3, §11.4.4: of these timers Timer_Status_Periodic alone runs on.
+    /// Resets the state (§11.4.3, §11.4.4). Only Timer_Status_Periodic continues to run.
     pub(super) fn reset(&mut self) {
         self.state = State::Allowed;
         self.delayed = false;
         self.epc = None;
     }
 
-    /// Re-establishment.
+    /// Restarts Timer_Status_Periodic at a re-establishment.
     ///
-    /// Deviation: §9.7.7 lets Timer_Status_Periodic run on; here it starts anew.
+    /// Deviation: §9.7.7 requires the timer to continue.
     pub(super) fn restart(&mut self, now: Instant) {
         self.timer_status_periodic = self.config.timer_status_periodic.map(|period| now + period);
     }
 
-    /// §9.7.2: a poll, a missing PDU, Timer_Status_Periodic or EPC asks for a report.
+    /// Triggers a report (§9.7.2), because of a poll, a missing PDU, Timer_Status_Periodic or EPC.
     pub(super) fn trigger(&mut self, now: Instant) {
         match self.state {
             State::Allowed => self.state = self.triggered(now),
@@ -115,7 +115,7 @@ impl Reporting {
         matches!(self.state, State::Due)
     }
 
-    /// STATUS PDUs of a written report that have not been submitted.
+    /// Number of STATUS PDUs of a written report that have not been submitted.
     pub(super) fn underway(&self) -> usize {
         match &self.state {
             State::Underway(parts) => parts.len(),
@@ -123,22 +123,24 @@ impl Reporting {
         }
     }
 
-    /// The report that was due is written, as `parts`. It reports `missing` PDUs below `vr_h`. Timer_EPC starts at
-    /// `starts` if there are any.
+    /// Starts the transmission of the report that was due, as `parts`. It lists `missing` PDUs below `vr_h`.
+    /// If there are any, Timer_EPC starts at `starts`.
     pub(super) fn begin(&mut self, parts: Vec<Status>, missing: u64, vr_h: u64, starts: Instant) {
         self.state = State::Underway(parts.into());
         self.epc = self.config.timer_epc.filter(|_| missing > 0).map(|timer| {
-            // VR(EP) := the number of negatively acknowledged PDUs. When Timer_EPC, the round trip, has expired, each
-            // TTI counts it down by the PDUs that it can carry. Choice: that is the most that a TTI can carry, and not
-            // what the transport format of each TTI received says. A TTI with fewer PDUs is one whose sender has no
-            // more to send, so that retransmissions, which go first, are not behind it; and where nothing is
-            // transmitted at all there is no format to count by, but the report must not wait for ever.
+            // VR(EP) := number of negatively acknowledged PDUs. After Timer_EPC (the round-trip time) has
+            // expired, VR(EP) is decremented in each TTI by the number of PDUs that the TTI can carry.
+            // Choice: this number is the maximum for a TTI, not the one in the transport format of a received
+            // TTI. A TTI with fewer PDUs means that the sender has nothing more to send. Retransmissions are
+            // sent first, so none of them follows. If nothing is transmitted at all, no transport format can
+            // be counted, but the report must not wait forever.
             let ttis = missing.div_ceil(u64::from(self.incoming.blocks.max(1)));
             Epc { at: starts + timer + self.incoming.tti * ttis, asked_below: vr_h }
         });
     }
 
-    /// The next STATUS PDU of a written report. §9.5 f: Timer_Status_Prohibit starts with the last one, at `starts`.
+    /// Returns the next STATUS PDU of a written report. §9.5 f: Timer_Status_Prohibit starts with the last
+    /// one, at `starts`.
     pub(super) fn next_part(&mut self, starts: Instant) -> Option<Status> {
         let State::Underway(parts) = &mut self.state else { return None };
         let part = parts.pop_front();
@@ -151,13 +153,14 @@ impl Reporting {
         part
     }
 
-    /// §9.7.2: acknowledgement is no longer prohibited, and a delayed report is due.
+    /// Ends the prohibition of acknowledgement. A delayed report becomes due (§9.7.2).
     fn allow(&mut self, now: Instant) {
         self.state = if std::mem::take(&mut self.delayed) { self.triggered(now) } else { State::Allowed };
     }
 
-    /// Timer_Status_Prohibit, Timer_Status_Periodic (§9.5 f, g), and the end of EPC: if a PDU that was reported
-    /// missing is still missing, another report is triggered. Everything below `vr_r` was received.
+    /// Handles expiries of Timer_Status_Prohibit and Timer_Status_Periodic (§9.5 f, g), and the end of EPC:
+    /// if a PDU that was reported missing is still missing, another report is triggered. All PDUs below
+    /// `vr_r` have been received.
     pub(super) fn handle_deadline(&mut self, now: Instant, vr_r: u64) {
         match self.state {
             State::Waiting { until } if until <= now => self.state = State::Due,
@@ -177,7 +180,7 @@ impl Reporting {
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let state = match self.state {
-            // Also if no report is delayed: the next trigger must find it expired.
+            // Set even if no report is delayed, so that the next trigger finds the timer expired.
             State::Prohibited { until } | State::Waiting { until } => Some(until),
             _ => None,
         };

@@ -1,11 +1,11 @@
-//! The RLC reset procedure (§11.4), both sides.
+//! The RLC reset procedure (§11.4), on both sides.
 
 use airwire::time::{Duration, Instant};
 
 use crate::rlc::umts::config::SenderConfig;
 use crate::rlc::umts::pdu::Reset;
 
-/// What initiates the RLC reset procedure (§11.4.2).
+/// Cause of an RLC reset procedure (§11.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetCause {
     /// 1) "No_discard after MaxDAT number of transmissions" is configured, and VT(DAT) equals MaxDAT.
@@ -17,10 +17,10 @@ pub enum ResetCause {
 }
 
 impl ResetCause {
-    /// In the order of their numbers (`ResetCause as usize`).
+    /// All causes, in the order of their numbers (`ResetCause as usize`).
     pub const ALL: [Self; 3] = [Self::MaxDat, Self::MaxMrw, Self::ErroneousSn];
 
-    /// As settings and statistics write it.
+    /// Name in settings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MaxDat => "max-dat",
@@ -30,21 +30,23 @@ impl ResetCause {
     }
 }
 
-/// What a RESET PDU means. In any case a RESET ACK answers it.
+/// Meaning of a received RESET PDU. A RESET ACK answers it in all cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResetReceipt {
-    /// §11.4.3: the first since establishment, or RSN differs from the last one received. The entity is reset.
+    /// §11.4.3: the first RESET since establishment, or one with an RSN other than the last one. The entity
+    /// is reset.
     New,
-    /// §11.4.3: RSN is the same as in the last one received. The entity is not reset.
+    /// §11.4.3: a RESET with the same RSN as the last one. The entity is not reset.
     Repeated,
-    /// §11.4.5.3: it came in RESET_PENDING, where RSN is not compared. The entity is reset, and stays pending.
+    /// §11.4.5.3: a RESET in RESET_PENDING, where the RSN is not compared. The entity is reset, and stays in
+    /// RESET_PENDING.
     Crossing,
 }
 
-/// What the scheduling of a RESET PDU leads to.
+/// Result of scheduling a RESET PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
-    /// VT(RST) < MaxRST: it is sent.
+    /// VT(RST) < MaxRST: the RESET is sent.
     Repeat,
     /// VT(RST) = MaxRST: unrecoverable error (§11.4.4a).
     Unrecoverable,
@@ -52,25 +54,26 @@ pub(super) enum Expiry {
 
 pub(super) struct Resetting {
     max_rst: u8,
-    /// Timer_RST.
+    /// Duration of Timer_RST.
     timer: Duration,
-    /// RSN of the next RESET of our own (§11.4.2.1): the first is 0, and each new one differs from the one before.
+    /// RSN of the next RESET of this entity (§11.4.2.1). The first RSN is 0, and each new one differs from
+    /// the one before.
     next_rsn: bool,
     pending: Option<Pending>,
-    /// VT(RST), §9.4 h: only a RESET ACK resets it.
+    /// VT(RST) (§9.4 h). Only a RESET ACK resets it.
     vt_rst: u8,
-    /// RSN of the last RESET received; `None` if there was none since establishment.
+    /// RSN of the last RESET received. `None` if there was none since establishment.
     last_rsn: Option<bool>,
     /// The RESET ACK that waits to be sent.
     ack: Option<Reset>,
 }
 
-/// A reset procedure of our own.
+/// A reset procedure that this entity has initiated.
 struct Pending {
-    /// §11.4.5.1: it is repeated as previously transmitted.
+    /// §11.4.5.1: the RESET is repeated as previously transmitted.
     reset: Reset,
     queued: bool,
-    /// `None`: not running.
+    /// Time at which Timer_RST expires. `None` if it is not running.
     timer_rst: Option<Instant>,
 }
 
@@ -92,7 +95,7 @@ impl Resetting {
         self.timer = config.timer_rst;
     }
 
-    /// §9.7.7: an ongoing procedure is aborted. RSN and VT(RST) begin with 0 again.
+    /// Aborts an ongoing procedure. RSN and VT(RST) restart at 0 (§9.7.7).
     pub(super) fn reestablish(&mut self) {
         self.next_rsn = false;
         self.pending = None;
@@ -101,12 +104,13 @@ impl Resetting {
         self.ack = None;
     }
 
-    /// RESET_PENDING (§9.3.3.3).
+    /// Whether the entity is in RESET_PENDING (§9.3.3.3).
     pub(super) fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// §11.4.2. `Unrecoverable` at once with MaxRST = 1: a RESET is transmitted at most MaxRST − 1 times (§9.6 e).
+    /// Initiates the reset procedure (§11.4.2). With MaxRST = 1 it fails immediately with `Unrecoverable`,
+    /// because a RESET is transmitted at most MaxRST − 1 times (§9.6 e).
     pub(super) fn start(&mut self, hfni: u32) -> Expiry {
         self.pending =
             Some(Pending { reset: Reset { rsn: self.next_rsn, hfni }, queued: false, timer_rst: None });
@@ -114,7 +118,7 @@ impl Resetting {
         self.schedule()
     }
 
-    /// §11.4.2, §11.4.5.1: increments VT(RST) by 1.
+    /// Increments VT(RST), and queues the RESET PDU (§11.4.2, §11.4.5.1).
     fn schedule(&mut self) -> Expiry {
         self.vt_rst = self.vt_rst.saturating_add(1);
         if self.vt_rst >= self.max_rst {
@@ -127,7 +131,7 @@ impl Resetting {
         Expiry::Repeat
     }
 
-    /// §11.4.5.1: Timer_RST timeout.
+    /// Handles a timeout of Timer_RST (§11.4.5.1).
     pub(super) fn handle_deadline(&mut self, now: Instant) -> Option<Expiry> {
         let expired = self.next_deadline().is_some_and(|at| at <= now);
         expired.then(|| self.schedule())
@@ -137,7 +141,7 @@ impl Resetting {
         self.pending.as_ref()?.timer_rst
     }
 
-    /// What a RESET PDU with this RSN means.
+    /// Meaning of a RESET PDU with this RSN.
     pub(super) fn receipt(&self, rsn: bool) -> ResetReceipt {
         if self.pending.is_some() {
             ResetReceipt::Crossing
@@ -148,13 +152,14 @@ impl Resetting {
         }
     }
 
-    /// A RESET PDU with this RSN was received, and `hfni` is what the RESET ACK says (§11.4.3.1).
+    /// Records the RSN of a received RESET PDU, and queues a RESET ACK with the HFNI `hfni` (§11.4.3.1).
     pub(super) fn acknowledge(&mut self, rsn: bool, hfni: u32) {
         self.last_rsn = Some(rsn);
         self.ack = Some(Reset { rsn, hfni });
     }
 
-    /// §11.4.4: true if RSN is that of our RESET. Any other RESET ACK is discarded.
+    /// Handles a RESET ACK (§11.4.4). Returns `true` if its RSN is that in the RESET of this entity. Any
+    /// other RESET ACK is discarded.
     pub(super) fn handle_reset_ack(&mut self, ack: Reset) -> bool {
         let answers = self.pending.as_ref().is_some_and(|pending| pending.reset.rsn == ack.rsn);
         if answers {
@@ -164,7 +169,7 @@ impl Resetting {
         answers
     }
 
-    /// RESET and RESET ACK PDUs that wait to be sent.
+    /// Number of RESET and RESET ACK PDUs that wait to be sent.
     pub(super) fn queued(&self) -> usize {
         let reset = self.pending.as_ref().is_some_and(|pending| pending.queued);
         usize::from(self.ack.is_some()) + usize::from(reset)
@@ -174,7 +179,7 @@ impl Resetting {
         self.ack.take()
     }
 
-    /// The RESET PDU, if it waits to be sent. Timer_RST starts at `starts` (§9.5 h).
+    /// Returns the RESET PDU if it waits to be sent. Timer_RST starts at `starts` (§9.5 h).
     pub(super) fn take_reset(&mut self, starts: Instant) -> Option<Reset> {
         let pending = self.pending.as_mut().filter(|pending| pending.queued)?;
         pending.queued = false;

@@ -1,5 +1,5 @@
-//! Two entities back to back, in scenarios that are named after the clauses of TS 25.322 and the headings of
-//! TS 34.123-1 §7.2.3.
+//! Tests with two entities that are connected to each other. They are named after clauses of TS 25.322 and
+//! headings of TS 34.123-1 §7.2.3.
 
 mod ciphering;
 mod discard;
@@ -19,14 +19,14 @@ use crate::rlc::umts::codec::{IndicatorSize, Sizing};
 use crate::rlc::umts::config::{Discard, PollConfig, WindowAt};
 use crate::rlc::umts::pdu::{Amd, Reset};
 
-/// The end that sends most of the data, and the other one.
+/// Indices of the two ends. A sends most of the data.
 const A: usize = 0;
 const B: usize = 1;
 
 const FORMAT: Format = Format::fixed(42);
 const FLEXIBLE: Format = Format { sizing: Sizing::Flexible(IndicatorSize::Bits15), ..Format::fixed(1505) };
 const TTI: Duration = ms(10);
-/// From the end of a TTI until its PDUs arrive.
+/// Time from the end of a TTI to the arrival of its PDUs.
 const DELAY: Duration = ms(30);
 
 const fn ms(millis: u64) -> Duration {
@@ -37,7 +37,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + ms(millis)
 }
 
-/// A PDU at the moment of its transmission.
+/// A PDU, recorded at its transmission.
 #[derive(Clone, Debug)]
 struct Seen {
     at: Instant,
@@ -48,7 +48,7 @@ struct Seen {
     lost: bool,
 }
 
-/// No poll triggers, no status triggers but polls, and no timers that prohibit.
+/// Settings without poll triggers, without status triggers except polls, and without prohibit timers.
 fn quiet() -> EntityConfig {
     EntityConfig {
         sender: SenderConfig {
@@ -88,10 +88,10 @@ fn polling(poll: PollConfig) -> EntityConfig {
 
 type Lose = Box<dyn FnMut(&Seen) -> bool>;
 
-/// Two entities and the air between them: a TTI grid that they share, four blocks per TTI.
+/// Two entities and the channel between them. They share a TTI grid with four blocks per TTI.
 struct Pair {
     ends: [Entity; 2],
-    /// Of the PDUs that each end sends.
+    /// Formats of the PDUs that each end sends.
     formats: [Format; 2],
     now: Instant,
     blocks: usize,
@@ -99,9 +99,9 @@ struct Pair {
     air: VecDeque<(Instant, usize, Vec<u8>)>,
     lose: Lose,
     log: Vec<Seen>,
-    /// What arrived at each end.
+    /// SDUs that have arrived at each end.
     delivered: [Vec<Vec<u8>>; 2],
-    /// What became of the SDUs that each end sent.
+    /// Outcomes of the SDUs that each end has sent.
     outcomes: [Vec<(u64, SduOutcome)>; 2],
     next_id: u64,
 }
@@ -127,7 +127,8 @@ impl Pair {
         }
     }
 
-    /// For tests that make up what B receives. A did not send it, so B's answer would be erroneous to A.
+    /// For tests that inject PDUs at B. A has not sent them, and would treat B's answers as erroneous, so all
+    /// of B's PDUs are lost.
     fn with_a_deaf_sender(self) -> Self {
         self.losing(|seen| seen.from == B)
     }
@@ -137,7 +138,7 @@ impl Pair {
         self
     }
 
-    /// Submits an SDU of this length, whose octets are all its number.
+    /// Submits an SDU with a length of `octets` bytes. Each byte is the number of the SDU.
     fn send(&mut self, from: usize, octets: usize) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -145,7 +146,7 @@ impl Pair {
         id
     }
 
-    /// Submits SDUs that fill a PDU each, together with their length indicator.
+    /// Submits SDUs that each fill a PDU, together with the Length Indicator.
     fn send_pdus(&mut self, from: usize, count: usize) {
         for _ in 0..count {
             self.send(from, 39);
@@ -156,7 +157,7 @@ impl Pair {
         self.run_until(self.now + time);
     }
 
-    /// Runs up to and including `end`. At the same instant deadlines come first, then arrivals, then a TTI.
+    /// Runs up to and including `end`. At the same instant, deadlines come first, then arrivals, then a TTI.
     fn run_until(&mut self, end: Instant) {
         loop {
             let deadline = self.ends.iter().filter_map(Entity::next_deadline).min();
@@ -170,7 +171,7 @@ impl Pair {
             else {
                 break;
             };
-            assert!(now >= self.now, "time goes back");
+            assert!(now >= self.now, "time went backwards");
             self.now = now;
             if deadline == Some(now) {
                 for end in &mut self.ends {
@@ -179,7 +180,7 @@ impl Pair {
                     }
                 }
             } else if arrival == Some(now) {
-                let (_, to, octets) = self.air.pop_front().expect("it is the front that arrives");
+                let (_, to, octets) = self.air.pop_front().expect("the first PDU in flight is due");
                 self.ends[to].handle_pdu(now, &octets);
             } else {
                 self.tti(now);
@@ -196,18 +197,18 @@ impl Pair {
             let discards = self.ends[from].stats().discards;
             let pdus = self.ends[from].pull(now, Room::Pdus(self.blocks), OneLess::Fits);
             assert!(pdus.len() <= self.blocks);
-            // A discard or an error that happens only now may leave nothing to send.
+            // If `pull` discards SDUs or fails, there may be nothing left to send.
             let gave_up = self.ends[from].is_unrecoverable() || self.ends[from].stats().discards > discards;
             assert!(wanted == 0 || !pdus.is_empty() || gave_up);
             for outgoing in pdus {
                 let format = self.formats[from];
                 let pdu =
-                    decode(&outgoing.octets, format).expect("an entity sends what can be read").into_owned();
+                    decode(&outgoing.octets, format).expect("an entity sends decodable PDUs").into_owned();
                 match format.sizing {
                     Sizing::Fixed => assert_eq!(outgoing.octets.len(), format.pdu_size),
                     Sizing::Flexible(_) => {
                         assert!(outgoing.octets.len() <= format.pdu_size);
-                        assert_eq!(encode(&pdu, format), *outgoing.octets, "there is padding");
+                        assert_eq!(encode(&pdu, format), *outgoing.octets, "a flexible PDU contains padding");
                     }
                 }
                 let mut seen =
@@ -232,13 +233,13 @@ impl Pair {
         }
     }
 
-    // What was on the air.
+    // Recorded PDUs.
 
     fn from(&self, from: usize) -> impl DoubleEndedIterator<Item = &Seen> {
         self.log.iter().filter(move |seen| seen.from == from)
     }
 
-    /// (time, SN, P) of the AMD PDUs of one end.
+    /// (time, SN, P) of the AMD PDUs that an end has sent.
     fn data(&self, from: usize) -> Vec<(u64, u16, bool)> {
         let data = self.from(from).filter_map(|seen| match &seen.pdu {
             Pdu::Amd(amd) => Some((seen.at.as_millis(), amd.sn.get(), amd.poll)),
@@ -247,12 +248,12 @@ impl Pair {
         data.collect()
     }
 
-    /// (time, SN) of the AMD PDUs that poll.
+    /// (time, SN) of the AMD PDUs that an end has sent with a poll.
     fn polls(&self, from: usize) -> Vec<(u64, u16)> {
         self.data(from).into_iter().filter(|(.., polls)| *polls).map(|(at, sn, _)| (at, sn)).collect()
     }
 
-    /// (time, STATUS PDU) of one end.
+    /// (time, super-fields) of the STATUS PDUs that an end has sent.
     fn statuses(&self, from: usize) -> Vec<(u64, Vec<Sufi>)> {
         let statuses = self.from(from).filter_map(|seen| match &seen.pdu {
             Pdu::Status(Status(sufis)) => Some((seen.at.as_millis(), sufis.clone())),
@@ -261,23 +262,22 @@ impl Pair {
         statuses.collect()
     }
 
-    /// (time, missing PDUs, LSN) that an end reported.
+    /// (time, missing PDUs, LSN) of the reports that an end has sent.
     fn reported(&self, from: usize) -> Vec<(u64, Vec<u16>, u16)> {
         let reports = self.statuses(from).into_iter().filter_map(|(at, sufis)| {
-            let told =
-                status_report::interpret(&Status(sufis)).expect("an entity does not contradict itself");
+            let told = status_report::interpret(&Status(sufis)).expect("an entity's report is consistent");
             Some((at, told.missing.iter().map(|sn| sn.get()).collect(), told.lsn?.get()))
         });
         reports.collect()
     }
 
-    /// When an end sent STATUS PDUs that acknowledge something.
+    /// Times at which an end sent a STATUS PDU with an ACK.
     fn reports(&self, from: usize) -> Vec<u64> {
         let acknowledges = |sufis: &Vec<Sufi>| sufis.iter().any(|sufi| matches!(sufi, Sufi::Ack { .. }));
         self.statuses(from).into_iter().filter(|(_, sufis)| acknowledges(sufis)).map(|(at, _)| at).collect()
     }
 
-    /// (time, RESET PDU) of one end.
+    /// (time, RESET PDU) of the RESETs that an end has sent.
     fn resets(&self, from: usize) -> Vec<(u64, Reset)> {
         let resets = self.from(from).filter_map(|seen| match seen.pdu {
             Pdu::Reset(reset) => Some((seen.at.as_millis(), reset)),
@@ -294,12 +294,12 @@ impl Pair {
         acks.collect()
     }
 
-    /// How often an SN was transmitted.
+    /// Number of transmissions of an SN.
     fn transmissions(&self, from: usize, sn: u16) -> usize {
         self.data(from).into_iter().filter(|(_, sent, _)| *sent == sn).count()
     }
 
-    /// SDUs that arrived, as the numbers that `send` gave.
+    /// Numbers of the SDUs that have arrived, as returned by `send`.
     fn arrived(&self, to: usize) -> Vec<u64> {
         self.delivered[to].iter().map(|sdu| u64::from(sdu[0])).collect()
     }
@@ -308,7 +308,7 @@ impl Pair {
         self.outcomes[from].iter().filter(|(_, outcome)| *outcome == wanted).map(|(id, _)| *id).collect()
     }
 
-    /// Hands `pdu` to an end as if the other had sent it.
+    /// Passes `pdu` to an end as if the other end had sent it.
     fn inject(&mut self, to: usize, pdu: &Pdu<'_>) {
         let octets = encode(pdu, self.formats[1 - to]);
         self.ends[to].handle_pdu(self.now, &octets);
@@ -319,7 +319,7 @@ impl Pair {
         self.inject(to, &Pdu::Status(Status(sufis)));
     }
 
-    /// An AMD PDU with exactly one SDU.
+    /// Injects an AMD PDU with exactly one SDU.
     fn inject_data(&mut self, to: usize, sn: u16, poll: bool) {
         let amd =
             Amd { sn: Sn::new(sn), poll, ends: vec![39], data: vec![sn as u8; 39].into(), ..Amd::default() };
@@ -327,7 +327,7 @@ impl Pair {
     }
 }
 
-/// Loses the first transmission of these PDUs of `from`.
+/// Loses the first transmission of each of these PDUs of `from`.
 fn first_of(from: usize, sns: &'static [u16]) -> impl FnMut(&Seen) -> bool {
     move |seen| {
         seen.from == from
@@ -339,7 +339,7 @@ fn ack(lsn: u16) -> Sufi {
     Sufi::Ack { lsn: Sn::new(lsn) }
 }
 
-/// Reports these PDUs missing.
+/// A LIST that reports these PDUs as missing.
 fn list(sns: &[u16]) -> Sufi {
     let items = sns.iter().map(|sn| crate::rlc::umts::pdu::ListItem { sn: Sn::new(*sn), further: 0 });
     Sufi::List(items.collect())

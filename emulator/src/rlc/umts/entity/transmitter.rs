@@ -1,5 +1,5 @@
-//! The Sender: transmission of AMD PDUs (§11.3.2). What STATUS PDUs lead to is in `acknowledgement`, when SDUs are given
-//! up in `giving_up`.
+//! The Sender: transmission of AMD PDUs (§11.3.2). `acknowledgement` handles received STATUS PDUs, and
+//! `giving_up` decides when SDUs are given up.
 
 mod acknowledgement;
 mod giving_up;
@@ -23,56 +23,56 @@ pub(super) struct Transmitter {
     config: SenderConfig,
     format: Format,
     segmenter: Segmenter<u64>,
-    /// VT(S), §9.4 a, without its modulus, like all sequence numbers here.
+    /// VT(S) (§9.4 a) without modulus, like all sequence numbers in this module.
     vt_s: u64,
-    /// VT(A), §9.4 b.
+    /// VT(A) (§9.4 b).
     vt_a: u64,
-    /// VT(WS), §9.4 j.
+    /// VT(WS) (§9.4 j).
     vt_ws: u16,
-    /// VT(A) ≤ SN < VT(S).
+    /// PDUs with VT(A) ≤ SN < VT(S).
     pdus: VecDeque<Sent>,
-    /// How many of `pdus` are neither acknowledged nor discarded.
+    /// Number of `pdus` that are neither acknowledged nor discarded.
     unacknowledged: usize,
-    /// Scheduled for retransmission, each once.
+    /// SNs of the PDUs that are scheduled for retransmission.
     scheduled: BTreeSet<u64>,
-    /// The SDUs from the first one without an outcome on, in the order of submission.
+    /// SDUs in the order of submission, from the first one without an outcome on.
     sdus: VecDeque<Sdu>,
-    /// The place of the first of `sdus` in the order of submission.
+    /// Index of the first of `sdus` in the order of submission.
     first_sdu: u64,
-    /// How many of `sdus`, from the first on, are not `Kept`.
+    /// Number of SDUs at the start of `sdus` that are not `Kept`.
     settled: usize,
     outcomes: VecDeque<(SduId, SduOutcome)>,
     pub(super) polling: Polling,
     pub(super) discarding: Discarding,
-    /// SDUs of which nothing was transmitted yet, and their octets.
+    /// Number of SDUs of which nothing has been transmitted, and their bytes.
     unbegun: usize,
     unbegun_octets: usize,
     window: Window,
-    /// LOCAL_SUSPEND (§9.3.3.4): the first SN that is not sent.
+    /// LOCAL_SUSPEND (§9.3.3.4): the first SN that must not be sent.
     suspended: Option<u64>,
-    /// Where a PDU is written before it gets memory of its own.
+    /// Buffer in which a PDU is written before it is copied to an allocation of its own.
     desk: Vec<u8>,
 }
 
-/// Whether VT(S) has reached VT(MS) while new data wait.
+/// Whether VT(S) has reached VT(MS) while new data is waiting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Window {
     Open,
     Full,
-    /// It was still full when the lower layer had a block for them.
+    /// The window was still full when the lower layer had a block for the data.
     Stalled,
 }
 
-/// An AMD PDU that was sent.
+/// An AMD PDU that has been sent.
 struct Sent {
-    /// As it was sent, but without P and without a piggybacked STATUS PDU. §11.3.2.1: a retransmission has the same
-    /// "Sequence Number"; Choice: and padding where a STATUS PDU was.
+    /// The PDU as it was sent, but without P and without a piggybacked STATUS PDU. §11.3.2.1: a
+    /// retransmission has the same "Sequence Number". Choice: it has padding in place of a STATUS PDU.
     octets: Arc<[u8]>,
     state: State,
-    /// VT(DAT), §9.4 c: how often it was scheduled for transmission.
+    /// VT(DAT) (§9.4 c): number of times that the PDU was scheduled for transmission.
     vt_dat: u32,
     last_sent: Instant,
-    /// The places of the first and the last SDU that it carries octets of.
+    /// Indices of the first and the last SDU of which the PDU carries data.
     carries: Option<(u64, u64)>,
 }
 
@@ -80,7 +80,7 @@ struct Sent {
 enum State {
     Unacknowledged,
     Acknowledged,
-    /// It carries no SDU that was not given up (§11.6.2).
+    /// All SDUs in the PDU have been given up (§11.6.2).
     Discarded,
 }
 
@@ -88,21 +88,22 @@ struct Sdu {
     id: SduId,
     octets: usize,
     submitted: Instant,
-    /// The AMD PDU with its first segment. `None`: nothing of it was sent.
+    /// The AMD PDU with the first segment. `None` if nothing of the SDU was sent.
     begun_in: Option<u64>,
-    /// `None`: its last segment was not sent.
+    /// `None` if the last segment was not sent.
     end: Option<End>,
     fate: Fate,
-    /// VT(SDU) reached Poll_SDU with it: the PDU with its last segment polls.
+    /// Whether VT(SDU) reached Poll_SDU with this SDU. If so, the PDU with its last segment polls.
     polls: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Kept,
-    /// Given up after something of it was sent. It has no outcome until the peer has acknowledged that.
+    /// Given up after something of it was sent. It has no outcome until the peer has acknowledged the
+    /// discard.
     GivenUp,
-    /// Given up before anything of it was sent. Its outcome was told.
+    /// Given up before anything of it was sent. Its outcome has been reported.
     Dropped,
 }
 
@@ -185,7 +186,7 @@ impl Transmitter {
         self.look_at_window(stats);
     }
 
-    /// Counts it if new data begin to wait because VT(S) has reached VT(MS).
+    /// Counts the times at which new data begins to wait because VT(S) has reached VT(MS).
     fn look_at_window(&mut self, stats: &mut Stats) {
         let waits = self.vt_s >= self.vt_ms() && self.segmenter.has_next();
         if !waits {
@@ -196,18 +197,18 @@ impl Transmitter {
         }
     }
 
-    /// SDUs of which nothing was transmitted yet, and their octets.
+    /// Number of SDUs of which nothing has been transmitted, and their bytes.
     pub(super) const fn waiting(&self) -> (usize, usize) {
         (self.unbegun, self.unbegun_octets)
     }
 
-    /// VT(MS) = VT(A) + VT(WS), §9.4 d.
+    /// VT(MS) = VT(A) + VT(WS) (§9.4 d).
     fn vt_ms(&self) -> u64 {
         self.vt_a + u64::from(self.vt_ws)
     }
 
-    /// MaxDAT, §9.6 a. `None`: VT(DAT) has no limit. Choice: MaxDAT = 1, with which no PDU could be transmitted, is
-    /// taken as 2.
+    /// MaxDAT (§9.6 a). `None`: VT(DAT) has no limit. Choice: MaxDAT = 1 would not permit any transmission,
+    /// and is treated as 2.
     fn max_dat(&self) -> Option<u32> {
         match self.config.discard {
             Discard::ResetAfterMaxDat { max_dat } | Discard::MrwAfterMaxDat { max_dat, .. } => {
@@ -225,9 +226,9 @@ impl Transmitter {
         self.sdus.get_mut(place.checked_sub(self.first_sdu)? as usize)
     }
 
-    // What there is to transmit.
+    // Selection of the PDUs to transmit.
 
-    /// How many AMD PDUs are scheduled and allowed for transmission (§11.3.2.2), counted up to `most`.
+    /// Number of AMD PDUs that are scheduled and allowed for transmission (§11.3.2.2), but at most `most`.
     pub(super) fn queued(&self, most: usize) -> usize {
         let again = self.sendable();
         let data = again + self.new_pdus(most.saturating_sub(again));
@@ -235,8 +236,8 @@ impl Transmitter {
         if data == 0 { usize::from(carrier) } else { data }
     }
 
-    /// How many retransmissions are allowed: SN < VT(MS), or SN = VT(S) − 1 (§11.3.2.2). A WINDOW that lowers VT(WS)
-    /// can forbid some.
+    /// Number of retransmissions that are allowed: SN < VT(MS), or SN = VT(S) − 1 (§11.3.2.2). A WINDOW that
+    /// lowers VT(WS) can exclude some.
     fn sendable(&self) -> usize {
         let vt_ms = self.vt_ms();
         if self.vt_s <= vt_ms {
@@ -246,17 +247,17 @@ impl Transmitter {
         self.scheduled.range(..vt_ms).count() + usize::from(last >= vt_ms && self.scheduled.contains(&last))
     }
 
-    /// §9.7.5: from now on no AMD PDU with SN ≥ VT(S) + N is sent.
+    /// Stops the transmission of AMD PDUs with SN ≥ VT(S) + N (§9.7.5).
     pub(super) fn suspend_after(&mut self, n: u16) {
         self.suspended = Some(self.vt_s + u64::from(n));
     }
 
-    /// §9.7.5: AMD PDUs are sent again.
+    /// Resumes the transmission of AMD PDUs (§9.7.5).
     pub(super) fn resume(&mut self) {
         self.suspended = None;
     }
 
-    /// How many new AMD PDUs may still be sent. `None`: it is not suspended.
+    /// Number of new AMD PDUs that may still be sent. `None` if transmission is not suspended.
     pub(super) fn suspended(&self) -> Option<u64> {
         self.suspended.map(|from| from.saturating_sub(self.vt_s))
     }
@@ -265,14 +266,15 @@ impl Transmitter {
         self.suspended.unwrap_or(u64::MAX)
     }
 
-    /// How many new AMD PDUs are allowed: VT(S) < VT(MS), and not suspended.
+    /// Number of new AMD PDUs that are allowed, but at most `most`: VT(S) < VT(MS), and transmission is not
+    /// suspended.
     fn new_pdus(&self, most: usize) -> usize {
         let allowed = self.vt_ms().min(self.suspended_from()).saturating_sub(self.vt_s);
         self.segmenter.ready(most.min(allowed as usize))
     }
 
-    /// The next retransmission that is allowed: SN < VT(MS), or SN = VT(S) − 1, so that a poll can be sent in a full
-    /// window (§11.3.2.2).
+    /// The next retransmission that is allowed: SN < VT(MS), or SN = VT(S) − 1, so that a poll can be sent in
+    /// a full window (§11.3.2.2).
     fn next_scheduled(&self) -> Option<u64> {
         let sn = *self.scheduled.first()?;
         if sn < self.vt_ms() {
@@ -282,11 +284,12 @@ impl Transmitter {
         self.scheduled.contains(&last).then_some(last)
     }
 
-    /// §11.3.2: the AMD PDU that is retransmitted to carry a poll, when no PDU is scheduled.
+    /// The AMD PDU that is retransmitted to carry a poll when no PDU is scheduled (§11.3.2).
     ///
-    /// - There is at least one that was transmitted, not discarded and not acknowledged; otherwise `None`.
+    /// - At least one transmitted PDU must be neither discarded nor acknowledged. Otherwise the result is
+    ///   `None`.
     /// - If Configured_Tx_Window_Size ≥ 2048: VT(S) − 1.
-    /// - If it is less: VT(S) − 1, or one that has not been discarded and not yet acknowledged.
+    /// - If it is less: VT(S) − 1, or another PDU that is neither discarded nor acknowledged.
     fn carrier(&self) -> Option<u64> {
         if self.unacknowledged == 0 {
             return None;
@@ -302,7 +305,8 @@ impl Transmitter {
         (self.vt_a..allowed).find(|sn| index(*sn).is_some_and(|pdu| pdu.state == State::Unacknowledged))
     }
 
-    /// §11.3.2: a POLL super-field instead of a retransmission, when no AMD PDU is scheduled, if that is configured.
+    /// Whether to send a POLL super-field instead of a retransmission (§11.3.2): this is configured, and no
+    /// AMD PDU is scheduled.
     pub(super) fn wants_poll_sufi(&self) -> bool {
         self.config.poll.poll_sufi
             && self.polling.wants_to_go()
@@ -310,15 +314,16 @@ impl Transmitter {
             && self.sendable() + self.new_pdus(1) == 0
     }
 
-    /// The Poll_SN, VT(S) − 1, of a POLL super-field to be sent.
+    /// Returns the Poll_SN, VT(S) − 1, if a POLL super-field is to be sent.
     ///
-    /// Deviation: it does not increment VT(DAT) of that AMD PDU (§11.3.5).
+    /// Deviation: §11.3.5 requires VT(DAT) of that AMD PDU to be incremented.
     pub(super) fn take_poll_sufi(&mut self, starts: Instant) -> Option<u64> {
         (self.wants_poll_sufi() && self.polling.goes(starts, self.vt_s)).then(|| self.vt_s - 1)
     }
 
-    /// §11.3.2.2: the next AMD PDU to submit. Retransmissions have priority over new PDUs; one that is retransmitted to
-    /// carry a poll comes last. A new PDU takes `piggyback` if its padding has room for it (§11.5.2.1).
+    /// Returns the next AMD PDU to submit (§11.3.2.2). Retransmissions have priority over new PDUs. A
+    /// retransmission that only carries a poll comes last. A new PDU takes `piggyback` if its padding has
+    /// room for it (§11.5.2.1).
     pub(super) fn transmit(
         &mut self,
         now: Instant,
@@ -328,8 +333,8 @@ impl Transmitter {
     ) -> Result<Option<Transmission>, ResetCause> {
         if let Some(sn) = self.next_scheduled() {
             self.scheduled.remove(&sn);
-            // §9.7.1, trigger 2, "Last PDU in Retransmission buffer": the last one scheduled. Deviation: not also the
-            // last one that the window allows.
+            // §9.7.1, trigger 2, "Last PDU in Retransmission buffer": the last scheduled PDU. Deviation: the
+            // last PDU that the window allows does not trigger a poll.
             if self.config.poll.last_retransmission && self.scheduled.is_empty() {
                 self.polling.trigger();
             }
@@ -354,7 +359,7 @@ impl Transmitter {
                 stats.poll_retransmissions += 1;
                 return Ok(Some(self.retransmit(now, starts, sn, stats)));
             }
-            // If it is discarded, another has to carry the poll.
+            // If the PDU is discarded, another one must carry the poll.
             self.exhausted(sn, stats)?;
             if self.sent(sn).state == State::Unacknowledged {
                 break;
@@ -363,7 +368,7 @@ impl Transmitter {
         Ok(None)
     }
 
-    /// Submits a PDU again. §11.3.2.1: same "Sequence Number", new "Polling bit".
+    /// Submits a PDU again. §11.3.2.1: it has the same "Sequence Number" and a new "Polling bit".
     fn retransmit(&mut self, now: Instant, starts: Instant, sn: u64, stats: &mut Stats) -> Transmission {
         stats.pdus_resent += 1;
         if self.polling.pdu_counts() || self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws) {
@@ -376,7 +381,7 @@ impl Transmitter {
         self.transmission(octets, sn, number, polls, carries, stats)
     }
 
-    /// Submits a PDU for the first time. `None`: there is nothing to send.
+    /// Submits a PDU for the first time. `None` if there is nothing to send.
     fn transmit_new(
         &mut self,
         now: Instant,
@@ -388,8 +393,9 @@ impl Transmitter {
         let mut cut = self.segmenter.cut(wire(sn))?;
         let mut trigger = self.polling.pdu_counts();
         trigger |= self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws);
-        // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented, or it is the last one before a
-        // suspension. Deviation: the last PDU that the window allows does not poll unless it is the last one of all.
+        // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented, or the PDU is the last
+        // one before a suspension. Deviation: the last PDU that the window allows does not poll if more data
+        // remains.
         let last = !self.segmenter.has_next() || self.suspended == Some(sn + 1);
         trigger |= self.config.poll.last_pdu && last;
         for carried in &cut.carried {
@@ -460,7 +466,7 @@ impl Transmitter {
             Arc::make_mut(&mut octets)[1] |= P;
             stats.polls += 1;
         }
-        // SDUs that have their outcome (after an MRW) are not named.
+        // SDUs whose outcome is known (after an MRW) are not listed.
         let sdus = carries.map_or_else(SduIds::new, |(first, last)| {
             (first..=last).filter_map(|place| self.sdu(place).map(|sdu| sdu.id)).collect()
         });
@@ -468,8 +474,8 @@ impl Transmitter {
     }
 }
 
-/// The largest VT(WS): Configured_Tx_Window_Size. Choice: at most 4094 with a discard, which can make VT(S) one more
-/// than VT(MS); modulo 4096 that must not be VT(A) again.
+/// Maximum of VT(WS): Configured_Tx_Window_Size. Choice: at most 4094 with a discard, which can make VT(S)
+/// one greater than VT(MS). Modulo 4096, VT(S) must not become equal to VT(A).
 fn widest(config: &SenderConfig) -> u16 {
     match config.discard {
         Discard::ResetAfterMaxDat { .. } => config.window,
@@ -477,5 +483,5 @@ fn widest(config: &SenderConfig) -> u16 {
     }
 }
 
-/// The poll bit in the second octet of an AMD PDU.
+/// The Polling bit in the second byte of an AMD PDU.
 const P: u8 = 0x04;

@@ -1,4 +1,4 @@
-//! How well one mobile receives: a mean signal-to-noise ratio, and perhaps fading.
+//! The reception of one mobile: a mean signal-to-noise ratio and optional fading.
 
 use std::f64::consts::LN_10;
 
@@ -9,11 +9,11 @@ use super::config::FastFading;
 use crate::fading::Rayleigh;
 use crate::maths;
 
-/// A power that is less counts as this, in dB below the mean: there is a logarithm of it.
+/// Lower bound for the result of `decibels`. The logarithm of 0 is undefined.
 const DEEPEST: f64 = -100.0;
 
 pub(super) struct RadioChannel {
-    /// In dB.
+    /// Mean signal-to-noise ratio in dB.
     mean: f64,
     fading: Option<Rayleigh>,
     seed: u64,
@@ -26,26 +26,26 @@ impl RadioChannel {
         channel
     }
 
-    /// Fading at another speed is that of the same paths.
+    /// Sets the mean and the fading. Fading at another speed uses the same random paths.
     pub(super) fn set(&mut self, mean: f64, fading: Option<&FastFading>) {
         self.mean = mean;
         self.fading =
             fading.map(|fading| Rayleigh::new(fading.doppler(), Stream::new(self.seed, "rayleigh")));
     }
 
-    /// The signal-to-noise ratio in dB.
+    /// Signal-to-noise ratio in dB.
     pub(super) fn snr(&self, at: Instant) -> f64 {
         let faded = self.fading.as_ref().map_or(0.0, |fading| decibels(fading.power(at.as_secs_f64())));
         self.mean + faded
     }
 }
 
-/// Of a ratio.
+/// Converts a ratio to dB.
 pub(super) fn decibels(ratio: f64) -> f64 {
     if ratio < 1e-10 { DEEPEST } else { 10.0 * maths::ln(ratio) / LN_10 }
 }
 
-/// Of so many dB.
+/// Converts dB to a ratio.
 pub(super) fn ratio(decibels: f64) -> f64 {
     maths::exp(decibels / 10.0 * LN_10)
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decibels_and_ratios_are_each_others_inverse() {
+    fn decibel_conversion_inverts_ratio_conversion() {
         for value in [-40.0, -3.0, 0.0, 10.0, 33.3] {
             assert!((decibels(ratio(value)) - value).abs() < 1e-9);
         }
@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_without_fading_has_its_mean_and_one_with_fading_has_it_on_average() {
+    fn average_snr_equals_mean_with_and_without_fading() {
         let at = Instant::from_secs(3);
         assert_eq!(RadioChannel::new(7.0, None, Stream::new(1, "test")).snr(at), 7.0);
         let fading = FastFading { speed: "3km/h".parse().unwrap(), carrier: "2GHz".parse().unwrap() };
         let powers: Vec<f64> = (0..4000)
             .map(|seed| ratio(RadioChannel::new(7.0, Some(&fading), Stream::new(seed, "test")).snr(at)))
             .collect();
-        // An exponential distribution spreads by its mean.
+        // The standard deviation of an exponential distribution is equal to its mean.
         let mean = powers.iter().sum::<f64>() / 4000.0 / ratio(7.0);
         assert!((mean - 1.0).abs() < 3.29 / 4000.0_f64.sqrt(), "{mean}");
     }

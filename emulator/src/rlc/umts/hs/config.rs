@@ -1,4 +1,4 @@
-//! Everything that can be set about a downlink that mobiles share.
+//! Settings of a downlink that several mobiles share.
 
 use airwire::time::Duration;
 use airwire::units::{Rate, Size};
@@ -13,34 +13,35 @@ use crate::settings::Invalid;
 use crate::stages::duplex::OneWaySettings;
 use crate::stages::traffic::{Begins, Source, TrafficConfig};
 
-/// An HS-DSCH, the mobile's share of it, and the other mobiles of the cell.
+/// Settings of an HS-DSCH, of the mobile on the path, and of the other mobiles in the cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HsdpaConfig {
-    /// HS-DSCH category of all mobiles: how large their blocks are. Default: 6, at most 7168 bits in each TTI.
+    /// HS-DSCH category of all mobiles, which limits the size of their blocks. Default: 6, at most 7168 bits
+    /// per TTI.
     pub category: u8,
-    /// The mean signal-to-noise ratio at the mobile. Default: 10 dB.
+    /// Mean signal-to-noise ratio at the mobile. Default: 10 dB.
     pub snr: Decibels,
-    /// Fast fading of each mobile. Absent: it receives with its mean.
+    /// Fast fading of each mobile. Absent: the signal-to-noise ratio is constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fading: Option<FastFading>,
-    /// Who has the next TTI. Default: round-robin.
+    /// Scheduler that assigns the TTIs. Default: round-robin.
     pub scheduler: Scheduling,
-    /// Of `proportional-fair`: over how many TTIs what a mobile has had is averaged. Default: 1000.
+    /// With `proportional-fair`: number of TTIs over which the rate of a mobile is averaged. Default: 1000.
     pub average: u32,
-    /// A mobile reports its CQI every so often. Default: 2 ms.
+    /// Period of a mobile's CQI reports. Default: 2 ms.
     pub cqi_period: Duration,
-    /// From the moment that a CQI is about until blocks follow it. Default: 6 ms.
+    /// Time from the measurement of a CQI to its use for blocks. Default: 6 ms.
     pub cqi_delay: Duration,
-    /// HARQ processes of each mobile. Default: 6.
+    /// HARQ processes per mobile. Default: 6.
     pub processes: u8,
-    /// From the beginning of a transmission until its process can be used again. Default: 12 ms.
+    /// Time from the beginning of a transmission until its process can be used again. Default: 12 ms.
     pub round_trip: Duration,
-    /// How often a block is transmitted before it is given up. Default: 4.
+    /// Maximum number of transmissions of a block. Default: 4.
     pub transmissions: u8,
-    /// Of re-ordering, in blocks. Default: 16.
+    /// Window of the reordering queue, in blocks. Default: 16.
     pub window: u8,
-    /// How long re-ordering waits for a block. Default: 50 ms.
+    /// T1: time for which the reordering queue waits for a block. Default: 50 ms.
     pub t1: Duration,
     /// Other mobiles in the cell. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,56 +52,57 @@ pub struct HsdpaConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FastFading {
-    /// How fast the mobile moves.
+    /// Speed of the mobile.
     pub speed: Speed,
-    /// The frequency of the carrier.
+    /// Carrier frequency.
     pub carrier: Frequency,
 }
 
-/// Mobiles that share the channel with that of the path. Each has a bearer of its own, with the settings of this one, and
-/// traffic of its own, downwards.
+/// Mobiles that share the channel with the mobile on the path. Each has its own bearer, with the settings of
+/// this one, and its own downlink traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OthersConfig {
-    /// How many.
+    /// Number of mobiles.
     pub mobiles: u32,
-    /// Their mean signal-to-noise ratio. Absent: that of the path's mobile.
+    /// Mean signal-to-noise ratio of these mobiles. Absent: the same as for the mobile on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snr: Option<Decibels>,
-    /// How far the best and the worst of them are apart; the others lie evenly between. Default: 0 dB.
+    /// Difference in signal-to-noise ratio between the best and the worst mobile. The others are spaced
+    /// evenly between them. Default: 0 dB.
     #[serde(default = "no_decibels")]
     pub spread: Decibels,
-    /// What each is sent.
+    /// Traffic to each mobile.
     pub source: Load,
-    /// Of `cbr` and `pareto-on-off`, while it is on.
+    /// With `cbr` and `pareto-on-off`: rate while the source is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Of each packet, IP header included. Default: 1500 octets.
+    /// Size of each packet, including its IP header. Default: 1500 bytes.
     #[serde(default = "usual_packet")]
     pub packet: Size,
-    /// Of `pareto-on-off`, as in the stage `traffic`.
+    /// With `pareto-on-off`: shape of the distribution, as in the stage `traffic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<f64>,
-    /// Of `pareto-on-off`.
+    /// With `pareto-on-off`: mean length of an on period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_on: Option<Duration>,
-    /// Of `pareto-on-off`.
+    /// With `pareto-on-off`: mean length of an off period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_off: Option<Duration>,
-    /// When it begins, since the start. Default: 0.
+    /// Time at which the traffic begins, counted from the start. Default: 0.
     #[serde(default)]
     pub starts: Duration,
 }
 
-/// What another mobile is sent.
+/// Traffic to a mobile that is not on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// There is always something waiting.
+    /// Data is always waiting.
     FullBuffer,
     /// Constant bit rate.
     Cbr,
-    /// On and off in turn, each time for a Pareto distributed time.
+    /// On and off periods in turn, with Pareto-distributed lengths.
     ParetoOnOff,
 }
 
@@ -136,16 +138,16 @@ impl Default for HsdpaConfig {
     }
 }
 
-/// The receive windows of TS 25.331 §10.3.5.1a.
+/// Receive window sizes of TS 25.331 §10.3.5.1a.
 const WINDOWS: [u8; 7] = [4, 6, 8, 12, 16, 24, 32];
 const MOST_PROCESSES: u8 = 8;
 const MOST_MOBILES: u32 = 100;
-/// Beyond this range nothing changes any more.
+/// Range of signal-to-noise ratios in dB. Values outside of it would not make a difference.
 const SNR: std::ops::RangeInclusive<f64> = -60.0..=60.0;
 const LIGHT: f64 = 299_792_458.0;
 
 impl FastFading {
-    /// The largest Doppler shift, in Hz.
+    /// Maximum Doppler shift in Hz.
     pub(super) fn doppler(&self) -> f64 {
         self.speed.metres_per_second() / LIGHT * self.carrier.hertz()
     }
@@ -165,12 +167,12 @@ impl FastFading {
 }
 
 impl HsdpaConfig {
-    /// What the mobiles can receive. The settings are valid.
+    /// Category of the mobiles. The settings must be valid.
     pub(super) fn mobiles_category(&self) -> Category {
         Category::of(self.category).expect("the settings were validated")
     }
 
-    /// What the path's mobile has at its mean.
+    /// Describes the capacity of the mobile on the path at its mean signal-to-noise ratio.
     pub fn remark(&self, framing: Framing) -> String {
         let cqi = Cqi::of(self.snr.value());
         let taken = cqi.min(self.mobiles_category().largest);
@@ -229,7 +231,8 @@ impl HsdpaConfig {
         (0..others.mobiles).try_for_each(|n| self.reaches("snr", self.others_snr(n), framing)).map_err(within)
     }
 
-    /// Where nothing fades, a mobile that receives too badly for a PDU would wait for ever.
+    /// Refuses signal-to-noise ratios at which a mobile without fading could not receive any PDU, and would
+    /// wait forever.
     fn reaches(&self, key: &str, snr: f64, framing: Framing) -> Result<(), Invalid> {
         if !SNR.contains(&snr) {
             return Err(Invalid::new(key, "must be from -60dB to 60dB, such as \"10dB\""));
@@ -250,7 +253,7 @@ impl HsdpaConfig {
         Ok(())
     }
 
-    /// The mean signal-to-noise ratio of the n-th other mobile, counted from 0.
+    /// Mean signal-to-noise ratio of the n-th other mobile in dB, counted from 0.
     pub(in crate::rlc) fn others_snr(&self, n: u32) -> f64 {
         let Some(others) = &self.others else { return self.snr.value() };
         let middle = others.snr.unwrap_or(self.snr).value();
@@ -262,7 +265,7 @@ impl HsdpaConfig {
 }
 
 impl OthersConfig {
-    /// As settings of the stage `traffic`. `None`: there is always something waiting.
+    /// Returns settings of the stage `traffic`. `None` for a full buffer.
     pub(in crate::rlc) fn traffic(&self) -> Option<TrafficConfig> {
         let source = match self.source {
             Load::FullBuffer => return None,
@@ -329,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_impossible_is_refused_with_what_is_possible() {
+    fn invalid_settings_are_rejected_naming_key_and_remedy() {
         let default = |framing| HsdpaConfig::default().validate(framing);
         default(Framing::Hs { pdu: 42 }).unwrap();
         assert_eq!(default(Framing::Hs { pdu: 1503 }).unwrap_err().key, "category");
@@ -386,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_remark_says_what_a_mobile_has_at_its_mean() {
+    fn remark_reports_cqi_and_rate_at_mean_snr() {
         let of = |text: &str, framing| toml::from_str::<HsdpaConfig>(text).unwrap().remark(framing);
         let remark = |text: &str| of(text, Framing::Hs { pdu: 82 });
         assert!(remark("").starts_with("at its mean SNR of 10dB the mobile reports CQI 26: "));
@@ -398,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_are_spread_evenly_about_their_mean() {
+    fn other_mobiles_spread_evenly_around_mean_snr() {
         let snrs = |text: &str| {
             let config: HsdpaConfig = toml::from_str(text).unwrap();
             let mobiles = config.others.as_ref().map_or(0, |others| others.mobiles);

@@ -1,32 +1,32 @@
-//! What a channel quality indicator stands for (TS 25.214 §6A.2): the transport block that the mobile could receive, and
-//! how likely it is lost.
+//! Channel quality indicators (TS 25.214 §6A.2): the transport block that a mobile can receive, and the
+//! probability of its loss.
 
 use std::f64::consts::LN_10;
 
 use crate::maths;
 
-/// CQI, 0 to 30. 0: out of range, nothing can be received.
+/// CQI, 0 to 30. 0 means out of range: nothing can be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cqi(u8);
 
-/// Bits of the transport block of CQI 1, 2 and so on (Table 7D; 7A to 7C are the same up to the largest block of their
-/// categories).
+/// Bits of the transport blocks of CQI 1 to 30 (Table 7D. Tables 7A to 7C are identical up to the largest
+/// block of their categories).
 const SIZES: [u16; 30] = [
     137, 173, 233, 317, 377, 461, 650, 792, 931, 1262, 1483, 1742, 2279, 2583, 3319, 3565, 4189, 4664, 5287,
     5887, 6554, 7168, 9719, 11418, 14411, 17237, 21754, 23370, 24222, 25558,
 ];
 
-/// What a mobile of an HS-DSCH category can receive (TS 25.306 §5.1, and the tables of TS 25.214 §6A.2).
+/// Capability of a mobile of an HS-DSCH category (TS 25.306 §5.1, and the tables of TS 25.214 §6A.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Category {
-    /// A higher CQI has no larger block.
+    /// The CQI with the largest block. A higher CQI does not allow a larger block.
     pub largest: Cqi,
-    /// It receives a block in one TTI of so many.
+    /// Minimum distance of two TTIs in which the mobile receives a block, in TTIs.
     pub spacing: u64,
 }
 
 impl Category {
-    /// `None`: there is no such category here.
+    /// Returns the category with this number. `None` if it is not supported.
     pub const fn of(number: u8) -> Option<Self> {
         let (largest, spacing) = match number {
             1 | 2 => (22, 3),
@@ -44,14 +44,14 @@ impl Category {
 }
 
 impl Cqi {
-    /// The number, 0 to 30.
+    /// Value of the CQI, 0 to 30.
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// What a mobile reports that receives with this signal-to-noise ratio, in dB: with this block, or a smaller one, about a
-    /// tenth of the blocks are lost. The relation for an AWGN channel of Brouwer et al., "Usage of link-level performance
-    /// indicators for HSDPA network-level simulations in E-UMTS", ISSSTA 2004.
+    /// CQI that a mobile reports at this signal-to-noise ratio, in dB. At most about a tenth of the blocks
+    /// with this CQI are lost. The relation for an AWGN channel is from Brouwer et al., "Usage of link-level
+    /// performance indicators for HSDPA network-level simulations in E-UMTS", ISSSTA 2004.
     pub fn of(snr: f64) -> Self {
         if snr <= -16.0 {
             return Self(0);
@@ -59,18 +59,18 @@ impl Cqi {
         Self((snr / 1.02 + 16.62).floor().min(30.0) as u8)
     }
 
-    /// The smallest block that takes so many bits, up to `most`; `most` if there is none.
+    /// CQI of the smallest block with at least `bits` bits, up to `most`. If there is none, returns `most`.
     pub fn for_bits(bits: usize, most: Self) -> Self {
         (1..most.0).map(Self).find(|cqi| usize::from(cqi.block()) >= bits).unwrap_or(most)
     }
 
-    /// Bits of its transport block.
+    /// Bits of the transport block.
     pub fn block(self) -> u16 {
         self.0.checked_sub(1).map_or(0, |index| SIZES[usize::from(index)])
     }
 
-    /// How likely its block is lost, received with a signal-to-noise ratio of so many dB. Brouwer et al. have the ratio as a
-    /// function of this:
+    /// Probability that the block is lost at a signal-to-noise ratio of `snr` dB. Brouwer et al. give the
+    /// inverse function:
     ///
     /// SNR = (√3 − log CQI) / 2 · log(BLER^−0.7 − 1) + 1.03 CQI − 17.3
     pub fn bler(self, snr: f64) -> f64 {
@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_reported_is_lost_about_one_time_in_ten() {
+    fn reported_cqi_has_about_10_percent_bler() {
         for cqi in 1..=30 {
-            // Where the report changes from the one below.
+            // The lowest signal-to-noise ratio at which this CQI is reported.
             let least = (f64::from(cqi) - 16.62) * 1.02 + 1e-9;
             assert_eq!(Cqi::of(least).get(), cqi.max(1));
             let bler = Cqi(cqi).bler(least);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_relation_is_the_one_that_was_published() {
+    fn bler_matches_published_snr_relation() {
         for cqi in [1_u8, 7, 15, 22, 30] {
             for bler in [0.9_f64, 0.5, 0.1, 0.01] {
                 let n = f64::from(cqi);
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_block_is_chosen_that_takes_what_there_is() {
+    fn smallest_sufficient_block_size_is_chosen() {
         assert_eq!(
             [1, 137, 138, 7168, 7169].map(|bits| Cqi::for_bits(bits, Cqi(30)).get()),
             [1, 1, 2, 22, 23]
         );
         assert_eq!(Cqi::for_bits(7168, Cqi(22)).get(), 22);
-        assert_eq!(Cqi::for_bits(7169, Cqi(22)).get(), 22, "there is none");
+        assert_eq!(Cqi::for_bits(7169, Cqi(22)).get(), 22, "no larger block is allowed");
         for category in 1..=12 {
             let largest = Category::of(category).unwrap().largest;
             let block = [7168, 14411, 17237, 25558, 3319];

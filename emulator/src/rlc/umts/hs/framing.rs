@@ -1,41 +1,41 @@
-//! How blocks are written: as MAC-hs does, or as MAC-ehs where RLC PDUs have a flexible size (TS 25.321 §9.1.4, §9.2.2).
+//! Format of blocks: MAC-hs, or MAC-ehs if RLC PDUs have a flexible size (TS 25.321 §9.1.4, §9.2.2).
 //!
-//! MAC-hs puts whole PDUs of one size into a block. MAC-ehs takes PDUs of any size, and a PDU that does not fit goes on in the
-//! next block: then Segmentation Indication (SI) says that the first or the last of what a block has ("reordering SDUs") is a
-//! part of a PDU.
+//! MAC-hs puts complete PDUs of one size into a block. MAC-ehs accepts PDUs of any size. A PDU that does not
+//! fit continues in the next block. In that case, the Segmentation Indication (SI) shows that the first or
+//! the last "reordering SDU" of a block is a part of a PDU.
 
 use super::cqi::Cqi;
 use crate::rlc::umts::config::FormatConfig;
 use crate::rlc::umts::entity::Room;
 
-/// VF, Queue ID, TSN, SID, N and F of MAC-hs.
+/// Bits of VF, Queue ID, TSN, SID, N and F in MAC-hs.
 const HS_HEADER: usize = 21;
-/// "The maximum number of PDUs transmitted in a single TTI" for FDD, by the note on N (TS 25.321 §9.2.2).
+/// "The maximum number of PDUs transmitted in a single TTI" for FDD, from the note on N (TS 25.321 §9.2.2).
 const HS_MOST: usize = 70;
-/// TSN and SI of MAC-ehs, once in a block: a mobile has one queue here.
+/// Bits of TSN and SI in MAC-ehs. They occur once per block, because a mobile has one queue.
 const EHS_HEADER: usize = 8;
-/// LCH-ID, L and F of MAC-ehs, in octets, for each reordering SDU.
+/// Bytes of LCH-ID, L and F in MAC-ehs, for each reordering SDU.
 const EHS_EACH: usize = 2;
-/// Reordering SDUs in a block of MAC-ehs, at most (TS 25.321 §9.1.4).
+/// Maximum number of reordering SDUs in a MAC-ehs block (TS 25.321 §9.1.4).
 const EHS_MOST: usize = 26;
 
-/// What a block takes, and how large it is with it.
+/// Format of a block, which determines its capacity and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// MAC-hs.
     Hs {
-        /// Octets of every PDU.
+        /// Size of every PDU in bytes.
         pdu: usize,
     },
     /// MAC-ehs.
     Ehs {
-        /// Octets of the largest PDU.
+        /// Maximum size of a PDU in bytes.
         most: usize,
     },
 }
 
 impl Framing {
-    /// What RLC PDUs of this format need.
+    /// Returns the framing for RLC PDUs of this format.
     pub fn of(format: &FormatConfig) -> Self {
         match format.flexible {
             None => Self::Hs { pdu: format.most() },
@@ -43,7 +43,7 @@ impl Framing {
         }
     }
 
-    /// Octets of PDUs that a block takes, at most.
+    /// Maximum number of PDU bytes in a block.
     pub fn octets(self, cqi: Cqi) -> usize {
         match self {
             Self::Hs { pdu } => self.pdus(cqi) * pdu,
@@ -51,7 +51,7 @@ impl Framing {
         }
     }
 
-    /// How many PDUs of the full size a block takes.
+    /// Number of PDUs of the full size that fit in a block.
     pub fn pdus(self, cqi: Cqi) -> usize {
         match self {
             Self::Hs { pdu } => (usize::from(cqi.block()).saturating_sub(HS_HEADER) / (8 * pdu)).min(HS_MOST),
@@ -59,7 +59,7 @@ impl Framing {
         }
     }
 
-    /// The same for RLC. `waiting`: octets of parts that go first.
+    /// Room in a block for PDUs from RLC. `waiting` contains the sizes of parts that come first, in bytes.
     pub(super) fn room(self, cqi: Cqi, waiting: impl Iterator<Item = usize>) -> Room {
         match self {
             Self::Hs { .. } => Room::Pdus(self.pdus(cqi)),
@@ -69,7 +69,7 @@ impl Framing {
                     octets = octets.saturating_sub(EHS_EACH + part);
                     pdus = pdus.saturating_sub(1);
                 }
-                // A part has an octet at least.
+                // A part has at least one byte.
                 if octets <= EHS_EACH {
                     octets = 0;
                 }
@@ -78,7 +78,8 @@ impl Framing {
         }
     }
 
-    /// How much of the next PDU, of which so many octets are left, goes into a block behind these parts. 0: nothing.
+    /// Number of bytes of the next PDU that fit in a block after `parts`. `left` is the number of bytes that
+    /// remain of the PDU.
     pub(super) fn takes(self, cqi: Cqi, parts: &[Vec<u8>], left: usize) -> usize {
         match self {
             Self::Hs { .. } if parts.len() < self.pdus(cqi) => left,
@@ -90,7 +91,7 @@ impl Framing {
         }
     }
 
-    /// The smallest block that takes these parts, up to `most`.
+    /// The smallest block with room for these parts, up to `most`.
     pub(super) fn smallest(self, parts: &[Vec<u8>], most: Cqi) -> Cqi {
         let bits = match self {
             Self::Hs { pdu } => HS_HEADER + parts.len() * 8 * pdu,
@@ -102,7 +103,7 @@ impl Framing {
     }
 }
 
-/// Octets of a block of MAC-ehs behind TSN and SI.
+/// Bytes of a MAC-ehs block after TSN and SI.
 fn ehs_octets(cqi: Cqi) -> usize {
     usize::from(cqi.block()).saturating_sub(EHS_HEADER) / 8
 }
@@ -117,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_mac_hs_take_what_fits_behind_their_header() {
+    fn mac_hs_block_capacity_excludes_header() {
         let hs = Framing::Hs { pdu: 42 };
-        // 21 · 336 + 21 = 7077, 22 · 336 + 21 = 7413.
+        // A block of 7168 bits: 21 · 336 + 21 = 7077 bits fit, 22 · 336 + 21 = 7413 bits do not.
         assert_eq!((hs.pdus(cqi(22)), hs.octets(cqi(22))), (21, 21 * 42));
         assert_eq!([1, 4, 5, 7, 8].map(|number| hs.pdus(cqi(number))), [0, 0, 1, 1, 2]);
-        assert_eq!(hs.pdus(cqi(30)), 70, "76 would fit");
+        assert_eq!(hs.pdus(cqi(30)), 70, "at most 70 PDUs, although 76 would fit");
         assert_eq!(hs.room(cqi(22), std::iter::empty()), Room::Pdus(21));
         let pdus = |count| vec![vec![0; 42]; count];
         assert_eq!([1, 21].map(|count| hs.smallest(&pdus(count), cqi(30)).get()), [5, 22]);
@@ -131,23 +132,23 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_mac_ehs_take_any_octets_behind_a_header_for_each() {
+    fn mac_ehs_block_capacity_excludes_header_per_pdu() {
         let ehs = Framing::Ehs { most: 1505 };
-        // CQI 1: 137 bits are 17 octets; one for TSN and SI, two for LCH-ID, L and F.
+        // CQI 1: 137 bits are 17 bytes, with one byte for TSN and SI, and two for LCH-ID, L and F.
         assert_eq!((ehs.octets(cqi(1)), ehs.pdus(cqi(1))), (14, 0));
         assert_eq!(ehs.octets(Cqi::of(-40.0)), 0);
-        // 7168 bits are 896 octets.
+        // 7168 bits are 896 bytes.
         assert_eq!(ehs.octets(cqi(22)), 893);
         assert_eq!((ehs.octets(cqi(30)), ehs.pdus(cqi(30))), (3191, 2));
         let room = |octets, pdus| Room::Octets { octets, header: 2, pdus };
         assert_eq!(ehs.room(cqi(22), std::iter::empty()), room(895, 26));
         assert_eq!(ehs.room(cqi(22), [500].into_iter()), room(393, 25));
-        assert_eq!(ehs.room(cqi(22), [891].into_iter()), room(0, 25), "no octet fits behind another header");
+        assert_eq!(ehs.room(cqi(22), [891].into_iter()), room(0, 25), "no byte fits after another header");
         assert_eq!(ehs.takes(cqi(22), &[vec![0; 500]], 1505), 391);
         assert_eq!(ehs.takes(cqi(22), &[vec![0; 500]], 30), 30);
         assert_eq!(ehs.takes(cqi(22), &[vec![0; 891]], 30), 0);
-        assert_eq!(ehs.takes(cqi(22), &vec![vec![0; 1]; 26], 30), 0, "no more than 26");
-        // 893 octets need all of 896; 9 more bits need the next block.
+        assert_eq!(ehs.takes(cqi(22), &vec![vec![0; 1]; 26], 30), 0, "at most 26 PDUs per block");
+        // 893 bytes of data fill all 896 bytes. One byte more requires the next block size.
         assert_eq!(ehs.smallest(&[vec![0; 893]], cqi(30)).get(), 22);
         assert_eq!(ehs.smallest(&[vec![0; 894]], cqi(30)).get(), 23);
         assert_eq!(ehs.smallest(&[vec![0; 446], vec![0; 445]], cqi(30)).get(), 22);

@@ -1,7 +1,7 @@
-//! HARQ of one mobile: stop and wait, in several processes (TS 25.321 §11.6.1). Transmissions of a block are combined (chase
-//! combining): their signal-to-noise ratios add up.
+//! HARQ of one mobile: stop-and-wait in several processes (TS 25.321 §11.6.1). The transmissions of a block
+//! are combined (chase combining): their signal-to-noise ratios add up.
 //!
-//! Choice: ACK and NACK are never damaged, and blocks that wait to be repeated go before new ones.
+//! Choice: ACK and NACK are never damaged, and retransmissions have priority over new blocks.
 
 use airwire::time::{Duration, Instant};
 
@@ -12,38 +12,38 @@ pub(super) struct Harq<T> {
 }
 
 struct Process<T> {
-    /// When the answer to the last transmission has come.
+    /// Time at which the answer to the last transmission arrives.
     free: Instant,
-    /// What has to be transmitted again.
+    /// Block that must be retransmitted.
     block: Option<Block<T>>,
 }
 
 pub(super) struct Block<T> {
-    /// Counted from 0; its TSN is this modulo 64.
+    /// Number of the block, counted from 0. Its TSN is this number modulo 64.
     pub(super) number: u64,
-    /// By which it is coded.
+    /// CQI that determines the coding.
     pub(super) cqi: Cqi,
     pub(super) content: T,
     pub(super) transmissions: u8,
-    /// The sum of the signal-to-noise ratios of all transmissions.
+    /// Sum of the signal-to-noise ratios of all transmissions.
     pub(super) energy: f64,
 }
 
-/// What can be transmitted now.
+/// A transmission that is possible now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// What the process holds.
+    /// Retransmission of the block that the process holds.
     Again { process: usize },
-    /// A new block.
+    /// Transmission of a new block.
     New { process: usize },
 }
 
-/// What becomes of a transmission.
+/// Result of a transmission.
 pub(super) enum Outcome<T> {
     Arrives(Block<T>),
-    /// It was the last one.
+    /// The last transmission of the block was damaged.
     Lost(Block<T>),
-    /// It will be repeated.
+    /// The block will be retransmitted.
     Waits,
 }
 
@@ -53,23 +53,24 @@ impl<T> Harq<T> {
         Self { processes: std::iter::repeat_with(process).take(processes.into()).collect() }
     }
 
-    /// Nothing is repeated any more.
+    /// Cancels all retransmissions.
     pub(super) fn reset(&mut self) {
         self.processes.iter_mut().for_each(|process| process.block = None);
     }
 
-    /// The oldest block that has to be repeated: its number.
+    /// Number of the oldest block that must be retransmitted.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.processes.iter().filter_map(|process| Some(process.block.as_ref()?.number)).min()
     }
 
-    /// From when on something can be transmitted. `new`: whether there is anything for a new block.
+    /// Earliest time at which something can be transmitted. `new` says whether there is data for a new block.
     pub(super) fn ready(&self, new: bool) -> Option<Instant> {
         let usable = self.processes.iter().filter(|process| new || process.block.is_some());
         usable.map(|process| process.free).min()
     }
 
-    /// What to transmit at `now`: the oldest that has to be repeated, or else something new, if there is any.
+    /// Selects the transmission at `now`: the oldest block that must be retransmitted, or else a new block if
+    /// there is data for one.
     pub(super) fn turn(&self, now: Instant, new: bool) -> Option<Turn> {
         let free = || self.processes.iter().enumerate().filter(|(_, process)| process.free <= now);
         let oldest = free().filter_map(|(n, process)| Some((process.block.as_ref()?.number, n))).min();
@@ -82,12 +83,13 @@ impl<T> Harq<T> {
         }
     }
 
-    /// The block that the process holds.
+    /// Takes the block that the process holds.
     pub(super) fn take(&mut self, process: usize) -> Option<Block<T>> {
         self.processes[process].block.take()
     }
 
-    /// `block` is transmitted at `now`, with this signal-to-noise ratio (not in dB). `is_lost` decides, by the sum of them.
+    /// Transmits `block` at `now`, with a signal-to-noise ratio of `snr` (not in dB). `is_lost` decides from
+    /// the sum of the ratios of all transmissions.
     pub(super) fn transmit(
         &mut self,
         now: Instant,
@@ -112,7 +114,7 @@ impl<T> Harq<T> {
     }
 }
 
-/// What can change under way.
+/// Settings that can change during a run.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) round_trip: Duration,
@@ -133,7 +135,7 @@ mod tests {
         Block { number, cqi: Cqi::of(0.0), content: number, transmissions: 0, energy: 0.0 }
     }
 
-    /// A transmission that is lost for certain, or arrives for certain.
+    /// Performs a transmission that is certainly lost, or certainly arrives.
     fn transmit(
         harq: &mut Harq<u64>,
         now: u64,
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_waits_for_its_answer_and_repeats_before_anything_new_begins() {
+    fn harq_retransmits_after_feedback_before_new_blocks() {
         let mut harq = Harq::new(2);
         assert_eq!(harq.ready(true), Some(Instant::ZERO));
         assert_eq!(harq.ready(false), None);
@@ -158,7 +160,11 @@ mod tests {
         assert_eq!((harq.turn(at(4), true), harq.ready(true)), (None, Some(at(12))));
         assert_eq!((harq.oldest(), harq.ready(false)), (Some(0), Some(at(12))));
         assert_eq!(harq.turn(at(12), true), Some(Turn::Again { process: 0 }));
-        assert_eq!(harq.turn(at(14), true), Some(Turn::Again { process: 0 }), "though process 1 is free");
+        assert_eq!(
+            harq.turn(at(14), true),
+            Some(Turn::Again { process: 0 }),
+            "even though process 1 is free"
+        );
         let again = harq.take(0).unwrap();
         assert!(matches!(transmit(&mut harq, 14, 0, again, false), Outcome::Arrives(_)));
         assert_eq!(harq.turn(at(14), false), None);
@@ -166,16 +172,20 @@ mod tests {
     }
 
     #[test]
-    fn of_blocks_to_be_repeated_the_oldest_goes_first() {
+    fn oldest_block_is_retransmitted_first() {
         let mut harq = Harq::new(2);
         transmit(&mut harq, 0, 0, block(5), true);
         transmit(&mut harq, 2, 1, block(3), true);
-        assert_eq!(harq.turn(at(12), true), Some(Turn::Again { process: 0 }), "the other has no answer yet");
+        assert_eq!(
+            harq.turn(at(12), true),
+            Some(Turn::Again { process: 0 }),
+            "process 1 has no feedback yet"
+        );
         assert_eq!(harq.turn(at(14), true), Some(Turn::Again { process: 1 }));
     }
 
     #[test]
-    fn the_last_transmission_that_is_damaged_loses_the_block() {
+    fn block_is_lost_after_last_allowed_transmission() {
         let mut harq = Harq::new(1);
         assert!(matches!(transmit(&mut harq, 0, 0, block(7), true), Outcome::Waits));
         let again = harq.take(0).unwrap();
@@ -189,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn signal_to_noise_ratios_of_transmissions_add_up() {
+    fn snr_accumulates_over_transmissions() {
         let mut harq = Harq::new(1);
         let mut next = Some(block(0));
         let mut seen = Vec::new();

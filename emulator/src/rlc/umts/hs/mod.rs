@@ -1,15 +1,15 @@
-//! HSDPA: a downlink that the mobiles of a cell share, a TTI at a time (TS 25.321 §11.6, MAC-hs).
+//! HSDPA: a downlink that the mobiles of a cell share TTI by TTI (TS 25.321 §11.6, MAC-hs).
 //!
-//! - [`scheduler`] says who has the next TTI;
-//! - `channel` is how well a mobile receives, [`cqi`] what it reports of it, and how likely a block is lost;
-//! - [`framing`] is what a block takes, and `segmenting` fills blocks with PDUs and takes them out again;
-//! - `harq` repeats blocks, and combines what has arrived of them;
-//! - `reordering` puts them into their order again;
-//! - `Link` is all of that for one mobile, [`config`] what can be set.
+//! - [`scheduler`] assigns the TTIs to mobiles;
+//! - `channel` models the reception of a mobile, and [`cqi`] its reports and the probability of block errors;
+//! - [`framing`] defines the capacity of a block, and `segmenting` puts PDUs into blocks and restores them;
+//! - `harq` retransmits blocks, and combines the transmissions of a block;
+//! - `reordering` restores the order of the blocks;
+//! - `Link` combines all of this for one mobile, and [`config`] defines the settings.
 //!
-//! Choices: a TTI has one mobile (no code multiplexing). A mobile has one queue. MAC-hs asks RLC for PDUs when it builds a
-//! block, as if flow control between RNC and Node B were perfect. A block is no larger than what it carries needs. With MAC-ehs,
-//! blocks have the sizes that they have with MAC-hs.
+//! Choices: a TTI serves one mobile (no code multiplexing). A mobile has one queue. MAC-hs requests PDUs from
+//! RLC when it builds a block, as if the flow control between RNC and Node B were perfect. A block is not
+//! larger than its content requires. With MAC-ehs, blocks have the same sizes as with MAC-hs.
 
 mod channel;
 pub mod config;
@@ -38,25 +38,25 @@ use segmenting::{Content, Reassembler, Segmenter};
 use super::entity::{Outgoing, Room};
 use crate::rlc::air::Flight;
 
-/// The TTI of an HS-DSCH.
+/// TTI of an HS-DSCH.
 pub(in crate::rlc) const TTI: Duration = Duration::from_millis(2);
 
-/// What carries PDUs to one mobile.
+/// The shared channel from the base station to one mobile.
 pub(in crate::rlc) struct Link {
     config: HsdpaConfig,
-    /// From the end of a TTI until its block is with the mobile's re-ordering.
+    /// Time from the end of a TTI to the arrival of its block at the mobile's reordering queue.
     delay: Duration,
     channel: RadioChannel,
     draws: Stream,
     segmenter: Segmenter,
     harq: Harq<Content>,
-    /// Of the next new block.
+    /// Number of the next new block.
     next_number: u64,
-    /// Blocks that arrive undamaged, in the order in which they do.
+    /// Undamaged blocks in flight, in the order of their arrival.
     arriving: VecDeque<Arrival>,
     reordering: Reordering<(u64, Content)>,
     reassembler: Reassembler,
-    /// The last TTI that it had.
+    /// The last TTI that this link has used.
     last: Option<Instant>,
     pub(in crate::rlc) counters: Counters,
 }
@@ -67,30 +67,31 @@ struct Arrival {
     content: Content,
 }
 
-/// A block about to be transmitted.
+/// A block that is about to be transmitted.
 pub(in crate::rlc) struct Transmission {
     process: usize,
     block: Block<Content>,
-    /// Octets of PDUs that were not sent before.
+    /// Bytes of PDUs that are transmitted for the first time.
     pub(in crate::rlc) new_octets: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::rlc) struct Counters {
-    /// Transmissions, each of one block.
+    /// TTIs used, which is the number of transmissions.
     pub(in crate::rlc) ttis: u64,
-    /// Blocks that were transmitted for the first time.
+    /// Blocks transmitted for the first time.
     pub(in crate::rlc) blocks: u64,
-    /// PDUs in them.
+    /// PDUs in these blocks.
     pub(in crate::rlc) pdus: u64,
-    /// Of these blocks, those of which the first transmission was damaged.
+    /// Blocks whose first transmission was damaged.
     pub(in crate::rlc) first_damaged: u64,
-    /// Blocks that were given up.
+    /// Blocks that were given up after the last transmission.
     pub(in crate::rlc) lost: u64,
 }
 
 impl Link {
-    /// `snr`: the mean, in dB. `name` is the direction's of the mobile, such as `radio/down`.
+    /// Creates the link. `snr` is the mean signal-to-noise ratio in dB. `name` identifies the direction and
+    /// the mobile, such as `radio/down`.
     pub(in crate::rlc) fn new(
         config: &HsdpaConfig,
         snr: f64,
@@ -116,7 +117,7 @@ impl Link {
         }
     }
 
-    /// The number of processes and the window stay.
+    /// Applies new settings. The number of processes and the window do not change.
     pub(in crate::rlc) fn reconfigure(&mut self, config: &HsdpaConfig, snr: f64, delay: Duration) {
         self.config = config.clone();
         self.delay = delay;
@@ -124,33 +125,37 @@ impl Link {
         self.reordering.set_t1(config.t1);
     }
 
-    /// The most PDUs that a block takes. Where PDUs have a flexible size it is how many of the largest.
+    /// Maximum number of PDUs in a block. If the PDU size is flexible, this is the number of PDUs of the
+    /// maximum size.
     pub(in crate::rlc) fn largest(&self) -> usize {
         self.segmenter.framing().pdus(self.config.mobiles_category().largest).max(1)
     }
 
-    /// The most octets of PDUs that a block takes.
+    /// Maximum number of PDU bytes in a block.
     pub(in crate::rlc) fn largest_octets(&self) -> usize {
         self.segmenter.framing().octets(self.config.mobiles_category().largest)
     }
 
-    /// By the last report that has come: how good a block may be now.
+    /// CQI that limits the size of a block: the last one reported, but at most the largest one of the
+    /// category.
     pub(in crate::rlc) fn cqi(&self, now: Instant) -> Cqi {
         let period = self.config.cqi_period.as_nanos();
-        // Before the first report has come, the first one counts all the same.
+        // Until the first report arrives, its value is used as if it had arrived.
         let about = (now - Instant::ZERO).saturating_sub(self.config.cqi_delay).as_nanos() / period * period;
         let cqi = Cqi::of(self.channel.snr(Instant::ZERO + Duration::from_nanos(about)));
         cqi.min(self.config.mobiles_category().largest)
     }
 
-    /// The transmitter's window: no new block, and no number, is so far ahead of one that may still come that the mobile
-    /// would not wait for it (§11.6.1.1). Choice: it waits, and gives nothing up for that.
+    /// Whether the transmitter's window allows a new block (§11.6.1.1). A block must not be so far ahead of
+    /// an older one that the mobile would stop waiting for the older one. Choice: the transmitter then waits,
+    /// and does not give up any block.
     fn window_is_open(&self) -> bool {
         let oldest = self.harq.oldest().unwrap_or(self.next_number);
         self.next_number - oldest < u64::from(self.config.window)
     }
 
-    /// From when on it could use a TTI. `new`: RLC has something for a new block. `None`: it cannot.
+    /// Earliest time at which the link can use a TTI. `new` says whether RLC has data for a new block. `None`
+    /// if there is nothing to send.
     pub(in crate::rlc) fn ready(&self, new: bool) -> Option<Instant> {
         let new = new || self.segmenter.has_waiting();
         let ready = self.harq.ready(new && self.window_is_open())?;
@@ -158,7 +163,8 @@ impl Link {
         Some(spaced.map_or(ready, |spaced| ready.max(spaced)))
     }
 
-    /// How many octets of PDUs a block of its could have now. `None`: it has nothing to send, or receives too badly.
+    /// Bytes of PDUs that a block could carry now. `None` if there is nothing to send or the reception is too
+    /// poor.
     pub(in crate::rlc) fn bid(&self, now: Instant, new: bool) -> Option<usize> {
         let new = new || self.segmenter.has_waiting();
         self.ready(new).filter(|ready| *ready <= now)?;
@@ -166,7 +172,8 @@ impl Link {
         Some(self.segmenter.framing().octets(self.cqi(now))).filter(|octets| *octets > 0)
     }
 
-    /// The block for the TTI that begins now, for which it has bid. `pdus` gives RLC's PDUs for a new one.
+    /// Returns the block for the TTI that begins now, and for which the link has bid. `pdus` returns RLC's
+    /// PDUs for a new block.
     pub(in crate::rlc) fn block(
         &mut self,
         now: Instant,
@@ -186,8 +193,9 @@ impl Link {
         }
     }
 
-    /// The block is transmitted in the TTI that begins now. `decided` is told of each of its PDUs if this decides what becomes
-    /// of it: it arrives, or is lost (true). Of a PDU with parts in several blocks the last block decides.
+    /// Transmits the block in the TTI that begins now. Calls `decided` with each PDU whose fate is decided by
+    /// this transmission, and with `true` if the PDU is lost. If several blocks contain parts of a PDU, the
+    /// last block decides.
     pub(in crate::rlc) fn transmit(
         &mut self,
         now: Instant,
@@ -205,7 +213,7 @@ impl Link {
         match outcome {
             Outcome::Arrives(block) => {
                 self.segmenter.decide(&block.content, false, decided);
-                // A delay that was made shorter under way lets nothing overtake.
+                // Blocks arrive in order, even if the delay was shortened while blocks were in flight.
                 let at = now + TTI + self.delay;
                 let at = self.arriving.back().map_or(at, |last| at.max(last.at));
                 self.arriving.push_back(Arrival { at, number: block.number, content: block.content });
@@ -228,7 +236,7 @@ impl Link {
         Some(Block { number, cqi, content, transmissions: 0, energy: 0.0 })
     }
 
-    /// What is under way does not arrive: both ends of MAC-hs are reset (§11.6.2.5).
+    /// Drops the blocks in flight. Both ends of MAC-hs are reset (§11.6.2.5).
     pub(in crate::rlc) fn clear(&mut self) {
         self.arriving.clear();
         self.segmenter.reset();
@@ -238,13 +246,14 @@ impl Link {
         self.reordering.reset();
     }
 
-    /// When something may go on from re-ordering.
+    /// Next time at which blocks may leave the reordering queue.
     pub(in crate::rlc) fn next_landing(&self) -> Option<Instant> {
         let arrives = self.arriving.front().map(|arrival| arrival.at);
         [arrives, self.reordering.next_deadline()].into_iter().flatten().min()
     }
 
-    /// What has gone on from re-ordering at `now`. `None`: no more. What arrives just when T1 expires is still in time.
+    /// Returns the PDUs that leave the reordering queue at `now`, or `None` if there are no more. A block
+    /// that arrives when T1 expires is still in time.
     pub(in crate::rlc) fn land(&mut self, now: Instant) -> Option<Flight> {
         let lands = self.next_landing().filter(|at| *at <= now)?;
         let mut blocks = Vec::new();
@@ -261,7 +270,7 @@ impl Link {
         Some(Flight { lands, blocks: pdus })
     }
 
-    /// For people and programs.
+    /// Statistics of the link.
     pub(in crate::rlc) fn stats(&self) -> serde_json::Value {
         let Counters { ttis, blocks, pdus, first_damaged, lost } = self.counters;
         let reordering = self.reordering.counters;

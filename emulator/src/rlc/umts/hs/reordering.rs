@@ -1,9 +1,10 @@
-//! The re-ordering queue of a mobile (TS 25.321 §11.6.2): blocks that HARQ delivers in any order go on in that of their
-//! numbers. What is missing for too long is not waited for: T1 expires, or the window moves on.
+//! The reordering queue of a mobile (TS 25.321 §11.6.2). HARQ delivers blocks in any order, and the queue
+//! forwards them in the order of their numbers. It stops waiting for a missing block when T1 expires or the
+//! window moves past the block.
 
 use airwire::time::{Duration, Instant};
 
-/// TSN: 6 bits, so arithmetic is modulo 64.
+/// Transmission sequence number of 6 bits, with arithmetic modulo 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tsn(u8);
 
@@ -19,28 +20,28 @@ impl Tsn {
         Self((self.0 + n) % Self::MODULUS)
     }
 
-    /// How far it is ahead of `base`, 0 to 63.
+    /// Distance from `base`, 0 to 63.
     fn since(self, base: Self) -> u8 {
         (self.0 + Self::MODULUS - base.0) % Self::MODULUS
     }
 }
 
-/// The queue, of blocks of any kind.
+/// The reordering queue, for blocks of any type.
 pub(super) struct Reordering<T> {
     /// RECEIVE_WINDOW_SIZE.
     window: u8,
     t1: Duration,
-    /// next_expected_TSN: in the window, or the first above it.
+    /// next_expected_TSN: a TSN in the window, or the first one above it.
     next_expected: Tsn,
-    /// RcvWindow_UpperEdge: the highest TSN so far.
+    /// RcvWindow_UpperEdge: the highest TSN received.
     upper_edge: Tsn,
-    /// By TSN: what cannot be delivered yet.
+    /// Blocks that cannot be delivered yet, indexed by TSN.
     buffer: [Option<T>; Tsn::MODULUS as usize],
     timer: Option<Timer>,
     pub(super) counters: Counters,
 }
 
-/// T1, while it runs.
+/// The state of T1 while it is running.
 #[derive(Clone, Copy)]
 struct Timer {
     expires: Instant,
@@ -50,10 +51,10 @@ struct Timer {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Blocks that came when they were not waited for any more.
+    /// Duplicates, and blocks that arrived after the queue had stopped waiting for them.
     pub(super) late: u64,
     pub(super) t1_expiries: u64,
-    /// How often the window moved over a block that was missing.
+    /// Number of times that the window moved past a missing block.
     pub(super) window_moves: u64,
 }
 
@@ -70,12 +71,12 @@ impl<T> Reordering<T> {
         }
     }
 
-    /// From the next start of T1 on.
+    /// Sets the duration of T1 from its next start on.
     pub(super) fn set_t1(&mut self, t1: Duration) {
         self.t1 = t1;
     }
 
-    /// As at the start. What it holds is lost.
+    /// Returns to the initial state, and drops the blocks in the queue.
     pub(super) fn reset(&mut self) {
         *self = Self { counters: self.counters, ..Self::new(self.window, self.t1) };
     }
@@ -92,7 +93,7 @@ impl<T> Reordering<T> {
         tsn.since(self.lower_edge()) < self.window
     }
 
-    /// A block has come. What can go on now is added to `delivered`.
+    /// Handles the arrival of a block. Appends the blocks that can be forwarded to `delivered`.
     pub(super) fn receive(&mut self, now: Instant, tsn: Tsn, block: T, delivered: &mut Vec<T>) {
         if self.is_in_window(tsn) {
             let lower = self.lower_edge();
@@ -114,7 +115,7 @@ impl<T> Reordering<T> {
         self.run_timer(now);
     }
 
-    /// T1 has expired, if it has.
+    /// Handles an expiry of T1.
     pub(super) fn handle_deadline(&mut self, now: Instant, delivered: &mut Vec<T>) {
         let Some(Timer { tsn, .. }) = self.timer.take_if(|timer| timer.expires <= now) else { return };
         self.counters.t1_expiries += 1;
@@ -125,7 +126,7 @@ impl<T> Reordering<T> {
         self.run_timer(now);
     }
 
-    /// Waits for the next one no longer. False: it had not come.
+    /// Stops waiting for the next expected block. Returns `false` if that block had not arrived.
     fn deliver_next(&mut self, delivered: &mut Vec<T>) -> bool {
         let block = self.buffer[usize::from(self.next_expected.0)].take();
         self.next_expected = self.next_expected.plus(1);
@@ -140,7 +141,8 @@ impl<T> Reordering<T> {
         }
     }
 
-    /// T1 stops when the block of T1_TSN has been delivered, and runs while another one waits: then for the highest.
+    /// Stops T1 if the block of T1_TSN has been delivered. Starts it if other blocks are waiting, with the
+    /// highest TSN among them.
     fn run_timer(&mut self, now: Instant) {
         if self.timer.is_some_and(|timer| self.buffer[usize::from(timer.tsn.0)].is_none()) {
             self.timer = None;
@@ -163,7 +165,8 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// What comes out when blocks of these numbers come in, one each millisecond from 1 on. A block is its number.
+    /// Returns the forwarded blocks after the arrival of blocks with these numbers, one per millisecond from
+    /// 1 ms on. Each block contains its number.
     fn through(queue: &mut Reordering<u64>, tsns: &[u64]) -> Vec<u64> {
         let mut delivered = Vec::new();
         for (n, tsn) in (1..).zip(tsns) {
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_order_goes_on_at_once_for_many_laps() {
+    fn in_order_blocks_pass_immediately_across_tsn_wraps() {
         let mut queue = Reordering::new(16, T1);
         let all: Vec<u64> = (0..1000).collect();
         assert_eq!(through(&mut queue, &all), all);
@@ -181,26 +184,26 @@ mod tests {
     }
 
     #[test]
-    fn a_block_waits_for_those_before_it() {
+    fn block_waits_for_missing_predecessors() {
         let mut queue = Reordering::new(16, T1);
         assert_eq!(through(&mut queue, &[0, 2, 3, 5]), [0]);
-        assert_eq!(queue.next_deadline(), Some(at(52)), "since block 2 came");
+        assert_eq!(queue.next_deadline(), Some(at(52)), "T1 started when block 2 arrived");
         assert_eq!(through(&mut queue, &[1]), [1, 2, 3]);
-        assert_eq!(queue.next_deadline(), Some(at(51)), "since then for block 5");
+        assert_eq!(queue.next_deadline(), Some(at(51)), "T1 restarts for block 5");
         assert_eq!(through(&mut queue, &[4]), [4, 5]);
         assert_eq!((queue.next_deadline(), queue.counters), (None, Counters::default()));
     }
 
     #[test]
-    fn after_t1_nothing_before_its_block_is_waited_for() {
+    fn t1_expiry_skips_missing_earlier_blocks() {
         let mut queue = Reordering::new(16, T1);
         let mut delivered = through(&mut queue, &[1, 3, 4, 6]);
         queue.handle_deadline(at(50), &mut delivered);
         assert_eq!(delivered, [] as [u64; 0]);
         queue.handle_deadline(at(51), &mut delivered);
-        // T1 ran for block 1 alone.
+        // T1 ran only for block 1.
         assert_eq!(delivered, [1]);
-        assert_eq!(queue.next_deadline(), Some(at(101)), "for block 6");
+        assert_eq!(queue.next_deadline(), Some(at(101)), "T1 restarts for block 6");
         queue.handle_deadline(at(101), &mut delivered);
         assert_eq!(delivered, [1, 3, 4, 6]);
         assert_eq!(through(&mut queue, &[0, 2, 5, 7]), [7]);
@@ -208,20 +211,20 @@ mod tests {
     }
 
     #[test]
-    fn the_window_moves_over_what_is_missing() {
+    fn window_advance_skips_missing_blocks() {
         let mut queue = Reordering::new(4, T1);
         assert_eq!(through(&mut queue, &[1, 2, 3]), [] as [u64; 0]);
-        // The window is now 1 to 4.
+        // Block 4 moves the window to 1 to 4.
         assert_eq!(through(&mut queue, &[4]), [1, 2, 3, 4]);
         assert_eq!(through(&mut queue, &[7, 9]), [] as [u64; 0]);
-        // 8 to 11: of 5, 6 and 7 there is only 7.
+        // Block 11 moves the window to 8 to 11. Block 7 has arrived, but blocks 5 and 6 have not.
         assert_eq!(through(&mut queue, &[11]), [7]);
         assert_eq!(through(&mut queue, &[8]), [8, 9]);
         assert_eq!(queue.counters, Counters { late: 0, t1_expiries: 0, window_moves: 3 });
     }
 
     #[test]
-    fn a_copy_goes_no_further_and_a_reset_begins_anew() {
+    fn duplicates_are_dropped_and_reset_restarts_numbering() {
         let mut queue = Reordering::new(16, T1);
         assert_eq!(through(&mut queue, &[0, 0, 2, 2]), [0]);
         assert_eq!(queue.counters.late, 2);

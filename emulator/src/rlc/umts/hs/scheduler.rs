@@ -1,36 +1,36 @@
-//! Who has the next TTI of the cell.
+//! Assignment of the cell's TTIs to mobiles.
 
 use serde::{Deserialize, Serialize};
 
-/// How the mobile is chosen. Only those count that have something to send and receive well enough for a PDU.
+/// How a mobile is chosen. Only mobiles that have data to send and can receive a PDU are considered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduling {
-    /// The one that has waited for the longest.
+    /// The mobile that has waited longest.
     #[default]
     RoundRobin,
-    /// The one that can have the most now, compared with what it has had (Jalali et al., VTC 2000).
+    /// The mobile whose possible rate is highest in relation to its average rate (Jalali et al., VTC 2000).
     ProportionalFair,
-    /// The one that receives best.
+    /// The mobile with the best reception.
     MaxCqi,
 }
 
-/// What each mobile has had.
+/// The scheduler of a cell, which records the service of each mobile.
 pub(crate) struct Scheduler {
     shares: Vec<Share>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Share {
-    /// Bits per TTI, an exponentially weighted moving average up to and with the TTI before `next`.
+    /// Bits per TTI: exponentially weighted moving average up to and including the TTI before `next`.
     average: f64,
     next: u64,
-    /// The TTI after the one that it had last; 0: it has had none.
+    /// The TTI after the last one that the mobile was assigned. 0: it has not been assigned any.
     served: u64,
 }
 
 impl Share {
-    /// At the beginning of `tti`. A TTI in which it has nothing counts as 0 bits.
+    /// Average at the beginning of `tti`. TTIs in which the mobile was not served count as 0 bits.
     fn average_at(&self, tti: u64, window: u32) -> f64 {
         self.average * power(1.0 - 1.0 / f64::from(window), tti - self.next)
     }
@@ -41,8 +41,9 @@ impl Scheduler {
         Self { shares: vec![Share::default(); mobiles] }
     }
 
-    /// Which of these has `tti`: each with the bits that it could be sent. Of equals it is the one that has waited for the
-    /// longest. `window`: over how many TTIs the average goes.
+    /// Chooses the mobile for `tti`. `bids` contains mobiles, with the number of bits that each could be
+    /// sent. If several mobiles are equal, the one that has waited longest is chosen. `window` is the number
+    /// of TTIs in the average.
     pub(crate) fn choose(
         &self,
         scheduling: Scheduling,
@@ -68,7 +69,8 @@ impl Scheduler {
         best.map(|(mobile, _)| mobile)
     }
 
-    /// `mobile` has `tti`, and is sent so many bits that it has not been sent before.
+    /// Records that `mobile` has been assigned `tti`. `bits` is the amount of data that was sent for the
+    /// first time.
     pub(crate) fn serve(&mut self, window: u32, tti: u64, mobile: usize, bits: f64) {
         let share = &mut self.shares[mobile];
         let weight = 1.0 / f64::from(window);
@@ -77,7 +79,7 @@ impl Scheduler {
     }
 }
 
-/// By squaring: the same bits on every machine.
+/// Computes a power by squaring, so that the result is the same on every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
@@ -94,7 +96,8 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Who has each of `ttis`, if the mobiles could be sent these bits each time.
+    /// Returns the mobile of each TTI. `bits` is the number of bits that each mobile could be sent in any
+    /// TTI.
     fn run(scheduling: Scheduling, bits: &[f64], ttis: u64) -> Vec<usize> {
         let mut scheduler = Scheduler::new(bits.len());
         (0..ttis)
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_take_turns_under_all_of_them() {
+    fn every_scheduler_alternates_between_equal_mobiles() {
         for scheduling in [Scheduling::RoundRobin, Scheduling::ProportionalFair, Scheduling::MaxCqi] {
             let turns = run(scheduling, &[320.0; 4], 12);
             assert_eq!(turns, [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3], "{scheduling:?}");
@@ -116,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn round_robin_looks_at_nothing_else_and_max_cqi_at_nothing_but_the_channel() {
+    fn round_robin_ignores_channel_unlike_max_cqi() {
         assert_eq!(run(Scheduling::RoundRobin, &[320.0, 6720.0, 0.0], 4), [0, 1, 0, 1]);
         assert_eq!(run(Scheduling::MaxCqi, &[320.0, 6720.0, 6720.0], 4), [1, 2, 1, 2]);
     }
 
     #[test]
-    fn proportional_fair_gives_equal_time_where_channels_stay_as_they_are() {
+    fn proportional_fair_shares_time_equally_on_constant_channels() {
         let turns = run(Scheduling::ProportionalFair, &[320.0, 6720.0, 640.0], 3000);
         for mobile in 0..3 {
             let count = turns[300..].iter().filter(|turn| **turn == mobile).count();
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_forgets_while_nothing_is_sent() {
+    fn average_rate_decays_while_idle() {
         let mut scheduler = Scheduler::new(1);
         scheduler.serve(4, 0, 0, 1000.0);
         assert_eq!(scheduler.shares[0].average_at(1, 4), 250.0);
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn proportional_fair_prefers_who_receives_better_than_usual() {
+    fn proportional_fair_prefers_mobile_above_its_average() {
         let mut scheduler = Scheduler::new(2);
         for tti in 0..200 {
             scheduler.serve(100, tti, (tti % 2) as usize, [1000.0, 4000.0][(tti % 2) as usize]);

@@ -1,5 +1,5 @@
-//! Blocks of RLC PDUs, and PDUs of blocks again: MAC-hs, and the segmentation and the reassembly unit of MAC-ehs (TS 25.321
-//! §11.6). What stands between them, HARQ and re-ordering, loses whole blocks.
+//! RLC PDUs in blocks: MAC-hs, and the segmentation and reassembly units of MAC-ehs (TS 25.321 §11.6). HARQ
+//! and reordering, which are between the two ends, may lose whole blocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,45 +8,45 @@ use super::cqi::Cqi;
 use super::framing::Framing;
 use crate::rlc::umts::entity::{Outgoing, Room};
 
-/// Segmentation Indication, of MAC-ehs. MAC-hs has PDUs that are complete.
+/// Segmentation Indication of MAC-ehs. With MAC-hs, all PDUs are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Si {
     /// 00: the first and the last reordering SDU are complete PDUs.
     Complete,
-    /// 01: the first is the last part of a PDU.
+    /// 01: the first reordering SDU is the last part of a PDU.
     FirstContinues,
-    /// 10: the last is the first part of a PDU.
+    /// 10: the last reordering SDU is the first part of a PDU.
     LastGoesOn,
-    /// 11: both; or what the block has is a middle part alone.
+    /// 11: both of these, or the only reordering SDU is a middle part of a PDU.
     Both,
 }
 
-/// What is in a block.
+/// Content of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) si: Si,
     /// Reordering SDUs.
     pub(super) parts: Vec<Vec<u8>>,
-    /// Of which PDU each is.
+    /// Number of the PDU to which each part belongs.
     pdus: Vec<u64>,
 }
 
-/// The end that makes blocks.
+/// The end that builds blocks.
 pub(super) struct Segmenter {
     framing: Framing,
-    /// PDUs of which something has not gone into a block. Of the first one so many octets have.
+    /// PDUs that are not completely in blocks yet. Blocks already contain `gone` bytes of the first one.
     waiting: VecDeque<u64>,
     gone: usize,
-    /// PDUs of which it is not decided whether they arrive.
+    /// PDUs that may still arrive or be lost.
     undecided: BTreeMap<u64, Undecided>,
     next: u64,
-    /// Parts of PDUs that blocks have taken.
+    /// Number of parts of segmented PDUs in blocks.
     pub(super) segments: u64,
 }
 
 struct Undecided {
     pdu: Outgoing,
-    /// Blocks with a part of it that may still arrive; one more while a part waits.
+    /// Number of blocks with a part of the PDU that may still arrive, plus one while a part is waiting.
     blocks: usize,
     lost: bool,
 }
@@ -60,12 +60,12 @@ impl Segmenter {
         self.framing
     }
 
-    /// There is something for a block, though RLC may have nothing.
+    /// Whether there is data for a block, even if RLC has none.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// What RLC may add to a block.
+    /// Room for PDUs from RLC in a block.
     pub(super) fn room(&self, cqi: Cqi) -> Room {
         let mut gone = self.gone;
         let left = self
@@ -75,7 +75,7 @@ impl Segmenter {
         self.framing.room(cqi, left)
     }
 
-    /// A block of what waits and of these PDUs. `None`: there is nothing.
+    /// Builds a block from waiting parts and these PDUs. `None` if there are none.
     pub(super) fn fill(&mut self, cqi: Cqi, pdus: Vec<Outgoing>) -> Option<Content> {
         for pdu in pdus {
             self.waiting.push_back(self.next);
@@ -113,10 +113,11 @@ impl Segmenter {
         (!content.parts.is_empty()).then_some(content)
     }
 
-    /// A block arrives, or is given up. `decided` is told of each PDU of which that is the last part to be decided.
+    /// Handles the arrival or loss of a block. Calls `decided` with each PDU for which this was the last
+    /// undecided part.
     pub(super) fn decide(&mut self, content: &Content, lost: bool, mut decided: impl FnMut(&Outgoing, bool)) {
         for number in &content.pdus {
-            // After a reset of MAC nobody asks.
+            // A reset of MAC has removed the PDU.
             let Some(undecided) = self.undecided.get_mut(number) else { continue };
             undecided.blocks -= 1;
             undecided.lost |= lost;
@@ -128,7 +129,7 @@ impl Segmenter {
         }
     }
 
-    /// Nothing waits any more.
+    /// Removes all PDUs.
     pub(super) fn reset(&mut self) {
         self.waiting.clear();
         self.gone = 0;
@@ -136,26 +137,27 @@ impl Segmenter {
     }
 }
 
-/// The end that has blocks in their order again, though some may be missing.
+/// The end that receives the blocks in order, possibly with gaps.
 #[derive(Default)]
 pub(super) struct Reassembler {
     stored: Option<Stored>,
-    /// How often something was thrown away since another part of its PDU was missing.
+    /// Number of times that data was dropped because another part of its PDU was missing.
     pub(super) incomplete: u64,
 }
 
-/// The parts so far of a PDU that goes on.
+/// The received parts of a PDU that is not complete.
 struct Stored {
     octets: Vec<u8>,
-    /// The number of the block in which it goes on.
+    /// Number of the block in which the PDU continues.
     next: u64,
 }
 
 impl Reassembler {
-    /// The block with this number has come. What is complete is added to `delivered`.
+    /// Handles a block. Appends complete PDUs to `delivered`.
     ///
-    /// Choice: parts are of one PDU if the numbers of their blocks follow each other, without the modulus of TSN: after 63
-    /// blocks that are all lost, a mobile would take halves of two PDUs for one.
+    /// Choice: parts belong to one PDU if the numbers of their blocks are consecutive. These numbers do not
+    /// have the modulus of the TSN. With the TSN, a mobile would combine parts of two PDUs after the loss of
+    /// 64 consecutive blocks.
     pub(super) fn receive(&mut self, number: u64, content: Content, delivered: &mut Vec<Arc<[u8]>>) {
         let mut parts: VecDeque<Vec<u8>> = content.parts.into();
         let mut stored = self.stored.take();
@@ -170,13 +172,13 @@ impl Reassembler {
         {
             let octets = stored.take().map(|stored| [stored.octets, part].concat());
             match octets {
-                // It is a middle part, and the PDU goes on.
+                // This is a middle part, and the PDU continues.
                 Some(octets) if parts.is_empty() && content.si == Si::Both => {
                     self.stored = Some(Stored { octets, next: number + 1 });
                     return;
                 }
                 Some(octets) => delivered.push(octets.into()),
-                // Its beginning was lost.
+                // The beginning of the PDU was lost.
                 None => self.incomplete += 1,
             }
         }
@@ -188,7 +190,7 @@ impl Reassembler {
         delivered.extend(parts.into_iter().map(Arc::from));
     }
 
-    /// What is stored goes on no more.
+    /// Drops the stored parts.
     pub(super) fn reset(&mut self) {
         self.stored = None;
     }

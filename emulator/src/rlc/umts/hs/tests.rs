@@ -1,4 +1,4 @@
-//! One mobile's share, driven by hand: what its blocks carry, how many are lost, and in which order they come out.
+//! The link to one mobile: the content of its blocks, the share of lost blocks, and the order of delivery.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ fn pdu(number: u32) -> Outgoing {
     Outgoing { octets: octets.into(), kind: PduKind::Status, epoch: 0 }
 }
 
-/// What a link that always has something to send does in so many TTIs: the numbers of the PDUs that go on at the mobile.
+/// Runs a link that always has something to send. Returns the numbers of the PDUs that are delivered at the
+/// mobile.
 fn saturate(link: &mut Link, ttis: u64) -> Vec<u32> {
     let next = Cell::new(0);
     let mut landed = Vec::new();
@@ -54,8 +55,9 @@ fn saturate(link: &mut Link, ttis: u64) -> Vec<u32> {
 }
 
 #[test]
-fn a_block_takes_as_many_pdus_as_the_table_says_and_each_tti_has_one() {
-    // Loud enough that nothing is lost: CQI 30, as far as the category goes.
+fn block_size_and_tti_spacing_follow_category() {
+    // The signal-to-noise ratio is so high that no block is lost. The CQI is the highest that the category
+    // allows.
     for (category, spacing, pdus) in
         [(1, 3, 21), (3, 2, 21), (6, 1, 21), (8, 1, 42), (9, 1, 51), (10, 1, 70), (12, 1, 9)]
     {
@@ -69,7 +71,7 @@ fn a_block_takes_as_many_pdus_as_the_table_says_and_each_tti_has_one() {
 }
 
 #[test]
-fn fewer_processes_than_a_round_trip_has_ttis_leave_ttis_unused() {
+fn too_few_harq_processes_leave_ttis_unused() {
     for processes in 1..=6 {
         let config = HsdpaConfig { processes, snr: "40dB".parse().unwrap(), ..HsdpaConfig::default() };
         let mut link = link(&config, 1);
@@ -78,23 +80,26 @@ fn fewer_processes_than_a_round_trip_has_ttis_leave_ttis_unused() {
     }
 }
 
-/// At the least ratio at which it reports a CQI, the chance of a loss is highest.
-fn least(cqi: u8) -> f64 {
+/// The lowest signal-to-noise ratio at which the mobile reports this CQI, and where losses are most likely.
+fn lowest_snr(cqi: u8) -> f64 {
     (f64::from(cqi) - 16.62) * 1.02 + 1e-6
 }
 
 #[test]
-fn first_transmissions_are_damaged_as_often_as_the_formula_says() {
+fn first_transmission_loss_matches_bler_formula() {
     for cqi in [5, 8, 15, 20] {
-        let snr = format!("{}dB", least(cqi));
+        let snr = format!("{}dB", lowest_snr(cqi));
         let config = HsdpaConfig { snr: snr.parse().unwrap(), transmissions: 1, ..HsdpaConfig::default() };
         let expected = Cqi::of(config.snr.value()).bler(config.snr.value());
         let (mut blocks, mut damaged) = (0, 0);
         for seed in 0..20 {
             let mut link = link(&config, seed);
             let landed = saturate(&mut link, 1000);
-            assert_eq!(link.counters.first_damaged, link.counters.lost, "there is only one transmission");
-            assert_eq!(landed.len() as u64 % link.largest_now(), 0);
+            assert_eq!(
+                link.counters.first_damaged, link.counters.lost,
+                "each block is transmitted only once"
+            );
+            assert_eq!(landed.len() as u64 % link.pdus_per_block(), 0);
             blocks += link.counters.blocks;
             damaged += link.counters.first_damaged;
         }
@@ -104,15 +109,16 @@ fn first_transmissions_are_damaged_as_often_as_the_formula_says() {
 }
 
 impl Link {
-    fn largest_now(&self) -> u64 {
+    fn pdus_per_block(&self) -> u64 {
         FRAMING.pdus(self.cqi(Instant::ZERO)) as u64
     }
 }
 
-/// Chase combining: after k transmissions a block is lost with the product of BLER(n · SNR) for n = 1 to k.
+/// Chase combining: the probability that a block is lost after k transmissions is the product of BLER(n ·
+/// SNR) for n = 1 to k.
 #[test]
-fn what_is_left_after_some_transmissions_is_the_product_of_their_losses() {
-    let cqi = Cqi::of(least(5));
+fn residual_loss_matches_chase_combining_product() {
+    let cqi = Cqi::of(lowest_snr(5));
     for (snr, transmissions) in [(-12.5, 1), (-15.2, 2), (-16.9, 2), (-16.9, 3), (-18.2, 4)] {
         let losses = (1..=transmissions).map(|n| cqi.bler(snr + 10.0 * f64::from(n).log10()));
         let expected: f64 = losses.product();
@@ -136,7 +142,7 @@ fn what_is_left_after_some_transmissions_is_the_product_of_their_losses() {
 }
 
 #[test]
-fn a_block_is_no_larger_than_what_it_carries_needs() {
+fn block_is_smallest_that_holds_its_pdus() {
     let config = HsdpaConfig { snr: "12dB".parse().unwrap(), ..HsdpaConfig::default() };
     let mut link = link(&config, 1);
     assert_eq!(link.bid(Instant::ZERO, true), Some(21 * OCTETS));
@@ -150,7 +156,7 @@ fn a_block_is_no_larger_than_what_it_carries_needs() {
 }
 
 #[test]
-fn a_report_counts_after_its_delay_and_until_the_next() {
+fn cqi_report_applies_after_delay_until_next() {
     let fading = FastFading { speed: "30km/h".parse().unwrap(), carrier: "2GHz".parse().unwrap() };
     let config = HsdpaConfig {
         fading: Some(fading),
@@ -170,7 +176,7 @@ fn a_report_counts_after_its_delay_and_until_the_next() {
 }
 
 #[test]
-fn a_reset_of_mac_hs_forgets_what_is_under_way_at_both_ends() {
+fn mac_hs_reset_clears_state_at_both_ends() {
     let config = HsdpaConfig { snr: "40dB".parse().unwrap(), ..HsdpaConfig::default() };
     let mut link = link(&config, 1);
     assert_eq!(saturate(&mut link, 100).len(), 2100);
@@ -180,7 +186,7 @@ fn a_reset_of_mac_hs_forgets_what_is_under_way_at_both_ends() {
     assert_eq!(link.next_landing(), Some(now + TTI));
     link.clear();
     assert_eq!(link.next_landing(), None);
-    // Numbers begin anew at both ends: nothing is taken for late, nothing waits.
+    // Block numbers restart at both ends: the block is not counted as late, and does not wait.
     let later = now + TTI * 6;
     let transmission = link.block(later, |_| vec![pdu(8)]).unwrap();
     link.transmit(later, transmission, |_, _| {});
@@ -213,10 +219,10 @@ fn configs() -> impl Strategy<Value = HsdpaConfig> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: size(50, 200), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Reports that are out of date damage many blocks. Whatever HARQ does, nothing comes twice or out of order, and what is
-    /// missing was lost or came late.
+    /// Outdated reports cause many damaged blocks. Nevertheless PDUs are delivered in order and without
+    /// duplicates, and a missing PDU was lost or late.
     #[test]
-    fn whatever_harq_does_pdus_come_out_in_order(config in configs(), seed in any::<u64>()) {
+    fn harq_delivers_pdus_in_order_without_duplicates(config in configs(), seed in any::<u64>()) {
         let mut link = link(&config, seed);
         let landed = saturate(&mut link, 2000);
         prop_assert!(landed.is_sorted_by(|a, b| a < b));
@@ -225,7 +231,7 @@ proptest! {
         if whole {
             prop_assert_eq!(landed.len() as u64, link.counters.pdus);
         }
-        // The window of the transmitter keeps numbers apart.
+        // The transmitter's window ensures that the receive window only moves past lost blocks.
         prop_assert!(reordering.window_moves <= link.counters.lost);
     }
 }

@@ -23,12 +23,12 @@ fn ending(at: u16, octets: &[u8], ends: &[u16]) -> Amd<'static> {
     Amd { ends: ends.to_vec(), ..data(at, octets) }
 }
 
-/// A PDU that only says that the SDU before it filled its PDU.
+/// A PDU that only indicates that the SDU before it filled its PDU.
 fn li_0(at: u16) -> Amd<'static> {
     Amd { previous: Previous::EndedExactly, rest: Rest::Padding, ..data(at, &[]) }
 }
 
-/// A reassembler, and what it has delivered.
+/// A reassembler, and the SDUs that it has delivered.
 struct Receiver(Reassembler, Vec<Vec<u8>>);
 
 impl Receiver {
@@ -40,7 +40,7 @@ impl Receiver {
         self.0.receive(amd, |sdu| self.1.push(sdu))
     }
 
-    fn moves(&mut self, to: u16, nlength: u8) {
+    fn move_window(&mut self, to: u16, nlength: u8) {
         self.0.move_window(sn(to), nlength, |sdu| self.1.push(sdu));
     }
 
@@ -58,7 +58,7 @@ fn as_soon_as_complete() -> Receiver {
 }
 
 #[test]
-fn a_pdu_that_comes_early_waits_for_the_missing_one() {
+fn early_pdu_waits_for_missing_pdu() {
     let mut receiver = in_sequence();
     assert_eq!(receiver.gets(ending(1, b"cd", &[2])), Receipt::New);
     assert_eq!(receiver.gets(ending(1, b"cd", &[2])), Receipt::Duplicate);
@@ -70,7 +70,7 @@ fn a_pdu_that_comes_early_waits_for_the_missing_one() {
 }
 
 #[test]
-fn gaps_are_told_up_to_vr_h_even_where_nothing_came() {
+fn gaps_are_reported_up_to_vr_h() {
     let mut receiver = in_sequence();
     for at in [2, 3, 6] {
         receiver.gets(data(at, b"x"));
@@ -83,16 +83,16 @@ fn gaps_are_told_up_to_vr_h_even_where_nothing_came() {
 }
 
 #[test]
-fn an_sdu_across_the_wrap_is_whole() {
+fn sdu_across_sn_wrap_is_reassembled() {
     let mut receiver = in_sequence();
-    receiver.moves(4095, 0);
+    receiver.move_window(4095, 0);
     receiver.gets(ending(0, b"cd", &[2]));
     receiver.gets(data(4095, b"ab"));
     assert_eq!((receiver.1.as_slice(), receiver.0.vr_r()), ([b"abcd".to_vec()].as_slice(), sn(1)));
 }
 
 #[test]
-fn the_octet_that_li_7ffb_explains_is_not_delivered() {
+fn byte_marked_by_li_7ffb_is_not_delivered() {
     let mut receiver = in_sequence();
     receiver.gets(data(0, b"ab\0"));
     receiver.gets(Amd { previous: Previous::EndedOneShort, ..ending(1, b"c", &[1]) });
@@ -100,32 +100,32 @@ fn the_octet_that_li_7ffb_explains_is_not_delivered() {
 }
 
 #[test]
-fn complete_sdus_are_delivered_at_once_if_the_order_does_not_matter() {
+fn unordered_delivery_forwards_complete_sdus_immediately() {
     let mut receiver = as_soon_as_complete();
-    // PDU 1 ends an SDU, and begins one that ends in PDU 3.
+    // PDU 1 ends an SDU, and begins another one that ends in PDU 3.
     receiver.gets(ending(1, b"bc", &[1]));
     receiver.gets(ending(3, b"ef", &[1]));
-    assert!(receiver.1.is_empty(), "no SDU has both ends");
+    assert!(receiver.1.is_empty(), "no SDU is complete");
     receiver.gets(data(2, b"d"));
     assert_eq!(receiver.1, [b"cde"]);
     receiver.gets(data(0, b"a"));
-    assert_eq!(receiver.1, [b"cde".as_slice(), b"ab"], "and not once more in sequence");
+    assert_eq!(receiver.1, [b"cde".as_slice(), b"ab"], "the SDU is not delivered a second time");
     receiver.gets(ending(4, b"g", &[1]));
     assert_eq!(receiver.1[2], b"fg");
 }
 
 #[test]
-fn sdus_within_one_pdu_need_no_other_pdu_except_for_the_first() {
+fn only_first_sdu_in_pdu_needs_previous_pdu() {
     let mut receiver = as_soon_as_complete();
     receiver.gets(ending(5, b"abcde", &[1, 3, 5]));
     assert_eq!(receiver.1, [b"bc", b"de"]);
     let mut receiver = as_soon_as_complete();
     receiver.gets(Amd { previous: Previous::EndedExactly, ..ending(5, b"abc", &[1, 3]) });
-    assert_eq!(receiver.1, [b"a".as_slice(), b"bc"], "LI 0 tells where the first one begins");
+    assert_eq!(receiver.1, [b"a".as_slice(), b"bc"], "LI 0 marks the start of the first SDU");
 }
 
 #[test]
-fn the_end_of_the_pdu_before_tells_where_an_sdu_begins() {
+fn previous_pdu_end_marks_sdu_start() {
     let mut receiver = as_soon_as_complete();
     receiver.gets(ending(5, b"ab", &[2]));
     receiver.gets(ending(4, b"x", &[1]));
@@ -137,20 +137,20 @@ fn the_end_of_the_pdu_before_tells_where_an_sdu_begins() {
 }
 
 #[test]
-fn an_mrw_forgets_what_is_open_and_resumes_with_the_pdu() {
+fn mrw_drops_partial_sdu_and_resumes_at_sn() {
     let mut receiver = in_sequence();
     receiver.gets(data(0, b"ab"));
     receiver.gets(ending(4, b"ef", &[2]));
-    receiver.moves(3, 0);
+    receiver.move_window(3, 0);
     assert_eq!((receiver.0.vr_r(), receiver.missing(5)), (sn(3), vec![(3, 1)]));
     receiver.gets(data(3, b"cd"));
     assert_eq!(receiver.1, [b"cdef"]);
 }
 
 #[test]
-fn an_mrw_skips_sdus_in_a_pdu_that_comes_later() {
+fn mrw_skips_sdus_in_pdu_arriving_later() {
     let mut receiver = in_sequence();
-    receiver.moves(3, 2);
+    receiver.move_window(3, 2);
     receiver.gets(ending(3, b"abcde", &[1, 3, 4]));
     assert_eq!(receiver.1, [b"d"]);
     receiver.gets(ending(4, b"f", &[1]));
@@ -158,31 +158,31 @@ fn an_mrw_skips_sdus_in_a_pdu_that_comes_later() {
 }
 
 #[test]
-fn an_mrw_goes_on_over_pdus_that_are_here_already() {
+fn mrw_delivers_from_pdus_already_received() {
     let mut receiver = in_sequence();
     receiver.gets(ending(3, b"abc", &[1, 3]));
     receiver.gets(ending(4, b"d", &[1]));
     receiver.gets(ending(6, b"f", &[1]));
-    receiver.moves(3, 1);
+    receiver.move_window(3, 1);
     assert_eq!(receiver.1, [b"bc".as_slice(), b"d"]);
     assert_eq!((receiver.0.vr_r(), receiver.0.held()), (sn(5), 1));
 }
 
 #[test]
-fn li_0_counts_as_an_indicator_that_an_mrw_skips() {
+fn mrw_counts_li_0_as_skipped_indicator() {
     let mut receiver = in_sequence();
     receiver.gets(data(0, b"ab"));
-    receiver.moves(1, 1);
+    receiver.move_window(1, 1);
     receiver.gets(Amd { previous: Previous::EndedExactly, ..ending(1, b"cd", &[2]) });
     assert_eq!(receiver.1, [b"cd"]);
     assert_eq!(receiver.0.faults(), Faults::default());
 }
 
-/// The discarded SDU filled its PDU. The PDU that says so may still come.
+/// The discarded SDU filled its PDU. The PDU that indicates this may still arrive.
 #[test]
-fn li_0_after_an_mrw_ends_nothing_and_is_no_fault() {
+fn li_0_after_mrw_is_ignored_without_fault() {
     let mut receiver = in_sequence();
-    receiver.moves(1, 0);
+    receiver.move_window(1, 0);
     receiver.gets(li_0(1));
     assert!(receiver.1.is_empty());
     assert_eq!(receiver.0.faults(), Faults::default());
@@ -194,7 +194,7 @@ fn contradictions_between_pdus_are_counted() {
     receiver.gets(ending(0, b"a", &[1]));
     receiver.gets(li_0(1));
     assert_eq!(receiver.0.faults().nothing_to_end, 1);
-    receiver.moves(5, 3);
+    receiver.move_window(5, 3);
     receiver.gets(ending(5, b"ab", &[1]));
     assert_eq!(receiver.0.faults().nlength, 1);
     receiver.gets(ending(6, b"c", &[1]));
@@ -202,7 +202,7 @@ fn contradictions_between_pdus_are_counted() {
 }
 
 #[test]
-fn an_sdu_without_end_is_given_up_and_the_next_one_is_whole() {
+fn endless_sdu_is_dropped_and_next_is_delivered() {
     let mut receiver = in_sequence();
     for at in 0..700 {
         receiver.gets(data(at, &[7; 100]));
@@ -214,7 +214,7 @@ fn an_sdu_without_end_is_given_up_and_the_next_one_is_whole() {
 }
 
 #[test]
-fn the_longest_sdu_is_delivered_and_one_octet_more_is_not() {
+fn sdus_above_65535_bytes_are_dropped() {
     for (last, lengths, too_long) in [(35, vec![2, 65_535], 0), (36, vec![2], 1)] {
         for mut receiver in [in_sequence(), as_soon_as_complete()] {
             receiver.gets(ending(1, b"a", &[1]));
@@ -228,7 +228,7 @@ fn the_longest_sdu_is_delivered_and_one_octet_more_is_not() {
             assert_eq!((delivered, receiver.0.faults().too_long), (lengths.clone(), too_long));
         }
     }
-    // Octets that LI 0x7ffb takes back do not count.
+    // The byte that LI 0x7ffb removes does not count.
     let mut receiver = in_sequence();
     for at in 0..656 {
         receiver.gets(data(at, &[7; 100][..if at == 655 { 36 } else { 100 }]));
@@ -238,7 +238,7 @@ fn the_longest_sdu_is_delivered_and_one_octet_more_is_not() {
 }
 
 #[test]
-fn a_reset_forgets_everything_but_the_counters() {
+fn reset_clears_reassembly_state() {
     let mut receiver = in_sequence();
     receiver.gets(ending(0, b"ab", &[1]));
     receiver.gets(data(2, b"x"));
@@ -257,9 +257,9 @@ fn sdu(id: usize, length: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
-    /// PDUs in any order, with duplicates of those that wait; across the wrap.
+    /// PDUs in any order, with duplicates of waiting PDUs, and across the wrap of the sequence number.
     #[test]
-    fn every_sdu_is_delivered_once_whatever_the_order(
+    fn every_sdu_is_delivered_once_despite_reordering(
         format in prop::sample::select(FORMATS.to_vec()),
         lengths in prop::collection::vec(prop_oneof![1..60_usize, 35..45_usize, 120..130_usize, 1..400_usize], 1..25),
         order in prop::collection::vec(any::<prop::sample::Index>(), 200),
@@ -277,10 +277,10 @@ proptest! {
         let vr_h = sn(base).plus(pdus.len() as u16);
         let delivery = if in_sequence { Delivery::InSequence } else { Delivery::AsSoonAsComplete };
         let mut receiver = Receiver::new(delivery);
-        receiver.moves(base, 0);
+        receiver.move_window(base, 0);
         let mut order = order.into_iter();
         while !pdus.is_empty() {
-            // Not too far from the order in which they were sent.
+            // The PDUs are close to their order of transmission.
             let index = order.next().map_or(0, |index| index.index(pdus.len().min(12)));
             let amd = pdus.remove(index);
             prop_assert_eq!(receiver.gets(amd.clone()), Receipt::New);

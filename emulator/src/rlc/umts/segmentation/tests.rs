@@ -12,7 +12,7 @@ const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };
 const PDU_130: Format = Format::fixed(130);
 
 impl<Id: Copy> Segmenter<Id> {
-    /// Octets that no PDU carries yet.
+    /// Number of bytes that no PDU carries yet.
     fn octets(&self) -> usize {
         self.waiting.iter().map(|sdu| sdu.octets.len()).sum::<usize>() - self.sent
     }
@@ -23,7 +23,7 @@ impl<Id: Copy> Segmenter<Id> {
     }
 }
 
-/// SDUs of these lengths, known by their index.
+/// A segmenter with SDUs of these lengths. The identifier of an SDU is its index.
 fn with(format: Format, lengths: &[usize]) -> Segmenter<usize> {
     let mut segmenter = Segmenter::new(format);
     for (id, length) in lengths.iter().enumerate() {
@@ -50,7 +50,7 @@ fn part(id: usize, first: bool, last: bool) -> Carried<usize> {
     Carried { id, first, last }
 }
 
-/// Previous, ends, octets of data, spare octets.
+/// (previous, ends, bytes of data, spare bytes) of a PDU.
 fn shape(cut: &Cut<usize>) -> (Previous, Vec<u16>, usize, usize) {
     (cut.amd.previous, cut.amd.ends.clone(), cut.amd.data.len(), cut.spare)
 }
@@ -71,13 +71,13 @@ fn sdus_are_segmented_and_concatenated() {
 }
 
 #[test]
-fn two_sdus_that_end_in_one_pdu_end_at_ascending_offsets() {
+fn sdus_ending_in_one_pdu_have_ascending_offsets() {
     let cuts = all(&mut with(PDU_42, &[10, 20]));
     assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![10, 30], 30, 7));
 }
 
 #[test]
-fn an_sdu_that_fills_its_pdu_is_ended_by_li_0_in_a_pdu_that_comes_at_once() {
+fn li_0_pdu_follows_exactly_filled_pdu() {
     let mut segmenter = with(PDU_42, &[40]);
     let first = segmenter.cut(Sn::ZERO).unwrap();
     assert_eq!(shape(&first), (Previous::Unsaid, vec![], 40, 0));
@@ -92,14 +92,14 @@ fn an_sdu_that_fills_its_pdu_is_ended_by_li_0_in_a_pdu_that_comes_at_once() {
 }
 
 #[test]
-fn li_0_comes_before_the_next_sdu() {
+fn li_0_precedes_next_sdu() {
     let cuts = all(&mut with(PDU_42, &[40, 20]));
     assert_eq!(shape(&cuts[1]), (Previous::EndedExactly, vec![20], 20, 17));
     assert_eq!(cuts[1].ended, [0, 1]);
 }
 
 #[test]
-fn with_he_10_an_sdu_that_fills_its_pdu_needs_no_further_pdu() {
+fn he_10_avoids_extra_li_0_pdu() {
     let cuts = all(&mut with(HE_SPECIAL, &[40, 80]));
     assert_eq!(cuts.len(), 3);
     assert_eq!(cuts[0].amd.rest, Rest::SduEnd);
@@ -107,16 +107,16 @@ fn with_he_10_an_sdu_that_fills_its_pdu_needs_no_further_pdu() {
     assert_eq!(cuts[2].amd.rest, Rest::SduEnd);
 }
 
-/// HE cannot be 10 where it has to be 01 to announce an indicator.
+/// HE cannot be 10 if it must be 01 to announce an indicator.
 #[test]
-fn he_10_does_not_go_with_length_indicators() {
+fn he_10_excludes_length_indicators() {
     let cuts = all(&mut with(HE_SPECIAL, &[10, 29]));
     assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![10], 39, 0));
     assert_eq!(shape(&cuts[1]), (Previous::EndedExactly, vec![], 0, 38));
 }
 
 #[test]
-fn around_the_size_of_a_pdu() {
+fn boundary_size_sdus_segment_with_7_bit_indicators() {
     let shapes = |length| all(&mut with(PDU_42, &[length])).iter().map(shape).collect::<Vec<_>>();
     use Previous::*;
     assert_eq!(shapes(38), [(Unsaid, vec![38], 38, 0)]);
@@ -128,7 +128,7 @@ fn around_the_size_of_a_pdu() {
 }
 
 #[test]
-fn around_the_size_of_a_pdu_with_15_bit_indicators() {
+fn boundary_size_sdus_segment_with_15_bit_indicators() {
     let shapes = |length| all(&mut with(PDU_130, &[length])).iter().map(shape).collect::<Vec<_>>();
     use Previous::*;
     assert_eq!(shapes(124), [(Unsaid, vec![124], 124, 0)]);
@@ -141,26 +141,26 @@ fn around_the_size_of_a_pdu_with_15_bit_indicators() {
 }
 
 #[test]
-fn no_sdu_begins_in_the_single_octet_after_a_15_bit_indicator() {
+fn no_sdu_begins_in_single_spare_byte() {
     let cuts = all(&mut with(PDU_130, &[125, 20]));
     assert_eq!(cuts[0].carried, [part(0, true, true)]);
     assert_eq!(shape(&cuts[1]), (Previous::Unsaid, vec![20], 20, 104));
 }
 
-/// Wireshark calls a 16th indicator malformed, also that of padding.
+/// Wireshark reports a 16th indicator as malformed, even if it is for padding.
 #[test]
 fn no_pdu_has_more_than_15_length_indicators() {
     let cuts = all(&mut with(PDU_130, &[1; 20]));
     assert_eq!(cuts[0].ended.len(), 14);
     assert_eq!(cuts[0].amd.rest, Rest::Padding);
     assert_eq!(cuts[1].ended.len(), 6);
-    // 14 packets take 42 octets each, 110 are left.
+    // 14 packets take 42 bytes each, which leaves 110 bytes.
     let mut lengths = vec![40; 14];
     lengths.extend([108, 40]);
     let cuts = all(&mut with(Format::fixed(700), &lengths));
-    assert_eq!((cuts[0].ended.len(), &cuts[0].amd.rest), (15, &Rest::Nothing), "it leaves nothing to pad");
+    assert_eq!((cuts[0].ended.len(), &cuts[0].amd.rest), (15, &Rest::Nothing), "the data fills the PDU");
     assert_eq!(cuts[1].ended, [15]);
-    // The 15th goes on, and ends in the next PDU.
+    // The 15th SDU continues, and ends in the next PDU.
     lengths[14] = 200;
     let cuts = all(&mut with(Format::fixed(700), &lengths));
     assert_eq!((cuts[0].ended.len(), cuts[0].amd.data.len()), (14, 670));
@@ -168,7 +168,7 @@ fn no_pdu_has_more_than_15_length_indicators() {
 }
 
 #[test]
-fn an_mrw_skips_to_where_the_discarded_sdu_ends() {
+fn mrw_resumes_after_discarded_sdu_end() {
     let resume = |cut: &Cut<usize>, index| {
         let ResumeAt { sn, nlength } = cut.resume_after(index);
         (sn.get(), nlength)
@@ -176,7 +176,7 @@ fn an_mrw_skips_to_where_the_discarded_sdu_ends() {
     let cuts = all(&mut with(PDU_42, &[10, 20, 40]));
     assert_eq!(resume(&cuts[0], 0), (0, 1));
     assert_eq!(resume(&cuts[0], 1), (0, 2), "the third SDU begins here");
-    assert_eq!(resume(&cuts[1], 0), (2, 0), "nothing begins here");
+    assert_eq!(resume(&cuts[1], 0), (2, 0), "no SDU begins here");
 
     let cuts = all(&mut with(PDU_42, &[40, 20]));
     assert_eq!(resume(&cuts[1], 0), (1, 1), "LI 0 is the first indicator");
@@ -186,7 +186,7 @@ fn an_mrw_skips_to_where_the_discarded_sdu_ends() {
     assert_eq!(
         resume(&cuts[0], 0),
         (0, 1),
-        "the second SDU is here too, though nothing here says that it ends"
+        "this PDU contains the second SDU, but does not indicate its end"
     );
 
     let cuts = all(&mut with(HE_SPECIAL, &[40, 10]));
@@ -194,18 +194,18 @@ fn an_mrw_skips_to_where_the_discarded_sdu_ends() {
 }
 
 #[test]
-fn an_sdu_that_has_not_begun_is_taken_back_silently() {
+fn only_unsent_sdu_can_be_removed() {
     let mut segmenter = with(PDU_42, &[50, 30, 20]);
     segmenter.cut(Sn::ZERO);
     assert_eq!(segmenter.partial(), Some(0));
-    assert_eq!(segmenter.remove_unsent(0), None, "it has begun");
+    assert_eq!(segmenter.remove_unsent(0), None, "its transmission has begun");
     assert_eq!(segmenter.remove_unsent(1).map(|sdu| sdu.octets.len()), Some(30));
     assert_eq!(segmenter.octets(), 10 + 20);
     assert_eq!(segmenter.cut(Sn::new(1)).unwrap().ended, [0, 2]);
 }
 
 #[test]
-fn after_a_discard_the_next_pdu_begins_with_the_next_sdu() {
+fn pdu_after_discard_begins_with_next_sdu() {
     let mut segmenter = with(PDU_42, &[100, 30, 20]);
     segmenter.cut(Sn::ZERO);
     let discarded: Vec<_> = segmenter.discard_through(1).into_iter().map(|sdu| sdu.id).collect();
@@ -216,7 +216,7 @@ fn after_a_discard_the_next_pdu_begins_with_the_next_sdu() {
 }
 
 #[test]
-fn a_discarded_sdu_that_filled_its_pdu_is_not_ended_by_li_0_any_more() {
+fn discard_cancels_pending_li_0() {
     let mut segmenter = with(PDU_42, &[40]);
     segmenter.cut(Sn::ZERO);
     assert_eq!(segmenter.discard_through(0), []);
@@ -224,7 +224,7 @@ fn a_discarded_sdu_that_filled_its_pdu_is_not_ended_by_li_0_any_more() {
 }
 
 #[test]
-fn a_reset_gives_up_what_has_begun_and_keeps_the_rest() {
+fn reset_drops_started_sdu_and_keeps_rest() {
     let mut segmenter = with(PDU_42, &[100, 30]);
     segmenter.cut(Sn::ZERO);
     assert_eq!(segmenter.reset().map(|sdu| sdu.id), Some(0));
@@ -267,7 +267,7 @@ fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
     formats.prop_flat_map(|format| (Just(format), any_lengths(format.body())))
 }
 
-/// Encodes and decodes the PDUs, and reassembles them.
+/// Encodes and decodes a PDU.
 fn on_air(cut: &Cut<usize>, format: Format) -> Amd<'static> {
     match decode(&encode_amd(&cut.amd, format), format) {
         Ok(Pdu::Amd(amd)) => amd.into_owned(),
@@ -279,7 +279,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn whatever_is_segmented_comes_out_again((format, lengths) in any_run()) {
+    fn segmented_sdus_reassemble_unchanged((format, lengths) in any_run()) {
         let cuts = all(&mut with(format, &lengths));
         let mut reassembler = Reassembler::new(Delivery::InSequence);
         let mut out = Vec::new();
@@ -292,7 +292,7 @@ proptest! {
     }
 
     #[test]
-    fn the_count_of_what_is_ready_is_what_comes((format, lengths) in any_run(), begun in 0..20_usize) {
+    fn ready_count_matches_remaining_pdus((format, lengths) in any_run(), begun in 0..20_usize) {
         let mut segmenter = with(format, &lengths);
         for _ in 0..begun {
             segmenter.cut(Sn::ZERO);
@@ -304,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn every_sdu_begins_once_and_ends_once_and_is_told_to_end_once((format, lengths) in any_run()) {
+    fn every_sdu_begins_and_ends_exactly_once((format, lengths) in any_run()) {
         let cuts = all(&mut with(format, &lengths));
         let ids: Vec<_> = (0..lengths.len()).collect();
         let carried = || cuts.iter().flat_map(|cut| &cut.carried);
@@ -326,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn an_mrw_after_any_sdu_leaves_exactly_those_that_follow(
+    fn mrw_after_any_sdu_delivers_only_later_sdus(
         (format, lengths) in any_run(),
         at in any::<prop::sample::Index>(),
     ) {
@@ -335,11 +335,11 @@ proptest! {
         let (cut, index) = cuts
             .iter()
             .find_map(|cut| Some((cut, cut.ended.iter().position(|id| *id == last)?)))
-            .expect("every SDU is told to end");
+            .expect("every SDU has an end indication");
         let resume = cut.resume_after(index);
         let mut reassembler = Reassembler::new(Delivery::InSequence);
         let mut out = Vec::new();
-        // No part of a discarded SDU was delivered.
+        // No part of a discarded SDU has been delivered.
         reassembler.move_window(resume.sn, resume.nlength, |sdu| out.push(sdu));
         for cut in cuts.iter().skip(usize::from(resume.sn.get())) {
             reassembler.receive(on_air(cut, format), |sdu| out.push(sdu));

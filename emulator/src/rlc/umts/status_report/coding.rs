@@ -1,4 +1,5 @@
-//! The three ways to report gaps: LIST, BITMAP and RLIST. Each writes as many as fit, from a cursor on.
+//! The three ways to report gaps: LIST, BITMAP and RLIST. Each writes as many gaps as fit, beginning at a
+//! cursor.
 
 use super::Received;
 use crate::rlc::umts::codec::{push_burst, push_distance};
@@ -12,24 +13,24 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// In the order of preference: of those that are equally good, the first is taken.
+    /// In the order of preference. If several codings are equally good, the first one is used.
     pub(super) const ALL: [Self; 3] = [Self::List, Self::Rlist, Self::Bitmap];
 }
 
-/// Points to the first missing PDU that no super-field reports yet.
+/// Position of the first missing PDU that no super-field reports yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     gap: usize,
     within: u16,
 }
 
-/// What one coding makes of the room in one STATUS PDU.
+/// Result of one coding for one STATUS PDU.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) sufis: Vec<Sufi>,
     pub(super) nibbles: usize,
     pub(super) next: Cursor,
-    /// How many PDUs are missing from `next` on.
+    /// Number of missing PDUs from `next` on.
     pub(super) left: usize,
 }
 
@@ -38,7 +39,7 @@ impl Cursor {
         Self { gap: 0, within: 0 }
     }
 
-    /// The rest of the gap it points into; `None` at the end.
+    /// The rest of the gap at the cursor. `None` at the end.
     fn gap(self, missing: &[Gap]) -> Option<Gap> {
         let gap = missing.get(self.gap)?;
         Some(Gap { first: gap.first.plus(self.within), count: gap.count - self.within })
@@ -82,7 +83,7 @@ pub(super) fn write(coding: Coding, received: Received<'_>, from: Cursor, room: 
     Written { sufis, nibbles, next, left: after - usize::from(next.within) }
 }
 
-/// §9.2.2.11.4: up to 15 pairs (SNi, Li); a pair stands for up to 16 PDUs.
+/// Writes a LIST (§9.2.2.11.4): up to 15 pairs (SNi, Li), each for up to 16 PDUs.
 fn list(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
     let most = (room.saturating_sub(2) / 4).min(15);
     let mut items = Vec::new();
@@ -96,18 +97,19 @@ fn list(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
     (!items.is_empty()).then_some(Sufi::List(items))
 }
 
-/// §9.2.2.11.5: up to 16 octets from FSN on.
+/// Writes a BITMAP (§9.2.2.11.5): up to 16 bytes from FSN on.
 ///
-/// §9.2.2.11: no information is included about "Sequence Number" ≥ VR(H), and bits come in whole octets. So the last
-/// bit stands for VR(H) − 1 at most, and surplus bits go in front, where PDUs were received or are reported already.
-/// At most 7 of them are below VR(R), as the clause demands of FSN.
+/// §9.2.2.11: a STATUS PDU does not contain information about a "Sequence Number" ≥ VR(H), and a bitmap has
+/// whole bytes. So the last bit is at most for VR(H) − 1, and surplus bits are at the front, for PDUs that
+/// were received or are already reported. At most 7 of them are below VR(R), as the clause requires for FSN.
 ///
-/// Deviation: with a reception window of half the numbers or more, FSN must not be below VR(R) at all. And §11.5.2.2
-/// does not let two STATUS PDUs of a report indicate the same AMD PDU, which surplus bits can do.
+/// Deviation: with a reception window of at least half the sequence numbers, FSN must not be below VR(R) at
+/// all. In addition, §11.5.2.2 does not allow two STATUS PDUs of a report to indicate the same AMD PDU, which
+/// surplus bits can do.
 fn bitmap(received: Received<'_>, next: &mut Cursor, room: usize) -> Option<Sufi> {
     let most = (room.saturating_sub(5) / 2).min(16) as u16;
     let first = next.gap(received.missing)?.first.since(received.vr_r);
-    // No bitmap needs to reach further than the last gap.
+    // A bitmap does not have to extend beyond the last gap.
     let last = received.missing.last().map(|gap| gap.first.plus(gap.count).since(received.vr_r))?;
     let octets = (last - first).div_ceil(8).min(most);
     if octets == 0 {
@@ -116,7 +118,7 @@ fn bitmap(received: Received<'_>, next: &mut Cursor, room: usize) -> Option<Sufi
     let up_to = (first + 8 * octets).min(received.vr_h.since(received.vr_r));
     let fsn = received.vr_r.plus(up_to).plus(Sn::MODULUS - 8 * octets);
     let mut bits = vec![0xff_u8; usize::from(octets)];
-    // The surplus bits in front may stand for PDUs of earlier gaps.
+    // The surplus bits at the front may be for PDUs of earlier gaps.
     for gap in received.missing {
         for sn in gap.sns() {
             let bit = sn.since(fsn);
@@ -129,7 +131,7 @@ fn bitmap(received: Received<'_>, next: &mut Cursor, room: usize) -> Option<Sufi
     Some(Sufi::Bitmap { fsn, bits })
 }
 
-/// §9.2.2.11.6: FSN and up to 15 code words.
+/// Writes an RLIST (§9.2.2.11.6): FSN and up to 15 code words.
 fn rlist(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
     let most = room.checked_sub(5)?.min(15);
     let fsn = next.gap(missing)?.first;

@@ -30,12 +30,12 @@ fn missing(status: &Status) -> Vec<u16> {
 }
 
 #[test]
-fn without_gaps_everything_is_acknowledged() {
+fn report_without_gaps_acknowledges_everything() {
     assert_eq!(report(12, 12, &[], 42), [Status(vec![ack(12)])]);
 }
 
 #[test]
-fn a_long_gap_is_a_burst_of_a_relative_list() {
+fn long_gap_is_coded_as_rlist_burst() {
     let codewords = vec![1, 7 << 1, 4 << 1 | 1];
     assert_eq!(
         report(5, 100, &[(5, 40)], 42),
@@ -44,22 +44,24 @@ fn a_long_gap_is_a_burst_of_a_relative_list() {
 }
 
 #[test]
-fn several_gaps_of_some_length_are_a_list() {
-    let [status] = &report(10, 130, &[(10, 5), (60, 5), (120, 5)], 42)[..] else { panic!("one PDU") };
+fn medium_gaps_are_coded_as_list() {
+    let [status] = &report(10, 130, &[(10, 5), (60, 5), (120, 5)], 42)[..] else {
+        panic!("expected one PDU")
+    };
     assert_eq!(status.0, [list(&[(10, 4), (60, 4), (120, 4)]), ack(130)]);
 }
 
 #[test]
-fn a_few_close_gaps_are_a_relative_list() {
-    let [status] = &report(1, 40, &[(1, 1), (5, 4), (28, 1)], 42)[..] else { panic!("one PDU") };
+fn few_close_gaps_are_coded_as_rlist() {
+    let [status] = &report(1, 40, &[(1, 1), (5, 4), (28, 1)], 42)[..] else { panic!("expected one PDU") };
     assert_eq!(status.0, [Sufi::Rlist { fsn: sn(1), codewords: vec![9, 1, 7, 8, 5] }, ack(40)]);
 }
 
-/// If every other PDU is missing, an octet of a bitmap says more than five code words of a relative list.
+/// If every other PDU is missing, a byte of a bitmap replaces four code words of 4 bits in a relative list.
 #[test]
-fn many_close_gaps_are_a_bitmap_that_ends_below_vr_h() {
+fn many_close_gaps_are_coded_as_bitmap() {
     let every_other: Vec<_> = (0..20).map(|n| (4090 + 2 * n, 1)).collect();
-    let [status] = &report(4090, 4090 + 39, &every_other, 42)[..] else { panic!("one PDU") };
+    let [status] = &report(4090, 4090 + 39, &every_other, 42)[..] else { panic!("expected one PDU") };
     let [Sufi::Bitmap { fsn, bits }, Sufi::Ack { lsn }] = &status.0[..] else { panic!("{status:?}") };
     let end = fsn.plus(8 * bits.len() as u16);
     assert!(end.since(sn(4090)) <= 39, "nothing at or beyond VR(H)");
@@ -69,7 +71,7 @@ fn many_close_gaps_are_a_bitmap_that_ends_below_vr_h() {
 }
 
 #[test]
-fn a_report_that_does_not_fit_is_split_and_every_part_acknowledges_vr_r_only() {
+fn every_part_in_split_report_acknowledges_vr_r() {
     let far: Vec<_> = (0..60).map(|n| (10 + 60 * n, 1)).collect();
     let statuses = report(10, 3600, &far, 42);
     assert!(statuses.len() > 1);
@@ -84,7 +86,7 @@ fn a_report_that_does_not_fit_is_split_and_every_part_acknowledges_vr_r_only() {
 }
 
 #[test]
-fn other_super_fields_come_first_and_take_their_room() {
+fn other_sufis_precede_gaps_and_consume_room() {
     let far: Vec<_> = (0..30).map(|n| (10 + 60 * n, 1)).collect();
     let missing = gaps(&far);
     let received = Received { vr_r: sn(10), vr_h: sn(3600), missing: &missing };
@@ -97,10 +99,11 @@ fn other_super_fields_come_first_and_take_their_room() {
 }
 
 #[test]
-fn others_that_fill_the_first_pdu_leave_the_gaps_to_the_next() {
+fn full_first_pdu_moves_gaps_to_second() {
     let missing = gaps(&[(10, 1)]);
     let received = Received { vr_r: sn(10), vr_h: sn(20), missing: &missing };
-    // 8 octets hold 16 units: 1 for the header, 5 and 4 for these, 4 for ACK.
+    // 8 bytes hold 16 units: 1 for the header, 5 and 4 for these super-fields, 4 for ACK. The other 2 are too
+    // few for a gap.
     let others = vec![Sufi::MrwAck { n: 0, sn_ack: sn(10) }, Sufi::Window { wsn: 64 }];
     let statuses = acknowledge(received, others.clone(), 8);
     assert_eq!(statuses[0].0, [others, vec![ack(10)]].concat());
@@ -109,31 +112,31 @@ fn others_that_fill_the_first_pdu_leave_the_gaps_to_the_next() {
 }
 
 #[test]
-fn a_list_item_of_length_0_names_one_pdu_and_of_length_15_sixteen() {
+fn list_item_covers_length_plus_one_pdus() {
     assert_eq!(missing(&Status(vec![list(&[(4095, 0)]), Sufi::NoMore])), [4095]);
     let sixteen: Vec<_> = (4090..4096).chain(0..10).collect();
     assert_eq!(missing(&Status(vec![list(&[(4090, 15)]), Sufi::NoMore])), sixteen);
 }
 
 #[test]
-fn a_relative_list_is_read_across_the_wrap() {
+fn rlist_is_decoded_across_sn_wrap() {
     let codewords = vec![9, 1, 7, 8, 5];
     let status = Status(vec![Sufi::Rlist { fsn: sn(4092), codewords }, Sufi::NoMore]);
     assert_eq!(missing(&status), [4092, 0, 1, 2, 3, 23]);
 }
 
 #[test]
-fn a_pdu_reported_both_received_and_missing_is_a_contradiction() {
+fn pdu_both_received_and_missing_is_contradiction() {
     let bitmap = |bits: u8| Sufi::Bitmap { fsn: sn(100), bits: vec![bits] };
     let both = |sufis: [Sufi; 2]| interpret(&Status([sufis.to_vec(), vec![ack(120)]].concat()));
     assert_eq!(both([list(&[(99, 2)]), bitmap(0xff)]), Err(Contradiction::BothWays(sn(100))));
     assert_eq!(both([bitmap(0xff), list(&[(107, 0)])]), Err(Contradiction::BothWays(sn(107))));
     assert_eq!(both([bitmap(0x7f), bitmap(0xff)]), Err(Contradiction::BothWays(sn(100))));
-    assert_eq!(both([list(&[(100, 0)]), bitmap(0x7f)]).unwrap().missing, [sn(100)], "said twice");
+    assert_eq!(both([list(&[(100, 0)]), bitmap(0x7f)]).unwrap().missing, [sn(100)], "reported missing twice");
 }
 
 #[test]
-fn everything_else_in_a_status_is_handed_out() {
+fn interpretation_contains_all_other_sufis() {
     let told = interpret(&Status(vec![
         Sufi::Window { wsn: 9 },
         Sufi::Mrw { sns: vec![sn(7), sn(9)], long_distance: false, nlength: 2 },
@@ -153,7 +156,7 @@ fn everything_else_in_a_status_is_handed_out() {
     assert_eq!(told, expected);
 }
 
-/// VR(R), VR(H), and the gaps between: the first one begins with VR(R).
+/// VR(R), VR(H), and the gaps between them. The first gap begins at VR(R).
 fn any_received() -> impl Strategy<Value = (Sn, Sn, Vec<Gap>)> {
     let runs = prop_oneof![
         prop::collection::vec((1..4_u16, 1..4_u16), 0..200),
@@ -171,7 +174,6 @@ fn any_received() -> impl Strategy<Value = (Sn, Sn, Vec<Gap>)> {
             gaps.push(Gap { first: sn(vr_r).plus(ahead), count: lost });
             ahead += lost + received;
         }
-        // Sometimes without the last PDUs received: a POLL can put VR(H) right after a gap.
         (sn(vr_r), sn(vr_r).plus(ahead), gaps)
     })
 }
@@ -188,7 +190,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
     #[test]
-    fn what_is_reported_missing_is_what_is_missing(
+    fn reports_list_exactly_missing_pdus(
         (vr_r, vr_h, gaps) in any_received(),
         octets in prop_oneof![3 => Just(42_usize), 1 => 8..200_usize],
     ) {
@@ -202,7 +204,7 @@ proptest! {
             prop_assert!(told.missing.iter().all(|sn| sn.since(vr_r) < vr_h.since(vr_r)));
             named.extend(told.missing.into_iter().map(|sn| sn.since(vr_r)));
         }
-        // A bitmap may name again what an earlier part of the report named.
+        // A bitmap may repeat PDUs that an earlier part of the report contains.
         named.sort_unstable();
         named.dedup();
         let expected: Vec<_> = gaps.iter().copied().flat_map(Gap::sns).map(|sn| sn.since(vr_r)).collect();
@@ -210,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn the_shortest_coding_is_taken((vr_r, vr_h, gaps) in any_received()) {
+    fn shortest_coding_is_chosen((vr_r, vr_h, gaps) in any_received()) {
         let received = Received { vr_r, vr_h, missing: &gaps };
         let statuses = acknowledge(received, Vec::new(), 10_000);
         prop_assert_eq!(statuses.len(), 1);
@@ -220,7 +222,7 @@ proptest! {
             for sufi in &written.sufis {
                 if let Sufi::Bitmap { fsn, bits } = sufi {
                     let last = fsn.plus(8 * bits.len() as u16).previous();
-                    prop_assert!(last.since(vr_r) < vr_h.since(vr_r), "a bit for VR(H) or beyond");
+                    prop_assert!(last.since(vr_r) < vr_h.since(vr_r), "the bitmap covers VR(H) or beyond");
                 }
             }
             prop_assert!(statuses[0].octets() <= (1 + written.nibbles + 4).div_ceil(2));

@@ -10,7 +10,7 @@ fn bench(ecn: bool) -> Bench {
     Bench::new(Discipline::Codel(CodelConfig { ecn, ..CodelConfig::default() }))
 }
 
-/// Everything comes at once, and a packet leaves each millisecond: from 5 ms on, each has waited longer than 5 ms.
+/// Queues all packets at time 0. If one leaves per millisecond, the delay exceeds 5 ms from 5 ms on.
 fn overload(bench: &mut Bench, packets: u64, uses_ecn: bool) {
     for _ in 0..packets {
         let packet = udp(1, 1, 1000);
@@ -18,9 +18,10 @@ fn overload(bench: &mut Bench, packets: u64, uses_ecn: bool) {
     }
 }
 
-/// When the control law says, rounded up to the next departure: an interval after the queue was first too long, and then
-/// an interval through the square root of the number of drops so far.
-fn by_the_law(drops: usize) -> Vec<Instant> {
+/// Returns the drop times according to the control law, rounded up to the next departure. The first drop
+/// comes one interval after the delay exceeds the target. Each further one follows after the interval divided
+/// by the square root of the number of drops.
+fn drop_times_by_law(drops: usize) -> Vec<Instant> {
     let mut at = 105e6;
     (1..=drops)
         .map(|count| {
@@ -32,7 +33,7 @@ fn by_the_law(drops: usize) -> Vec<Instant> {
 }
 
 #[test]
-fn the_time_to_the_next_drop_is_the_interval_through_the_root_of_the_drops() {
+fn drop_times_follow_control_law() {
     let mut bench = bench(false);
     overload(&mut bench, 3000, false);
     for at in 0..2000 {
@@ -42,11 +43,11 @@ fn the_time_to_the_next_drop_is_the_interval_through_the_root_of_the_drops() {
     assert!(drops.iter().all(|(_, _, why)| *why == Why::Aqm));
     let times: Vec<_> = drops.iter().map(|(_, at, _)| *at).collect();
     assert!(times.len() > 90, "{}", times.len());
-    assert_eq!(times, by_the_law(times.len()));
+    assert_eq!(times, drop_times_by_law(times.len()));
 }
 
 #[test]
-fn marks_come_when_drops_would() {
+fn mark_times_follow_control_law() {
     let mut bench = bench(true);
     overload(&mut bench, 3000, true);
     let mut marked = Vec::new();
@@ -55,12 +56,12 @@ fn marks_come_when_drops_would() {
         marked.extend(bench.marks().iter().map(|_| ms(at)));
     }
     assert!(marked.len() > 90);
-    assert_eq!(marked, by_the_law(marked.len()));
-    assert_eq!(bench.queue.len(), 1000, "none was dropped");
+    assert_eq!(marked, drop_times_by_law(marked.len()));
+    assert_eq!(bench.queue.len(), 1000, "no packet was dropped");
 }
 
 #[test]
-fn senders_without_ecn_have_their_packets_dropped_also_where_others_are_marked() {
+fn non_ect_packets_are_dropped_with_ecn_enabled() {
     let mut bench = bench(true);
     overload(&mut bench, 3000, false);
     for at in 0..500 {
@@ -70,9 +71,10 @@ fn senders_without_ecn_have_their_packets_dropped_also_where_others_are_marked()
 }
 
 #[test]
-fn a_queue_that_is_too_long_for_less_than_an_interval_loses_nothing() {
+fn short_delay_above_target_drops_nothing() {
     let mut bench = bench(false);
-    // 100 ms of packets: the last but one has waited 99 ms, but the queue was too long from 5 ms to 99 ms only.
+    // 100 ms of packets. The last but one has waited for 99 ms, but the delay exceeds the target only from 5
+    // ms to 99 ms.
     overload(&mut bench, 101, false);
     for at in 0..=100 {
         bench.pop(ms(at));
@@ -81,12 +83,12 @@ fn a_queue_that_is_too_long_for_less_than_an_interval_loses_nothing() {
 }
 
 #[test]
-fn while_no_more_than_mtu_waits_behind_it_none_is_dropped() {
+fn backlog_within_mtu_causes_no_drop() {
     let drops = [4, 5].map(|waiting| {
         let mtu = Size::bytes(3000);
         let mut bench = Bench::new(Discipline::Codel(CodelConfig { mtu, ..CodelConfig::default() }));
         overload(&mut bench, waiting, false);
-        // Each waits for 40 ms and more.
+        // Each packet waits for at least 40 ms.
         for at in 0..100 {
             bench.pop(ms(10 * at));
             bench.push(ms(10 * at), udp(1, 1, 1000));
@@ -97,7 +99,7 @@ fn while_no_more_than_mtu_waits_behind_it_none_is_dropped() {
 }
 
 #[test]
-fn a_dropping_state_that_begins_soon_after_the_last_one_goes_on_at_its_rate() {
+fn recent_dropping_state_resumes_at_its_rate() {
     let mut bench = bench(false);
     overload(&mut bench, 1000, false);
     let mut at = 0;
@@ -105,7 +107,7 @@ fn a_dropping_state_that_begins_soon_after_the_last_one_goes_on_at_its_rate() {
         at += 1;
     }
     let first = bench.drops();
-    // It is empty. 50 ms later it fills again.
+    // The queue is empty. It fills up again 50 ms later.
     let again = at + 50;
     for _ in 0..1000 {
         bench.push(ms(again), udp(1, 1, 1000));
@@ -116,7 +118,7 @@ fn a_dropping_state_that_begins_soon_after_the_last_one_goes_on_at_its_rate() {
     let second = bench.drops();
     let gap = |drops: &[(u64, Instant, Why)]| drops[1].1 - drops[0].1;
     assert_eq!(gap(&first), Duration::from_millis(100));
-    // `count` goes on at what the first one added to it.
+    // `count` continues from the number of drops that the first dropping state added to it.
     let law = 100.0 / ((first.len() - 1) as f64).sqrt();
     assert_eq!(gap(&second), Duration::from_millis(law.ceil() as u64));
 }

@@ -6,7 +6,7 @@ use super::super::{Bounds, CodelConfig, Discipline, FqCodelConfig, QueueConfig};
 use super::ms;
 use crate::stage::Why;
 
-/// A CoDel that has no reason to do anything.
+/// Returns settings with which CoDel never drops a packet.
 fn fair(quantum: u64) -> FqCodelConfig {
     let seconds = Duration::from_secs;
     let codel = CodelConfig { target: seconds(100), interval: seconds(200), ..CodelConfig::default() };
@@ -14,7 +14,7 @@ fn fair(quantum: u64) -> FqCodelConfig {
 }
 
 #[test]
-fn two_flows_have_equal_shares_within_a_quantum_and_a_packet_whatever_their_packets() {
+fn flows_share_equally_within_one_quantum_and_packet() {
     for (quantum, octets) in [(1514, [1500, 100]), (300, [1500, 700]), (5000, [60, 1499])] {
         let mut bench = Bench::new(Discipline::FqCodel(fair(quantum)));
         let mut lengths = Vec::new();
@@ -27,7 +27,8 @@ fn two_flows_have_equal_shares_within_a_quantum_and_a_packet_whatever_their_pack
         while let Some((id, _)) = bench.pop(ms(1)) {
             let (flow, octets) = lengths[id as usize];
             shares[flow] += octets;
-            // One of them may have had its turn, the other not yet: a quantum, and what went beyond it.
+            // One flow may have had its turn and the other not, so they may differ by a quantum and its
+            // overshoot.
             let most = quantum as i64 + 1500;
             let all_waits = bench.queue.bytes() as i64;
             if shares[0].max(shares[1]) < 60 * 1000 && all_waits > 0 {
@@ -38,14 +39,14 @@ fn two_flows_have_equal_shares_within_a_quantum_and_a_packet_whatever_their_pack
 }
 
 #[test]
-fn a_sparse_flow_does_not_wait_behind_a_bulk_one() {
+fn sparse_flow_does_not_wait_for_bulk_flow() {
     let mut bench = Bench::new(Discipline::FqCodel(fair(1514)));
     for _ in 0..400 {
         bench.push(ms(0), udp(1, 1, 1500));
     }
     for at in 1..50 {
-        // As it begins the bulk flow is new, too, and has its first quantum. The sparse one has no more turns than
-        // these before it is off the lists.
+        // At first the bulk flow is new as well and has its first quantum. After four more packets of it, the
+        // sparse flow has left both lists.
         for _ in 0..4 {
             assert!(bench.pop(ms(at)).is_some_and(|(id, _)| id < 400 + at));
         }
@@ -55,13 +56,13 @@ fn a_sparse_flow_does_not_wait_behind_a_bulk_one() {
 }
 
 #[test]
-fn a_flow_that_sends_now_and_then_does_not_starve_the_others() {
+fn sparse_flow_does_not_starve_others() {
     let mut bench = Bench::new(Discipline::FqCodel(fair(300)));
     for _ in 0..100 {
         bench.push(ms(0), udp(1, 1, 300));
     }
     bench.pop(ms(0));
-    // A packet of the other one comes each time that one leaves: half of what leaves is the first one's all the same.
+    // The second flow sends one packet per departure. The first flow still gets half of the departures.
     let mut of_the_first = 0;
     for at in 1..=60 {
         let id = bench.push(ms(at), udp(2, 1, 300));
@@ -71,11 +72,11 @@ fn a_flow_that_sends_now_and_then_does_not_starve_the_others() {
 }
 
 #[test]
-fn when_there_is_no_room_half_of_the_longest_queue_goes_from_its_head() {
+fn overflow_drops_head_half_of_longest_flow() {
     let bounds = Bounds { packets: Some(100), bytes: None };
     let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
     for n in 0..100 {
-        // 60 of 1000 octets, 40 of 100.
+        // 60 packets of 1000 bytes, 40 of 100 bytes.
         let long = n % 5 < 3;
         bench.push(ms(0), udp(u8::from(long), 1, if long { 1000 } else { 100 }));
     }
@@ -89,7 +90,7 @@ fn when_there_is_no_room_half_of_the_longest_queue_goes_from_its_head() {
 }
 
 #[test]
-fn no_more_than_64_packets_go_at_once() {
+fn overflow_drops_at_most_64_packets() {
     let bounds = Bounds { packets: Some(500), bytes: None };
     let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
     for _ in 0..501 {

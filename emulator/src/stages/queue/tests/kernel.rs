@@ -1,5 +1,5 @@
-//! The same arrivals and the same random numbers as in the kernel's queue disciplines: what becomes of each packet.
-//! `tests/queues` has the vectors and how they are made.
+//! Compares the fate of each packet with that in the kernel's queue disciplines, with the same arrivals and
+//! random numbers. `tests/queues` contains the vectors and the way to create them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,10 +28,10 @@ struct Vector {
     seed: u64,
     flows: Vec<Flow>,
     packets: usize,
-    /// Each with the time at which it was dropped.
+    /// Dropped packets and the times of their drops.
     drops: Vec<(u64, u64)>,
     marks: Vec<u64>,
-    /// The order in which packets were transmitted, as steps from one to the next. Absent: that of their arrival.
+    /// Order of transmission, as differences between successive packet numbers. Absent: the order of arrival.
     order: Option<Vec<i64>>,
 }
 
@@ -53,12 +53,12 @@ struct Expected {
 #[derive(Deserialize)]
 struct Deviation {
     name: String,
-    /// So many packets are dropped there and not here, marked here and not there, and so on. 0: only their order differs.
+    /// Number of packets with different fates, such as dropped in the kernel only. 0: only the order differs.
     packets: usize,
     reason: String,
 }
 
-/// What became of the packets.
+/// The fate of the packets.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     drops: BTreeMap<u64, u64>,
@@ -66,7 +66,7 @@ struct Outcome {
     order: Vec<u64>,
 }
 
-/// As in `record.py`.
+/// The random number generator of `record.py`.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -115,7 +115,7 @@ impl Vector {
         QueueConfig { bounds: Bounds { packets: Some(self.limit), bytes: None }, discipline }
     }
 
-    /// Times, lengths and flows, as `record.py` draws them.
+    /// Returns times, lengths and flows, drawn as in `record.py`.
     fn arrivals(&self) -> Vec<(u64, u64, usize)> {
         let mut packets = Vec::new();
         for (number, flow) in self.flows.iter().enumerate() {
@@ -134,7 +134,7 @@ impl Vector {
         packets
     }
 
-    /// What the kernel did.
+    /// Returns the outcome in the kernel.
     fn theirs(&self) -> Outcome {
         let drops: BTreeMap<u64, u64> = self.drops.iter().copied().collect();
         let order = match &self.order {
@@ -158,14 +158,14 @@ impl Vector {
         };
         let mut link = Link::new(&config, Stream::new(1, "link").into()).unwrap();
         let mut draws = SplitMix(self.seed);
-        // PIE takes 53 of the bits, RED the upper 32.
+        // PIE uses 53 bits of each number, RED the upper 32.
         let bits = if self.discipline == "red" { 32 } else { 53 };
         link.queue().draw_from((0..100_000).map(|_| (draws.next() >> (64 - bits)) as f64 / 2_f64.powi(bits)));
-        // Flows that fall into the queues of the same numbers.
+        // Choose ports such that flow n is hashed into queue n, as in the kernel.
         let hash = link.queue().hash;
         let port = |flow: usize| {
             let falls = |port: &u16| hash.of(&udp(1, *port, 60), self.settings["flows"] as usize) == flow;
-            (0..u16::MAX).find(falls).expect("some do")
+            (0..u16::MAX).find(falls).expect("some port has this hash")
         };
         let ports: Vec<u16> = match self.discipline.as_str() {
             "fq-codel" => (0..self.flows.len()).map(port).collect(),
@@ -174,7 +174,7 @@ impl Vector {
         let mut out = Outbox::new(Recording::Events, false);
         let mut outcome = Outcome::default();
         let arrivals = self.arrivals();
-        assert_eq!(arrivals.len(), self.packets, "the same arrivals");
+        assert_eq!(arrivals.len(), self.packets, "number of arrivals in record.py");
         let mut run_until = |link: &mut Link, time: Instant, out: &mut Outbox| {
             while let Some(at) = link.next_deadline().filter(|at| *at <= time) {
                 out.begin(at, Some(0));
@@ -196,7 +196,7 @@ impl Vector {
     }
 }
 
-/// What has happened since the last call.
+/// Adds the events since the last call to `outcome`.
 fn collect(out: &mut Outbox, outcome: &mut Outcome) {
     out.take();
     for record in out.take_records() {
@@ -210,7 +210,7 @@ fn collect(out: &mut Outbox, outcome: &mut Outcome) {
     }
 }
 
-/// Packets of which something else became.
+/// Returns the packets whose fates differ.
 fn differences(ours: &Outcome, theirs: &Outcome, packets: usize) -> Vec<u64> {
     let fate = |outcome: &Outcome, id: u64| (outcome.drops.contains_key(&id), outcome.marks.contains(&id));
     (0..packets as u64).filter(|id| fate(ours, *id) != fate(theirs, *id)).collect()
@@ -221,7 +221,7 @@ fn directory() -> PathBuf {
 }
 
 #[test]
-fn what_becomes_of_each_packet_is_what_the_kernel_does_with_it() {
+fn packet_fates_match_kernel_disciplines() {
     let vectors = std::fs::read_to_string(directory().join("recorded.jsonl")).unwrap();
     let expected = std::fs::read_to_string(directory().join("expected.toml")).unwrap();
     let Expected { deviation: expected } = toml::from_str(&expected).unwrap();
@@ -234,7 +234,7 @@ fn what_becomes_of_each_packet_is_what_the_kernel_does_with_it() {
         let wanted = expected.iter().find(|deviation| deviation.name == vector.name);
         met += usize::from(wanted.is_some());
         let as_expected = match wanted {
-            // As many as there were; with none, packets had another turn.
+            // The number of differences must match. With 0, the order must differ.
             Some(Deviation { packets, reason, .. }) => {
                 ours != theirs && differ.len() == *packets && !reason.is_empty()
             }
@@ -243,7 +243,7 @@ fn what_becomes_of_each_packet_is_what_the_kernel_does_with_it() {
         if !as_expected {
             let first = differ.first().map(|id| (id, theirs.drops.get(id), ours.drops.get(id)));
             wrong.push(format!(
-                "{}: {} of {} packets fare otherwise than in the kernel, {} expected; the first, and when it was dropped there and here: {first:?}",
+                "{}: the fates of {} of {} packets differ from the kernel, {} expected; first packet, its drop times in the kernel and here: {first:?}",
                 vector.name,
                 differ.len(),
                 vector.packets,
@@ -251,6 +251,6 @@ fn what_becomes_of_each_packet_is_what_the_kernel_does_with_it() {
             ));
         }
     }
-    assert_eq!(met, expected.len(), "each expected deviation has its vector");
+    assert_eq!(met, expected.len(), "each expected deviation belongs to a vector");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -13,7 +13,7 @@ use super::ms;
 use crate::stage::Why;
 
 #[test]
-fn updates_that_are_done_late_are_those_that_a_timer_would_have_done() {
+fn lazy_updates_equal_timer_updates() {
     for seed in 0..50 {
         let mut rng = Stream::new(seed, "test");
         let config = PieConfig { t_update: Duration::from_millis(1 + rng.below(30)), ..PieConfig::default() };
@@ -24,13 +24,13 @@ fn updates_that_are_done_late_are_those_that_a_timer_would_have_done() {
         let mut now = Instant::ZERO;
         let mut waiting = std::collections::VecDeque::new();
         for _ in 0..2000 {
-            // Bursts, gaps, and now and then silence.
+            // Bursts, gaps, and occasional silence.
             let step = match rng.below(50) {
                 0 => rng.below(5_000_000_000),
                 n => rng.below(n * 100_000),
             };
             let next = now + Duration::from_nanos(step);
-            // The timer runs each millisecond; that of the other is asked for when something happens.
+            // `by_timer` is updated every millisecond, `lazy` only at arrivals and departures.
             let mut tick = now;
             while tick <= next {
                 by_timer.catch_up(&config, tick, &tally);
@@ -61,25 +61,25 @@ fn updates_that_are_done_late_are_those_that_a_timer_would_have_done() {
     }
 }
 
-/// Updates one by one for years would take longer than anybody waits.
+/// Updating one by one for years would take too long.
 #[test]
-fn years_of_silence_are_over_at_once() {
+fn year_long_gap_updates_probability_at_once() {
     let year = Duration::from_secs(365 * 86_400);
     let mut bench = Bench::new(Discipline::Pie(PieConfig::default()));
     let drop_prob = |bench: &Bench| bench.queue.stats()["drop_prob"].as_f64().unwrap();
     overload(&mut bench, 1000);
-    // A queue that stands still for a year has the delay it had when it last moved: too long at each update.
+    // A queue without departures for a year keeps its last delay, which is too long at each update.
     bench.push(ms(1000) + year, udp(1, 1, 1000));
     assert_eq!(drop_prob(&bench), 1.0);
     assert_eq!(bench.drops().len(), 1);
-    // An empty queue for a year, and nothing is left of that.
+    // After a year with an empty queue, the probability is 0 again.
     while bench.pop(ms(1000) + year).is_some() {}
     bench.push(ms(1000) + year + year, udp(1, 1, 1000));
     assert_eq!(drop_prob(&bench), 0.0);
     assert!(bench.drops().is_empty());
 }
 
-/// For so many milliseconds 2 packets come and 1 leaves. What was dropped.
+/// In each millisecond, two packets arrive and one leaves. Returns the drops.
 fn overload(bench: &mut Bench, milliseconds: u64) -> Vec<(u64, Instant, Why)> {
     for at in 0..milliseconds {
         bench.push(ms(at), udp(1, 1, 1000));
@@ -90,7 +90,7 @@ fn overload(bench: &mut Bench, milliseconds: u64) -> Vec<(u64, Instant, Why)> {
 }
 
 #[test]
-fn nothing_of_a_burst_is_dropped_and_then_half_of_what_is_twice_too_much() {
+fn burst_passes_and_sustained_overload_is_dropped() {
     let mut bench = Bench::new(Discipline::Pie(PieConfig::default()));
     let drops = overload(&mut bench, 150);
     assert!(drops.is_empty(), "{drops:?}");
@@ -104,12 +104,12 @@ fn nothing_of_a_burst_is_dropped_and_then_half_of_what_is_twice_too_much() {
 }
 
 #[test]
-fn marks_end_where_the_probability_is_too_high() {
+fn drops_replace_marks_above_mark_ecnth() {
     let config = PieConfig { ecn: true, mark_ecnth: Probability::new(0.1), ..PieConfig::default() };
     let mut bench = Bench::new(Discipline::Pie(config));
     let (mut marks, mut drops) = (0, 0);
     for at in 0..6000 {
-        // A twelfth too much, then twice as much.
+        // A load of 13/12 of the capacity, then twice the capacity.
         let too_much = at % 12 == 0 || at > 3000;
         for _ in 0..1 + u32::from(too_much) {
             let before = bench.queue.len();
@@ -127,8 +127,9 @@ fn marks_end_where_the_probability_is_too_high() {
     assert!(marks > 0 && drops > 0, "{marks} {drops}");
 }
 
-/// Senders with a window each, which grows by a packet in a round trip and is halved when one is lost: what is in the queue
-/// of a link of 1000 packets per second, over a way of 50 ms, from 20 s to 60 s. The mean of how long packets wait.
+/// Simulates senders with a window that grows by one packet per round trip and is halved after a loss. The
+/// link carries 1000 packets per second, with a delay of 50 ms. Returns the mean queueing delay in seconds
+/// between 20 s and 60 s.
 fn mean_delay(discipline: Discipline, senders: usize, seed: u64) -> f64 {
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     enum Event {
@@ -164,7 +165,7 @@ fn mean_delay(discipline: Discipline, senders: usize, seed: u64) -> f64 {
             }
             Event::Lost(sender, id) => {
                 flight[sender] -= 1;
-                // Once for all that was sent before it was halved.
+                // Halve the window once for all packets that were sent before the last reduction.
                 if id >= halved[sender] {
                     window[sender] = (window[sender] / 2.0).max(1.0);
                     halved[sender] = owner.len() as u64;
@@ -186,7 +187,7 @@ fn mean_delay(discipline: Discipline, senders: usize, seed: u64) -> f64 {
 }
 
 #[test]
-fn the_delay_of_senders_that_react_stays_near_the_target() {
+fn delay_of_responsive_senders_stays_near_target() {
     for target in [15, 40] {
         let config = PieConfig { target: Duration::from_millis(target), ..PieConfig::default() };
         let target = target as f64 / 1000.0;
@@ -194,5 +195,5 @@ fn the_delay_of_senders_that_react_stays_near_the_target() {
         assert!(delays.iter().all(|mean| (0.5..1.5).contains(&(mean / target))), "{target}: {delays:?}");
     }
     let without = mean_delay(Discipline::DropTail, 10, 1);
-    assert!(without > 0.3, "{without}: the queue of 1000 packets is full or nearly so");
+    assert!(without > 0.3, "{without}: drop-tail lets the queue of 1000 packets fill up");
 }

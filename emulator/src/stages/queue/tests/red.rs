@@ -13,7 +13,7 @@ fn average(bench: &Bench) -> f64 {
     bench.queue.stats()["avg"].as_f64().unwrap()
 }
 
-/// A queue in which so many packets wait, and the average is as many.
+/// Returns a queue with `packets` waiting packets and the same average.
 fn filled(config: RedConfig, packets: usize, seed: u64) -> Bench {
     let discipline = Discipline::Red(config);
     let mut bench = Bench::with(super::QueueConfig { bounds: super::Bounds::default(), discipline }, seed);
@@ -25,7 +25,7 @@ fn filled(config: RedConfig, packets: usize, seed: u64) -> Bench {
 }
 
 #[test]
-fn the_average_is_the_weighted_one_exactly() {
+fn average_is_exponentially_weighted_moving_average() {
     let weight = 1.0 / 512.0;
     let in_packets = RedConfig { weight: Probability::new(weight), ..RedConfig::default() };
     let size = Size::bytes;
@@ -47,7 +47,7 @@ fn the_average_is_the_weighted_one_exactly() {
 }
 
 #[test]
-fn while_nothing_is_sent_the_average_shrinks_as_if_small_packets_had_come() {
+fn average_decays_while_link_is_idle() {
     let config = RedConfig { weight: Probability::new(0.002), ..RedConfig::default() };
     let mut bench = Bench::new(Discipline::Red(config));
     for _ in 0..60 {
@@ -60,19 +60,19 @@ fn while_nothing_is_sent_the_average_shrinks_as_if_small_packets_had_come() {
     }
     let before = average(&bench);
     assert!(before > 1.0);
-    // 600 ms without anything: 150 transmissions.
+    // An idle time of 600 ms corresponds to 150 transmissions.
     bench.push(ms(at + 600), udp(1, 1, 1000));
     let law = before * 0.998_f64.powi(150);
     assert!((average(&bench) - law).abs() < 1e-9 * law, "{} {law}", average(&bench));
-    // That was the end of the silence: with the next packet the average goes on as usual.
+    // The idle time is over. The next packet updates the average in the usual way.
     bench.push(ms(at + 700), udp(1, 1, 1000));
     let next = law + 0.002 * (1.0 - law);
     assert!((average(&bench) - next).abs() < 1e-9 * next);
 }
 
 #[test]
-fn from_one_drop_to_the_next_there_are_as_many_packets_as_a_uniform_number_says() {
-    // p_b = 0.1 (10 - 5) / (15 - 5) = 1/20: uniform in 1..=20.
+fn gaps_between_drops_are_uniform() {
+    // p_b = 0.1 (10 - 5) / (15 - 5) = 1/20, so gaps are uniform in 1..=20.
     let mut gaps = [0_u32; 21];
     let drops = 20_000;
     let mut bench = filled(config(), 10, 5);
@@ -87,7 +87,7 @@ fn from_one_drop_to_the_next_there_are_as_many_packets_as_a_uniform_number_says(
             }
             [(_, _, why)] => {
                 assert_eq!(*why, Why::Aqm);
-                // The first gap began somewhere.
+                // The length of the first gap is unknown.
                 if seen > 0 {
                     gaps[since] += 1;
                 }
@@ -100,11 +100,11 @@ fn from_one_drop_to_the_next_there_are_as_many_packets_as_a_uniform_number_says(
     let expected = f64::from(drops) / 20.0;
     let chi_square: f64 =
         gaps[1..].iter().map(|number| (f64::from(*number) - expected).powi(2) / expected).sum();
-    // 19 degrees of freedom, 99.9 %.
+    // The 99.9 % quantile with 19 degrees of freedom is 43.8.
     assert!(chi_square < 43.8 && gaps[0] == 0, "{gaps:?}: {chi_square}");
 }
 
-/// Of 2000 packets that find so many waiting.
+/// Returns the fraction of 2000 packets that is dropped when each finds this number of waiting packets.
 fn dropped_at(config: RedConfig, waiting: usize) -> f64 {
     let discipline = Discipline::DropTail;
     let mut bench = Bench::new(discipline);
@@ -125,25 +125,26 @@ fn dropped_at(config: RedConfig, waiting: usize) -> f64 {
 }
 
 #[test]
-fn below_the_lower_threshold_none_is_dropped_and_from_the_upper_one_on_all_are() {
+fn no_drops_below_min_and_all_above_max() {
     assert_eq!(
         (dropped_at(config(), 4), dropped_at(config(), 15), dropped_at(config(), 40)),
         (0.0, 1.0, 1.0)
     );
-    // One in (20 + 1) / 2.
+    // One packet in (20 + 1) / 2 is dropped.
     assert!((dropped_at(config(), 10) - 2.0 / 21.0).abs() < 0.01);
 }
 
 #[test]
-fn gentle_goes_on_to_twice_the_upper_threshold() {
+fn gentle_mode_ramps_up_to_twice_max() {
     let gentle = RedConfig { gentle: true, ..config() };
-    // p_b = 0.1 + 0.9 · 5 / 15 = 0.4: after 1, 2 or 3 packets with the probabilities 0.4, 0.4, 0.2: one in 1.8.
+    // p_b = 0.1 + 0.9 · 5 / 15 = 0.4. The gap is 1, 2 or 3 packets with the probabilities 0.4, 0.4 and 0.2,
+    // so one packet in 1.8 is dropped.
     assert!((dropped_at(gentle, 20) - 1.0 / 1.8).abs() < 0.03, "{}", dropped_at(gentle, 20));
     assert_eq!((dropped_at(gentle, 30), dropped_at(gentle, 50)), (1.0, 1.0));
 }
 
 #[test]
-fn what_can_be_marked_is_marked() {
+fn ect_packets_are_marked_instead_of_dropped() {
     let mut bench = filled(RedConfig { ecn: true, ..config() }, 14, 1);
     let mut marked = 0;
     for _ in 0..1000 {
@@ -151,7 +152,7 @@ fn what_can_be_marked_is_marked() {
         marked += bench.marks().len();
         bench.pop(ms(1));
     }
-    // p_b = 0.09: one in 6 on average.
+    // p_b = 0.09, so one packet in 6 is marked on average.
     assert!((130..=200).contains(&marked), "{marked}");
     assert_eq!(bench.queue.len(), 14);
 }

@@ -1,9 +1,9 @@
-//! What is not touched, and settings.
+//! Packets that a station does not change, and settings.
 
 use super::*;
 
 #[test]
-fn what_is_not_a_whole_tcp_segment_passes_octet_for_octet() {
+fn packets_other_than_whole_segments_pass_unchanged() {
     let mut net = Net::station(&StationConfig { transit_marks: true, ..reports(Side::Mobile) });
     let tcp = Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).payload(&[1; 40]);
     let v6 = Tcp::new(Ip::V6, MOBILE, ACK, 1, 1).payload(&[1; 40]);
@@ -40,7 +40,7 @@ fn what_is_not_a_whole_tcp_segment_passes_octet_for_octet() {
 }
 
 #[test]
-fn options_of_ipv4_and_extension_headers_of_ipv6_are_walked() {
+fn ip_options_and_extension_headers_are_skipped() {
     let mut net = Net::station(&StationConfig { transit_marks: true, ..reports(Side::Mobile) });
     let v4 = Tcp::new(Ip::V4, FIXED, SYN, 9, 0);
     let v6 = Tcp::new(Ip::V6, FIXED, SYN, 9, 0);
@@ -58,10 +58,10 @@ fn options_of_ipv4_and_extension_headers_of_ipv6_are_walked() {
 }
 
 #[test]
-fn a_fragmented_segment_makes_the_answer_congestion() {
+fn fragmented_segment_yields_congestion_verdict() {
     let mut connection = Connection::open(one_station(MOBILE, &[], &[]), Ip::V4, MOBILE, ISN);
     connection.data(0);
-    assert_eq!(connection.ack().1 & OB, 0, "segment 1 has not gone past");
+    assert_eq!(connection.ack().1 & OB, 0, "segment 1 has not passed the station");
     let head = Tcp::new(Ip::V4, MOBILE, PSH_ACK, seq(1), PEER + 1).payload(&[0; 80]);
     connection.net.send(MOBILE, &head.v4(&[], 0x2000)).unwrap();
     let (_, flags) = connection.ack();
@@ -69,7 +69,7 @@ fn a_fragmented_segment_makes_the_answer_congestion() {
 }
 
 #[test]
-fn background_packets_pass_untouched() {
+fn background_packets_pass_unchanged() {
     let mut station = Station::new(&marks(Side::Mobile));
     let mut out = Outbox::new(Recording::Events, false);
     let packet = Packet::from(Content {
@@ -84,7 +84,7 @@ fn background_packets_pass_untouched() {
 }
 
 #[test]
-fn a_scenario_says_what_a_station_does() {
+fn station_settings_round_trip_and_reject_unknown_keys() {
     let config: StationConfig = toml::from_str("transit_marks = true\nradio = \"fixed\"").unwrap();
     assert_eq!(config, marks(Side::Fixed));
     let text = toml::to_string(&config).unwrap();
@@ -95,7 +95,7 @@ fn a_scenario_says_what_a_station_does() {
 }
 
 #[test]
-fn the_report_can_be_switched_while_the_link_runs_but_not_the_marks() {
+fn loss_report_is_reconfigurable_but_marks_are_not() {
     let mut net = Net::station(&marks(Side::Mobile));
     let mut change = |config: StationConfig| net.0.reconfigure(Instant::ZERO, 0, &config);
     change(StationConfig { loss_report: true, ..marks(Side::Mobile) }).unwrap();

@@ -1,14 +1,14 @@
-//! Somebody off the path sends segments that look like a connection's own.
+//! An off-path attacker forges segments of a connection.
 
 use airtcp_testkit::sample::size;
 use proptest::prelude::*;
 
 use super::*;
 
-/// Numbers that no genuine segment of [`Connection`] has.
+/// Distances from the current numbers that no genuine segment of a [`Connection`] reaches.
 const FAR: [u32; 5] = [2_000_000, 1 << 28, 1 << 29, 1 << 30, 1 << 31];
 
-/// All that can be forged with these numbers.
+/// Returns forged segments of all kinds with these numbers.
 fn forgeries(from: Port, seq: u32, ack: u32) -> Vec<Tcp> {
     let bare = [ACK, RST, RST | ACK, FIN | ACK, SYN, SYN | ACK, FIN, 0];
     let mut all: Vec<Tcp> = bare.map(|flags| Tcp::new(Ip::V4, from, flags, seq, ack)).into();
@@ -17,15 +17,19 @@ fn forgeries(from: Port, seq: u32, ack: u32) -> Vec<Tcp> {
 }
 
 #[test]
-fn one_ack_far_ahead_switches_nothing_off() {
+fn ack_far_ahead_does_not_disable_marks() {
     for ahead in [9, 100, 5000].map(|segments| segments * SIZE).into_iter().chain(FAR) {
         let mut connection = Connection::open(one_station(MOBILE, &[seq(4)], &[seq(1)]), Ip::V4, MOBILE, ISN);
         connection.data(0);
         connection.data(1);
-        assert_eq!(connection.data(2).unwrap().1 & OB, 0, "the radio lost it");
+        assert_eq!(connection.data(2).unwrap().1 & OB, 0, "segment 1 was lost on the radio link");
         let forged = Tcp::new(Ip::V4, FIXED, ACK, PEER + 1, seq(1).wrapping_add(ahead));
         let flags = connection.net.flags(&forged);
-        assert_eq!(connection.cause(flags), Cause::Congestion, "nobody knows what it asks for");
+        assert_eq!(
+            connection.cause(flags),
+            Cause::Congestion,
+            "the station does not know the requested data"
+        );
         let (asked, flags) = connection.ack();
         assert_eq!((asked, connection.cause(flags)), (1, Cause::Radio), "{ahead} ahead");
         for index in [1, 3, 4, 5] {
@@ -37,14 +41,15 @@ fn one_ack_far_ahead_switches_nothing_off() {
 }
 
 #[test]
-fn absurd_numbers_change_nothing_whatever_the_flags_say() {
+fn forged_segments_with_distant_numbers_change_nothing() {
     use Cause::{Congestion, Radio};
     for (sender, forger) in [(FIXED, FIXED), (FIXED, MOBILE), (MOBILE, FIXED), (MOBILE, MOBILE)] {
         let net = one_station(sender, &[seq(3)], &[seq(5)]);
         let mut connection = Connection::open(net, Ip::V4, sender, ISN);
         let mut said = Vec::new();
         for index in 0..8 {
-            // Each a step further than the one before, so that to believe one makes the next believable.
+            // Each distance exceeds the previous one, so if the station accepted one, it would accept the
+            // next.
             for step in 1..=8_u32 {
                 for far in FAR.map(|far| far.wrapping_mul(step)).into_iter().filter(|far| *far != 0) {
                     let here = seq(index).wrapping_add(far);
@@ -62,12 +67,16 @@ fn absurd_numbers_change_nothing_whatever_the_flags_say() {
         }
         assert_eq!(said, [(3, Congestion), (5, Radio)], "{sender:?}, forged by {forger:?}");
         assert_eq!(connection.rcv_nxt, 8);
-        assert_eq!(connection.net.stats()["station"]["transit"]["learned"], 0, "it was known all the time");
+        assert_eq!(
+            connection.net.stats()["station"]["transit"]["learned_without_handshake"],
+            0,
+            "the station never lost the connection"
+        );
     }
 }
 
 #[test]
-fn a_burst_of_syns_forgets_no_live_connection() {
+fn syn_burst_evicts_no_live_connection() {
     let few = StationConfig { max_flows: NonZeroU32::new(4).unwrap(), ..marks(Side::Mobile) };
     let net = one_station_of(&few, MOBILE, &[seq(2)], &[seq(4)]);
     let mut connection = Connection::open(net, Ip::V4, MOBILE, ISN);
@@ -94,27 +103,27 @@ fn a_burst_of_syns_forgets_no_live_connection() {
     assert!(flows["opening"].as_u64().unwrap() <= 1, "{flows}");
 }
 
-/// In one direction only, as somebody outside of the cell can.
+/// The attacker sends in one direction only, as a host outside the cell can.
 #[test]
-fn one_who_speaks_for_one_side_teaches_no_connection() {
+fn one_sided_forgeries_are_not_learned() {
     let mut net = Net::station(&marks(Side::Mobile));
     for number in 0..1000_u32 {
         for tcp in forgeries(FIXED, number.wrapping_mul(7_919_777), number.wrapping_mul(104_729_333)) {
             net.pass(&tcp);
         }
     }
-    assert_eq!(net.stats()["station"]["transit"]["learned"], 0);
-    // Nor does he keep the station from learning it.
+    assert_eq!(net.stats()["station"]["transit"]["learned_without_handshake"], 0);
+    // The attacker does not keep the station from learning the connection either.
     let data = |index| Tcp::new(Ip::V4, MOBILE, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
     net.pass(&data(0));
     for tcp in forgeries(FIXED, 0x3333_3333, 0x5555_5555) {
         net.pass(&tcp);
     }
     net.pass(&Tcp::new(Ip::V4, FIXED, ACK, PEER + 1, seq(1)));
-    assert_eq!(net.stats()["station"]["transit"]["learned"], 1);
+    assert_eq!(net.stats()["station"]["transit"]["learned_without_handshake"], 1);
 }
 
-/// What becomes of a segment of data.
+/// The fate of a data segment.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
@@ -124,15 +133,15 @@ enum Fate {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// The next segment of data.
+    /// Send the next data segment.
     Send(Fate),
-    /// The one that is missing.
+    /// Retransmit the missing segment.
     Resend(Fate),
-    /// The receiver asks for what is missing.
+    /// The receiver asks for the missing segment.
     Ack,
-    /// The station forgets everything, as a new one would.
+    /// A new station, which knows nothing, replaces the current one.
     Handover,
-    /// With numbers that are so far from the connection's own.
+    /// Forge a segment with numbers at these distances from the genuine ones.
     Forge {
         from_sender: bool,
         index: usize,
@@ -148,7 +157,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let fate =
         || prop_oneof![5 => Just(Fate::Arrives), 1 => Just(Fate::LostBefore), 1 => Just(Fate::LostBehind)];
-    // Beyond what is believed, not only by chance.
+    // Include distances just beyond the reach, which random numbers rarely hit.
     let far = || {
         prop_oneof![
             Just(0),
@@ -169,15 +178,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Segments that are in flight at most.
+/// Maximum number of segments in flight.
 const WINDOW: u64 = 10;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(size(80, 256)))]
 
-    /// To the radio link, "radio" says that the octet went past a station; from it, that it went past none.
+    /// For data to the radio link, "radio" means that the byte passed a station. For data from the radio
+    /// link, it means that the byte did not pass any station.
     #[test]
-    fn radio_is_never_said_of_an_octet_that_the_radio_has_not_lost(
+    fn radio_verdict_is_given_only_for_radio_losses(
         from_mobile: bool,
         isn: u32,
         seen_from_the_syn: bool,
@@ -196,7 +206,7 @@ proptest! {
         }
         connection.scenario = Some(path);
         let mut next = 0;
-        // Which segments have gone past this station or one before it.
+        // Segments that have passed this station or a previous one.
         let mut past = std::collections::BTreeSet::new();
         for step in steps {
             match step {

@@ -1,13 +1,14 @@
-//! A station comes in mid-connection: after a handover, a restart, or when its table was full.
+//! A station joins in mid-connection: after a handover, after a restart, or because its table was full.
 
 use super::*;
 
-/// No more than twenty segments are in flight.
+/// Returns settings for at most twenty segments in flight.
 fn short_flights(radio: Side) -> StationConfig {
     StationConfig { max_flight: Size::bytes(u64::from(20 * SIZE)), ..marks(radio) }
 }
 
-/// Sends these segments, and again each one that is asked for twice. What was said about each hole, in order.
+/// Sends these segments, and retransmits each one that an ACK asks for. Returns the reported cause for each
+/// hole, in order.
 fn transfer(connection: &mut Connection, segments: std::ops::Range<u32>) -> Vec<(u32, Cause)> {
     let mut said = Vec::new();
     for index in segments {
@@ -20,27 +21,32 @@ fn transfer(connection: &mut Connection, segments: std::ops::Range<u32>) -> Vec<
     said
 }
 
-/// Four segments over a station that saw the SYN, and then the rest over one that did not.
-fn moved(before: Net, after: Net, sender: Port, rest: u32) -> (Connection, Vec<(u32, Cause)>) {
+/// Sends four segments over a station that saw the SYN, and the rest over one that did not.
+fn transfer_across_handover(
+    before: Net,
+    after: Net,
+    sender: Port,
+    rest: u32,
+) -> (Connection, Vec<(u32, Cause)>) {
     let mut connection = Connection::open(before, Ip::V4, sender, ISN);
     assert_eq!(transfer(&mut connection, 0..4), []);
     connection.net = after;
     let said = transfer(&mut connection, 4..rest);
-    assert_eq!(connection.rcv_nxt, u64::from(rest), "everything has arrived");
+    assert_eq!(connection.rcv_nxt, u64::from(rest), "all segments have arrived");
     (connection, said)
 }
 
 #[test]
-fn from_fixed_to_mobile_a_new_station_marks_rightly_from_the_first_answer_on() {
+fn new_station_marks_data_to_mobile_immediately() {
     use Cause::{Congestion, Radio};
     let after = one_station(FIXED, &[seq(8), seq(20)], &[seq(10), seq(30), seq(31)]);
-    let (connection, said) = moved(one_station(FIXED, &[], &[]), after, FIXED, 40);
+    let (connection, said) = transfer_across_handover(one_station(FIXED, &[], &[]), after, FIXED, 40);
     assert_eq!(said, [(8, Congestion), (10, Radio), (20, Congestion), (30, Radio), (31, Radio)]);
-    assert_eq!(connection.net.stats()["station"]["transit"]["learned"], 1);
+    assert_eq!(connection.net.stats()["station"]["transit"]["learned_without_handshake"], 1);
 }
 
 #[test]
-fn from_mobile_to_fixed_a_new_station_misses_only_what_cannot_have_gone_another_way() {
+fn new_station_marks_mobile_data_after_one_flight() {
     use Cause::{Congestion, Radio};
     let after = one_station_of(
         &short_flights(Side::Mobile),
@@ -48,12 +54,12 @@ fn from_mobile_to_fixed_a_new_station_misses_only_what_cannot_have_gone_another_
         &[seq(8), seq(50), seq(70)],
         &[seq(10), seq(45), seq(60), seq(61)],
     );
-    let (_, said) = moved(one_station(MOBILE, &[], &[]), after, MOBILE, 80);
+    let (_, said) = transfer_across_handover(one_station(MOBILE, &[], &[]), after, MOBILE, 80);
     assert_eq!(
         said,
         [
             (8, Congestion),
-            // The radio's, but within a flight of where the station came in.
+            // Lost on the radio link, but within one flight of the point where the station joined.
             (10, Congestion),
             (45, Radio),
             (50, Congestion),
@@ -64,10 +70,10 @@ fn from_mobile_to_fixed_a_new_station_misses_only_what_cannot_have_gone_another_
     );
 }
 
-/// Segments 4 to 7 go over the old station and are lost to congestion behind it. Then the mobile moves, and the new
-/// station sees first what comes after them.
+/// Segments 4 to 7 pass the old station and are then lost to congestion. After that the mobile moves, and the
+/// first segments that the new station sees are later ones.
 #[test]
-fn what_the_wire_lost_before_the_handover_is_not_put_down_to_the_radio() {
+fn wire_loss_before_handover_is_judged_congestion() {
     for config in [marks(Side::Mobile), short_flights(Side::Mobile)] {
         let lost: Vec<u32> = (4..8).map(seq).collect();
         let mut connection = Connection::open(one_station(MOBILE, &lost, &[]), Ip::V4, MOBILE, ISN);
@@ -89,13 +95,13 @@ fn what_the_wire_lost_before_the_handover_is_not_put_down_to_the_radio() {
 }
 
 #[test]
-fn from_mobile_to_mobile_either_station_or_both_can_be_new() {
+fn mobile_to_mobile_verdicts_survive_new_stations() {
     use Cause::{Congestion, Radio};
     for new in [[true, false], [false, true], [true, true]] {
         for sender in [FIXED, MOBILE] {
             let mut stations = [Side::Fixed, Side::Mobile].map(|side| Station::new(&short_flights(side)));
             let mut connection = Connection::open(Net::of(Vec::new()), Ip::V4, sender, ISN);
-            // The handshake and four segments, past both stations, one after the other.
+            // Pass the handshake and four segments through both stations.
             let pass = |stations: &mut [Station; 2], tcp: Tcp| {
                 let order = if tcp.from == FIXED { [0, 1] } else { [1, 0] };
                 let direction = if tcp.from == FIXED { Direction::Down } else { Direction::Up };
@@ -133,7 +139,7 @@ fn from_mobile_to_mobile_either_station_or_both_can_be_new() {
                     *station = Station::new(&short_flights(side));
                 }
             }
-            // The first radio, the wire, the second radio, in the order in which data cross them.
+            // First radio link, wire, second radio link, in the order in which the data crosses them.
             let mut lose: [&[u32]; 3] = [&[seq(40), seq(50)], &[seq(42)], &[seq(45), seq(55)]];
             if sender == MOBILE {
                 lose.reverse();
@@ -150,7 +156,7 @@ fn from_mobile_to_mobile_either_station_or_both_can_be_new() {
 }
 
 #[test]
-fn a_connection_that_was_pushed_out_of_the_table_is_learned_again() {
+fn evicted_connection_is_learned_again() {
     let one = StationConfig { max_flows: NonZeroU32::new(1).unwrap(), ..marks(Side::Mobile) };
     let net = one_station_of(&one, FIXED, &[seq(20)], &[seq(2), seq(10), seq(22)]);
     let mut connection = Connection::open(net, Ip::V4, FIXED, ISN);
@@ -163,7 +169,7 @@ fn a_connection_that_was_pushed_out_of_the_table_is_learned_again() {
 
 /// The other direction takes a path without a station.
 #[test]
-fn from_one_side_alone_a_station_learns_nothing() {
+fn one_direction_alone_is_not_learned() {
     for sender in [FIXED, MOBILE] {
         let mut net = Net::station(&marks(Side::Mobile));
         for index in 0..50 {
@@ -171,13 +177,16 @@ fn from_one_side_alone_a_station_learns_nothing() {
         }
         let stats = net.stats();
         let stats = &stats["station"];
-        assert_eq!((&stats["transit"]["learned"], &stats["flows"]["remembered"]), (&json!(0), &json!(0)));
+        assert_eq!(
+            (&stats["transit"]["learned_without_handshake"], &stats["flows"]["remembered"]),
+            (&json!(0), &json!(0))
+        );
         assert_eq!(stats["flows"]["opening"], 1);
     }
 }
 
 #[test]
-fn a_burst_before_the_first_ack_is_on_record_when_the_ack_comes() {
+fn burst_before_first_ack_is_remembered() {
     let mut connection = Connection::under_way(one_station(FIXED, &[], &[seq(3)]), Ip::V4, FIXED, ISN);
     connection.scenario = Some(RadioPath::FixedToMobile);
     for index in 0..8 {
@@ -186,11 +195,15 @@ fn a_burst_before_the_first_ack_is_on_record_when_the_ack_comes() {
     }
     connection.rcv_nxt = 3;
     let (_, flags) = connection.ack();
-    assert_eq!(connection.cause(flags), Cause::Radio, "it went past before the station knew the connection");
+    assert_eq!(
+        connection.cause(flags),
+        Cause::Radio,
+        "segment 3 passed before the station learned the connection"
+    );
 }
 
 #[test]
-fn at_each_handover_the_station_is_one_that_has_seen_nothing() {
+fn handover_resets_station_state() {
     let handover: Times = toml::from_str("at = [\"10s\", \"20s\"]").unwrap();
     let mut station = Station::new(&StationConfig { handover: Some(handover), ..marks(Side::Mobile) });
     let mut send = |second: u64, tcp: &Tcp| {
@@ -212,10 +225,14 @@ fn at_each_handover_the_station_is_one_that_has_seen_nothing() {
     send(2, &data(0));
     assert_eq!(send(9, &ack(0)).0 & (OB | DB), OB);
     let (flags, stats) = send(10, &ack(0));
-    assert_eq!((flags & (OB | DB), &stats["handovers"]), (0, &json!(1)), "it went past the other station");
+    assert_eq!(
+        (flags & (OB | DB), &stats["handovers"]),
+        (0, &json!(1)),
+        "the segment passed the previous station"
+    );
     send(11, &data(1));
     let (flags, stats) = send(12, &ack(1));
-    assert_eq!((flags & OB, &stats["transit"]["learned"]), (OB, &json!(1)));
+    assert_eq!((flags & OB, &stats["transit"]["learned_without_handshake"]), (OB, &json!(1)));
     let (flags, stats) = send(30, &ack(1));
     assert_eq!((flags & (OB | DB), &stats["handovers"]), (0, &json!(2)));
 }

@@ -1,8 +1,8 @@
-//! The loss-rate report.
+//! Tests of the loss-rate report.
 
 use super::*;
 
-/// 1000 segments from `sender`, then one ACK back: the rate that it carries.
+/// Sends 1000 segments from `sender`, then one ACK back. Returns the rate in the ACK.
 fn reported(stages: Vec<Named>, sender: Port) -> f64 {
     let mut net = Net::of(stages);
     for index in 0..1000 {
@@ -11,10 +11,10 @@ fn reported(stages: Vec<Named>, sender: Port) -> f64 {
     let ack = Tcp::new(Ip::V4, other(sender), ACK, 1, 1).options(&TIMESTAMPS);
     let (_, options) = net.pass(&ack).unwrap();
     assert!(options.starts_with(&TIMESTAMPS));
-    loss_rate::find(&options).expect("it is reported").ratio()
+    loss_rate::find(&options).expect("the ACK reports a loss rate").ratio()
 }
 
-/// Loses every `n`th packet of a direction.
+/// Returns a stage that loses every `n`th packet of a direction.
 fn lossy(direction: Direction, n: u32) -> impl Stage {
     let mut seen = 0_u32;
     Losing(move |packet: &Packet| {
@@ -24,23 +24,23 @@ fn lossy(direction: Direction, n: u32) -> impl Stage {
 }
 
 fn is_about(rate: f64, expected: f64) -> bool {
-    // Half a unit of 2^-16 for each station.
+    // Half a unit of 2^-16 for each of two stations.
     (rate - expected).abs() <= 1.0 / 65_536.0
 }
 
 #[test]
-fn an_ack_tells_the_loss_rate_of_the_link_that_the_data_crossed() {
+fn ack_reports_loss_rate_in_data_direction() {
     let stages = |direction| {
         vec![named("station", Station::new(&reports(Side::Mobile))), named("radio", lossy(direction, 50))]
     };
     assert!(is_about(reported(stages(Direction::Down), FIXED), 0.02));
     assert!(is_about(reported(stages(Direction::Up), MOBILE), 0.02));
-    // The other direction's losses are not this sender's.
+    // Losses in the other direction do not count for this sender.
     assert!(is_about(reported(stages(Direction::Up), FIXED), 0.0));
 }
 
 #[test]
-fn two_radio_links_add_up() {
+fn loss_rates_of_two_radio_links_add_up() {
     let stages = vec![
         named("radio1", lossy(Direction::Down, 20)),
         named("station1", Station::new(&reports(Side::Fixed))),
@@ -52,7 +52,7 @@ fn two_radio_links_add_up() {
 }
 
 #[test]
-fn a_radio_link_of_several_stages_is_one_link() {
+fn radio_link_of_several_stages_has_combined_rate() {
     let stages = vec![
         named("station", Station::new(&reports(Side::Mobile))),
         named("one", lossy(Direction::Down, 10)),
@@ -64,7 +64,7 @@ fn a_radio_link_of_several_stages_is_one_link() {
 }
 
 #[test]
-fn losses_to_congestion_and_on_the_other_side_are_no_tax() {
+fn losses_outside_radio_link_are_not_reported() {
     let full: Vec<u32> = (0..1000).step_by(10).map(|index| index * 100).collect();
     let stages = vec![
         named("before", lossy(Direction::Down, 10)),
@@ -75,7 +75,7 @@ fn losses_to_congestion_and_on_the_other_side_are_no_tax() {
 }
 
 #[test]
-fn where_there_is_no_room_the_segment_goes_as_it_came_and_the_next_one_tells() {
+fn report_waits_for_segment_with_free_space() {
     let mut net = Net::station(&reports(Side::Mobile));
     let sack = |blocks: u8| {
         let mut option = vec![1, 1, 5, 2 + 8 * blocks];
@@ -88,7 +88,11 @@ fn where_there_is_no_room_the_segment_goes_as_it_came_and_the_next_one_tells() {
     assert_eq!(loss_rate::find(&net.pass(&room).unwrap().1), Some(LossRate(0)));
 
     let large = Tcp::new(Ip::V6, MOBILE, PSH_ACK, 1, 1).payload(&[7; 1440]);
-    assert_eq!(net.send(MOBILE, &large.packet()), Some(large.packet()), "as long as the MTU");
+    assert_eq!(
+        net.send(MOBILE, &large.packet()),
+        Some(large.packet()),
+        "the packet already has the size of the MTU"
+    );
     let fits = Tcp::new(Ip::V6, MOBILE, PSH_ACK, 1, 1).payload(&[7; 1432]);
     assert_eq!(net.send(MOBILE, &fits.packet()).unwrap().len(), 1500);
     let counters = &net.stats()["station"]["counters"];
@@ -99,12 +103,12 @@ fn where_there_is_no_room_the_segment_goes_as_it_came_and_the_next_one_tells() {
 }
 
 #[test]
-fn a_report_leaves_all_else_of_the_packet_in_its_place() {
+fn report_leaves_rest_of_packet_unchanged() {
     let mut net = Net::station(&StationConfig { transit_marks: true, ..reports(Side::Mobile) });
     for ip in [Ip::V4, Ip::V6] {
         let tcp = Tcp::new(ip, MOBILE, PSH_ACK, 77, 88).options(&TIMESTAMPS).payload(b"an odd payload!");
         let packet = tcp.packet();
-        // Some links pad what they carry.
+        // Some links pad their packets.
         let mut padded = packet.clone();
         padded.extend([0xee; 3]);
         let arrived = net.send(MOBILE, &padded).unwrap();

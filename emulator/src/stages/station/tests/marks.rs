@@ -1,9 +1,9 @@
-//! The bits, and what a sender reads out of them.
+//! Tests of the marks, and of the causes that a sender derives from them.
 
 use super::*;
 
 #[test]
-fn from_fixed_to_mobile_ob_says_that_the_radio_lost_it() {
+fn ob_means_radio_loss_for_data_to_mobile() {
     for ip in [Ip::V4, Ip::V6] {
         let scenario = Some(RadioPath::FixedToMobile);
         assert_eq!(duplicates(one_station(FIXED, &[seq(1)], &[]), ip, FIXED), (scenario, 0));
@@ -12,7 +12,7 @@ fn from_fixed_to_mobile_ob_says_that_the_radio_lost_it() {
 }
 
 #[test]
-fn from_mobile_to_fixed_ob_says_that_the_wire_lost_it() {
+fn ob_means_wire_loss_for_data_from_mobile() {
     for ip in [Ip::V4, Ip::V6] {
         let scenario = Some(RadioPath::MobileToFixed);
         assert_eq!(duplicates(one_station(MOBILE, &[seq(1)], &[]), ip, MOBILE), (scenario, OB));
@@ -21,12 +21,12 @@ fn from_mobile_to_fixed_ob_says_that_the_wire_lost_it() {
 }
 
 #[test]
-fn from_mobile_to_mobile_two_bits_tell_three_cases() {
+fn two_bits_distinguish_three_mobile_to_mobile_cases() {
     let lost: [&[u32]; 3] = [&[seq(1)], &[], &[]];
     for ip in [Ip::V4, Ip::V6] {
         for (case, bits) in [(0, 0), (1, OB), (2, OB | DB)] {
             let scenario = Some(RadioPath::MobileToMobile);
-            // The lost segment, in the order in which the data cross the links.
+            // The lost segments, in the order in which the data crosses the links.
             let mut lose = lost;
             lose.rotate_right(case);
             assert_eq!(
@@ -47,7 +47,7 @@ fn from_mobile_to_mobile_two_bits_tell_three_cases() {
 }
 
 #[test]
-fn the_senders_reading_is_the_papers() {
+fn sender_interprets_marks_as_in_paper() {
     use Cause::{Congestion, Radio};
     let both = OB | DB;
     for (scenario, flags, cause) in [
@@ -65,8 +65,8 @@ fn the_senders_reading_is_the_papers() {
 }
 
 #[test]
-fn every_verdict_on_many_losses_is_the_truth() {
-    // Lost on each link in turn: segments 1, 4, 7, … here, 2, 5, 8, … there.
+fn verdicts_on_many_losses_match_ground_truth() {
+    // Segments 1, 4, 7, … are lost on the first link, 2, 5, 8, … on the second, 3, 6, 9, … on the third.
     let [first, second, third] = [1, 2, 3].map(|from| (from..100).step_by(3).map(seq).collect::<Vec<_>>());
     let link = |lost: &Vec<u32>, cause| (lost.clone(), cause);
     let (radio, queue) = (Cause::Radio, Cause::Congestion);
@@ -88,21 +88,21 @@ fn every_verdict_on_many_losses_is_the_truth() {
         for index in 0..101 {
             let _ = connection.data(index);
         }
-        // Each was lost once; now each hole is asked for, judged and filled.
+        // Each segment was lost once. Now the receiver asks for each hole, which is judged and filled.
         let mut judged = 0;
         while connection.rcv_nxt < 101 {
             let (asked, flags) = connection.ack();
             let truth = causes.iter().find(|(lost, _)| lost.contains(&seq(asked))).map(|(_, cause)| *cause);
             assert_eq!(Some(connection.cause(flags)), truth, "segment {asked}, sender {sender:?}");
             judged += 1;
-            connection.data(asked).expect("a retransmission arrives");
+            connection.data(asked).expect("the retransmission arrives");
         }
         assert_eq!(judged, causes.iter().map(|(lost, _)| lost.len()).sum::<usize>());
     }
 }
 
 #[test]
-fn a_connection_that_wraps_is_marked_like_any_other() {
+fn marks_are_correct_across_sequence_wrap() {
     let isn = u32::MAX - 150;
     let lost = isn.wrapping_add(1).wrapping_add(SIZE);
     let mut connection = Connection::open(one_station(FIXED, &[lost], &[]), Ip::V4, FIXED, isn);
@@ -112,14 +112,14 @@ fn a_connection_that_wraps_is_marked_like_any_other() {
     assert_eq!((asked, flags & OB), (1, 0));
     connection.data(1);
     let (asked, flags) = connection.ack();
-    assert_eq!((asked, flags & OB), (3, 0), "nothing of it has been sent");
+    assert_eq!((asked, flags & OB), (3, 0), "segment 3 has not been sent");
 }
 
 #[test]
-fn lost_acks_and_segments_out_of_order_change_no_answer() {
+fn lost_acks_and_reordering_do_not_change_marks() {
     let mut connection = Connection::open(one_station(FIXED, &[seq(3)], &[]), Ip::V6, FIXED, ISN);
     for index in [2, 0, 1, 5, 4] {
-        // No ACK of these ever reaches the station.
+        // No ACK for these segments reaches the station.
         let rcv_nxt = connection.rcv_nxt;
         let data = Tcp::new(Ip::V6, FIXED, PSH_ACK, connection.seq(index), PEER + 1).payload(&[0; 100]);
         connection.net.pass(&data);
@@ -127,25 +127,25 @@ fn lost_acks_and_segments_out_of_order_change_no_answer() {
     }
     connection.arrived = [0, 1, 2, 4, 5].map(|index| (index, index + 1)).into();
     connection.rcv_nxt = 2;
-    assert_eq!(connection.ack().1 & OB, OB, "an old ACK asks for what has gone past");
+    assert_eq!(connection.ack().1 & OB, OB, "an old ACK asks for data that passed the station");
     connection.rcv_nxt = 3;
-    assert_eq!(connection.ack().1 & OB, 0, "the hole is on the wire");
+    assert_eq!(connection.ack().1 & OB, 0, "segment 3 has not passed the station");
     connection.rcv_nxt = 2;
-    assert_eq!(connection.ack().1 & OB, OB, "an ACK that was overtaken");
+    assert_eq!(connection.ack().1 & OB, OB, "a reordered ACK");
 }
 
 #[test]
-fn the_fin_has_a_sequence_number_of_its_own() {
+fn fin_counts_as_one_sequence_number() {
     let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
     connection.data(0);
     let fin = Tcp::new(Ip::V4, FIXED, FIN | ACK, seq(1), PEER + 1);
     assert_eq!(connection.ack().1 & OB, 0);
     connection.net.pass(&fin);
-    assert_eq!(connection.ack().1 & OB, OB, "it asks for the FIN, which has gone past");
+    assert_eq!(connection.ack().1 & OB, OB, "the ACK asks for the FIN, which passed the station");
 }
 
 #[test]
-fn a_keep_alive_is_nothing_new() {
+fn keep_alive_does_not_count_as_data() {
     let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
     connection.data(0);
     for payload in [&[][..], &[0]] {
@@ -153,11 +153,11 @@ fn a_keep_alive_is_nothing_new() {
         connection.net.pass(&probe);
         assert_eq!(connection.ack().1 & (OB | DB), 0);
     }
-    assert_eq!(connection.net.stats()["station"]["transit"]["elsewhere"], 0);
+    assert_eq!(connection.net.stats()["station"]["transit"]["bypassed"], 0);
 }
 
 #[test]
-fn the_same_ports_again_make_a_new_connection() {
+fn port_reuse_starts_new_connection() {
     let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
     for index in 0..20 {
         connection.data(index);
@@ -166,12 +166,12 @@ fn the_same_ports_again_make_a_new_connection() {
     connection.rcv_nxt = 0;
     connection.arrived.clear();
     connection.handshake();
-    assert_eq!(connection.ack().1 & OB, 0, "what the old connection sent there does not count");
+    assert_eq!(connection.ack().1 & OB, 0, "data of the old connection does not count");
     assert_eq!(connection.data(0).map(|(asked, flags)| (asked, flags & OB)), Some((1, 0)));
 }
 
 #[test]
-fn an_old_syn_does_not_make_a_connection_forgotten() {
+fn old_syn_does_not_reset_connection() {
     let mut connection = Connection::open(one_station(FIXED, &[seq(1)], &[seq(4)]), Ip::V4, FIXED, ISN);
     connection.data(0);
     connection.data(1);
@@ -184,7 +184,7 @@ fn an_old_syn_does_not_make_a_connection_forgotten() {
 }
 
 #[test]
-fn of_a_connection_that_it_does_not_know_a_station_says_congestion() {
+fn unknown_connection_is_judged_congestion() {
     let cause = |radio, sender: Port, scenario: RadioPath| {
         let mut net = Net::station(&marks(radio));
         net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, 500, 1).payload(&[0; 100]));
@@ -195,12 +195,12 @@ fn of_a_connection_that_it_does_not_know_a_station_says_congestion() {
 }
 
 #[test]
-fn a_forgotten_connection_is_judged_as_congestion_in_every_direction() {
+fn evicted_connection_is_judged_congestion() {
     let few = |radio| StationConfig { max_flows: NonZeroU32::new(1).unwrap(), ..marks(radio) };
     for forgetful in [0, 1] {
         for sender in [FIXED, MOBILE] {
             let config = |index, side| if index == forgetful { few(side) } else { marks(side) };
-            // Lost on the wire, between the two.
+            // The segment is lost on the wire, between the two stations.
             let net = Net::of(vec![
                 named("station1", Station::new(&config(0, Side::Fixed))),
                 named("wire", hole(sender, &[seq(1)], Why::QueueFull)),
@@ -212,7 +212,7 @@ fn a_forgotten_connection_is_judged_as_congestion_in_every_direction() {
             }
             let (_, flags) = connection.ack();
             assert_eq!(connection.cause(flags), Cause::Congestion);
-            // Another connection pushes it out.
+            // Another connection displaces this one from the table.
             connection.net = another_connection(connection.net);
             let (_, flags) = connection.ack();
             assert_eq!(connection.cause(flags), Cause::Congestion, "{forgetful} {sender:?}");
@@ -221,21 +221,21 @@ fn a_forgotten_connection_is_judged_as_congestion_in_every_direction() {
 }
 
 #[test]
-fn bits_that_a_host_sets_by_itself_do_not_get_through() {
+fn mark_bits_set_by_hosts_are_cleared() {
     let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
     let from_mobile = Tcp::new(Ip::V4, MOBILE, ACK | OB | DB, PEER + 1, seq(0));
     assert_eq!(connection.net.flags(&from_mobile), ACK);
     let from_fixed = Tcp::new(Ip::V4, FIXED, ACK | DB, seq(0), PEER + 1);
     assert_eq!(connection.net.flags(&from_fixed), ACK);
     let syn = Tcp::new(Ip::V4, MOBILE, SYN | OB, 5, 0).port(1);
-    assert_eq!(connection.net.flags(&syn), SYN | DB, "nobody serves the fixed host");
-    // The third reserved bit and those of ECN are others' business.
+    assert_eq!(connection.net.flags(&syn), SYN | DB, "no station serves the fixed host");
+    // The station leaves the third reserved bit and the ECN bits alone.
     let others = Tcp::new(Ip::V4, MOBILE, ACK | 0x200 | 0x1c0, PEER + 1, seq(0));
     assert_eq!(connection.net.flags(&others), ACK | 0x200 | 0x1c0);
 }
 
 #[test]
-fn without_marks_no_bit_is_touched() {
+fn disabled_marks_leave_flags_unchanged() {
     let mut net = Net::station(&StationConfig::default());
     for flags in [SYN, SYN | ACK, ACK, ACK | OB | DB, RST] {
         let tcp = Tcp::new(Ip::V4, MOBILE, flags, 1, 1);
@@ -244,7 +244,7 @@ fn without_marks_no_bit_is_touched() {
 }
 
 #[test]
-fn marks_are_put_on_record() {
+fn marks_are_recorded_as_events() {
     let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
     connection.data(0);
     let records = connection.net.0.take_records();
@@ -257,7 +257,7 @@ fn marks_are_put_on_record() {
         .collect();
     let unseen = (Some(1), Mark::Transit { ob: false, db: false });
     let announced = (Some(1), Mark::Announced);
-    // SYN, SYN-ACK, ACK; data (which acknowledges, too), ACK. To the mobile an answer of "no" is said with data
-    // from the mobile in mind.
+    // SYN, SYN-ACK, ACK, data (which also acknowledges), ACK. Segments to the mobile report on data from the
+    // mobile, which has not sent any.
     assert_eq!(marks, [announced, announced, unseen, unseen, unseen]);
 }

@@ -1,4 +1,4 @@
-//! Stations in paths, with scripted connections going past.
+//! Tests of stations in paths, with scripted connections.
 
 use std::collections::BTreeMap;
 
@@ -31,12 +31,12 @@ pub(super) enum Ip {
     V6,
 }
 
-/// A TCP segment, to be put into a packet.
+/// A TCP segment to be put into a packet.
 #[derive(Clone, Debug)]
 pub(super) struct Tcp {
     pub(super) ip: Ip,
     pub(super) from: Port,
-    /// Of the mobile side; that of the fixed side is 80.
+    /// Port of the mobile side. The fixed side has port 80.
     pub(super) port: u16,
     pub(super) seq: u32,
     pub(super) ack: u32,
@@ -75,7 +75,7 @@ impl Tcp {
         addresses
     }
 
-    /// The TCP segment with its checksum.
+    /// Returns the TCP segment with its checksum.
     fn segment(&self) -> Vec<u8> {
         let (source, destination) = if self.from == FIXED { (80, self.port) } else { (self.port, 80) };
         let offset = (5 + self.options.len() as u16 / 4) << 12;
@@ -96,7 +96,7 @@ impl Tcp {
         }
     }
 
-    /// With options of IPv4 and the field of flags and fragment offset.
+    /// Returns an IPv4 packet with these IP options and this field of flags and fragment offset.
     pub(super) fn v4(&self, options: &[u8], fragment: u16) -> Vec<u8> {
         let segment = self.segment();
         let header = 20 + options.len();
@@ -113,7 +113,7 @@ impl Tcp {
         bytes
     }
 
-    /// With extension headers, the first of which is `next`.
+    /// Returns an IPv6 packet with these extension headers, the first of which has the type `next`.
     pub(super) fn v6(&self, next: u8, extensions: &[u8]) -> Vec<u8> {
         let segment = self.segment();
         let mut bytes = vec![0x60, 0, 0, 0];
@@ -129,10 +129,10 @@ impl Tcp {
     }
 }
 
-/// The segment in a packet. Its checksums and lengths must be what a full computation gives.
+/// Returns the segment in a packet and its options. Panics if a checksum or length is wrong.
 pub(super) fn read(packet: &[u8]) -> (Segment, Vec<u8>) {
     let (Parsed::Segment(segment) | Parsed::FirstFragment(segment)) = header::parse(packet) else {
-        panic!("no TCP segment: {packet:02x?}");
+        panic!("not a TCP segment: {packet:02x?}");
     };
     let mut fresh = packet.to_vec();
     let tcp = segment.place();
@@ -149,11 +149,11 @@ pub(super) fn read(packet: &[u8]) -> (Segment, Vec<u8>) {
     };
     assert_eq!((tcp.end, packet.len()), (end, end));
     TcpPacket::new_checked(&mut fresh[tcp]).unwrap().fill_checksum(&source, &destination);
-    assert_eq!(fresh, packet, "the checksums");
+    assert_eq!(fresh, packet, "wrong checksum in a packet");
     (segment, segment.options(packet).to_vec())
 }
 
-/// Loses what it is told to lose, and takes no time.
+/// A stage that drops the packets for which a function returns a reason. It takes no time.
 struct Losing<F>(F);
 
 impl<F: FnMut(&Packet) -> Option<Why>> Stage for Losing<F> {
@@ -190,7 +190,7 @@ fn reports(radio: Side) -> StationConfig {
     StationConfig { loss_report: true, radio, ..StationConfig::default() }
 }
 
-/// A path at one instant: nothing in it takes time.
+/// A path in which nothing takes time.
 struct Net(Path);
 
 impl Net {
@@ -213,13 +213,13 @@ impl Net {
         left.pop()
     }
 
-    /// What arrives of a segment. Its checksums are right.
+    /// Sends a segment and returns what arrives. Panics if a checksum is wrong.
     fn pass(&mut self, tcp: &Tcp) -> Option<(Segment, Vec<u8>)> {
         self.send(tcp.from, &tcp.packet()).map(|packet| read(&packet))
     }
 
     fn flags(&mut self, tcp: &Tcp) -> u16 {
-        self.pass(tcp).expect("it arrives").0.flags
+        self.pass(tcp).expect("the segment arrives").0.flags
     }
 
     fn stats(&self) -> Value {
@@ -231,14 +231,14 @@ fn other(port: Port) -> Port {
     if port == FIXED { MOBILE } else { FIXED }
 }
 
-/// A sender at one end of a path, and at the other a receiver that acknowledges each segment as it comes.
+/// A sender at one end of a path, and a receiver at the other end that acknowledges each segment at once.
 struct Connection {
     net: Net,
     ip: Ip,
     sender: Port,
     port: u16,
     isn: u32,
-    /// From the SYN of the receiver.
+    /// As announced on the receiver's SYN.
     scenario: Option<RadioPath>,
     arrived: BTreeMap<u64, u64>,
     rcv_nxt: u64,
@@ -254,7 +254,7 @@ impl Connection {
         connection
     }
 
-    /// Nobody on this path has seen its SYN.
+    /// Creates a connection whose SYN no station on this path has seen.
     fn under_way(net: Net, ip: Ip, sender: Port, isn: u32) -> Self {
         Self { net, ip, sender, port: 5000, isn, scenario: None, arrived: BTreeMap::new(), rcv_nxt: 0 }
     }
@@ -270,12 +270,12 @@ impl Connection {
         self.net.flags(&ack);
     }
 
-    /// The sequence number of the `index`th segment, from 0.
+    /// Returns the sequence number of the segment with this index, counted from 0.
     fn seq(&self, index: u32) -> u32 {
         self.isn.wrapping_add(1).wrapping_add(index * SIZE)
     }
 
-    /// Sends a segment. What the sender gets back: which segment is asked for, and the flags.
+    /// Sends a segment. Returns the segment that the ACK asks for, and the flags of the ACK.
     fn data(&mut self, index: u32) -> Option<(u32, u16)> {
         let data = Tcp::new(self.ip, self.sender, PSH_ACK, self.seq(index), PEER + 1)
             .port(self.port)
@@ -296,11 +296,11 @@ impl Connection {
     }
 
     fn cause(&self, flags: u16) -> Cause {
-        self.scenario.expect("there is an agent").cause(flags)
+        self.scenario.expect("a station announced itself").cause(flags)
     }
 }
 
-/// Loses the segments with these sequence numbers, once each.
+/// Returns a stage that loses the segments with these sequence numbers, once each.
 fn hole(sender: Port, lose: &[u32], why: Why) -> impl Stage + use<> {
     let direction = if sender == FIXED { Direction::Down } else { Direction::Up };
     let mut lose = lose.to_vec();
@@ -342,7 +342,7 @@ fn two_stations_of([station1, station2]: [Station; 2], sender: Port, lose: [&[u3
     ])
 }
 
-/// A connection between other ports begins, and is in use.
+/// Opens and uses a connection between other ports.
 fn another_connection(net: Net) -> Net {
     let mut other = Connection { port: 6000, ..Connection::under_way(net, Ip::V4, FIXED, 50) };
     other.handshake();
@@ -356,11 +356,12 @@ fn seq(index: u32) -> u32 {
     ISN + 1 + index * SIZE
 }
 
-/// Segment 1 is lost, and segments 2 to 4 bring three duplicate ACKs.
+/// Loses segment 1 and sends segments 2 to 4, which cause three duplicate ACKs. Returns the announced path
+/// and the marks.
 fn duplicates(net: Net, ip: Ip, sender: Port) -> (Option<RadioPath>, u16) {
     let mut connection = Connection::open(net, ip, sender, ISN);
     assert!(connection.data(0).is_some());
-    assert_eq!(connection.data(1), None, "lost");
+    assert_eq!(connection.data(1), None, "segment 1 is lost");
     let acks: Vec<_> = (2..5).map(|index| connection.data(index).unwrap()).collect();
     assert!(acks.iter().all(|(asked, flags)| *asked == 1 && *flags == acks[0].1), "{acks:?}");
     (connection.scenario, acks[0].1 & (OB | DB))

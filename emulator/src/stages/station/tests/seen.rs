@@ -1,11 +1,11 @@
-//! What others see.
+//! The marks and the option in other programs.
 
 use std::process::Command;
 use std::time::SystemTime;
 
 use super::*;
 
-/// The commands of `docs/reference/header-extensions.md`.
+/// Runs the commands of `docs/reference/header-extensions.md`.
 #[test]
 fn tshark_and_tcpdump_show_bits_and_option() {
     let path = std::env::temp_dir().join(format!("airlink-{}-wire-extensions.pcap", std::process::id()));
@@ -51,11 +51,11 @@ fn tshark_and_tcpdump_show_bits_and_option() {
     let dumped_ob = run("tcpdump", &["-n", "-t", "-v", "tcp[12] & 0x08 != 0 and tcp[13] & 0x02 = 0"]);
     let dumped_db = run("tcpdump", &["-n", "-t", "-v", "tcp[12] & 0x04 != 0"]);
     std::fs::remove_file(&path).unwrap();
-    // SYN: the mobile that reads it is served by a station. SYN-ACK: the mobile that sent it is.
+    // SYN: a station serves the mobile that reads it. SYN-ACK: a station serves the mobile that sent it.
     assert_eq!(reserved.lines().collect::<Vec<_>>(), ["0x0802", "0x0412", "0x0810"]);
-    assert_eq!(ob.lines().last(), Some("0x0810"), "the lost segment has gone past the station");
+    assert_eq!(ob.lines().last(), Some("0x0810"), "the lost segment passed the station");
     assert_eq!(db, "0x0412\n");
-    assert_eq!(rate, "4000\n", "one of four was lost");
+    assert_eq!(rate, "4000\n", "one of four segments was lost");
     assert_eq!(good.lines().count(), 5);
     assert!(dumped_ob.contains("exp-7177") && dumped_ob.contains("(correct)"), "{dumped_ob}");
     assert!(dumped_db.contains("Flags [S.]"), "{dumped_db}");

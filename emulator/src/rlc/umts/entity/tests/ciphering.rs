@@ -1,11 +1,12 @@
-//! Ends that cipher (§9.7.8): the HFNs of both directions stay in step over wraps and resets (§11.4).
+//! Entities that cipher (§9.7.8): the HFNs of both directions stay synchronized over wraps and resets
+//! (§11.4).
 
 use airwire::rng::Stream;
 
 use super::*;
 
-/// Enciphers or deciphers an AMD PDU behind its first two octets. It is no cipher, but each COUNT-C has octets of its
-/// own.
+/// Enciphers or deciphers an AMD PDU after its first two bytes. This is not a real cipher, but each COUNT-C
+/// has its own keystream.
 fn cipher(octets: &mut [u8], hfn: u32, sn: Sn) {
     let count_c = u64::from(hfn) << 12 | u64::from(sn.get());
     let mut keystream = Stream::new(count_c, "ciphering");
@@ -14,12 +15,12 @@ fn cipher(octets: &mut [u8], hfn: u32, sn: Sn) {
     }
 }
 
-/// The SN of an AMD PDU.
+/// SN of an AMD PDU.
 fn amd_sn(octets: &[u8]) -> Sn {
     Sn::new(u16::from(octets[0] & 0x7f) << 5 | u16::from(octets[1] >> 3))
 }
 
-/// An entity that ciphers what it sends and deciphers what it takes, each with what it alone knows.
+/// An entity that enciphers what it sends and deciphers what it receives. It uses only its own state.
 struct Ciphering(Entity);
 
 impl Ciphering {
@@ -43,7 +44,7 @@ impl Ciphering {
     }
 }
 
-/// Two of them, with a TTI grid that they share.
+/// Two ciphering entities with a common TTI grid.
 struct Link {
     ends: [Ciphering; 2],
     now: Instant,
@@ -67,7 +68,7 @@ impl Link {
         }
     }
 
-    /// An SDU that says who sent it and which one it is, in every eight octets.
+    /// An SDU that contains its sender and its number in every eight bytes.
     fn sdu(from: usize, number: u64) -> Vec<u8> {
         let eight = (number << 1 | from as u64).to_be_bytes();
         (0..1 + number as usize % 25).flat_map(|_| eight).collect()
@@ -79,11 +80,11 @@ impl Link {
         self.ends[from].0.submit(self.now, SduId(number), Self::sdu(from, number));
     }
 
-    /// One TTI. `lost` says of each PDU whether it is.
+    /// Runs one TTI. `lost` decides whether a PDU is lost.
     fn tti(&mut self, mut lost: impl FnMut(usize, &Outgoing) -> bool) {
         let end = self.now + TTI;
         while self.air.front().is_some_and(|(at, ..)| *at <= self.now) {
-            let (_, to, octets) = self.air.pop_front().expect("it was at the front");
+            let (_, to, octets) = self.air.pop_front().expect("a PDU is in flight");
             self.ends[to].handle_pdu(self.now, octets);
         }
         for from in [A, B] {
@@ -106,29 +107,36 @@ impl Link {
         self.now = end;
     }
 
-    /// A STATUS PDU that is wrong, so that the end resets (§10.1).
-    fn confuse(&mut self, end: usize) {
+    /// Passes an erroneous STATUS PDU to the end, which then initiates a reset (§10.1).
+    fn trigger_reset(&mut self, end: usize) {
         let vt_s = self.ends[end].0.transmitter.vt_s();
         let beyond = Status(vec![Sufi::Ack { lsn: wire(vt_s + 1) }]);
         self.ends[end].0.handle_pdu(self.now, &encode(&Pdu::Status(beyond), FORMAT));
     }
 
-    /// What arrived is what was sent, each once and in order, and both ends agree on both HFNs.
+    /// Checks that the delivered SDUs are unchanged, in order and without duplicates, and that both ends
+    /// agree on both HFNs.
     fn check(&self) {
         for to in [A, B] {
             let number = |sdu: &Vec<u8>| {
-                u64::from_be_bytes(sdu[..8].try_into().expect("an SDU has eight octets or more")) >> 1
+                u64::from_be_bytes(sdu[..8].try_into().expect("every SDU has at least eight bytes")) >> 1
             };
             for sdu in &self.delivered[to] {
-                assert!(*sdu == Self::sdu(1 - to, number(sdu)), "an SDU came otherwise than it went");
+                assert!(
+                    *sdu == Self::sdu(1 - to, number(sdu)),
+                    "an SDU was delivered with different content"
+                );
             }
-            assert!(self.delivered[to].is_sorted_by(|a, b| number(a) < number(b)), "order");
+            assert!(
+                self.delivered[to].is_sorted_by(|a, b| number(a) < number(b)),
+                "SDUs were delivered out of order or twice"
+            );
             assert!(self.delivered[to].len() as u64 >= self.acknowledged[1 - to]);
             let (sender, receiver) = (&self.ends[1 - to].0, &self.ends[to].0);
-            assert_eq!(receiver.stats().decode_errors, 0, "nothing is deciphered with another HFN");
+            assert_eq!(receiver.stats().decode_errors, 0, "a PDU was deciphered with the wrong HFN");
             assert_eq!(receiver.faults(), Faults::default());
             let last = sender.transmitter.vt_s().saturating_sub(1);
-            assert_eq!(receiver.hfn_of(wire(last)), sender.highest_hfn(), "out of step");
+            assert_eq!(receiver.hfn_of(wire(last)), sender.highest_hfn(), "the ends disagree on the HFN");
         }
     }
 }
@@ -147,7 +155,8 @@ fn ciphering() -> EntityConfig {
     config
 }
 
-/// Random losses, more of RESETs and RESET ACKs than of data, and resets of either side at any time.
+/// Runs with random losses and with random resets by both sides. RESETs and RESET ACKs are lost more often
+/// than data.
 fn run(seed: u64, ttis: u64, config: &EntityConfig) -> Link {
     let mut air = Stream::new(seed, "loss");
     let mut chance = Stream::new(seed, "traffic");
@@ -160,7 +169,7 @@ fn run(seed: u64, ttis: u64, config: &EntityConfig) -> Link {
                 link.send(end);
             }
             if storm && chance.chance(0.02) {
-                link.confuse(end);
+                link.trigger_reset(end);
             }
         }
         link.tti(|_, pdu| {
@@ -175,7 +184,7 @@ fn run(seed: u64, ttis: u64, config: &EntityConfig) -> Link {
 }
 
 #[test]
-fn whatever_is_lost_and_whoever_resets_the_hfns_stay_in_step() {
+fn hfns_stay_synchronized_despite_losses_and_resets() {
     let (mut resets, mut delivered) = (0, 0);
     for seed in 0..60 {
         let link = run(seed, 1_500, &ciphering());
@@ -187,7 +196,7 @@ fn whatever_is_lost_and_whoever_resets_the_hfns_stay_in_step() {
 }
 
 #[test]
-fn wraps_count_in_both_directions_by_themselves() {
+fn hfns_count_wraps_independently_per_direction() {
     let mut config = ciphering();
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
     let mut link = Link::new(&config, 64);
@@ -204,7 +213,7 @@ fn wraps_count_in_both_directions_by_themselves() {
         }
         let hfns = [A, B].map(|end| link.ends[end].0.highest_hfn());
         assert!(hfns[A] > hfns[B] + 4, "{hfns:?}: A sends more");
-        link.confuse(reset);
+        link.trigger_reset(reset);
         for _ in 0..100 {
             link.tti(|_, _| false);
         }

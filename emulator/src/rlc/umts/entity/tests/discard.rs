@@ -1,4 +1,4 @@
-//! §11.6: SDU discard with explicit signalling.
+//! SDU discard with explicit signalling (§11.6).
 
 use super::*;
 
@@ -21,11 +21,11 @@ fn by_time(timer_discard: Duration) -> EntityConfig {
     config
 }
 
-fn never(sn: u16) -> impl FnMut(&Seen) -> bool {
+fn all_transmissions(sn: u16) -> impl FnMut(&Seen) -> bool {
     move |seen| matches!(&seen.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
 }
 
-/// The MRW and MRW_ACK super-fields of one end.
+/// (time, super-field) of the MRWs and MRW_ACKs that an end has sent.
 fn mrws(pair: &Pair, from: usize) -> Vec<(u64, Sufi)> {
     let all =
         pair.statuses(from).into_iter().flat_map(|(at, sufis)| sufis.into_iter().map(move |sufi| (at, sufi)));
@@ -41,13 +41,13 @@ fn mrw_ack(sn_ack: u16, n: u8) -> Sufi {
 }
 
 #[test]
-fn after_max_dat_the_sdus_of_the_window_up_to_that_pdu_are_discarded() {
-    let mut pair = Pair::new(by_max_dat(3)).losing(never(2));
+fn reaching_max_dat_discards_sdu_with_mrw() {
+    let mut pair = Pair::new(by_max_dat(3)).losing(all_transmissions(2));
     pair.send_pdus(A, 6);
     pair.run_until(at(3_000));
     assert_eq!(pair.transmissions(A, 2), 2, "MaxDAT − 1");
     let procedure: Vec<_> = [A, B].iter().flat_map(|end| mrws(&pair, *end)).collect();
-    // It is reported missing at 40 ms, and at 140 ms, when Timer_Status_Prohibit has expired.
+    // PDU 2 is reported missing at 40 ms and, after Timer_Status_Prohibit has expired, at 140 ms.
     assert_eq!(procedure, [(180, mrw(&[3], 0)), (220, mrw_ack(6, 0))]);
     assert_eq!(pair.arrived(B), [0, 1, 3, 4, 5]);
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [2]);
@@ -56,29 +56,31 @@ fn after_max_dat_the_sdus_of_the_window_up_to_that_pdu_are_discarded() {
 }
 
 #[test]
-fn mrw_with_n_when_another_sdu_begins_in_the_pdu_where_the_discarded_one_ends() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(never(0));
-    // 50 octets: PDU 0 and ten octets of PDU 1, where SDU 1 ends too and SDU 2 begins.
+fn mrw_has_nlength_when_next_sdu_shares_pdu() {
+    let mut pair = Pair::new(by_max_dat(2)).losing(all_transmissions(0));
+    // The 50 bytes fill PDU 0 and ten bytes of PDU 1, in which SDU 1 ends and SDU 2 begins.
     for octets in [50, 10, 60] {
         pair.send(A, octets);
     }
     pair.run_until(at(3_000));
     assert_eq!(mrws(&pair, A)[0].1, mrw(&[1], 1));
-    assert_eq!(mrws(&pair, B)[0].1, mrw_ack(4, 0), "PDU 1 is there, so VR(R) is further on");
+    assert_eq!(mrws(&pair, B)[0].1, mrw_ack(4, 0), "PDU 1 has arrived, so VR(R) has moved past it");
     assert_eq!(pair.arrived(B), [1, 2]);
     assert_eq!(pair.delivered[B][1].len(), 60);
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0]);
 }
 
 #[test]
-fn mrw_ack_with_n_when_that_pdu_is_still_missing() {
-    let mut pair = Pair::new(by_time(ms(150))).losing(|seen| never(0)(seen) || never(1)(seen));
+fn mrw_ack_has_n_while_pdu_is_missing() {
+    let mut pair =
+        Pair::new(by_time(ms(150))).losing(|seen| all_transmissions(0)(seen) || all_transmissions(1)(seen));
     pair.run_until(at(1));
     pair.send(A, 50);
     pair.run_until(at(9));
     pair.send(A, 100);
     pair.run_until(at(250));
-    // Timer_Discard of the first SDU expires at 151 ms, that of the second at 159 ms, whose MRW has to wait.
+    // Timer_Discard expires at 151 ms for the first SDU, and at 159 ms for the second one, whose MRW has to
+    // wait.
     assert_eq!(mrws(&pair, A), [(160, mrw(&[1], 1)), (240, mrw(&[4], 0))]);
     assert_eq!(mrws(&pair, B), [(200, mrw_ack(1, 1))]);
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0]);
@@ -88,7 +90,7 @@ fn mrw_ack_with_n_when_that_pdu_is_still_missing() {
 }
 
 #[test]
-fn timer_discard_takes_the_expired_sdu_and_all_before_it_and_nothing_later() {
+fn timer_discard_discards_expired_sdu_and_earlier_ones() {
     let mut pair = Pair::new(by_time(ms(300))).losing(|seen| seen.from == B && seen.at < at(320));
     pair.send_pdus(A, 2);
     pair.run_until(at(100));
@@ -97,13 +99,13 @@ fn timer_discard_takes_the_expired_sdu_and_all_before_it_and_nothing_later() {
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0, 1]);
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [2, 3]);
     assert_eq!(mrws(&pair, A), [(300, mrw(&[2], 0))]);
-    assert_eq!(mrws(&pair, B), [(340, mrw_ack(4, 0))], "obsolete: VR(R) was there already");
+    assert_eq!(mrws(&pair, B), [(340, mrw_ack(4, 0))], "the MRW is obsolete, because VR(R) has passed it");
     assert_eq!(pair.ends[B].stats().mrws_obsolete, 1);
-    assert_eq!(pair.arrived(B), [0, 1, 2, 3], "every one had arrived, only nobody knew");
+    assert_eq!(pair.arrived(B), [0, 1, 2, 3], "all SDUs had arrived, but the reports were lost");
 }
 
 #[test]
-fn an_sdu_that_was_never_begun_is_dropped_without_a_word() {
+fn unsent_sdu_is_discarded_without_signalling() {
     let mut config = by_time(ms(300));
     config.sender.window = 1;
     let mut pair = Pair::new(config).losing(|_| true);
@@ -120,8 +122,8 @@ fn an_sdu_that_was_never_begun_is_dropped_without_a_word() {
 }
 
 #[test]
-fn an_sdu_that_was_sent_in_part_is_not_taken_for_the_beginning_of_the_next() {
-    // For a while the peer gets every PDU, but no MRW.
+fn discarded_partial_sdu_is_not_joined_with_next() {
+    // Until 550 ms, the peer receives every PDU except the MRWs.
     let mut pair = Pair::new(by_time(ms(400)))
         .losing(|seen| seen.from == A && seen.kind == PduKind::Status && seen.at < at(550));
     pair.blocks = 1;
@@ -129,7 +131,7 @@ fn an_sdu_that_was_sent_in_part_is_not_taken_for_the_beginning_of_the_next() {
     pair.run_until(at(395));
     pair.send(A, 77);
     pair.run_until(at(590));
-    // PDU 40 would have been the next of the first SDU. It is never sent.
+    // PDU 40 would have continued the first SDU. It is never sent.
     assert_eq!(mrws(&pair, A), [(400, mrw(&[41], 0)), (500, mrw(&[41], 0))]);
     assert_eq!((pair.transmissions(A, 39), pair.transmissions(A, 40)), (1, 0));
     assert!(pair.transmissions(A, 42) > 0);
@@ -141,7 +143,7 @@ fn an_sdu_that_was_sent_in_part_is_not_taken_for_the_beginning_of_the_next() {
 }
 
 #[test]
-fn an_mrw_out_of_a_full_window_says_that_its_number_lies_beyond() {
+fn mrw_from_full_window_signals_sn_beyond_window() {
     let mut config = by_time(ms(100));
     config.sender.window = 4;
     config.receiver.window = 4;
@@ -158,22 +160,26 @@ fn an_mrw_out_of_a_full_window_says_that_its_number_lies_beyond() {
 }
 
 #[test]
-fn an_unanswered_mrw_is_repeated_and_after_max_mrw_there_is_a_reset() {
+fn unanswered_mrw_repeats_then_resets_at_max_mrw() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|seen| {
         let mrw = matches!(&seen.pdu, Pdu::Status(Status(sufis)) if matches!(sufis[0], Sufi::Mrw { .. }));
-        mrw || never(0)(seen) && seen.epoch == 0
+        mrw || all_transmissions(0)(seen) && seen.epoch == 0
     });
     pair.send_pdus(A, 2);
     pair.run_until(at(1_000));
-    // It is reported missing at 40 ms; Timer_MRW is 100 ms, MaxMRW 4.
-    assert_eq!(mrws(&pair, A), [80, 180, 280, 380].map(|at| (at, mrw(&[1], 0))), "always the same");
+    // PDU 0 is reported missing at 40 ms. Timer_MRW is 100 ms, and MaxMRW is 4.
+    assert_eq!(
+        mrws(&pair, A),
+        [80, 180, 280, 380].map(|at| (at, mrw(&[1], 0))),
+        "every repetition is identical"
+    );
     assert_eq!(pair.resets(A).iter().map(|(at, _)| *at).collect::<Vec<_>>(), [480]);
     assert_eq!(pair.ends[A].stats().resets_max_mrw, 1);
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0]);
 }
 
 #[test]
-fn an_mrw_that_was_answered_before_is_answered_again() {
+fn repeated_mrw_is_answered_again() {
     let mut pair = Pair::new(quiet());
     for _ in 0..2 {
         pair.inject_status(B, vec![mrw(&[5], 0), Sufi::NoMore]);
@@ -187,9 +193,9 @@ fn an_mrw_that_was_answered_before_is_answered_again() {
     assert_eq!(pair.ends[B].stats().mrws_obsolete, 1);
 }
 
-/// §11.6.3: SN_MRW1 is less than VR(MR), so VR(MR) itself lies behind.
+/// §11.6.3: SN_MRW1 is less than VR(MR), so an SN_MRW1 equal to VR(MR) is treated as one below VR(R).
 #[test]
-fn an_mrw_whose_first_number_is_vr_mr_is_obsolete() {
+fn mrw_starting_at_vr_mr_is_obsolete() {
     let mut config = quiet();
     config.receiver.window = 8;
     let mut pair = Pair::new(config);
@@ -203,8 +209,8 @@ fn an_mrw_whose_first_number_is_vr_mr_is_obsolete() {
 }
 
 #[test]
-fn an_mrw_ack_that_nobody_waits_for_or_that_does_not_match_is_ignored() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || never(0)(seen));
+fn unexpected_or_mismatched_mrw_ack_is_ignored() {
+    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
     for octets in [50, 10, 60] {
         pair.send(A, octets);
     }
@@ -222,16 +228,16 @@ fn an_mrw_ack_that_nobody_waits_for_or_that_does_not_match_is_ignored() {
 }
 
 #[test]
-fn an_mrw_ack_is_ignored_before_the_mrw_has_gone_out_and_heard_before_it_is_repeated() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || never(0)(seen));
+fn mrw_ack_counts_only_after_mrw_is_sent() {
+    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
     pair.send_pdus(A, 4);
     pair.run_until(at(55));
     pair.inject_status(A, vec![list(&[0]), ack(1)]);
     pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
-    assert_eq!(pair.outcomes[A], [], "Timer_MRW does not run");
+    assert_eq!(pair.outcomes[A], [], "Timer_MRW is not running");
     pair.run_until(at(60));
     assert_eq!(mrws(&pair, A).len(), 1);
-    // Timer_MRW expires, but there is no block for the MRW.
+    // Timer_MRW expires, but no block is available for the MRW.
     pair.blocks = 0;
     pair.run_until(at(165));
     pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
@@ -239,8 +245,8 @@ fn an_mrw_ack_is_ignored_before_the_mrw_has_gone_out_and_heard_before_it_is_repe
 }
 
 #[test]
-fn an_lsn_beyond_sn_mrw_ends_the_procedure_too() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || never(0)(seen));
+fn lsn_beyond_sn_mrw_ends_discard_procedure() {
+    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
     pair.send_pdus(A, 4);
     pair.run_until(at(50));
     pair.inject_status(A, vec![list(&[0]), ack(1)]);
@@ -251,11 +257,11 @@ fn an_lsn_beyond_sn_mrw_ends_the_procedure_too() {
         [(0, SduOutcome::Discarded), (1, SduOutcome::Acknowledged), (2, SduOutcome::Acknowledged)]
     );
     pair.run_until(at(195));
-    assert_eq!(mrws(&pair, A).len(), 1, "Timer_MRW does not repeat it");
+    assert_eq!(mrws(&pair, A).len(), 1, "Timer_MRW does not repeat the MRW");
 }
 
 #[test]
-fn send_mrw_names_every_sdu_fifteen_at_a_time() {
+fn send_mrw_lists_every_sdu_fifteen_per_mrw() {
     let mut config = by_time(ms(300));
     config.sender.send_mrw = true;
     let mut pair =
@@ -264,7 +270,7 @@ fn send_mrw_names_every_sdu_fifteen_at_a_time() {
     pair.send_pdus(A, 20);
     pair.run_until(at(3_000));
     let all: Vec<u16> = (0..20).collect();
-    // SN_MRW_LENGTH is where the Receiver resumes.
+    // The last number is SN_MRW_LENGTH, where the Receiver continues.
     let first: Vec<u16> = all[..14].iter().copied().chain([15]).collect();
     let second: Vec<u16> = all[15..19].iter().copied().chain([20]).collect();
     let sent: Vec<_> = mrws(&pair, A).into_iter().map(|(_, sufi)| sufi).collect();
@@ -277,7 +283,7 @@ fn send_mrw_names_every_sdu_fifteen_at_a_time() {
 }
 
 #[test]
-fn an_sdu_that_arrived_before_its_discard_is_delivered_before_its_outcome_is_told() {
+fn sdu_delivered_before_discard_is_still_reported_discarded() {
     let mut pair = Pair::new(by_time(ms(45))).losing(|_| false);
     pair.send(A, 60);
     pair.run_until(at(49));
@@ -289,7 +295,7 @@ fn an_sdu_that_arrived_before_its_discard_is_delivered_before_its_outcome_is_tol
 }
 
 #[test]
-fn a_full_window_of_4095_leaves_room_for_the_pdu_that_a_discard_never_sends() {
+fn full_4095_window_leaves_room_for_discarded_pdu() {
     let mut config = by_time(ms(400));
     config.sender.window = 4095;
     config.receiver.window = 4095;
@@ -305,20 +311,20 @@ fn a_full_window_of_4095_leaves_room_for_the_pdu_that_a_discard_never_sends() {
     assert_eq!(pair.ends[A].stats().resets(), 0);
     let mut discarded = pair.outcomes(A, SduOutcome::Discarded);
     discarded.sort_unstable();
-    assert_eq!(discarded, [0, 1, 2, 3], "the last one without having been begun, hence at once");
+    assert_eq!(discarded, [0, 1, 2, 3], "SDU 3 was not started, so it is discarded without an MRW");
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [4]);
     assert_eq!(pair.arrived(B), [4]);
 }
 
 #[test]
-fn an_lsn_beyond_sn_mrw_with_a_hole_before_it_does_not_end_the_procedure() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || never(0)(seen));
+fn lsn_after_gap_does_not_end_discard_procedure() {
+    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
     pair.send_pdus(A, 4);
     pair.run_until(at(50));
     pair.inject_status(A, vec![list(&[0]), ack(1)]);
     pair.run_until(at(60));
     pair.inject_status(A, vec![list(&[0]), ack(4)]);
     pair.run_until(at(195));
-    assert_eq!(mrws(&pair, A).len(), 2, "the peer still waits for what was discarded");
+    assert_eq!(mrws(&pair, A).len(), 2, "the peer still waits for the discarded PDU");
     assert_eq!(pair.outcomes[A], []);
 }

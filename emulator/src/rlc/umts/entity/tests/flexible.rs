@@ -1,4 +1,4 @@
-//! "Flexible RLC PDU size" (§4.2.1.3): what becomes of reports, polls and windows.
+//! "Flexible RLC PDU size" (§4.2.1.3): its effect on reports, polls and windows.
 
 use super::*;
 
@@ -9,31 +9,31 @@ fn flexible(sender: PollConfig) -> EntityConfig {
     config
 }
 
-/// Octets of what an end has sent, in order.
+/// Sizes in bytes of the PDUs that an end has sent, in order.
 fn sizes(pair: &Pair, from: usize) -> Vec<usize> {
     pair.from(from).map(|seen| encode(&seen.pdu, FLEXIBLE).len()).collect()
 }
 
 #[test]
-fn control_pdus_are_as_long_as_what_they_say() {
+fn control_pdus_have_minimal_size() {
     let poll = PollConfig { last_pdu: true, ..PollConfig::NONE };
     let mut pair = Pair::new(flexible(poll));
     pair.send(A, 1500);
     pair.run_until(at(500));
     assert_eq!(sizes(&pair, A), [1504]);
-    // D/C and type (4 bits), ACK (16), and half an octet of padding.
+    // D/C and type (4 bits), ACK (16 bits), and 4 bits of padding.
     assert_eq!(sizes(&pair, B), [3]);
     assert_eq!(pair.statuses(B)[0].1, [ack(1)]);
-    // An erroneous report makes a RESET: 4 octets, and so has its answer.
+    // An erroneous report causes a RESET. It has 4 bytes, as has the RESET ACK.
     pair.inject_status(A, vec![ack(9)]);
     pair.run_until(at(1_000));
     assert_eq!((sizes(&pair, A), sizes(&pair, B)), (vec![1504, 4], vec![3, 4]));
     assert_eq!((pair.resets(A).len(), pair.reset_acks(B).len()), (1, 1));
 }
 
-/// The window is so many PDUs, whatever their size (§9.4).
+/// The window counts PDUs, whatever their size (§9.4).
 #[test]
-fn a_window_counts_pdus() {
+fn window_counts_pdus_not_bytes() {
     let mut config = flexible(PollConfig { poll_window: Some(100), ..PollConfig::NONE });
     (config.sender.window, config.receiver.window) = (8, 8);
     let mut pair = Pair::new(config);
@@ -42,14 +42,15 @@ fn a_window_counts_pdus() {
     }
     pair.run_until(at(30));
     assert_eq!(pair.data(A).len(), 8);
-    assert_eq!(pair.data(A)[7], (10, 7, true), "the poll of a full window");
+    assert_eq!(pair.data(A)[7], (10, 7, true), "the PDU that fills the window polls");
     pair.run_until(at(2_000));
     assert_eq!(pair.arrived(B), (0..20).collect::<Vec<_>>());
 }
 
-/// What waits together goes together, up to 15 ends in a PDU; a retransmission has the octets of the first transmission.
+/// SDUs that wait at the same time share a PDU, up to 15 ends per PDU. A retransmission has the same bytes as
+/// the first transmission.
 #[test]
-fn small_sdus_share_a_pdu_and_a_lost_one_comes_again_as_it_was() {
+fn small_sdus_share_pdu_and_retransmission_is_identical() {
     let poll = PollConfig { last_pdu: true, last_retransmission: true, ..PollConfig::NONE };
     let mut pair = Pair::new(flexible(poll)).losing(first_of(A, &[1]));
     for _ in 0..40 {
@@ -62,9 +63,10 @@ fn small_sdus_share_a_pdu_and_a_lost_one_comes_again_as_it_was() {
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged).len(), 40);
 }
 
-/// §9.2.1.6: a report may ride in what is left up to the largest size. A retransmission goes without, and has no padding.
+/// §9.2.1.6: a report can be piggybacked in the space that is left up to the maximum size. A retransmission
+/// omits the report, and has no padding.
 #[test]
-fn a_report_rides_behind_data_and_not_again() {
+fn report_is_piggybacked_but_omitted_from_retransmission() {
     let timer_poll = Some(ms(200));
     let poll = PollConfig { last_pdu: true, timer_poll, ..PollConfig::NONE };
     let mut config = flexible(poll);
@@ -81,22 +83,22 @@ fn a_report_rides_behind_data_and_not_again() {
     let sent: Vec<&Seen> = pair.from(B).filter(|seen| matches!(seen.pdu, Pdu::Amd(_))).collect();
     assert_eq!(rest(sent[0]), Rest::Piggybacked(Status(vec![ack(1)])));
     assert_eq!(encode(&sent[0].pdu, FLEXIBLE).len(), 2 + 2 * 2 + 50 + 3);
-    assert!(sent.len() > 1, "it was lost");
+    assert!(sent.len() > 1, "the lost PDU was retransmitted");
     assert_eq!(rest(sent[1]), Rest::Nothing);
     assert_eq!(encode(&sent[1].pdu, FLEXIBLE).len(), 2 + 2 + 50);
     assert_eq!(pair.arrived(A), [1]);
 }
 
-/// §9.2.2.11.9: with a flexible size a poll can go as a POLL super-field, in a STATUS PDU of 3 octets.
+/// §9.2.2.11.9: with a flexible size, a poll can be sent as a POLL super-field, in a STATUS PDU of 3 bytes.
 #[test]
-fn a_poll_without_data_is_a_super_field() {
+fn poll_without_data_uses_poll_sufi() {
     let poll = PollConfig { timer_poll_periodic: Some(ms(100)), poll_sufi: true, ..PollConfig::NONE };
     let mut pair = Pair::new(flexible(poll));
     pair.send(A, 300);
     pair.run_until(at(90));
     assert_eq!(sizes(&pair, A), [304]);
     pair.run_until(at(190));
-    // POLL (16 bits) and NO_MORE (4) behind the header (4).
+    // The header (4 bits), POLL (16 bits) and NO_MORE (4 bits).
     assert_eq!(
         (sizes(&pair, A), pair.statuses(A)[0].1.clone()),
         (vec![304, 3], vec![Sufi::Poll { sn: Sn::new(0) }, Sufi::NoMore])
@@ -105,7 +107,7 @@ fn a_poll_without_data_is_a_super_field() {
 }
 
 #[test]
-fn a_pdu_larger_than_the_largest_is_ignored() {
+fn oversized_pdu_is_ignored() {
     let mut pair = Pair::new(flexible(PollConfig::NONE));
     pair.ends[B].handle_pdu(at(0), &[0x80; 1506]);
     assert_eq!(pair.ends[B].stats().decode_errors, 1);
@@ -114,7 +116,7 @@ fn a_pdu_larger_than_the_largest_is_ignored() {
 }
 
 #[test]
-fn the_lower_layer_gets_pdus_until_it_has_its_octets() {
+fn pull_returns_pdus_until_room_is_filled() {
     let pulled = |room| {
         let mut pair = Pair::new(flexible(PollConfig::NONE));
         for _ in 0..5 {
@@ -129,7 +131,7 @@ fn the_lower_layer_gets_pdus_until_it_has_its_octets() {
     let octets = |octets, pdus| Room::Octets { octets, header: 2, pdus };
     assert!(pulled(octets(0, 26)).is_empty());
     assert_eq!(pulled(octets(1, 26)), [1505]);
-    assert_eq!(pulled(octets(1507, 26)), [1505], "with its header it has 1507");
+    assert_eq!(pulled(octets(1507, 26)), [1505], "the PDU and its header take 1507 bytes");
     assert_eq!(pulled(octets(1508, 26)), [1505, 1505]);
     assert_eq!(pulled(octets(5_000, 2)), [1505, 1505]);
     assert_eq!(pulled(Room::Pdus(3)), [1505, 1505, 1505]);

@@ -1,5 +1,6 @@
-//! A peer that sends anything that can be encoded. It may spoil the bearer, but not the entity: there is no panic, no
-//! endless loop, no more PDUs than blocks, and still one outcome for each SDU.
+//! A peer that sends arbitrary PDUs that can be encoded. It may disrupt the bearer, but not the entity, which
+//! does not panic or loop forever, sends no more PDUs than there are blocks, and still reports one outcome
+//! for each SDU.
 
 use airtcp_testkit::sample::size;
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ enum Step {
     Hear { pdu: Pdu<'static>, near: Near },
 }
 
-/// What the sequence numbers of a PDU are relative to. So most of them are inside a window.
+/// Base of the sequence numbers in a PDU. It is chosen so that most of them are inside a window.
 #[derive(Clone, Copy, Debug)]
 enum Near {
     Zero,
@@ -24,7 +25,7 @@ enum Near {
     VrR,
 }
 
-/// A little before, or anywhere.
+/// A sequence number close to 0, modulo 4096, or any other one.
 fn sns() -> impl Strategy<Value = Sn> {
     prop_oneof![4 => 4_076_u16..4_106, 1 => 0..4_096_u16].prop_map(Sn::new)
 }
@@ -60,7 +61,7 @@ fn statuses() -> impl Strategy<Value = Status> {
             sufis.push(end);
             Status(sufis)
         })
-        .prop_filter("it has to fit", |status| status.octets() <= FORMAT.pdu_size)
+        .prop_filter("the STATUS PDU must fit in the PDU size", |status| status.octets() <= FORMAT.pdu_size)
 }
 
 fn amds() -> impl Strategy<Value = Amd<'static>> {
@@ -178,7 +179,7 @@ impl Victim {
                 assert!(pdus.len() <= blocks);
                 for pdu in pdus {
                     assert_eq!(pdu.octets.len(), FORMAT.pdu_size);
-                    decode(&pdu.octets, FORMAT).expect("an entity sends what can be read");
+                    decode(&pdu.octets, FORMAT).expect("an entity sends decodable PDUs");
                 }
             }
             Step::Hear { mut pdu, near } => {
@@ -201,7 +202,7 @@ impl Victim {
             self.now = self.now.max(at);
             self.entity.handle_deadline(self.now);
             deadlines += 1;
-            assert!(deadlines < 1_000, "deadlines without end");
+            assert!(deadlines < 1_000, "the entity keeps scheduling deadlines");
         }
         self.now = end;
     }
@@ -224,13 +225,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(size(300, 1_000)) })]
 
     #[test]
-    fn a_hostile_peer_spoils_nothing_but_the_bearer(config in configs(), steps in steps()) {
+    fn hostile_pdus_leave_one_outcome_per_sdu(config in configs(), steps in steps()) {
         let entity = Entity::new(config, Instant::ZERO);
         let mut victim = Victim { entity, now: Instant::ZERO, submitted: 0, told: Default::default() };
         for step in steps {
             victim.take(step);
         }
-        // Re-establishment gives up all that was sent in part, and nothing twice.
+        // Re-establishment gives up all SDUs whose transmission has begun, and none of them twice.
         victim.entity.reestablish(victim.now, 0);
         victim.collect();
         let (waiting, _) = victim.entity.waiting();

@@ -1,9 +1,9 @@
-//! §9.7.1: each trigger of a poll, and the timers that repeat or prohibit it.
+//! Poll triggers (§9.7.1), and the timers that repeat or prohibit polls.
 
 use super::*;
 
 #[test]
-fn the_last_pdu_in_the_buffer_polls() {
+fn last_pdu_in_buffer_polls() {
     let mut pair = Pair::new(polling(PollConfig { last_pdu: true, ..PollConfig::NONE }));
     pair.send_pdus(A, 6);
     pair.run_until(at(1_000));
@@ -13,7 +13,7 @@ fn the_last_pdu_in_the_buffer_polls() {
 }
 
 #[test]
-fn the_last_pdu_in_the_retransmission_buffer_polls() {
+fn last_pdu_in_retransmission_buffer_polls() {
     let poll = PollConfig { last_retransmission: true, ..PollConfig::NONE };
     let mut pair = Pair::new(polling(poll));
     pair.send_pdus(A, 6);
@@ -25,29 +25,29 @@ fn the_last_pdu_in_the_retransmission_buffer_polls() {
 }
 
 #[test]
-fn every_poll_pdu_th_pdu_polls_and_retransmissions_count() {
+fn poll_pdu_trigger_counts_new_and_retransmitted_pdus() {
     let mut pair = Pair::new(polling(PollConfig { poll_pdu: Some(4), ..PollConfig::NONE }));
     pair.send_pdus(A, 10);
     pair.run_until(at(20));
     assert_eq!(pair.polls(A), [(0, 3), (10, 7)]);
     pair.inject_status(A, vec![list(&[0, 1]), ack(10)]);
     pair.run_until(at(50));
-    assert_eq!(pair.polls(A)[2..], [(30, 1)], "SN 8, 9, 0 and 1 are four");
+    assert_eq!(pair.polls(A)[2..], [(30, 1)], "SN 8, 9, 0 and 1 count as four PDUs");
 }
 
 #[test]
-fn every_poll_sdu_th_sdu_polls_with_its_last_segment() {
+fn poll_sdu_trigger_polls_with_last_segment() {
     let mut pair = Pair::new(polling(PollConfig { poll_sdu: Some(2), ..PollConfig::NONE }));
     for _ in 0..4 {
         pair.send(A, 99);
     }
     pair.run_until(at(1_000));
-    // Each SDU takes 100 octets with its indicator: the second ends in PDU 4, the fourth in PDU 9.
+    // Each SDU takes 100 bytes with its Length Indicator: the second SDU ends in PDU 4, the fourth in PDU 9.
     assert_eq!(pair.polls(A), [(10, 4), (20, 9)]);
 }
 
 #[test]
-fn window_based_polling_asks_from_the_configured_share_on() {
+fn window_based_polling_starts_at_configured_share() {
     let mut config = polling(PollConfig { poll_window: Some(50), ..PollConfig::NONE });
     config.sender.window = 8;
     let mut pair = Pair::new(config).losing(|seen| seen.from == B);
@@ -58,20 +58,24 @@ fn window_based_polling_asks_from_the_configured_share_on() {
 }
 
 #[test]
-fn timer_poll_repeats_an_unanswered_poll() {
+fn timer_poll_repeats_unanswered_poll() {
     let mut config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
     let mut pair = Pair::new(config).losing(|seen| seen.from == B && seen.at < at(400));
     pair.send_pdus(A, 3);
     pair.run_until(at(2_000));
-    assert_eq!(pair.polls(A), [(0, 2), (200, 2), (400, 2)], "VT(S) − 1 carries it, until it is answered");
+    assert_eq!(
+        pair.polls(A),
+        [(0, 2), (200, 2), (400, 2)],
+        "VT(S) − 1 carries the poll until it is answered"
+    );
     assert_eq!(pair.reports(B), [40, 240, 440]);
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [0, 1, 2]);
     assert_eq!(pair.ends[A].next_deadline(), None);
 }
 
 #[test]
-fn timer_poll_stops_when_everything_up_to_the_poll_is_acknowledged_and_not_before() {
+fn timer_poll_stops_only_when_poll_is_acknowledged() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
     let mut pair = Pair::new(config).losing(|seen| seen.from == B);
     pair.send_pdus(A, 3);
@@ -83,19 +87,23 @@ fn timer_poll_stops_when_everything_up_to_the_poll_is_acknowledged_and_not_befor
 }
 
 #[test]
-fn timer_poll_stops_when_the_polling_pdu_is_reported_missing() {
+fn timer_poll_stops_when_polling_pdu_is_nacked() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
     let mut pair = Pair::new(config).losing(|seen| seen.from == B);
     pair.send_pdus(A, 3);
     pair.run_until(at(100));
     pair.inject_status(A, vec![list(&[1]), ack(3)]);
-    assert_eq!(pair.ends[A].next_deadline(), Some(at(200)), "another PDU is no answer");
+    assert_eq!(
+        pair.ends[A].next_deadline(),
+        Some(at(200)),
+        "a NACK for another PDU does not answer the poll"
+    );
     pair.inject_status(A, vec![list(&[2]), ack(3)]);
     assert_eq!(pair.ends[A].next_deadline(), None);
 }
 
 #[test]
-fn a_new_poll_restarts_timer_poll() {
+fn new_poll_restarts_timer_poll() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
     let mut pair = Pair::new(config).losing(|seen| seen.from == B);
     pair.send_pdus(A, 1);
@@ -106,7 +114,7 @@ fn a_new_poll_restarts_timer_poll() {
 }
 
 #[test]
-fn polls_during_timer_poll_prohibit_become_one_poll_at_its_end() {
+fn timer_poll_prohibit_merges_polls_at_expiry() {
     let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
     let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B);
     for _ in 0..4 {
@@ -114,12 +122,12 @@ fn polls_during_timer_poll_prohibit_become_one_poll_at_its_end() {
         pair.run_for(ms(20));
     }
     pair.run_until(at(1_000));
-    // SN 1, 2 and 3 would have polled. Nothing is scheduled at 100 ms, so VT(S) − 1 goes again.
+    // SN 1, 2 and 3 would have polled. Nothing is scheduled at 100 ms, so VT(S) − 1 is retransmitted.
     assert_eq!(pair.data(A), [(0, 0, true), (20, 1, false), (50, 2, false), (60, 3, false), (100, 3, true)]);
 }
 
 #[test]
-fn a_poll_that_was_held_back_is_dropped_when_all_is_acknowledged() {
+fn delayed_poll_is_dropped_after_full_acknowledgement() {
     let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
     let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B);
     pair.send_pdus(A, 1);
@@ -130,22 +138,22 @@ fn a_poll_that_was_held_back_is_dropped_when_all_is_acknowledged() {
     pair.run_until(at(150));
     pair.send_pdus(A, 5);
     pair.run_until(at(1_000));
-    assert_eq!(pair.polls(A), [(0, 0), (160, 6)], "and it does not come back with later data");
+    assert_eq!(pair.polls(A), [(0, 0), (160, 6)], "the dropped poll does not return with later data");
 }
 
 #[test]
-fn timer_poll_periodic_polls_as_long_as_anything_is_unacknowledged() {
+fn periodic_timer_polls_while_data_is_unacknowledged() {
     let poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE };
     let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B && seen.at < at(250));
     pair.run_until(at(110));
     pair.send_pdus(A, 2);
     pair.run_until(at(1_050));
     assert_eq!(pair.polls(A), [(200, 1), (300, 1)]);
-    assert_eq!(pair.ends[A].next_deadline(), Some(at(1_100)), "it runs for ever");
+    assert_eq!(pair.ends[A].next_deadline(), Some(at(1_100)), "the timer keeps running");
 }
 
 #[test]
-fn in_the_ue_timers_start_at_the_end_of_the_tti() {
+fn ue_poll_timer_starts_at_tti_end() {
     let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE };
     let config = EntityConfig { timers: TimersStart::WhenTransmitted { tti: TTI }, ..polling(poll) };
     let mut pair = Pair::new(config).losing(|seen| seen.from == B);
@@ -155,7 +163,7 @@ fn in_the_ue_timers_start_at_the_end_of_the_tti() {
 }
 
 #[test]
-fn a_poll_sufi_asks_without_a_pdu_and_shows_the_lost_tail() {
+fn poll_sufi_polls_without_data_and_recovers_tail() {
     let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), poll_sufi: true, ..PollConfig::NONE };
     let mut pair = Pair::new(polling(poll)).losing(first_of(A, &[2, 3]));
     pair.send_pdus(A, 4);
@@ -167,7 +175,7 @@ fn a_poll_sufi_asks_without_a_pdu_and_shows_the_lost_tail() {
 }
 
 #[test]
-fn a_window_of_2048_or_more_lets_vt_s_minus_1_alone_carry_a_poll() {
+fn large_window_polls_only_with_last_pdu() {
     for (window, carried_by) in [(2047, 0), (2560, 2)] {
         let mut config = polling(PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE });
         config.sender.window = window;

@@ -1,4 +1,4 @@
-//! §9.7.2: what triggers a status report, what prohibits it, and what it says.
+//! Status reports (§9.7.2): their triggers, the timers that prohibit them, and their content.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn reporting(change: impl FnOnce(&mut ReceiverConfig)) -> EntityConfig {
 }
 
 #[test]
-fn a_poll_is_answered() {
+fn poll_triggers_status_report() {
     let mut pair = Pair::new(quiet()).with_a_deaf_sender();
     pair.inject_data(B, 0, false);
     pair.run_until(at(35));
@@ -20,7 +20,7 @@ fn a_poll_is_answered() {
 }
 
 #[test]
-fn a_new_gap_is_reported_if_that_is_configured() {
+fn new_gap_triggers_report_only_if_configured() {
     for (configured, reports) in [(false, vec![]), (true, vec![(0, vec![1], 3)])] {
         let mut pair =
             Pair::new(reporting(|receiver| receiver.missing_pdu_indicator = configured)).with_a_deaf_sender();
@@ -29,12 +29,12 @@ fn a_new_gap_is_reported_if_that_is_configured() {
         pair.run_until(at(10));
         pair.inject_data(B, 3, false);
         pair.run_until(at(100));
-        assert_eq!(pair.reported(B), reports, "an old gap is no reason");
+        assert_eq!(pair.reported(B), reports, "an old gap does not trigger a report");
     }
 }
 
 #[test]
-fn timer_status_periodic_reports_for_ever() {
+fn periodic_status_timer_keeps_reporting() {
     let mut pair =
         Pair::new(reporting(|receiver| receiver.timer_status_periodic = Some(ms(100)))).with_a_deaf_sender();
     pair.inject_data(B, 0, false);
@@ -44,12 +44,12 @@ fn timer_status_periodic_reports_for_ever() {
 }
 
 #[test]
-fn what_is_triggered_during_tsp_becomes_one_report_at_its_end_built_then() {
+fn status_prohibit_merges_triggers_into_one_current_report() {
     let mut pair =
         Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)))).with_a_deaf_sender();
     pair.run_until(at(5));
     pair.inject_data(B, 0, true);
-    // It is sent at 10 ms, so acknowledgement is prohibited until 110 ms.
+    // The report is sent at 10 ms, so acknowledgement is prohibited until 110 ms.
     for (time, sn) in [(20, 2), (40, 4), (60, 6)] {
         pair.run_until(at(time));
         pair.inject_data(B, sn, true);
@@ -62,11 +62,11 @@ fn what_is_triggered_during_tsp_becomes_one_report_at_its_end_built_then() {
     assert_eq!(pair.reported(B)[1..], [(110, vec![3, 5], 7)]);
     pair.inject_data(B, 3, true);
     pair.run_until(at(2_000));
-    assert_eq!(pair.reports(B)[2..], [1_000], "nothing is held back once the timer has expired");
+    assert_eq!(pair.reports(B)[2..], [1_000], "no report is delayed after the timer has expired");
 }
 
 #[test]
-fn a_tsp_of_0_prohibits_nothing() {
+fn zero_status_prohibit_has_no_effect() {
     let reports = |tsp| {
         let mut pair =
             Pair::new(reporting(|receiver| receiver.timer_status_prohibit = tsp)).with_a_deaf_sender();
@@ -82,7 +82,7 @@ fn a_tsp_of_0_prohibits_nothing() {
 }
 
 #[test]
-fn a_delayed_report_covers_what_is_missing_when_it_leaves() {
+fn delayed_report_covers_gaps_at_transmission_time() {
     let mut pair = Pair::new(reporting(|receiver| {
         receiver.status_delay = Some(ms(100));
         receiver.missing_pdu_indicator = true;
@@ -97,7 +97,7 @@ fn a_delayed_report_covers_what_is_missing_when_it_leaves() {
 }
 
 #[test]
-fn in_the_ue_tsp_starts_at_the_end_of_the_tti() {
+fn ue_status_prohibit_starts_at_tti_end() {
     let mut config = reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)));
     config.timers = TimersStart::WhenTransmitted { tti: TTI };
     let mut pair = Pair::new(config).with_a_deaf_sender();
@@ -109,7 +109,7 @@ fn in_the_ue_tsp_starts_at_the_end_of_the_tti() {
 }
 
 #[test]
-fn tsp_holds_back_neither_mrw_ack_nor_window() {
+fn status_prohibit_exempts_mrw_ack_and_window() {
     let mut pair =
         Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(500)))).with_a_deaf_sender();
     pair.inject_data(B, 0, true);
@@ -127,8 +127,9 @@ fn tsp_holds_back_neither_mrw_ack_nor_window() {
     assert_eq!(pair.statuses(B)[2..], [(500, vec![Sufi::Window { wsn: 64 }, ack(3)])]);
 }
 
-/// B has to report more than one STATUS PDU can hold, and has one block per TTI. A poll has come.
-fn with_much_to_report() -> (Pair, Vec<u16>) {
+/// A pair in which B must report more gaps than fit in one STATUS PDU, and has one block per TTI. B has
+/// received a poll.
+fn pair_with_split_report() -> (Pair, Vec<u16>) {
     let mut config = reporting(|receiver| {
         receiver.timer_status_prohibit = Some(ms(100));
         receiver.window = 2047;
@@ -136,7 +137,7 @@ fn with_much_to_report() -> (Pair, Vec<u16>) {
     config.sender.window = 2047;
     let mut pair = Pair::new(config).with_a_deaf_sender();
     pair.blocks = 1;
-    // Without a pattern, which some coding could write shortly.
+    // A random pattern, which no encoding can shorten.
     let mut rng = airwire::rng::Stream::new(1, "gaps");
     let mut missing = Vec::new();
     for sn in 0..700 {
@@ -151,8 +152,8 @@ fn with_much_to_report() -> (Pair, Vec<u16>) {
 }
 
 #[test]
-fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
-    let (mut pair, missing) = with_much_to_report();
+fn status_prohibit_starts_at_last_report_part() {
+    let (mut pair, missing) = pair_with_split_report();
     pair.run_until(at(1));
     pair.inject_data(B, 701, true);
     pair.run_until(at(1_000));
@@ -161,22 +162,22 @@ fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
     assert!(parts >= 3, "{reports:?}");
     let last = (parts as u64 - 1) * 10;
     assert_eq!(reports[parts - 1], last);
-    assert_eq!(reports[parts], last + 100, "one more report, from the last part of the first one on");
+    assert_eq!(reports[parts], last + 100, "the timer starts with the last part of the first report");
     let mut asked = Vec::new();
     for (_, sufis) in &pair.statuses(B)[..parts] {
-        let told = status_report::interpret(&Status(sufis.clone())).expect("it makes sense");
-        assert_eq!(told.lsn, Some(Sn::ZERO), "no part vouches for what another one names");
+        let told = status_report::interpret(&Status(sufis.clone())).expect("the report is consistent");
+        assert_eq!(told.lsn, Some(Sn::ZERO), "no part acknowledges PDUs that another part reports missing");
         asked.extend(told.missing.iter().map(|sn| sn.get()));
     }
     asked.sort_unstable();
     assert_eq!(asked, missing);
 }
 
-/// All parts of a report have LSN = VR(R) of the moment when it was written. After an MRW_ACK that is an "erroneous
-/// Sequence Number" to the peer, and initiates a reset.
+/// All parts of a report have LSN = VR(R) of the time when it was written. After an MRW_ACK, this is an
+/// "erroneous Sequence Number" for the peer, and initiates a reset.
 #[test]
-fn an_mrw_ack_does_not_overtake_the_rest_of_a_report() {
-    let (mut pair, _) = with_much_to_report();
+fn mrw_ack_does_not_overtake_split_report() {
+    let (mut pair, _) = pair_with_split_report();
     pair.run_until(at(5));
     pair.inject_status(
         B,
@@ -192,11 +193,15 @@ fn an_mrw_ack_does_not_overtake_the_rest_of_a_report() {
     let told: Vec<_> = all.iter().flat_map(|(_, sufis)| sufis.iter().filter_map(vr_r)).collect();
     assert!(told.is_sorted() && told.len() >= 4 && told.last() >= Some(&600), "{told:?}");
     let times: Vec<_> = all.iter().map(|(at, _)| *at).collect();
-    assert_eq!(times, (0..all.len() as u64).map(|tti| tti * 10).collect::<Vec<_>>(), "a block per TTI each");
+    assert_eq!(
+        times,
+        (0..all.len() as u64).map(|tti| tti * 10).collect::<Vec<_>>(),
+        "one STATUS PDU per TTI"
+    );
 }
 
 #[test]
-fn epc_reports_again_what_was_asked_for_and_has_not_come() {
+fn epc_timer_reports_still_missing_pdus_again() {
     let mut config = reporting(|receiver| receiver.timer_epc = Some(ms(100)));
     config.incoming.blocks = 2;
     let mut pair = Pair::new(config).with_a_deaf_sender();
@@ -204,7 +209,7 @@ fn epc_reports_again_what_was_asked_for_and_has_not_come() {
         pair.inject_data(B, sn, sn == 6);
     }
     pair.run_until(at(110));
-    // VR(EP) = 3: Timer_EPC and two TTIs of two blocks.
+    // VR(EP) = 3: the next report is due after Timer_EPC and two TTIs of two blocks.
     assert_eq!(pair.reports(B), [0]);
     pair.inject_data(B, 1, false);
     pair.inject_data(B, 3, false);
@@ -212,11 +217,11 @@ fn epc_reports_again_what_was_asked_for_and_has_not_come() {
     assert_eq!(pair.reported(B)[1..], [(120, vec![5], 7)]);
     pair.inject_data(B, 5, false);
     pair.run_until(at(1_000));
-    assert_eq!(pair.reports(B), [0, 120], "all is there: no reason for another");
+    assert_eq!(pair.reports(B), [0, 120], "no PDU is missing, so no further report follows");
 }
 
 #[test]
-fn epc_counts_by_the_rate_that_the_channel_has_now() {
+fn epc_counter_follows_current_channel_rate() {
     let config = reporting(|receiver| receiver.timer_epc = Some(ms(100)));
     let mut pair = Pair::new(config.clone()).with_a_deaf_sender();
     let slower = Incoming { tti: TTI, blocks: 1 };
@@ -230,7 +235,7 @@ fn epc_counts_by_the_rate_that_the_channel_has_now() {
 }
 
 #[test]
-fn an_epc_report_waits_for_tsp() {
+fn epc_report_waits_for_status_prohibit() {
     let mut pair = Pair::new(reporting(|receiver| {
         receiver.timer_epc = Some(ms(100));
         receiver.timer_status_prohibit = Some(ms(300));
@@ -243,7 +248,7 @@ fn an_epc_report_waits_for_tsp() {
 }
 
 #[test]
-fn a_report_fits_into_the_padding_of_data_if_it_may() {
+fn report_is_piggybacked_only_if_configured() {
     for (piggyback, alone) in [(true, 0), (false, 1)] {
         let mut config = polling(PollConfig { last_pdu: true, ..PollConfig::NONE });
         config.receiver.piggyback = piggyback;
@@ -251,11 +256,11 @@ fn a_report_fits_into_the_padding_of_data_if_it_may() {
         pair.send(A, 39);
         pair.run_until(at(35));
         pair.send(B, 10);
-        // The poll of A arrives, and the next TTI takes both.
+        // A's poll arrives, and the next TTI carries both the report and the data.
         pair.run_until(at(45));
         assert_eq!(pair.statuses(B).len(), alone);
         assert_eq!(pair.ends[B].stats().piggybacked as usize, 1 - alone);
-        // A retransmission has padding there, since the report would be old.
+        // A retransmission has padding in place of the report, which would be outdated.
         pair.inject_status(B, vec![list(&[0]), ack(1)]);
         pair.run_until(at(1_000));
         assert_eq!(pair.arrived(A), [1]);
@@ -269,7 +274,7 @@ fn a_report_fits_into_the_padding_of_data_if_it_may() {
 }
 
 #[test]
-fn a_report_without_padding_to_go_to_takes_a_block_before_the_data() {
+fn report_precedes_data_that_has_no_padding() {
     let mut pair = Pair::new(reporting(|receiver| receiver.piggyback = true));
     pair.inject_data(B, 0, true);
     pair.send(B, 1_000);
@@ -279,7 +284,7 @@ fn a_report_without_padding_to_go_to_takes_a_block_before_the_data() {
 }
 
 #[test]
-fn a_poll_outside_the_receiving_window_is_answered_too() {
+fn poll_outside_receive_window_is_answered() {
     let mut pair = Pair::new(quiet()).with_a_deaf_sender();
     pair.inject_data(B, 128, true);
     pair.run_until(at(100));
@@ -287,11 +292,11 @@ fn a_poll_outside_the_receiving_window_is_answered_too() {
     assert_eq!(pair.ends[B].stats().outside_window, 1);
     pair.inject_data(B, 127, true);
     pair.run_until(at(200));
-    assert_eq!(pair.ends[B].stats().pdus_received, 1, "VR(MR) − 1 is inside");
+    assert_eq!(pair.ends[B].stats().pdus_received, 1, "VR(MR) − 1 is inside the window");
 }
 
 #[test]
-fn a_poll_of_a_copy_is_answered() {
+fn poll_in_duplicate_pdu_is_answered() {
     let mut pair = Pair::new(quiet()).with_a_deaf_sender();
     pair.inject_data(B, 0, false);
     pair.inject_data(B, 0, true);
@@ -301,7 +306,7 @@ fn a_poll_of_a_copy_is_answered() {
 }
 
 #[test]
-fn an_lsn_that_was_never_sent_makes_a_reset() {
+fn lsn_beyond_sent_data_triggers_reset() {
     for (lsn, erroneous) in [(3, 0), (4, 1), (4095, 1)] {
         let mut pair = Pair::new(quiet());
         pair.send_pdus(A, 3);
@@ -315,7 +320,7 @@ fn an_lsn_that_was_never_sent_makes_a_reset() {
 }
 
 #[test]
-fn a_nack_of_what_was_never_sent_makes_a_reset_and_nothing_else_of_that_status_counts() {
+fn nack_for_unsent_pdu_resets_and_voids_status() {
     for (sn, erroneous) in [(2, 0), (3, 1), (4095, 1)] {
         let mut pair = Pair::new(quiet());
         pair.send_pdus(A, 3);
@@ -328,7 +333,7 @@ fn a_nack_of_what_was_never_sent_makes_a_reset_and_nothing_else_of_that_status_c
 }
 
 #[test]
-fn a_status_that_contradicts_itself_or_cannot_be_read_is_ignored() {
+fn contradictory_or_malformed_status_is_ignored() {
     let mut pair = Pair::new(quiet());
     pair.send_pdus(A, 3);
     pair.run_until(at(10));

@@ -1,8 +1,8 @@
-//! §11.4: the RLC reset procedure.
+//! The RLC reset procedure (§11.4).
 
 use super::*;
 
-/// MaxDAT = 3: a PDU is transmitted twice, then there is a RESET.
+/// With MaxDAT = 3, a PDU is transmitted twice before there is a RESET.
 fn resetting() -> EntityConfig {
     let mut config = polling(PollConfig {
         last_pdu: true,
@@ -16,16 +16,16 @@ fn resetting() -> EntityConfig {
 }
 
 /// Loses every transmission of an SN before the first RESET.
-fn never(sn: u16) -> impl FnMut(&Seen) -> bool {
+fn all_transmissions(sn: u16) -> impl FnMut(&Seen) -> bool {
     move |seen| seen.epoch == 0 && matches!(&seen.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
 }
 
 #[test]
-fn max_dat_minus_one_transmissions_and_then_a_reset() {
+fn reset_follows_max_dat_minus_one_transmissions() {
     for max_dat in [2, 3, 4, 7] {
         let mut config = resetting();
         config.sender.discard = Discard::ResetAfterMaxDat { max_dat };
-        let mut pair = Pair::new(config).losing(never(1));
+        let mut pair = Pair::new(config).losing(all_transmissions(1));
         pair.send_pdus(A, 5);
         pair.run_until(at(3_000));
         assert_eq!(pair.transmissions(A, 1), usize::from(max_dat) - 1);
@@ -35,21 +35,22 @@ fn max_dat_minus_one_transmissions_and_then_a_reset() {
 }
 
 #[test]
-fn a_max_dat_of_one_is_taken_as_two_because_nothing_could_ever_be_sent() {
+fn max_dat_1_is_treated_as_2() {
     let mut config = resetting();
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 1 };
-    let mut pair = Pair::new(config).losing(never(1));
+    let mut pair = Pair::new(config).losing(all_transmissions(1));
     pair.send_pdus(A, 5);
     pair.run_until(at(3_000));
     assert_eq!((pair.transmissions(A, 1), pair.resets(A).len()), (1, 1));
 }
 
 #[test]
-fn a_reset_takes_what_was_begun_and_leaves_what_was_not() {
+fn reset_discards_started_sdus_and_keeps_unsent() {
     let mut config = resetting();
     config.sender.window = 4;
-    let mut pair = Pair::new(config).losing(never(0));
-    // PDUs 0 to 3 fill the window and carry 160 octets: a segment of SDU 3 was sent, nothing of 4 and 5.
+    let mut pair = Pair::new(config).losing(all_transmissions(0));
+    // PDUs 0 to 3 fill the window and carry 160 bytes: a segment of SDU 3 was sent, but nothing of SDUs 4 and
+    // 5.
     for octets in [39, 39, 39, 100, 50, 50] {
         pair.send(A, octets);
     }
@@ -61,12 +62,12 @@ fn a_reset_takes_what_was_begun_and_leaves_what_was_not() {
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [4, 5]);
     assert_eq!(pair.arrived(B), [4, 5]);
     let restarted = pair.data(A).into_iter().find(|(time, ..)| *time > reset_at);
-    assert_eq!(restarted, Some((reset_at + 80, 0, false)), "from SN 0, when the RESET ACK is here");
+    assert_eq!(restarted, Some((reset_at + 80, 0, false)), "data restarts from SN 0 after the RESET ACK");
     assert_eq!(pair.log.last().map(|seen| seen.epoch >> 12), Some(1));
 }
 
 #[test]
-fn while_a_reset_is_pending_nothing_is_sent_and_nothing_is_taken() {
+fn pending_reset_blocks_sending_and_receiving() {
     let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == PduKind::ResetAck && seen.at < at(500));
     pair.send_pdus(A, 3);
     pair.run_until(at(15));
@@ -82,7 +83,7 @@ fn while_a_reset_is_pending_nothing_is_sent_and_nothing_is_taken() {
 }
 
 #[test]
-fn a_lost_reset_ack_is_repeated_without_another_reset() {
+fn lost_reset_ack_is_repeated_without_second_reset() {
     let mut config = resetting();
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
     let mut acks = 0;
@@ -94,20 +95,20 @@ fn a_lost_reset_ack_is_repeated_without_another_reset() {
     pair.run_until(at(15));
     pair.inject_status(A, vec![ack(9)]);
     pair.run_until(at(100));
-    // B has been reset, and what it sends meanwhile is its own.
+    // B has already been reset. The SDUs that it sends now must survive the repeated RESET.
     pair.send_pdus(B, 2);
     pair.run_until(at(5_000));
     let reset = Reset { rsn: false, hfni: 0 };
-    assert_eq!(pair.resets(A), [(20, reset), (520, reset)], "after Timer_RST, the same");
+    assert_eq!(pair.resets(A), [(20, reset), (520, reset)], "Timer_RST repeats the same RESET");
     assert_eq!(pair.reset_acks(B).len(), 2);
     assert_eq!(pair.reset_acks(B)[0].1, pair.reset_acks(B)[1].1);
     assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
-    assert_eq!(pair.arrived(A), [3, 4], "the repeated RESET took nothing away");
+    assert_eq!(pair.arrived(A), [3, 4], "the repeated RESET discarded no SDU");
     assert_eq!(pair.ends[A].stats().resets(), 1);
 }
 
 #[test]
-fn rsn_alternates_and_hfni_grows_with_each_new_reset() {
+fn rsn_alternates_and_hfni_grows_per_reset() {
     let mut pair = Pair::new(resetting());
     for _ in 0..3 {
         pair.send_pdus(A, 1);
@@ -120,7 +121,7 @@ fn rsn_alternates_and_hfni_grows_with_each_new_reset() {
 }
 
 #[test]
-fn both_ends_reset_at_the_same_time() {
+fn simultaneous_resets_complete_on_both_ends() {
     let mut pair = Pair::new(resetting());
     pair.send_pdus(A, 2);
     pair.send_pdus(B, 2);
@@ -135,14 +136,14 @@ fn both_ends_reset_at_the_same_time() {
         pair.send_pdus(end, 3);
     }
     pair.run_until(at(1_000));
-    assert_eq!(pair.arrived(B), [4, 5, 6], "what came while a RESET was pending does not count");
+    assert_eq!(pair.arrived(B), [4, 5, 6], "SDUs received while a RESET is pending are discarded");
     assert_eq!(pair.arrived(A), [7, 8, 9]);
     assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0, 1]);
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [4, 5, 6]);
 }
 
 #[test]
-fn a_reset_of_the_peer_leaves_vt_rst_alone() {
+fn peer_reset_leaves_vt_rst_unchanged() {
     let mut config = resetting();
     config.sender.max_rst = 3;
     let mut pair = Pair::new(config).losing(|seen| seen.from == A);
@@ -157,12 +158,12 @@ fn a_reset_of_the_peer_leaves_vt_rst_alone() {
     assert_eq!(
         pair.reset_acks(A),
         [(100, Reset { rsn: false, hfni: 0 })],
-        "answered although one is pending"
+        "the peer's RESET is answered although one is pending"
     );
 }
 
 #[test]
-fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
+fn unrecoverable_error_follows_max_rst_minus_one_resets() {
     for max_rst in [1, 4] {
         let mut config = resetting();
         config.sender.max_rst = max_rst;
@@ -176,7 +177,7 @@ fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
         assert!(pair.ends[A].is_unrecoverable());
         assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0]);
         assert_eq!((pair.ends[A].blocks_wanted(9), pair.ends[A].next_deadline()), (0, None));
-        // After re-establishment both continue with what had not been sent.
+        // After re-establishment, both ends continue with the SDUs that had not been sent.
         pair.lose = Box::new(|_| false);
         let now = pair.now;
         for end in &mut pair.ends {
@@ -188,7 +189,7 @@ fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
 }
 
 #[test]
-fn a_reset_ack_that_nobody_waits_for_is_ignored() {
+fn unexpected_reset_ack_is_ignored() {
     let mut pair = Pair::new(resetting()).losing(|seen| seen.from == B);
     pair.send_pdus(A, 1);
     pair.run_until(at(5));
@@ -202,7 +203,7 @@ fn a_reset_ack_that_nobody_waits_for_is_ignored() {
 }
 
 #[test]
-fn periodic_timers_survive_a_reset() {
+fn periodic_timers_survive_reset() {
     let mut config = resetting();
     config.receiver.timer_status_periodic = Some(ms(100));
     config.sender.poll.timer_poll_periodic = Some(ms(100));
@@ -214,7 +215,7 @@ fn periodic_timers_survive_a_reset() {
 }
 
 #[test]
-fn an_sdu_whose_acknowledgement_was_lost_arrives_and_is_reset_once_each() {
+fn sdu_with_lost_acknowledgement_arrives_and_is_reset() {
     let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == PduKind::Status);
     pair.send_pdus(A, 1);
     pair.run_until(at(5_000));
@@ -222,14 +223,15 @@ fn an_sdu_whose_acknowledgement_was_lost_arrives_and_is_reset_once_each() {
     assert_eq!(pair.outcomes[A], [(0, SduOutcome::Reset)]);
 }
 
-/// Deviation from §11.4.3, which repeats the old one: then A would decipher with an HFN that B no longer uses.
+/// Deviation: §11.4.3 requires a copy of the old RESET ACK. A would then decipher with an HFN that B no
+/// longer uses.
 #[test]
-fn a_reset_ack_that_is_repeated_tells_of_the_resets_in_between() {
+fn repeated_reset_ack_reports_current_hfn() {
     let mut pair = Pair::new(resetting()).losing(|_| true);
     let of_a = Pdu::Reset(Reset { rsn: false, hfni: 5 });
     pair.inject(B, &of_a);
     pair.run_until(at(15));
-    // The RESET ACK is lost, and B resets by itself, which A answers.
+    // The RESET ACK is lost. B initiates its own reset, and A answers it.
     pair.inject_status(B, vec![ack(9)]);
     pair.run_until(at(25));
     assert_eq!(pair.resets(B), [(20, Reset { rsn: false, hfni: 1 })]);
@@ -238,6 +240,6 @@ fn a_reset_ack_that_is_repeated_tells_of_the_resets_in_between() {
     pair.inject(B, &of_a);
     pair.run_until(at(40));
     let acks: Vec<_> = pair.reset_acks(B).iter().map(|(_, ack)| ack.hfni).collect();
-    assert_eq!(acks, [0, 1], "A adds one, and gets what B uses");
+    assert_eq!(acks, [0, 1], "A adds one and gets the HFN that B uses");
     assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
 }

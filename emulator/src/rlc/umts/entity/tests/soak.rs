@@ -5,8 +5,8 @@ use airwire::rng::Stream;
 
 use super::*;
 
-/// Sends SDUs of random lengths in both directions while blocks are lost at random. Then runs without losses until
-/// nothing more happens.
+/// Sends SDUs of random lengths in both directions while PDUs are lost at random. Then runs without losses
+/// for long enough to finish.
 fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<Vec<u8>>; 2]) {
     let mut rng = Stream::new(seed, "soak/traffic");
     let mut air = Stream::new(seed, "soak/loss");
@@ -34,7 +34,7 @@ fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<
         pair.run_for(ms(rng.below(60)));
         while pair.ends.iter().any(|end| end.waiting().0 > 20) {
             pair.run_for(ms(10));
-            assert!(pair.now < at(10_000_000), "it is stuck");
+            assert!(pair.now < at(10_000_000), "the entities make no progress");
         }
     }
     pair.run_for(ms(5_000));
@@ -43,32 +43,33 @@ fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<
     (pair, sent)
 }
 
-/// Each SDU was delivered or given up, and no SDU twice.
-fn account(pair: &Pair, sent: &[Vec<Vec<u8>>; 2], in_order: bool) -> [usize; 2] {
+/// Checks that each SDU was delivered or given up, and no SDU twice. Returns the number of undelivered SDUs
+/// in each direction.
+fn check_outcomes(pair: &Pair, sent: &[Vec<Vec<u8>>; 2], in_order: bool) -> [usize; 2] {
     [A, B].map(|from| {
         let delivered = &pair.delivered[1 - from];
-        let number = |sdu: &Vec<u8>| u64::from_be_bytes(sdu[..8].try_into().expect("eight octets"));
+        let number = |sdu: &Vec<u8>| u64::from_be_bytes(sdu[..8].try_into().expect("at least 8 bytes"));
         let mut arrived = vec![0; sent[from].len()];
         for sdu in delivered {
             let n = number(sdu);
-            assert_eq!(*sdu, sent[from][n as usize], "SDU {n} came otherwise than it went");
+            assert_eq!(*sdu, sent[from][n as usize], "SDU {n} was delivered with different content");
             arrived[n as usize] += 1;
         }
         if in_order {
-            assert!(delivered.is_sorted_by_key(number), "order");
+            assert!(delivered.is_sorted_by_key(number), "SDUs were delivered out of order");
         }
         let mut told = vec![0; sent[from].len()];
         for (id, outcome) in &pair.outcomes[from] {
             told[*id as usize] += 1;
             if *outcome == SduOutcome::Acknowledged {
-                assert_eq!(arrived[*id as usize], 1, "SDU {id} was acknowledged and did not arrive");
+                assert_eq!(arrived[*id as usize], 1, "SDU {id} was acknowledged but did not arrive");
             }
         }
         assert!(arrived.iter().all(|times| *times <= 1), "an SDU arrived twice");
         let open: Vec<_> = told.iter().enumerate().filter(|(_, times)| **times != 1).collect();
         assert!(
             open.is_empty(),
-            "from {from}: not one outcome: {open:?}\n{:?}\n{:?}",
+            "from {from}: SDUs without exactly one outcome: {open:?}\n{:?}\n{:?}",
             pair.ends[from].stats(),
             pair.ends[1 - from].stats()
         );
@@ -86,28 +87,28 @@ fn usual() -> EntityConfig {
 }
 
 #[test]
-fn every_sdu_arrives_once_and_in_order_at_half_of_the_blocks_lost() {
+fn sdus_arrive_once_in_order_despite_heavy_loss() {
     for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.1), (4, 0.3), (5, 0.5)] {
         let (pair, sent) = soak(usual(), seed, loss, 400);
         assert_eq!(pair.ends[A].stats().resets(), 0, "{loss}");
-        assert_eq!(account(&pair, &sent, true), [0, 0], "{loss}");
+        assert_eq!(check_outcomes(&pair, &sent, true), [0, 0], "{loss}");
     }
 }
 
 #[test]
-fn with_resets_every_sdu_is_accounted_for() {
+fn sdus_have_one_outcome_with_resets() {
     let mut config = usual();
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
     config.sender.max_rst = 32;
     for seed in 0..10 {
         let (pair, sent) = soak(config.clone(), seed, 0.2, 200);
         assert!(pair.ends[A].stats().resets() > 0);
-        account(&pair, &sent, true);
+        check_outcomes(&pair, &sent, true);
     }
 }
 
 #[test]
-fn with_discards_by_max_dat_every_sdu_is_accounted_for() {
+fn sdus_have_one_outcome_with_max_dat_discard() {
     let mut config = usual();
     config.sender.discard = Discard::MrwAfterMaxDat { max_dat: 3, timer_mrw: ms(200), max_mrw: 32 };
     for seed in 0..10 {
@@ -116,12 +117,12 @@ fn with_discards_by_max_dat_every_sdu_is_accounted_for() {
         let stats = pair.ends[A].stats();
         assert!(stats.discards > 0);
         assert_eq!(stats.resets(), 0, "{stats:?}");
-        account(&pair, &sent, true);
+        check_outcomes(&pair, &sent, true);
     }
 }
 
 #[test]
-fn with_discards_by_time_every_sdu_is_accounted_for() {
+fn sdus_have_one_outcome_with_timer_discard() {
     let mut config = usual();
     config.sender.discard = Discard::Timer { timer_discard: ms(250), timer_mrw: ms(200), max_mrw: 32 };
     for seed in 0..10 {
@@ -130,24 +131,24 @@ fn with_discards_by_time_every_sdu_is_accounted_for() {
         let stats = pair.ends[A].stats();
         assert!(stats.discards > 0);
         assert_eq!(stats.resets(), 0, "{stats:?}");
-        account(&pair, &sent, true);
+        check_outcomes(&pair, &sent, true);
     }
 }
 
 #[test]
-fn the_largest_windows_and_the_smallest_lose_nothing() {
+fn small_and_large_windows_lose_no_sdus() {
     for window in [1, 8, 512, 2047] {
         let mut config = usual();
         config.sender.window = window;
         config.receiver.window = window;
         let (pair, sent) = soak(config, u64::from(window), 0.15, 100);
-        assert_eq!(account(&pair, &sent, true), [0, 0], "{window}");
+        assert_eq!(check_outcomes(&pair, &sent, true), [0, 0], "{window}");
         assert_eq!(pair.ends[A].stats().resets(), 0);
     }
 }
 
 #[test]
-fn with_everything_switched_on_nothing_is_lost() {
+fn all_options_together_lose_no_sdus() {
     let mut config = usual();
     config.sender.poll = PollConfig {
         timer_poll_periodic: Some(ms(300)),
@@ -156,7 +157,7 @@ fn with_everything_switched_on_nothing_is_lost() {
         poll_sufi: true,
         ..PollConfig::default()
     };
-    // The round trip is 80 ms and more: a NACK that comes sooner cannot be about the last copy.
+    // The round-trip time is at least 80 ms, so a NACK that arrives sooner cannot refer to the last copy.
     config.sender.ignore_nack_within = Some(ms(70));
     config.receiver.timer_status_periodic = Some(ms(500));
     config.receiver.timer_epc = Some(ms(120));
@@ -165,12 +166,12 @@ fn with_everything_switched_on_nothing_is_lost() {
     for (seed, in_sequence) in [(1, true), (2, false), (3, true), (4, false)] {
         config.receiver.in_sequence = in_sequence;
         let (pair, sent) = soak(config.clone(), seed, 0.25, 200);
-        assert_eq!(account(&pair, &sent, in_sequence), [0, 0]);
+        assert_eq!(check_outcomes(&pair, &sent, in_sequence), [0, 0]);
         assert!(pair.ends[A].stats().piggybacked > 0);
     }
 }
 
-/// Of all that can be configured.
+/// Formats of every kind that can be configured.
 fn formats() -> impl proptest::strategy::Strategy<Value = Format> {
     let short = Format { sizing: Sizing::Flexible(IndicatorSize::Bits7), ..Format::fixed(42) };
     let flexible = |most| Format { pdu_size: most, ..FLEXIBLE };
@@ -183,7 +184,7 @@ proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(size(48, 96)))]
 
     #[test]
-    fn whatever_the_settings_every_sdu_is_accounted_for_once(
+    fn random_settings_leave_one_outcome_per_sdu(
         seed in 0_u64..1 << 40,
         loss in 0.0..0.5,
         window in proptest::sample::select(vec![1_u16, 8, 32, 128, 512, 2560]),
@@ -205,7 +206,7 @@ proptest::proptest! {
             1 => Discard::MrwAfterMaxDat { max_dat: limit, timer_mrw, max_mrw: limit },
             _ => Discard::Timer { timer_discard: ms(timer_discard), timer_mrw, max_mrw: limit },
         };
-        // No unrecoverable error: that is another test.
+        // Avoids unrecoverable errors, which another test covers.
         config.sender.max_rst = 200;
         config.sender.send_mrw = flag(0);
         config.sender.poll.poll_sufi = flag(1);
@@ -218,7 +219,7 @@ proptest::proptest! {
             config.timers = TimersStart::WhenTransmitted { tti: TTI };
         }
         let (pair, sent) = soak(config, seed, loss, 60);
-        account(&pair, &sent, flag(4));
+        check_outcomes(&pair, &sent, flag(4));
         proptest::prop_assert_eq!(pair.ends[A].stats().erroneous_sns + pair.ends[B].stats().erroneous_sns, 0);
         proptest::prop_assert_eq!(pair.ends[A].faults(), Faults::default());
     }

@@ -1,4 +1,4 @@
-//! §9.7.5: the local suspend function.
+//! The local suspend function (§9.7.5).
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn usual() -> EntityConfig {
 }
 
 #[test]
-fn a_suspended_entity_sends_n_more_and_repeats_what_is_asked_for() {
+fn suspended_entity_sends_n_pdus_and_retransmissions() {
     let mut pair = Pair::new(usual()).losing(first_of(A, &[3, 5]));
     pair.send_pdus(A, 20);
     pair.run_until(at(5));
@@ -18,10 +18,14 @@ fn a_suspended_entity_sends_n_more_and_repeats_what_is_asked_for() {
     pair.run_until(at(2_000));
     let new = pair.from(A).filter(|seen| matches!(seen.kind, PduKind::Data { transmission: 1, .. }));
     assert_eq!(new.count(), 6, "below VT(S) + 2");
-    assert_eq!(pair.arrived(B), [0, 1, 2, 3, 4, 5], "PDUs 3 and 5 were sent again");
-    assert_eq!(pair.arrived(A), [20, 21, 22], "and everything is received");
+    assert_eq!(pair.arrived(B), [0, 1, 2, 3, 4, 5], "PDUs 3 and 5 were retransmitted");
+    assert_eq!(pair.arrived(A), [20, 21, 22], "a suspended entity still receives");
     let stats = pair.ends[A].stats();
-    assert_eq!((stats.window_full, stats.window_stalls), (0, 0), "it is not the window");
+    assert_eq!(
+        (stats.window_full, stats.window_stalls),
+        (0, 0),
+        "the suspension does not count as a full window"
+    );
     assert_eq!(pair.ends[A].blocks_wanted(4), 0);
     pair.ends[A].resume();
     pair.run_until(at(4_000));
@@ -29,7 +33,7 @@ fn a_suspended_entity_sends_n_more_and_repeats_what_is_asked_for() {
 }
 
 #[test]
-fn a_suspended_entity_is_reset_and_stays_suspended() {
+fn suspended_entity_stays_suspended_after_reset() {
     let mut config = usual();
     config.sender.timer_rst = ms(100);
     let mut pair = Pair::new(config);
@@ -39,7 +43,7 @@ fn a_suspended_entity_is_reset_and_stays_suspended() {
     pair.inject_status(A, vec![ack(9)]);
     pair.run_until(at(1_000));
     assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
-    // What was sent is discarded by the reset. Of N nothing was used, so one PDU may go.
+    // The reset discards the SDUs that were sent. N has not been used, so one more PDU may be sent.
     assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0, 1, 2, 3]);
     let after = |pair: &Pair| pair.from(A).filter(|seen| seen.epoch >> 12 == 1).count();
     assert_eq!(pair.arrived(B)[pair.arrived(B).len() - 1], 4);
@@ -52,7 +56,7 @@ fn a_suspended_entity_is_reset_and_stays_suspended() {
 
 /// §9.7.1, trigger 1: "the last AMD PDU that is allowed to transmit".
 #[test]
-fn the_last_pdu_before_the_suspension_polls() {
+fn last_pdu_before_suspension_polls() {
     let mut pair = Pair::new(polling(PollConfig { last_pdu: true, ..PollConfig::NONE }));
     pair.send_pdus(A, 20);
     pair.run_until(at(5));

@@ -1,4 +1,4 @@
-//! §9.4, §11.3.2: the transmission window, retransmission, and settings that deadlock.
+//! The transmission window and retransmissions (§9.4, §11.3.2), and settings that deadlock.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn windowed(window: u16, poll: PollConfig) -> EntityConfig {
 }
 
 #[test]
-fn no_more_than_the_window_is_sent_but_vt_s_minus_1_polls_in_a_full_window() {
+fn full_window_blocks_new_data_but_allows_poll() {
     let poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE };
     let mut pair = Pair::new(windowed(8, poll)).losing(|seen| seen.from == B && seen.at < at(200));
     pair.send_pdus(A, 12);
@@ -23,9 +23,9 @@ fn no_more_than_the_window_is_sent_but_vt_s_minus_1_polls_in_a_full_window() {
     assert_eq!(pair.arrived(B), (0..12).collect::<Vec<_>>());
 }
 
-/// §11.3.4.2.
+/// §11.3.4.2: AMD PDUs outside the reception window.
 #[test]
-fn a_number_up_to_a_window_below_vr_r_is_a_duplicate() {
+fn sn_within_window_below_vr_r_is_duplicate() {
     let mut pair = Pair::new(windowed(8, PollConfig::NONE));
     (0..10).for_each(|sn| pair.inject_data(B, sn, false));
     let seen = |pair: &Pair| (pair.ends[B].stats().duplicates, pair.ends[B].stats().outside_window);
@@ -35,13 +35,13 @@ fn a_number_up_to_a_window_below_vr_r_is_a_duplicate() {
     pair.inject_data(B, 1, false);
     assert_eq!(seen(&pair), (1, 1));
     pair.inject_data(B, 17, false);
-    assert_eq!(seen(&pair), (1, 1), "the last number of the window");
+    assert_eq!(seen(&pair), (1, 1), "the last SN of the window");
     pair.inject_data(B, 18, false);
     assert_eq!(seen(&pair), (1, 2));
 }
 
 #[test]
-fn a_narrowed_window_excludes_retransmissions_except_vt_s_minus_1() {
+fn narrowed_window_blocks_retransmissions_except_last_pdu() {
     let mut pair = Pair::new(windowed(8, PollConfig::NONE));
     pair.send_pdus(A, 8);
     pair.run_until(at(100));
@@ -60,7 +60,7 @@ fn a_narrowed_window_excludes_retransmissions_except_vt_s_minus_1() {
 }
 
 #[test]
-fn only_what_is_reported_missing_is_sent_again_in_the_order_of_its_numbers() {
+fn only_nacked_pdus_are_retransmitted_in_sn_order() {
     let poll = PollConfig { last_pdu: true, last_retransmission: true, ..PollConfig::NONE };
     let mut pair = Pair::new(windowed(128, poll)).losing(first_of(A, &[2, 5, 6]));
     pair.send_pdus(A, 9);
@@ -71,7 +71,7 @@ fn only_what_is_reported_missing_is_sent_again_in_the_order_of_its_numbers() {
 }
 
 #[test]
-fn retransmissions_go_before_new_data() {
+fn retransmissions_precede_new_data() {
     let mut pair = Pair::new(quiet());
     pair.send_pdus(A, 3);
     pair.run_until(at(10));
@@ -82,7 +82,7 @@ fn retransmissions_go_before_new_data() {
 }
 
 #[test]
-fn a_nack_of_a_pdu_that_waits_for_its_retransmission_does_not_count_twice() {
+fn nack_for_queued_retransmission_does_not_count_twice() {
     let mut config = quiet();
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 3 };
     let mut pair = Pair::new(config);
@@ -96,7 +96,7 @@ fn a_nack_of_a_pdu_that_waits_for_its_retransmission_does_not_count_twice() {
 }
 
 #[test]
-fn a_pdu_that_is_acknowledged_while_it_waits_is_not_sent_again() {
+fn acknowledged_pdu_leaves_retransmission_queue() {
     let mut pair = Pair::new(quiet());
     pair.send_pdus(A, 3);
     pair.run_until(at(10));
@@ -107,7 +107,7 @@ fn a_pdu_that_is_acknowledged_while_it_waits_is_not_sent_again() {
 }
 
 #[test]
-fn a_tsp_shorter_than_the_round_trip_makes_copies_and_the_option_prevents_them() {
+fn ignore_nack_within_prevents_duplicate_retransmissions() {
     let mut config = polling(PollConfig { poll_pdu: Some(1), ..PollConfig::NONE });
     config.receiver.timer_status_prohibit = Some(ms(20));
     for (ignore, copies) in [(None, 3), (Some(ms(70)), 0)] {
@@ -118,14 +118,15 @@ fn a_tsp_shorter_than_the_round_trip_makes_copies_and_the_option_prevents_them()
             pair.run_for(ms(10));
         }
         pair.run_for(ms(500));
-        // Reports at 60, 80, 100 and 120 ms ask for SN 1; the copy that the first one asked for comes at 140 ms.
+        // Reports at 60, 80, 100 and 120 ms request SN 1. The copy that the first one requested arrives at
+        // 140 ms.
         assert_eq!(pair.ends[B].stats().duplicates, copies);
         assert_eq!(pair.arrived(B).len(), 30);
     }
 }
 
 #[test]
-fn a_lost_tail_is_recovered_by_timer_poll_alone() {
+fn only_timer_poll_recovers_lost_tail() {
     let mut config = polling(PollConfig { last_pdu: true, ..PollConfig::NONE });
     config.receiver.missing_pdu_indicator = true;
     for (timer_poll, arrived) in [(None, 2), (Some(ms(200)), 4)] {
@@ -133,12 +134,12 @@ fn a_lost_tail_is_recovered_by_timer_poll_alone() {
         let mut pair = Pair::new(config.clone()).losing(first_of(A, &[2, 3]));
         pair.send_pdus(A, 4);
         pair.run_until(at(10_000));
-        assert_eq!(pair.arrived(B).len(), arrived, "without it this configuration is a deadlock");
+        assert_eq!(pair.arrived(B).len(), arrived, "without Timer_Poll this configuration deadlocks");
     }
 }
 
 #[test]
-fn a_lost_status_is_recovered_by_timer_poll_alone() {
+fn only_timer_poll_recovers_lost_status() {
     let mut config = windowed(4, PollConfig { last_pdu: true, poll_window: Some(99), ..PollConfig::NONE });
     config.receiver.missing_pdu_indicator = true;
     for (timer_poll, arrived) in [(None, 4), (Some(ms(200)), 8)] {
@@ -146,12 +147,12 @@ fn a_lost_status_is_recovered_by_timer_poll_alone() {
         let mut pair = Pair::new(config.clone()).losing(|seen| seen.from == B && seen.at < at(60));
         pair.send_pdus(A, 8);
         pair.run_until(at(10_000));
-        assert_eq!(pair.arrived(B).len(), arrived, "without it this configuration is a deadlock");
+        assert_eq!(pair.arrived(B).len(), arrived, "without Timer_Poll this configuration deadlocks");
     }
 }
 
 #[test]
-fn an_sdu_across_the_wrap_of_the_sequence_number_arrives() {
+fn sdus_arrive_across_sequence_number_wrap() {
     let mut config = windowed(
         512,
         PollConfig { last_pdu: true, last_retransmission: true, poll_window: Some(50), ..PollConfig::NONE },
@@ -166,7 +167,7 @@ fn an_sdu_across_the_wrap_of_the_sequence_number_arrives() {
     pair.run_for(ms(2_000));
     assert_eq!(pair.arrived(B).len(), 340);
     assert!(pair.delivered[B].iter().zip(0_u64..).all(|(sdu, n)| *sdu == vec![n as u8; 1_500]));
-    // A PDU keeps its epoch when it is sent again in the next lap, so (epoch, SN) names it.
+    // A PDU that is retransmitted after the wrap keeps its epoch, so (epoch, SN) identifies it.
     let mut first = std::collections::BTreeSet::new();
     let mut again = 0;
     for seen in pair.from(A) {
@@ -179,21 +180,21 @@ fn an_sdu_across_the_wrap_of_the_sequence_number_arrives() {
 }
 
 #[test]
-fn out_of_sequence_delivery_hands_on_what_is_complete() {
+fn unordered_delivery_forwards_complete_sdus() {
     for (in_sequence, arrived) in [(true, vec![0, 1, 2, 3]), (false, vec![0, 3, 1, 2])] {
         let mut config = windowed(128, PollConfig { last_pdu: true, ..PollConfig::NONE });
         config.receiver.in_sequence = in_sequence;
         let mut pair = Pair::new(config).losing(first_of(A, &[1]));
         pair.send_pdus(A, 4);
         pair.run_until(at(1_000));
-        // Only PDU 1 can tell whether SDU 2 begins with PDU 2.
+        // Only PDU 1 shows whether SDU 2 begins with PDU 2.
         assert_eq!(pair.arrived(B), arrived);
     }
 }
 
-/// Then VT(S) − 1 alone may carry a poll (§11.3.2), although it has arrived.
+/// With such a window, only VT(S) − 1 may carry a poll (§11.3.2), even if it has been acknowledged.
 #[test]
-fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often() {
+fn large_window_repeats_polls_with_acknowledged_pdu() {
     let (max_dat, timer_mrw, max_mrw) = (4, ms(100), 4);
     for discard in
         [Discard::MrwAfterMaxDat { max_dat, timer_mrw, max_mrw }, Discard::ResetAfterMaxDat { max_dat }]
@@ -203,18 +204,18 @@ fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often
         config.sender.discard = discard;
         config.receiver.missing_pdu_indicator = true;
         config.receiver.timer_status_prohibit = Some(ms(100));
-        // PDU 0 never arrives; of the reports, for a while only the first does.
+        // PDU 0 never arrives. Only the first of the reports before 2 s arrives.
         let mut pair = Pair::new(config).losing(|seen| {
             let report = seen.from == B && seen.at > at(50) && seen.at < at(2_000);
             report || matches!(&seen.kind, PduKind::Data { sn, .. } if sn.get() == 0)
         });
         pair.send_pdus(A, 3);
         pair.run_until(at(1_999));
-        assert_eq!(pair.transmissions(A, 2), 10, "{discard:?}: one poll each 200 ms");
+        assert_eq!(pair.transmissions(A, 2), 10, "{discard:?}: one poll every 200 ms");
         assert_eq!((pair.transmissions(A, 0), pair.outcomes[A].len()), (2, 0), "{discard:?}");
         assert_eq!((pair.resets(A).len(), pair.ends[A].stats().discards), (0, 0));
         pair.run_until(at(5_000));
-        assert_eq!(pair.transmissions(A, 0), 3, "{discard:?}: MaxDAT is for PDU 0");
+        assert_eq!(pair.transmissions(A, 0), 3, "{discard:?}: MaxDAT applies to PDU 0");
         let stats = pair.ends[A].stats();
         match discard {
             Discard::ResetAfterMaxDat { .. } => assert_eq!((stats.resets_max_dat, stats.discards), (1, 0)),
@@ -224,7 +225,7 @@ fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often
 }
 
 #[test]
-fn nothing_carries_a_poll_when_nothing_is_to_be_acknowledged() {
+fn no_poll_is_sent_without_unacknowledged_data() {
     let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(195)), ..PollConfig::NONE };
     let mut config = windowed(2560, poll);
     config.sender.discard = Discard::MrwAfterMaxDat { max_dat: 3, timer_mrw: ms(100), max_mrw: 4 };
@@ -234,14 +235,14 @@ fn nothing_carries_a_poll_when_nothing_is_to_be_acknowledged() {
         pair.run_until(at(time));
         pair.inject_status(A, vec![list(&[0]), ack(4)]);
     }
-    // Timer_Poll expired at 195 ms. At 197 ms PDU 0 was given up; the others are acknowledged.
+    // Timer_Poll expired at 195 ms. At 197 ms PDU 0 was given up. The other PDUs are acknowledged.
     pair.run_until(at(290));
     assert_eq!((pair.transmissions(A, 0), pair.transmissions(A, 3)), (2, 1));
-    assert_eq!(pair.statuses(A).len(), 1, "the MRW");
+    assert_eq!(pair.statuses(A).len(), 1, "only the MRW");
 }
 
 #[test]
-fn the_first_nack_is_never_about_an_earlier_copy() {
+fn first_nack_is_never_ignored() {
     let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(100)), poll_sufi: true, ..PollConfig::NONE };
     let mut config = polling(poll);
     config.receiver.missing_pdu_indicator = true;
@@ -256,7 +257,7 @@ fn the_first_nack_is_never_about_an_earlier_copy() {
 }
 
 #[test]
-fn a_nack_that_is_ignored_does_not_stop_timer_poll() {
+fn ignored_nack_does_not_stop_timer_poll() {
     let poll = PollConfig {
         last_pdu: true,
         last_retransmission: true,
@@ -266,16 +267,17 @@ fn a_nack_that_is_ignored_does_not_stop_timer_poll() {
     };
     let mut config = polling(poll);
     config.sender.ignore_nack_within = Some(ms(200));
-    // The last PDU and its first copy are lost, and the report about the copy comes before the 200 ms are over.
+    // The last PDU and its first copy are lost. The report about the copy arrives before the 200 ms are over.
     let mut pair = Pair::new(config)
         .losing(|seen| matches!(&seen.kind, PduKind::Data { sn, transmission: 1 | 2, .. } if sn.get() == 3));
     pair.send_pdus(A, 4);
     pair.run_until(at(10_000));
     assert!(pair.ends[A].stats().nacks_ignored > 0);
-    assert_eq!(pair.arrived(B), [0, 1, 2, 3], "nobody asks any more");
+    assert_eq!(pair.arrived(B), [0, 1, 2, 3], "Timer_Poll stopped, so SN 3 was not requested again");
 }
 
-/// What was outstanding, VT(S) − VT(A), when each AMD PDU left an end; B's reports are seen when they arrive.
+/// Maximum of VT(S) − VT(A) when an AMD PDU leaves A, from `since` (in ms) on. B's reports count from their
+/// arrival at A.
 fn most_outstanding(pair: &Pair, since: u64) -> u64 {
     let (mut vt_s, mut most) = (0, 0);
     for seen in pair.from(A).filter(|seen| matches!(seen.pdu, Pdu::Amd(_))) {
@@ -291,7 +293,7 @@ fn most_outstanding(pair: &Pair, since: u64) -> u64 {
 }
 
 #[test]
-fn the_sender_keeps_to_the_window_that_it_is_told_and_is_told_again_after_a_reset() {
+fn sender_obeys_advertised_window_also_after_reset() {
     let poll = PollConfig { poll_window: Some(99), last_pdu: true, ..PollConfig::NONE };
     let mut config = windowed(128, poll);
     config.receiver.windows =
@@ -307,18 +309,22 @@ fn the_sender_keeps_to_the_window_that_it_is_told_and_is_told_again_after_a_rese
     }
     let stats = pair.ends[A].stats();
     assert!(stats.window_full >= stats.window_stalls && stats.window_stalls > 10, "{stats:?}");
-    assert!(stats.windows_taken > 10, "every report repeats it");
-    assert_eq!(stats.windows_taken, pair.ends[B].stats().windows_told);
+    assert!(stats.windows_applied > 10, "every report repeats the window");
+    assert_eq!(stats.windows_applied, pair.ends[B].stats().windows_sent);
     pair.inject_status(A, vec![ack(4_000)]);
     assert_eq!(pair.ends[A].stats().resets(), 1);
     pair.run_for(ms(60));
     assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
     pair.run_for(ms(100));
-    assert_eq!(pair.ends[A].window(), 6, "told again, though nothing else asks for a report");
+    assert_eq!(
+        pair.ends[A].window(),
+        6,
+        "the window is advertised again although nothing else triggers a report"
+    );
 }
 
 #[test]
-fn a_window_that_is_no_longer_advertised_is_taken_back() {
+fn disabling_window_advertisement_restores_configured_window() {
     let mut config = windowed(128, PollConfig::NONE);
     config.receiver.advertise_window = Some(8);
     let mut pair = Pair::new(config.clone());
@@ -329,7 +335,7 @@ fn a_window_that_is_no_longer_advertised_is_taken_back() {
     pair.ends[B].reconfigure(now, &config);
     pair.run_until(at(200));
     assert_eq!((pair.ends[A].window(), pair.ends[B].window()), (128, 8));
-    // A schedule that comes later holds from its time on; what is over is over.
+    // A new schedule applies from now on. Windows whose time has passed are skipped.
     config.receiver.windows = vec![WindowAt { at: ms(100), window: 1 }, WindowAt { at: ms(300), window: 2 }];
     let now = pair.now;
     pair.ends[B].reconfigure(now, &config);

@@ -1,4 +1,4 @@
-//! When the Sender gives up SDUs: MaxDAT (§11.3.3a), Timer_Discard (§11.3.4.3) and RESET (§11.4.3).
+//! Discard of SDUs by the Sender, because of MaxDAT (§11.3.3a), Timer_Discard (§11.3.4.3) or RESET (§11.4.3).
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::rlc::umts::entity::reset::ResetCause;
 use crate::rlc::umts::entity::{SduOutcome, discard};
 
 impl Transmitter {
-    /// §11.3.3a: VT(DAT) of the PDU `sn` equals MaxDAT. With "No_discard after MaxDAT number of transmissions"
-    /// (§9.7.3.4) this initiates the reset procedure, with "SDU discard after MaxDAT number of transmissions"
-    /// (§9.7.3.3) a discard.
+    /// Handles a PDU whose VT(DAT) is equal to MaxDAT (§11.3.3a). "No_discard after MaxDAT number of
+    /// transmissions" (§9.7.3.4) initiates the reset procedure, "SDU discard after MaxDAT number of
+    /// transmissions" (§9.7.3.3) a discard.
     pub(super) fn exhausted(&mut self, sn: u64, stats: &mut Stats) -> Result<(), ResetCause> {
         if let Discard::ResetAfterMaxDat { .. } = self.config.discard {
             return Err(ResetCause::MaxDat);
         }
-        // §11.6.2: all SDUs with segments or "Length Indicators" in VT(A) ≤ SN ≤ X, where X is `sn`.
+        // §11.6.2: all SDUs with segments or Length Indicators in VT(A) ≤ SN ≤ X, where X is `sn`.
         let begun = |sdu: &Sdu| sdu.begun_in.is_some_and(|begun_in| begun_in <= sn);
         let count = self.sdus.iter().take_while(|sdu| begun(sdu) || sdu.fate == Fate::Dropped).count();
         if count > self.settled {
@@ -27,13 +27,15 @@ impl Transmitter {
         Ok(())
     }
 
-    /// §11.6.2: discards the first `count` SDUs, of all of which something was sent, with explicit signalling.
+    /// Discards the first `count` SDUs with explicit signalling (§11.6.2). Something of the last one has been
+    /// sent.
     fn give_up(&mut self, count: usize, stats: &mut Stats) {
         let last = self.first_sdu + count as u64 - 1;
         if self.sdus[count - 1].end.is_none() {
-            // The last one was sent in part, and is not continued. The PDU with its "Length Indicator" would be VT(S),
-            // which is never transmitted. Otherwise the peer could take the next SDU for its end before the MRW
-            // arrives. So SN_MRW_LENGTH > VT(S), and VT(S) := SN_MRW_LENGTH.
+            // The last SDU was sent in part, and is not continued. The PDU with its Length Indicator would be
+            // VT(S), but is never transmitted. If this SN were used for other data, the peer could take the
+            // next SDU for the end of the discarded one before the MRW arrives. So SN_MRW_LENGTH > VT(S), and
+            // VT(S) := SN_MRW_LENGTH.
             self.segmenter.discard_through(last);
             let said_in = self.vt_s;
             self.pdus.push_back(Sent {
@@ -54,7 +56,8 @@ impl Transmitter {
             ends.extend(sdu.end);
         }
         self.settled = count;
-        // §11.6.2: discards the AMD PDUs with segments of these SDUs, unless they also carry one of another SDU.
+        // §11.6.2: discards the AMD PDUs with segments of these SDUs, unless they also carry a segment of
+        // another SDU.
         let target = ends.last().map_or(self.vt_a, |end| end.target.sn);
         for sn in self.vt_a..target {
             let pdu = self.sent(sn);
@@ -68,14 +71,14 @@ impl Transmitter {
         self.discarding.discard(ends.into_iter());
     }
 
-    /// RESET_PENDING (§11.4.2): nothing is transmitted, so these timers stop.
+    /// Stops the poll and discard timers in RESET_PENDING (§11.4.2), where nothing is transmitted.
     pub(in crate::rlc::umts::entity) fn pause(&mut self) {
         self.polling.reset();
         self.discarding.reset();
     }
 
-    /// §11.4.3, §11.4.4: discards all SDUs of which anything was transmitted, and resets the state variables. The
-    /// other SDUs stay.
+    /// Discards all SDUs of which anything has been transmitted, and resets the state variables (§11.4.3,
+    /// §11.4.4). The other SDUs remain.
     pub(in crate::rlc::umts::entity) fn reset(&mut self, stats: &mut Stats) {
         self.segmenter.reset();
         while self.sdus.front().is_some_and(|sdu| sdu.begun_in.is_some() || sdu.fate == Fate::Dropped) {
@@ -85,7 +88,7 @@ impl Transmitter {
         self.pdus.clear();
         self.scheduled.clear();
         self.unacknowledged = 0;
-        // Choice: a reset leaves as many PDUs to a suspended entity as it still had.
+        // Choice: after a reset, a suspended entity may send as many new PDUs as before the reset.
         self.suspended = self.suspended();
         (self.vt_s, self.vt_a) = (0, 0);
         self.vt_ws = widest(&self.config);
@@ -93,7 +96,7 @@ impl Transmitter {
         self.pause();
     }
 
-    /// Takes back all SDUs of which nothing was transmitted. They have no outcome.
+    /// Removes all SDUs of which nothing has been transmitted. They have no outcome.
     pub(in crate::rlc::umts::entity) fn withdraw(&mut self) {
         while let Some(sdu) = self.sdus.pop_back_if(|sdu| sdu.begun_in.is_none()) {
             if sdu.fate == Fate::Kept {
@@ -105,7 +108,7 @@ impl Transmitter {
         self.settled = self.settled.min(self.sdus.len());
     }
 
-    /// When Timer_Discard (§9.5 d) of the first SDU that is not given up expires.
+    /// Expiry of Timer_Discard (§9.5 d) for the first SDU that has not been given up.
     fn timer_discard(&self) -> Option<Instant> {
         let Discard::Timer { timer_discard, .. } = self.config.discard else { return None };
         self.sdus.get(self.settled).map(|sdu| sdu.submitted + timer_discard)
@@ -114,7 +117,8 @@ impl Transmitter {
     pub(in crate::rlc::umts::entity) fn next_deadline(&self, activity: Activity) -> Option<Instant> {
         let discard = match activity {
             Activity::DataTransfer => self.timer_discard(),
-            // The reset discards what was sent in part. Timer_Discard of the rest is looked at after it.
+            // The reset discards SDUs that were sent in part. Timer_Discard of the others is evaluated after
+            // it.
             Activity::ResetPending => None,
         };
         [self.polling.next_deadline(), self.discarding.next_deadline(), discard].into_iter().flatten().min()
@@ -143,8 +147,8 @@ impl Transmitter {
         }
     }
 
-    /// §9.7.3.1: Timer_Discard of the first SDU that is not given up. Explicit signalling only if a segment of it was
-    /// submitted to the lower layer.
+    /// Handles an expiry of Timer_Discard for the first SDU that has not been given up (§9.7.3.1). Explicit
+    /// signalling is used only if a segment of the SDU was submitted to the lower layer.
     fn expire(&mut self, stats: &mut Stats) {
         let index = self.settled;
         if self.sdus[index].begun_in.is_some() {
@@ -159,7 +163,7 @@ impl Transmitter {
         stats.sdus_discarded += 1;
         self.settled += 1;
         self.segmenter.remove_unsent(self.first_sdu + index as u64);
-        // If it is the first of all, it need not keep its place.
+        // The first SDU of all can be removed at once.
         if index == 0 {
             self.free(SduOutcome::Discarded);
         }

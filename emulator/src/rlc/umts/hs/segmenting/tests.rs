@@ -5,7 +5,7 @@ use crate::rlc::umts::entity::PduKind;
 
 const EHS: Framing = Framing::Ehs { most: 1505 };
 
-/// Of so many octets, which tell the number.
+/// A PDU of `octets` bytes, whose content depends on `number`.
 fn pdu(number: usize, octets: usize) -> Outgoing {
     let octets = (0..octets).map(|n| (n * 7 + number * 31) as u8).collect();
     Outgoing { octets, kind: PduKind::Status, epoch: 0 }
@@ -15,15 +15,15 @@ fn cqi(bits: usize) -> Cqi {
     Cqi::for_bits(bits, Cqi::of(40.0))
 }
 
-/// The SI of each block, and the octets of its parts.
+/// The SI of a block, and the sizes of its parts in bytes.
 fn shape(content: &Content) -> (Si, Vec<usize>) {
     (content.si, content.parts.iter().map(Vec::len).collect())
 }
 
 #[test]
-fn a_pdu_that_does_not_fit_goes_on_in_the_next_block() {
+fn pdu_remainder_continues_in_next_block() {
     let mut segmenter = Segmenter::new(EHS);
-    // 1483 bits: 185 octets, of which TSN and SI take one, and each part two.
+    // 1483 bits are 185 bytes. TSN and SI take one byte, and each part takes two more.
     let block = cqi(1483);
     let pdus = vec![pdu(0, 20), pdu(1, 500), pdu(2, 30)];
     let mut blocks = vec![segmenter.fill(block, pdus).unwrap()];
@@ -37,7 +37,7 @@ fn a_pdu_that_does_not_fit_goes_on_in_the_next_block() {
         (Si::FirstContinues, vec![500 - 160 - 182, 184 - 2 - 158 - 2]),
         (Si::FirstContinues, vec![8]),
     ];
-    // The third has its last part of PDU 1, and the first of PDU 2.
+    // The third block has the last part of PDU 1 and the first part of PDU 2.
     let shapes: Vec<_> = blocks.iter().map(shape).collect();
     assert_eq!(shapes[..2], expected[..2]);
     assert_eq!(shapes[2], (Si::Both, expected[2].1.clone()));
@@ -53,7 +53,7 @@ fn a_pdu_that_does_not_fit_goes_on_in_the_next_block() {
 }
 
 #[test]
-fn rlc_is_asked_for_what_is_left_behind_what_waits() {
+fn room_for_rlc_excludes_waiting_segment() {
     let mut segmenter = Segmenter::new(EHS);
     let block = cqi(1483);
     let room = |octets, pdus| Room::Octets { octets, header: 2, pdus };
@@ -63,7 +63,7 @@ fn rlc_is_asked_for_what_is_left_behind_what_waits() {
 }
 
 #[test]
-fn without_one_of_its_parts_a_pdu_is_not_put_together() {
+fn pdu_with_missing_segment_is_not_reassembled() {
     let mut segmenter = Segmenter::new(EHS);
     let block = cqi(1483);
     let mut blocks: Vec<_> =
@@ -73,7 +73,7 @@ fn without_one_of_its_parts_a_pdu_is_not_put_together() {
     }
     assert_eq!(blocks.len(), 5);
     let sizes = [400, 400, 20];
-    // Parts of PDU 0 are in blocks 0 to 2, of 1 in 2 to 4, of 2 in 4.
+    // Parts of PDU 0 are in blocks 0 to 2, parts of PDU 1 in blocks 2 to 4, and PDU 2 is in block 4.
     for (lost, whole, incomplete) in
         [(0, vec![1, 2], 2), (1, vec![1, 2], 2), (2, vec![2], 3), (3, vec![0, 2], 2), (4, vec![0], 0)]
     {
@@ -87,10 +87,10 @@ fn without_one_of_its_parts_a_pdu_is_not_put_together() {
     }
 }
 
-/// A TSN comes again after 64 blocks. If 64 in between are lost, the last one before and the first one after have TSNs that
-/// follow each other.
+/// The TSN repeats after 64 blocks. If 64 blocks are lost, the last block before them and the first block
+/// after them have consecutive TSNs.
 #[test]
-fn halves_of_two_pdus_are_none_though_their_tsns_follow_each_other() {
+fn segments_across_tsn_wrap_are_not_joined() {
     let content = |si, parts: &[&[u8]]| Content {
         si,
         parts: parts.iter().map(|part| part.to_vec()).collect(),
@@ -105,7 +105,7 @@ fn halves_of_two_pdus_are_none_though_their_tsns_follow_each_other() {
 }
 
 #[test]
-fn a_pdu_is_decided_with_the_last_of_its_blocks_and_lost_with_any() {
+fn pdu_outcome_is_decided_by_all_its_blocks() {
     for lost in [None, Some(0), Some(1), Some(2)] {
         let mut segmenter = Segmenter::new(EHS);
         let block = cqi(1483);
@@ -115,13 +115,13 @@ fn a_pdu_is_decided_with_the_last_of_its_blocks_and_lost_with_any() {
             segmenter.decide(content, lost == Some(n), |pdu, lost| told.push((pdu.octets.len(), lost)));
             std::mem::take(&mut told)
         };
-        // Before the others are filled.
+        // Before the other blocks are filled.
         assert_eq!(decide(&mut segmenter, 0, &blocks[0]), [(20, lost == Some(0))]);
         while let Some(content) = segmenter.fill(block, Vec::new()) {
             blocks.push(content);
         }
         assert_eq!(blocks.len(), 4);
-        // In another order than they were filled.
+        // Not in the order in which the blocks were filled.
         assert_eq!(decide(&mut segmenter, 3, &blocks[3]), []);
         assert_eq!(decide(&mut segmenter, 1, &blocks[1]), []);
         assert_eq!(decide(&mut segmenter, 2, &blocks[2]), [(600, lost.is_some())]);
@@ -130,7 +130,7 @@ fn a_pdu_is_decided_with_the_last_of_its_blocks_and_lost_with_any() {
 }
 
 #[test]
-fn after_a_reset_nothing_waits_and_nothing_is_stored() {
+fn reset_clears_waiting_and_stored_segments() {
     let mut segmenter = Segmenter::new(EHS);
     let block = cqi(1483);
     let first = segmenter.fill(block, vec![pdu(0, 300)]).unwrap();
@@ -140,7 +140,7 @@ fn after_a_reset_nothing_waits_and_nothing_is_stored() {
     segmenter.reset();
     reassembler.reset();
     assert!(!segmenter.has_waiting());
-    segmenter.decide(&first, false, |_, _| panic!("nobody asks"));
+    segmenter.decide(&first, false, |_, _| panic!("a block from before the reset has an outcome"));
     let second = segmenter.fill(block, vec![pdu(1, 30)]).unwrap();
     assert_eq!(shape(&second), (Si::Complete, vec![30]));
     reassembler.receive(0, second, &mut delivered);
@@ -150,10 +150,10 @@ fn after_a_reset_nothing_waits_and_nothing_is_stored() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Blocks of any size, some of which are lost: a PDU arrives if none of its blocks was lost, and in its order; and what is
-    /// decided of it is that.
+    /// Blocks of any size, some of which are lost. A PDU arrives, and in order, if none of its blocks was
+    /// lost, and `decide` reports the same.
     #[test]
-    fn whole_pdus_arrive_and_no_others(
+    fn only_complete_pdus_are_delivered(
         pdus in prop::collection::vec(1_usize..1506, 1..40),
         blocks in prop::collection::vec((137_usize..25_559, any::<bool>()), 1..40),
         loses in 0_u8..4,
@@ -176,7 +176,7 @@ proptest! {
             }
             let Some(content) = segmenter.fill(block, given) else { break };
             let framing = segmenter.framing();
-            prop_assert!(framing.smallest(&content.parts, cqi(25_558)) <= block, "it is too large");
+            prop_assert!(framing.smallest(&content.parts, cqi(25_558)) <= block, "it exceeds the block size");
             prop_assert!(content.parts.len() <= 26);
             segmenter.decide(&content, lost, |pdu, lost| {
                 all += 1;
