@@ -42,4 +42,4 @@ first_result 'static archive' "tar --extract --use-compress-program='zstd -d' --
     "$name/bin/airtcp"
 inside "$name/bin/airlink --version"
 first_result 'Debian package' "apt-get install -y -qq --no-install-recommends ./$(basename "$deb")" airtcp
-inside 'airlink check -s leo'
+inside 'airlink show leo' >/dev/null
